@@ -1,0 +1,15 @@
+/*
+ * keys: the kinds of Redis keys, one a resource. A key is <prefix><kind>:{<name>}[:<part>]; the braces keep all keys of one
+ * resource in one Cluster slot. Names contain no brace, so no two triples (kind, name, part) make the same key.
+ */
+#ifndef PATTERND_KEYS_H
+#define PATTERND_KEYS_H
+
+#define KEY_LOCK "lock"   /* hash: holder; TTL. part `fence`: counter, no TTL */
+#define KEY_LIMIT "limit" /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
+#define KEY_QUEUE "queue" /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
+#define KEY_GEO "geo"     /* sorted set of GEOADD; no TTL */
+#define KEY_UV "uv"       /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+#define KEY_PV "pv"       /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+
+#endif

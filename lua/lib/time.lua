@@ -1,0 +1,9 @@
+-- now_ms(): Redis's own clock, Unix milliseconds. Read it once a script: on Redis 7.0 it moves while a script runs.
+local function now_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+-- digits(n): a whole number as text. tostring, `..` and cjson would cut an instant to 14 digits.
+local function digits(n)
+  return string.format('%.0f', n)
+end

@@ -1,0 +1,10 @@
+-- ratelimit_fixed_window: counts `cost` in the window that the first counted call opened, or says when it ends.
+-- KEYS  1 counter (lib/limit_fixed_window.lua)
+-- ARGV  1 limit  2 window_ms  3 cost (0 looks)
+-- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0}. O(1).
+--@include time limit_fixed_window
+--@idempotent
+local now = now_ms()
+local d = fixed_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))
+fixed_window_commit(KEYS[1], now, d)
+return { d.allowed and 1 or 0, now, d.capacity, d.remaining, d.retry_at, d.reset_at, d.more_at }

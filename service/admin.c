@@ -1,0 +1,88 @@
+/*
+ * admin: what the daemon tells of itself: health, readiness, metrics, its options, its contract, its problems.
+ *
+ * None of it asks Redis, so that all of it answers when Redis does not.
+ */
+#include <jansson.h>
+
+#include "config.h"
+#include "http.h"
+#include "metrics.h"
+#include "operations.h"
+#include "redis.h"
+#include "request.h"
+#include "version.h"
+
+void healthz(struct request *req, const struct healthz_input *in)
+{
+	(void)in;
+	out_string(answer_begin(req, 200), "status", "ok");
+	answer_end(req);
+}
+
+void readyz(struct request *req, const struct readyz_input *in)
+{
+	(void)in;
+	if (http_draining()) {
+		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
+	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
+		answer_problem(req, P_NOT_READY, "Redis cannot be reached: %s", redis_trouble());
+	} else {
+		out_string(answer_begin(req, 200), "status", "ready");
+		answer_end(req);
+	}
+}
+
+void metrics(struct request *req, const struct metrics_input *in)
+{
+	(void)in;
+	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(req));
+}
+
+void info(struct request *req, const struct info_input *in)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	(void)in;
+	out_string(o, "version", PATTERND_VERSION);
+	out_string(o, "mode", "single");
+	out_object(o, "redis");
+	out_string(o, "address", redis_address());
+	out_string(o, "version", redis_server());
+	out_string(o, "role", redis_was_reached() ? "master" : "");
+	out_bool(o, "connected", redis_connections() > 0);
+	out_close(o);
+	out_int(o, "started_at_ms", metrics_started_at_ms());
+	out_int(o, "uptime_ms", metrics_uptime_ms());
+	out_object(o, "libraries");
+	out_string(o, "libmicrohttpd", http_library());
+	out_string(o, "jansson", JANSSON_VERSION);
+	out_close(o);
+	out_object(o, "options");
+	config_out(o);
+	out_close(o);
+	answer_end(req);
+}
+
+void openapi_json(struct request *req, const struct openapi_json_input *in)
+{
+	(void)in;
+	answer_body(req, 200, "application/json", openapi_json_text);
+}
+
+void problem_look(struct request *req, const struct problem_look_input *in)
+{
+	static const char *const effects[] = { "none", "applied", "unknown" };
+	const struct problem_row *row = problem_by_code(in->code);
+
+	if (!row) {
+		answer_problem(req, P_NOT_FOUND, "there is no problem '%s'", in->code.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_string(o, "code", row->code);
+	out_int(o, "status", row->status);
+	out_string(o, "title", row->title);
+	out_string(o, "effect", effects[row->effect]);
+	answer_end(req);
+}

@@ -1,0 +1,341 @@
+/* admission: the checks on a request's headers, in their order; see admission.h. Pure but for the problem it answers. */
+#include "admission.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config.h"
+#include "request.h"
+#include "route.h"
+
+enum { MAX_TARGET_BYTES = 8192, MAX_REQUEST_ID_BYTES = 128, MAX_IDEMPOTENCY_KEY_BYTES = 200 };
+
+static const struct {
+	const char *name;
+	size_t len;
+	bool may_repeat;
+} known[HEADER_COUNT] = {
+#define HEADER(id, text, repeat) [HEADER_##id] = { (text), sizeof(text) - 1, (repeat) }
+	HEADER(HOST, "Host", false),
+	HEADER(CONTENT_LENGTH, "Content-Length", false),
+	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", false),
+	HEADER(CONTENT_TYPE, "Content-Type", false),
+	HEADER(CONTENT_ENCODING, "Content-Encoding", false),
+	HEADER(ACCEPT, "Accept", true),
+	HEADER(EXPECT, "Expect", false),
+	HEADER(ORIGIN, "Origin", false),
+	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", false),
+	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", false),
+	HEADER(REQUEST_ID, "X-Request-ID", true),
+	HEADER(TRACEPARENT, "traceparent", true),
+	HEADER(LOCK_TOKEN, "Lock-Token", false),
+#undef HEADER
+};
+
+void admission_begin(struct admission *a, struct request *req, const char *version)
+{
+	*a = (struct admission){ .req = req, .version = version };
+}
+
+bool admission_header(struct admission *a, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < HEADER_COUNT; i++) {
+		if (known[i].len != len || strncasecmp(known[i].name, name, len) != 0)
+			continue;
+		if (a->times[i]++ == 0)
+			a->value[i] = text_of(value);
+		break;
+	}
+	return true;
+}
+
+/* ---- Identity: who asks, which trace ---- */
+
+static bool is_printable(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (t.at[i] <= ' ' || t.at[i] > '~' || t.at[i] == '"' || t.at[i] == '\\')
+			return false;
+	return t.len > 0;
+}
+
+/* A given id is taken when it can safely stand in a log line; else one is made: random for the process, then counted. */
+static void identify(struct admission *a)
+{
+	static char process[9];
+	static unsigned serial;
+	struct text given = a->value[HEADER_REQUEST_ID];
+
+	if (given.at && given.len <= MAX_REQUEST_ID_BYTES && is_printable(given)) {
+		a->req->request_id = arena_copy(&a->req->arena, given.at, given.len);
+		return;
+	}
+	if (!*process)
+		random_hex(process, 8);
+	a->req->request_id = arena_printf(&a->req->arena, "%s-%08x", process, serial++);
+	if (!a->req->request_id.at)
+		a->req->request_id = TEXT("-");
+}
+
+static bool is_lower_hex(const char *s, size_t n)
+{
+	return strspn(s, "0123456789abcdef") >= n;
+}
+
+/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, never refused. */
+static void trace(struct admission *a)
+{
+	struct text t = a->value[HEADER_TRACEPARENT];
+
+	if (a->times[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) || memcmp(t.at, "ff", 2) == 0 ||
+	    (memcmp(t.at, "00", 2) == 0 && t.len != 55) || t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' ||
+	    !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' || !is_lower_hex(t.at + 53, 2) ||
+	    strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
+		return;
+	a->req->trace_id = arena_copy(&a->req->arena, t.at + 3, 32);
+}
+
+/* ---- Framing ---- */
+
+/* What cannot be trusted any further also ends the connection. */
+static bool refuse_framing(struct admission *a, const char *why)
+{
+	a->req->close = true;
+	answer_problem(a->req, P_MALFORMED_REQUEST, "%s", why);
+	return false;
+}
+
+static bool check_length(struct admission *a)
+{
+	struct text t = a->value[HEADER_CONTENT_LENGTH];
+	size_t len = 0;
+
+	if (!t.at)
+		return true;
+	if (t.len == 0 || t.len > 18 || strspn(t.at, "0123456789") != t.len)
+		return refuse_framing(a, "Content-Length must be one decimal number");
+	for (size_t i = 0; i < t.len; i++)
+		len = len * 10 + (size_t)(t.at[i] - '0');
+	a->body_len = len;
+	a->body_expected = len > 0;
+	return true;
+}
+
+static bool check_framing(struct admission *a)
+{
+	struct text encoding = a->value[HEADER_TRANSFER_ENCODING];
+
+	if (a->target_was_cut)
+		return refuse_framing(a, "the request target holds a NUL byte");
+	if (strncmp(a->version, "HTTP/1.", 7) != 0)
+		return refuse_framing(a, "HTTP/1.1 is expected");
+	for (size_t i = 0; i < HEADER_COUNT; i++)
+		if (a->times[i] > 1 && !known[i].may_repeat) {
+			a->req->close = true;
+			answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s stands there %u times", known[i].name,
+				       a->times[i]);
+			return false;
+		}
+	if (encoding.at && a->value[HEADER_CONTENT_LENGTH].at)
+		return refuse_framing(a, "Content-Length and Transfer-Encoding exclude each other");
+	if (encoding.at && (encoding.len != 7 || strncasecmp(encoding.at, "chunked", 7) != 0))
+		return refuse_framing(a, "the only Transfer-Encoding is chunked");
+	if (encoding.at && strcmp(a->version, "HTTP/1.1") != 0)
+		return refuse_framing(a, "Transfer-Encoding needs HTTP/1.1");
+	a->body_expected = encoding.at != NULL;
+	return check_length(a);
+}
+
+/* ---- Who may ask ---- */
+
+/* Splits "name:port" and "[::1]:port"; an absent name when it is neither. */
+static struct text host_name(struct text host)
+{
+	struct text name = host;
+
+	if (host.len && host.at[0] == '[') {
+		const char *close = memchr(host.at, ']', host.len);
+		if (!close)
+			return (struct text){ 0 };
+		name.len = (size_t)(close + 1 - host.at);
+	} else {
+		const char *colon = memchr(host.at, ':', host.len);
+		if (colon)
+			name.len = (size_t)(colon - host.at);
+	}
+	struct text rest = { host.at + name.len, host.len - name.len };
+	bool port_ok = rest.len == 0 ||
+		       (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 && strspn(rest.at + 1, "0123456789") == rest.len - 1);
+	return port_ok && name.len ? name : (struct text){ 0 };
+}
+
+static bool is_ip_literal(struct text name)
+{
+	char copy[64];
+	unsigned char bytes[16];
+	bool six = name.at[0] == '[';
+	size_t len = six ? name.len - 2 : name.len;
+
+	if (len >= sizeof(copy))
+		return false;
+	memcpy(copy, name.at + six, len);
+	copy[len] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, copy, bytes) == 1;
+}
+
+static bool is_in_list(const char *list, struct text name)
+{
+	for (const char *at = list; *at; at += *at == ',') {
+		size_t n = strcspn(at, ",");
+		if (n == name.len && strncasecmp(at, name.at, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+/*
+ * A page that a browser loaded from evil.example may have that name point to 127.0.0.1 later (DNS rebinding); its requests
+ * still carry the name. So names are served only when they were configured; IP literals cannot be rebound.
+ */
+static bool check_host(struct admission *a)
+{
+	struct text host = a->value[HEADER_HOST];
+
+	if (!host.at)
+		return true; /* HTTP/1.0; libmicrohttpd refuses HTTP/1.1 without it */
+	struct text name = host_name(host);
+	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
+			is_in_list(config()->allowed_hosts, name)))
+		return true;
+	answer_problem(a->req, P_HOST_NOT_ALLOWED,
+		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals", host.at);
+	return false;
+}
+
+static bool check_site(struct admission *a)
+{
+	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE], host = a->value[HEADER_HOST];
+
+	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
+		answer_problem(a->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
+		return false;
+	}
+	if (!origin.at)
+		return true;
+	const char *authority = strstr(origin.at, "://");
+	if (authority && host.at && strcasecmp(authority + 3, host.at) == 0)
+		return true;
+	answer_problem(a->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
+	return false;
+}
+
+/* ---- The body to come ---- */
+
+static bool is_json(struct text type)
+{
+	static const char json[] = "application/json";
+
+	return type.at && type.len >= sizeof(json) - 1 && strncasecmp(type.at, json, sizeof(json) - 1) == 0 &&
+	       strchr("; \t", type.at[sizeof(json) - 1]);
+}
+
+static bool check_body(struct admission *a)
+{
+	struct text expect = a->value[HEADER_EXPECT], type = a->value[HEADER_CONTENT_TYPE],
+		    encoding = a->value[HEADER_CONTENT_ENCODING];
+	size_t limit = (size_t)config()->max_body_bytes;
+
+	if (expect.at && strcasecmp(expect.at, "100-continue") != 0) {
+		answer_problem(a->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
+		return false;
+	}
+	if (!a->body_expected)
+		return true;
+	if (!a->req->op->takes_body) {
+		answer_problem(a->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out", a->req->op->id);
+		return false;
+	}
+	if (a->body_len > limit) {
+		answer_problem(a->req, P_BODY_TOO_LARGE, "the body has %zu bytes; --max-body-bytes allows %zu", a->body_len, limit);
+		return false;
+	}
+	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {
+		answer_problem(a->req, P_UNSUPPORTED_MEDIA_TYPE,
+			       "send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
+		return false;
+	}
+	return true;
+}
+
+/* ---- What it wants back ---- */
+
+static bool accepts_any_of(struct request *req, const char *media_type)
+{
+	char wildcard[64];
+	size_t slash = strcspn(media_type, "/");
+
+	snprintf(wildcard, sizeof(wildcard), "%.*s/*", (int)slash, media_type);
+	size_t plain = strcspn(media_type, ";");
+	char type[64];
+	snprintf(type, sizeof(type), "%.*s", (int)plain, media_type);
+	return request_accepts(req, type) || request_accepts(req, wildcard) || request_accepts(req, "*/*");
+}
+
+static bool check_accept(struct admission *a)
+{
+	struct request *req = a->req;
+	const struct operation *op = req->op;
+
+	req->accept = a->value[HEADER_ACCEPT];
+	if (!req->accept.at || req->accept.len == 0 || !op->media_type || accepts_any_of(req, op->media_type) ||
+	    (op->other_type && accepts_any_of(req, op->other_type)))
+		return true;
+	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type, op->other_type ? " or " : "",
+		       op->other_type ? op->other_type : "");
+	return false;
+}
+
+/* A bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
+static bool check_idempotency_key(struct admission *a)
+{
+	struct text key = a->value[HEADER_IDEMPOTENCY_KEY];
+
+	if (!key.at)
+		return true;
+	if (key.len >= 2 && key.at[0] == '"' && key.at[key.len - 1] == '"') {
+		key.at++;
+		key.len -= 2;
+	}
+	if (key.len < 1 || key.len > MAX_IDEMPOTENCY_KEY_BYTES || text_has_control(key) || !text_is_utf8(key)) {
+		answer_field_problem(a->req, P_INVALID_VALUE, "Idempotency-Key:", "must have 1 to %d bytes of plain text",
+				     MAX_IDEMPOTENCY_KEY_BYTES);
+		return false;
+	}
+	a->req->idempotency_key = arena_copy(&a->req->arena, key.at, key.len);
+	return true;
+}
+
+static bool check_target(struct admission *a)
+{
+	struct request *req = a->req;
+
+	if (req->target.len > MAX_TARGET_BYTES) {
+		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed", req->target.len,
+			       MAX_TARGET_BYTES);
+		return false;
+	}
+	return route_request(req);
+}
+
+bool admission_check(struct admission *a)
+{
+	identify(a);
+	trace(a);
+	return check_framing(a) && check_host(a) && check_site(a) && check_target(a) && check_accept(a) &&
+	       check_idempotency_key(a) && check_body(a);
+}

@@ -1,0 +1,161 @@
+/* answer: builds what a request is answered with; see answer.h. Knows neither sockets nor patterns. */
+#include "answer.h"
+
+#include <stdio.h>
+
+#include "request.h"
+
+enum { FIRST_BYTES = 512 };
+
+static const struct problem_row problem_rows[] = {
+#define PROBLEM(name, code, status, effect, title) [P_##name] = { (code), (status), (effect), (title) },
+#include "errors.def"
+#undef PROBLEM
+};
+
+static const char *const effect_names[] = { "none", "applied", "unknown" };
+
+/* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
+static const char no_memory[] =
+	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
+	"\"detail\":\"the daemon is out of memory\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
+
+const struct problem_row *problem_row(enum problem p)
+{
+	return &problem_rows[p];
+}
+
+const struct problem_row *problem_by_code(struct text code)
+{
+	for (size_t i = 0; i < PROBLEM_COUNT; i++)
+		if (text_is(code, problem_rows[i].code))
+			return &problem_rows[i];
+	return NULL;
+}
+
+struct json_out *answer_begin(struct request *req, int status)
+{
+	req->status = status;
+	req->content_type = "application/json";
+	out_init(&req->out, &req->arena, FIRST_BYTES);
+	out_object(&req->out, NULL);
+	return &req->out;
+}
+
+void answer_end(struct request *req)
+{
+	out_close(&req->out);
+	out_newline(&req->out); /* for whoever reads it in a terminal */
+	req->answer = (struct text){ req->out.at, req->out.len };
+	if (req->arena.failed) {
+		req->status = 503;
+		req->problem = problem_row(P_OVERLOADED);
+		req->content_type = "application/problem+json";
+		req->answer = TEXT(no_memory);
+	}
+	request_move(req, ANSWERED);
+}
+
+void answer_body(struct request *req, int status, const char *content_type, struct text body)
+{
+	req->status = status;
+	req->content_type = content_type;
+	req->answer = body;
+	request_move(req, ANSWERED);
+}
+
+void answer_empty(struct request *req, int status)
+{
+	answer_body(req, status, NULL, TEXT(""));
+}
+
+void answer_header(struct request *req, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	if (req->header_count == MAX_ANSWER_HEADERS)
+		return;
+	va_start(args, format);
+	struct text value = arena_vprintf(&req->arena, format, args);
+	va_end(args);
+	if (value.at)
+		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
+}
+
+void answer_retry_after_ms(struct request *req, int64_t ms)
+{
+	int64_t seconds = (ms + 999) / 1000;
+
+	answer_header(req, "Retry-After", "%lld", (long long)(seconds > 0 ? seconds : 1));
+}
+
+static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
+{
+	const struct problem_row *row = problem_row(p);
+	struct json_out *o = answer_begin(req, row->status);
+
+	req->content_type = "application/problem+json";
+	req->problem = row;
+	out_text(o, "type", arena_printf(&req->arena, "/problems/%s", row->code));
+	out_string(o, "title", row->title);
+	out_int(o, "status", row->status);
+	out_text(o, "detail", arena_vprintf(&req->arena, detail, args));
+	out_string(o, "code", row->code);
+	out_string(o, "effect", effect_names[effect]);
+	out_text(o, "request_id", req->request_id);
+	if (row->status == 503)
+		answer_retry_after_ms(req, 1000);
+	return o;
+}
+
+struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	struct json_out *o = begin(req, p, problem_row(p)->effect, detail, args);
+	va_end(args);
+	return o;
+}
+
+void problem_end(struct request *req)
+{
+	answer_end(req);
+}
+
+void answer_problem(struct request *req, enum problem p, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	begin(req, p, problem_row(p)->effect, detail, args);
+	va_end(args);
+	problem_end(req);
+}
+
+void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	begin(req, p, effect, detail, args);
+	va_end(args);
+	problem_end(req);
+}
+
+void answer_field_problem(struct request *req, enum problem p, const char *pointer, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	struct text why = arena_vprintf(&req->arena, detail, args);
+	va_end(args);
+	struct json_out *o = problem_begin(req, p, "%s %s", pointer, why.at ? why.at : "");
+	out_array(o, "errors");
+	out_object(o, NULL);
+	out_string(o, "pointer", pointer);
+	out_text(o, "detail", why);
+	out_close(o);
+	out_close(o);
+	problem_end(req);
+}

@@ -1,0 +1,187 @@
+/* arena: bump allocation in blocks; see arena.h. Owns its blocks, knows nothing of what lies in them. */
+#include "arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FIRST_BLOCK = 4096, /* bytes with the header: an ordinary request fits */
+	CACHED_BLOCKS = 128,
+	ALIGNMENT = 16,
+};
+
+struct arena_block {
+	struct arena_block *older;
+	size_t size; /* bytes with this header */
+};
+
+_Static_assert(sizeof(struct arena_block) % ALIGNMENT == 0, "blocks start aligned");
+
+static struct arena_block *cache;
+static unsigned cached;
+
+static struct arena_block *block_new(size_t size)
+{
+	struct arena_block *b;
+
+	if (size <= FIRST_BLOCK && cache) {
+		b = cache;
+		cache = b->older;
+		cached--;
+		return b;
+	}
+	if (size < FIRST_BLOCK)
+		size = FIRST_BLOCK;
+	b = malloc(size);
+	if (b)
+		b->size = size;
+	return b;
+}
+
+static void block_free(struct arena_block *b)
+{
+	if (b->size == FIRST_BLOCK && cached < CACHED_BLOCKS) {
+		b->older = cache;
+		cache = b;
+		cached++;
+	} else {
+		free(b);
+	}
+}
+
+static bool add_block(struct arena *a, size_t payload)
+{
+	struct arena_block *b = block_new(payload + sizeof(*b));
+
+	if (!b) {
+		a->failed = true;
+		return false;
+	}
+	b->older = a->blocks;
+	a->blocks = b;
+	a->next = (char *)(b + 1);
+	a->end = (char *)b + b->size;
+	return true;
+}
+
+static size_t aligned(size_t size)
+{
+	return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+void *arena_new(size_t size, struct arena *out)
+{
+	struct arena a = { 0 };
+	void *memory = arena_alloc(&a, size);
+
+	if (memory)
+		*out = a;
+	return memory;
+}
+
+void arena_free(struct arena *a)
+{
+	struct arena_block *b = a->blocks;
+
+	*a = (struct arena){ 0 };
+	while (b) {
+		struct arena_block *older = b->older;
+		block_free(b);
+		b = older;
+	}
+}
+
+/* Room for `size` bytes, not zeroed. */
+static char *reserve(struct arena *a, size_t size)
+{
+	if (size > SIZE_MAX / 2) {
+		a->failed = true;
+		return NULL;
+	}
+	size = aligned(size ? size : 1);
+	if ((size_t)(a->end - a->next) < size) {
+		/* A large piece gets a block of its own size; small ones share blocks that double with what is used. */
+		size_t payload = size > FIRST_BLOCK ? size : FIRST_BLOCK - sizeof(struct arena_block);
+		if (!add_block(a, payload > size ? payload : size))
+			return NULL;
+	}
+	char *at = a->next;
+	a->next += size;
+	return at;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	char *at = reserve(a, size);
+
+	return at ? memset(at, 0, size) : NULL;
+}
+
+void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
+{
+	char *at;
+
+	if (old && (char *)old + aligned(old_size) == a->next && aligned(new_size) <= (size_t)(a->end - (char *)old)) {
+		a->next = (char *)old + aligned(new_size);
+		return old;
+	}
+	at = reserve(a, new_size);
+	if (at && old)
+		memcpy(at, old, old_size < new_size ? old_size : new_size);
+	return at;
+}
+
+struct text arena_copy(struct arena *a, const char *from, size_t len)
+{
+	char *at = reserve(a, len + 1);
+
+	if (!at)
+		return (struct text){ 0 };
+	if (len)
+		memcpy(at, from, len);
+	at[len] = '\0';
+	return (struct text){ at, len };
+}
+
+struct text arena_vprintf(struct arena *a, const char *format, va_list args)
+{
+	char small[512];
+	va_list again;
+	struct text t = { 0 };
+
+	va_copy(again, args);
+	int len = vsnprintf(small, sizeof(small), format, args);
+	if (len >= 0 && (size_t)len < sizeof(small)) {
+		t = arena_copy(a, small, (size_t)len);
+	} else if (len >= 0) {
+		char *at = reserve(a, (size_t)len + 1);
+		if (at) {
+			vsnprintf(at, (size_t)len + 1, format, again);
+			t = (struct text){ at, (size_t)len };
+		}
+	}
+	va_end(again);
+	return t;
+}
+
+struct text arena_printf(struct arena *a, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	struct text t = arena_vprintf(a, format, args);
+	va_end(args);
+	return t;
+}
+
+void arena_forget_cache(void)
+{
+	while (cache) {
+		struct arena_block *older = cache->older;
+		free(cache);
+		cache = older;
+	}
+	cached = 0;
+}

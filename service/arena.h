@@ -1,0 +1,44 @@
+/*
+ * arena: memory that lives as long as its request.
+ *
+ * Allocation is a pointer bump; everything goes at once in arena_free. The first block comes from a small cache, so that an
+ * ordinary request calls malloc not at all. When memory runs out `failed` is set and stays set: callers that build
+ * something in several steps may check once, at the end.
+ */
+#ifndef PATTERND_ARENA_H
+#define PATTERND_ARENA_H
+
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "text.h"
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *blocks; /* newest first; owned */
+	char *next;                 /* first free byte of the newest block */
+	char *end;
+	bool failed;
+};
+
+/* Makes an arena together with `size` zeroed bytes inside it, at which *arena itself may live. Returns NULL without memory. */
+void *arena_new(size_t size, struct arena *out);
+void arena_free(struct arena *a);
+
+/* Zeroed, aligned for any type. Returns NULL (and sets a->failed) without memory. */
+void *arena_alloc(struct arena *a, size_t size);
+
+/* Grows the newest allocation in place when it can, else copies. `old` may be NULL. Same errors as arena_alloc. */
+void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size);
+
+/* Copies; the result ends in NUL. `at` is NULL without memory. */
+struct text arena_copy(struct arena *a, const char *at, size_t len);
+struct text arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct text arena_vprintf(struct arena *a, const char *format, va_list args);
+
+/* Gives the block cache back to the system: at exit, so that leak checkers have nothing to say. */
+void arena_forget_cache(void);
+
+#endif

@@ -1,0 +1,188 @@
+/* embedded: fork, lock, exec and end of the private redis-server; see embedded.h. */
+#include "embedded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "log.h"
+
+enum { PATH_BYTES = 1024, STOP_WAIT_MS = 5000, LOCK_WAIT_MS = 5000, STEP_MS = 2 };
+
+static char folder[PATH_BYTES];
+static bool is_temporary;
+static pid_t server;
+static int lock_fd = -1;
+
+static bool refuse(const char *what, const char *why)
+{
+	fprintf(stderr, "patternd: --embedded: %s: %s\n", what, why);
+	return false;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
+}
+
+static bool make_folder(const char *dir)
+{
+	char made[] = "/tmp/patternd-XXXXXX";
+
+	is_temporary = *dir == '\0';
+	if (is_temporary) {
+		if (!mkdtemp(made))
+			return refuse("no temporary folder", strerror(errno));
+		snprintf(folder, sizeof(folder), "%s", made);
+		return true;
+	}
+	if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+		return refuse(dir, strerror(errno));
+	char *whole = realpath(dir, NULL);
+	if (!whole)
+		return refuse(dir, strerror(errno));
+	bool fits = (size_t)snprintf(folder, sizeof(folder), "%s", whole) < sizeof(folder);
+	free(whole);
+	return fits ? true : refuse(dir, "its path is too long");
+}
+
+/* True when the daemon that wrote the lock file still lives: not only its redis-server on the way out. */
+static bool owner_lives(void)
+{
+	char text[32] = "";
+	ssize_t n = pread(lock_fd, text, sizeof(text) - 1, 0);
+	pid_t pid = n > 0 ? (pid_t)atoi(text) : 0;
+
+	return pid > 0 && kill(pid, 0) == 0;
+}
+
+/*
+ * The lock is on the open file, which the redis-server inherits: after a kill -9 of the daemon it holds until the server
+ * has written its last and gone.
+ */
+static bool lock_folder(void)
+{
+	char path[PATH_BYTES + 32];
+
+	snprintf(path, sizeof(path), "%s/patternd.lock", folder);
+	lock_fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (lock_fd < 0)
+		return refuse(path, strerror(errno));
+	for (int waited = 0; flock(lock_fd, LOCK_EX | LOCK_NB) != 0; waited += STEP_MS) {
+		if (errno != EWOULDBLOCK)
+			return refuse(path, strerror(errno));
+		if (owner_lives() || waited >= LOCK_WAIT_MS)
+			return refuse(folder, "another patternd uses this folder");
+		nap();
+	}
+	if (ftruncate(lock_fd, 0) != 0 || dprintf(lock_fd, "%d\n", (int)getpid()) < 0)
+		return refuse(path, strerror(errno));
+	return true;
+}
+
+static void run_server(pid_t daemon_pid)
+{
+	char log_file[PATH_BYTES + 32];
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* it writes its file and leaves when the daemon is gone, even by kill -9 */
+	if (getppid() != daemon_pid)
+		_exit(1);
+	setpgid(0, 0); /* a Ctrl-C is the daemon's to handle */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	snprintf(log_file, sizeof(log_file), "%s/redis.log", folder);
+	execlp(config()->redis_server, "redis-server", "--port", "0", "--unixsocket", "redis.sock", "--unixsocketperm", "700",
+	       "--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--logfile", log_file,
+	       "--daemonize", "no", "--maxmemory-policy", "noeviction", (char *)NULL);
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* The server made its socket, or has gone again. Normally some 20 ms. */
+static bool wait_for_socket(const char *path)
+{
+	int status;
+
+	for (int waited = 0; waited < STOP_WAIT_MS; waited += STEP_MS) {
+		if (access(path, F_OK) == 0)
+			return true;
+		if (waitpid(server, &status, WNOHANG) == server) {
+			server = 0;
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+				return refuse(config()->redis_server, "no such program; install redis-server");
+			return refuse("redis-server left at once; its log is", folder);
+		}
+		nap();
+	}
+	return refuse(folder, "redis-server does not come up");
+}
+
+bool embedded_start(const char *dir, char *url, unsigned long url_size)
+{
+	char socket_path[PATH_BYTES + 32];
+
+	if (!make_folder(dir) || !lock_folder())
+		return false;
+	snprintf(socket_path, sizeof(socket_path), "%s/redis.sock", folder);
+	if (strlen(socket_path) >= 108)
+		return refuse(folder, "its path is too long for a unix socket (95 bytes at most)");
+	unlink(socket_path); /* left over from a crash; nobody listens there, the lock says so */
+	pid_t self = getpid();
+	server = fork();
+	if (server < 0)
+		return refuse("cannot fork", strerror(errno));
+	if (server == 0)
+		run_server(self);
+	snprintf(url, url_size, "unix://%s", socket_path);
+	return wait_for_socket(socket_path);
+}
+
+bool embedded_ended(void)
+{
+	int status;
+
+	if (server <= 0 || waitpid(server, &status, WNOHANG) != server)
+		return false;
+	server = 0;
+	log_event(LOG_ERROR, "embedded_redis_ended", "the private redis-server has ended (status %d); its log is %s/redis.log",
+		  status, folder);
+	return true;
+}
+
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
+{
+	(void)s;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void embedded_stop(void)
+{
+	if (server > 0) {
+		kill(server, SIGTERM);
+		for (int waited = 0; waitpid(server, NULL, WNOHANG) == 0; waited += STEP_MS) {
+			if (waited >= STOP_WAIT_MS)
+				kill(server, SIGKILL);
+			nap();
+		}
+		server = 0;
+	}
+	if (is_temporary && *folder)
+		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	if (lock_fd >= 0)
+		close(lock_fd);
+	lock_fd = -1;
+}

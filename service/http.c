@@ -1,0 +1,533 @@
+/*
+ * http: libmicrohttpd in external epoll mode; see http.h.
+ *
+ * Owns the listening socket, one `struct conn` a connection, and the order of a request's steps: target, headers (checked
+ * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
+ * then neither reads, nor times out, nor notices the client leaving.
+ */
+#include "http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "admission.h"
+#include "config.h"
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "request.h"
+#include "route.h"
+
+enum {
+	CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
+	FIRST_BODY_BYTES = 2048,       /* of a chunked body, whose size is not known */
+	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
+};
+
+struct conn {
+	int fd;                  /* (ref) libmicrohttpd's */
+	struct timer deadline;   /* of whatever the connection does now */
+	struct MHD_Connection *connection;
+	struct request *req;     /* NULL between requests */
+	bool headers_seen;       /* of req */
+	bool suspended;
+	bool too_large;          /* the body went over its limit and is being thrown away */
+	size_t body_size;        /* room for req->body */
+	size_t body_discarded;
+	struct conn *next, *previous;
+};
+
+static struct MHD_Daemon *daemon_;
+static struct watch daemon_watch;
+static int listen_fd = -1;
+static char address[128];
+static bool daemon_ready; /* its epoll set has something */
+static bool resumed;      /* libmicrohttpd 0.9.75 forgets a resume unless MHD_run follows in the same turn */
+static bool draining;
+static struct conn *conns;
+static unsigned conn_count, busy_count;
+
+const char *http_address(void)
+{
+	return address;
+}
+
+const char *http_library(void)
+{
+	return MHD_get_version();
+}
+
+bool http_draining(void)
+{
+	return draining;
+}
+
+unsigned http_busy(void)
+{
+	return busy_count;
+}
+
+unsigned http_connections(void)
+{
+	return conn_count;
+}
+
+/* ---- Deadlines ---- */
+
+static void deadline_in(struct conn *c, int64_t ms)
+{
+	timer_set(&c->deadline, loop_now_us() + ms * 1000);
+}
+
+/* The client was too slow, or idle for too long: libmicrohttpd sees the end of the stream and cleans up. */
+static void on_deadline(struct timer *t)
+{
+	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
+
+	if (c->suspended) { /* not the client's doing: Redis has its own deadline */
+		deadline_in(c, config()->write_timeout_ms);
+		return;
+	}
+	metrics_count(METRIC_connections_timed_out);
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* ---- Connections ---- */
+
+static void connection_started(struct conn *c)
+{
+	c->next = conns;
+	if (conns)
+		conns->previous = c;
+	conns = c;
+	conn_count++;
+	c->deadline.expired = on_deadline;
+	deadline_in(c, config()->header_timeout_ms);
+}
+
+static void connection_closed(struct conn *c)
+{
+	timer_stop(&c->deadline);
+	if (c->next)
+		c->next->previous = c->previous;
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		conns = c->next;
+	conn_count--;
+	free(c);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	(void)cls;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		struct conn *c = calloc(1, sizeof(*c));
+		if (c) {
+			c->connection = connection;
+			c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+			connection_started(c);
+		}
+		*context = c;
+	} else if (*context) {
+		connection_closed(*context);
+		*context = NULL;
+	}
+}
+
+static struct conn *conn_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* ---- The answer ---- */
+
+static enum MHD_Result queue_answer(struct conn *c)
+{
+	struct request *req = c->req;
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at, MHD_RESPMEM_PERSISTENT);
+
+	if (!response)
+		return MHD_NO;
+	if (req->content_type)
+		MHD_add_response_header(response, "Content-Type", req->content_type);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Request-ID", req->request_id.at);
+	for (size_t i = 0; i < req->header_count; i++)
+		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
+	if (req->close || draining)
+		MHD_add_response_header(response, "Connection", "close");
+	deadline_in(c, config()->write_timeout_ms);
+	enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)req->status, response);
+	MHD_destroy_response(response);
+	return ok;
+}
+
+/* A suspended request was answered: let libmicrohttpd call the handler again. */
+static void on_answered(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (!c->suspended)
+		return;
+	c->suspended = false;
+	resumed = true;
+	MHD_resume_connection(c->connection);
+}
+
+/* ---- The request ---- */
+
+static struct text header_value(struct request *req, const char *name)
+{
+	struct conn *c = req->exchange;
+	const char *value = NULL;
+	size_t len = 0;
+
+	if (MHD_lookup_connection_value_n(c->connection, MHD_HEADER_KIND, name, strlen(name), &value, &len) != MHD_YES)
+		return (struct text){ 0 };
+	return (struct text){ value, len };
+}
+
+/* The request line is there. What this returns becomes *con_cls of the handler. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !target)
+		return NULL;
+	struct request *req = request_new(target, strlen(target));
+	if (!req)
+		return NULL;
+	req->exchange = c;
+	req->header = header_value;
+	c->req = req;
+	c->headers_seen = false;
+	c->too_large = false;
+	c->body_size = c->body_discarded = 0;
+	busy_count++;
+	deadline_in(c, config()->header_timeout_ms);
+	return req;
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	return admission_header(cls, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+/*
+ * libmicrohttpd 0.9.75 cuts a target at a raw NUL byte. The version stands behind the target in the same buffer, so their
+ * distance tells the target's true length.
+ */
+static bool target_was_cut(const char *target_in_buffer, size_t len, const char *version)
+{
+	uintptr_t from = (uintptr_t)target_in_buffer, to = (uintptr_t)version;
+
+	return to > from && to - from < CONNECTION_MEMORY && to - from - 1 > len;
+}
+
+/* All headers are there and no byte of the body was read. True: go on. */
+static bool admit(struct conn *c, const char *method, const char *version, const char *url)
+{
+	struct request *req = c->req;
+	struct admission a;
+
+	req->method = method;
+	admission_begin(&a, req, version);
+	a.target_was_cut = target_was_cut(url, req->target.len, version);
+	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
+	bool ok = admission_check(&a);
+	if (ok && a.body_expected) {
+		deadline_in(c, config()->body_timeout_ms);
+		c->body_size = a.body_len;
+		if (a.body_len) {
+			req->body.at = arena_grow(&req->arena, NULL, 0, a.body_len + 1);
+			ok = req->body.at != NULL;
+			if (!ok)
+				answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		}
+	}
+	/* Refused with a body on its way: said at once, and the connection is not used again. */
+	if (!ok && a.body_expected)
+		req->close = true;
+	return ok;
+}
+
+/* More of the body. False: the connection must go. */
+static bool take_body(struct conn *c, const char *bytes, size_t len)
+{
+	struct request *req = c->req;
+	size_t limit = (size_t)config()->max_body_bytes;
+
+	if (c->too_large || req->body.len + len > limit) {
+		/* Thrown away, so that the client can read why; but not for ever. */
+		c->too_large = true;
+		c->body_discarded += len;
+		return c->body_discarded + req->body.len <= 2 * limit;
+	}
+	if (req->body.len + len > c->body_size || !req->body.at) {
+		size_t size = c->body_size * 2 > req->body.len + len ? c->body_size * 2 : req->body.len + len;
+		if (size < FIRST_BODY_BYTES)
+			size = FIRST_BODY_BYTES;
+		char *bigger = arena_grow(&req->arena, (void *)(uintptr_t)req->body.at, req->body.len, size + 1);
+		if (!bigger)
+			return false;
+		req->body.at = bigger;
+		c->body_size = size;
+	}
+	memcpy((char *)(uintptr_t)req->body.at + req->body.len, bytes, len);
+	req->body.len += len;
+	return true;
+}
+
+/* The request is whole: to its handler. */
+static void run(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (c->too_large) {
+		req->close = true;
+		answer_problem(req, P_BODY_TOO_LARGE, "the body is larger than the %lld bytes that --max-body-bytes allows",
+			       (long long)config()->max_body_bytes);
+		return;
+	}
+	const void *input = input_fill(req);
+	if (input)
+		req->op->run(req, input);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				  const char *version, const char *upload_data, size_t *upload_data_size, void **con_cls)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !*con_cls || !c->req)
+		return MHD_NO;
+	struct request *req = c->req;
+	if (!c->headers_seen) {
+		c->headers_seen = true;
+		admit(c, method, version, url);
+		/* Without a body the answer waits for the next call: given now it would cost the connection. */
+		return req->state == ANSWERED && req->close ? queue_answer(c) : MHD_YES;
+	}
+	if (*upload_data_size) {
+		bool ok = req->state == ANSWERED || take_body(c, upload_data, *upload_data_size);
+		*upload_data_size = 0;
+		return ok ? MHD_YES : MHD_NO;
+	}
+	if (req->state == READING)
+		run(c);
+	if (req->state == ANSWERED)
+		return queue_answer(c);
+	c->suspended = true;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct conn *c = conn_of(connection);
+	struct request *req = *con_cls;
+
+	(void)cls;
+	(void)code;
+	*con_cls = NULL;
+	if (!req)
+		return;
+	int64_t duration_us = loop_now_us() - req->started_us;
+	int status = req->state == ANSWERED ? req->status : CLIENT_LEFT;
+	metrics_request(req->op, status, duration_us);
+	struct log_request line = {
+		.request_id = req->request_id,
+		.trace_id = req->trace_id,
+		.operation = req->op ? req->op->id : "-",
+		.method = req->method ? req->method : "-",
+		.status = status,
+		.duration_us = duration_us,
+		.code = req->problem ? req->problem->code : NULL,
+	};
+	log_request(&line);
+	busy_count--;
+	if (c) {
+		c->req = NULL;
+		c->suspended = false;
+		deadline_in(c, config()->idle_timeout_ms);
+	}
+	request_http_gone(req);
+}
+
+/* Keeps escapes: route decodes them itself, with lengths. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+	(void)cls;
+	(void)connection;
+	return strlen(text);
+}
+
+static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+static void on_library_message(void *cls, const char *format, va_list args)
+{
+	char message[512];
+
+	(void)cls;
+	int n = vsnprintf(message, sizeof(message), format, args);
+	if (n > 0)
+		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
+}
+
+/* ---- Listening ---- */
+
+static int bind_one(const struct addrinfo *a)
+{
+	int on = 1;
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static bool refuse_listen(const char *why)
+{
+	fprintf(stderr, "patternd: --listen: cannot serve on '%s': %s\n", config()->listen, why);
+	return false;
+}
+
+static void note_address(int fd)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	char host[64], port[16];
+
+	if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 ||
+	    getnameinfo((struct sockaddr *)&own, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	snprintf(address, sizeof(address), own.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static bool bind_listener(void)
+{
+	char host[256];
+	const char *option = config()->listen;
+	const char *colon = strrchr(option, ':');
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	struct addrinfo *found;
+
+	if (!colon || colon == option || (size_t)(colon - option) >= sizeof(host) || colon[1] == '\0')
+		return refuse_listen("expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379");
+	size_t n = (size_t)(colon - option);
+	bool bracketed = option[0] == '[' && option[n - 1] == ']';
+	snprintf(host, sizeof(host), "%.*s", (int)(bracketed ? n - 2 : n), option + bracketed);
+	int error = getaddrinfo(host, colon + 1, &hints, &found);
+	if (error)
+		return refuse_listen(gai_strerror(error));
+	listen_fd = bind_one(found);
+	error = errno;
+	freeaddrinfo(found);
+	if (listen_fd < 0)
+		return refuse_listen(error == EADDRINUSE ? "something else listens there already" : strerror(error));
+	note_address(listen_fd);
+	return true;
+}
+
+static void on_daemon_ready(struct watch *w, uint32_t events)
+{
+	(void)w;
+	(void)events;
+	daemon_ready = true;
+}
+
+bool http_open(void)
+{
+	if (!bind_listener())
+		return false;
+	request_on_answered(on_answered);
+	daemon_ = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
+		MHD_OPTION_LISTEN_SOCKET, listen_fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)config()->max_connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		MHD_OPTION_END);
+	if (!daemon_) {
+		fprintf(stderr, "patternd: cannot start libmicrohttpd: %s\n", strerror(errno));
+		return false;
+	}
+	daemon_watch.fd = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	daemon_watch.ready = on_daemon_ready;
+	return loop_watch(&daemon_watch, EPOLLIN);
+}
+
+int64_t http_timeout_ms(void)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	return daemon_ && MHD_get_timeout(daemon_, &ms) == MHD_YES ? (int64_t)ms : -1;
+}
+
+bool http_run(void)
+{
+	if (daemon_ && (daemon_ready || resumed || http_timeout_ms() == 0)) {
+		daemon_ready = resumed = false;
+		MHD_run(daemon_);
+	}
+	return resumed;
+}
+
+void http_drain(void)
+{
+	if (draining)
+		return;
+	draining = true;
+	if (MHD_quiesce_daemon(daemon_) != MHD_INVALID_SOCKET) {
+		close(listen_fd);
+		listen_fd = -1;
+	}
+	for (struct conn *c = conns; c; c = c->next)
+		if (!c->req)
+			shutdown(c->fd, SHUT_RDWR);
+}
+
+void http_close(void)
+{
+	if (!daemon_)
+		return;
+	http_drain();
+	for (struct conn *c = conns; c; c = c->next)
+		if (c->suspended)
+			answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
+	for (int i = 0; i < 3; i++)
+		MHD_run(daemon_);
+	loop_unwatch(&daemon_watch);
+	MHD_stop_daemon(daemon_);
+	daemon_ = NULL;
+}

@@ -1,0 +1,39 @@
+/*
+ * http: the edge to clients. The only file that includes microhttpd.h is http.c.
+ *
+ * It turns bytes into a request, hands the request to route and input, and writes what was answered. What libmicrohttpd
+ * leaves open is closed here: ambiguous framing, the raw target, absolute deadlines, the Host allow-list.
+ */
+#ifndef PATTERND_HTTP_H
+#define PATTERND_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Binds and starts to serve. False: one line on stderr says why. */
+bool http_open(void);
+
+/* "127.0.0.1:8379", with the port that was really taken. */
+const char *http_address(void);
+
+/* The version of libmicrohttpd that is loaded. */
+const char *http_library(void);
+
+/* Does what is due; to be called in every turn after the descriptors. True when answers came meanwhile: call again. */
+bool http_run(void);
+
+/* How long http_run may wait, in milliseconds; -1: until something happens. */
+int64_t http_timeout_ms(void);
+
+/* No new connections; idle ones are closed, the others with their answer. */
+void http_drain(void);
+bool http_draining(void);
+
+/* Connections that carry a request now, and all. */
+unsigned http_busy(void);
+unsigned http_connections(void);
+
+/* Answers whatever is still open with 503, then closes everything. */
+void http_close(void);
+
+#endif

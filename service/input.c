@@ -1,0 +1,532 @@
+/* input: fills the typed struct of an operation from its rows; see input.h. Generic: knows no operation. */
+#include "input.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "request.h"
+
+enum { MAX_FAULTS = 8, POINTER_BYTES = 256, WHY_BYTES = 160, MAX_DEPTH = 32 };
+
+/* What is wrong with one field. */
+struct fault {
+	enum problem problem;
+	char pointer[POINTER_BYTES];
+	char why[WHY_BYTES];
+};
+
+/* One filling: the request, and the faults found so far (all of them are told at once). */
+struct filling {
+	struct request *req;
+	struct fault faults[MAX_FAULTS];
+	size_t fault_count;
+};
+
+/* Where a value was found. A chain on the stack: it becomes text only when something is wrong there. */
+struct spot {
+	const struct spot *parent; /* NULL: the body itself, or not in the body at all */
+	const struct field *row;   /* of a parameter or header */
+	const char *key;           /* of a member; NULL: item `index` of an array */
+	size_t index;
+};
+
+/* A JSON pointer (RFC 6901) into the body; for what stands elsewhere "?name", "{name}" or "Name:". */
+static size_t render(const struct spot *s, char *out, size_t size)
+{
+	static const char *const before[] = { "{", "?", "", "/" }, *const after[] = { "}", "", ":", "" };
+	size_t n;
+
+	if (s->row) {
+		n = (size_t)snprintf(out, size, "%s%s%s", before[s->row->place], s->row->name, after[s->row->place]);
+		return n < size ? n : size - 1;
+	}
+	if (!s->parent) {
+		out[0] = '\0';
+		return 0;
+	}
+	n = render(s->parent, out, size);
+	if (!s->key) {
+		n += (size_t)snprintf(out + n, size - n, "/%zu", s->index);
+		return n < size ? n : size - 1;
+	}
+	if (n + 1 < size)
+		out[n++] = '/';
+	for (const char *c = s->key; *c && n + 3 < size; c++) {
+		bool special = *c == '~' || *c == '/';
+		out[n++] = special ? '~' : *c;
+		if (special)
+			out[n++] = *c == '~' ? '0' : '1';
+	}
+	out[n] = '\0';
+	return n;
+}
+
+static bool fault(struct filling *f, const struct spot *at, enum problem p, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static bool fault(struct filling *f, const struct spot *at, enum problem p, const char *format, ...)
+{
+	va_list args;
+
+	if (f->fault_count == MAX_FAULTS)
+		return false;
+	struct fault *one = &f->faults[f->fault_count++];
+	one->problem = p;
+	render(at, one->pointer, sizeof(one->pointer));
+	va_start(args, format);
+	vsnprintf(one->why, sizeof(one->why), format, args);
+	va_end(args);
+	return false;
+}
+
+bool input_name_is_valid(struct text name, const char **why)
+{
+	if (name.len == 0)
+		*why = "must not be empty";
+	else if (!text_is_utf8(name))
+		*why = "must be UTF-8";
+	else if (text_has_control(name))
+		*why = "must not hold control characters";
+	else if (memchr(name.at, '{', name.len) || memchr(name.at, '}', name.len))
+		*why = "must not hold { or }";
+	else
+		return true;
+	return false;
+}
+
+static bool check_name(struct filling *f, const struct field *row, const struct spot *at, struct text value)
+{
+	const char *why;
+
+	if (!input_name_is_valid(value, &why))
+		return fault(f, at, P_INVALID_NAME, "%s", why);
+	if (text_is(value, ".") || text_is(value, ".."))
+		return fault(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
+	for (const char *const *r = row->reserved; r && *r; r++)
+		if (text_is(value, *r))
+			return fault(f, at, P_RESERVED_NAME, "'%s' is a path of its own and cannot be a name", *r);
+	return true;
+}
+
+static bool store_text(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+{
+	enum problem size_problem = row->kind == FIELD_NAME ? P_INVALID_NAME : P_OUT_OF_RANGE;
+
+	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
+		return fault(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
+			     (long long)row->high, value.len);
+	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
+		return false;
+	*(struct text *)slot = value;
+	return true;
+}
+
+static bool store_int(struct filling *f, const struct field *row, const struct spot *at, int64_t value, void *slot)
+{
+	if (value < row->low || value > row->high)
+		return fault(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
+			     (long long)row->high, (long long)value);
+	*(int64_t *)slot = value;
+	return true;
+}
+
+static bool store_real(struct filling *f, const struct field *row, const struct spot *at, double value, void *slot)
+{
+	if (!(value >= row->real_low && value <= row->real_high))
+		return fault(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low, row->real_high,
+			     value);
+	*(double *)slot = value;
+	return true;
+}
+
+static bool store_choice(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+{
+	char list[WHY_BYTES] = "";
+
+	for (int i = 0; row->choices[i]; i++) {
+		if (text_is(value, row->choices[i])) {
+			*(int *)slot = i + 1;
+			return true;
+		}
+		if (strlen(list) + strlen(row->choices[i]) + 3 < sizeof(list)) {
+			strcat(list, i ? ", " : "");
+			strcat(list, row->choices[i]);
+		}
+	}
+	return fault(f, at, P_INVALID_VALUE, "must be one of %s", list);
+}
+
+/* ---- From text: path, query, headers ---- */
+
+static bool store_parsed(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+{
+	char *end;
+
+	switch (row->kind) {
+	case FIELD_TEXT:
+	case FIELD_NAME:
+		return store_text(f, row, at, value, slot);
+	case FIELD_CHOICE:
+		return store_choice(f, row, at, value, slot);
+	case FIELD_BOOL:
+		if (!text_is(value, "true") && !text_is(value, "false"))
+			return fault(f, at, P_WRONG_TYPE, "must be true or false");
+		*(bool *)slot = text_is(value, "true");
+		return true;
+	case FIELD_INT:
+		errno = 0;
+		long long n = strtoll(value.at, &end, 10);
+		if (value.len == 0 || strspn(value.at, "-0123456789") != value.len || end != value.at + value.len || errno)
+			return fault(f, at, P_WRONG_TYPE, "must be a whole number");
+		return store_int(f, row, at, n, slot);
+	case FIELD_REAL:
+		errno = 0;
+		double real = strtod(value.at, &end);
+		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len || errno)
+			return fault(f, at, P_WRONG_TYPE, "must be a number");
+		return store_real(f, row, at, real, slot);
+	default:
+		return fault(f, at, P_WRONG_TYPE, "cannot be given here");
+	}
+}
+
+static bool store_repeated(struct filling *f, const struct field *row, const struct spot *at, void *slot)
+{
+	struct request *req = f->req;
+	struct input_array array = { 0 };
+	bool ok = true;
+
+	array.items = arena_alloc(&req->arena, req->query_count * row->size);
+	for (size_t i = 0; array.items && i < req->query_count; i++) {
+		if (!text_is(req->query[i].name, row->name))
+			continue;
+		void *item = (char *)array.items + array.count++ * row->size;
+		ok = store_parsed(f, row->fields, at, req->query[i].value, item) && ok;
+	}
+	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
+		return fault(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu", (long long)row->low,
+			     (long long)row->high, array.count);
+	memcpy(slot, &array, sizeof(array));
+	return ok;
+}
+
+/* The text of a field that does not come from the body; absent when it was not given. */
+static struct text outside_value(struct filling *f, const struct field *row, const struct spot *at, size_t path_index)
+{
+	struct request *req = f->req;
+	struct text found = { 0 };
+
+	if (row->place == IN_PATH)
+		return req->path_values[path_index];
+	if (row->place == IN_HEADER)
+		return req->header(req, row->name);
+	for (size_t i = 0; i < req->query_count; i++) {
+		if (!text_is(req->query[i].name, row->name))
+			continue;
+		if (found.at)
+			fault(f, at, P_INVALID_VALUE, "was given twice");
+		found = req->query[i].value;
+	}
+	return found;
+}
+
+static void check_query_names(struct filling *f)
+{
+	const struct operation *op = f->req->op;
+
+	for (size_t i = 0; i < f->req->query_count; i++) {
+		bool known = false;
+		for (size_t r = 0; r < op->field_count && !known; r++)
+			known = op->fields[r].place == IN_QUERY && text_is(f->req->query[i].name, op->fields[r].name);
+		if (!known) {
+			const struct field row = { .name = f->req->query[i].name.at, .place = IN_QUERY };
+			struct spot at = { .row = &row };
+			fault(f, &at, P_UNKNOWN_FIELD, "is not a query parameter of %s", op->id);
+		}
+	}
+}
+
+/* ---- From JSON ---- */
+
+static void fill_object(struct filling *f, const struct field *rows, size_t count, json_t *object,
+			const struct spot *at, void *into);
+
+static const char *type_name(const struct field *row)
+{
+	switch (row->kind) {
+	case FIELD_INT:
+		return "a whole number";
+	case FIELD_REAL:
+		return "a number";
+	case FIELD_BOOL:
+		return "true or false";
+	case FIELD_OBJECT:
+		return "an object";
+	case FIELD_ARRAY:
+		return "an array";
+	default:
+		return "a string";
+	}
+}
+
+static bool store_json_int(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+{
+	if (json_is_integer(value))
+		return store_int(f, row, at, json_integer_value(value), slot);
+	double real = json_real_value(value);
+	if (!json_is_real(value) || real != floor(real) || fabs(real) > 9007199254740992.0)
+		return fault(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
+	return store_int(f, row, at, (int64_t)real, slot);
+}
+
+static bool store_json_array(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
+
+static bool store_json(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+{
+	struct text string = { json_string_value(value), json_string_length(value) };
+
+	switch (row->kind) {
+	case FIELD_ANY:
+		*(json_t **)slot = value;
+		return true;
+	case FIELD_TEXT:
+	case FIELD_NAME:
+		if (string.at)
+			return store_text(f, row, at, string, slot);
+		break;
+	case FIELD_CHOICE:
+		if (string.at)
+			return store_choice(f, row, at, string, slot);
+		break;
+	case FIELD_INT:
+		return store_json_int(f, row, at, value, slot);
+	case FIELD_REAL:
+		if (json_is_number(value))
+			return store_real(f, row, at, json_number_value(value), slot);
+		break;
+	case FIELD_BOOL:
+		if (json_is_boolean(value)) {
+			*(bool *)slot = json_is_true(value);
+			return true;
+		}
+		break;
+	case FIELD_OBJECT:
+		if (json_is_object(value)) {
+			fill_object(f, row->fields, row->field_count, value, at, slot);
+			return true;
+		}
+		break;
+	case FIELD_ARRAY:
+		if (json_is_array(value))
+			return store_json_array(f, row, at, value, slot);
+		break;
+	}
+	return fault(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
+}
+
+static bool store_json_array(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+{
+	struct input_array array = { .count = json_array_size(value) };
+	bool ok = true;
+
+	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
+		return fault(f, at, P_OUT_OF_RANGE, "must have %lld to %lld items, not %zu", (long long)row->low,
+			     (long long)row->high, array.count);
+	array.items = arena_alloc(&f->req->arena, array.count * row->size);
+	if (!array.items)
+		return false;
+	for (size_t i = 0; i < array.count; i++) {
+		struct spot item = { .parent = at, .index = i };
+		ok = store_json(f, row->fields, &item, json_array_get(value, i), (char *)array.items + i * row->size) && ok;
+	}
+	memcpy(slot, &array, sizeof(array));
+	return ok;
+}
+
+static void store_default(const struct field *row, void *into)
+{
+	void *slot = (char *)into + row->offset;
+
+	if (row->kind == FIELD_INT)
+		*(int64_t *)slot = row->standard;
+	else if (row->kind == FIELD_REAL)
+		*(double *)slot = row->real_standard;
+	else if (row->kind == FIELD_BOOL)
+		*(bool *)slot = row->standard != 0;
+	else if (row->kind == FIELD_CHOICE)
+		*(int *)slot = (int)row->standard;
+}
+
+static void absent(struct filling *f, const struct field *row, const struct spot *at, void *into)
+{
+	if (row->required)
+		fault(f, at, P_MISSING_FIELD, "is required");
+	else
+		store_default(row, into);
+}
+
+static void present(const struct field *row, void *into)
+{
+	if (row->has_offset != NO_OFFSET)
+		*(bool *)((char *)into + row->has_offset) = true;
+}
+
+static void check_members(struct filling *f, const struct field *rows, size_t count, json_t *object, const struct spot *at)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value) {
+		bool known = false;
+		for (size_t i = 0; i < count && !known; i++)
+			known = rows[i].place == IN_BODY && strcmp(rows[i].name, key) == 0;
+		if (!known) {
+			struct spot member = { .parent = at, .key = key };
+			fault(f, &member, P_UNKNOWN_FIELD, "is not known here");
+		}
+	}
+}
+
+static void fill_object(struct filling *f, const struct field *rows, size_t count, json_t *object,
+			const struct spot *at, void *into)
+{
+	check_members(f, rows, count, object, at);
+	for (size_t i = 0; i < count; i++) {
+		const struct field *row = &rows[i];
+		if (row->place != IN_BODY)
+			continue;
+		struct spot member = { .parent = at, .key = row->name };
+		json_t *value = json_object_get(object, row->name);
+		if (!value)
+			absent(f, row, &member, into);
+		else if (store_json(f, row, &member, value, (char *)into + row->offset))
+			present(row, into);
+	}
+}
+
+static void fill_outside(struct filling *f, void *into)
+{
+	const struct operation *op = f->req->op;
+
+	check_query_names(f);
+	for (size_t i = 0; i < op->field_count; i++) {
+		const struct field *row = &op->fields[i];
+		void *slot = (char *)into + row->offset;
+		if (row->place == IN_BODY)
+			continue;
+		struct spot at = { .row = row };
+		if (row->kind == FIELD_ARRAY) {
+			store_repeated(f, row, &at, slot);
+			continue;
+		}
+		struct text value = outside_value(f, row, &at, i);
+		if (!value.at)
+			absent(f, row, &at, into);
+		else if (store_parsed(f, row, &at, value, slot))
+			present(row, into);
+	}
+}
+
+static void answer_faults(struct filling *f)
+{
+	const struct fault *first = &f->faults[0];
+	struct json_out *o = problem_begin(f->req, first->problem, "%s %s%s", first->pointer, first->why,
+					   f->fault_count > 1 ? " (and more, see errors)" : "");
+
+	out_array(o, "errors");
+	for (size_t i = 0; i < f->fault_count; i++) {
+		out_object(o, NULL);
+		out_string(o, "pointer", f->faults[i].pointer);
+		out_string(o, "detail", f->faults[i].why);
+		out_close(o);
+	}
+	out_close(o);
+	problem_end(f->req);
+}
+
+/* Nesting is bounded before anything is built, so that a bomb costs no more than its bytes. */
+static bool too_deep(struct text body)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < body.len; i++) {
+		char c = body.at[i];
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH) {
+			return true;
+		} else if ((c == ']' || c == '}') && depth) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+json_t *input_parse(struct text body, char *why, size_t why_size)
+{
+	json_error_t error;
+
+	if (too_deep(body)) {
+		snprintf(why, why_size, "the body is nested more than %d levels deep", MAX_DEPTH);
+		return NULL;
+	}
+	json_t *root = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	if (!root) {
+		snprintf(why, why_size, "the body is not valid JSON: %s (line %d, column %d)", error.text, error.line,
+			 error.column);
+	} else if (!json_is_object(root)) {
+		snprintf(why, why_size, "the body must be a JSON object");
+		json_decref(root);
+		root = NULL;
+	}
+	return root;
+}
+
+static bool parse_body(struct request *req)
+{
+	char why[256];
+
+	if (!req->op->takes_body || req->body.len == 0)
+		return true;
+	req->json = input_parse(req->body, why, sizeof(why));
+	if (!req->json)
+		answer_problem(req, P_MALFORMED_JSON, "%s", why);
+	return req->json != NULL;
+}
+
+const void *input_fill(struct request *req)
+{
+	struct filling f; /* large: not zeroed for every request */
+	struct spot root = { 0 };
+	void *into = arena_alloc(&req->arena, req->op->input_size);
+
+	f.req = req;
+	f.fault_count = 0;
+	if (!into) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return NULL;
+	}
+	if (!parse_body(req))
+		return NULL;
+	fill_outside(&f, into);
+	if (req->op->takes_body)
+		fill_object(&f, req->op->fields, req->op->field_count, req->json, &root, into);
+	if (f.fault_count) {
+		answer_faults(&f);
+		return NULL;
+	}
+	if (req->arena.failed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return NULL;
+	}
+	req->input = into;
+	return into;
+}

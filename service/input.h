@@ -1,0 +1,92 @@
+/*
+ * input: from names, query, headers and JSON to the typed struct that a handler gets.
+ *
+ * The rows are generated from openapi.yaml; one function fills any of the structs. Whatever does not fit (unknown, missing,
+ * wrong type, out of range, not UTF-8) is answered with a problem that points at each field, and no handler runs.
+ */
+#ifndef PATTERND_INPUT_H
+#define PATTERND_INPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+struct request;
+
+enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY };
+
+enum field_kind {
+	FIELD_TEXT,   /* struct text */
+	FIELD_NAME,   /* struct text that passed the rule of names */
+	FIELD_INT,    /* int64_t */
+	FIELD_REAL,   /* double */
+	FIELD_BOOL,   /* bool */
+	FIELD_CHOICE, /* an enum, 0 when absent */
+	FIELD_ANY,    /* json_t *, borrowed from the body; NULL when absent */
+	FIELD_OBJECT, /* a struct of `fields` */
+	FIELD_ARRAY,  /* struct { size_t count; T *items; }, an item being `fields[0]` */
+};
+
+#define NO_OFFSET SIZE_MAX
+
+struct field {
+	const char *name;
+	enum field_place place;
+	enum field_kind kind;
+	bool required;
+	size_t offset;
+	size_t has_offset;    /* of the companion bool has_<name>; NO_OFFSET: there is none */
+	int64_t standard;     /* default of integers, booleans and choices (their number) */
+	double real_standard; /* default of reals */
+	int64_t low, high;    /* range of integers; bytes of texts; count of items */
+	double real_low, real_high;
+	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
+	const char *const *reserved; /* names that are refused, ended by NULL */
+	const struct field *fields;  /* of FIELD_OBJECT and FIELD_ARRAY */
+	size_t field_count;
+	size_t size; /* bytes of the struct, or of one item */
+};
+
+/* The layout that every array member has. */
+struct input_array {
+	size_t count;
+	void *items;
+};
+
+/* One operation of the contract. */
+struct operation {
+	const char *id;
+	const char *method;
+	const char *const *segments; /* of the path, ended by NULL; "" stands for a parameter */
+	const struct field *fields;  /* path parameters in the order of the path, then the others */
+	size_t field_count;
+	size_t input_size;
+	bool takes_body;
+	bool writes;              /* false: it only looks, a lost answer has effect none */
+	const char *media_type;   /* of its success; NULL: it has no body */
+	const char *other_type;   /* a second one it can produce, or NULL */
+	void (*run)(struct request *req, const void *input);
+};
+
+/* Generated: all operations, in the order of the contract. */
+extern const struct operation operations[];
+extern const size_t operation_count;
+/* Generated: openapi.yaml as JSON. */
+extern const struct text openapi_json_text;
+
+/*
+ * Fills the input struct of req's operation. Returns it (owned by the request's arena), or NULL when the request has been
+ * answered with what is wrong.
+ */
+const void *input_fill(struct request *req);
+
+/* False, with a reason for a person, when `name` breaks the rule of names (1 to 200 bytes of UTF-8, no controls, no braces). */
+bool input_name_is_valid(struct text name, const char **why);
+
+/* Parses a body. Returns new, or NULL with `why` (in the caller's buffer) for a person. */
+json_t *input_parse(struct text body, char *why, size_t why_size);
+
+#endif

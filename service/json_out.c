@@ -1,0 +1,231 @@
+/* json_out: the JSON writer; see json_out.h. Pure but for its arena. */
+#include "json_out.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const int64_t largest_exact = INT64_C(1) << 53;
+
+void out_init(struct json_out *o, struct arena *arena, size_t first_size)
+{
+	*o = (struct json_out){ .arena = arena, .at = arena_grow(arena, NULL, 0, first_size) };
+	o->size = o->at ? first_size : 0;
+}
+
+/* `n` more bytes to write at, or NULL. */
+static char *room(struct json_out *o, size_t n)
+{
+	if (o->size - o->len < n) {
+		size_t size = o->size * 2 > o->len + n ? o->size * 2 : o->len + n;
+		char *at = o->arena->failed ? NULL : arena_grow(o->arena, o->at, o->len, size);
+		if (!at)
+			return NULL;
+		o->at = at;
+		o->size = size;
+	}
+	return o->at + o->len;
+}
+
+static void put(struct json_out *o, const char *bytes, size_t n)
+{
+	char *at = room(o, n);
+
+	if (at && n) {
+		memcpy(at, bytes, n);
+		o->len += n;
+	}
+}
+
+/* What must not stand in a JSON string as it is: controls, quote, backslash; and bytes beyond ASCII need a check. */
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void put_escaped(struct json_out *o, unsigned char c)
+{
+	char code[8];
+
+	switch (c) {
+	case '"':
+		put(o, "\\\"", 2);
+		break;
+	case '\\':
+		put(o, "\\\\", 2);
+		break;
+	case '\n':
+		put(o, "\\n", 2);
+		break;
+	case '\t':
+		put(o, "\\t", 2);
+		break;
+	default:
+		snprintf(code, sizeof(code), "\\u%04x", c);
+		put(o, code, 6);
+	}
+}
+
+static void put_quoted(struct json_out *o, struct text t)
+{
+	size_t i = 0;
+
+	put(o, "\"", 1);
+	while (i < t.len) {
+		size_t start = i;
+		while (i < t.len && is_plain((unsigned char)t.at[i]))
+			i++;
+		put(o, t.at + start, i - start);
+		if (i == t.len)
+			break;
+		unsigned char c = (unsigned char)t.at[i];
+		if (c < 0x80) {
+			put_escaped(o, c);
+			i++;
+			continue;
+		}
+		/* A run beyond ASCII: as it is while well-formed, else one U+FFFD for the offending byte. */
+		size_t run = i;
+		while (run < t.len && (unsigned char)t.at[run] >= 0x80)
+			run++;
+		size_t good = text_utf8_prefix((struct text){ t.at + i, run - i });
+		put(o, t.at + i, good);
+		i += good;
+		if (i < run) {
+			put(o, "\xef\xbf\xbd", 3);
+			i++;
+		}
+	}
+	put(o, "\"", 1);
+}
+
+/* The comma and the key, before each value. */
+static void lead_in(struct json_out *o, const char *key)
+{
+	if (o->comma)
+		put(o, ",", 1);
+	o->comma = true;
+	if (key) {
+		put(o, "\"", 1);
+		put(o, key, strlen(key));
+		put(o, "\":", 2);
+	}
+}
+
+static void put_int(struct json_out *o, int64_t value)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+	bool as_text = value > largest_exact || value < -largest_exact;
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	if (as_text)
+		digits[--at] = '"';
+	do {
+		digits[--at] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (value < 0)
+		digits[--at] = '-';
+	if (as_text)
+		put(o, "\"", 1);
+	put(o, digits + at, sizeof(digits) - at);
+}
+
+void out_int(struct json_out *o, const char *key, int64_t value)
+{
+	lead_in(o, key);
+	put_int(o, value);
+}
+
+void out_keyed_int(struct json_out *o, struct text key, int64_t value)
+{
+	lead_in(o, NULL);
+	put_quoted(o, key);
+	put(o, ":", 1);
+	put_int(o, value);
+}
+
+void out_real(struct json_out *o, const char *key, double value)
+{
+	char digits[32];
+
+	lead_in(o, key);
+	if (!isfinite(value)) {
+		put(o, "null", 4);
+		return;
+	}
+	int n = 0;
+	for (int precision = 15; precision <= 17; precision++) {
+		n = snprintf(digits, sizeof(digits), "%.*g", precision, value);
+		if (strtod(digits, NULL) == value)
+			break;
+	}
+	put(o, digits, (size_t)n);
+}
+
+void out_bool(struct json_out *o, const char *key, bool value)
+{
+	lead_in(o, key);
+	put(o, value ? "true" : "false", value ? 4 : 5);
+}
+
+void out_null(struct json_out *o, const char *key)
+{
+	lead_in(o, key);
+	put(o, "null", 4);
+}
+
+void out_text(struct json_out *o, const char *key, struct text value)
+{
+	if (!value.at) {
+		out_null(o, key);
+		return;
+	}
+	lead_in(o, key);
+	put_quoted(o, value);
+}
+
+void out_string(struct json_out *o, const char *key, const char *value)
+{
+	out_text(o, key, text_of(value));
+}
+
+void out_raw(struct json_out *o, const char *key, struct text json)
+{
+	lead_in(o, key);
+	put(o, json.at, json.len);
+}
+
+static void open_with(struct json_out *o, const char *key, char opener, char closer)
+{
+	assert(o->depth < sizeof(o->closers));
+	lead_in(o, key);
+	put(o, &opener, 1);
+	o->closers[o->depth++] = closer;
+	o->comma = false;
+}
+
+void out_object(struct json_out *o, const char *key)
+{
+	open_with(o, key, '{', '}');
+}
+
+void out_array(struct json_out *o, const char *key)
+{
+	open_with(o, key, '[', ']');
+}
+
+void out_close(struct json_out *o)
+{
+	assert(o->depth > 0);
+	put(o, &o->closers[--o->depth], 1);
+	o->comma = true;
+}
+
+void out_newline(struct json_out *o)
+{
+	put(o, "\n", 1);
+}

@@ -1,0 +1,217 @@
+/* list: SCAN, a look at each name found, one answer; see list.h. Knows no kind of key. */
+#include "list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "request.h"
+
+enum { SCAN_COUNT = 500, MAX_ROUNDS = 40 };
+
+struct found {
+	struct text name, part;
+};
+
+/* One list under way; in the request's arena. */
+struct listing {
+	const struct list_of *of;
+	struct text pattern;
+	size_t limit;
+	/* A page may hold fewer keys than one SCAN step found: the cursor is then that step's own, and how many to leave out. */
+	struct text step;
+	size_t skip;
+	struct text next; /* the next page's cursor; absent: this was the last */
+	unsigned rounds;
+	struct found *found;
+	size_t found_count;
+	size_t looks_owed;
+};
+
+static void scan(struct request *req, struct listing *l);
+
+/* The bytes of the prefix stand for themselves in the pattern. */
+static struct text pattern_of(struct request *req, const struct list_of *of, struct text match)
+{
+	char escaped[512];
+	size_t n = 0;
+
+	for (const char *p = config()->prefix; *p && n + 2 < sizeof(escaped); p++) {
+		if (strchr("*?[]\\^", *p))
+			escaped[n++] = '\\';
+		escaped[n++] = *p;
+	}
+	escaped[n] = '\0';
+	return arena_printf(&req->arena, "%s%s:{%s}%s", escaped, of->kind, match.at ? match.at : "*",
+			    of->part_pattern ? of->part_pattern : "");
+}
+
+/* "123" or "123.40": a SCAN cursor, and how many of that step's keys were told already. */
+static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
+{
+	if (!cursor.at) {
+		l->step = TEXT("0");
+		return true;
+	}
+	size_t digits = strspn(cursor.at, "0123456789");
+	const char *rest = cursor.at + digits;
+	if (digits == 0 || digits > 20 || (*rest && (*rest != '.' || strlen(rest + 1) > 6 || rest[1] == '\0' ||
+						      strspn(rest + 1, "0123456789") != strlen(rest + 1))) ||
+	    strlen(cursor.at) != cursor.len)
+		return false;
+	l->step = arena_copy(&req->arena, cursor.at, digits);
+	l->skip = *rest ? (size_t)atol(rest + 1) : 0;
+	return l->step.at != NULL;
+}
+
+static void finish(struct request *req, struct listing *l)
+{
+	struct json_out *o = &req->out;
+
+	out_close(o);
+	out_text(o, "cursor", l->next);
+	answer_end(req);
+}
+
+static void begin(struct request *req)
+{
+	out_array(answer_begin(req, 200), "items");
+}
+
+/* Takes {prefix}{kind}:{name}:part apart; false when it is not of that form. */
+static bool split(const struct listing *l, struct text key, struct found *out)
+{
+	size_t lead = strlen(config()->prefix) + strlen(l->of->kind) + 2;
+
+	if (key.len <= lead)
+		return false;
+	const char *close = memchr(key.at + lead, '}', key.len - lead);
+	if (!close)
+		return false;
+	out->name = (struct text){ key.at + lead, (size_t)(close - key.at) - lead };
+	out->part = (struct text){ close + 1, (size_t)(key.at + key.len - close - 1) };
+	if (out->part.len) { /* without its colon */
+		out->part.at++;
+		out->part.len--;
+	}
+	return true;
+}
+
+static bool is_told(const struct listing *l, const struct found *f)
+{
+	for (size_t i = 0; i < l->found_count; i++)
+		if (text_equal(l->found[i].name, f->name) && (l->of->once_a_name || text_equal(l->found[i].part, f->part)))
+			return true;
+	return false;
+}
+
+/* Keeps the names of one SCAN step, as many as the page still takes; what the next page starts with goes to l->next. */
+static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
+{
+	size_t i = l->skip;
+
+	for (; i < keys->count && l->found_count < l->limit; i++) {
+		struct found f;
+		struct text key = reply_text(keys, i);
+		if (!key.at || !split(l, key, &f) || is_told(l, &f))
+			continue;
+		f.name = arena_copy(&req->arena, f.name.at, f.name.len);
+		f.part = arena_copy(&req->arena, f.part.at, f.part.len);
+		if (f.name.at && f.part.at)
+			l->found[l->found_count++] = f;
+	}
+	if (i < keys->count)
+		l->next = arena_printf(&req->arena, "%s.%zu", l->step.at, i);
+	else if (!text_is(next_step, "0"))
+		l->next = arena_copy(&req->arena, next_step.at, next_step.len);
+	else
+		l->next = (struct text){ 0 };
+	l->skip = 0;
+}
+
+static void on_look(struct request *req, const struct reply *reply)
+{
+	struct listing *l = req->work;
+	const struct found *f = &l->found[req->tag];
+
+	l->looks_owed--;
+	l->of->item(&req->out, req, f->name, f->part, reply);
+	if (l->looks_owed == 0)
+		finish(req, l);
+}
+
+static void tell(struct request *req, struct listing *l)
+{
+	begin(req);
+	if (!l->of->look) {
+		for (size_t i = 0; i < l->found_count; i++)
+			l->of->item(&req->out, req, l->found[i].name, l->found[i].part, NULL);
+		finish(req, l);
+		return;
+	}
+	l->looks_owed = l->found_count;
+	if (l->found_count == 0)
+		finish(req, l);
+	for (size_t i = 0; i < l->found_count; i++) {
+		struct call *c = l->of->look(req, l->found[i].name, l->found[i].part);
+		call_tag(c, i);
+		call_send(c, on_look);
+	}
+}
+
+static void on_scan(struct request *req, const struct reply *reply)
+{
+	struct listing *l = req->work;
+	struct text next_step = reply_text(reply, 0);
+
+	if (!next_step.at) {
+		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN answered in an unknown form");
+		return;
+	}
+	keep(req, l, reply_item(reply, 1), next_step);
+	if (l->found_count == 0 && l->next.at && ++l->rounds < MAX_ROUNDS) {
+		l->step = l->next;
+		scan(req, l);
+		return;
+	}
+	tell(req, l);
+}
+
+static void scan(struct request *req, struct listing *l)
+{
+	struct call *c = command_call(req, "SCAN", false);
+
+	call_text(c, l->step);
+	call_string(c, "MATCH");
+	call_text(c, l->pattern);
+	call_string(c, "COUNT");
+	call_int(c, SCAN_COUNT);
+	call_send(c, on_scan);
+}
+
+void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit)
+{
+	struct listing *l = arena_alloc(&req->arena, sizeof(*l));
+
+	if (match.at && (memchr(match.at, '{', match.len) || memchr(match.at, '}', match.len) ||
+			 memchr(match.at, '\0', match.len))) {
+		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not hold { or }, as no name does");
+		return;
+	}
+	if (l) {
+		l->of = of;
+		l->limit = (size_t)limit;
+		l->pattern = pattern_of(req, of, match);
+		l->found = arena_alloc(&req->arena, l->limit * sizeof(*l->found));
+	}
+	if (!l || !l->found || !l->pattern.at) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	if (!parse_cursor(l, req, cursor)) {
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		return;
+	}
+	req->work = l;
+	scan(req, l);
+}

@@ -1,0 +1,199 @@
+/*
+ * main: start, the turn of the loop, signals, end.
+ *
+ * The first SIGTERM or SIGINT drains: no new connections, what is under way is answered, then exit 0. The second leaves at
+ * once. Signals are events of the loop.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "config.h"
+#include "embedded.h"
+#include "http.h"
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "redis.h"
+#include "version.h"
+
+enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 128 };
+
+static struct watch signals = { .fd = -1 };
+static struct timer drain_end;
+static bool hint_owed;
+static int exit_status;
+
+static void on_drain_end(struct timer *t)
+{
+	(void)t;
+	log_event(LOG_WARN, "drain_cut", "%u requests are still under way after %lld ms", http_busy(),
+		  (long long)config()->drain_ms);
+	loop_stop();
+}
+
+static void drain(void)
+{
+	if (http_draining()) {
+		loop_stop();
+		return;
+	}
+	log_event(LOG_INFO, "draining", "%u requests under way", http_busy());
+	http_drain();
+	drain_end.expired = on_drain_end;
+	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
+}
+
+static void on_signal(struct watch *w, uint32_t events)
+{
+	struct signalfd_siginfo s;
+
+	(void)events;
+	while (read(w->fd, &s, sizeof(s)) == sizeof(s)) {
+		if (s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT) {
+			drain();
+		} else if (s.ssi_signo == SIGCHLD && embedded_ended()) {
+			exit_status = 1;
+			loop_stop();
+		}
+	}
+}
+
+static bool open_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	signals.ready = on_signal;
+	return signals.fd >= 0 && loop_watch(&signals, EPOLLIN);
+}
+
+/* With a private Redis somebody is trying it out: tell how. */
+static void print_hint(void)
+{
+	const char *at = http_address();
+
+	printf("patternd listens on http://%s; Ctrl-C ends it. Try:\n"
+	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' http://%s/locks/report\n"
+	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' http://%s/ratelimit\n"
+	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' http://%s/queues/orders/messages\n",
+	       at, at, at, at);
+	fflush(stdout);
+}
+
+/* The end of each turn: HTTP, what it wants of Redis, and the answers that came of a write that failed. */
+static int64_t turn(void)
+{
+	for (int i = 0; i < HTTP_RUNS_A_TURN; i++) {
+		bool again = http_run();
+		redis_flush();
+		if (!again)
+			break;
+	}
+	if (hint_owed && redis_connections()) {
+		hint_owed = false;
+		print_hint();
+	}
+	log_flush();
+	if (http_draining() && http_busy() == 0)
+		loop_stop();
+	return http_timeout_ms();
+}
+
+/* As many descriptors as the options may need, or as many as the system gives. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	rlim_t wanted = (rlim_t)config()->max_connections + (rlim_t)config()->pool_size + DESCRIPTORS_BESIDE_CLIENTS;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < wanted)
+		log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files; --max-connections wants %llu",
+			  (unsigned long long)limit.rlim_cur, (unsigned long long)wanted);
+}
+
+static bool read_password(char *out, size_t size)
+{
+	const char *path = config()->redis_password_file;
+
+	*out = '\0';
+	if (!*path)
+		return true;
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(out, (int)size, f);
+	if (!ok)
+		fprintf(stderr, "patternd: --redis-password-file: cannot read '%s': %s\n", path, f ? "it is empty" : strerror(errno));
+	if (f)
+		fclose(f);
+	out[strcspn(out, "\r\n")] = '\0';
+	return ok;
+}
+
+static bool open_redis(void)
+{
+	char url[2048], password[PASSWORD_BYTES];
+
+	if (!read_password(password, sizeof(password)))
+		return false;
+	if (!config()->embedded)
+		return redis_open(config()->redis, password);
+	hint_owed = true;
+	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, NULL);
+}
+
+static void close_all(void)
+{
+	http_close();
+	redis_close();
+	embedded_stop();
+	timer_stop(&drain_end);
+	if (signals.fd >= 0)
+		close(signals.fd);
+	loop_close();
+	metrics_close();
+	arena_forget_cache();
+	log_event(LOG_INFO, "stopped", "patternd %s", PATTERND_VERSION);
+	log_flush();
+	config_free();
+}
+
+int main(int argc, char **argv)
+{
+	enum config_outcome outcome = config_load(argc, argv, environ);
+
+	if (outcome != CONFIG_RUN) {
+		config_free();
+		return outcome == CONFIG_DONE ? EXIT_SUCCESS : EXIT_OPTIONS;
+	}
+	log_open();
+	raise_descriptor_limit();
+	if (!loop_open() || !open_signals() || !metrics_open()) {
+		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (http_open() && open_redis()) {
+		log_event(LOG_INFO, "listening", "http://%s", http_address());
+		log_flush();
+		loop_run(turn);
+	} else {
+		exit_status = EXIT_OPTIONS;
+	}
+	close_all();
+	return exit_status;
+}

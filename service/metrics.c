@@ -1,0 +1,210 @@
+/* metrics: counts, and writes them out; see metrics.h. */
+#include "metrics.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "http.h"
+#include "log.h"
+#include "loop.h"
+#include "redis.h"
+#include "request.h"
+#include "version.h"
+
+enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14 };
+
+/* Upper bounds in microseconds; beyond the last is +Inf. */
+static const int64_t bounds_us[BUCKETS] = { 250,    500,    1000,   2500,    5000,    10000,   25000,
+					    50000,  100000, 250000, 500000,  1000000, 2500000, 10000000 };
+static const char *const bounds_text[BUCKETS] = { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025",
+						  "0.05",    "0.1",    "0.25",  "0.5",    "1",     "2.5",  "10" };
+
+struct operation_row {
+	uint32_t *by_status; /* STATUSES numbers, allocated at the first request; owned */
+	uint64_t buckets[BUCKETS + 1];
+	uint64_t count;
+	uint64_t sum_us;
+};
+
+static const struct {
+	const char *name, *help;
+} counter_rows[] = {
+#define COUNTER(name, help) { #name, (help) },
+#include "metrics.def"
+#undef COUNTER
+};
+
+static uint64_t counters[METRIC_COUNT];
+static struct operation_row *rows; /* one an operation, and one for requests that matched none */
+static int64_t started_us, started_at_ms;
+
+bool metrics_open(void)
+{
+	started_us = loop_now_us();
+	started_at_ms = loop_wall_ms();
+	rows = calloc(operation_count + 1, sizeof(*rows));
+	return rows != NULL;
+}
+
+void metrics_close(void)
+{
+	for (size_t i = 0; rows && i <= operation_count; i++)
+		free(rows[i].by_status);
+	free(rows);
+	rows = NULL;
+}
+
+int64_t metrics_uptime_ms(void)
+{
+	return (loop_now_us() - started_us) / 1000;
+}
+
+int64_t metrics_started_at_ms(void)
+{
+	return started_at_ms;
+}
+
+void metrics_count(enum metric m)
+{
+	counters[m]++;
+}
+
+void metrics_request(const struct operation *op, int status, int64_t duration_us)
+{
+	struct operation_row *row = &rows[op ? (size_t)(op - operations) : operation_count];
+	size_t bucket = 0;
+
+	if (!row->by_status)
+		row->by_status = calloc(STATUSES, sizeof(*row->by_status));
+	if (row->by_status && status >= LOWEST_STATUS && status < LOWEST_STATUS + STATUSES)
+		row->by_status[status - LOWEST_STATUS]++;
+	while (bucket < BUCKETS && duration_us > bounds_us[bucket])
+		bucket++;
+	row->buckets[bucket]++;
+	row->count++;
+	row->sum_us += (uint64_t)duration_us;
+}
+
+/* A text that grows in a request's arena. */
+struct page {
+	struct arena *arena;
+	char *at;
+	size_t len, size;
+};
+
+static void add(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct page *p, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	assert(n >= 0 && (size_t)n < sizeof(line));
+	if (p->len + (size_t)n > p->size) {
+		size_t size = (p->size + (size_t)n) * 2;
+		char *bigger = arena_grow(p->arena, p->at, p->len, size);
+		if (!bigger)
+			return;
+		p->at = bigger;
+		p->size = size;
+	}
+	memcpy(p->at + p->len, line, (size_t)n);
+	p->len += (size_t)n;
+}
+
+static void head(struct page *p, const char *name, const char *type, const char *help)
+{
+	add(p, "# HELP patternd_%s %s\n# TYPE patternd_%s %s\n", name, help, name, type);
+}
+
+static void gauge(struct page *p, const char *name, const char *help, double value)
+{
+	head(p, name, "gauge", help);
+	add(p, "patternd_%s %.17g\n", name, value);
+}
+
+static const char *operation_name(size_t i)
+{
+	return i < operation_count ? operations[i].id : "none";
+}
+
+static void add_requests(struct page *p)
+{
+	head(p, "http_requests_total", "counter", "Requests answered, by operation and status (499: the client left).");
+	for (size_t i = 0; i <= operation_count; i++)
+		for (int s = 0; rows[i].by_status && s < STATUSES; s++)
+			if (rows[i].by_status[s])
+				add(p, "patternd_http_requests_total{operation=\"%s\",status=\"%d\"} %" PRIu32 "\n",
+				    operation_name(i), s + LOWEST_STATUS, rows[i].by_status[s]);
+}
+
+static void add_durations(struct page *p)
+{
+	static const char name[] = "http_request_duration_seconds";
+
+	head(p, name, "histogram", "Time from a request's first line to its last byte sent.");
+	for (size_t i = 0; i <= operation_count; i++) {
+		uint64_t sum = 0;
+		const char *op = operation_name(i);
+		if (rows[i].count == 0)
+			continue;
+		for (size_t b = 0; b < BUCKETS; b++) {
+			sum += rows[i].buckets[b];
+			add(p, "patternd_%s_bucket{operation=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, op, bounds_text[b], sum);
+		}
+		add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, op, rows[i].count);
+		add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", name, op, (double)rows[i].sum_us / 1e6);
+		add(p, "patternd_%s_count{operation=\"%s\"} %" PRIu64 "\n", name, op, rows[i].count);
+	}
+}
+
+static double resident_bytes(void)
+{
+	long pages = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f) {
+		if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
+			resident = 0;
+		fclose(f);
+	}
+	return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void add_counters(struct page *p)
+{
+	char name[96];
+
+	for (size_t i = 0; i < METRIC_COUNT; i++) {
+		snprintf(name, sizeof(name), "%s_total", counter_rows[i].name);
+		head(p, name, "counter", counter_rows[i].help);
+		add(p, "patternd_%s %" PRIu64 "\n", name, counters[i]);
+	}
+	head(p, "log_lines_dropped_total", "counter", "Log lines lost because nobody read them.");
+	add(p, "patternd_log_lines_dropped_total %" PRIu64 "\n", log_dropped());
+}
+
+struct text metrics_text(struct request *req)
+{
+	struct page p = { .arena = &req->arena };
+
+	add_requests(&p);
+	add_durations(&p);
+	add_counters(&p);
+	gauge(&p, "http_connections", "Client connections that are open.", http_connections());
+	gauge(&p, "http_requests_in_progress", "Requests that are not answered yet.", http_busy());
+	gauge(&p, "redis_connections", "Connections to Redis that are usable.", redis_connections());
+	gauge(&p, "redis_calls_in_flight", "Commands that Redis has not answered yet.", redis_in_flight());
+	gauge(&p, "redis_up", "1 when a connection to Redis is usable.", redis_connections() > 0);
+	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", resident_bytes());
+	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
+	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
+	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);
+	return (struct text){ p.at, p.len };
+}

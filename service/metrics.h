@@ -1,0 +1,39 @@
+/*
+ * metrics: counters, and per operation the requests by status with a histogram of their durations.
+ *
+ * The text of GET /metrics is the Prometheus exposition format 0.0.4. Labels are operations and statuses only, so that
+ * the number of series does not grow with names or keys.
+ */
+#ifndef PATTERND_METRICS_H
+#define PATTERND_METRICS_H
+
+#include <stdint.h>
+
+#include "input.h"
+
+struct request;
+
+enum metric {
+#define COUNTER(name, help) METRIC_##name,
+#include "metrics.def"
+#undef COUNTER
+	METRIC_COUNT
+};
+
+/* Allocates the table of operations; false without memory. */
+bool metrics_open(void);
+void metrics_close(void);
+
+void metrics_count(enum metric m);
+
+/* A request has ended. `op` is NULL when no operation matched. */
+void metrics_request(const struct operation *op, int status, int64_t duration_us);
+
+/* The whole exposition, in the request's arena. */
+struct text metrics_text(struct request *req);
+
+/* Milliseconds since start, and the start as Unix milliseconds. */
+int64_t metrics_uptime_ms(void);
+int64_t metrics_started_at_ms(void);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * redis: the edge to Redis. The only file with sockets to it, and the only one that includes hiredis (its reply reader).
+ *
+ * A pool of pipelined connections. A command is written into a connection's buffer and flushed once a turn; answers come
+ * back in order. Each accepted call gets exactly one `done`, also when its connection dies. A connection counts as usable
+ * after its handshake was answered, not when TCP says so.
+ */
+#ifndef PATTERND_REDIS_H
+#define PATTERND_REDIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "script.h"
+#include "text.h"
+
+/* What became of a call. */
+enum redis_fate {
+	FATE_ANSWERED,
+	FATE_NOT_SENT, /* not a byte of it left: it had no effect */
+	FATE_LOST,     /* sent, at least in part, and not answered: nobody knows */
+};
+
+/* A call under way. Lives inside its owner until `done` was called. */
+struct redis_call {
+	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
+	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);
+	uint64_t starts_at; /* redis.c: the first byte's place in its connection's stream */
+	int64_t due_us;     /* redis.c: when the answer is overdue */
+};
+
+/*
+ * Starts to connect. `url` is redis://[user:password@]host:port[/db] or unix:///path[?db=N]; password may be NULL (or
+ * comes from the URL). False: one line on stderr says what is wrong with the URL.
+ */
+bool redis_open(const char *url, const char *password);
+void redis_close(void);
+
+enum redis_refusal { REDIS_TOOK, REDIS_DOWN, REDIS_FULL };
+
+/* Sends a command of `count` texts; copies them. Unless it returns REDIS_TOOK, `done` is never called. */
+enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count);
+
+/* Writes what was gathered; once a turn. */
+void redis_flush(void);
+
+/* Redis answered READONLY: what we talk to is a replica now. Connects anew once what is under way was answered. */
+void redis_distrust(const char *why);
+
+unsigned redis_connections(void); /* usable now */
+unsigned redis_in_flight(void);
+bool redis_was_reached(void);     /* since start */
+/* Why it cannot be reached, for a person; "" while it can. */
+const char *redis_trouble(void);
+/* "127.0.0.1:6379" or a path; and what the server calls itself, "" before it was reached. */
+const char *redis_address(void);
+const char *redis_server(void);
+
+#endif

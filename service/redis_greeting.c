@@ -1,0 +1,168 @@
+/* redis_greeting: see redis_greeting.h. Warns of configurations that lose data; --strict refuses them. */
+#include "redis_greeting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "config.h"
+#include "log.h"
+#include "metrics.h"
+#include "scripts.h"
+
+enum { OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+
+const struct script *const *greeting_scripts(void)
+{
+	return all_scripts;
+}
+
+static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a, struct text b,
+		struct text c)
+{
+	struct greeting_command *command = &out[g->asked];
+
+	command->args[command->count++] = a;
+	command->args[command->count++] = b;
+	if (c.at)
+		command->args[command->count++] = c;
+	g->steps[g->asked++] = step;
+	g->owed++;
+}
+
+size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out)
+{
+	struct text none = { 0 };
+
+	for (size_t i = 0; i < GREETING_COMMANDS; i++)
+		out[i].count = 0;
+	if (url->password[0] && url->user[0])
+		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), text_of(url->password));
+	else if (url->password[0])
+		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->password), none);
+	if (url->db[0])
+		add(g, out, STEP_SELECT, TEXT("SELECT"), text_of(url->db), none);
+	add(g, out, STEP_NAME, TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd"));
+	add(g, out, STEP_INFO, TEXT("INFO"), TEXT("default"), none);
+	return g->asked;
+}
+
+static bool refuse(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct redis_greeting *g, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(g->why, sizeof(g->why), format, args);
+	va_end(args);
+	g->refused = true;
+	return false;
+}
+
+/* Copies the value of "name:" out of INFO's text; "" when it is not there. */
+static void info_value(struct text info, const char *name, char *out, size_t size)
+{
+	size_t name_len = strlen(name);
+
+	*out = '\0';
+	for (const char *at = info.at; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
+		if (strncmp(at, name, name_len) != 0 || at[name_len] != ':')
+			continue;
+		size_t len = strcspn(at + name_len + 1, "\r\n");
+		snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), at + name_len + 1);
+		return;
+	}
+}
+
+/* False only with --strict. */
+static bool unsafe(struct redis_greeting *g, const char *what)
+{
+	static char told[128]; /* once a finding, not once a connection */
+
+	metrics_count(METRIC_redis_config_unsafe);
+	if (strcmp(told, what) != 0)
+		log_event(LOG_WARN, "redis_config_unsafe", "%s", what);
+	snprintf(told, sizeof(told), "%s", what);
+	return config()->strict ? refuse(g, "--strict: %s", what) : true;
+}
+
+static bool check_version(struct redis_greeting *g, struct text info)
+{
+	char version[32], valkey[32];
+	char *rest;
+
+	info_value(info, "redis_version", version, sizeof(version));
+	info_value(info, "valkey_version", valkey, sizeof(valkey));
+	if (valkey[0]) {
+		snprintf(g->server, sizeof(g->server), "valkey %s", valkey);
+		long major = strtol(valkey, &rest, 10), minor = *rest ? strtol(rest + 1, NULL, 10) : 0;
+		if (major < OLDEST_VALKEY_MAJOR || (major == OLDEST_VALKEY_MAJOR && minor < OLDEST_VALKEY_MINOR))
+			return refuse(g, "Valkey %s is too old; 7.2 or later is needed", valkey);
+		return true;
+	}
+	snprintf(g->server, sizeof(g->server), "redis %s", version);
+	if (strtol(version, NULL, 10) < OLDEST_REDIS)
+		return refuse(g, "Redis %s is too old; 7.0 or later is needed", version);
+	return true;
+}
+
+static bool check_info(struct redis_greeting *g, struct text info)
+{
+	char value[64];
+
+	if (!check_version(g, info))
+		return false;
+	info_value(info, "role", value, sizeof(value));
+	if (strcmp(value, "slave") == 0)
+		return refuse(g, "it is a replica; patternd needs the master");
+	info_value(info, "redis_mode", value, sizeof(value));
+	if (strcmp(value, "cluster") == 0)
+		return refuse(g, "it is a Cluster node; this version serves a single server");
+	info_value(info, "loading", value, sizeof(value));
+	if (strcmp(value, "1") == 0) {
+		g->refused = false;
+		snprintf(g->why, sizeof(g->why), "it is still loading its data");
+		return false;
+	}
+	info_value(info, "maxmemory_policy", value, sizeof(value));
+	if (value[0] && strcmp(value, "noeviction") != 0 &&
+	    !unsafe(g, "maxmemory-policy is not noeviction: Redis may drop locks, queues and limits when memory is short"))
+		return false;
+	info_value(info, "aof_enabled", value, sizeof(value));
+	if (strcmp(value, "0") == 0 && !unsafe(g, "appendonly is off: a restart of Redis loses what it held"))
+		return false;
+	return true;
+}
+
+static bool check_error(struct redis_greeting *g, enum greeting_step step, const char *text)
+{
+	if (step == STEP_SCRIPT || step == STEP_NAME)
+		return true; /* not allowed to: scripts are sent whole then, the name is a courtesy */
+	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
+		snprintf(g->server, sizeof(g->server), "redis (INFO is not permitted)");
+		return true;
+	}
+	if (strncmp(text, "LOADING", 7) == 0 || strstr(text, "max number of clients")) {
+		snprintf(g->why, sizeof(g->why), "%.150s", text);
+		return false;
+	}
+	return refuse(g, "%.150s", text);
+}
+
+bool greeting_reply(struct redis_greeting *g, const struct reply *reply)
+{
+	enum greeting_step step = g->at < g->asked ? g->steps[g->at] : STEP_SCRIPT;
+
+	g->at++;
+	g->owed--;
+	if (reply->type == REPLY_ERROR)
+		return check_error(g, step, reply->text.at);
+	if (step == STEP_INFO)
+		return reply->type == REPLY_TEXT ? check_info(g, reply->text) : refuse(g, "its INFO is not text");
+	if (reply->type != REPLY_STATUS && reply->type != REPLY_TEXT) {
+		snprintf(g->why, sizeof(g->why), "what it says is not what Redis would say");
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,41 @@
+/*
+ * redis_greeting: what is said on a fresh connection before it counts as usable, and what the answers mean.
+ *
+ * AUTH, SELECT, INFO (is it new enough, a master, safe to keep data in?), then the scripts. Knows no socket.
+ */
+#ifndef PATTERND_REDIS_GREETING_H
+#define PATTERND_REDIS_GREETING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "redis_url.h"
+#include "script.h"
+
+enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
+
+enum greeting_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
+
+struct redis_greeting {
+	enum greeting_step steps[GREETING_COMMANDS];
+	size_t at;       /* answers seen */
+	size_t asked;    /* commands before the scripts */
+	size_t owed;     /* answers still to come */
+	bool refused;    /* it does not want us: asking again soon would not help */
+	char server[64]; /* "redis 7.0.15" */
+	char why[160];   /* what is wrong, when greeting_reply says false */
+};
+
+struct greeting_command {
+	struct text args[GREETING_ARGS];
+	size_t count;
+};
+
+/* Fills in the commands to send, in order; the scripts are to be loaded after them, and `owed` counted up for each. */
+size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out);
+const struct script *const *greeting_scripts(void);
+
+/* Takes the next answer. False: this server cannot be used, `why` says so. */
+bool greeting_reply(struct redis_greeting *g, const struct reply *reply);
+
+#endif

@@ -1,0 +1,142 @@
+/* redis_reply: hiredis's reader with object functions of our own; see redis_reply.h. */
+#include "redis_reply.h"
+
+#include <hiredis/read.h>
+#include <stdlib.h>
+
+#include "arena.h"
+
+enum {
+	MAX_BUFFERED = 64 * 1024 * 1024, /* bytes of one reply that is not whole yet */
+	MAX_ITEMS = 1024 * 1024,         /* of one array */
+};
+
+struct reply_reader {
+	redisReader *parser;
+	struct arena arena; /* of the reply under construction */
+};
+
+/* hiredis 1.0 counts array items in size_t, before it was int; it also brought RESP3, which we never ask for. */
+#ifdef REDIS_REPLY_PUSH
+typedef size_t item_count;
+#else
+typedef int item_count;
+#endif
+
+static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
+{
+	struct reply_reader *r = task->privdata;
+	struct reply *reply = arena_alloc(&r->arena, sizeof(*reply));
+
+	if (!reply)
+		return NULL;
+	reply->type = type;
+	if (task->parent) {
+		struct reply *parent = task->parent->obj;
+		parent->items[task->idx] = reply;
+	}
+	return reply;
+}
+
+static void *create_string(const redisReadTask *task, char *bytes, size_t len)
+{
+	struct reply_reader *r = task->privdata;
+	enum reply_type type = task->type == REDIS_REPLY_ERROR ? REPLY_ERROR
+			       : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
+								  : REPLY_TEXT;
+	struct reply *reply = new_reply(task, type);
+
+	if (!reply)
+		return NULL;
+	reply->text = arena_copy(&r->arena, bytes, len);
+	return reply->text.at ? reply : NULL;
+}
+
+static void *create_array(const redisReadTask *task, item_count count)
+{
+	struct reply_reader *r = task->privdata;
+	struct reply *reply;
+
+	if ((size_t)count > MAX_ITEMS)
+		return NULL;
+	reply = new_reply(task, REPLY_ARRAY);
+	if (!reply)
+		return NULL;
+	reply->count = (size_t)count;
+	reply->items = arena_alloc(&r->arena, reply->count * sizeof(*reply->items));
+	return reply->items ? reply : NULL;
+}
+
+static void *create_integer(const redisReadTask *task, long long value)
+{
+	struct reply *reply = new_reply(task, REPLY_INTEGER);
+
+	if (reply)
+		reply->integer = value;
+	return reply;
+}
+
+static void *create_nil(const redisReadTask *task)
+{
+	return new_reply(task, REPLY_NIL);
+}
+
+static void free_object(void *object)
+{
+	(void)object; /* the arena's */
+}
+
+static redisReplyObjectFunctions functions = {
+	.createString = create_string,
+	.createArray = create_array,
+	.createInteger = create_integer,
+	.createNil = create_nil,
+	.freeObject = free_object,
+};
+
+struct reply_reader *reply_reader_new(void)
+{
+	struct reply_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->parser = redisReaderCreateWithFunctions(&functions);
+	if (!r->parser) {
+		free(r);
+		return NULL;
+	}
+	r->parser->privdata = r;
+	return r;
+}
+
+void reply_reader_free(struct reply_reader *r)
+{
+	if (!r)
+		return;
+	redisReaderFree(r->parser);
+	arena_free(&r->arena);
+	free(r);
+}
+
+bool reply_reader_feed(struct reply_reader *r, const char *bytes, size_t len)
+{
+	return r->parser->len - r->parser->pos <= MAX_BUFFERED && redisReaderFeed(r->parser, bytes, len) == REDIS_OK;
+}
+
+bool reply_reader_next(struct reply_reader *r, const struct reply **out, const char **why)
+{
+	void *reply = NULL;
+
+	*out = NULL;
+	if (redisReaderGetReply(r->parser, &reply) != REDIS_OK) {
+		*why = r->parser->errstr;
+		return false;
+	}
+	*out = reply;
+	return true;
+}
+
+void reply_reader_done(struct reply_reader *r)
+{
+	arena_free(&r->arena);
+}

@@ -1,0 +1,143 @@
+/* request: life and death of a request, and the small services it offers; see request.h. Knows no socket and no pattern. */
+#include "request.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "loop.h"
+
+static void (*on_answered)(struct request *req);
+static unsigned count;
+
+void request_on_answered(void (*answered)(struct request *req))
+{
+	on_answered = answered;
+}
+
+unsigned request_count(void)
+{
+	return count;
+}
+
+struct request *request_new(const char *target, size_t target_len)
+{
+	struct arena arena;
+	struct request *req = arena_new(sizeof(*req), &arena);
+
+	if (!req)
+		return NULL;
+	req->arena = arena;
+	req->target = arena_copy(&req->arena, target, target_len);
+	req->started_us = loop_now_us();
+	if (!req->target.at) {
+		arena_free(&arena);
+		return NULL;
+	}
+	count++;
+	return req;
+}
+
+static void free_when_unneeded(struct request *req)
+{
+	if (!req->http_gone || req->calls_owed > 0)
+		return;
+	json_decref(req->json);
+	struct arena arena = req->arena; /* the request lies inside it */
+	arena_free(&arena);
+	count--;
+}
+
+void request_move(struct request *req, enum request_state to)
+{
+	assert((req->state == READING && (to == CALLING || to == ANSWERED)) ||
+	       (req->state == CALLING && to == ANSWERED));
+	req->state = to;
+	if (to == ANSWERED && !req->http_gone)
+		on_answered(req);
+}
+
+void request_http_gone(struct request *req)
+{
+	assert(!req->http_gone);
+	req->http_gone = true;
+	free_when_unneeded(req);
+}
+
+void request_call_ended(struct request *req)
+{
+	assert(req->calls_owed > 0);
+	req->calls_owed--;
+	free_when_unneeded(req);
+}
+
+static const char hex_digits[] = "0123456789abcdef";
+
+static void to_hex(const unsigned char *bytes, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		*out++ = hex_digits[bytes[i] >> 4];
+		*out++ = hex_digits[bytes[i] & 15];
+	}
+	*out = '\0';
+}
+
+void random_hex(char *out, size_t digits)
+{
+	unsigned char bytes[64];
+
+	assert(digits % 2 == 0 && digits / 2 <= sizeof(bytes));
+	/* Up to 256 bytes come whole or not at all (getrandom(2)); not at all would mean predictable tokens. */
+	ssize_t n = getrandom(bytes, digits / 2, 0);
+	if (n != (ssize_t)(digits / 2))
+		abort();
+	to_hex(bytes, digits / 2, out);
+}
+
+struct text request_digest(struct request *req, struct text bytes)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	char hex[2 * SHA256_DIGEST_LENGTH + 1];
+
+	SHA256((const unsigned char *)bytes.at, bytes.len, digest);
+	to_hex(digest, sizeof(digest), hex);
+	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
+}
+
+static unsigned hex_value(char c)
+{
+	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(tolower(c) - 'a' + 10);
+}
+
+struct text request_seal(struct request *req, struct text hex32)
+{
+	char sealed[33];
+
+	if (!req->idempotency_key.at || hex32.len != 32)
+		return hex32;
+	struct text pad = request_digest(req, arena_printf(&req->arena, "seal:%s", req->idempotency_key.at));
+	if (!pad.at)
+		return pad;
+	for (size_t i = 0; i < 32; i++)
+		sealed[i] = hex_digits[(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])) & 15];
+	return arena_copy(&req->arena, sealed, 32);
+}
+
+bool request_accepts(struct request *req, const char *media_type)
+{
+	size_t len = strlen(media_type);
+
+	for (const char *at = req->accept.at; at && *at; at++) {
+		at += strspn(at, " \t,");
+		if (strncasecmp(at, media_type, len) == 0 && strchr(" \t,;", at[len]))
+			return true;
+		at += strcspn(at, ",");
+		if (!*at)
+			break;
+	}
+	return false;
+}

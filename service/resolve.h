@@ -1,0 +1,23 @@
+/*
+ * resolve: host names to addresses without ever blocking the loop.
+ *
+ * getaddrinfo_a(3) works in a thread of glibc's, the only foreign one in the process; its end is told through an eventfd.
+ */
+#ifndef PATTERND_RESOLVE_H
+#define PATTERND_RESOLVE_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* `len` is 0 when the name has no address; `why` then says so. */
+typedef void (*resolve_done)(const struct sockaddr *address, socklen_t len, const char *why);
+
+/*
+ * Looks up one name; one look-up at a time, a second call while one is under way only changes who is told. An IP literal is
+ * answered at once, before this returns.
+ */
+void resolve_name(const char *host, const char *port, resolve_done done);
+
+void resolve_close(void);
+
+#endif

@@ -1,0 +1,191 @@
+/* route: decodes targets and finds the operation; see route.h. Pure but for the problem it answers. */
+#include "route.h"
+
+#include <strings.h>
+
+#include "request.h"
+
+enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Percent-decodes into the arena. An absent text: a bad escape, a NUL byte, or bytes that are not UTF-8. */
+static struct text decode(struct request *req, struct text raw, bool plus_is_space)
+{
+	struct text out = arena_copy(&req->arena, raw.at, raw.len);
+	char *to = (char *)out.at;
+	size_t n = 0;
+
+	if (!to)
+		return out;
+	for (size_t i = 0; i < raw.len; i++) {
+		char c = raw.at[i];
+		if (c == '%') {
+			int high = i + 2 < raw.len ? hex_value(raw.at[i + 1]) : -1;
+			int low = i + 2 < raw.len ? hex_value(raw.at[i + 2]) : -1;
+			if (high < 0 || low < 0)
+				return (struct text){ 0 };
+			c = (char)(high << 4 | low);
+			i += 2;
+		} else if (c == '+' && plus_is_space) {
+			c = ' ';
+		}
+		if (c == '\0')
+			return (struct text){ 0 };
+		to[n++] = c;
+	}
+	to[n] = '\0';
+	out.len = n;
+	return text_is_utf8(out) ? out : (struct text){ 0 };
+}
+
+/* The bytes up to `stop`, which are taken from *rest together with it; all of *rest when it is not there. */
+static struct text cut(struct text *rest, char stop)
+{
+	const char *at = memchr(rest->at, stop, rest->len);
+	struct text piece = { rest->at, at ? (size_t)(at - rest->at) : rest->len };
+	size_t taken = at ? piece.len + 1 : piece.len;
+
+	rest->at += taken;
+	rest->len -= taken;
+	return piece;
+}
+
+static bool refuse_target(struct request *req, const char *why)
+{
+	answer_problem(req, P_MALFORMED_REQUEST, "the request target %s", why);
+	return false;
+}
+
+static bool parse_query(struct request *req, struct text query)
+{
+	size_t n = 1;
+
+	if (query.len == 0)
+		return true;
+	for (size_t i = 0; i < query.len; i++)
+		n += query.at[i] == '&';
+	if (n > MAX_QUERY_PARAMETERS)
+		return refuse_target(req, "has more than 128 query parameters");
+	req->query = arena_alloc(&req->arena, n * sizeof(*req->query));
+	if (!req->query)
+		return false;
+	while (query.len) {
+		struct text value = cut(&query, '&');
+		struct text name = cut(&value, '=');
+		if (name.len == 0 && value.len == 0)
+			continue;
+		struct query_parameter *p = &req->query[req->query_count++];
+		p->name = decode(req, name, true);
+		p->value = decode(req, value, true);
+		if (!p->name.at || !p->value.at)
+			return refuse_target(req, "has a query that does not decode: %XX escapes of UTF-8 without NUL are expected");
+	}
+	return true;
+}
+
+static bool matches(const struct operation *op, const struct text *segments, size_t count)
+{
+	size_t i = 0;
+
+	for (; op->segments[i]; i++) {
+		if (i == count)
+			return false;
+		if (op->segments[i][0] != '\0' && !text_is(segments[i], op->segments[i]))
+			return false;
+	}
+	return i == count;
+}
+
+/* Fewer parameters win: /queues/receive goes before /queues/{queue}. */
+static size_t parameters_of(const struct operation *op)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; op->segments[i]; i++)
+		n += op->segments[i][0] == '\0';
+	return n;
+}
+
+/* GET answers HEAD too; libmicrohttpd leaves the body out. */
+static bool method_matches(const struct operation *op, const char *method)
+{
+	return strcmp(op->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
+}
+
+static void refuse_method(struct request *req, const struct text *segments, size_t count)
+{
+	char allow[ALLOW_BYTES] = "";
+
+	for (size_t i = 0; i < operation_count; i++) {
+		if (!matches(&operations[i], segments, count) || strstr(allow, operations[i].method))
+			continue;
+		if (*allow)
+			strcat(allow, ", ");
+		strcat(allow, operations[i].method);
+		if (strcmp(operations[i].method, "GET") == 0)
+			strcat(allow, ", HEAD");
+	}
+	answer_header(req, "Allow", "%s", allow);
+	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
+}
+
+static bool find_operation(struct request *req, const struct text *segments, size_t count)
+{
+	bool path_known = false;
+
+	for (size_t i = 0; i < operation_count; i++) {
+		const struct operation *op = &operations[i];
+		if (!matches(op, segments, count))
+			continue;
+		path_known = true;
+		if (method_matches(op, req->method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
+			req->op = op;
+	}
+	if (req->op)
+		return true;
+	if (path_known)
+		refuse_method(req, segments, count);
+	else
+		answer_problem(req, P_NOT_FOUND, "no operation has the path '%s'; GET /openapi.json lists them", req->target.at);
+	return false;
+}
+
+bool route_request(struct request *req)
+{
+	struct text segments[MAX_SEGMENTS];
+	size_t count = 0, value = 0;
+	struct text query = req->target;
+	struct text path = cut(&query, '?');
+
+	if (path.len == 0 || path.at[0] != '/')
+		return refuse_target(req, "must start with '/'");
+	path.at++;
+	path.len--;
+	for (bool more = true; more; count++) {
+		more = memchr(path.at, '/', path.len) != NULL;
+		struct text raw = cut(&path, '/');
+		if (count == MAX_SEGMENTS) {
+			answer_problem(req, P_NOT_FOUND, "no operation has a path of so many segments");
+			return false;
+		}
+		segments[count] = decode(req, raw, false);
+		if (!segments[count].at)
+			return refuse_target(req, "does not decode: %XX escapes of UTF-8 without NUL are expected");
+	}
+	if (!find_operation(req, segments, count) || !parse_query(req, query))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (req->op->segments[i][0] == '\0')
+			req->path_values[value++] = segments[i];
+	return true;
+}

@@ -1,0 +1,360 @@
+/*
+ * script: calls of scripts and commands on behalf of requests; see script.h.
+ *
+ * Owns the life of a `struct call` (in its request's arena) and the one place where what Redis says is no answer becomes a
+ * problem. Nothing is sent twice unless Redis refused it before it ran.
+ */
+#include "script.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "metrics.h"
+#include "redis.h"
+#include "request.h"
+
+enum { HEAD = 3, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys> */
+
+/* A list of texts that grows in the arena. */
+struct texts {
+	struct text *at;
+	size_t count, size;
+};
+
+struct call {
+	struct redis_call redis;
+	struct request *req;         /* (ref) */
+	const struct script *script; /* NULL: a plain command */
+	bool writes;
+	bool without_record;
+	bool sent_whole; /* after NOSCRIPT */
+	struct texts keys, args;
+	struct text *command; /* keys and args as they are sent, with HEAD texts before them */
+	size_t command_count;
+	call_done done;
+	size_t tag;
+};
+
+/* ---- Reading replies ---- */
+
+const struct reply *reply_item(const struct reply *r, size_t i)
+{
+	static const struct reply nil = { .type = REPLY_NIL };
+
+	return r->type == REPLY_ARRAY && i < r->count && r->items[i] ? r->items[i] : &nil;
+}
+
+int64_t reply_int(const struct reply *r, size_t i)
+{
+	const struct reply *item = reply_item(r, i);
+
+	return item->type == REPLY_INTEGER ? item->integer : item->text.at ? strtoll(item->text.at, NULL, 10) : 0;
+}
+
+double reply_real(const struct reply *r, size_t i)
+{
+	const struct reply *item = reply_item(r, i);
+
+	return item->type == REPLY_INTEGER ? (double)item->integer : item->text.at ? strtod(item->text.at, NULL) : 0;
+}
+
+struct text reply_text(const struct reply *r, size_t i)
+{
+	return reply_item(r, i)->text;
+}
+
+/* ---- Building calls ---- */
+
+static void push(struct call *c, struct texts *list, struct text value)
+{
+	struct arena *arena = &c->req->arena;
+
+	if (list->count == list->size) {
+		size_t size = list->size ? list->size * 2 : FIRST_TEXTS;
+		struct text *bigger = arena_grow(arena, list->at, list->count * sizeof(value), size * sizeof(value));
+		if (!bigger)
+			return; /* arena->failed is seen by call_send */
+		list->at = bigger;
+		list->size = size;
+	}
+	list->at[list->count++] = value;
+}
+
+static struct call *call_new(struct request *req, const struct script *s, bool writes)
+{
+	static struct call nowhere; /* stands in without memory; call_send then refuses */
+	struct call *c = arena_alloc(&req->arena, sizeof(*c));
+
+	if (!c)
+		c = &nowhere;
+	*c = (struct call){ .req = req, .script = s, .writes = writes };
+	return c;
+}
+
+struct call *script_call(struct request *req, const struct script *s)
+{
+	/* PFCOUNT writes its cache: whether it matters is the operation's word */
+	return call_new(req, s, s->writes && req->op->writes);
+}
+
+struct call *command_call(struct request *req, const char *verb, bool writes)
+{
+	struct call *c = call_new(req, NULL, writes);
+
+	push(c, &c->args, text_of(verb));
+	return c;
+}
+
+void call_key(struct call *c, const char *kind, struct text name, const char *part)
+{
+	const char *prefix = config()->prefix;
+	size_t sizes[] = { strlen(prefix), strlen(kind), name.len, part ? strlen(part) + 1 : 0 };
+	size_t len = sizes[0] + sizes[1] + sizes[2] + sizes[3] + 3;
+	char *at = arena_grow(&c->req->arena, NULL, 0, len + 1);
+	char *to = at;
+
+	if (!at)
+		return;
+	memcpy(to, prefix, sizes[0]);
+	to += sizes[0];
+	memcpy(to, kind, sizes[1]);
+	to += sizes[1];
+	memcpy(to, ":{", 2);
+	to += 2;
+	memcpy(to, name.at, name.len);
+	to += name.len;
+	*to++ = '}';
+	if (part) {
+		*to++ = ':';
+		memcpy(to, part, sizes[3] - 1);
+		to += sizes[3] - 1;
+	}
+	*to = '\0';
+	push(c, &c->keys, (struct text){ at, len });
+}
+
+void call_text(struct call *c, struct text value)
+{
+	push(c, &c->args, value.at ? value : TEXT(""));
+}
+
+void call_string(struct call *c, const char *value)
+{
+	call_text(c, text_of(value));
+}
+
+void call_int(struct call *c, int64_t value)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%lld", (long long)value);
+
+	call_text(c, arena_copy(&c->req->arena, digits, (size_t)n));
+}
+
+void call_real(struct call *c, double value)
+{
+	call_text(c, arena_printf(&c->req->arena, "%.17g", value));
+}
+
+void call_without_record(struct call *c)
+{
+	c->without_record = true;
+}
+
+void call_tag(struct call *c, size_t tag)
+{
+	c->tag = tag;
+}
+
+/*
+ * The record's key: in the slot of the first key, named by what the Idempotency-Key is scoped to (operation, path, key).
+ */
+static void push_record(struct call *c)
+{
+	struct request *req = c->req;
+	struct texts *keys = &c->keys;
+
+	if (!req->idempotency_key.at || c->without_record || keys->count == 0) {
+		push(c, &c->args, TEXT(""));
+		return;
+	}
+	struct text scope = arena_printf(&req->arena, "%s\n%.*s\n%s", req->op->id, (int)strcspn(req->target.at, "?"),
+					 req->target.at, req->idempotency_key.at);
+	struct text digest = request_digest(req, scope);
+	const char *close = memchr(keys->at[0].at, '}', keys->at[0].len);
+	assert(close);
+	push(c, keys, arena_printf(&req->arena, "%.*s:idem:%.32s", (int)(close + 1 - keys->at[0].at), keys->at[0].at,
+				   digest.at ? digest.at : ""));
+	push(c, &c->args, request_digest(req, req->body.at ? req->body : TEXT("")));
+}
+
+static bool assemble(struct call *c)
+{
+	struct arena *arena = &c->req->arena;
+	char digits[24];
+
+	if (c->script && c->script->idempotent)
+		push_record(c);
+	size_t head = c->script ? HEAD : 0;
+	c->command_count = head + c->keys.count + c->args.count;
+	c->command = arena_grow(arena, NULL, 0, c->command_count * sizeof(struct text));
+	if (!c->command || arena->failed)
+		return false;
+	if (c->script) {
+		int n = snprintf(digits, sizeof(digits), "%zu", c->keys.count);
+		c->command[0] = TEXT("EVALSHA");
+		c->command[1] = (struct text){ c->script->sha1, 40 };
+		c->command[2] = arena_copy(arena, digits, (size_t)n);
+	}
+	if (c->keys.count)
+		memcpy(c->command + head, c->keys.at, c->keys.count * sizeof(struct text));
+	if (c->args.count)
+		memcpy(c->command + head + c->keys.count, c->args.at, c->args.count * sizeof(struct text));
+	return !arena->failed;
+}
+
+/* ---- What is no answer ---- */
+
+static void answer_unavailable(struct request *req)
+{
+	answer_problem(req, P_REDIS_UNAVAILABLE, "Redis cannot be reached: %s", redis_trouble());
+}
+
+/* Errors that Redis gives before anything ran, by the word they start with. */
+static const struct {
+	const char *code;
+	enum problem problem;
+	bool distrust; /* connect anew: this server should not be ours any more */
+} error_rows[] = {
+	{ "WRONGTYPE", P_FOREIGN_KEY, false },
+	{ "OOM", P_REDIS_OOM, false },
+	{ "READONLY", P_REDIS_UNAVAILABLE, true },
+	{ "MASTERDOWN", P_REDIS_UNAVAILABLE, true },
+	{ "LOADING", P_REDIS_UNAVAILABLE, false },
+	{ "BUSY", P_REDIS_UNAVAILABLE, false },
+	{ "MISCONF", P_REDIS_UNAVAILABLE, false },
+	{ "NOREPLICAS", P_REDIS_UNAVAILABLE, false },
+	{ "CLUSTERDOWN", P_REDIS_UNAVAILABLE, false },
+	{ "TRYAGAIN", P_REDIS_UNAVAILABLE, false },
+	{ "NOAUTH", P_REDIS_UNAVAILABLE, true },
+	{ "NOPERM", P_REDIS_UNAVAILABLE, false },
+	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
+};
+
+static bool starts_with_word(struct text t, const char *word)
+{
+	size_t len = strlen(word);
+
+	return t.len >= len && memcmp(t.at, word, len) == 0 && (t.len == len || t.at[len] == ' ');
+}
+
+static void answer_error(struct call *c, struct text error)
+{
+	struct request *req = c->req;
+
+	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++) {
+		if (!starts_with_word(error, error_rows[i].code))
+			continue;
+		if (error_rows[i].distrust)
+			redis_distrust(error.at);
+		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
+			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED, "this Idempotency-Key came with another body before");
+		else
+			answer_problem(req, error_rows[i].problem, "Redis says: %s", error.at);
+		return;
+	}
+	answer_problem_effect(req, P_REDIS_ERROR, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE, "Redis says: %s", error.at);
+}
+
+static void answer_lost(struct call *c)
+{
+	answer_problem_effect(c->req, P_NO_ANSWER, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+			      "it was sent to Redis, which did not answer: %s%s", redis_trouble(),
+			      c->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe" : "");
+}
+
+/* ---- Sending, and what comes back ---- */
+
+static bool put_on_wire(struct call *c)
+{
+	struct request *req = c->req;
+	enum redis_refusal refusal = redis_send(&c->redis, c->command, c->command_count);
+
+	if (refusal == REDIS_TOOK)
+		return true;
+	metrics_count(METRIC_redis_refused);
+	if (refusal == REDIS_DOWN)
+		answer_unavailable(req);
+	else
+		answer_problem(req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more", redis_in_flight());
+	return false;
+}
+
+/* Redis does not know the script (restart, failover, SCRIPT FLUSH): once more, whole, which also makes it known. */
+static bool send_whole(struct call *c)
+{
+	metrics_count(METRIC_redis_noscript);
+	c->sent_whole = true;
+	c->command[0] = TEXT("EVAL");
+	c->command[1] = c->script->source;
+	return put_on_wire(c);
+}
+
+static void take_reply(struct call *c, const struct reply *reply)
+{
+	struct request *req = c->req;
+
+	if (reply->type == REPLY_ERROR) {
+		answer_error(c, reply->text);
+	} else if (c->script && (reply->type != REPLY_ARRAY || reply->count < 2)) {
+		answer_problem(req, P_INTERNAL, "the script %s answered in another form than agreed", c->script->name);
+	} else {
+		if (c->script)
+			req->now_ms = reply_int(reply, 1);
+		req->tag = c->tag;
+		c->done(req, reply);
+	}
+}
+
+static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
+{
+	struct call *c = (struct call *)((char *)redis - offsetof(struct call, redis));
+	struct request *req = c->req;
+	bool wanted = req->state == CALLING && !req->http_gone;
+
+	if (fate == FATE_ANSWERED && reply->type == REPLY_ERROR && c->script && !c->sent_whole &&
+	    starts_with_word(reply->text, "NOSCRIPT") && wanted && send_whole(c))
+		return;
+	wanted = wanted && req->state == CALLING;
+	if (wanted && fate == FATE_ANSWERED)
+		take_reply(c, reply);
+	else if (wanted && fate == FATE_NOT_SENT)
+		answer_unavailable(req);
+	else if (wanted)
+		answer_lost(c);
+	/* A handler that neither answered nor called again would leave its client waiting for ever. */
+	if (req->state == CALLING && !req->http_gone && req->calls_owed == 1)
+		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
+	request_call_ended(req);
+}
+
+void call_send(struct call *c, call_done done)
+{
+	struct request *req = c->req;
+
+	if (req->state == ANSWERED)
+		return; /* an earlier call of the same step was refused */
+	c->done = done;
+	c->redis.done = on_reply;
+	if (req->arena.failed || !assemble(c)) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	if (!put_on_wire(c))
+		return;
+	if (req->state == READING)
+		request_move(req, CALLING);
+	req->calls_owed++;
+}

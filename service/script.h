@@ -1,0 +1,76 @@
+/*
+ * script: one atomic step in Redis.
+ *
+ *	struct call *c = script_call(req, &lock_acquire_script);
+ *	call_key(c, KEY_LOCK, in->name, NULL);
+ *	call_key(c, KEY_LOCK, in->name, "fence");
+ *	call_int(c, in->ttl_ms);
+ *	call_send(c, on_acquired);
+ *
+ * Scripts are the files in lua/, embedded by the build with their SHA1 (tools/embed_scripts.py tells their form). Whatever
+ * goes wrong on the way (no connection, no answer, LOADING, READONLY, OOM, WRONGTYPE, a reused idempotency key) has been
+ * answered when `done` would be due: `done` sees only replies of the agreed form {outcome, now_ms, ...}. A script that
+ * Redis does not know (NOSCRIPT) is sent once more, whole.
+ *
+ * For scripts marked @idempotent, call_send appends the record's key and the fingerprint by itself when the request
+ * carries an Idempotency-Key, and an empty fingerprint otherwise.
+ */
+#ifndef PATTERND_SCRIPT_H
+#define PATTERND_SCRIPT_H
+
+#include <stdint.h>
+
+#include "text.h"
+
+struct request;
+
+struct script {
+	const char *name;
+	const char *sha1; /* 40 hex digits */
+	struct text source;
+	bool idempotent;
+	bool writes; /* false: a lost answer has effect none */
+};
+
+/* A reply of Redis. Lives only until the callback that was given it returns. */
+enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_ARRAY, REPLY_STATUS, REPLY_ERROR };
+struct reply {
+	enum reply_type type;
+	int64_t integer;
+	struct text text;
+	size_t count;
+	struct reply **items;
+};
+
+/* Item `i` of an array; integers are also read from decimal text. 0, absent text or a nil reply where there is none. */
+int64_t reply_int(const struct reply *r, size_t i);
+double reply_real(const struct reply *r, size_t i);
+struct text reply_text(const struct reply *r, size_t i);
+const struct reply *reply_item(const struct reply *r, size_t i);
+
+struct call;
+typedef void (*call_done)(struct request *req, const struct reply *reply);
+
+/* Starts a call; owned by the request's arena. */
+struct call *script_call(struct request *req, const struct script *s);
+
+/* Starts a plain command (SCAN and its like); its `done` gets the reply as it is, errors are answered as for scripts. */
+struct call *command_call(struct request *req, const char *verb, bool writes);
+
+/* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
+void call_key(struct call *c, const char *kind, struct text name, const char *part);
+void call_text(struct call *c, struct text value); /* borrows until the request ends; absent is sent as "" */
+void call_string(struct call *c, const char *value);
+void call_int(struct call *c, int64_t value);
+void call_real(struct call *c, double value); /* %.17g */
+
+/* An answer that only looks must not be stored: leave the idempotency record alone for this call. */
+void call_without_record(struct call *c);
+
+/* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */
+void call_tag(struct call *c, size_t tag);
+
+/* Sends it. Several calls of one request may be under way at once; the request is answered by whichever `done` does so. */
+void call_send(struct call *c, call_done done);
+
+#endif

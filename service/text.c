@@ -1,0 +1,66 @@
+/* text: the checks that every name and string from outside passes. Pure. */
+#include "text.h"
+
+#include <stdint.h>
+
+/* Length of the well-formed UTF-8 sequence at s[0..n), 0 when there is none (RFC 3629, table 3-7 of Unicode). */
+static size_t sequence_len(const unsigned char *s, size_t n)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t len;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf) {
+		len = 2;
+	} else if (s[0] >= 0xe0 && s[0] <= 0xef) {
+		len = 3;
+		if (s[0] == 0xe0)
+			low = 0xa0;
+		if (s[0] == 0xed)
+			high = 0x9f;
+	} else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+		len = 4;
+		if (s[0] == 0xf0)
+			low = 0x90;
+		if (s[0] == 0xf4)
+			high = 0x8f;
+	} else {
+		return 0;
+	}
+	if (n < len || s[1] < low || s[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+size_t text_utf8_prefix(struct text t)
+{
+	const unsigned char *s = (const unsigned char *)t.at;
+	size_t i = 0;
+
+	while (i < t.len) {
+		size_t step = sequence_len(s + i, t.len - i);
+		if (step == 0)
+			break;
+		i += step;
+	}
+	return i;
+}
+
+bool text_is_utf8(struct text t)
+{
+	return text_utf8_prefix(t) == t.len;
+}
+
+bool text_has_control(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.at[i];
+		if (c < 0x20 || c == 0x7f)
+			return true;
+	}
+	return false;
+}

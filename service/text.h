@@ -1,0 +1,44 @@
+/*
+ * text: bytes with a length, borrowed from whoever owns them (mostly a request's arena).
+ *
+ * `at` is NULL for "absent"; otherwise at[len] is a NUL byte, so that a text without inner NULs can be handed to C.
+ */
+#ifndef PATTERND_TEXT_H
+#define PATTERND_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct text {
+	const char *at;
+	size_t len;
+};
+
+#define TEXT(literal) ((struct text){ (literal), sizeof(literal) - 1 })
+
+static inline struct text text_of(const char *s)
+{
+	return (struct text){ s, s ? strlen(s) : 0 };
+}
+
+static inline bool text_is(struct text t, const char *s)
+{
+	return t.at && t.len == strlen(s) && memcmp(t.at, s, t.len) == 0;
+}
+
+static inline bool text_equal(struct text a, struct text b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+/* How many leading bytes are well-formed UTF-8. */
+size_t text_utf8_prefix(struct text t);
+
+/* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+bool text_is_utf8(struct text t);
+
+/* True when a byte is an ASCII control character or DEL. */
+bool text_has_control(struct text t);
+
+#endif

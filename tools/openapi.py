@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON that is served.
+
+Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums, one level of array or
+object, and `x-any: true` (any JSON); anything else in a request stops the build.
+
+    x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
+    x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
+"""
+import json
+import pathlib
+import sys
+
+import yaml
+
+MACHINE_HEADERS = {"idempotency-key", "x-request-id"}  # read by the machine, not part of any input
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+def fail(where, why):
+    sys.exit(f"openapi.yaml: {where}: {why}")
+
+
+def ident(name):
+    return name.replace("-", "_").lower()
+
+
+def c_text(s):
+    return '"' + s.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'
+
+
+def c_list(items):
+    return "(const char *const[]){ " + "".join(c_text(i) + ", " for i in items) + "NULL }"
+
+
+class Contract:
+    def __init__(self, path):
+        self.doc = yaml.safe_load(pathlib.Path(path).read_text())
+        self.header, self.rows = [], []
+
+    def resolve(self, node):
+        """Follows $ref; members beside it win."""
+        while "$ref" in node:
+            target = self.doc
+            for part in node["$ref"].removeprefix("#/").split("/"):
+                target = target[part]
+            node = {**target, **{k: v for k, v in node.items() if k != "$ref"}}
+        return node
+
+    def field(self, prefix, name, schema, place, required):
+        """One row: a dict of what the C initialiser and the struct member need."""
+        s = self.resolve(schema)
+        where, kind = f"{prefix}.{name}", s.get("type")
+        f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
+             "extra": "", "companion": False}
+        optional = not required and "default" not in s
+        if s.get("x-any"):
+            f.update(kind="FIELD_ANY", ctype="json_t *")
+        elif "enum" in s:
+            enum = f"{prefix}_{f['member']}"
+            self.header.append("enum %s {%s };" % (enum, "".join(
+                f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(s["enum"], 1))))
+            standard = s["enum"].index(s["default"]) + 1 if "default" in s else 0
+            f.update(kind="FIELD_CHOICE", ctype=f"enum {enum} ",
+                     extra=f".choices = {c_list(s['enum'])}, .standard = {standard}, ")
+        elif kind == "string":
+            if "x-max-bytes" not in s:
+                fail(where, "a string needs x-max-bytes")
+            f.update(kind="FIELD_NAME" if s.get("x-name") else "FIELD_TEXT", ctype="struct text ",
+                     extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ")
+            if "x-reserved" in s:
+                f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
+        elif kind == "integer":
+            if "minimum" not in s or "maximum" not in s:
+                fail(where, "an integer needs minimum and maximum")
+            f.update(kind="FIELD_INT", ctype="int64_t ", companion=optional, extra=f".low = INT64_C({s['minimum']}), "
+                     f".high = INT64_C({s['maximum']}), .standard = INT64_C({s.get('default', 0)}), ")
+        elif kind == "number":
+            f.update(kind="FIELD_REAL", ctype="double ", companion=optional,
+                     extra=f".real_low = {float(s['minimum'])!r}, .real_high = {float(s['maximum'])!r}, "
+                           f".real_standard = {float(s.get('default', 0))!r}, ")
+        elif kind == "boolean":
+            f.update(kind="FIELD_BOOL", ctype="bool ", companion=optional,
+                     extra=f".standard = {int(s.get('default', False))}, ")
+        elif kind == "object":
+            inner = self.struct(f"{prefix}_{f['member']}", self.properties(f"{prefix}_{f['member']}", s))
+            f.update(kind="FIELD_OBJECT", ctype=f"struct {inner['name']} ", companion=True, extra=inner["row"])
+        elif kind == "array":
+            item = self.field(f"{prefix}_{f['member']}", "item", s["items"], place, True)
+            name = f"{prefix}_{f['member']}_array"
+            rows = self.emit_rows(name, [item], None)
+            size = f"sizeof({item['ctype'].strip()})"
+            f.update(kind="FIELD_ARRAY", ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
+                     extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
+                           f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, ")
+        else:
+            fail(where, f"the generator knows no {kind!r} here")
+        return f
+
+    def properties(self, prefix, schema):
+        if schema.get("additionalProperties") is not False:
+            fail(prefix, "an object in a request needs additionalProperties: false")
+        required = schema.get("required", [])
+        return [self.field(prefix, n, p, "IN_BODY", n in required) for n, p in schema.get("properties", {}).items()]
+
+    def emit_rows(self, name, fields, struct):
+        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array."""
+        out = [f"static const struct field {name}_rows[] = {{"]
+        for f in fields:
+            offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
+            has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
+            out.append(f"\t{{ .name = {c_text(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "
+                       f".required = {str(f['required']).lower()}, .offset = {offset}, .has_offset = {has}, "
+                       f"{f['extra']}}},")
+        self.rows += out + ["};"] if fields else []
+        return f"{name}_rows" if fields else "NULL"
+
+    def struct(self, name, fields):
+        members = []
+        for f in fields:
+            if f["companion"]:
+                members.append(f"\tbool has_{f['member']};")
+            members.append(f"\t{f['ctype']}{f['member']};")
+        self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
+        rows = self.emit_rows(name, fields, name)
+        return {"name": name, "rows": rows,
+                "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {name}), "}
+
+    def operation(self, path, method, op, shared):
+        name = op["operationId"]
+        parameters = [self.resolve(p) for p in shared + op.get("parameters", [])]
+        order = [s[1:-1] for s in path.strip("/").split("/") if s.startswith("{")]
+        in_path = {p["name"]: p for p in parameters if p["in"] == "path"}
+        rest = [p for p in parameters if p["in"] != "path" and p["name"].lower() not in MACHINE_HEADERS]
+        fields = [self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
+                  for p in [in_path[n] for n in order] + rest]
+        body = op.get("requestBody")
+        if body:
+            schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
+            fields += self.properties(name, schema)
+        self.struct(f"{name}_input", fields)
+        self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
+        if op.get("x-effect") not in ("reads", "writes"):
+            fail(name, "x-effect must be reads or writes")
+        success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
+        types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
+        segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")]
+        self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
+        return (f"\t{{ .id = {c_text(name)}, .method = {c_text(method.upper())}, .segments = {c_list(segments)},\n"
+                f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
+                f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
+                f"\t  .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "
+                f".other_type = {c_text(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},")
+
+    def generate(self, out):
+        table = []
+        for path, item in self.doc["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    table.append(self.operation(path, method, item[method], item.get("parameters", [])))
+        served = json.dumps(self.doc, ensure_ascii=False, separators=(",", ":"), default=str)
+        chunks = [served[i:i + 1000] for i in range(0, len(served), 1000)]
+        (out / "openapi.json").write_text(served)
+        (out / "operations.h").write_text("\n".join([
+            "/* Generated by tools/openapi.py from openapi.yaml. */", "#ifndef PATTERND_OPERATIONS_H",
+            "#define PATTERND_OPERATIONS_H", "", '#include "input.h"', "", "struct request;", "",
+            *self.header, "#endif", ""]))
+        (out / "operations.c").write_text("\n".join([
+            "/* Generated by tools/openapi.py from openapi.yaml. */", '#include "operations.h"', "", *self.rows, "",
+            "const struct operation operations[] = {", *table, "};",
+            f"const size_t operation_count = {len(table)};", "", "static const char openapi_json_bytes[] =",
+            *[f"\t{c_text(c)}" for c in chunks], "\t;",
+            "const struct text openapi_json_text = { openapi_json_bytes, sizeof(openapi_json_bytes) - 1 };", ""]))
+
+
+if __name__ == "__main__":
+    destination = pathlib.Path(sys.argv[2])
+    destination.mkdir(parents=True, exist_ok=True)
+    Contract(sys.argv[1]).generate(destination)
