@@ -13,7 +13,7 @@ KEYS[#KEYS] = nil
 local stored = redis.call('GET', record)
 if stored then
   if stored:sub(1, 64) ~= fingerprint then
-    return redis.error_reply('IDEMPOTENCY_KEY_REUSED')
+    return redis.error_reply('IDEMPOTENCY_KEY_REUSED the record belongs to another request')
   end
   local reply = cmsgpack.unpack(stored:sub(65))
   local t = redis.call('TIME')

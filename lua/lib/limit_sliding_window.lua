@@ -46,21 +46,17 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
     used = used + cost
     latest = now
   end
+  -- When enough has left that the running totals up to `need` no longer count.
+  local function gone_at(need)
+    local time = need > total and now or sliding_window_find(key, expired, entries - 1, need)
+    return time + window
+  end
   if not d.allowed then
-    local need = total + cost - limit
-    d.retry_at = sliding_window_find(key, expired, entries - 1, need) + window
-    if d.counts then
-      -- What was refused counts too: the call fits when this one and enough before it have left.
-      d.retry_at = need + cost > total and now + window or sliding_window_find(key, expired, entries - 1, need + cost) + window
-    end
+    d.retry_at = gone_at(d.total + cost - limit)
   end
   d.remaining = math.max(0, limit - used)
   d.reset_at = used > 0 and latest + window or now
-  d.more_at = 0
-  if used > 0 then
-    local first = entries > expired and redis.call('ZRANGE', key, expired, expired, 'WITHSCORES')[2] or now
-    d.more_at = tonumber(first) + window
-  end
+  d.more_at = used > 0 and gone_at(math.max(base, d.total - limit) + 1) or 0
   return d
 end
 local function sliding_window_commit(key, _, d)
@@ -75,6 +71,14 @@ local function sliding_window_commit(key, _, d)
   redis.call('ZADD', key, digits(d.now), string.format('%016.0f', d.total))
   if d.expired > 1 then
     redis.call('ZREMRANGEBYRANK', key, 0, math.min(d.expired - 1, 1000) - 1)
+  end
+  -- Counted refusals pile up beyond the limit: entries that leave the window before anything fits again do not matter.
+  for _ = 1, 10 do
+    local second = redis.call('ZRANGE', key, 1, 1)[1]
+    if d.allowed or tonumber(second) > d.total - d.limit then
+      break
+    end
+    redis.call('ZREMRANGEBYRANK', key, 0, 0)
   end
   redis.call('PEXPIRE', key, digits(d.window))
 end

@@ -1,0 +1,217 @@
+-- What the queue scripts share: the keys by name, settings, a message's record, the plan of writes. Wants lib/time.lua.
+--
+-- KEYS, the same in every queue script:
+--   1      p:queue:{name}         hash: the settings that were PUT, seq (the last one given), expired (dropped for ttl)
+--   2..11  ...:due:0 to ...:due:9 sorted sets, one a priority: sequence by due_ms; ready once that has come, or delayed
+--   12     ...:flight             sorted set: sequence by visible_until_ms
+--   13     ...:dead               sorted set: sequence by died_at_ms
+--   14     ...:meta               hash: sequence to record (below)
+--   15     ...:body               hash: sequence to JSON text
+--   16     ...:ids                hash: id given by a sender to its sequence, '' once the message is acknowledged
+--   17     ...:done               sorted set: acknowledged id by the instant until which it is remembered
+-- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never falls behind it, so
+-- that it goes on rising after the queue was deleted and made again. It is the id of a message whose sender gave none.
+--
+-- A message here is a table: seq, the fields of its record, and, once known, `at` (its score) and `place` (its key).
+local queue_key, flight_key, dead_key = KEYS[1], KEYS[12], KEYS[13]
+local meta_key, body_key, ids_key, done_key = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local function due_key(priority)
+  return KEYS[2 + priority]
+end
+
+-- Read once: everything in a script happens at this instant.
+local now = now_ms()
+
+-- The settings, with what holds when nothing was PUT.
+local setting_names = {
+  'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms', 'paused',
+}
+local function read_queue()
+  local v = redis.call('HMGET', queue_key, 'seq', 'expired', unpack(setting_names))
+  return {
+    seq = tonumber(v[1] or 0),
+    expired = tonumber(v[2] or 0),
+    visibility_ms = tonumber(v[3] or 30000),
+    max_receives = tonumber(v[4] or 5),
+    backoff_base_ms = tonumber(v[5] or 0),
+    backoff_max_ms = tonumber(v[6] or 0),
+    dedupe_ms = tonumber(v[7] or 300000),
+    retention_ms = tonumber(v[8] or 1209600000),
+    paused = v[9] == '1',
+    dropped = 0, -- by this script: what count_expired adds to `expired`
+  }
+end
+
+-- A message's record: tab-separated priority, receives, sent_at_ms, expires_at_ms (0: never), max_receives (0: the
+-- queue's), nonce of the current delivery ('' when not in flight), id ('' when it is the sequence), reason why the last
+-- one failed.
+local function parse_record(seq, text)
+  local priority, receives, sent_at, expires_at, max_receives, nonce, id, reason =
+    text:match('^(%d)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%x*)\t([^\t]*)\t(.*)$')
+  if not priority then
+    error(redis.error_reply('WRONGTYPE a record in ' .. meta_key .. ' is not a message'))
+  end
+  return {
+    seq = seq, priority = tonumber(priority), receives = tonumber(receives), sent_at = tonumber(sent_at),
+    expires_at = tonumber(expires_at), max_receives = tonumber(max_receives), nonce = nonce, id = id, reason = reason,
+  }
+end
+local function record_of(m)
+  local numbers = string.format('%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t', m.priority, m.receives, m.sent_at, m.expires_at,
+    m.max_receives)
+  return numbers .. m.nonce .. '\t' .. m.id .. '\t' .. m.reason
+end
+
+-- The messages of a ZRANGE ... WITHSCORES of `place`, in its order. One whose record is gone has `lost` instead of
+-- fields.
+local function messages_of(place, flat)
+  local seqs, list = {}, {}
+  for i = 1, #flat, 2 do
+    seqs[#seqs + 1] = flat[i]
+  end
+  if #seqs == 0 then
+    return list
+  end
+  local texts = redis.call('HMGET', meta_key, unpack(seqs))
+  for i, seq in ipairs(seqs) do
+    local m = texts[i] and parse_record(seq, texts[i]) or { seq = seq, lost = true }
+    m.at = tonumber(flat[2 * i])
+    m.place = place
+    list[i] = m
+  end
+  return list
+end
+
+-- Past its ttl. Neither a delivery under way nor a dead letter (its expires_at is 0) is ever dropped for that.
+local function is_expired(m)
+  return m.expires_at > 0 and m.expires_at <= now
+end
+
+-- The id that callers know.
+local function id_of(m)
+  return m.id ~= '' and m.id or m.seq
+end
+
+-- A dead letter has no delivery and no ttl: it is kept for retention_ms. The place of m stays what it was.
+local function die(m, died_at, reason)
+  m.nonce, m.reason, m.expires_at, m.at = '', reason, 0, died_at
+end
+
+-- What a delivery that ended at `ended_at` without an acknowledgement makes of its message. Changes m, but not its
+-- place, and returns where it belongs: 'due', or 'dead' when it was delivered often enough.
+local function end_delivery(queue, m, ended_at, delay_ms, reason)
+  local most = m.max_receives > 0 and m.max_receives or queue.max_receives
+  if m.receives >= most then
+    die(m, ended_at, reason .. '; max_receives')
+    return 'dead'
+  end
+  m.nonce, m.reason, m.at = '', reason, ended_at + delay_ms
+  return 'due'
+end
+
+-- The delay before another try: base * 2^(receives - 1), at most max; 0 when the queue has no backoff.
+local function backoff_ms(queue, m)
+  if queue.backoff_base_ms == 0 then
+    return 0
+  end
+  return math.min(queue.backoff_base_ms * 2 ^ (m.receives - 1), math.max(queue.backoff_base_ms, queue.backoff_max_ms))
+end
+
+-- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past its ttl by then.
+local function end_visibility(queue, m)
+  if m.expires_at > 0 and m.expires_at <= m.at then
+    return 'expired'
+  end
+  local state = end_delivery(queue, m, m.at, backoff_ms(queue, m), 'visibility expired')
+  return state == 'due' and is_expired(m) and 'expired' or state
+end
+
+-- A dead message starts anew, due now.
+local function revive(m)
+  m.receives, m.reason, m.at = 0, '', now
+end
+
+-- The plan of writes. Nothing is written before commit(), which first looks at the type of every key in the plan: a
+-- foreign type half-applies nothing. Removals come before additions, one command a key and kind.
+local removals, additions = {}, {}
+local function planned(list, verb, key)
+  local command = list[verb .. key]
+  if not command then
+    command = { verb, key }
+    list[verb .. key] = command
+    list[#list + 1] = command
+  end
+  return command
+end
+local function zrem(key, member)
+  local c = planned(removals, 'ZREM', key)
+  c[#c + 1] = member
+end
+local function hdel(key, field)
+  local c = planned(removals, 'HDEL', key)
+  c[#c + 1] = field
+end
+local function zadd(key, score, member)
+  local c = planned(additions, 'ZADD', key)
+  c[#c + 1] = digits(score)
+  c[#c + 1] = member
+end
+local function hset(key, field, value)
+  local c = planned(additions, 'HSET', key)
+  c[#c + 1] = field
+  c[#c + 1] = value
+end
+local function commit()
+  local lists = { removals, additions }
+  for _, list in ipairs(lists) do
+    for _, c in ipairs(list) do
+      redis.call(c[1]:sub(1, 1) == 'Z' and 'ZCARD' or 'HLEN', c[2])
+    end
+  end
+  for _, list in ipairs(lists) do
+    for _, c in ipairs(list) do
+      redis.call(unpack(c))
+    end
+  end
+end
+
+-- Plans that a message is gone for good, its id with it.
+local function forget(m)
+  zrem(m.place, m.seq)
+  hdel(meta_key, m.seq)
+  hdel(body_key, m.seq)
+  if m.id and m.id ~= '' then
+    hdel(ids_key, m.id)
+  end
+end
+
+-- The same for one past its time, and counts it (a dead letter past its retention is no loss to count).
+local function drop(queue, m)
+  forget(m)
+  if not m.lost and m.place ~= dead_key then
+    queue.dropped = queue.dropped + 1
+  end
+end
+local function count_expired(queue)
+  if queue.dropped > 0 then
+    hset(queue_key, 'expired', digits(queue.expired + queue.dropped))
+  end
+end
+
+-- Plans that a message moves to `key` at score m.at, its record written anew.
+local function move(m, key)
+  if key ~= m.place then
+    zrem(m.place, m.seq)
+  end
+  zadd(key, m.at, m.seq)
+  hset(meta_key, m.seq, record_of(m))
+end
+
+-- Plans what end_delivery or end_visibility said.
+local function settle(queue, m, state)
+  if state == 'expired' then
+    drop(queue, m)
+  else
+    move(m, state == 'dead' and dead_key or due_key(m.priority))
+  end
+end

@@ -1,0 +1,13 @@
+-- Plans the end of what is kept only for a time, at most 100 of each a call: dead letters past retention_ms,
+-- acknowledged ids past dedupe_ms. Wants lib/queue.lua.
+local function trim(queue)
+  local kept_since = digits(now - queue.retention_ms)
+  local flat = redis.call('ZRANGE', dead_key, '-inf', kept_since, 'BYSCORE', 'LIMIT', 0, 100, 'WITHSCORES')
+  for _, m in ipairs(messages_of(dead_key, flat)) do
+    forget(m)
+  end
+  for _, id in ipairs(redis.call('ZRANGE', done_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', 0, 100)) do
+    zrem(done_key, id)
+    hdel(ids_key, id)
+  end
+end

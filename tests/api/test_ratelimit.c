@@ -1,0 +1,273 @@
+/*
+ * Rate limits over HTTP: the five values and their headers, the honest Retry-After, looks, lists and replays.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget_all(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static struct answer take(const char *body)
+{
+	return http(client, "POST", "/ratelimit", body);
+}
+
+static void first_call_tells_all(void **state)
+{
+	(void)state;
+	struct answer a = take("{\"key\":\"yhj:reply\",\"limit\":30,\"window_ms\":60000,\"burst\":15}");
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/allowed"));
+	assert_int_equal(int_at(a, "/limit"), 15);
+	assert_int_equal(int_at(a, "/remaining"), 14);
+	assert_int_equal(int_at(a, "/retry_after_ms"), -1);
+	assert_int_equal(int_at(a, "/reset_after_ms"), 2000);
+	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"default\";q=30;w=60");
+	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=14;t=2");
+	assert_string_equal(header_of(a, "RateLimit-Limit"), "15");
+	assert_string_equal(header_of(a, "RateLimit-Remaining"), "14");
+	assert_string_equal(header_of(a, "RateLimit-Reset"), "2");
+	assert_null(header_of(a, "Retry-After"));
+	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
+}
+
+/* CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 pass, the 17th waits two seconds. */
+static void throttle_of_redis_cell(void **state)
+{
+	static const char body[] = "{\"key\":\"k\",\"limit\":30,\"window_ms\":60000,\"burst\":16}";
+
+	(void)state;
+	for (int i = 0; i < 16; i++)
+		assert_status(take(body), 200);
+	struct answer a = take(body);
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_false(bool_at(a, "/allowed"));
+	assert_int_equal(int_at(a, "/limit"), 16);
+	assert_int_equal(int_at(a, "/remaining"), 0);
+	assert_in_range(int_at(a, "/retry_after_ms"), 1000, 2000);
+	assert_in_range(int_at(a, "/reset_after_ms"), 31000, 32000);
+	assert_string_equal(header_of(a, "Retry-After"), "2");
+	assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=0;t=2");
+}
+
+static void waiting_as_told_is_enough(void **state)
+{
+	static const char *const algorithms[] = { "funnel", "sliding_window", "fixed_window" };
+	char body[160];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		snprintf(body, sizeof(body), "{\"key\":\"w\",\"algorithm\":\"%s\",\"limit\":3,\"window_ms\":150}", algorithms[i]);
+		for (int n = 0; n < 12; n++) {
+			struct answer a = take(body);
+			if (a.status == 200)
+				continue;
+			assert_problem(a, 429, "rate_limited", "none");
+			nap_ms(int_at(a, "/retry_after_ms"));
+			assert_status(take(body), 200);
+		}
+	}
+}
+
+static void cost_is_all_or_nothing(void **state)
+{
+	(void)state;
+	assert_status(take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":7}"), 200);
+	assert_problem(take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}"), 429, "rate_limited", "none");
+	struct answer a = take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":3}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/remaining"), 0);
+}
+
+static void cost_of_nothing_looks(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct answer a = take("{\"key\":\"l\",\"limit\":2,\"window_ms\":3600000,\"cost\":0}");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/remaining"), 2);
+		assert_string_equal(header_of(a, "RateLimit"), "\"default\";r=2");
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void what_can_never_fit_is_refused(void **state)
+{
+	struct answer a;
+
+	(void)state;
+	a = take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"burst\":5,\"cost\":6}");
+	assert_problem(a, 400, "never_satisfiable", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
+	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"cost\":11}"), 400,
+		       "never_satisfiable", "none");
+	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}"), 400,
+		       "invalid_value", "none");
+	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"count_refused\":true}"), 400, "invalid_value", "none");
+	assert_problem(take("{\"key\":\"n\",\"limit\":1000000000,\"window_ms\":31622400000}"), 400, "out_of_range", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void every_problem_of_a_body_is_told_at_once(void **state)
+{
+	(void)state;
+	struct answer a = take("{\"key\":\"e\",\"limit\":\"ten\",\"windw_ms\":1,\"burst\":1.5}");
+	assert_problem(a, 400, NULL, "none");
+	assert_int_equal(json_array_size(json_at(a, "/errors")), 4);
+	a = take("{\"key\":\"e\",\"limit\":2.0,\"window_ms\":1e3}");
+	assert_status(a, 200); /* integral reals are integers */
+}
+
+static void look_list_forget(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "GET", "/ratelimit/keys/x", NULL);
+	assert_status(a, 200);
+	assert_true(json_is_null(json_at(a, "/algorithm")));
+	assert_int_equal(int_at(a, "/remaining"), 0);
+	assert_problem(http(client, "DELETE", "/ratelimit/keys/x", NULL), 404, "not_found", "none");
+	take("{\"key\":\"x\",\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\",\"cost\":2}");
+	take("{\"key\":\"x\",\"limit\":9,\"window_ms\":3600000,\"algorithm\":\"sliding_window\"}");
+	a = http(client, "GET", "/ratelimit/keys/x?algorithm=fixed_window", NULL);
+	assert_int_equal(int_at(a, "/limit"), 5);
+	assert_int_equal(int_at(a, "/remaining"), 3);
+	assert_int_equal(int_at(a, "/window_ms"), 3600000);
+	a = http(client, "GET", "/ratelimit/keys/x", NULL);
+	assert_string_equal(text_at(a, "/algorithm"), "sliding_window");
+	a = http(client, "GET", "/ratelimit/keys", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_status(http(client, "DELETE", "/ratelimit/keys/x?algorithm=fixed_window", NULL), 204);
+	assert_status(http(client, "DELETE", "/ratelimit/keys/x", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+/* More keys than a page holds, among keys of others: every one is found, whatever the page size. */
+static void list_finds_every_key(void **state)
+{
+	char body[128], target[128], cursor[64] = "";
+	bool seen[70] = { false };
+	int pages = 0, distinct = 0;
+
+	(void)state;
+	for (int i = 0; i < 70; i++) {
+		snprintf(body, sizeof(body), "{\"key\":\"many:%d\",\"limit\":5,\"window_ms\":3600000}", i);
+		assert_status(take(body), 200);
+		server_command(&redis, "MSET foreign:%d 1 p:other:{many:%d} 1", i, i);
+	}
+	take("{\"key\":\"other\",\"limit\":5,\"window_ms\":3600000}");
+	do {
+		snprintf(target, sizeof(target), "/ratelimit/keys?match=many:*&limit=7%s%s", *cursor ? "&cursor=" : "", cursor);
+		struct answer a = http(client, "GET", target, NULL);
+		assert_status(a, 200);
+		size_t n = json_array_size(json_at(a, "/items"));
+		assert_true(n <= 7);
+		for (size_t i = 0; i < n; i++) {
+			const char *key = json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "key"));
+			int at = atoi(key + strlen("many:"));
+			distinct += !seen[at];
+			seen[at] = true;
+		}
+		snprintf(cursor, sizeof(cursor), "%s", json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+		assert_true(++pages < 200);
+	} while (*cursor);
+	assert_int_equal(distinct, 70);
+	assert_problem(http(client, "GET", "/ratelimit/keys?cursor=x", NULL), 400, "invalid_value", "none");
+	assert_problem(http(client, "GET", "/ratelimit/keys?match=%7Bx", NULL), 400, "invalid_value", "none");
+}
+
+static void idempotency_key_takes_once(void **state)
+{
+	static const char body[] = "{\"key\":\"i\",\"limit\":5,\"window_ms\":3600000}";
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct answer a = http(client, "POST", "/ratelimit", body, "Idempotency-Key: \"one\"");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/remaining"), 4);
+	}
+	assert_int_equal(int_at(http(client, "POST", "/ratelimit", body, "Idempotency-Key: one"), "/remaining"), 4);
+	assert_int_equal(int_at(http(client, "POST", "/ratelimit", body, "Idempotency-Key: two"), "/remaining"), 3);
+	assert_problem(http(client, "POST", "/ratelimit", "{\"key\":\"i\",\"limit\":6,\"window_ms\":3600000}",
+			    "Idempotency-Key: one"),
+		       422, "idempotency_key_reused", "none");
+	assert_int_equal(int_at(take(body), "/remaining"), 2);
+}
+
+/* A refusal is not kept: the same key is granted once there is room. */
+static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
+{
+	static const char body[] = "{\"key\":\"r\",\"limit\":1,\"window_ms\":100}";
+
+	(void)state;
+	assert_status(take(body), 200);
+	struct answer a = http(client, "POST", "/ratelimit", body, "Idempotency-Key: again");
+	assert_problem(a, 429, "rate_limited", "none");
+	nap_ms(int_at(a, "/retry_after_ms"));
+	assert_status(http(client, "POST", "/ratelimit", body, "Idempotency-Key: again"), 200);
+}
+
+static void foreign_key_is_told_and_kept(void **state)
+{
+	(void)state;
+	server_command(&redis, "SADD p:limit:{f}:default:funnel mine");
+	assert_problem(take("{\"key\":\"f\",\"limit\":1,\"window_ms\":1000}"), 500, "foreign_key", "none");
+	assert_int_equal(server_command(&redis, "SCARD p:limit:{f}:default:funnel")->integer, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(first_call_tells_all, forget_all),
+		cmocka_unit_test_teardown(throttle_of_redis_cell, forget_all),
+		cmocka_unit_test_teardown(waiting_as_told_is_enough, forget_all),
+		cmocka_unit_test_teardown(cost_is_all_or_nothing, forget_all),
+		cmocka_unit_test_teardown(cost_of_nothing_looks, forget_all),
+		cmocka_unit_test_teardown(what_can_never_fit_is_refused, forget_all),
+		cmocka_unit_test_teardown(every_problem_of_a_body_is_told_at_once, forget_all),
+		cmocka_unit_test_teardown(look_list_forget, forget_all),
+		cmocka_unit_test_teardown(list_finds_every_key, forget_all),
+		cmocka_unit_test_teardown(idempotency_key_takes_once, forget_all),
+		cmocka_unit_test_teardown(idempotency_key_of_a_refusal_may_be_tried_again, forget_all),
+		cmocka_unit_test_teardown(foreign_key_is_told_and_kept, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit", tests, start, stop);
+}

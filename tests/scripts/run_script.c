@@ -1,0 +1,178 @@
+/* run_script: see run_script.h. */
+#include "run_script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 4096 };
+
+static redisReply *send_words(struct redis_server *r, int count, const char **words)
+{
+	server_command(r, "PING"); /* there is a connection, and the reply before is freed */
+	freeReplyObject(r->reply);
+	r->reply = redisCommandArgv(r->context, count, words, NULL);
+	if (!r->reply)
+		fail_msg("%s: %s", words[0], r->context->errstr);
+	return r->reply;
+}
+
+static void load(struct redis_server *r, const struct script *s)
+{
+	const char *words[] = { "SCRIPT", "LOAD", s->source.at };
+	redisReply *reply = send_words(r, 3, words);
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("%s does not load: %s", s->name, reply->str);
+	assert_string_equal(reply->str, s->sha1);
+}
+
+static redisReply *call(struct redis_server *r, const struct script *s, const char *const keys[],
+			const char *const args[], const char *record, const char *fingerprint)
+{
+	const char *words[WORDS_MAX];
+	char key_count[16];
+	int n = 3;
+
+	for (; *keys; keys++)
+		words[n++] = *keys;
+	if (record)
+		words[n++] = record;
+	snprintf(key_count, sizeof(key_count), "%d", n - 3);
+	for (; *args; args++) {
+		assert_true(n < WORDS_MAX - 1);
+		words[n++] = *args;
+	}
+	if (s->idempotent)
+		words[n++] = fingerprint;
+	words[0] = "EVALSHA";
+	words[1] = s->sha1;
+	words[2] = key_count;
+	redisReply *reply = send_words(r, n, words);
+	if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {
+		load(r, s);
+		reply = send_words(r, n, words);
+	}
+	return reply;
+}
+
+static redisReply *must_be_reply(const struct script *s, redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("%s: %s", s->name, reply->str);
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	assert_true(reply->elements >= 2);
+	for (size_t i = 0; i < reply->elements; i++)
+		assert_int_not_equal(reply->element[i]->type, REDIS_REPLY_NIL);
+	return reply;
+}
+
+static void must_be_error(const struct script *s, const redisReply *reply, const char *part)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		fail_msg("%s was not refused with '%s'", s->name, part);
+	if (!strstr(reply->str, part))
+		fail_msg("%s was refused with '%s', not '%s'", s->name, reply->str, part);
+}
+
+redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[])
+{
+	return must_be_reply(s, call(r, s, keys, args, NULL, ""));
+}
+
+redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
+			    const char *const args[], const char *record, const char *fingerprint)
+{
+	assert_true(s->idempotent);
+	return must_be_reply(s, call(r, s, keys, args, record, fingerprint));
+}
+
+void run_fails(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
+	       const char *part)
+{
+	must_be_error(s, call(r, s, keys, args, NULL, ""), part);
+}
+
+void run_with_record_fails(struct redis_server *r, const struct script *s, const char *const keys[],
+			   const char *const args[], const char *record, const char *fingerprint, const char *part)
+{
+	must_be_error(s, call(r, s, keys, args, record, fingerprint), part);
+}
+
+static const redisReply *item(const struct redis_server *r, size_t i)
+{
+	if (!r->reply || r->reply->type != REDIS_REPLY_ARRAY || i >= r->reply->elements)
+		fail_msg("the reply has no item %zu", i);
+	return r->reply->element[i];
+}
+
+int64_t item_int(const struct redis_server *r, size_t i)
+{
+	assert_int_equal(item(r, i)->type, REDIS_REPLY_INTEGER);
+	return item(r, i)->integer;
+}
+
+const char *item_text(const struct redis_server *r, size_t i)
+{
+	assert_int_equal(item(r, i)->type, REDIS_REPLY_STRING);
+	return item(r, i)->str;
+}
+
+double item_real(const struct redis_server *r, size_t i)
+{
+	return strtod(item_text(r, i), NULL);
+}
+
+void must_be_near(double got, double wanted, double within, const char *file, int line)
+{
+	if (!(got >= wanted - within && got <= wanted + within)) {
+		print_error("%.17g is not within %g of %.17g\n", got, within, wanted);
+		_fail(file, line);
+	}
+}
+
+int64_t redis_now_us(struct redis_server *r)
+{
+	const redisReply *t = server_command(r, "TIME");
+
+	return strtoll(t->element[0]->str, NULL, 10) * 1000000 + strtoll(t->element[1]->str, NULL, 10);
+}
+
+int64_t redis_now_ms(struct redis_server *r)
+{
+	return redis_now_us(r) / 1000;
+}
+
+int64_t redis_pttl_ms(struct redis_server *r, const char *key)
+{
+	return server_command(r, "PTTL %s", key)->integer;
+}
+
+int64_t redis_exists(struct redis_server *r, const char *key)
+{
+	return server_command(r, "EXISTS %s", key)->integer;
+}
+
+char *redis_picture(struct redis_server *r)
+{
+	/* Sorted, so that the order in which Redis walks its keys does not matter. */
+	static const char source[] =
+		"local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
+		"for _, k in ipairs(keys) do "
+		"  local d = redis.call('DUMP', k) "
+		"  local at = string.format('%.0f', redis.call('PEXPIRETIME', k)) "
+		"  out[#out + 1] = k .. ' ' .. redis.sha1hex(d) .. ' ' .. at "
+		"end "
+		"return table.concat(out, '\\n')";
+	const char *words[] = { "EVAL", source, "0" };
+	redisReply *reply = send_words(r, 3, words);
+
+	assert_int_equal(reply->type, REDIS_REPLY_STRING);
+	char *picture = strdup(reply->str);
+	assert_non_null(picture);
+	return picture;
+}

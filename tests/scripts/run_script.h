@@ -1,0 +1,68 @@
+/*
+ * run_script: runs one of the embedded scripts on a private redis-server, and reads its reply.
+ *
+ *	run(&r, &lock_look_script, KEYS("p:lock:{a}", "p:lock:{a}:fence"), ARGS());
+ *	assert_int_equal(item_int(&r, 0), -1);
+ *
+ * The reply belongs to the server struct and lives until the next command on it. An error reply fails the test unless
+ * it was asked for. A script marked @idempotent gets the empty fingerprint, or the record of run_with_record.
+ */
+#ifndef TEST_RUN_SCRIPT_H
+#define TEST_RUN_SCRIPT_H
+
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+
+#include "redis_server.h"
+#include "scripts.h"
+
+#define KEYS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+#define ARGS(...) KEYS(__VA_ARGS__)
+
+/* A request's fingerprint: 64 hex digits. */
+#define FINGERPRINT_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define FINGERPRINT_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+/* Runs a script. Lists end with NULL. */
+redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[]);
+redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
+			    const char *const args[], const char *record, const char *fingerprint);
+
+/* Runs a script that must answer an error with `part` in it. */
+void run_fails(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
+	       const char *part);
+void run_with_record_fails(struct redis_server *r, const struct script *s, const char *const keys[],
+			   const char *const args[], const char *record, const char *fingerprint, const char *part);
+
+/* Item `i` of the latest reply; another type, or nothing, fails the test. */
+int64_t item_int(const struct redis_server *r, size_t i);
+double item_real(const struct redis_server *r, size_t i);
+const char *item_text(const struct redis_server *r, size_t i);
+
+/* Redis's clock. */
+int64_t redis_now_ms(struct redis_server *r);
+int64_t redis_now_us(struct redis_server *r);
+
+/* Remaining time of a key: -1 it has none, -2 there is no key. */
+int64_t redis_pttl_ms(struct redis_server *r, const char *key);
+int64_t redis_exists(struct redis_server *r, const char *key);
+
+/* All that Redis holds, and until when: two equal texts mean that nothing changed. The caller frees. */
+char *redis_picture(struct redis_server *r);
+
+/* Does something that must leave Redis as it was. */
+#define unchanged(r, statement)                         \
+	do {                                            \
+		char *before_ = redis_picture(r);       \
+		statement;                              \
+		char *after_ = redis_picture(r);        \
+		assert_string_equal(after_, before_);   \
+		free(before_);                          \
+		free(after_);                           \
+	} while (0)
+
+/* cmocka's own compares as float: seven digits. */
+#define assert_near(got, wanted, within) must_be_near(got, wanted, within, __FILE__, __LINE__)
+void must_be_near(double got, double wanted, double within, const char *file, int line);
+
+#endif

@@ -1,0 +1,216 @@
+/* daemon: starts and ends the program under test; see daemon.h. */
+#include "daemon.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "raw.h"
+
+enum { LISTEN_MS = 10000, READY_MS = 10000, STOP_MS = 10000, ALIVE_MS = 1000, OPTIONS_MAX = 60 };
+
+static const char *program(void)
+{
+	const char *path = getenv("PATTERND_BIN");
+
+	return path ? path : "build/patternd";
+}
+
+static void launch(struct daemon *d, const char *const lead[], va_list options)
+{
+	const char *argv[OPTIONS_MAX + 4] = { program() };
+	size_t n = 1;
+
+	for (size_t i = 0; lead[i]; i++)
+		argv[n++] = lead[i];
+	for (const char *option; n < OPTIONS_MAX && (option = va_arg(options, const char *));)
+		argv[n++] = option;
+	argv[n] = NULL;
+	/* Each start has its own log: the port of an earlier one must not be found in it. */
+	if (*d->proc.err_path) {
+		unlink(d->proc.err_path);
+		unlink(d->proc.out_path);
+	}
+	d->port = 0;
+	proc_start(&d->proc, argv);
+}
+
+/* The port in the first line that tells of listening on the loopback. */
+static bool listens_or_died(void *arg)
+{
+	static const char address[] = "127.0.0.1:";
+	struct daemon *d = arg;
+	char *log = file_text(d->proc.err_path);
+	char *line = log ? strstr(log, "listening") : NULL;
+	char *end = line ? strchr(line, '\n') : NULL;
+
+	if (end) {
+		*end = '\0';
+		char *at = strstr(line, address);
+		d->port = at ? atoi(at + strlen(address)) : 0;
+	}
+	free(log);
+	return d->port > 0 || proc_ended(&d->proc, 0);
+}
+
+static void wait_listening(struct daemon *d)
+{
+	if (wait_for(listens_or_died, d, LISTEN_MS) && d->port > 0 && d->proc.pid)
+		return;
+	proc_print_tail(&d->proc);
+	daemon_kill(d);
+	fail_msg("%s does not listen", program());
+}
+
+static const char *const any_port[] = { "--listen", "127.0.0.1:0", NULL };
+static const char *const nothing[] = { NULL };
+
+void daemon_launch_with(struct daemon *d, ...)
+{
+	va_list options;
+
+	va_start(options, d);
+	launch(d, any_port, options);
+	va_end(options);
+	wait_listening(d);
+}
+
+void daemon_start_with(struct daemon *d, ...)
+{
+	va_list options;
+
+	va_start(options, d);
+	launch(d, any_port, options);
+	va_end(options);
+	wait_listening(d);
+	if (daemon_is_ready(d, READY_MS))
+		return;
+	proc_print_tail(&d->proc);
+	daemon_kill(d);
+	fail_msg("%s does not get ready", program());
+}
+
+int daemon_run_with(struct daemon *d, ...)
+{
+	va_list options;
+
+	va_start(options, d);
+	launch(d, nothing, options);
+	va_end(options);
+	if (!proc_ended(&d->proc, STOP_MS)) {
+		proc_print_tail(&d->proc);
+		proc_kill(&d->proc);
+		fail_msg("%s should have ended by itself", program());
+	}
+	return proc_exit_status(&d->proc);
+}
+
+static int status_of(struct daemon *d, const char *path)
+{
+	char request[128];
+	struct raw *r = raw_try_connect(d->port);
+	int status = 0;
+
+	if (!r)
+		return 0;
+	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+	raw_text(r, request);
+	struct answer a = raw_answer(r, ALIVE_MS);
+	status = a.status;
+	raw_close(r);
+	return status;
+}
+
+static bool ready_or_died(void *arg)
+{
+	struct daemon *d = arg;
+
+	return status_of(d, "/readyz") == 200 || proc_ended(&d->proc, 0);
+}
+
+bool daemon_is_ready(struct daemon *d, int timeout_ms)
+{
+	return wait_for(ready_or_died, d, timeout_ms) && d->proc.pid != 0;
+}
+
+bool daemon_is_alive(struct daemon *d)
+{
+	return !proc_ended(&d->proc, 0) && status_of(d, "/healthz") == 200;
+}
+
+static bool sanitizer_spoke(const struct daemon *d)
+{
+	return proc_said(&d->proc, "runtime error:") || proc_said(&d->proc, "Sanitizer: ");
+}
+
+void daemon_stop(struct daemon *d)
+{
+	if (!d->port)
+		return;
+	d->port = 0;
+	proc_signal(&d->proc, SIGTERM);
+	bool in_time = proc_ended(&d->proc, STOP_MS);
+	if (!in_time)
+		proc_kill(&d->proc);
+	if (in_time && proc_exit_status(&d->proc) == 0 && !sanitizer_spoke(d))
+		return;
+	proc_print_tail(&d->proc);
+	if (!in_time)
+		fail_msg("%s did not end after SIGTERM", program());
+	fail_msg("%s ended with status %d", program(), proc_exit_status(&d->proc));
+}
+
+void daemon_kill(struct daemon *d)
+{
+	proc_kill(&d->proc);
+	d->port = 0;
+}
+
+int daemon_open_files(const struct daemon *d)
+{
+	char path[64];
+	int n = -2; /* "." and ".." */
+
+	snprintf(path, sizeof(path), "/proc/%ld/fd", (long)d->proc.pid);
+	DIR *dir = opendir(path);
+	if (!dir)
+		return -1;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+long daemon_resident_kib(const struct daemon *d)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%ld/status", (long)d->proc.pid);
+	char *text = file_text(path);
+	char *at = text ? strstr(text, "VmRSS:") : NULL;
+	long kib = at ? atol(at + strlen("VmRSS:")) : -1;
+	free(text);
+	return kib;
+}
+
+long daemon_cpu_ms(const struct daemon *d)
+{
+	char path[64];
+	unsigned long user = 0, kernel = 0;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)d->proc.pid);
+	char *text = file_text(path);
+	char *at = text ? strrchr(text, ')') : NULL;
+	if (at)
+		found = sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) == 2;
+	free(text);
+	return found ? (long)((user + kernel) * 1000) / sysconf(_SC_CLK_TCK) : -1;
+}

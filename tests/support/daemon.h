@@ -1,0 +1,55 @@
+/*
+ * daemon: the program under test (the variable PATTERND_BIN names it), started on a free port.
+ *
+ *	struct daemon d = { 0 };
+ *	daemon_start(&d, "--redis", r.url, "--redis-timeout-ms", "300");   returns when /readyz says 200
+ *	struct client *c = client_open(d.port);
+ *	...
+ *	daemon_stop(&d);                                   SIGTERM; anything but exit status 0 fails the test
+ *
+ * A sanitizer's report makes the daemon's exit status non-zero, and so the test fail; its text is printed.
+ */
+#ifndef TEST_DAEMON_H
+#define TEST_DAEMON_H
+
+#include <stdbool.h>
+
+#include "proc.h"
+
+struct daemon {
+	struct proc proc; /* proc.env and proc.files_max may be set before the start */
+	int port;         /* where it listens, read from its log; 0 before and after */
+};
+
+/* Starts it with `--listen 127.0.0.1:0` and these options, and waits until it listens and is ready. */
+#define daemon_start(...) daemon_start_with(__VA_ARGS__, (const char *)NULL)
+void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
+
+/* The same for a daemon that has no Redis yet: waits only until it listens. */
+#define daemon_launch(...) daemon_launch_with(__VA_ARGS__, (const char *)NULL)
+void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
+
+/* Runs it with exactly these options until it ends by itself. Returns its exit status; fails the test after 10 s. */
+#define daemon_run(...) daemon_run_with(__VA_ARGS__, (const char *)NULL)
+int daemon_run_with(struct daemon *d, ...) __attribute__((sentinel));
+
+/* True when /readyz says 200 within `timeout_ms`. */
+bool daemon_is_ready(struct daemon *d, int timeout_ms);
+
+/* True when /healthz says 200 within a second: it is alive and its loop turns. */
+bool daemon_is_alive(struct daemon *d);
+
+/* SIGTERM; fails the test unless it ends within 10 s with status 0, no sanitizer spoke. Nothing after daemon_kill. */
+void daemon_stop(struct daemon *d);
+
+/* SIGKILL: what a crash or the out-of-memory killer does. */
+void daemon_kill(struct daemon *d);
+
+/* How many descriptors it has open: a connection that was not let go shows here. -1 when it is gone. */
+int daemon_open_files(const struct daemon *d);
+
+/* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
+long daemon_resident_kib(const struct daemon *d);
+long daemon_cpu_ms(const struct daemon *d);
+
+#endif

@@ -1,0 +1,67 @@
+/* exchange: one line an exchange; see exchange.h. */
+#include "exchange.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "contract.h"
+
+static json_t *headers_of(struct answer a)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < a.header_count; i++) {
+		char name[128] = "";
+		for (size_t n = 0; n < sizeof(name) - 1 && a.headers[i].name[n]; n++)
+			name[n] = (char)tolower((unsigned char)a.headers[i].name[n]);
+		json_object_set_new(all, name, json_string(a.headers[i].value));
+	}
+	return all;
+}
+
+/* A JSON string, empty for what is absent or not UTF-8. */
+static json_t *text_of(const char *text, size_t len)
+{
+	json_t *value = text ? json_stringn(text, len) : NULL;
+
+	return value ? value : json_string("");
+}
+
+static json_t *string_of(const char *text)
+{
+	return text_of(text, text ? strlen(text) : 0);
+}
+
+static int fd = -1; /* kept open until the program ends */
+
+void exchange_record(const char *method, const char *target, struct answer a)
+{
+	const char *path = getenv("PATTERND_EXCHANGES"), *type = header_of(a, "Content-Type");
+
+	if (!path || !*path || a.status == 0 || (type && strncmp(type, "text/html", 9) == 0))
+		return;
+	const struct contract_operation *op = contract_find(method, target);
+	json_t *line = json_pack("{s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "operation", string_of(op ? op->id : NULL),
+				 "method", string_of(method), "target", string_of(target), "status", a.status,
+				 "content_type", string_of(type), "headers", headers_of(a),
+				 "body", text_of(a.body, a.body_len));
+	char *text = json_dumps(line, JSON_COMPACT);
+	json_decref(line);
+	if (!text)
+		return;
+	size_t len = strlen(text);
+	text[len] = '\n'; /* over the NUL: one write, so that lines of two threads do not mix */
+	if (fd < 0)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	if (fd >= 0 && write(fd, text, len + 1) < 0)
+		print_error("%s: %s\n", path, strerror(errno));
+	free(text);
+}

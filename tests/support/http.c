@@ -1,0 +1,185 @@
+/* The client over libcurl; see http.h. One easy handle a client, so that its connection stays open between requests. */
+#include "http.h"
+
+#include <curl/curl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <cmocka.h>
+
+#include "exchange.h"
+#include "proc.h"
+
+enum { HEADERS_MAX = 32, TIMEOUT_MS = 10000 };
+
+struct bytes {
+	char *at;
+	size_t len;
+};
+
+struct client {
+	CURL *curl;
+	struct kept *kept;
+	struct bytes head, body; /* of the exchange under way */
+	int port;
+	bool new_connection;
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t gather(char *at, size_t size, size_t n, void *arg)
+{
+	struct bytes *b = arg;
+	size_t len = size * n;
+	char *grown = realloc(b->at, b->len + len + 1);
+
+	if (!grown)
+		return 0;
+	b->at = grown;
+	memcpy(b->at + b->len, at, len);
+	b->len += len;
+	b->at[b->len] = '\0';
+	return len;
+}
+
+/* Each status line begins the head anew: what counts is the last answer, not a 100 before it. */
+static size_t gather_head(char *at, size_t size, size_t n, void *arg)
+{
+	struct bytes *b = arg;
+
+	if (size * n > 5 && memcmp(at, "HTTP/", 5) == 0)
+		b->len = 0;
+	return gather(at, size, n, b);
+}
+
+struct client *client_open(int port)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	c->port = port;
+	c->curl = curl_easy_init();
+	assert_non_null(c->curl);
+	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_ERRORBUFFER, c->error);
+	curl_easy_setopt(c->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(c->curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(c->curl, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, gather);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &c->body);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, gather_head);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, &c->head);
+	client_timeout_ms(c, TIMEOUT_MS);
+	return c;
+}
+
+void client_close(struct client *c)
+{
+	if (!c)
+		return;
+	curl_easy_cleanup(c->curl);
+	free(c->head.at);
+	free(c->body.at);
+	kept_free(&c->kept);
+	free(c);
+}
+
+void client_forget(struct client *c)
+{
+	kept_free(&c->kept);
+}
+
+void client_timeout_ms(struct client *c, int ms)
+{
+	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)ms);
+}
+
+void client_reconnect(struct client *c)
+{
+	c->new_connection = true;
+}
+
+static bool names(const char *line, const char *name)
+{
+	return strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':';
+}
+
+/* The headers to send: the caller's, and those of the client that the caller did not name. */
+static struct curl_slist *header_list(const char *const headers[], bool has_body)
+{
+	struct curl_slist *list = NULL;
+	bool typed = false, expects = false;
+
+	for (size_t i = 0; headers && headers[i]; i++) {
+		list = curl_slist_append(list, headers[i]);
+		typed = typed || names(headers[i], "Content-Type");
+		expects = expects || names(headers[i], "Expect");
+	}
+	if (has_body && !typed)
+		list = curl_slist_append(list, "Content-Type: application/json");
+	/* libcurl would ask for 100-continue by itself before large bodies. */
+	return expects ? list : curl_slist_append(list, "Expect:");
+}
+
+static void set_body(struct client *c, const char *method, const void *body, size_t len)
+{
+	curl_easy_setopt(c->curl, CURLOPT_HTTPGET, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_NOBODY, strcmp(method, "HEAD") == 0 ? 1L : 0L);
+	if (body) {
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
+	}
+	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static void set_target(struct client *c, const char *target)
+{
+	char url[128];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", c->port);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url);
+	/* The target goes out byte by byte as the test wrote it. */
+	curl_easy_setopt(c->curl, CURLOPT_REQUEST_TARGET, target);
+}
+
+struct answer http_bytes(struct client *c, const char *method, const char *target, const void *body, size_t len,
+			 const char *const headers[])
+{
+	struct curl_slist *list = header_list(headers, body != NULL);
+	struct answer a;
+
+	c->head.len = c->body.len = 0;
+	c->error[0] = '\0';
+	set_body(c, method, body, len);
+	set_target(c, target);
+	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, list);
+	curl_easy_setopt(c->curl, CURLOPT_FRESH_CONNECT, c->new_connection ? 1L : 0L);
+	c->new_connection = false;
+	int64_t start_us = monotonic_us();
+	CURLcode code = curl_easy_perform(c->curl);
+	int64_t took_us = monotonic_us() - start_us;
+	curl_slist_free_all(list);
+	if (code == CURLE_OK)
+		a = answer_make(&c->kept, c->head.at, c->head.len, c->body.at, c->body.len);
+	else
+		a = answer_missing(&c->kept, *c->error ? c->error : curl_easy_strerror(code));
+	a.took_us = took_us;
+	exchange_record(method, target, a);
+	return a;
+}
+
+struct answer http_exchange(struct client *c, const char *method, const char *target, const char *body, ...)
+{
+	const char *headers[HEADERS_MAX] = { NULL };
+	va_list args;
+
+	va_start(args, body);
+	for (size_t i = 0; i < HEADERS_MAX - 1 && (headers[i] = va_arg(args, const char *)); i++)
+		continue;
+	va_end(args);
+	return http_bytes(c, method, target, body, body ? strlen(body) : 0, headers);
+}

@@ -1,0 +1,292 @@
+/* proc: children that cannot outlive the test, folders that do not outlive it; see proc.h. */
+#include "proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "loopback.h"
+
+enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, TAIL_BYTES = 3000 };
+
+#define ROOT_STEM "/tmp/patternd-test-"
+
+static char root[64];    /* one folder a test program, all others are in it */
+static pid_t owner;      /* the program that made it; a forked copy must not clean up */
+static pid_t children[CHILDREN_MAX];
+static char *dirs[DIRS_MAX];
+static size_t dir_count;
+
+int64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t monotonic_ms(void)
+{
+	return monotonic_us() / 1000;
+}
+
+void nap_ms(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		continue;
+}
+
+bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms)
+{
+	int64_t until_ms = monotonic_ms() + timeout_ms;
+
+	while (!condition(arg)) {
+		if (monotonic_ms() >= until_ms)
+			return false;
+		nap_ms(LOOK_MS);
+	}
+	return true;
+}
+
+void wait_step(int64_t until_ms, const char *expression, const char *file, int line)
+{
+	if (monotonic_ms() >= until_ms) {
+		print_error("waited in vain for: %s\n", expression);
+		_fail(file, line);
+	}
+	nap_ms(LOOK_MS);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	remove(path);
+	return 0;
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void clean_up(void)
+{
+	if (getpid() != owner)
+		return;
+	for (size_t i = 0; i < CHILDREN_MAX; i++) {
+		if (!children[i])
+			continue;
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	for (size_t i = 0; i < dir_count; i++)
+		free(dirs[i]);
+	if (*root)
+		remove_tree(root);
+}
+
+static void own_the_end(void)
+{
+	if (owner == getpid())
+		return;
+	owner = getpid();
+	atexit(clean_up);
+}
+
+/* Folders of test programs that were killed before they could clean up. */
+static void remove_orphans(void)
+{
+	glob_t found;
+
+	if (glob(ROOT_STEM "*", 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		pid_t pid = (pid_t)atol(found.gl_pathv[i] + strlen(ROOT_STEM));
+		if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+			remove_tree(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
+const char *temp_dir(void)
+{
+	own_the_end();
+	if (!*root) {
+		remove_orphans();
+		snprintf(root, sizeof(root), ROOT_STEM "%ld", (long)getpid());
+		remove_tree(root);
+		if (mkdir(root, 0700) < 0)
+			fail_msg("%s: %s", root, strerror(errno));
+	}
+	if (dir_count == DIRS_MAX)
+		fail_msg("more than %d temporary folders", DIRS_MAX);
+	char *path = NULL;
+	if (asprintf(&path, "%s/%zu", root, dir_count) < 0 || mkdir(path, 0700) < 0)
+		fail_msg("no temporary folder: %s", strerror(errno));
+	dirs[dir_count++] = path;
+	return path;
+}
+
+int free_port(void)
+{
+	int port = 0, fd = loopback_listen(&port);
+
+	if (fd < 0)
+		fail_msg("no free port: %s", strerror(errno));
+	close(fd);
+	return port;
+}
+
+char *file_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0, size = 0;
+	char *text = NULL;
+
+	if (fd < 0)
+		return NULL;
+	for (;;) {
+		if (size - len < 4096) {
+			size = size * 2 + 8192;
+			text = realloc(text, size);
+			assert_non_null(text);
+		}
+		ssize_t n = read(fd, text + len, size - len - 1);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	close(fd);
+	return text;
+}
+
+static void child_remember(pid_t was, pid_t is)
+{
+	for (size_t i = 0; i < CHILDREN_MAX; i++) {
+		if (children[i] == was) {
+			children[i] = is;
+			return;
+		}
+	}
+	fail_msg("more than %d children", CHILDREN_MAX);
+}
+
+/* In the child: everything up to exec. Only what is safe after fork beside threads. */
+static void become(const struct proc *p, const char *const argv[], pid_t parent)
+{
+	int in = open("/dev/null", O_RDONLY);
+	int out = open(p->out_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	int err = open(p->err_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || in < 0 || out < 0 || err < 0)
+		_exit(126);
+	dup2(in, 0);
+	dup2(out, 1);
+	dup2(err, 2);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (p->files_max) {
+		struct rlimit limit = { .rlim_cur = p->files_max, .rlim_max = p->files_max };
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	for (size_t i = 0; p->env && p->env[i]; i++)
+		putenv((char *)(uintptr_t)p->env[i]);
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+void proc_start(struct proc *p, const char *const argv[])
+{
+	pid_t parent = getpid();
+
+	own_the_end();
+	if (!*p->out_path) {
+		const char *dir = temp_dir();
+		snprintf(p->out_path, sizeof(p->out_path), "%s/stdout", dir);
+		snprintf(p->err_path, sizeof(p->err_path), "%s/stderr", dir);
+	}
+	fflush(NULL);
+	p->status = 0;
+	p->pid = fork();
+	if (p->pid < 0)
+		fail_msg("fork: %s", strerror(errno));
+	if (p->pid == 0)
+		become(p, argv, parent);
+	child_remember(0, p->pid);
+}
+
+static bool has_ended(void *arg)
+{
+	struct proc *p = arg;
+
+	if (p->pid && waitpid(p->pid, &p->status, WNOHANG) != 0) {
+		child_remember(p->pid, 0);
+		p->pid = 0;
+	}
+	return p->pid == 0;
+}
+
+bool proc_ended(struct proc *p, int timeout_ms)
+{
+	return wait_for(has_ended, p, timeout_ms);
+}
+
+void proc_signal(struct proc *p, int number)
+{
+	if (p->pid)
+		kill(p->pid, number);
+}
+
+void proc_kill(struct proc *p)
+{
+	proc_signal(p, SIGKILL);
+	if (!proc_ended(p, 10000))
+		fail_msg("process %ld survived SIGKILL", (long)p->pid);
+}
+
+int proc_exit_status(const struct proc *p)
+{
+	return WIFSIGNALED(p->status) ? 128 + WTERMSIG(p->status) : WEXITSTATUS(p->status);
+}
+
+bool proc_said(const struct proc *p, const char *text)
+{
+	char *all = file_text(p->err_path);
+	bool found = all && strstr(all, text);
+
+	free(all);
+	return found;
+}
+
+void proc_print_tail(const struct proc *p)
+{
+	char *all = file_text(p->err_path);
+
+	if (all) {
+		size_t len = strlen(all);
+		print_error("... its stderr:\n%s\n", all + (len > TAIL_BYTES ? len - TAIL_BYTES : 0));
+	}
+	free(all);
+}

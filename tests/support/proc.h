@@ -1,0 +1,74 @@
+/*
+ * proc: child processes, temporary folders, free ports and waiting, for tests.
+ *
+ * Owns every child and folder that a test makes: children die with the test program, however it ends, and folders are
+ * removed at its exit (those of a program that was killed: by the next one). Children are only ever ended by their pid.
+ * What cannot go on fails the running test. Never waits a fixed time: it waits for conditions.
+ */
+#ifndef TEST_PROC_H
+#define TEST_PROC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+int64_t monotonic_ms(void);
+int64_t monotonic_us(void);
+
+/* Lets `ms` pass between two looks at a condition, or where passing time is the point of the test. */
+void nap_ms(int64_t ms);
+
+/* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
+bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
+
+/* The same with an expression; fails the test when the time is over. */
+#define wait_until(expression, timeout_ms)                                                  \
+	do {                                                                                \
+		int64_t until_ms_ = monotonic_ms() + (timeout_ms);                          \
+		while (!(expression))                                                       \
+			wait_step(until_ms_, #expression, __FILE__, __LINE__);              \
+	} while (0)
+void wait_step(int64_t until_ms, const char *expression, const char *file, int line);
+
+/* A new empty folder, removed with all that is in it when the test program exits. The text lives as long. */
+const char *temp_dir(void);
+
+/* A TCP port of the loopback that nobody listens on just now. */
+int free_port(void);
+
+/* All of a file, ended by a NUL; the caller frees. NULL when it cannot be read. */
+char *file_text(const char *path);
+
+/* A child. */
+struct proc {
+	pid_t pid;                                /* 0: not running */
+	int status;                               /* as of waitpid, once it ended */
+	char out_path[PATH_MAX], err_path[PATH_MAX]; /* what it wrote to stdout and stderr */
+	const char *const *env;                   /* "NAME=value" over the environment, ended by NULL; set first */
+	size_t files_max;                         /* RLIMIT_NOFILE, hard and soft; 0: as it is. Set before proc_start */
+};
+
+/* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */
+void proc_start(struct proc *p, const char *const argv[]);
+
+/* True, and p->status is set, when the child has ended or ends within `timeout_ms`. */
+bool proc_ended(struct proc *p, int timeout_ms);
+
+/* Sends a signal; nothing when it is not running. */
+void proc_signal(struct proc *p, int number);
+
+/* SIGKILL, and waits for the end. Nothing when it is not running. */
+void proc_kill(struct proc *p);
+
+/* The exit status of a child that ended by itself, 128 + the signal of one that was ended. */
+int proc_exit_status(const struct proc *p);
+
+/* True when the child's stderr has `text` in it. */
+bool proc_said(const struct proc *p, const char *text);
+
+/* Prints the end of the child's stderr, for whoever reads a failure. */
+void proc_print_tail(const struct proc *p);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * proxy: a TCP proxy that does harm on request, between daemon and Redis or between client and daemon.
+ *
+ *	struct proxy *p = proxy_open(redis.port);
+ *	daemon_start(&d, "--redis", proxy_url(p));
+ *	proxy_set(p, (struct proxy_fault){ .delay_ms = 500 });
+ *	...
+ *	proxy_set(p, (struct proxy_fault){ 0 });           passes everything again
+ *	proxy_close(p);
+ *
+ * "Up" is from whoever connects towards the server, "down" is back. Faults can be combined and changed while
+ * connections are open; a change holds for what is read from then on. Runs in a thread of its own.
+ */
+#ifndef TEST_PROXY_H
+#define TEST_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct proxy_bytes {
+	const char *at; /* (ref) until the next proxy_set */
+	size_t len;
+};
+#define PROXY_BYTES(literal) ((struct proxy_bytes){ (literal), sizeof(literal) - 1 })
+
+struct proxy_fault {
+	bool refuse;                /* nobody listens, connecting is refused. Open connections stay */
+	bool reset;                 /* every connection that is open now ends with RST, new ones pass */
+	int delay_ms;               /* each way */
+	bool drop_up, drop_down;    /* bytes vanish and nothing closes: a half-open link */
+	bool cut;                   /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
+	size_t cut_at;              /* 0: the whole reply is lost, its effect is not */
+	struct proxy_bytes answer;  /* nothing goes up: each piece that arrives is answered with these bytes */
+	struct proxy_bytes before;  /* put before the next reply, once */
+	struct proxy_bytes after;   /* put after the next reply, once */
+	size_t slice;               /* at most so many bytes go out at a time */
+	size_t bytes_per_second;    /* each way */
+};
+
+struct proxy_counts {
+	uint64_t connections; /* accepted so far */
+	uint64_t open;        /* now */
+	uint64_t bytes_up, bytes_down; /* that arrived from each side */
+};
+
+struct proxy;
+
+/* To a port of the loopback. */
+struct proxy *proxy_open(int to_port);
+void proxy_close(struct proxy *p);
+
+int proxy_port(const struct proxy *p);
+const char *proxy_url(const struct proxy *p); /* redis://127.0.0.1:PORT/0 */
+
+/* Returns when the fault is in force. */
+void proxy_set(struct proxy *p, struct proxy_fault fault);
+struct proxy_counts proxy_count(struct proxy *p);
+
+/* Sends bytes down all open connections now, asked for or not. */
+void proxy_say(struct proxy *p, struct proxy_bytes bytes);
+
+#endif

@@ -1,0 +1,280 @@
+/* raw: bytes out, answers in; see raw.h. */
+#include "raw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "exchange.h"
+#include "loopback.h"
+#include "proc.h"
+
+enum { SEND_MS = 5000 };
+
+struct raw {
+	int fd;
+	bool ended; /* FIN or an error was read */
+	char *in;   /* read and not yet taken; owned, ends in NUL */
+	size_t len;
+	struct kept *kept;
+};
+
+struct raw *raw_try_connect(int port)
+{
+	int fd = loopback_connect(port);
+	struct raw *r = fd >= 0 ? calloc(1, sizeof(*r)) : NULL;
+
+	if (!r)
+		return NULL;
+	r->fd = fd;
+	r->in = calloc(1, 1);
+	assert_non_null(r->in);
+	return r;
+}
+
+struct raw *raw_connect(int port)
+{
+	struct raw *r = raw_try_connect(port);
+
+	if (!r)
+		fail_msg("nobody listens on port %d", port);
+	return r;
+}
+
+void raw_close(struct raw *r)
+{
+	if (!r)
+		return;
+	close(r->fd);
+	free(r->in);
+	kept_free(&r->kept);
+	free(r);
+}
+
+void raw_reset(struct raw *r)
+{
+	struct linger now = { .l_onoff = 1 };
+
+	setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	raw_close(r);
+}
+
+void raw_half_close(struct raw *r)
+{
+	shutdown(r->fd, SHUT_WR);
+}
+
+int raw_fd(const struct raw *r)
+{
+	return r->fd;
+}
+
+bool raw_send(struct raw *r, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+	int64_t until_ms = monotonic_ms() + SEND_MS;
+
+	while (len > 0) {
+		ssize_t n = send(r->fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n < 0) {
+			struct pollfd p = { .fd = r->fd, .events = POLLOUT };
+			if (monotonic_ms() >= until_ms)
+				return false;
+			poll(&p, 1, 50);
+			continue;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+bool raw_text(struct raw *r, const char *text)
+{
+	return raw_send(r, text, strlen(text));
+}
+
+static bool readable(const struct raw *r, int64_t timeout_ms)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+
+	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
+}
+
+void raw_drip(struct raw *r, const char *piece, int pause_ms, int max_ms)
+{
+	int64_t until_ms = monotonic_ms() + max_ms;
+
+	for (const char *at = piece; monotonic_ms() < until_ms && raw_send(r, at, 1); at = at[1] ? at + 1 : piece)
+		if (readable(r, pause_ms))
+			return;
+}
+
+bool raw_repeat(struct raw *r, const char *piece, size_t times)
+{
+	size_t len = strlen(piece), per_block = 1 + 65536 / (len + 1);
+	char *block = malloc(per_block * len + 1);
+	bool sent = true;
+
+	assert_non_null(block);
+	for (size_t i = 0; i < per_block; i++)
+		memcpy(block + i * len, piece, len);
+	for (size_t n; times > 0 && sent; times -= n) {
+		n = times < per_block ? times : per_block;
+		sent = raw_send(r, block, n * len);
+	}
+	free(block);
+	return sent;
+}
+
+/* Reads once. False when the time is over or nothing more will come. */
+static bool read_more(struct raw *r, int64_t until_ms)
+{
+	char block[65536];
+
+	if (r->ended || !readable(r, until_ms - monotonic_ms()))
+		return false;
+	ssize_t n = recv(r->fd, block, sizeof(block), 0);
+	if (n <= 0) {
+		r->ended = true;
+		return false;
+	}
+	r->in = realloc(r->in, r->len + (size_t)n + 1);
+	assert_non_null(r->in);
+	memcpy(r->in + r->len, block, (size_t)n);
+	r->len += (size_t)n;
+	r->in[r->len] = '\0';
+	return true;
+}
+
+bool raw_closed(struct raw *r, int timeout_ms)
+{
+	int64_t until_ms = monotonic_ms() + timeout_ms;
+
+	while (read_more(r, until_ms))
+		continue;
+	return r->ended;
+}
+
+size_t raw_answers_left(const struct raw *r)
+{
+	size_t n = 0;
+
+	for (const char *at = r->in; (at = strstr(at, "HTTP/1.")); at += 7)
+		n++;
+	return n;
+}
+
+static void take(struct raw *r, size_t n)
+{
+	r->len -= n;
+	memmove(r->in, r->in + n, r->len + 1);
+}
+
+/* The value of a header in the head that lies first in r->in, or NULL. */
+static const char *head_value(const struct raw *r, size_t head_len, const char *name)
+{
+	const char *at = strcasestr(r->in, name);
+
+	return at && (size_t)(at - r->in) < head_len ? at + strlen(name) : NULL;
+}
+
+/* Joins the chunks of a body that begins at `from`; `used` gets where it ends. NULL until all is there. */
+static char *dechunk(const struct raw *r, size_t from, size_t *len, size_t *used)
+{
+	char *body = malloc(r->len + 1);
+	const char *at = r->in + from;
+
+	assert_non_null(body);
+	*len = 0;
+	for (;;) {
+		const char *line_end = strstr(at, "\r\n");
+		size_t size = (size_t)strtoul(at, NULL, 16);
+		if (!line_end || (size_t)(r->in + r->len - line_end) < size + 4)
+			break;
+		memcpy(body + *len, line_end + 2, size);
+		*len += size;
+		at = line_end + 2 + size + 2;
+		if (size == 0) {
+			*used = (size_t)(at - r->in);
+			return body;
+		}
+	}
+	free(body);
+	return NULL;
+}
+
+/* An answer whose head is whole, when its body is whole as well. */
+static bool body_is_whole(struct raw *r, size_t head_len, struct answer *out)
+{
+	const char *length = head_value(r, head_len, "\r\nContent-Length:");
+	const char *coding = head_value(r, head_len, "\r\nTransfer-Encoding:");
+	size_t body_len = 0, used = head_len;
+	int status = atoi(r->in + 9);
+	char *chunks = NULL;
+
+	if (status >= 200 && status != 204 && status != 304) {
+		if (coding) {
+			chunks = dechunk(r, head_len, &body_len, &used);
+			if (!chunks)
+				return false;
+		} else if (length) {
+			body_len = (size_t)strtoul(length, NULL, 10);
+			used = head_len + body_len;
+		} else if (r->ended) {
+			body_len = r->len - head_len;
+			used = r->len;
+		} else {
+			return false;
+		}
+	}
+	if (!chunks && r->len < used)
+		return false;
+	*out = answer_make(&r->kept, r->in, head_len, chunks ? chunks : r->in + head_len, body_len);
+	free(chunks);
+	take(r, used);
+	return true;
+}
+
+struct answer raw_answer(struct raw *r, int timeout_ms)
+{
+	int64_t start_us = monotonic_us(), until_ms = monotonic_ms() + timeout_ms;
+	struct answer a;
+
+	for (;;) {
+		char *end = strstr(r->in, "\r\n\r\n");
+		if (end && body_is_whole(r, (size_t)(end - r->in) + 4, &a))
+			break;
+		if (read_more(r, until_ms))
+			continue;
+		if (r->ended && end && body_is_whole(r, (size_t)(end - r->in) + 4, &a))
+			break;
+		a = answer_missing(&r->kept, r->ended ? "the connection ended" : "no answer in time");
+		break;
+	}
+	a.took_us = monotonic_us() - start_us;
+	return a;
+}
+
+struct answer raw_exchange(struct raw *r, const char *method, const char *target, const char *rest, int timeout_ms)
+{
+	char *line = NULL;
+
+	if (asprintf(&line, "%s %s HTTP/1.1\r\n%s", method, target, rest) < 0)
+		fail_msg("no memory");
+	raw_text(r, line);
+	free(line);
+	struct answer a = raw_answer(r, timeout_ms);
+	exchange_record(method, target, a);
+	return a;
+}

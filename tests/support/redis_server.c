@@ -1,0 +1,175 @@
+/* redis_server: starts, looks into and ends private redis-servers; see redis_server.h. */
+#include "redis_server.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { START_MS = 8000, STOP_MS = 8000, TRIES = 5, OPTIONS_MAX = 31 };
+
+static void disconnect(struct redis_server *r)
+{
+	if (r->reply)
+		freeReplyObject(r->reply);
+	if (r->context)
+		redisFree(r->context);
+	r->reply = NULL;
+	r->context = NULL;
+}
+
+static bool connect_to(struct redis_server *r)
+{
+	struct timeval patience = { .tv_sec = 10 };
+
+	if (r->context && !r->context->err)
+		return true;
+	disconnect(r);
+	r->context = r->over_unix ? redisConnectUnixWithTimeout(r->socket_path, patience)
+				  : redisConnectWithTimeout("127.0.0.1", r->port, patience);
+	if (!r->context || r->context->err)
+		return false;
+	redisSetTimeout(r->context, patience);
+	return true;
+}
+
+static bool answers_or_died(void *arg)
+{
+	struct redis_server *r = arg;
+
+	if (proc_ended(&r->proc, 0))
+		return true;
+	if (!connect_to(r))
+		return false;
+	redisReply *pong = redisCommand(r->context, "PING");
+	bool is_up = pong && (pong->type == REDIS_REPLY_STATUS || strncmp(pong->str, "NOAUTH", 6) == 0);
+	if (pong)
+		freeReplyObject(pong);
+	return is_up;
+}
+
+/* False when the port was taken by somebody else between the choice and the start. */
+static bool launch(struct redis_server *r)
+{
+	char port[16];
+	const char *argv[OPTIONS_MAX + 20] = { "redis-server", "--dir", r->dir, "--port", port, "--bind", "127.0.0.1",
+					       "--save", "", "--appendonly", "no", "--daemonize", "no",
+					       "--enable-debug-command", "yes" };
+	size_t n = 15;
+
+	snprintf(port, sizeof(port), "%d", r->over_unix ? 0 : r->port);
+	if (r->over_unix) {
+		argv[n++] = "--unixsocket";
+		argv[n++] = r->socket_path;
+	}
+	for (size_t i = 0; r->options[i]; i++)
+		argv[n++] = r->options[i];
+	argv[n] = NULL;
+	proc_start(&r->proc, argv);
+	if (!wait_for(answers_or_died, r, START_MS) || !r->proc.pid) {
+		disconnect(r);
+		proc_kill(&r->proc);
+		return false;
+	}
+	return true;
+}
+
+static void print_log(const struct redis_server *r)
+{
+	char *said = file_text(r->proc.out_path);
+
+	print_error("... redis-server said:\n%s\n", said ? said : "");
+	free(said);
+}
+
+void server_start_with(struct redis_server *r, ...)
+{
+	bool any_port = r->port == 0;
+	size_t n = 0;
+	va_list args;
+
+	va_start(args, r);
+	for (const char *option; n < OPTIONS_MAX && (option = va_arg(args, const char *)); n++)
+		r->options[n] = option;
+	va_end(args);
+	r->options[n] = NULL;
+	snprintf(r->dir, sizeof(r->dir), "%s", temp_dir());
+	snprintf(r->socket_path, sizeof(r->socket_path), "%s/redis.sock", r->dir);
+	for (int i = 0; i < (any_port ? TRIES : 1); i++) {
+		if (any_port)
+			r->port = free_port();
+		if (r->over_unix)
+			snprintf(r->url, sizeof(r->url), "unix://%s", r->socket_path);
+		else
+			snprintf(r->url, sizeof(r->url), "redis://127.0.0.1:%d/0", r->port);
+		if (launch(r))
+			return;
+	}
+	print_log(r);
+	fail_msg("redis-server did not start");
+}
+
+void server_restart(struct redis_server *r)
+{
+	if (!launch(r)) {
+		print_log(r);
+		fail_msg("redis-server did not start again");
+	}
+}
+
+void server_stop(struct redis_server *r)
+{
+	disconnect(r);
+	proc_signal(&r->proc, SIGTERM);
+	if (!proc_ended(&r->proc, STOP_MS)) {
+		proc_kill(&r->proc);
+		fail_msg("redis-server did not stop");
+	}
+}
+
+void server_kill(struct redis_server *r)
+{
+	disconnect(r);
+	proc_kill(&r->proc);
+}
+
+redisReply *server_command(struct redis_server *r, const char *format, ...)
+{
+	va_list args;
+
+	if (r->reply)
+		freeReplyObject(r->reply);
+	r->reply = NULL;
+	if (!connect_to(r))
+		fail_msg("no connection to redis-server");
+	va_start(args, format);
+	r->reply = redisvCommand(r->context, format, args);
+	va_end(args);
+	if (!r->reply)
+		fail_msg("%s: %s", format, r->context->errstr);
+	return r->reply;
+}
+
+static long long calls_of(const char *stats, const char *command)
+{
+	char lead[64];
+	long long calls = 0;
+
+	snprintf(lead, sizeof(lead), "cmdstat_%s:calls=", command);
+	const char *at = strstr(stats, lead);
+	if (at)
+		calls = atoll(at + strlen(lead));
+	return calls;
+}
+
+long long server_scripts_run(struct redis_server *r)
+{
+	const char *stats = server_command(r, "INFO commandstats")->str;
+
+	return calls_of(stats, "evalsha") + calls_of(stats, "eval") + calls_of(stats, "evalsha_ro") +
+	       calls_of(stats, "eval_ro") + calls_of(stats, "fcall");
+}

@@ -1,0 +1,50 @@
+/*
+ * redis_server: private redis-server processes for tests, and a plain connection to look into them.
+ *
+ *	struct redis_server r = { 0 };
+ *	server_start(&r);                                  a free TCP port, nothing on disk
+ *	server_start(&r, "--maxmemory", "10mb");           more of redis.conf
+ *	r.url                                              redis://127.0.0.1:PORT/0, for --redis
+ *	assert_int_equal(server_command(&r, "EXISTS %s", "p:lock:{a}")->integer, 1);
+ *	server_stop(&r);
+ */
+#ifndef TEST_REDIS_SERVER_H
+#define TEST_REDIS_SERVER_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+
+#include "proc.h"
+
+struct redis_server {
+	struct proc proc;
+	bool over_unix;              /* set before server_start: listen on a unix socket only */
+	int port;                    /* 0: a free one is taken; may be set before server_start */
+	char dir[96];                /* its working folder; kept over server_restart */
+	char socket_path[128];
+	char url[160];               /* for --redis */
+	const char *options[32];     /* (ref) what server_start was given, for server_restart */
+	redisContext *context;       /* owned: the test's own connection, made when first needed */
+	redisReply *reply;           /* owned: of the last server_command */
+};
+
+/* Returns when it answers PING. More options as strings, two a setting: "--appendonly", "yes". */
+#define server_start(...) server_start_with(__VA_ARGS__, (const char *)NULL)
+void server_start_with(struct redis_server *r, ...) __attribute__((sentinel));
+
+/* The same port, folder and options again, after server_kill. */
+void server_restart(struct redis_server *r);
+
+/* SIGTERM; with --appendonly yes everything is on disk afterwards. */
+void server_stop(struct redis_server *r);
+
+/* SIGKILL. */
+void server_kill(struct redis_server *r);
+
+/* One command, formatted as by redisCommand. The reply lives until the next one; a lost connection fails the test. */
+redisReply *server_command(struct redis_server *r, const char *format, ...);
+
+/* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
+long long server_scripts_run(struct redis_server *r);
+
+#endif

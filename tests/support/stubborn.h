@@ -1,0 +1,34 @@
+/*
+ * stubborn: a peer that is not Redis. It listens, says what its manner tells, and understands nothing.
+ *
+ *	struct stubborn *s = stubborn_open(&(struct manner){ .name = "SSH", .greeting = "SSH-2.0-x\r\n" });
+ *	daemon_launch(&d, "--redis", stubborn_url(s));
+ *	wait_until(stubborn_connections(s) > 0, 5000);
+ *	stubborn_close(s);
+ */
+#ifndef TEST_STUBBORN_H
+#define TEST_STUBBORN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct manner {
+	const char *name;
+	const char *greeting; /* said to each connection at once; NULL: nothing */
+	const char *answer;   /* said to each piece that arrives; NULL: silence */
+	size_t times;         /* how often the answer is repeated; 0 is once, SIZE_MAX has no end */
+};
+
+struct stubborn;
+
+/* `m` is borrowed until stubborn_close. Runs in a thread of its own. */
+struct stubborn *stubborn_open(const struct manner *m);
+void stubborn_close(struct stubborn *s);
+
+int stubborn_port(const struct stubborn *s);
+const char *stubborn_url(const struct stubborn *s);
+
+/* How many connections were accepted so far. */
+uint64_t stubborn_connections(const struct stubborn *s);
+
+#endif

@@ -1,0 +1,274 @@
+/* The fault proxy itself, against a real redis-server: a fault that is not what it says proves nothing elsewhere. */
+#include <hiredis/hiredis.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/proxy.h"
+#include "../support/redis_server.h"
+#include "../support/stubborn.h"
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static redisContext *through; /* a connection through the proxy */
+
+static redisContext *connect_through(int port)
+{
+	redisContext *c = redisConnectWithTimeout("127.0.0.1", port, (struct timeval){ .tv_sec = 2 });
+
+	assert_non_null(c);
+	if (!c->err)
+		redisSetTimeout(c, (struct timeval){ .tv_usec = 300000 });
+	return c;
+}
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	proxy = proxy_open(redis.port);
+	through = connect_through(proxy_port(proxy));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	redisFree(through);
+	proxy_close(proxy);
+	return 0;
+}
+
+/* INCR through the proxy. Returns its answer, -1 when none came. */
+static long long incr(void)
+{
+	redisReply *r = redisCommand(through, "INCR n");
+	long long n = r && r->type == REDIS_REPLY_INTEGER ? r->integer : -1;
+
+	if (r)
+		freeReplyObject(r);
+	return n;
+}
+
+static long long counted(void)
+{
+	const char *n = server_command(&redis, "GET n")->str;
+
+	return n ? atoll(n) : 0;
+}
+
+static void test_pass(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 100; i++)
+		assert_int_equal(incr(), i);
+	struct proxy_counts counts = proxy_count(proxy);
+	assert_int_equal(counts.connections, 1);
+	assert_int_equal(counts.open, 1);
+	assert_true(counts.bytes_up > 2000 && counts.bytes_down >= 400);
+}
+
+static void test_large_both_ways(void **state)
+{
+	size_t len = 5000000;
+	char *value = malloc(len);
+
+	(void)state;
+	memset(value, 'x', len);
+	redisSetTimeout(through, (struct timeval){ .tv_sec = 5 });
+	redisReply *r = redisCommand(through, "ECHO %b", value, len);
+	assert_non_null(r);
+	assert_int_equal(r->len, len);
+	assert_memory_equal(r->str, value, len);
+	freeReplyObject(r);
+	free(value);
+}
+
+static void test_delay(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 50 });
+	int64_t start_ms = monotonic_ms();
+	assert_int_equal(incr(), 1);
+	assert_in_range(monotonic_ms() - start_ms, 99, 250);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	start_ms = monotonic_ms();
+	assert_int_equal(incr(), 2);
+	assert_in_range(monotonic_ms() - start_ms, 0, 45);
+}
+
+static void test_drop_up(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .drop_up = true });
+	assert_int_equal(incr(), -1);
+	assert_int_equal(counted(), 0);
+	assert_int_equal(proxy_count(proxy).open, 1);
+}
+
+static void test_drop_down(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
+	assert_int_equal(incr(), -1);
+	assert_int_equal(counted(), 1);
+	assert_int_equal(proxy_count(proxy).open, 1);
+}
+
+static void test_cut_after_request(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .cut = true });
+	assert_int_equal(incr(), -1);
+	assert_int_equal(through->err, REDIS_ERR_EOF);
+	assert_int_equal(counted(), 1);
+}
+
+static void test_cut_at_byte(void **state)
+{
+	redisReply *r;
+
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_at = 9 });
+	assert_int_equal(incr(), 1); /* ":1\r\n": four bytes */
+	assert_int_equal(incr(), 2);
+	assert_int_equal(incr(), -1);
+	assert_int_equal(through->err, REDIS_ERR_EOF);
+	assert_int_equal(counted(), 3);
+	/* Counting starts anew on each connection. */
+	redisFree(through);
+	through = connect_through(proxy_port(proxy));
+	assert_int_equal(incr(), 4);
+	r = redisCommand(through, "PING");
+	assert_null(r);
+}
+
+static void test_inject(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .before = PROXY_BYTES(":77\r\n"), .after = PROXY_BYTES(":88\r\n") });
+	assert_int_equal(incr(), 77);
+	assert_int_equal(incr(), 1);
+	assert_int_equal(incr(), 88);
+	assert_int_equal(incr(), 2); /* once */
+	assert_int_equal(counted(), 4);
+	proxy_say(proxy, PROXY_BYTES(":99\r\n"));
+	assert_int_equal(incr(), 3);
+	assert_int_equal(incr(), 4);
+	assert_int_equal(incr(), 99);
+}
+
+static void test_answer(void **state)
+{
+	redisReply *r;
+
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .answer = PROXY_BYTES("-LOADING not yet\r\n") });
+	r = redisCommand(through, "INCR n");
+	assert_non_null(r);
+	assert_int_equal(r->type, REDIS_REPLY_ERROR);
+	freeReplyObject(r);
+	assert_int_equal(counted(), 0);
+}
+
+static void test_slices_and_bandwidth(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .slice = 1 });
+	for (int i = 1; i <= 20; i++)
+		assert_int_equal(incr(), i);
+	/* INCR n is 22 bytes: at 220 bytes a second a second request waits for the first to have passed. */
+	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = 220 });
+	int64_t start_ms = monotonic_ms();
+	assert_int_equal(incr(), 21);
+	assert_int_equal(incr(), 22);
+	assert_in_range(monotonic_ms() - start_ms, 80, 600);
+}
+
+static void test_reset(void **state)
+{
+	(void)state;
+	assert_int_equal(incr(), 1);
+	proxy_set(proxy, (struct proxy_fault){ .reset = true });
+	wait_until(proxy_count(proxy).open == 0, 1000);
+	assert_int_equal(incr(), -1);
+	redisFree(through);
+	through = connect_through(proxy_port(proxy));
+	assert_int_equal(incr(), 2);
+}
+
+static void test_refuse(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true });
+	assert_int_equal(incr(), 1); /* what is open stays */
+	redisContext *c = connect_through(proxy_port(proxy));
+	assert_int_equal(c->err, REDIS_ERR_IO);
+	redisFree(c);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	c = connect_through(proxy_port(proxy));
+	assert_int_equal(c->err, 0);
+	redisFree(c);
+}
+
+static void test_server_gone(void **state)
+{
+	(void)state;
+	server_kill(&redis);
+	assert_int_equal(incr(), -1);
+	server_restart(&redis);
+	redisFree(through);
+	through = connect_through(proxy_port(proxy));
+	assert_int_equal(incr(), 1);
+}
+
+static void test_stubborn(void **state)
+{
+	static const struct manner manners[] = {
+		{ .name = "greets", .greeting = ":5\r\n" },
+		{ .name = "answers", .answer = ":5\r\n" },
+		{ .name = "floods", .answer = ":5\r\n", .times = SIZE_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+		struct stubborn *s = stubborn_open(&manners[i]);
+		redisFree(through);
+		through = connect_through(stubborn_port(s));
+		assert_int_equal(incr(), 5);
+		assert_int_equal(stubborn_connections(s), 1);
+		stubborn_close(s);
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_pass),	 TEST(test_large_both_ways),   TEST(test_delay),
+		TEST(test_drop_up),	 TEST(test_drop_down),	       TEST(test_cut_after_request),
+		TEST(test_cut_at_byte),	 TEST(test_inject),	       TEST(test_answer),
+		TEST(test_slices_and_bandwidth), TEST(test_reset),     TEST(test_refuse),
+		TEST(test_server_gone),	 TEST(test_stubborn),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Holds what the daemon answered in the tests against openapi.yaml: validate_exchanges.py openapi.yaml FILE...
+
+Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target": "/locks/a", "status": 201,
+"content_type": "application/json", "body": "{...}", "headers": {"retry-after": "1"}}, header names in lower case;
+`operation` is "" where no route matched. Each answer must be as documented: status, media type, schema, headers and
+problem code. All together must have shown every success status and media type of every operation, each of its own
+problem codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all.
+
+The last line reads `N passed, N failed`; the exit status is 1 when anything failed.
+"""
+import json
+import pathlib
+import sys
+
+import jsonschema
+import yaml
+
+
+def strict_json(text):
+    """json.loads without NaN, Infinity and repeated members."""
+    def members(pairs):
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a member stands twice")
+        return dict(pairs)
+
+    def constant(word):
+        raise ValueError(f"{word} is not JSON")
+
+    return json.loads(text, object_pairs_hook=members, parse_constant=constant)
+
+
+def is_media_type(given, documented):
+    """'text/plain; charset=utf-8' is 'text/plain'; parameters that are documented must be there."""
+    given, documented = ([part.strip().lower() for part in text.split(";")] for text in (given or "", documented))
+    return given[0] == documented[0] and set(documented) <= set(given)
+
+
+class Contract:
+    def __init__(self, path):
+        self.doc = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
+        self.operations = {op["operationId"]: op for item in self.doc["paths"].values() for op in item.values()}
+        self.common = self.doc["components"]["responses"]["Problem"]
+        self.validators = {}
+        self.seen = set()
+
+    def resolve(self, node):
+        while "$ref" in node:
+            target = self.doc
+            for part in node["$ref"].removeprefix("#/").split("/"):
+                target = target[part]
+            node = target
+        return node
+
+    def misfit(self, value, schema):
+        """Why a value does not fit its schema; None when it does."""
+        if id(schema) not in self.validators:
+            whole = {"components": self.doc["components"], "allOf": [schema]}
+            self.validators[id(schema)] = jsonschema.Draft202012Validator(
+                whole, format_checker=jsonschema.FormatChecker(["date"]))
+        error = jsonschema.exceptions.best_match(self.validators[id(schema)].iter_errors(value))
+        return error and f"/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
+
+    def response_of(self, operation, status):
+        """The documented response; `default` documents problems only."""
+        op = self.operations.get(operation, {"responses": {} if operation else {"default": self.common}})
+        found = op["responses"].get(str(status), op["responses"].get("default") if status >= 400 else None)
+        return found and self.resolve(found)
+
+    def check_headers(self, response, headers):
+        for name, header in response.get("headers", {}).items():
+            header, text = self.resolve(header), headers.get(name.lower())
+            if text is None and header.get("required"):
+                return f"the header {name} is missing"
+            whole = header["schema"]["type"] == "integer" and text and text.isascii() and text.isdigit()
+            why = text is not None and self.misfit(int(text) if whole else text, header["schema"])
+            if why:
+                return f"the header {name}: {why}"
+        return None
+
+    def check_problem(self, operation, status, body):
+        code, op = body["code"], self.operations.get(operation, {"x-problems": []})
+        if code not in op["x-problems"] + self.common["x-codes"] + self.common["x-rare-codes"]:
+            return f"the code {code} is not documented for this operation"
+        if body["status"] != status or body["type"] != f"/problems/{code}":
+            return f"the body says status {body['status']}, type {body['type']}"
+        self.seen |= {("code", code), (operation, code)}
+        return None
+
+    def check(self, exchange):
+        """Why an exchange is not as documented; None when it is. Notes what was seen."""
+        operation, status, text = exchange["operation"], exchange["status"], exchange["body"]
+        response = self.response_of(operation, status)
+        if not response:
+            return "the operation or its status is not documented"
+        why = self.check_headers(response, exchange["headers"])
+        if why:
+            return why
+        if exchange["method"] == "HEAD" or "content" not in response:
+            self.seen |= set() if text else {(operation, status, None)}
+            return "a body where there should be none" if text else None
+        kind = next((kind for kind in response["content"] if is_media_type(exchange["content_type"], kind)), None)
+        if not kind:
+            return f"the content type {exchange['content_type']!r} is not documented"
+        try:
+            body = strict_json(text or "") if "json" in kind else text
+        except ValueError as error:
+            return f"the body is not JSON: {error}"
+        why = self.misfit(body, response["content"][kind]["schema"])
+        if not why and kind == "application/problem+json":
+            return self.check_problem(operation, status, body)
+        if not why:
+            self.seen.add((operation, status, kind))
+        return why
+
+    def wanted(self):
+        """What must have been seen, each with how to say that it was not."""
+        for name, op in self.operations.items():
+            for status, response in op["responses"].items():
+                if status.startswith("2"):
+                    for kind in self.resolve(response).get("content", {None: None}):
+                        yield (name, int(status), kind), f"{name}: no good {status} {kind or 'without a body'} was seen"
+            for code in op["x-problems"]:
+                yield (name, code), f"{name}: the problem {code} was never seen"
+        for code in self.common["x-codes"]:
+            yield ("code", code), f"the common problem {code} was never seen"
+
+
+def main(contract_path, *paths):
+    contract, passed, failures = Contract(contract_path), 0, []
+    for path in paths:
+        for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
+            exchange = json.loads(line) if line else None
+            why = exchange and contract.check(exchange)
+            passed += bool(exchange and not why)
+            if why:
+                failures.append(f"{path}:{number}: {exchange['operation'] or '(no route)'}: {exchange['method']} "
+                                f"{exchange['target'][:200]} {exchange['status']}: {why}")
+    for key, missing in contract.wanted():
+        passed += key in contract.seen
+        failures += [] if key in contract.seen else [missing]
+    print(*failures, f"{passed} passed, {len(failures)} failed", sep="\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
