@@ -52,17 +52,18 @@ static int64_t burst_of(const struct ratelimit_take_input *in)
 
 static void write_headers(struct request *req, const struct ratelimit_take_input *in, const struct decision *d)
 {
+	char numbers[4][TEXT_DIGITS];
 	int64_t more_s = seconds_up(d->more_after_ms);
+	struct text policy[] = { TEXT("\"default\";q="), text_of_int(in->limit, numbers[0]), TEXT(";w="),
+				 text_of_int(seconds_up(in->window_ms), numbers[1]) };
+	struct text rest[] = { TEXT("\"default\";r="), text_of_int(d->remaining, numbers[2]), TEXT(";t="),
+			       text_of_int(more_s, numbers[3]) };
 
-	answer_header(req, "RateLimit-Policy", "\"default\";q=%lld;w=%lld", (long long)in->limit,
-		      (long long)seconds_up(in->window_ms));
-	if (more_s > 0)
-		answer_header(req, "RateLimit", "\"default\";r=%lld;t=%lld", (long long)d->remaining, (long long)more_s);
-	else
-		answer_header(req, "RateLimit", "\"default\";r=%lld", (long long)d->remaining);
-	answer_header(req, "RateLimit-Limit", "%lld", (long long)d->capacity);
-	answer_header(req, "RateLimit-Remaining", "%lld", (long long)d->remaining);
-	answer_header(req, "RateLimit-Reset", "%lld", (long long)seconds_up(d->reset_after_ms));
+	answer_header_parts(req, "RateLimit-Policy", policy, 4);
+	answer_header_parts(req, "RateLimit", rest, more_s > 0 ? 4 : 2);
+	answer_header_int(req, "RateLimit-Limit", d->capacity);
+	answer_header_int(req, "RateLimit-Remaining", d->remaining);
+	answer_header_int(req, "RateLimit-Reset", seconds_up(d->reset_after_ms));
 	if (!d->allowed) /* never before `t`, as the draft asks */
 		answer_retry_after_ms(req, d->retry_after_ms > more_s * 1000 ? d->retry_after_ms : more_s * 1000);
 }

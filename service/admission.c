@@ -66,17 +66,21 @@ static bool is_printable(struct text t)
 /* A given id is taken when it can safely stand in a log line; else one is made: random for the process, then counted. */
 static void identify(struct admission *a)
 {
-	static char process[9];
-	static unsigned serial;
+	static char process[10];
+	static int64_t serial;
+	char buffer[TEXT_DIGITS];
 	struct text given = a->value[HEADER_REQUEST_ID];
 
 	if (given.at && given.len <= MAX_REQUEST_ID_BYTES && is_printable(given)) {
 		a->req->request_id = arena_copy(&a->req->arena, given.at, given.len);
 		return;
 	}
-	if (!*process)
+	if (!*process) {
 		random_hex(process, 8);
-	a->req->request_id = arena_printf(&a->req->arena, "%s-%08x", process, serial++);
+		process[8] = '-';
+	}
+	struct text parts[] = { { process, 9 }, text_of_int(++serial, buffer) };
+	a->req->request_id = arena_join(&a->req->arena, parts, 2);
 	if (!a->req->request_id.at)
 		a->req->request_id = TEXT("-");
 }

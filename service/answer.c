@@ -20,7 +20,7 @@ static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
 	"\"detail\":\"the daemon is out of memory\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
 
-const struct problem_row *problem_row(enum problem p)
+static const struct problem_row *problem_row(enum problem p)
 {
 	return &problem_rows[p];
 }
@@ -69,24 +69,39 @@ void answer_empty(struct request *req, int status)
 	answer_body(req, status, NULL, TEXT(""));
 }
 
+static void add_header(struct request *req, const char *name, struct text value)
+{
+	if (value.at && req->header_count < MAX_ANSWER_HEADERS)
+		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
+}
+
 void answer_header(struct request *req, const char *name, const char *format, ...)
 {
 	va_list args;
 
-	if (req->header_count == MAX_ANSWER_HEADERS)
-		return;
 	va_start(args, format);
-	struct text value = arena_vprintf(&req->arena, format, args);
+	add_header(req, name, arena_vprintf(&req->arena, format, args));
 	va_end(args);
-	if (value.at)
-		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
+}
+
+void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count)
+{
+	add_header(req, name, arena_join(&req->arena, parts, count));
+}
+
+void answer_header_int(struct request *req, const char *name, int64_t value)
+{
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int(value, buffer);
+
+	answer_header_parts(req, name, &digits, 1);
 }
 
 void answer_retry_after_ms(struct request *req, int64_t ms)
 {
 	int64_t seconds = (ms + 999) / 1000;
 
-	answer_header(req, "Retry-After", "%lld", (long long)(seconds > 0 ? seconds : 1));
+	answer_header_int(req, "Retry-After", seconds > 0 ? seconds : 1);
 }
 
 static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
@@ -96,7 +111,7 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 
 	req->content_type = "application/problem+json";
 	req->problem = row;
-	out_text(o, "type", arena_printf(&req->arena, "/problems/%s", row->code));
+	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
 	out_string(o, "title", row->title);
 	out_int(o, "status", row->status);
 	out_text(o, "detail", arena_vprintf(&req->arena, detail, args));

@@ -36,7 +36,6 @@ struct problem_row {
 	enum effect effect;
 	const char *title;
 };
-const struct problem_row *problem_row(enum problem p);
 /* The row whose code is `code`, or NULL. */
 const struct problem_row *problem_by_code(struct text code);
 
@@ -53,6 +52,10 @@ void answer_empty(struct request *req, int status);
 /* A header for the answer that is being built; before answer_end. `name` must be static. */
 void answer_header(struct request *req, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same of parts that are put together, without the cost of a format; and of a number. */
+void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count);
+void answer_header_int(struct request *req, const char *name, int64_t value);
 
 /* Retry-After in whole seconds, rounded up, at least 1. */
 void answer_retry_after_ms(struct request *req, int64_t ms);

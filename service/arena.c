@@ -145,6 +145,24 @@ struct text arena_copy(struct arena *a, const char *from, size_t len)
 	return (struct text){ at, len };
 }
 
+struct text arena_join(struct arena *a, const struct text *parts, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	char *at = reserve(a, len + 1), *to = at;
+	if (!at)
+		return (struct text){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].len)
+			memcpy(to, parts[i].at, parts[i].len);
+		to += parts[i].len;
+	}
+	*to = '\0';
+	return (struct text){ at, len };
+}
+
 struct text arena_vprintf(struct arena *a, const char *format, va_list args)
 {
 	char small[512];

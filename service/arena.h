@@ -35,6 +35,7 @@ void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size);
 
 /* Copies; the result ends in NUL. `at` is NULL without memory. */
 struct text arena_copy(struct arena *a, const char *at, size_t len);
+struct text arena_join(struct arena *a, const struct text *parts, size_t count);
 struct text arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct text arena_vprintf(struct arena *a, const char *format, va_list args);
 

@@ -62,7 +62,7 @@ static bool owner_lives(void)
 {
 	char text[32] = "";
 	ssize_t n = pread(lock_fd, text, sizeof(text) - 1, 0);
-	pid_t pid = n > 0 ? (pid_t)atoi(text) : 0;
+	pid_t pid = n > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 
 	return pid > 0 && kill(pid, 0) == 0;
 }

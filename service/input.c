@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json_tree.h"
 #include "request.h"
 
-enum { MAX_FAULTS = 8, POINTER_BYTES = 256, WHY_BYTES = 160, MAX_DEPTH = 32 };
+enum { MAX_FAULTS = 8, POINTER_BYTES = 256, WHY_BYTES = 160 };
 
 /* What is wrong with one field. */
 struct fault {
@@ -119,6 +120,8 @@ static bool store_text(struct filling *f, const struct field *row, const struct 
 			     (long long)row->high, value.len);
 	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
 		return false;
+	if (row->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
+		return fault(f, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
 	*(struct text *)slot = value;
 	return true;
 }
@@ -144,17 +147,16 @@ static bool store_real(struct filling *f, const struct field *row, const struct 
 static bool store_choice(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
 {
 	char list[WHY_BYTES] = "";
+	size_t n = 0;
 
 	for (int i = 0; row->choices[i]; i++) {
 		if (text_is(value, row->choices[i])) {
 			*(int *)slot = i + 1;
 			return true;
 		}
-		if (strlen(list) + strlen(row->choices[i]) + 3 < sizeof(list)) {
-			strcat(list, i ? ", " : "");
-			strcat(list, row->choices[i]);
-		}
 	}
+	for (int i = 0; row->choices[i] && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", row->choices[i]);
 	return fault(f, at, P_INVALID_VALUE, "must be one of %s", list);
 }
 
@@ -446,57 +448,13 @@ static void answer_faults(struct filling *f)
 	problem_end(f->req);
 }
 
-/* Nesting is bounded before anything is built, so that a bomb costs no more than its bytes. */
-static bool too_deep(struct text body)
-{
-	size_t depth = 0;
-	bool in_string = false;
-
-	for (size_t i = 0; i < body.len; i++) {
-		char c = body.at[i];
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH) {
-			return true;
-		} else if ((c == ']' || c == '}') && depth) {
-			depth--;
-		}
-	}
-	return false;
-}
-
-json_t *input_parse(struct text body, char *why, size_t why_size)
-{
-	json_error_t error;
-
-	if (too_deep(body)) {
-		snprintf(why, why_size, "the body is nested more than %d levels deep", MAX_DEPTH);
-		return NULL;
-	}
-	json_t *root = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-	if (!root) {
-		snprintf(why, why_size, "the body is not valid JSON: %s (line %d, column %d)", error.text, error.line,
-			 error.column);
-	} else if (!json_is_object(root)) {
-		snprintf(why, why_size, "the body must be a JSON object");
-		json_decref(root);
-		root = NULL;
-	}
-	return root;
-}
-
 static bool parse_body(struct request *req)
 {
 	char why[256];
 
 	if (!req->op->takes_body || req->body.len == 0)
 		return true;
-	req->json = input_parse(req->body, why, sizeof(why));
+	req->json = json_tree_parse(&req->arena, req->body, why, sizeof(why));
 	if (!req->json)
 		answer_problem(req, P_MALFORMED_JSON, "%s", why);
 	return req->json != NULL;

@@ -60,7 +60,7 @@ struct input_array {
 struct operation {
 	const char *id;
 	const char *method;
-	const char *const *segments; /* of the path, ended by NULL; "" stands for a parameter */
+	const struct text *segments; /* of the path, ended by an absent one; "" stands for a parameter */
 	const struct field *fields;  /* path parameters in the order of the path, then the others */
 	size_t field_count;
 	size_t input_size;
@@ -85,8 +85,5 @@ const void *input_fill(struct request *req);
 
 /* False, with a reason for a person, when `name` breaks the rule of names (1 to 200 bytes of UTF-8, no controls, no braces). */
 bool input_name_is_valid(struct text name, const char **why);
-
-/* Parses a body. Returns new, or NULL with `why` (in the caller's buffer) for a person. */
-json_t *input_parse(struct text body, char *why, size_t why_size);
 
 #endif

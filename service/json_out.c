@@ -116,22 +116,15 @@ static void lead_in(struct json_out *o, const char *key)
 
 static void put_int(struct json_out *o, int64_t value)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int(value, buffer);
 	bool as_text = value > largest_exact || value < -largest_exact;
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
 	if (as_text)
-		digits[--at] = '"';
-	do {
-		digits[--at] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (value < 0)
-		digits[--at] = '-';
+		put(o, "\"", 1);
+	put(o, digits.at, digits.len);
 	if (as_text)
 		put(o, "\"", 1);
-	put(o, digits + at, sizeof(digits) - at);
 }
 
 void out_int(struct json_out *o, const char *key, int64_t value)
@@ -140,30 +133,22 @@ void out_int(struct json_out *o, const char *key, int64_t value)
 	put_int(o, value);
 }
 
-void out_keyed_int(struct json_out *o, struct text key, int64_t value)
+void out_key(struct json_out *o, struct text key)
 {
 	lead_in(o, NULL);
 	put_quoted(o, key);
 	put(o, ":", 1);
-	put_int(o, value);
+	o->comma = false;
 }
 
 void out_real(struct json_out *o, const char *key, double value)
 {
-	char digits[32];
+	char buffer[TEXT_REAL];
 
-	lead_in(o, key);
-	if (!isfinite(value)) {
-		put(o, "null", 4);
-		return;
-	}
-	int n = 0;
-	for (int precision = 15; precision <= 17; precision++) {
-		n = snprintf(digits, sizeof(digits), "%.*g", precision, value);
-		if (strtod(digits, NULL) == value)
-			break;
-	}
-	put(o, digits, (size_t)n);
+	if (isfinite(value))
+		out_raw(o, key, text_of_real(value, buffer));
+	else
+		out_null(o, key);
 }
 
 void out_bool(struct json_out *o, const char *key, bool value)

@@ -18,9 +18,12 @@ struct listing {
 	const struct list_of *of;
 	struct text pattern;
 	size_t limit;
-	/* A page may hold fewer keys than one SCAN step found: the cursor is then that step's own, and how many to leave out. */
+	/*
+	 * A page may hold fewer keys than one SCAN step found. A step's keys are told in the order of a hash, and the cursor is then
+	 * that step's own with the hash that was reached: keys that come or go meanwhile make no other be left out.
+	 */
 	struct text step;
-	size_t skip;
+	uint64_t after; /* tell only keys whose hash is greater */
 	struct text next; /* the next page's cursor; absent: this was the last */
 	unsigned rounds;
 	struct found *found;
@@ -46,21 +49,19 @@ static struct text pattern_of(struct request *req, const struct list_of *of, str
 			    of->part_pattern ? of->part_pattern : "");
 }
 
-/* "123" or "123.40": a SCAN cursor, and how many of that step's keys were told already. */
+/* "123" or "123.0f5a...": a SCAN cursor, and the hash that was reached among that step's keys. */
 static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
 {
-	if (!cursor.at) {
-		l->step = TEXT("0");
-		return true;
-	}
+	if (!cursor.at)
+		cursor = TEXT("0");
 	size_t digits = strspn(cursor.at, "0123456789");
 	const char *rest = cursor.at + digits;
-	if (digits == 0 || digits > 20 || (*rest && (*rest != '.' || strlen(rest + 1) > 6 || rest[1] == '\0' ||
-						      strspn(rest + 1, "0123456789") != strlen(rest + 1))) ||
-	    strlen(cursor.at) != cursor.len)
+	bool has_hash = *rest == '.' && strlen(rest) == 17 && strspn(rest + 1, "0123456789abcdef") == 16;
+
+	if (digits == 0 || digits > 20 || (*rest && !has_hash) || strlen(cursor.at) != cursor.len)
 		return false;
 	l->step = arena_copy(&req->arena, cursor.at, digits);
-	l->skip = *rest ? (size_t)atol(rest + 1) : 0;
+	l->after = has_hash ? strtoull(rest + 1, NULL, 16) : 0;
 	return l->step.at != NULL;
 }
 
@@ -105,28 +106,66 @@ static bool is_told(const struct listing *l, const struct found *f)
 	return false;
 }
 
+/* FNV-1a, 64 bits; never 0, so that 0 comes before all. */
+static uint64_t hash_of(struct text t)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < t.len; i++)
+		hash = (hash ^ (unsigned char)t.at[i]) * 0x100000001b3;
+	return hash ? hash : 1;
+}
+
+/* A key of one SCAN step. */
+struct hashed {
+	uint64_t hash;
+	struct text key; /* (ref) the reply's */
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct hashed *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* The step's keys that are still to be told, in the order of their hash. NULL without memory. */
+static struct hashed *in_order(struct request *req, const struct listing *l, const struct reply *keys, size_t *count)
+{
+	struct hashed *list = arena_alloc(&req->arena, (keys->count + 1) * sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; list && i < keys->count; i++) {
+		struct text key = reply_text(keys, i);
+		if (key.at && hash_of(key) > l->after)
+			list[(*count)++] = (struct hashed){ hash_of(key), key };
+	}
+	if (list)
+		qsort(list, *count, sizeof(*list), by_hash);
+	return list;
+}
+
 /* Keeps the names of one SCAN step, as many as the page still takes; what the next page starts with goes to l->next. */
 static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
 {
-	size_t i = l->skip;
+	size_t count, i = 0;
+	struct hashed *list = in_order(req, l, keys, &count);
 
-	for (; i < keys->count && l->found_count < l->limit; i++) {
+	for (; list && i < count && l->found_count < l->limit; i++) {
 		struct found f;
-		struct text key = reply_text(keys, i);
-		if (!key.at || !split(l, key, &f) || is_told(l, &f))
+		if (!split(l, list[i].key, &f) || is_told(l, &f))
 			continue;
 		f.name = arena_copy(&req->arena, f.name.at, f.name.len);
 		f.part = arena_copy(&req->arena, f.part.at, f.part.len);
 		if (f.name.at && f.part.at)
 			l->found[l->found_count++] = f;
 	}
-	if (i < keys->count)
-		l->next = arena_printf(&req->arena, "%s.%zu", l->step.at, i);
+	l->next = (struct text){ 0 };
+	if (i < count)
+		l->next = arena_printf(&req->arena, "%s.%016llx", l->step.at, (unsigned long long)list[i - 1].hash);
 	else if (!text_is(next_step, "0"))
 		l->next = arena_copy(&req->arena, next_step.at, next_step.len);
-	else
-		l->next = (struct text){ 0 };
-	l->skip = 0;
+	l->after = 0;
 }
 
 static void on_look(struct request *req, const struct reply *reply)
@@ -135,7 +174,8 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->tag];
 
 	l->looks_owed--;
-	l->of->item(&req->out, req, f->name, f->part, reply);
+	if (reply) /* else the key is not ours: it is no item */
+		l->of->item(&req->out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);
 }
@@ -155,6 +195,7 @@ static void tell(struct request *req, struct listing *l)
 	for (size_t i = 0; i < l->found_count; i++) {
 		struct call *c = l->of->look(req, l->found[i].name, l->found[i].part);
 		call_tag(c, i);
+		call_skip_foreign(c);
 		call_send(c, on_look);
 	}
 }

@@ -100,16 +100,10 @@ static void add_string(struct line *l, const char *s)
 
 static void add_int(struct line *l, int64_t value)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
-	uint64_t rest = (uint64_t)(value < 0 ? -value : value);
+	char room[TEXT_DIGITS];
+	struct text digits = text_of_int(value, room);
 
-	do
-		digits[--at] = (char)('0' + rest % 10);
-	while (rest /= 10);
-	if (value < 0)
-		digits[--at] = '-';
-	add(l, digits + at, sizeof(digits) - at);
+	add(l, digits.at, digits.len);
 }
 
 /* Text from outside: controls, quotes and bytes beyond ASCII cannot break a line or its JSON. */

@@ -151,19 +151,21 @@ static bool out_reserve(struct link *l, size_t more)
 	return true;
 }
 
+static void out_bytes(struct link *l, const char *bytes, size_t len)
+{
+	if (len)
+		memcpy(l->out + l->out_len, bytes, len);
+	l->out_len += len;
+}
+
 static void out_header(struct link *l, char type, size_t n)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int((int64_t)n, buffer);
 
-	digits[--at] = '\n';
-	digits[--at] = '\r';
-	do
-		digits[--at] = (char)('0' + n % 10);
-	while (n /= 10);
-	digits[--at] = type;
-	memcpy(l->out + l->out_len, digits + at, sizeof(digits) - at);
-	l->out_len += sizeof(digits) - at;
+	out_bytes(l, &type, 1);
+	out_bytes(l, digits.at, digits.len);
+	out_bytes(l, "\r\n", 2);
 }
 
 /* The command in RESP, written in place: hiredis's formatter would build each in memory of its own first. */
@@ -178,11 +180,8 @@ static bool out_command(struct link *l, const struct text *args, size_t count)
 	out_header(l, '*', count);
 	for (size_t i = 0; i < count; i++) {
 		out_header(l, '$', args[i].len);
-		if (args[i].len)
-			memcpy(l->out + l->out_len, args[i].at, args[i].len);
-		l->out_len += args[i].len;
-		memcpy(l->out + l->out_len, "\r\n", 2);
-		l->out_len += 2;
+		out_bytes(l, args[i].at, args[i].len);
+		out_bytes(l, "\r\n", 2);
 	}
 	return true;
 }

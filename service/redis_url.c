@@ -20,7 +20,7 @@ static bool is_number(const char *s, long most)
 {
 	size_t n = strlen(s);
 
-	return n > 0 && n <= 5 && strspn(s, "0123456789") == n && atol(s) <= most;
+	return n > 0 && n <= 5 && strspn(s, "0123456789") == n && strtol(s, NULL, 10) <= most;
 }
 
 /* %XX in user and password, so that they can hold any byte but NUL. */

@@ -12,16 +12,10 @@
 #include "loop.h"
 
 static void (*on_answered)(struct request *req);
-static unsigned count;
 
 void request_on_answered(void (*answered)(struct request *req))
 {
 	on_answered = answered;
-}
-
-unsigned request_count(void)
-{
-	return count;
 }
 
 struct request *request_new(const char *target, size_t target_len)
@@ -38,7 +32,6 @@ struct request *request_new(const char *target, size_t target_len)
 		arena_free(&arena);
 		return NULL;
 	}
-	count++;
 	return req;
 }
 
@@ -46,10 +39,8 @@ static void free_when_unneeded(struct request *req)
 {
 	if (!req->http_gone || req->calls_owed > 0)
 		return;
-	json_decref(req->json);
 	struct arena arena = req->arena; /* the request lies inside it */
 	arena_free(&arena);
-	count--;
 }
 
 void request_move(struct request *req, enum request_state to)
@@ -108,6 +99,14 @@ struct text request_digest(struct request *req, struct text bytes)
 	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
 }
 
+struct text request_scope(struct request *req)
+{
+	struct text path = { req->target.at, strcspn(req->target.at, "?") };
+	struct text parts[] = { text_of(req->op->id), TEXT("\n"), path, TEXT("\n"), req->idempotency_key };
+
+	return arena_join(&req->arena, parts, 5);
+}
+
 static unsigned hex_value(char c)
 {
 	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(tolower(c) - 'a' + 10);
@@ -119,7 +118,7 @@ struct text request_seal(struct request *req, struct text hex32)
 
 	if (!req->idempotency_key.at || hex32.len != 32)
 		return hex32;
-	struct text pad = request_digest(req, arena_printf(&req->arena, "seal:%s", req->idempotency_key.at));
+	struct text pad = request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("seal\n"), request_scope(req) }, 2));
 	if (!pad.at)
 		return pad;
 	for (size_t i = 0; i < 32; i++)

@@ -49,7 +49,7 @@ struct request {
 	struct query_parameter *query;
 	size_t query_count;
 	struct text body;
-	json_t *json; /* owned */
+	json_t *json; /* in the arena */
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
 	struct text accept;
@@ -85,9 +85,6 @@ void request_move(struct request *req, enum request_state to);
 void request_http_gone(struct request *req);
 void request_call_ended(struct request *req);
 
-/* Requests that are not freed yet. */
-unsigned request_count(void);
-
 /* What request_move calls when a request is answered while HTTP still waits for it. Set once by http.c. */
 void request_on_answered(void (*answered)(struct request *req));
 
@@ -99,8 +96,11 @@ void random_hex(char *out, size_t digits);
 /* SHA-256 as 64 hex digits, in the request's arena. */
 struct text request_digest(struct request *req, struct text bytes);
 
+/* What its Idempotency-Key is scoped to: operation, path and key. Only when it has a key. */
+struct text request_scope(struct request *req);
+
 /*
- * Seals 32 hex digits with the request's Idempotency-Key (XOR with a digest of it), so that what Redis keeps for a replay is
+ * Seals 32 hex digits with the request's Idempotency-Key (XOR with a digest of it and its scope), so that what Redis keeps for a replay is
  * of use only to somebody who presents the key. Sealing twice unseals. Without a key it returns its input.
  */
 struct text request_seal(struct request *req, struct text hex32);

@@ -1,6 +1,7 @@
 /* route: decodes targets and finds the operation; see route.h. Pure but for the problem it answers. */
 #include "route.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 #include "request.h"
@@ -18,7 +19,7 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* Percent-decodes into the arena. An absent text: a bad escape, a NUL byte, or bytes that are not UTF-8. */
+/* Percent-decodes into the arena. An absent text: a bad escape, or a NUL byte. Whether it is UTF-8 is input's to say. */
 static struct text decode(struct request *req, struct text raw, bool plus_is_space)
 {
 	struct text out = arena_copy(&req->arena, raw.at, raw.len);
@@ -45,7 +46,7 @@ static struct text decode(struct request *req, struct text raw, bool plus_is_spa
 	}
 	to[n] = '\0';
 	out.len = n;
-	return text_is_utf8(out) ? out : (struct text){ 0 };
+	return out;
 }
 
 /* The bytes up to `stop`, which are taken from *rest together with it; all of *rest when it is not there. */
@@ -88,7 +89,7 @@ static bool parse_query(struct request *req, struct text query)
 		p->name = decode(req, name, true);
 		p->value = decode(req, value, true);
 		if (!p->name.at || !p->value.at)
-			return refuse_target(req, "has a query that does not decode: %XX escapes of UTF-8 without NUL are expected");
+			return refuse_target(req, "has a query with a bad %XX escape or a NUL byte");
 	}
 	return true;
 }
@@ -97,10 +98,10 @@ static bool matches(const struct operation *op, const struct text *segments, siz
 {
 	size_t i = 0;
 
-	for (; op->segments[i]; i++) {
+	for (; op->segments[i].at; i++) {
 		if (i == count)
 			return false;
-		if (op->segments[i][0] != '\0' && !text_is(segments[i], op->segments[i]))
+		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
 			return false;
 	}
 	return i == count;
@@ -111,8 +112,8 @@ static size_t parameters_of(const struct operation *op)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; op->segments[i]; i++)
-		n += op->segments[i][0] == '\0';
+	for (size_t i = 0; op->segments[i].at; i++)
+		n += op->segments[i].len == 0;
 	return n;
 }
 
@@ -125,15 +126,14 @@ static bool method_matches(const struct operation *op, const char *method)
 static void refuse_method(struct request *req, const struct text *segments, size_t count)
 {
 	char allow[ALLOW_BYTES] = "";
+	size_t n = 0;
 
-	for (size_t i = 0; i < operation_count; i++) {
-		if (!matches(&operations[i], segments, count) || strstr(allow, operations[i].method))
+	for (size_t i = 0; i < operation_count && n < sizeof(allow); i++) {
+		const char *method = operations[i].method;
+		if (!matches(&operations[i], segments, count) || strstr(allow, method))
 			continue;
-		if (*allow)
-			strcat(allow, ", ");
-		strcat(allow, operations[i].method);
-		if (strcmp(operations[i].method, "GET") == 0)
-			strcat(allow, ", HEAD");
+		n += (size_t)snprintf(allow + n, sizeof(allow) - n, "%s%s%s", n ? ", " : "", method,
+				      strcmp(method, "GET") == 0 ? ", HEAD" : "");
 	}
 	answer_header(req, "Allow", "%s", allow);
 	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
@@ -180,12 +180,12 @@ bool route_request(struct request *req)
 		}
 		segments[count] = decode(req, raw, false);
 		if (!segments[count].at)
-			return refuse_target(req, "does not decode: %XX escapes of UTF-8 without NUL are expected");
+			return refuse_target(req, "has a bad %XX escape or a NUL byte");
 	}
 	if (!find_operation(req, segments, count) || !parse_query(req, query))
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (req->op->segments[i][0] == '\0')
+		if (req->op->segments[i].len == 0)
 			req->path_values[value++] = segments[i];
 	return true;
 }

@@ -2,7 +2,7 @@
  * route: from a raw request target to an operation and the decoded values of its path and query.
  *
  * The path is cut at '/' first and decoded afterwards, so that %2F is a byte of a name. Everything is decoded with lengths;
- * a NUL byte, a bad escape or bytes that are not UTF-8 are refused, never passed on.
+ * a NUL byte or a bad escape is refused, never passed on.
  */
 #ifndef PATTERND_ROUTE_H
 #define PATTERND_ROUTE_H

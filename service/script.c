@@ -35,6 +35,7 @@ struct call {
 	size_t command_count;
 	call_done done;
 	size_t tag;
+	bool skips_foreign;
 };
 
 /* ---- Reading replies ---- */
@@ -109,30 +110,9 @@ struct call *command_call(struct request *req, const char *verb, bool writes)
 
 void call_key(struct call *c, const char *kind, struct text name, const char *part)
 {
-	const char *prefix = config()->prefix;
-	size_t sizes[] = { strlen(prefix), strlen(kind), name.len, part ? strlen(part) + 1 : 0 };
-	size_t len = sizes[0] + sizes[1] + sizes[2] + sizes[3] + 3;
-	char *at = arena_grow(&c->req->arena, NULL, 0, len + 1);
-	char *to = at;
+	struct text parts[] = { text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part) };
 
-	if (!at)
-		return;
-	memcpy(to, prefix, sizes[0]);
-	to += sizes[0];
-	memcpy(to, kind, sizes[1]);
-	to += sizes[1];
-	memcpy(to, ":{", 2);
-	to += 2;
-	memcpy(to, name.at, name.len);
-	to += name.len;
-	*to++ = '}';
-	if (part) {
-		*to++ = ':';
-		memcpy(to, part, sizes[3] - 1);
-		to += sizes[3] - 1;
-	}
-	*to = '\0';
-	push(c, &c->keys, (struct text){ at, len });
+	push(c, &c->keys, arena_join(&c->req->arena, parts, part ? 7 : 5));
 }
 
 void call_text(struct call *c, struct text value)
@@ -147,10 +127,10 @@ void call_string(struct call *c, const char *value)
 
 void call_int(struct call *c, int64_t value)
 {
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%lld", (long long)value);
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int(value, buffer);
 
-	call_text(c, arena_copy(&c->req->arena, digits, (size_t)n));
+	call_text(c, arena_copy(&c->req->arena, digits.at, digits.len));
 }
 
 void call_real(struct call *c, double value)
@@ -163,14 +143,17 @@ void call_without_record(struct call *c)
 	c->without_record = true;
 }
 
+void call_skip_foreign(struct call *c)
+{
+	c->skips_foreign = true;
+}
+
 void call_tag(struct call *c, size_t tag)
 {
 	c->tag = tag;
 }
 
-/*
- * The record's key: in the slot of the first key, named by what the Idempotency-Key is scoped to (operation, path, key).
- */
+/* The record's key: in the slot of the first key, named by what the Idempotency-Key is scoped to. */
 static void push_record(struct call *c)
 {
 	struct request *req = c->req;
@@ -180,9 +163,7 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
-	struct text scope = arena_printf(&req->arena, "%s\n%.*s\n%s", req->op->id, (int)strcspn(req->target.at, "?"),
-					 req->target.at, req->idempotency_key.at);
-	struct text digest = request_digest(req, scope);
+	struct text digest = request_digest(req, request_scope(req));
 	const char *close = memchr(keys->at[0].at, '}', keys->at[0].len);
 	assert(close);
 	push(c, keys, arena_printf(&req->arena, "%.*s:idem:%.32s", (int)(close + 1 - keys->at[0].at), keys->at[0].at,
@@ -193,7 +174,7 @@ static void push_record(struct call *c)
 static bool assemble(struct call *c)
 {
 	struct arena *arena = &c->req->arena;
-	char digits[24];
+	char buffer[TEXT_DIGITS];
 
 	if (c->script && c->script->idempotent)
 		push_record(c);
@@ -203,10 +184,10 @@ static bool assemble(struct call *c)
 	if (!c->command || arena->failed)
 		return false;
 	if (c->script) {
-		int n = snprintf(digits, sizeof(digits), "%zu", c->keys.count);
+		struct text keys = text_of_int((int64_t)c->keys.count, buffer);
 		c->command[0] = TEXT("EVALSHA");
 		c->command[1] = (struct text){ c->script->sha1, 40 };
-		c->command[2] = arena_copy(arena, digits, (size_t)n);
+		c->command[2] = arena_copy(arena, keys.at, keys.len);
 	}
 	if (c->keys.count)
 		memcpy(c->command + head, c->keys.at, c->keys.count * sizeof(struct text));
@@ -306,7 +287,10 @@ static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (reply->type == REPLY_ERROR) {
+	if (reply->type == REPLY_ERROR && c->skips_foreign && starts_with_word(reply->text, "WRONGTYPE")) {
+		req->tag = c->tag;
+		c->done(req, NULL);
+	} else if (reply->type == REPLY_ERROR) {
 		answer_error(c, reply->text);
 	} else if (c->script && (reply->type != REPLY_ARRAY || reply->count < 2)) {
 		answer_problem(req, P_INTERNAL, "the script %s answered in another form than agreed", c->script->name);

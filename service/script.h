@@ -67,6 +67,9 @@ void call_real(struct call *c, double value); /* %.17g */
 /* An answer that only looks must not be stored: leave the idempotency record alone for this call. */
 void call_without_record(struct call *c);
 
+/* A key that holds something else is no problem of the request: `done` gets NULL then. */
+void call_skip_foreign(struct call *c);
+
 /* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */
 void call_tag(struct call *c, size_t tag);
 

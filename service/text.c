@@ -1,7 +1,8 @@
 /* text: the checks that every name and string from outside passes. Pure. */
 #include "text.h"
 
-#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Length of the well-formed UTF-8 sequence at s[0..n), 0 when there is none (RFC 3629, table 3-7 of Unicode). */
 static size_t sequence_len(const unsigned char *s, size_t n)
@@ -50,6 +51,32 @@ size_t text_utf8_prefix(struct text t)
 	return i;
 }
 
+struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
+{
+	char *at = buffer + TEXT_DIGITS - 1;
+	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (n < 0)
+		*--at = '-';
+	return (struct text){ at, (size_t)(buffer + TEXT_DIGITS - 1 - at) };
+}
+
+struct text text_of_real(double value, char buffer[TEXT_REAL])
+{
+	int len = 0;
+
+	for (int precision = 15; precision <= 17; precision++) {
+		len = snprintf(buffer, TEXT_REAL, "%.*g", precision, value);
+		if (strtod(buffer, NULL) == value)
+			break;
+	}
+	return (struct text){ buffer, (size_t)len };
+}
+
 bool text_is_utf8(struct text t)
 {
 	return text_utf8_prefix(t) == t.len;
@@ -59,7 +86,8 @@ bool text_has_control(struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
 		unsigned char c = (unsigned char)t.at[i];
-		if (c < 0x20 || c == 0x7f)
+		bool c1 = c == 0xc2 && i + 1 < t.len && (unsigned char)t.at[i + 1] < 0xa0;
+		if (c < 0x20 || c == 0x7f || c1)
 			return true;
 	}
 	return false;

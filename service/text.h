@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct text {
@@ -32,13 +33,21 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+/* A number in decimal digits, written into `buffer`. */
+enum { TEXT_DIGITS = 24 };
+struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);
+
+/* A finite number in the fewest digits that read back the same. */
+enum { TEXT_REAL = 32 };
+struct text text_of_real(double value, char buffer[TEXT_REAL]);
+
 /* How many leading bytes are well-formed UTF-8. */
 size_t text_utf8_prefix(struct text t);
 
 /* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool text_is_utf8(struct text t);
 
-/* True when a byte is an ASCII control character or DEL. */
+/* True when there is a control character: U+0000 to U+001F, U+007F to U+009F. */
 bool text_has_control(struct text t);
 
 #endif

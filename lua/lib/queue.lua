@@ -20,14 +20,24 @@ local function due_key(priority)
 end
 
 -- Read once: everything in a script happens at this instant.
-local now = now_ms()
+local clock = redis.call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+
+-- Reads a key, which is then known to be of the type that the command takes: commit() need not look at it again.
+local known = {}
+local function read(verb, key, ...)
+  local reply = redis.call(verb, key, ...)
+  known[key] = true
+  return reply
+end
 
 -- The settings, with what holds when nothing was PUT.
 local setting_names = {
   'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms', 'paused',
 }
 local function read_queue()
-  local v = redis.call('HMGET', queue_key, 'seq', 'expired', unpack(setting_names))
+  local v = read('HMGET', queue_key, 'seq', 'expired', unpack(setting_names))
   return {
     seq = tonumber(v[1] or 0),
     expired = tonumber(v[2] or 0),
@@ -72,7 +82,7 @@ local function messages_of(place, flat)
   if #seqs == 0 then
     return list
   end
-  local texts = redis.call('HMGET', meta_key, unpack(seqs))
+  local texts = read('HMGET', meta_key, unpack(seqs))
   for i, seq in ipairs(seqs) do
     local m = texts[i] and parse_record(seq, texts[i]) or { seq = seq, lost = true }
     m.at = tonumber(flat[2 * i])
@@ -131,14 +141,14 @@ local function revive(m)
   m.receives, m.reason, m.at = 0, '', now
 end
 
--- The plan of writes. Nothing is written before commit(), which first looks at the type of every key in the plan: a
--- foreign type half-applies nothing. Removals come before additions, one command a key and kind.
+-- The plan of writes. Nothing is written before commit(), which first looks at the type of every key that was not read
+-- before: a foreign type half-applies nothing. Removals come before additions, one command a key and kind.
 local removals, additions = {}, {}
 local function planned(list, verb, key)
-  local command = list[verb .. key]
+  local command = list[key] -- a key takes one kind of removal and one kind of addition
   if not command then
     command = { verb, key }
-    list[verb .. key] = command
+    list[key] = command
     list[#list + 1] = command
   end
   return command
@@ -165,7 +175,9 @@ local function commit()
   local lists = { removals, additions }
   for _, list in ipairs(lists) do
     for _, c in ipairs(list) do
-      redis.call(c[1]:sub(1, 1) == 'Z' and 'ZCARD' or 'HLEN', c[2])
+      if not known[c[2]] then
+        redis.call((c[1] == 'ZREM' or c[1] == 'ZADD') and 'ZCARD' or 'HLEN', c[2])
+      end
     end
   end
   for _, list in ipairs(lists) do

@@ -4,17 +4,17 @@
 -- retention, or whose visibility ended past its ttl, and that only waits to be dropped; or nil. Ids that senders gave
 -- come first.
 local function find(queue, id)
-  local seq = redis.call('HGET', ids_key, id)
+  local seq = read('HGET', ids_key, id)
   local given = seq and id or ''
   seq = seq or id
-  local text = seq:match('^%d+$') and #seq == 16 and redis.call('HGET', meta_key, seq)
+  local text = seq:match('^%d+$') and #seq == 16 and read('HGET', meta_key, seq)
   local m = text and parse_record(seq, text)
   if not m or m.id ~= given then
     return nil
   end
   if m.nonce ~= '' then
     m.place = flight_key
-    m.at = tonumber(redis.call('ZSCORE', flight_key, seq))
+    m.at = tonumber(read('ZSCORE', flight_key, seq))
     if not m.at then
       return nil
     end
@@ -24,12 +24,12 @@ local function find(queue, id)
     return m, end_visibility(queue, m)
   end
   m.place = due_key(m.priority)
-  m.at = tonumber(redis.call('ZSCORE', m.place, seq))
+  m.at = tonumber(read('ZSCORE', m.place, seq))
   if m.at then
     return m, is_expired(m) and 'expired' or 'due'
   end
   m.place = dead_key
-  m.at = tonumber(redis.call('ZSCORE', dead_key, seq))
+  m.at = tonumber(read('ZSCORE', dead_key, seq))
   if m.at then
     return m, m.at <= now - queue.retention_ms and 'expired' or 'dead'
   end

@@ -1,0 +1,253 @@
+/*
+ * queues: messages on their way: sent, received, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua).
+ * Whole queues, and messages that nobody works on, are in queue_admin.c.
+ *
+ * A delivery is known by its receipt, <sequence>.<nonce>, made anew at each receive: only the receipt of the current one counts.
+ */
+#include "handler.h"
+#include "queue_call.h"
+
+enum { SEQUENCE_DIGITS = 16, NONCE_DIGITS = 16 };
+
+/* ---- POST /queues/{queue}/messages: one, or a batch ---- */
+
+/* A field of message `i` of a batch; of a message alone when `i` is negative. */
+static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
+{
+	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
+				    : arena_printf(&req->arena, "/messages/%d/%s", i, field);
+
+	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
+}
+
+/* False when the request was answered with what is wrong. */
+static bool check_message(struct request *req, const struct queue_send_messages_item *m, int i)
+{
+	if (m->has_delay_ms && m->has_deliver_at_ms) {
+		answer_message_problem(req, i, "deliver_at_ms", "stands beside delay_ms; give one of them");
+		return false;
+	}
+	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
+		answer_message_problem(req, i, "ttl_ms", "is over before the message is due");
+		return false;
+	}
+	return true;
+}
+
+static void add_message(struct request *req, struct call *c, const struct queue_send_messages_item *m)
+{
+	call_text(c, m->id);
+	call_text(c, json_tree_text(&req->arena, m->body));
+	call_int(c, m->priority);
+	call_int(c, m->has_delay_ms ? m->delay_ms : 0);
+	queue_call_optional(c, m->has_deliver_at_ms, m->deliver_at_ms);
+	call_int(c, m->has_ttl_ms ? m->ttl_ms : 0);
+	call_int(c, m->has_max_receives ? m->max_receives : 0);
+}
+
+static void on_sent(struct request *req, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 201);
+
+	out_array(o, "messages");
+	for (size_t i = 2; i < r->count; i++) {
+		const struct reply *m = reply_item(r, i);
+		out_object(o, NULL);
+		out_text(o, "id", reply_text(m, 0));
+		out_bool(o, "duplicate", reply_int(m, 1) == 1);
+		out_int(o, "deliver_at_ms", reply_int(m, 2));
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static void send_batch(struct request *req, const struct queue_send_input *in)
+{
+	if (json_object_size(req->json) > 1) {
+		answer_field_problem(req, P_INVALID_VALUE, "/messages", "stands alone; what holds for a message goes into it");
+		return;
+	}
+	for (size_t i = 0; i < in->messages.count; i++)
+		if (!check_message(req, &in->messages.items[i], (int)i))
+			return;
+	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	for (size_t i = 0; i < in->messages.count; i++)
+		add_message(req, c, &in->messages.items[i]);
+	call_send(c, on_sent);
+}
+
+void queue_send(struct request *req, const struct queue_send_input *in)
+{
+	const struct queue_send_messages_item m = {
+		.body = in->body, .id = in->id, .priority = in->priority,
+		.has_delay_ms = in->has_delay_ms, .delay_ms = in->delay_ms,
+		.has_deliver_at_ms = in->has_deliver_at_ms, .deliver_at_ms = in->deliver_at_ms,
+		.has_ttl_ms = in->has_ttl_ms, .ttl_ms = in->ttl_ms,
+		.has_max_receives = in->has_max_receives, .max_receives = in->max_receives,
+	};
+
+	if (in->messages.items) {
+		send_batch(req, in);
+		return;
+	}
+	if (!in->body) {
+		answer_field_problem(req, P_MISSING_FIELD, "/body", "is required, or messages instead");
+		return;
+	}
+	if (!check_message(req, &m, -1))
+		return;
+	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	add_message(req, c, &m);
+	call_send(c, on_sent);
+}
+
+/* ---- POST /queues/{queue}/receive ---- */
+
+static void receive(struct request *req);
+
+static void on_received(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) == 0 && reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
+		receive(req);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_array(o, "messages");
+	for (size_t i = 3; i < r->count; i++) {
+		const struct reply *m = reply_item(r, i);
+		int64_t visible_until_ms = reply_int(m, 6);
+		if (visible_until_ms <= req->now_ms) /* a replay: this delivery is over */
+			continue;
+		out_object(o, NULL);
+		out_text(o, "id", reply_text(m, 0));
+		out_text(o, "receipt", reply_text(m, 1));
+		out_raw(o, "body", reply_text(m, 2));
+		out_int(o, "priority", reply_int(m, 3));
+		out_int(o, "receives", reply_int(m, 4));
+		out_int(o, "sent_at_ms", reply_int(m, 5));
+		out_int(o, "visible_until_ms", visible_until_ms);
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static void receive(struct request *req)
+{
+	const struct queue_receive_input *in = req->input;
+	char nonce[NONCE_DIGITS + 1];
+
+	random_hex(nonce, NONCE_DIGITS);
+	struct call *c = queue_call(req, &queue_receive_script, in->queue);
+	call_int(c, in->max);
+	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
+	call_send(c, on_received);
+}
+
+void queue_receive(struct request *req, const struct queue_receive_input *in)
+{
+	(void)in; /* receive() finds it in the request, at each of its steps */
+	receive(req);
+}
+
+/* ---- Deliveries ---- */
+
+/*
+ * Starts a call about a delivery; the halves of the receipt are its first arguments. NULL when the request was answered: what
+ * has not the form of a receipt never was one.
+ */
+static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
+{
+	if (receipt.len != SEQUENCE_DIGITS + 1 + NONCE_DIGITS ||
+	    strspn(receipt.at, "0123456789") != SEQUENCE_DIGITS || receipt.at[SEQUENCE_DIGITS] != '.' ||
+	    strspn(receipt.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") != NONCE_DIGITS) {
+		answer_field_problem(req, P_INVALID_VALUE, "{receipt}", "is not a receipt");
+		return NULL;
+	}
+	struct call *c = queue_call(req, s, queue);
+	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
+	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
+	return c;
+}
+
+static void answer_stale(struct request *req)
+{
+	answer_problem(req, P_STALE_RECEIPT, "this delivery is over: its time ran out, or its message went back or is gone");
+}
+
+static void on_acknowledged(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) < 0)
+		answer_stale(req);
+	else
+		answer_empty(req, 204);
+}
+
+void queue_acknowledge(struct request *req, const struct queue_acknowledge_input *in)
+{
+	struct call *c = delivery_call(req, &queue_acknowledge_script, in->queue, in->receipt);
+
+	if (c)
+		call_send(c, on_acknowledged);
+}
+
+static void on_extended(struct request *req, const struct reply *r)
+{
+	int64_t visible_until_ms = reply_int(r, 3);
+
+	if (reply_int(r, 0) < 0) {
+		answer_stale(req);
+		return;
+	}
+	if (visible_until_ms <= req->now_ms) {
+		answer_problem_effect(req, P_STALE_RECEIPT, EFFECT_APPLIED,
+				      "it was extended before, and that has run out since");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "id", reply_text(r, 2));
+	out_int(o, "visible_until_ms", visible_until_ms);
+	answer_end(req);
+}
+
+void queue_extend(struct request *req, const struct queue_extend_input *in)
+{
+	struct call *c = delivery_call(req, &queue_extend_script, in->queue, in->receipt);
+
+	if (!c)
+		return;
+	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_send(c, on_extended);
+}
+
+static void on_rejected(struct request *req, const struct reply *r)
+{
+	bool is_dead = reply_int(r, 3) == 1;
+
+	if (reply_int(r, 0) < 0) {
+		answer_stale(req);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "id", reply_text(r, 2));
+	out_bool(o, "dead", is_dead);
+	out_int(o, "deliver_at_ms", is_dead ? 0 : reply_int(r, 4));
+	answer_end(req);
+}
+
+void queue_reject(struct request *req, const struct queue_reject_input *in)
+{
+	if (in->dead && in->has_delay_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms", "stands beside dead; a dead letter is not due again");
+		return;
+	}
+	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);
+	if (!c)
+		return;
+	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
+	call_text(c, in->reason);
+	call_int(c, in->dead);
+	call_send(c, on_rejected);
+}

@@ -1,0 +1,55 @@
+-- geo_search: members inside a circle or a box, by distance from its centre.
+-- KEYS[1]  the set
+-- ARGV[1]  'member' or 'point': what the centre is
+-- ARGV[2]  the member; longitude of the point
+-- ARGV[3]  ''; latitude of the point
+-- ARGV[4]  'radius' or 'box'
+-- ARGV[5]  radius; width of the box
+-- ARGV[6]  ''; height of the box
+-- ARGV[7]  unit of these and of the answer: m, km, mi, ft
+-- ARGV[8]  'ASC' or 'DESC'
+-- ARGV[9]  how many at most
+-- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
+--         {-1, now} the member in the centre is not there
+-- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for.
+--@include time
+--@reads
+local now = now_ms()
+local ask = {'GEOSEARCH', KEYS[1]}
+local function add(...)
+  for i = 1, select('#', ...) do
+    ask[#ask + 1] = (select(i, ...))
+  end
+end
+if ARGV[1] == 'member' then
+  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then
+    return {-1, now}
+  end
+  add('FROMMEMBER', ARGV[2])
+else
+  add('FROMLONLAT', ARGV[2], ARGV[3])
+end
+if ARGV[4] == 'radius' then
+  add('BYRADIUS', ARGV[5], ARGV[7])
+else
+  add('BYBOX', ARGV[5], ARGV[6], ARGV[7])
+end
+add(ARGV[8], 'COUNT', ARGV[9], 'WITHDIST', 'WITHCOORD')
+local found = redis.call(unpack(ask))
+if #found == 0 then
+  return {0, now}
+end
+local members = {}
+for i = 1, #found do
+  members[i] = found[i][1]
+end
+local hash = redis.call('GEOHASH', KEYS[1], unpack(members))
+local reply = {0, now}
+for i = 1, #found do
+  reply[#reply + 1] = found[i][1]
+  reply[#reply + 1] = found[i][2]
+  reply[#reply + 1] = found[i][3][1]
+  reply[#reply + 1] = found[i][3][2]
+  reply[#reply + 1] = hash[i]
+end
+return reply

@@ -1,0 +1,11 @@
+-- queue_configure: puts the settings of a queue in the place of the former ones.
+-- KEYS  the queue's (lib/queue.lua)
+-- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: none), 4 backoff_max_ms, 5 dedupe_ms, 6 retention_ms,
+--       7 paused ('0' or '1')
+-- Returns {1, now_ms}. Errors: WRONGTYPE, nothing changed. O(1).
+--@include time queue
+for i, name in ipairs(setting_names) do
+  hset(queue_key, name, ARGV[i])
+end
+commit()
+return { 1, now }

@@ -1,0 +1,60 @@
+-- queue_purge: one step of removing the messages of one state, or all; their ids are free at once, settings stay.
+-- KEYS  the queue's (lib/queue.lua)
+-- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before removed
+-- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
+-- {-1, now_ms, 0} when there was nothing. A step removes or settles at most 1000.
+-- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
+--@include time queue queue_ended
+--@flags allow-oom
+--@idempotent
+local state, total = ARGV[1], tonumber(ARGV[2])
+local most = 1000
+local queue = read_queue()
+
+-- Deliveries whose visibility ended first become what they are: a step of its own.
+local ended = ended_deliveries(queue, most)
+if #ended > 0 then
+  for _, m in ipairs(ended) do
+    settle(queue, m, m.state)
+  end
+  count_expired(queue)
+  commit()
+  return { 0, now, total }
+end
+
+local places = {}
+local function add(key, from, to)
+  places[#places + 1] = { key, from, to }
+end
+for priority = 0, 9 do
+  if state == 'ready' or state == '' then
+    add(due_key(priority), '-inf', digits(now))
+  end
+  if state == 'delayed' or state == '' then
+    add(due_key(priority), '(' .. digits(now), '+inf')
+  end
+end
+if state == 'in_flight' or state == '' then
+  add(flight_key, '-inf', '+inf')
+end
+if state == 'dead' or state == '' then
+  add(dead_key, '-inf', '+inf')
+end
+
+local looked_at = 0
+for _, place in ipairs(places) do
+  if looked_at < most then
+    local key, from, to = unpack(place)
+    local flat = read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', 0, most - looked_at, 'WITHSCORES')
+    for _, m in ipairs(messages_of(key, flat)) do
+      forget(m)
+      looked_at = looked_at + 1
+      total = total + (m.lost and 0 or 1)
+    end
+  end
+end
+commit()
+if looked_at == most then
+  return { 0, now, total }
+end
+return { total > 0 and 1 or -1, now, total }

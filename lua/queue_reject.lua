@@ -1,0 +1,29 @@
+-- queue_reject: a current delivery failed; its message is due again, or dead when it was delivered often enough.
+-- KEYS  the queue's (lib/queue.lua)
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4 reason ('': not given),
+--       5 '1': dead at once
+-- Returns {1, now_ms, id, 0, due_ms} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1, now_ms} when the delivery is no
+-- longer current. Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time queue queue_delivery
+--@flags allow-oom
+--@idempotent
+local m = current_delivery(ARGV[1], ARGV[2])
+if not m then
+  return { -1, now }
+end
+local queue = read_queue()
+local delay_ms = tonumber(ARGV[3])
+if delay_ms < 0 then
+  delay_ms = backoff_ms(queue, m)
+end
+local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
+local state
+if ARGV[5] == '1' then
+  state = 'dead'
+  die(m, now, reason)
+else
+  state = end_delivery(queue, m, now, delay_ms, reason)
+end
+settle(queue, m, state)
+commit()
+return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

@@ -1,0 +1,18 @@
+-- uv_add: adds visitors to a page's sketch of one day.
+-- KEYS[1]  the day's sketch: HyperLogLog, TTL
+-- ARGV[1]  the day, in days since 1970
+-- ARGV[2]  the same when it was taken for today, else ''
+-- ARGV[3]  how long the sketch is kept from now, s
+-- ARGV     visitors, at most 1000
+-- Returns {1, now, changed (1 or 0), day}
+--         {-1, now} the day is not today
+-- Errors: WRONGTYPE, nothing done. O(N).
+--@include time days
+--@idempotent
+local now = now_ms()
+if day_is_wrong(now, ARGV[2]) then
+  return {-1, now}
+end
+local changed = redis.call('PFADD', KEYS[1], unpack(ARGV, 4))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return {1, now, changed, tonumber(ARGV[1])}

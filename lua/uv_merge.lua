@@ -1,0 +1,30 @@
+-- uv_merge: adds the visitors of source pages to a page, day by day; days on which no source has any are left alone.
+-- KEYS     sketches, page by page, the page merged into first, each page's in the order of the days; at most 400
+-- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- ARGV[2]  how many days
+-- ARGV[3]  how long what was merged into is kept from now, s
+-- ARGV[4]  the first day, in days since 1970: only handed back
+-- Returns {1, now, days merged, first day, days}
+--         {0, the same} there was nothing to merge
+--         {-1, now} that day is not today
+-- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
+--@include time days
+--@idempotent
+local now = now_ms()
+if day_is_wrong(now, ARGV[1]) then
+  return {-1, now}
+end
+local days, merged = tonumber(ARGV[2]), 0
+redis.call('PFCOUNT', unpack(KEYS)) -- fails here, and not half-way, when one of them is no sketch
+for day = 1, days do
+  local sources = {}
+  for i = day + days, #KEYS, days do
+    sources[#sources + 1] = KEYS[i]
+  end
+  if redis.call('EXISTS', unpack(sources)) > 0 then
+    redis.call('PFMERGE', KEYS[day], unpack(sources))
+    redis.call('EXPIRE', KEYS[day], ARGV[3])
+    merged = merged + 1
+  end
+end
+return {merged > 0 and 1 or 0, now, merged, tonumber(ARGV[4]), days}

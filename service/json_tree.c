@@ -1,0 +1,132 @@
+/* json_tree: jansson's parser on a request's memory, and our writer for what it read; see json_tree.h. */
+#include "json_tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "json_out.h"
+
+enum { MAX_DEPTH = 32, FIRST_JSON_BYTES = 256 };
+
+/* Nesting is bounded before anything is built, so that a bomb costs no more than its bytes. */
+static bool too_deep(struct text body)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < body.len; i++) {
+		char c = body.at[i];
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH) {
+			return true;
+		} else if ((c == ']' || c == '}') && depth) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+/* jansson's memory while it parses: the request's arena, so that a tree costs no malloc and no free of its own. */
+static struct arena *parse_arena;
+
+static void *parse_alloc(size_t size)
+{
+	return arena_grow(parse_arena, NULL, 0, size);
+}
+
+static void parse_free(void *memory)
+{
+	(void)memory;
+}
+
+json_t *json_tree_parse(struct arena *arena, struct text body, char *why, size_t why_size)
+{
+	json_error_t error;
+
+	if (too_deep(body)) {
+		snprintf(why, why_size, "the body is nested more than %d levels deep", MAX_DEPTH);
+		return NULL;
+	}
+	parse_arena = arena;
+	json_set_alloc_funcs(parse_alloc, parse_free);
+	json_t *root = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	json_set_alloc_funcs(malloc, free);
+	if (!root) {
+		snprintf(why, why_size, "the body is not valid JSON: %s (line %d, column %d)", error.text, error.line,
+			 error.column);
+	} else if (!json_is_object(root)) {
+		snprintf(why, why_size, "the body must be a JSON object");
+		root = NULL;
+	}
+	return root;
+}
+
+/* 5.0 stays a real: to some readers it is another thing than 5. */
+static void write_real(struct json_out *o, double value)
+{
+	char buffer[TEXT_REAL];
+	struct text digits = text_of_real(value, buffer);
+
+	if (!strpbrk(digits.at, ".e")) {
+		memcpy(buffer + digits.len, ".0", 3);
+		digits.len += 2;
+	}
+	out_raw(o, NULL, digits);
+}
+
+/* Depth is bounded by too_deep. Numbers leave with the fewest digits that read back the same. */
+static void write_json(struct json_out *o, json_t *value)
+{
+	char buffer[TEXT_DIGITS];
+	const char *key;
+	json_t *member;
+	size_t i;
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		out_object(o, NULL);
+		json_object_foreach(value, key, member) {
+			out_key(o, text_of(key));
+			write_json(o, member);
+		}
+		out_close(o);
+		break;
+	case JSON_ARRAY:
+		out_array(o, NULL);
+		json_array_foreach(value, i, member)
+			write_json(o, member);
+		out_close(o);
+		break;
+	case JSON_STRING:
+		out_text(o, NULL, (struct text){ json_string_value(value), json_string_length(value) });
+		break;
+	case JSON_INTEGER:
+		out_raw(o, NULL, text_of_int(json_integer_value(value), buffer));
+		break;
+	case JSON_REAL:
+		write_real(o, json_real_value(value));
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		out_bool(o, NULL, json_is_true(value));
+		break;
+	case JSON_NULL:
+		out_null(o, NULL);
+		break;
+	}
+}
+
+struct text json_tree_text(struct arena *arena, json_t *value)
+{
+	struct json_out o;
+
+	out_init(&o, arena, FIRST_JSON_BYTES);
+	write_json(&o, value);
+	return arena->failed ? (struct text){ 0 } : (struct text){ o.at, o.len };
+}

@@ -1,0 +1,94 @@
+/*
+ * queue_calls: the queue scripts as C calls, for their tests. Each fails the test when the script answers an error.
+ *
+ *	queue_send(&r, "jobs", (struct outgoing){ .id = "a", .delay_ms = 50 });
+ *	assert_int_equal(queue_receive(&r, "jobs", 10, 30000, NONCE_A), 1);
+ *	char *receipt = strdup(received(&r, 0, RECEIVED_RECEIPT)->str);
+ */
+#ifndef TEST_QUEUE_CALLS_H
+#define TEST_QUEUE_CALLS_H
+
+#include "run_script.h"
+
+#define NONCE_A "aaaaaaaaaaaaaaaa"
+#define NONCE_B "bbbbbbbbbbbbbbbb"
+
+enum { QUEUE_KEYS = 17, BATCH_MAX = 100 };
+
+/* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
+const char *const *queue_keys(const char *queue);
+
+/* The name of one: part is "" for the bare key, ":due:4", ... The text lives until the next call. */
+const char *queue_key(const char *queue, const char *part);
+
+/* A message to send; what is 0 or NULL is not given. */
+struct outgoing {
+	const char *id, *body;
+	int priority, max_receives;
+	int64_t delay_ms, deliver_at_ms, ttl_ms;
+};
+
+/* ARGV of queue_send for a batch; lives until the next call. */
+const char *const *outgoing_args(const struct outgoing *messages, size_t count);
+
+/* Sends one; returns the outcome (0: a duplicate). The reply stays readable: sent(). */
+int64_t queue_send(struct redis_server *r, const char *queue, struct outgoing m);
+int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count);
+enum sent_field { SENT_ID, SENT_DUPLICATE, SENT_DELIVER_AT };
+const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field field);
+
+/* Returns how many were taken. */
+int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce);
+enum received_field {
+	RECEIVED_ID, RECEIVED_RECEIPT, RECEIVED_BODY, RECEIVED_PRIORITY, RECEIVED_RECEIVES, RECEIVED_SENT_AT,
+	RECEIVED_VISIBLE_UNTIL
+};
+const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
+
+/* With a receipt as it was received. Return the outcome. */
+int64_t queue_acknowledge(struct redis_server *r, const char *queue, const char *receipt);
+int64_t queue_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
+int64_t queue_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
+		     const char *reason, bool dead);
+
+/* One message; returns the outcome. */
+int64_t message_look(struct redis_server *r, const char *queue, const char *id);
+int64_t message_cancel(struct redis_server *r, const char *queue, const char *id);
+int64_t message_change(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
+		       int64_t deliver_at_ms, int priority);
+enum item_field {
+	ITEM_ID, ITEM_STATE, ITEM_BODY, ITEM_PRIORITY, ITEM_RECEIVES, ITEM_SENT_AT, ITEM_AT, ITEM_EXPIRES_AT, ITEM_REASON
+};
+/* Of a look or a change (base 2) or of a list (base LIST_ITEMS + i). */
+enum { LIST_ITEMS = 5 };
+const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
+
+/* The whole queue. */
+struct queue_settings {
+	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
+	bool paused;
+};
+extern const struct queue_settings standard_settings; /* those of a queue without any */
+void queue_configure(struct redis_server *r, const char *queue, struct queue_settings s);
+
+struct queue_counts {
+	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired;
+};
+struct queue_counts queue_look(struct redis_server *r, const char *queue);
+#define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_)                        \
+	do {                                                                                \
+		struct queue_counts counts_ = queue_look(r, queue);                         \
+		assert_int_equal(counts_.ready, ready_);                                    \
+		assert_int_equal(counts_.delayed, delayed_);                                \
+		assert_int_equal(counts_.in_flight, in_flight_);                            \
+		assert_int_equal(counts_.dead, dead_);                                      \
+	} while (0)
+
+/* In as many steps as it takes; return the total. `steps` (may be NULL) tells how many those were. */
+int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
+int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);
+
+/* Waits until Redis's clock has reached an instant. */
+void wait_for_clock(struct redis_server *r, int64_t at_ms);
+
+#endif

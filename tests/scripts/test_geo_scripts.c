@@ -1,0 +1,402 @@
+/* The geo scripts on a real Redis: known figures, circles and boxes, all or nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+
+#define SET "p:geo:{sicily}"
+#define RECORD "p:idem:{sicily}:k"
+
+static struct redis_server r;
+
+static int start(void **state)
+{
+	(void)state;
+	r.over_unix = true;
+	server_start(&r);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	server_stop(&r);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	(void)state;
+	server_command(&r, "FLUSHALL");
+	return 0;
+}
+
+/* The cities of Redis's own documentation. */
+static int sicily(void **state)
+{
+	empty(state);
+	run(&r, &geo_add_script, KEYS(SET),
+	    ARGS("13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania"));
+	assert_int_equal(item_int(&r, 2), 2);
+	return 0;
+}
+
+/* Item `i` is this member at this distance; then come its place and geohash. */
+static void found(size_t i, const char *member, double distance)
+{
+	assert_string_equal(item_text(&r, i), member);
+	assert_near(item_real(&r, i + 1), distance, 0.00005);
+}
+
+static size_t found_count(void)
+{
+	assert_int_equal((r.reply->elements - 2) % 5, 0);
+	return (r.reply->elements - 2) / 5;
+}
+
+static void adding_counts_new_and_known(void **state)
+{
+	(void)state;
+	run(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "4", "b", "5", "6", "a"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, 3), 0);
+	run(&r, &geo_add_script, KEYS(SET), ARGS("7", "8", "b", "5", "6", "a", "1", "1", "c"));
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, 3), 2);
+	run(&r, &geo_lookup_script, KEYS(SET), ARGS("b", "a"));
+	assert_near(item_real(&r, 2), 7, 0.00001);
+	assert_near(item_real(&r, 3), 8, 0.00001);
+	assert_near(item_real(&r, 5), 5, 0.00001);
+	assert_near(item_real(&r, 6), 6, 0.00001);
+	assert_int_equal(redis_pttl_ms(&r, SET), -1);
+}
+
+static void a_place_outside_refuses_all(void **state)
+{
+	(void)state;
+	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "86", "b"), "invalid"));
+	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET), ARGS("181", "2", "a"), "invalid"));
+	run(&r, &geo_add_script, KEYS(SET), ARGS("180", "85.05112878", "ne", "-180", "-85.05112878", "sw"));
+	assert_int_equal(item_int(&r, 2), 2);
+}
+
+static void putting_answers_the_stored_place(void **state)
+{
+	(void)state;
+	run(&r, &geo_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_near(item_real(&r, 3), 13.361389338970184, 1e-14);
+	assert_near(item_real(&r, 4), 38.1155563954963, 1e-13);
+	assert_string_equal(item_text(&r, 5), "sqc8b49rny0");
+	run(&r, &geo_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(server_command(&r, "ZCARD " SET)->integer, 1);
+}
+
+static void a_thousand_go_in_at_once(void **state)
+{
+	(void)state;
+	enum { MEMBERS = 1000 };
+	static char text[MEMBERS][3][24];
+	static const char *args[3 * MEMBERS + 1], *names[MEMBERS + 1];
+
+	for (int i = 0; i < MEMBERS; i++) {
+		snprintf(text[i][0], sizeof(text[i][0]), "%.17g", -179.0 + 0.3 * i);
+		snprintf(text[i][1], sizeof(text[i][1]), "%.17g", 80.0 - 0.1 * i);
+		snprintf(text[i][2], sizeof(text[i][2]), "m%d", i);
+		for (int j = 0; j < 3; j++)
+			args[3 * i + j] = text[i][j];
+		names[i] = text[i][2];
+	}
+	run(&r, &geo_add_script, KEYS(SET), args);
+	assert_int_equal(item_int(&r, 2), MEMBERS);
+	run(&r, &geo_lookup_script, KEYS(SET), names);
+	assert_int_equal(r.reply->elements, 2 + 3 * MEMBERS);
+	assert_near(item_real(&r, 2 + 3 * 999), -179.0 + 0.3 * 999, 0.00001);
+	run(&r, &geo_search_script, KEYS(SET),
+	    ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000"));
+	assert_int_equal(found_count(), MEMBERS);
+}
+
+static void looking_up_keeps_the_order(void **state)
+{
+	(void)state;
+	unchanged(&r, run(&r, &geo_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo")));
+	run(&r, &geo_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo"));
+	assert_int_equal(r.reply->elements, 2 + 9);
+	assert_near(item_real(&r, 2), 15.087267458438873, 1e-14);
+	assert_near(item_real(&r, 3), 37.50266842333162, 1e-13);
+	assert_string_equal(item_text(&r, 4), "sqdtr74hyu0");
+	assert_string_equal(item_text(&r, 5), "");
+	assert_string_equal(item_text(&r, 7), "");
+	assert_string_equal(item_text(&r, 10), "sqc8b49rny0");
+	run(&r, &geo_lookup_script, KEYS("p:geo:{none}"), ARGS("Rome"));
+	assert_int_equal(r.reply->elements, 2 + 3);
+	assert_string_equal(item_text(&r, 2), "");
+}
+
+static void distances_are_redis_s_own(void **state)
+{
+	(void)state;
+	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Catania", "km"));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_string_equal(item_text(&r, 2), "166.2742");
+	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Catania", "mi"));
+	assert_string_equal(item_text(&r, 2), "103.3182");
+	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Palermo", "m"));
+	assert_string_equal(item_text(&r, 2), "0.0000");
+	run(&r, &geo_distance_script, KEYS(SET), ARGS("Rome", "Catania", "m"));
+	assert_int_equal(item_int(&r, 0), -1);
+	assert_string_equal(item_text(&r, 2), "Rome");
+	run(&r, &geo_distance_script, KEYS(SET), ARGS("Catania", "Oslo", "m"));
+	assert_int_equal(item_int(&r, 0), -1);
+	assert_string_equal(item_text(&r, 2), "Oslo");
+}
+
+static void circles_find_what_is_inside(void **state)
+{
+	(void)state;
+	unchanged(&r, run(&r, &geo_search_script, KEYS(SET),
+			  ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10")));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10"));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(found_count(), 2);
+	found(2, "Catania", 56.4413);
+	assert_near(item_real(&r, 4), 15.087267458438873, 1e-14);
+	assert_near(item_real(&r, 5), 37.50266842333162, 1e-13);
+	assert_string_equal(item_text(&r, 6), "sqdtr74hyu0");
+	found(7, "Palermo", 190.4424);
+	assert_string_equal(item_text(&r, 11), "sqc8b49rny0");
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "190", "", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 1);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "DESC", "10"));
+	found(2, "Palermo", 190.4424);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200000", "", "m", "DESC", "1"));
+	assert_int_equal(found_count(), 1);
+	found(2, "Palermo", 190442.4298);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "0", "", "m", "ASC", "1"));
+	assert_int_equal(found_count(), 0);
+}
+
+static void a_member_is_a_centre_too(void **state)
+{
+	(void)state;
+	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Palermo", "", "radius", "167", "", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 2);
+	found(2, "Palermo", 0);
+	found(7, "Catania", 166.2742);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Palermo", "", "radius", "166", "", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 1);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Rome", "", "radius", "166", "", "km", "ASC", "10"));
+	assert_int_equal(item_int(&r, 0), -1);
+	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
+	    ARGS("member", "Rome", "", "radius", "1", "", "km", "ASC", "10"));
+	assert_int_equal(item_int(&r, 0), -1);
+	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
+	    ARGS("point", "1", "1", "radius", "1", "", "km", "ASC", "10"));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(found_count(), 0);
+}
+
+/* The edges of Redis's documentation: a box of 400 km holds four cities, a box too low holds fewer. */
+static void boxes_find_what_is_inside(void **state)
+{
+	(void)state;
+	run(&r, &geo_add_script, KEYS(SET),
+	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 4);
+	found(2, "Catania", 56.4413);
+	found(7, "Palermo", 190.4424);
+	found(12, "edge2", 279.7403);
+	found(17, "edge1", 279.7405);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "200", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 1);
+	found(2, "Catania", 56.4413);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "200", "400", "km", "ASC", "10"));
+	assert_int_equal(found_count(), 1);
+}
+
+static void removing_and_deleting(void **state)
+{
+	(void)state;
+	run(&r, &geo_size_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, 2), 2);
+	run(&r, &geo_remove_script, KEYS(SET), ARGS("Palermo"));
+	assert_int_equal(item_int(&r, 0), 1);
+	unchanged(&r, {
+		run(&r, &geo_remove_script, KEYS(SET), ARGS("Palermo"));
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	run(&r, &geo_delete_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(redis_exists(&r, SET), 0);
+	run(&r, &geo_delete_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, 0), 0);
+	run(&r, &geo_size_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, 2), 0);
+}
+
+/* Walks all pages; how many of the members came. */
+static int walk(int members, const char *count, const char *match)
+{
+	static bool came[2000];
+	char cursor[64] = "0";
+	int pages = 0, distinct = 0;
+	size_t limit = strtoul(count, NULL, 10);
+
+	memset(came, 0, sizeof(came));
+	do {
+		run(&r, &geo_members_script, KEYS(SET), ARGS(cursor, match, count));
+		assert_int_equal((r.reply->elements - 3) % 4, 0);
+		assert_true(r.reply->elements <= 3 + 4 * limit);
+		for (size_t i = 3; i < r.reply->elements; i += 4) {
+			int n = atoi(item_text(&r, i) + 1);
+			assert_in_range(n, 0, members - 1);
+			assert_near(item_real(&r, i + 1), n * 0.1, 0.00001);
+			assert_int_equal(strlen(item_text(&r, i + 3)), 11);
+			distinct += !came[n];
+			came[n] = true;
+		}
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
+		assert_true(++pages <= members + 1);
+	} while (strcmp(cursor, "0") != 0);
+	return distinct;
+}
+
+static void add_members(int from, int to)
+{
+	char longitude[24], name[16];
+
+	for (int i = from; i < to; i++) {
+		snprintf(longitude, sizeof(longitude), "%.17g", i * 0.1);
+		snprintf(name, sizeof(name), "m%d", i);
+		run(&r, &geo_put_script, KEYS(SET), ARGS(longitude, "10", name));
+	}
+}
+
+static void all_members_can_be_walked(void **state)
+{
+	(void)state;
+	assert_int_equal(walk(1, "10", ""), 0);
+	add_members(0, 21); /* one listpack: ZSCAN has them all in one step */
+	assert_int_equal(walk(21, "10", ""), 21);
+	assert_int_equal(walk(21, "1", ""), 21);
+	assert_int_equal(walk(21, "1", "m1?"), 10);
+	add_members(21, 1000); /* a hash table */
+	assert_int_equal(walk(1000, "7", ""), 1000);
+	assert_int_equal(walk(1000, "1000", ""), 1000);
+	assert_int_equal(walk(1000, "50", "m99?"), 10);
+	assert_int_equal(walk(1000, "3", "m99?"), 10);
+	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page is full while there is more */
+		char count[16];
+		snprintf(count, sizeof(count), "%d", limit);
+		run(&r, &geo_members_script, KEYS(SET), ARGS("0", "", count));
+		assert_int_equal(r.reply->elements, 3 + 4 * limit);
+	}
+}
+
+/* Between two pages a member that was told goes, and another comes: the others are still all told. */
+static void a_walk_misses_nobody_who_stays(void **state)
+{
+	(void)state;
+	add_members(0, 20);
+	bool came[21] = { false };
+	char cursor[64] = "0", gone[16] = "";
+	int pages = 0;
+	do {
+		assert_true(++pages <= 21);
+		run(&r, &geo_members_script, KEYS(SET), ARGS(cursor, "", "3"));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
+		for (size_t i = 3; i < r.reply->elements; i += 4)
+			came[atoi(item_text(&r, i) + 1)] = true;
+		if (!gone[0]) {
+			snprintf(gone, sizeof(gone), "%s", item_text(&r, 3));
+			run(&r, &geo_remove_script, KEYS(SET), ARGS(gone));
+			add_members(20, 21);
+		}
+	} while (strcmp(cursor, "0") != 0);
+	for (int i = 0; i < 20; i++)
+		assert_true(came[i]);
+}
+
+static void what_is_no_cursor_is_told(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		run(&r, &geo_members_script, KEYS(SET), ARGS(wrong[i], "", "10"));
+		assert_int_equal(item_int(&r, 0), -1);
+	}
+}
+
+static void a_replay_gets_the_first_answer(void **state)
+{
+	(void)state;
+	const char *const *args = ARGS("1", "2", "a", "3", "4", "b");
+
+	run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 2), 2);
+	int64_t now_ms = item_int(&r, 1);
+	run(&r, &geo_remove_script, KEYS(SET), ARGS("a"));
+	wait_until(redis_now_ms(&r) > now_ms, 5000);
+	unchanged(&r, run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A));
+	run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, 3), 0);
+	assert_true(item_int(&r, 1) > now_ms);
+	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
+					"IDEMPOTENCY_KEY_REUSED"));
+	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",
+					    FINGERPRINT_B, "invalid"));
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " SET " x");
+	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a"), RECORD, FINGERPRINT_A,
+					"WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET), ARGS("1", "2", "a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_lookup_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_members_script, KEYS(SET), ARGS("0", "", "10"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_remove_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_size_script, KEYS(SET), ARGS(), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_delete_script, KEYS(SET), ARGS(), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_distance_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
+			    ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
+			    ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(adding_counts_new_and_known, empty),
+		cmocka_unit_test_setup(a_place_outside_refuses_all, empty),
+		cmocka_unit_test_setup(putting_answers_the_stored_place, empty),
+		cmocka_unit_test_setup(a_thousand_go_in_at_once, empty),
+		cmocka_unit_test_setup(looking_up_keeps_the_order, sicily),
+		cmocka_unit_test_setup(distances_are_redis_s_own, sicily),
+		cmocka_unit_test_setup(circles_find_what_is_inside, sicily),
+		cmocka_unit_test_setup(a_member_is_a_centre_too, sicily),
+		cmocka_unit_test_setup(boxes_find_what_is_inside, sicily),
+		cmocka_unit_test_setup(removing_and_deleting, sicily),
+		cmocka_unit_test_setup(all_members_can_be_walked, empty),
+		cmocka_unit_test_setup(a_walk_misses_nobody_who_stays, empty),
+		cmocka_unit_test_setup(what_is_no_cursor_is_told, sicily),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, empty),
+	};
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,348 @@
+/*
+ * What becomes of a delivery, through the queue scripts on a real Redis: acknowledged, extended, rejected, not answered in
+ * time; and which receipts count.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+
+static struct redis_server r;
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&r);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	server_stop(&r);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	(void)state;
+	server_command(&r, "CONFIG SET maxmemory 0");
+	server_command(&r, "FLUSHALL");
+	return 0;
+}
+
+/* Receives one message and returns a copy of its receipt in `receipt`. */
+static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
+{
+	assert_int_equal(queue_receive(&r, "q", 1, visibility_ms, nonce), 1);
+	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+}
+
+static int64_t visible_until(void)
+{
+	return received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
+}
+
+static void assert_received_ids(int64_t count, const char *const ids[])
+{
+	assert_int_equal(item_int(&r, 0), count);
+	for (int64_t i = 0; i < count; i++)
+		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
+}
+
+static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
+{
+	struct queue_settings settings = standard_settings;
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 0); /* again: gone */
+	assert_int_equal(queue_extend(&r, "q", receipt, 1000), -1);
+	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", false), -1);
+	assert_int_equal(message_look(&r, "q", "a"), -1);
+	assert_counts(&r, "q", 0, 0, 0, 0);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0);
+
+	/* A short memory: once it is over, the id is free, and what trims the old ids spares the new message. */
+	settings.dedupe_ms = 15;
+	queue_configure(&r, "q", settings);
+	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "b" }, { .id = "forgotten" } }, 2);
+	assert_int_equal(queue_receive(&r, "q", 2, 30000, NONCE_A), 2);
+	char *other = strdup(received(&r, 1, RECEIVED_RECEIPT)->str);
+	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	assert_int_equal(queue_acknowledge(&r, "q", other), 1);
+	free(other);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	wait_for_clock(&r, item_int(&r, 1) + 15);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 1);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* that of a */
+	assert_int_equal(message_look(&r, "q", "b"), 0);
+	assert_int_equal(server_command(&r, "HEXISTS %s forgotten", queue_key("q", ":ids"))->integer, 0);
+
+	settings.dedupe_ms = 0;
+	queue_configure(&r, "q", settings);
+	queue_send(&r, "q", (struct outgoing){ .id = "c" });
+	receive_one(30000, NONCE_A, receipt);
+	queue_acknowledge(&r, "q", receipt);
+	assert_int_equal(server_command(&r, "HEXISTS %s c", queue_key("q", ":ids"))->integer, 0); /* not at all */
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+}
+
+static void what_is_not_acknowledged_comes_again(void **state)
+{
+	char first[64], second[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive_one(25, NONCE_A, first);
+	int64_t until = visible_until();
+	int64_t again_at;
+	do {
+		queue_receive(&r, "q", 1, 30000, NONCE_B);
+		again_at = item_int(&r, 1);
+		assert_int_equal(item_int(&r, 0), again_at >= until); /* never before, and at once */
+	} while (item_int(&r, 0) == 0);
+	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 2);
+	snprintf(second, sizeof(second), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	assert_string_not_equal(first, second);
+
+	char *before = redis_picture(&r);
+	assert_int_equal(queue_acknowledge(&r, "q", first), -1);
+	assert_int_equal(queue_extend(&r, "q", first, 1000), -1);
+	assert_int_equal(queue_reject(&r, "q", first, 0, "", false), -1);
+	char *after = redis_picture(&r);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+	assert_int_equal(queue_acknowledge(&r, "q", second), 1);
+}
+
+static void a_delivery_that_ended_is_never_revived(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive_one(1, NONCE_A, receipt);
+	wait_for_clock(&r, visible_until());
+	char *before = redis_picture(&r); /* nobody has settled it yet */
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
+	assert_int_equal(queue_extend(&r, "q", receipt, 30000), -1);
+	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", true), -1);
+	char *after = redis_picture(&r);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "ready");
+}
+
+static void extending_moves_the_end(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	receive_one(200, NONCE_A, receipt);
+	int64_t until = visible_until();
+	assert_int_equal(queue_extend(&r, "q", receipt, 20000), 1);
+	assert_string_equal(item_text(&r, 2), "a");
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 20000);
+	wait_for_clock(&r, until);
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_extend(&r, "q", receipt, -1), 1);
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 30000);
+	assert_int_equal(queue_extend(&r, "q", receipt, 1), 1); /* earlier than before */
+	wait_for_clock(&r, item_int(&r, 3));
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 1);
+}
+
+static void too_many_deliveries_make_a_dead_letter(void **state)
+{
+	struct queue_settings settings = standard_settings;
+	char receipt[64];
+
+	(void)state;
+	settings.max_receives = 2;
+	queue_configure(&r, "q", settings);
+	queue_send(&r, "q", (struct outgoing){ .id = "queue's", .body = "1", .ttl_ms = 600000 });
+	int64_t died_at = 0;
+	for (int i = 0; i < 2; i++) {
+		receive_one(1, NONCE_A, receipt);
+		died_at = visible_until();
+		wait_for_clock(&r, died_at);
+	}
+	assert_int_equal(message_look(&r, "q", "queue's"), 0); /* dead before anybody settled it, ... */
+	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(message_look(&r, "q", "queue's"), 0); /* ... and afterwards the same */
+	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
+	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, died_at);
+	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 2);
+	assert_int_equal(item_field(&r, 2, ITEM_EXPIRES_AT)->integer, 0);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired; max_receives");
+
+	queue_send(&r, "q", (struct outgoing){ .id = "own", .max_receives = 1 });
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_reject(&r, "q", receipt, 5000, "no such account", false), 1);
+	assert_string_equal(item_text(&r, 2), "own");
+	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(message_look(&r, "q", "own"), 0);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "no such account; max_receives");
+	assert_counts(&r, "q", 0, 0, 0, 2);
+}
+
+static void rejecting_returns_a_message(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a", .priority = 3 });
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_reject(&r, "q", receipt, 25, "busy", false), 1);
+	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, 4), item_int(&r, 1) + 25);
+	int64_t due = item_int(&r, 4);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1); /* it was returned */
+	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "busy");
+	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 3);
+	wait_for_clock(&r, due);
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: at once */
+	assert_int_equal(item_int(&r, 4), item_int(&r, 1));
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_reject(&r, "q", receipt, 100, "poison", true), 1);
+	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "poison");
+}
+
+static void backoff_doubles_up_to_its_ceiling(void **state)
+{
+	static const int64_t delays[] = { 1000, 2000, 4000, 5000, 5000 };
+	struct queue_settings settings = standard_settings;
+	char receipt[64];
+
+	(void)state;
+	settings.max_receives = 100;
+	settings.backoff_base_ms = 1000;
+	settings.backoff_max_ms = 5000;
+	queue_configure(&r, "q", settings);
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	for (size_t i = 0; i < 5; i++) {
+		receive_one(30000, NONCE_A, receipt);
+		queue_reject(&r, "q", receipt, -1, "", false);
+		assert_int_equal(item_int(&r, 4), item_int(&r, 1) + delays[i]);
+		message_change(&r, "q", "a", 0, -1, -1);
+	}
+	receive_one(1, NONCE_A, receipt);
+	int64_t until = visible_until();
+	wait_for_clock(&r, until);
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0); /* a visibility that ended backs off too */
+	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, until + 5000);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired");
+}
+
+static void a_receipt_of_another_queue_means_nothing(void **state)
+{
+	char receipt[64], other[64];
+
+	(void)state;
+	/* Made to give the same sequence in both. */
+	int64_t seq = redis_now_us(&r) + 3600000000;
+	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
+	server_command(&r, "HSET %s seq %lld", queue_key("other", ""), (long long)seq);
+	queue_send(&r, "q", (struct outgoing){ 0 });
+	queue_send(&r, "other", (struct outgoing){ 0 });
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_receive(&r, "other", 1, 30000, NONCE_B), 1);
+	snprintf(other, sizeof(other), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	assert_memory_equal(receipt, other, 17);
+	assert_int_equal(queue_acknowledge(&r, "other", receipt), -1);
+	assert_int_equal(queue_acknowledge(&r, "q", other), -1);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	assert_int_equal(queue_acknowledge(&r, "other", other), 1);
+}
+
+static void returned_messages_keep_their_place_among_others(void **state)
+{
+	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c" } };
+
+	(void)state;
+	queue_send_all(&r, "q", batch, 3);
+	assert_int_equal(queue_receive(&r, "q", 2, 1, NONCE_A), 2); /* a and b */
+	wait_for_clock(&r, visible_until());
+	queue_send(&r, "q", (struct outgoing){ .id = "d", .delay_ms = 1 });
+	wait_for_clock(&r, item_int(&r, 1) + 1);
+	/* c was due before a and b came back; d after. All are of one priority. */
+	queue_receive(&r, "q", 3, 30000, NONCE_B);
+	assert_received_ids(3, ARGS("c", "a", "b"));
+	queue_receive(&r, "q", 3, 30000, NONCE_B);
+	assert_received_ids(1, ARGS("d"));
+}
+
+static void a_paused_queue_takes_and_gives_nothing(void **state)
+{
+	struct queue_settings settings = standard_settings;
+	char receipt[64];
+
+	(void)state;
+	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
+	receive_one(30000, NONCE_A, receipt);
+	settings.paused = true;
+	queue_configure(&r, "q", settings);
+	assert_int_equal(queue_receive(&r, "q", 10, 30000, NONCE_A), 0);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	queue_configure(&r, "q", standard_settings);
+	assert_int_equal(queue_receive(&r, "q", 10, 30000, NONCE_A), 2);
+}
+
+static void a_full_redis_can_be_drained(void **state)
+{
+	const struct outgoing m = { .id = "b" };
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	server_command(&r, "CONFIG SET maxmemory 1");
+	run_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "OOM");
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_extend(&r, "q", receipt, 30000), 1);
+	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", false), 1);
+	receive_one(30000, NONCE_A, receipt);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, empty),
+		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, empty),
+		cmocka_unit_test_setup(a_delivery_that_ended_is_never_revived, empty),
+		cmocka_unit_test_setup(extending_moves_the_end, empty),
+		cmocka_unit_test_setup(too_many_deliveries_make_a_dead_letter, empty),
+		cmocka_unit_test_setup(rejecting_returns_a_message, empty),
+		cmocka_unit_test_setup(backoff_doubles_up_to_its_ceiling, empty),
+		cmocka_unit_test_setup(a_receipt_of_another_queue_means_nothing, empty),
+		cmocka_unit_test_setup(returned_messages_keep_their_place_among_others, empty),
+		cmocka_unit_test_setup(a_paused_queue_takes_and_gives_nothing, empty),
+		cmocka_unit_test_setup(a_full_redis_can_be_drained, empty),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

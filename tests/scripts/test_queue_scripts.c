@@ -1,0 +1,386 @@
+/*
+ * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries; and that no queue
+ * script half-applies anything when a key is foreign. What becomes of a delivery is in test_queue_delivery_scripts.c, what
+ * looks at whole queues in test_queue_admin_scripts.c.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+
+static struct redis_server r;
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&r);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	server_stop(&r);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	(void)state;
+	server_command(&r, "CONFIG SET maxmemory 0");
+	server_command(&r, "FLUSHALL");
+	return 0;
+}
+
+/* Receives one message and returns a copy of its receipt in `receipt`. */
+static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
+{
+	assert_int_equal(queue_receive(&r, "q", 1, visibility_ms, nonce), 1);
+	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+}
+
+static int64_t visible_until(void)
+{
+	return received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
+}
+
+static void assert_received_ids(int64_t count, const char *const ids[])
+{
+	assert_int_equal(item_int(&r, 0), count);
+	for (int64_t i = 0; i < count; i++)
+		assert_string_equal(received(&r, (size_t)i, RECEIVED_ID)->str, ids[i]);
+}
+
+static void order_is_by_priority_due_time_and_arrival(void **state)
+{
+	const struct outgoing batch[] = {
+		{ .id = "last-due", .priority = 5, .delay_ms = 20 }, { .id = "first", .priority = 5 },
+		{ .id = "second", .priority = 5 },		     { .id = "urgent", .priority = 1, .delay_ms = 10 },
+		{ .id = "idle", .priority = 9 },		     { .id = "past", .priority = 5, .deliver_at_ms = 1000 },
+		{ .id = "later", .priority = 0, .delay_ms = 60000 },
+	};
+
+	(void)state;
+	assert_int_equal(queue_send_all(&r, "q", batch, 7), 7);
+	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	assert_int_equal(sent(&r, 5, SENT_DELIVER_AT)->integer, item_int(&r, 1));
+	wait_for_clock(&r, due);
+	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_received_ids(6, ARGS("urgent", "first", "second", "past", "last-due", "idle"));
+}
+
+static void a_message_arrives_as_it_was_sent(void **state)
+{
+	(void)state;
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }), 1);
+	char *id = strdup(sent(&r, 0, SENT_ID)->str);
+	int64_t sent_at = item_int(&r, 1);
+	assert_int_equal(strlen(id), 16);
+	assert_int_equal(queue_receive(&r, "q", 10, -1, NONCE_A), 1);
+	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, id);
+	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "{\"a\":[1,\"\xc3\xa9\"]}");
+	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 7);
+	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
+	assert_int_equal(received(&r, 0, RECEIVED_SENT_AT)->integer, sent_at);
+	assert_int_equal(visible_until(), item_int(&r, 1) + 30000); /* the queue's visibility */
+	assert_int_equal(strncmp(received(&r, 0, RECEIVED_RECEIPT)->str, id, 16), 0);
+	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str + 17, NONCE_A);
+	free(id);
+}
+
+static void a_taken_id_is_a_duplicate(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
+	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
+	char *before = redis_picture(&r);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
+	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
+	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, due);
+	char *after = redis_picture(&r);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+
+	message_change(&r, "q", "a", 0, -1, -1);
+	receive_one(30000, NONCE_A, receipt);
+	int64_t until = visible_until();
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, until);
+	assert_int_equal(queue_reject(&r, "q", receipt, -1, "", true), 1);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0); /* dead: not delivered any more */
+}
+
+static void an_id_is_unique_within_a_batch_too(void **state)
+{
+	const struct outgoing batch[] = { { .id = "a", .body = "1" }, { .id = "a", .body = "2" }, { .id = "b" } };
+
+	(void)state;
+	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
+	assert_int_equal(sent(&r, 1, SENT_DUPLICATE)->integer, 1);
+	assert_counts(&r, "q", 2, 0, 0, 0);
+	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
+}
+
+static void a_generated_id_is_an_id_like_any_other(void **state)
+{
+	char next[24], after_next[24];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .body = "1" });
+	char *id = strdup(sent(&r, 0, SENT_ID)->str);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = id }), 0);
+	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
+	free(id);
+
+	/* The sequence of a message with an id of its own is not its id. */
+	queue_send(&r, "q", (struct outgoing){ .id = "named" });
+	id = strdup(server_command(&r, "HGET %s named", queue_key("q", ":ids"))->str);
+	assert_int_equal(message_look(&r, "q", id), -1);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = id }), 1);
+	free(id);
+
+	/* Ahead of the clock, so that the next sequences are known. Somebody uses two of them as ids. */
+	int64_t seq = redis_now_us(&r) + 3600000000;
+	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
+	snprintf(next, sizeof(next), "%" PRId64, seq + 3);
+	snprintf(after_next, sizeof(after_next), "%" PRId64, seq + 4);
+	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = next }, { .id = after_next } }, 2);
+	assert_int_equal(queue_send_all(&r, "q", (const struct outgoing[]){ { 0 }, { 0 } }, 2), 2);
+	assert_string_not_equal(sent(&r, 0, SENT_ID)->str, next);
+	assert_string_not_equal(sent(&r, 0, SENT_ID)->str, after_next);
+	assert_true(strtoll(sent(&r, 1, SENT_ID)->str, NULL, 10) > strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10));
+	assert_counts(&r, "q", 7, 0, 0, 0);
+}
+
+static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
+{
+	char receipt[64];
+
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "waits", .ttl_ms = 5 });
+	queue_send(&r, "q", (struct outgoing){ .id = "flies", .ttl_ms = 5 });
+	queue_send(&r, "q", (struct outgoing){ .id = "stays" });
+	wait_for_clock(&r, item_int(&r, 1) + 5);
+	assert_int_equal(message_look(&r, "q", "waits"), -1);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "waits" }), 1); /* its id is free */
+	assert_int_equal(queue_look(&r, "q").expired, 1);
+	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_received_ids(2, ARGS("stays", "waits"));
+	assert_int_equal(queue_look(&r, "q").expired, 2);
+
+	/* One that is being worked on is not taken away; when that fails, it is dropped. */
+	queue_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
+	int64_t expires_at = item_int(&r, 1) + 150;
+	receive_one(30000, NONCE_A, receipt);
+	wait_for_clock(&r, expires_at);
+	assert_int_equal(queue_extend(&r, "q", receipt, 1), 1);
+	wait_for_clock(&r, item_int(&r, 3));
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_look(&r, "q").expired, 3);
+	assert_int_equal(message_look(&r, "q", "worked on"), -1);
+
+	/* Past its ttl before the delivery ended: dropped, though it was delivered often enough to be dead. */
+	queue_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
+	receive_one(200, NONCE_A, receipt);
+	wait_for_clock(&r, visible_until());
+	assert_int_equal(message_look(&r, "q", "last try"), -1);
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	struct queue_counts counts = queue_look(&r, "q");
+	assert_int_equal(counts.expired, 4);
+	assert_int_equal(counts.dead, 0);
+}
+
+static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
+{
+	struct outgoing batch[BATCH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < BATCH_MAX; i++)
+		batch[i] = (struct outgoing){ .ttl_ms = 1 };
+	for (int i = 0; i < 15; i++)
+		queue_send_all(&r, "q", batch, BATCH_MAX);
+	wait_for_clock(&r, item_int(&r, 1) + 1);
+	queue_send(&r, "q", (struct outgoing){ .id = "waits", .priority = 9 });
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 0);
+	assert_int_equal(item_int(&r, 2), 1); /* call again */
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 1);
+	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "waits");
+	assert_int_equal(queue_look(&r, "q").expired, 1500);
+	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 1);
+	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 0);
+	assert_int_equal(item_int(&r, 2), 0);
+}
+
+static void a_reply_stays_within_a_mebibyte(void **state)
+{
+	enum { BIG = 600 * 1024, HUGE_ONE = 1100 * 1024 };
+	char *big = malloc(HUGE_ONE + 1);
+
+	(void)state;
+	memset(big, '7', HUGE_ONE);
+	big[HUGE_ONE] = '\0';
+	queue_send(&r, "q", (struct outgoing){ .id = "huge", .body = big });
+	big[BIG] = '\0';
+	queue_send(&r, "q", (struct outgoing){ .id = "big", .body = big });
+	queue_send(&r, "q", (struct outgoing){ .id = "big too", .body = big });
+	queue_send(&r, "q", (struct outgoing){ .id = "small", .body = "1" });
+	free(big);
+	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_received_ids(1, ARGS("huge"));
+	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_received_ids(1, ARGS("big"));
+	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_received_ids(2, ARGS("big too", "small"));
+}
+
+static void a_retry_gets_the_first_answer(void **state)
+{
+	const struct outgoing m = { .body = "1" };
+	char id[32], receipt[64];
+
+	(void)state;
+	run_with_record(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_A);
+	snprintf(id, sizeof(id), "%s", sent(&r, 0, SENT_ID)->str);
+	run_with_record(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_A);
+	assert_string_equal(sent(&r, 0, SENT_ID)->str, id);
+	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 0);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	run_with_record_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_B,
+			      "IDEMPOTENCY_KEY_REUSED");
+
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2", FINGERPRINT_A);
+	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2", FINGERPRINT_A);
+	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, receipt);
+	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+
+	/* An empty receive is not kept: the retry looks again. */
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3", FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), 0);
+	queue_send(&r, "q", m);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3", FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), 1);
+}
+
+/* One of everything: a dead letter, one ready, one delayed, one in flight (its receipt cut in two), one acknowledged. */
+static void make_one_of_each(char seq[32], char nonce[32])
+{
+	char receipt[64];
+
+	server_command(&r, "FLUSHALL");
+	queue_configure(&r, "q", standard_settings);
+	queue_send(&r, "q", (struct outgoing){ .id = "dead" });
+	receive_one(30000, NONCE_A, receipt);
+	queue_reject(&r, "q", receipt, -1, "bad", true);
+	queue_send(&r, "q", (struct outgoing){ .id = "done" });
+	receive_one(30000, NONCE_A, receipt);
+	queue_acknowledge(&r, "q", receipt);
+	queue_send(&r, "q", (struct outgoing){ .id = "flying", .priority = 4 });
+	receive_one(30000, NONCE_A, receipt);
+	snprintf(seq, 32, "%.16s", receipt);
+	snprintf(nonce, 32, "%s", receipt + 17);
+	queue_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 4 });
+	queue_send(&r, "q", (struct outgoing){ .id = "delayed", .priority = 4, .delay_ms = 60000 });
+}
+
+/* Replaces a key by something of a type that no queue uses. */
+static void plant(const char *key, bool a_set)
+{
+	server_command(&r, "DEL %s", key);
+	if (a_set)
+		server_command(&r, "SADD %s foreign", key);
+	else
+		server_command(&r, "SET %s foreign", key);
+}
+
+/* Each script, and which of the 17 keys it must refuse when they are foreign ('!'). */
+static void a_foreign_key_half_applies_nothing(void **state)
+{
+	char seq[32], nonce[32];
+	const struct {
+		const struct script *script;
+		const char *const *args;
+		const char *refuses;
+	} rows[] = {
+		/*                                                     .0123456789fdmbid */
+		{ &queue_send_script, ARGS("new", "1", "4", "0", "-1", "0", "0"), "!....!.......!!!!" },
+		{ &queue_receive_script, ARGS("10", "-1", NONCE_B), "!!!!!!!!!!!!!!!.!" },
+		{ &queue_acknowledge_script, ARGS(seq, nonce), "!..........!.!!!!" },
+		{ &queue_extend_script, ARGS(seq, nonce, "-1"), "!..........!.!..." },
+		{ &queue_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!....!.....!.!..." },
+		{ &queue_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!..........!!!..." },
+		{ &message_cancel_script, ARGS("ready"), "!....!.......!!!." },
+		{ &message_cancel_script, ARGS("dead"), "!!..........!!!!." },
+		{ &message_change_script, ARGS("delayed", "5", "-1", "7"), "!....!..!....!!!." },
+		{ &message_look_script, ARGS("ready"), "!....!.......!!!." },
+		{ &message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!!!!.!!.." },
+		{ &queue_look_script, ARGS(), "!!!!!!!!!!!!!...." },
+		{ &queue_configure_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!................" },
+		{ &queue_purge_script, ARGS("", "0"), "!!!!!!!!!!!!!!!!." },
+		{ &queue_redrive_script, ARGS("-1", "0"), "!!.........!!!..." },
+		{ &queue_delete_script, ARGS(), "!!!!!!!!!!!!!!!!!" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (size_t k = 0; k < 2 * QUEUE_KEYS; k++) {
+			if (rows[i].refuses[k / 2] != '!')
+				continue;
+			make_one_of_each(seq, nonce);
+			plant(queue_keys("q")[k / 2], k % 2);
+			char *before = redis_picture(&r);
+			run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "WRONGTYPE");
+			char *after = redis_picture(&r);
+			if (strcmp(before, after) != 0)
+				fail_msg("%s changed something beside a foreign key %zu", rows[i].script->name, k / 2);
+			free(before);
+			free(after);
+		}
+	}
+}
+
+static void a_record_that_is_not_ours_is_refused(void **state)
+{
+	(void)state;
+	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
+	server_command(&r, "HSET %s %s gibberish", queue_key("q", ":meta"), seq);
+	free(seq);
+	char *before = redis_picture(&r);
+	run_fails(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
+	run_fails(&r, &message_cancel_script, queue_keys("q"), ARGS("a"), "WRONGTYPE");
+	char *after = redis_picture(&r);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(order_is_by_priority_due_time_and_arrival, empty),
+		cmocka_unit_test_setup(a_message_arrives_as_it_was_sent, empty),
+		cmocka_unit_test_setup(a_taken_id_is_a_duplicate, empty),
+		cmocka_unit_test_setup(an_id_is_unique_within_a_batch_too, empty),
+		cmocka_unit_test_setup(a_generated_id_is_an_id_like_any_other, empty),
+		cmocka_unit_test_setup(a_message_past_its_ttl_is_dropped_and_counted, empty),
+		cmocka_unit_test_setup(a_crowd_past_its_ttl_does_not_hide_what_waits, empty),
+		cmocka_unit_test_setup(a_reply_stays_within_a_mebibyte, empty),
+		cmocka_unit_test_setup(a_retry_gets_the_first_answer, empty),
+		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, empty),
+		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, empty),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

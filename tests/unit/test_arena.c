@@ -1,0 +1,245 @@
+/* Arena: every piece aligned, zeroed and of its own; growth in place and by copy; what happens without memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "arena.h"
+
+/* More than any address space has, and less than what arena refuses by itself: malloc is asked and says no. */
+#define TOO_MUCH ((size_t)1 << 62)
+
+/* The sanitizer would rather end the program than return NULL. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+static bool all_are(const unsigned char *at, size_t n, unsigned char wanted)
+{
+	for (size_t i = 0; i < n; i++)
+		if (at[i] != wanted)
+			return false;
+	return true;
+}
+
+static void pieces_are_aligned_zeroed_and_apart(void **state)
+{
+	(void)state;
+	enum { PIECES = 400 };
+	unsigned char *pieces[PIECES];
+	size_t sizes[PIECES];
+
+	srand(1);
+	/* Twice: the second round lives in blocks that the first one left dirty. */
+	for (int round = 0; round < 2; round++) {
+		struct arena a = { 0 };
+		for (size_t i = 0; i < PIECES; i++) {
+			sizes[i] = (size_t)rand() % (i % 50 == 0 ? 20000 : 300);
+			pieces[i] = arena_alloc(&a, sizes[i]);
+			assert_non_null(pieces[i]);
+			assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+			if (!all_are(pieces[i], sizes[i], 0))
+				fail_msg("piece %zu of %zu bytes is not zeroed", i, sizes[i]);
+			memset(pieces[i], (int)(i % 255 + 1), sizes[i]);
+		}
+		for (size_t i = 0; i < PIECES; i++)
+			if (!all_are(pieces[i], sizes[i], (unsigned char)(i % 255 + 1)))
+				fail_msg("piece %zu was written to through another", i);
+		assert_false(a.failed);
+		arena_free(&a);
+		assert_null(a.blocks);
+	}
+}
+
+/* Around the size of a block, where the sums are. */
+static void sizes_around_a_block(void **state)
+{
+	(void)state;
+	for (size_t size = 4000; size <= 4200; size++) {
+		struct arena a = { 0 };
+		char *small = arena_alloc(&a, 1), *big = arena_alloc(&a, size), *next = arena_alloc(&a, 1);
+		memset(big, 'b', size);
+		memset(next, 'n', 1);
+		assert_int_equal(*small, 0);
+		assert_int_equal(big[size - 1], 'b');
+		arena_free(&a);
+	}
+}
+
+static void nothing_is_something(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	void *one = arena_alloc(&a, 0), *other = arena_alloc(&a, 0);
+
+	assert_non_null(one);
+	assert_ptr_not_equal(one, other);
+	arena_free(&a);
+	arena_free(&a); /* empty: nothing to do */
+}
+
+static void the_newest_grows_in_place(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	char *at = arena_alloc(&a, 10);
+
+	memcpy(at, "0123456789", 10);
+	assert_ptr_equal(arena_grow(&a, at, 10, 16), at);
+	assert_ptr_equal(arena_grow(&a, at, 16, 1000), at);
+	memset(at + 10, 'x', 990);
+	char *other = arena_alloc(&a, 8); /* must begin behind what was grown */
+	assert_true(other >= at + 1000);
+	assert_memory_equal(at, "0123456789xx", 12);
+	arena_free(&a);
+}
+
+static void older_ones_grow_by_copy(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	char *old = arena_alloc(&a, 10);
+
+	memcpy(old, "0123456789", 10);
+	char *other = arena_alloc(&a, 16);
+	char *grown = arena_grow(&a, old, 10, 20);
+	assert_ptr_not_equal(grown, old);
+	memset(grown + 10, 'x', 10);
+	assert_memory_equal(grown, "0123456789xxxxxxxxxx", 20);
+	assert_memory_equal(old, "0123456789", 10);
+	assert_true(all_are((unsigned char *)other, 16, 0));
+	char *large = arena_grow(&a, grown, 20, 100000); /* does not fit into its block */
+	memset(large + 20, 'y', 100000 - 20);
+	assert_memory_equal(large, "0123456789xxxxxxxxxxyy", 22);
+	char *less = arena_grow(&a, old, 10, 4);
+	assert_memory_equal(less, "0123", 4);
+	assert_non_null(arena_grow(&a, NULL, 0, 5));
+	arena_free(&a);
+}
+
+/* A buffer that grows byte by byte keeps its bytes, wherever it goes. */
+static void growth_keeps_what_was_there(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	unsigned char *at = NULL;
+
+	for (size_t n = 0; n < 20000; n++) {
+		at = arena_grow(&a, at, n, n + 1);
+		at[n] = (unsigned char)(n * 7);
+		if (n % 777 == 0)
+			memset(arena_alloc(&a, 3), 0xee, 3);
+	}
+	for (size_t n = 0; n < 20000; n++)
+		assert_int_equal(at[n], (unsigned char)(n * 7));
+	arena_free(&a);
+}
+
+static void a_big_piece_stands_beside(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	size_t size = 3 * 1024 * 1024 + 5;
+	char *small = arena_alloc(&a, 3);
+	char *big = arena_alloc(&a, size);
+
+	memset(small, 's', 3);
+	assert_true(all_are((unsigned char *)big, size, 0));
+	memset(big, 'b', size);
+	assert_memory_equal(small, "sss", 3);
+	assert_non_null(arena_alloc(&a, 10));
+	arena_free(&a);
+}
+
+static void copies_and_prints_end_in_nul(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	struct text t = arena_copy(&a, "a\0b-not", 3);
+
+	assert_memory_equal(t.at, "a\0b\0", 4);
+	assert_int_equal(t.len, 3);
+	t = arena_copy(&a, NULL, 0);
+	assert_string_equal(t.at, "");
+	/* Around the buffer on the stack that short ones go through. */
+	for (int width = 0; width < 1100; width += width > 500 && width < 520 ? 1 : 20) {
+		t = arena_printf(&a, "%*s", width, "x");
+		size_t len = width > 1 ? (size_t)width : 1;
+		assert_int_equal(t.len, len);
+		assert_int_equal(strlen(t.at), len);
+		assert_int_equal(t.at[len - 1], 'x');
+	}
+	arena_free(&a);
+}
+
+static void the_struct_may_live_inside(void **state)
+{
+	(void)state;
+	struct owner {
+		struct arena arena;
+		char rest[100];
+	};
+	struct arena a = { 0 };
+	struct owner *o = arena_new(sizeof(*o), &a);
+
+	assert_true(all_are((unsigned char *)o, sizeof(*o), 0));
+	o->arena = a;
+	memset(arena_alloc(&o->arena, 9000), 1, 9000);
+	a = o->arena; /* as its owner must: the blocks go while they are walked */
+	arena_free(&a);
+	struct arena untouched = { .failed = true };
+	assert_null(arena_new(TOO_MUCH, &untouched));
+	assert_null(untouched.blocks);
+}
+
+static void without_memory_it_says_so_and_remembers(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = { TOO_MUCH, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct arena a = { 0 };
+		char *small = arena_alloc(&a, 10);
+		memcpy(small, "unharmed.", 10);
+		if (arena_alloc(&a, sizes[i]) || !a.failed)
+			fail_msg("%zu bytes were given", sizes[i]);
+		a.failed = false;
+		if (arena_grow(&a, small, 10, sizes[i]) || !a.failed)
+			fail_msg("growth in place to %zu bytes was given", sizes[i]);
+		assert_string_equal(small, "unharmed.");
+		assert_non_null(arena_alloc(&a, 10)); /* goes on, but does not forget */
+		assert_true(a.failed);
+		arena_free(&a);
+		assert_false(a.failed);
+	}
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	arena_forget_cache();
+	arena_forget_cache();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_are_aligned_zeroed_and_apart),
+		cmocka_unit_test(sizes_around_a_block),
+		cmocka_unit_test(nothing_is_something),
+		cmocka_unit_test(the_newest_grows_in_place),
+		cmocka_unit_test(older_ones_grow_by_copy),
+		cmocka_unit_test(growth_keeps_what_was_there),
+		cmocka_unit_test(a_big_piece_stands_beside),
+		cmocka_unit_test(copies_and_prints_end_in_nul),
+		cmocka_unit_test(the_struct_may_live_inside),
+		cmocka_unit_test(without_memory_it_says_so_and_remembers),
+	};
+	return cmocka_run_group_tests(tests, NULL, forget);
+}

@@ -1,0 +1,304 @@
+/* JSON out: what is written can be read back, by jansson, as exactly what was meant; and looks as the contract says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "json_out.h"
+
+static struct arena arena;
+static struct json_out out;
+
+static int fresh(void **state)
+{
+	(void)state;
+	out_init(&out, &arena, 8); /* small, so that growing is the rule */
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	arena_forget_cache();
+	return 0;
+}
+
+static void assert_wrote(const char *wanted)
+{
+	if (out.len != strlen(wanted) || memcmp(out.at, wanted, out.len) != 0)
+		fail_msg("wrote %.*s instead of %s", (int)out.len, out.at, wanted);
+	arena_free(&arena);
+	fresh(NULL);
+}
+
+/* What was written, parsed; the writer starts anew. */
+static json_t *read_back(void)
+{
+	json_error_t error;
+	json_t *root = json_loadb(out.at, out.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+
+	if (!root)
+		fail_msg("wrote %.*s: %s", (int)out.len, out.at, error.text);
+	arena_free(&arena);
+	fresh(NULL);
+	return root;
+}
+
+#define REPLACED "\xef\xbf\xbd"
+
+static void texts(void **state)
+{
+	(void)state;
+	static const struct {
+		struct text given;
+		const char *wanted;
+	} rows[] = {
+		{ { NULL, 0 }, "null" },
+		{ { "", 0 }, "\"\"" },
+		{ TEXT("plain"), "\"plain\"" },
+		{ TEXT("\"\\/"), "\"\\\"\\\\/\"" },
+		{ TEXT("\n\t\r\b\f"), "\"\\n\\t\\u000d\\u0008\\u000c\"" },
+		{ TEXT("a\0b\x1f\x7f"), "\"a\\u0000b\\u001f\\u007f\"" },
+		{ TEXT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+		{ TEXT("a\xff"), "\"a" REPLACED "\"" },
+		{ TEXT("\xc3"), "\"" REPLACED "\"" },
+		{ TEXT("\xc3\"\xa9"), "\"" REPLACED "\\\"" REPLACED "\"" },      /* never swallows the quote */
+		{ TEXT("\xc0\xaf"), "\"" REPLACED REPLACED "\"" },
+		{ TEXT("\xed\xa0\x80"), "\"" REPLACED REPLACED REPLACED "\"" },  /* a surrogate */
+		{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), "\"\xe2\x82\xac" REPLACED "\xe2\x82\xac\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		out_text(&out, NULL, rows[i].given);
+		assert_wrote(rows[i].wanted);
+	}
+	out_string(&out, NULL, NULL);
+	assert_wrote("null");
+}
+
+static void any_bytes_become_a_string(void **state)
+{
+	(void)state;
+	char bytes[64];
+
+	srand(2);
+	for (int i = 0; i < 20000; i++) {
+		size_t n = (size_t)rand() % sizeof(bytes);
+		for (size_t j = 0; j < n; j++)
+			bytes[j] = (char)(rand() % 3 ? rand() : 0xc0 + rand() % 64);
+		out_text(&out, NULL, (struct text){ bytes, n });
+		json_t *back = read_back();
+		assert_true(json_is_string(back));
+		if (text_is_utf8((struct text){ bytes, n })) {
+			assert_int_equal(json_string_length(back), n);
+			assert_memory_equal(json_string_value(back), bytes, n);
+		}
+		json_decref(back);
+	}
+}
+
+/* Work is proportional to the bytes, whatever they are: names come from outside. */
+static void bad_bytes_cost_no_more_than_good_ones(void **state)
+{
+	(void)state;
+	static char bytes[100000];
+	clock_t start = clock();
+
+	memset(bytes, 0xff, sizeof(bytes));
+	out_text(&out, NULL, (struct text){ bytes, sizeof(bytes) });
+	assert_int_equal(out.len, 2 + 3 * sizeof(bytes));
+	assert_true(clock() - start < CLOCKS_PER_SEC);
+}
+
+static void integers(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t given;
+		const char *wanted;
+	} rows[] = {
+		{ 0, "0" }, { 1, "1" }, { -1, "-1" }, { 10, "10" },
+		{ INT64_C(9007199254740991), "9007199254740991" },
+		{ INT64_C(9007199254740992), "9007199254740992" }, /* 2^53, the last that every reader knows */
+		{ INT64_C(9007199254740993), "\"9007199254740993\"" },
+		{ INT64_C(-9007199254740992), "-9007199254740992" },
+		{ INT64_C(-9007199254740993), "\"-9007199254740993\"" },
+		{ INT64_MAX, "\"9223372036854775807\"" },
+		{ INT64_MIN, "\"-9223372036854775808\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		out_int(&out, NULL, rows[i].given);
+		assert_wrote(rows[i].wanted);
+	}
+}
+
+/* The digits are JSON's, and mean the same number again: the very bits. */
+static void check_real(double value)
+{
+	uint64_t wanted, got;
+
+	memcpy(&wanted, &value, sizeof(wanted));
+	out_real(&out, NULL, value);
+	out_newline(&out);
+	double back = strtod(out.at, NULL);
+	memcpy(&got, &back, sizeof(got));
+	if (wanted != got)
+		fail_msg("%.17g was written as %.*s", value, (int)out.len - 1, out.at);
+	json_decref(read_back());
+}
+
+static void reals(void **state)
+{
+	(void)state;
+	static const struct {
+		double given;
+		const char *wanted;
+	} rows[] = {
+		{ 0.0, "0" }, { -0.0, "-0" }, { 1.0, "1" }, { 0.1, "0.1" }, { 0.3, "0.3" }, { -2.5, "-2.5" },
+		{ 0.1 + 0.2, "0.30000000000000004" }, { 33.0047, "33.0047" }, { 116.334255, "116.334255" },
+		{ 1e300, "1e+300" }, { 5e-324, "4.94065645841247e-324" }, { 1.0 / 0.0, "null" }, { -1.0 / 0.0, "null" },
+		{ __builtin_nan(""), "null" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		out_real(&out, NULL, rows[i].given);
+		assert_wrote(rows[i].wanted);
+		if (rows[i].given - rows[i].given == 0)
+			check_real(rows[i].given);
+	}
+	srand(3);
+	for (int i = 0; i < 50000; i++) {
+		uint64_t bits = (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+		double value;
+		memcpy(&value, &bits, sizeof(value));
+		if (value - value == 0)
+			check_real(value);
+	}
+}
+
+static void nesting_and_commas(void **state)
+{
+	(void)state;
+	out_object(&out, NULL);
+	out_int(&out, "a", 1);
+	out_object(&out, "b");
+	out_close(&out);
+	out_array(&out, "c");
+	out_array(&out, NULL);
+	out_close(&out);
+	out_null(&out, NULL);
+	out_object(&out, NULL);
+	out_bool(&out, "d", true);
+	out_bool(&out, "e", false);
+	out_close(&out);
+	out_close(&out);
+	out_raw(&out, "f", TEXT("[1, {}]"));
+	out_key(&out, TEXT("k\"\n")); /* keys that are data */
+	out_int(&out, NULL, 2);
+	out_key(&out, TEXT(""));
+	out_array(&out, NULL);
+	out_int(&out, NULL, 3);
+	out_close(&out);
+	out_key(&out, TEXT("\xff"));
+	out_text(&out, NULL, (struct text){ NULL, 0 });
+	out_close(&out);
+	out_newline(&out);
+	assert_wrote("{\"a\":1,\"b\":{},\"c\":[[],null,{\"d\":true,\"e\":false}],\"f\":[1, {}],\"k\\\"\\n\":2,"
+		     "\"\":[3],\"" REPLACED "\":null}\n");
+	for (int i = 0; i < 32; i++)
+		out_array(&out, NULL);
+	for (int i = 0; i < 32; i++)
+		out_close(&out);
+	assert_wrote("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+}
+
+/* A text of up to nine code points, as likely a quote or control as anything else. */
+static struct text random_text(char bytes[40])
+{
+	static const char *const pieces[] = { "\"", "\\", "\n", "\x01", "a", "/", "\x7f", "\xc2\x80", "\xe2\x80\xa8",
+					      "\xf4\x8f\xbf\xbf", "0", " " };
+	size_t n = 0;
+
+	for (int i = rand() % 10; i > 0; i--) {
+		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
+		memcpy(bytes + n, piece, strlen(piece));
+		n += strlen(piece);
+	}
+	return (struct text){ bytes, n };
+}
+
+/* Writes a random value, and returns the tree that it should be read back as. */
+static json_t *write_random(const char *key, int depth)
+{
+	char bytes[40], name[8];
+	int kind = rand() % (depth < 6 ? 8 : 6);
+	int64_t integer = ((int64_t)rand() << 22) - ((int64_t)1 << 51);
+
+	if (kind >= 6) {
+		json_t *all = kind == 6 ? json_object() : json_array();
+		(kind == 6 ? out_object : out_array)(&out, key);
+		for (int i = rand() % 6; i > 0; i--) {
+			snprintf(name, sizeof(name), "k%d", i);
+			json_t *one = write_random(kind == 6 ? name : NULL, depth + 1);
+			if (kind == 6)
+				json_object_set_new(all, name, one);
+			else
+				json_array_append_new(all, one);
+		}
+		out_close(&out);
+		return all;
+	}
+	struct text t = random_text(bytes);
+	switch (kind) {
+	case 0:
+		out_int(&out, key, integer);
+		return json_integer(integer);
+	case 1:
+		out_real(&out, key, (double)integer / 4 + 0.125);
+		return json_real((double)integer / 4 + 0.125);
+	case 2:
+		out_bool(&out, key, integer > 0);
+		return json_boolean(integer > 0);
+	case 3:
+		out_null(&out, key);
+		return json_null();
+	default:
+		out_text(&out, key, t);
+		return json_stringn(t.at, t.len);
+	}
+}
+
+static void random_documents(void **state)
+{
+	(void)state;
+	srand(4);
+	for (int i = 0; i < 3000; i++) {
+		json_t *wanted = write_random(NULL, 0), *got = read_back();
+		if (!json_equal(wanted, got))
+			fail_msg("document %d: wrote %s, meant %s", i, json_dumps(got, JSON_ENCODE_ANY),
+				 json_dumps(wanted, JSON_ENCODE_ANY));
+		json_decref(wanted);
+		json_decref(got);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(texts, fresh, end),
+		cmocka_unit_test_setup_teardown(any_bytes_become_a_string, fresh, end),
+		cmocka_unit_test_setup_teardown(bad_bytes_cost_no_more_than_good_ones, fresh, end),
+		cmocka_unit_test_setup_teardown(integers, fresh, end),
+		cmocka_unit_test_setup_teardown(reals, fresh, end),
+		cmocka_unit_test_setup_teardown(nesting_and_commas, fresh, end),
+		cmocka_unit_test_setup_teardown(random_documents, fresh, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

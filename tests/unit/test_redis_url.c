@@ -1,0 +1,173 @@
+/* Redis URLs: what each part is taken for, and which URLs are refused rather than half understood. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "redis_url.h"
+
+struct good_row {
+	const char *url, *password_apart; /* NULL: none */
+	const char *host, *port, *path, *user, *password, *db, *address;
+};
+
+static const struct good_row good[] = {
+	{ "redis://127.0.0.1:6379/0", NULL, "127.0.0.1", "6379", "", "", "", "0", "127.0.0.1:6379" },
+	{ "redis://h", NULL, "h", "6379", "", "", "", "", "h:6379" },
+	{ "redis://h/", NULL, "h", "6379", "", "", "", "", "h:6379" },
+	{ "redis://h:1/15", NULL, "h", "1", "", "", "", "15", "h:1" },
+	{ "redis://h:65535", NULL, "h", "65535", "", "", "", "", "h:65535" },
+	{ "redis://[::1]", NULL, "::1", "6379", "", "", "", "", "[::1]:6379" },
+	{ "redis://[::1]:7/2", NULL, "::1", "7", "", "", "", "2", "[::1]:7" },
+	{ "redis://u:p@h", NULL, "h", "6379", "", "u", "p", "", "h:6379" },
+	{ "redis://:p@h:7", NULL, "h", "7", "", "", "p", "", "h:7" },
+	{ "redis://u@h", NULL, "h", "6379", "", "u", "", "", "h:6379" },
+	{ "redis://u:p@[fe80::1]:7/1", NULL, "fe80::1", "7", "", "u", "p", "1", "[fe80::1]:7" },
+	{ "redis://u:a:b@c/d@h", NULL, "h", "6379", "", "u", "a:b@c/d", "", "h:6379" },
+	{ "redis://%75:%40%3a%2F%25@h", NULL, "h", "6379", "", "u", "@:/%", "", "h:6379" },
+	{ "redis://u:p%ff@h", NULL, "h", "6379", "", "u", "p\xff", "", "h:6379" },
+	{ "redis://u:p@h", "apart", "h", "6379", "", "u", "apart", "", "h:6379" },
+	{ "redis://u:p@h", "", "h", "6379", "", "u", "p", "", "h:6379" },
+	{ "redis://h", "%41 @", "h", "6379", "", "", "%41 @", "", "h:6379" }, /* apart: taken as it is */
+	{ "unix:///run/redis.sock", NULL, "", "", "/run/redis.sock", "", "", "", "/run/redis.sock" },
+	{ "unix:///a?db=3", "p", "", "", "/a", "", "p", "3", "/a" },
+};
+
+static void good_urls(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct good_row *r = &good[i];
+		struct redis_url u;
+		const char *why = redis_url_parse(&u, r->url, r->password_apart);
+		if (why)
+			fail_msg("%s is refused: %s", r->url, why);
+		assert_string_equal(u.host, r->host);
+		assert_string_equal(u.port, r->port);
+		assert_string_equal(u.path, r->path);
+		assert_string_equal(u.user, r->user);
+		assert_string_equal(u.password, r->password);
+		assert_string_equal(u.db, r->db);
+		assert_string_equal(u.address, r->address);
+	}
+}
+
+static const struct {
+	const char *url;
+	const char *why; /* part of the reason */
+} bad[] = {
+	{ "", "scheme" },
+	{ "h:6379", "scheme" },
+	{ "redis:h", "scheme" },
+	{ "redis:/h", "scheme" },
+	{ "REDIS://h", "scheme" },
+	{ "rediss://h", "scheme" },
+	{ "http://h", "scheme" },
+	{ " redis://h", "scheme" },
+	{ "redis://", "host" },
+	{ "redis://:6379", "host" },
+	{ "redis:///0", "host" },
+	{ "redis://u:p@", "host" },
+	{ "redis://[]", "host" },
+	{ "redis://[]:1", "host" },
+	{ "redis://::1", "host" },
+	{ "redis://h:", "port" },
+	{ "redis://h:65536", "port" },
+	{ "redis://h:99999", "port" },
+	{ "redis://h:123456", "port" },
+	{ "redis://h:-1", "port" },
+	{ "redis://h:+1", "port" },
+	{ "redis://h:1 ", "port" },
+	{ "redis://h:x", "port" },
+	{ "redis://h:1:2", "port" },
+	{ "redis://fe80::1:6379", "port" },
+	{ "redis://h/x", "database" },
+	{ "redis://h/-1", "database" },
+	{ "redis://h/1/2", "database" },
+	{ "redis://h/65536", "database" },
+	{ "redis://h/0?x=1", "database" },
+	{ "redis://u:%@h", "escape" },
+	{ "redis://u:%4@h", "escape" },
+	{ "redis://u:%zz@h", "escape" },
+	{ "redis://u:%00@h", "escape" },
+	{ "redis://%0x:p@h", "escape" },
+	{ "unix://", "absolute" },
+	{ "unix://run/redis.sock", "absolute" },
+	{ "unix://?db=1", "absolute" },
+	{ "unix:///a?db=", "database" },
+	{ "unix:///a?db=x", "database" },
+};
+
+static void bad_urls(void **state)
+{
+	(void)state;
+	struct redis_url u;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *why = redis_url_parse(&u, bad[i].url, NULL);
+		if (!why)
+			fail_msg("%s should be refused, not be %s", bad[i].url, u.address);
+		if (!strstr(why, bad[i].why))
+			fail_msg("%s is refused for another reason: %s", bad[i].url, why);
+	}
+}
+
+/* What follows a bracket is a port or nothing: never a part of the host. */
+static void brackets_are_whole(void **state)
+{
+	(void)state;
+	static const char *const odd[] = { "redis://[::1", "redis://[abc", "redis://[::1]x", "redis://[::1]x:1",
+					   "redis://[::1]6379" };
+	struct redis_url u;
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		if (!redis_url_parse(&u, odd[i], NULL))
+			fail_msg("%s should be refused, not be the host '%s'", odd[i], u.host);
+}
+
+/* Each part at the largest size that fits, and one byte beyond. */
+static void sizes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *before, *after;
+		size_t most;
+	} rows[] = {
+		{ "redis://", ":1", 255 },   /* host */
+		{ "redis://", "@h", 127 },   /* user */
+		{ "redis://u:", "@h", 511 }, /* password */
+		{ "unix:///", "", 106 },     /* path, after its slash */
+	};
+	struct redis_url u;
+	char part[600], url[700];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(part, 'x', sizeof(part));
+		snprintf(url, sizeof(url), "%s%.*s%s", rows[i].before, (int)rows[i].most, part, rows[i].after);
+		const char *why = redis_url_parse(&u, url, NULL);
+		if (why)
+			fail_msg("%s is refused: %s", url, why);
+		snprintf(url, sizeof(url), "%s%.*s%s", rows[i].before, (int)rows[i].most + 1, part, rows[i].after);
+		assert_non_null(redis_url_parse(&u, url, NULL));
+	}
+	part[512] = '\0';
+	assert_non_null(redis_url_parse(&u, "redis://h", part));
+	part[511] = '\0';
+	assert_null(redis_url_parse(&u, "redis://h", part));
+	assert_string_equal(u.password, part);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_urls),
+		cmocka_unit_test(bad_urls),
+		cmocka_unit_test(brackets_are_whole),
+		cmocka_unit_test(sizes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* Text: what is UTF-8 and what is not, byte by byte against a decoder that works by value; and where controls hide. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "text.h"
+
+struct row {
+	struct text bytes;
+	size_t good; /* leading bytes that are well-formed */
+};
+
+static const struct row corners[] = {
+	{ { "", 0 }, 0 },
+	{ TEXT("plain"), 5 },
+	{ TEXT("a\0b"), 3 },                   /* U+0000 is a code point like others */
+	{ TEXT("\x7f"), 1 },
+	{ TEXT("\xc2\x80"), 2 },               /* the first of two bytes */
+	{ TEXT("\xdf\xbf"), 2 },               /* and the last */
+	{ TEXT("\xe0\xa0\x80"), 3 },           /* the first of three */
+	{ TEXT("\xed\x9f\xbf"), 3 },           /* the last before the surrogates */
+	{ TEXT("\xee\x80\x80"), 3 },           /* the first after them */
+	{ TEXT("\xef\xbf\xbf"), 3 },           /* U+FFFF, a noncharacter, is well-formed */
+	{ TEXT("\xf0\x90\x80\x80"), 4 },       /* U+10000 */
+	{ TEXT("\xf4\x8f\xbf\xbf"), 4 },       /* U+10FFFF */
+	{ TEXT("\xf4\x90\x80\x80"), 0 },       /* U+110000 */
+	{ TEXT("\xf5\x80\x80\x80"), 0 },
+	{ TEXT("\xff"), 0 },
+	{ TEXT("\xfe"), 0 },
+	{ TEXT("\x80"), 0 },                   /* a continuation of nothing */
+	{ TEXT("\xc0\x80"), 0 },               /* U+0000 overlong */
+	{ TEXT("\xc0\xaf"), 0 },               /* '/' overlong */
+	{ TEXT("\xc1\xbf"), 0 },
+	{ TEXT("\xe0\x80\xaf"), 0 },
+	{ TEXT("\xe0\x9f\xbf"), 0 },
+	{ TEXT("\xf0\x80\x80\xaf"), 0 },
+	{ TEXT("\xf0\x8f\xbf\xbf"), 0 },
+	{ TEXT("\xed\xa0\x80"), 0 },           /* U+D800 */
+	{ TEXT("\xed\xbf\xbf"), 0 },           /* U+DFFF */
+	{ TEXT("\xed\xa0\xbd\xed\xb8\x80"), 0 }, /* a pair of them (CESU-8) */
+	{ TEXT("\xf8\x88\x80\x80\x80"), 0 },   /* five bytes, as before RFC 3629 */
+	{ TEXT("ab\xc3"), 2 },                 /* cut sequences */
+	{ TEXT("ab\xe2\x82"), 2 },
+	{ TEXT("ab\xf0\x9f\x98"), 2 },
+	{ TEXT("\xc3\x28"), 0 },               /* the second byte is none */
+	{ TEXT("\xe2\x28\xa1"), 0 },
+	{ TEXT("\xe2\x82\x28"), 0 },
+	{ TEXT("\xf0\x9f\x98\x28"), 0 },
+	{ TEXT("\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9!"), 10 },
+	{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), 3 },
+};
+
+static void corner_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
+		const struct row *r = &corners[i];
+		size_t good = text_utf8_prefix(r->bytes);
+		if (good != r->good)
+			fail_msg("row %zu: %zu leading bytes are said to be good, not %zu", i, good, r->good);
+		assert_int_equal(text_is_utf8(r->bytes), r->good == r->bytes.len);
+	}
+}
+
+/* Decodes by value; the ranges of table 3-7 appear nowhere. */
+static bool is_one_sequence(const unsigned char *s, size_t n)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+	uint32_t value = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+
+	if (len != n)
+		return false;
+	for (size_t i = 1; i < n; i++) {
+		if (s[i] >> 6 != 2)
+			return false;
+		value = value << 6 | (s[i] & 0x3f);
+	}
+	return value >= least[len] && value <= 0x10ffff && (value < 0xd800 || value > 0xdfff);
+}
+
+static void compare(const unsigned char *s, size_t n)
+{
+	struct text t = { (const char *)s, n };
+	bool wanted = is_one_sequence(s, n);
+
+	/* Anything shorter in front would make the whole well-formed in pieces: only whole sequences are compared. */
+	if (s[0] >= 0x80 && text_is_utf8(t) != wanted)
+		fail_msg("%02x %02x %02x %02x (%zu bytes) should be %s", s[0], n > 1 ? s[1] : 0, n > 2 ? s[2] : 0,
+			 n > 3 ? s[3] : 0, n, wanted ? "well-formed" : "refused");
+}
+
+/* All of one to three bytes; of four bytes all beginnings with the edges of what may follow. */
+static void every_sequence(void **state)
+{
+	(void)state;
+	static const unsigned char edges[] = { 0x00, 0x7f, 0x80, 0x8f, 0xbf, 0xc0, 0xff };
+
+	for (unsigned a = 0x80; a < 256; a++) {
+		compare((unsigned char[]){ (unsigned char)a }, 1);
+		for (unsigned b = 0; b < 256; b++) {
+			unsigned char s[4] = { (unsigned char)a, (unsigned char)b };
+			compare(s, 2);
+			for (unsigned c = 0; c < 256; c++) {
+				s[2] = (unsigned char)c;
+				/* Two bytes and an ASCII one are well-formed together, in two steps. */
+				if (c >= 0x80)
+					compare(s, 3);
+			}
+			for (size_t c = 0; c < sizeof(edges); c++)
+				for (size_t d = 0; d < sizeof(edges); d++) {
+					s[2] = edges[c];
+					s[3] = edges[d];
+					if (s[2] >= 0x80 && s[3] >= 0x80 && !is_one_sequence(s, 2))
+						compare(s, 4);
+				}
+		}
+	}
+}
+
+static size_t encode(uint32_t c, char out[4])
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	for (size_t i = len; --i > 0; c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)((0xf0u << (4 - len)) | c);
+	return len;
+}
+
+static void controls_are_c0_del_and_c1(void **state)
+{
+	(void)state;
+	char bytes[6];
+
+	for (uint32_t c = 0; c <= 0x10ffff; c++) {
+		if (c >= 0xd800 && c <= 0xdfff)
+			continue;
+		bytes[0] = 'a';
+		size_t n = encode(c, bytes + 1);
+		bytes[n + 1] = 'z';
+		struct text t = { bytes, n + 2 };
+		bool wanted = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+		if (!text_is_utf8(t) || text_has_control(t) != wanted)
+			fail_msg("U+%04X should be well-formed and %s control", c, wanted ? "a" : "no");
+	}
+	assert_false(text_has_control((struct text){ NULL, 0 }));
+	assert_false(text_has_control(TEXT("\xc2"))); /* cut: not UTF-8, but no control */
+	assert_false(text_has_control((struct text){ "\xc2\x80", 1 })); /* looks at its own bytes only */
+	assert_true(text_has_control(TEXT("x\0")));
+}
+
+static void absent_and_empty(void **state)
+{
+	(void)state;
+	struct text absent = text_of(NULL), empty = text_of("");
+
+	assert_null(absent.at);
+	assert_true(text_is_utf8(absent));
+	assert_false(text_is(absent, ""));
+	assert_true(text_is(empty, ""));
+	assert_false(text_is(empty, "x"));
+	assert_true(text_equal(absent, empty));
+	assert_false(text_is(TEXT("ab"), "abc"));
+	assert_false(text_is(TEXT("abc"), "ab"));
+	assert_false(text_is(TEXT("ab\0"), "ab"));
+	assert_true(text_equal(TEXT("a\0b"), TEXT("a\0b")));
+	assert_false(text_equal(TEXT("a\0b"), TEXT("a\0c")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(corner_table),
+		cmocka_unit_test(every_sequence),
+		cmocka_unit_test(controls_are_c0_del_and_c1),
+		cmocka_unit_test(absent_and_empty),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Fence: a function has at most 60 lines; a file of the daemon at most 450, one of the tests 600.
+
+Counted as a reader counts, comments and blank lines too; a function from its first line to its closing brace. A lone brace
+in the first column opens a function and another closes it, which is how the formatter leaves C.
+"""
+import re
+
+import tree
+
+FUNCTION_LINES = 60
+FILE_LINES = {"service": 450, "handlers": 450, "tests": 600}
+NAME = re.compile(r"(\w+)\s*\(")
+
+
+def functions(lines):
+    """(name, first line, last line) of each, counted from 0."""
+    start = None
+    for at, line in enumerate(lines):
+        if line.rstrip() == "{":
+            start = at
+            while start > 0 and re.match(r"[\w\s*(]", lines[start - 1]) and lines[start - 1].strip() \
+                    and not lines[start - 1].rstrip().endswith((";", "}")):
+                start -= 1
+        elif line.startswith("}") and start is not None:
+            name = NAME.search(" ".join(lines[start:at]))
+            yield name.group(1) if name else "?", start, at
+            start = None
+
+
+fence = tree.Fence()
+for folder, most in FILE_LINES.items():
+    for path in tree.files(folder, ".c", ".h", ".def", ".py"):
+        text = path.read_text()
+        lines = tree.code_of(text).split("\n") if path.suffix != ".py" else []
+        count = text.count("\n")
+        if count > most:
+            fence.finding(path, most + 1, f"the file has {count} lines, {most} at most")
+        for name, first, last in functions(lines):
+            if last - first + 1 > FUNCTION_LINES:
+                fence.finding(path, first + 1, f"{name} has {last - first + 1} lines, {FUNCTION_LINES} at most")
+fence.done()

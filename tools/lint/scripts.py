@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Fence: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of a number by itself, so
+that goes through string.format; every key is one of KEYS; the contract is the first comment.
+"""
+import re
+
+import tree
+
+LITERAL = r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\""""
+COMMENT_OR_LITERAL = re.compile(r"--[^\n]*|" + LITERAL)
+JOINED = r"(?<!\.)\.\.(?!\.)"
+NUMBER = r"(?:now\b|tonumber\b|math\.|#|\d|(?:\w+\.)*\w+_(?:ms|at|count)\b)"
+RULES = [
+    (re.compile(r"\btostring\b"), "tostring cuts numbers to 14 digits: string.format('%.0f') or digits()"),
+    (re.compile(r"\bcjson\.encode\b"), "cjson.encode cuts numbers to 14 digits: return them apart, or as text"),
+    (re.compile(JOINED + r"\s*" + NUMBER), ".. cuts the number behind it to 14 digits: string.format('%.0f') or digits()"),
+    (re.compile(r"(?<![\w.])(?:now|\d+|(?:\w+\.)*\w+_(?:ms|at|count)|tonumber\([^()]*\)|math\.\w+\([^()]*\))\s*" + JOINED),
+     ".. cuts the number before it to 14 digits: string.format('%.0f') or digits()"),
+    (re.compile(r"\bKEYS\[[^]]*\]\s*" + JOINED), "a key is built here: every key is declared in KEYS"),
+]
+CALL = re.compile(r"\bredis\.p?call\(")
+
+
+def code_of(text):
+    """Lua with comments and the inside of literals blanked."""
+    def hide(match):
+        found = match.group()
+        return tree.blank(found) if found.startswith("--") else found[0] + tree.blank(found[1:-1]) + found[-1]
+    return COMMENT_OR_LITERAL.sub(hide, text)
+
+
+def arguments(code, at):
+    """The arguments of a call whose opening bracket is just before `at`."""
+    depth, start = 0, at
+    for i in range(at, len(code)):
+        if depth == 0 and code[i] in ",)":
+            yield code[start:i].strip()
+            start = i + 1
+            if code[i] == ")":
+                return
+        depth += (code[i] in "([{") - (code[i] in ")]}")
+
+
+fence = tree.Fence()
+for path in tree.files("lua", ".lua"):
+    text = path.read_text()
+    code = code_of(text)
+    contract = re.match(r"(?:--[^@\n][^\n]*\n)*", text).group()
+    if path.parent.name != "lib":
+        wanted = [f"-- {path.stem}:", "KEYS", "Returns"] + ["ARGV"] * ("ARGV" in code)
+        for missing in (word for word in wanted if word not in contract):
+            fence.finding(path, 1, f"the contract, its first comment, has no '{missing}'")
+    elif not contract:
+        fence.finding(path, 1, "a part of lua/lib opens with a comment that says what it is")
+    for rule, what in RULES:
+        for found in rule.finditer(code):
+            fence.finding(path, tree.line_of(code, found.start()), what)
+    for call in CALL.finditer(code):
+        key = (list(arguments(code, call.end())) + ["", ""])[1]
+        if re.search(JOINED, key) or key.startswith(("'", '"')):
+            fence.finding(path, tree.line_of(code, call.start()), "a key is built here: every key is declared in KEYS")
+fence.done()

@@ -1,0 +1,51 @@
+"""What the fences share: the files of the tree, C without its comments and literals, and how a fence says what it found."""
+import os
+import pathlib
+import re
+import sys
+
+NOT_OURS = {".git", "node_modules", "__pycache__"}
+COMMENT_OR_LITERAL = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+
+
+def files(folder=".", *endings):
+    """The files below `folder` whose names end so (all without endings), without what git and the build keep there."""
+    found = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f not in NOT_OURS and not (where == "." and re.match(r"build(-|$)", f)))
+        found += [pathlib.Path(where, name) for name in sorted(names) if name.endswith(endings or "")]
+    return found
+
+
+def blank(text):
+    """As many lines and columns of spaces."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def code_of(text):
+    """C with comments and the inside of literals blanked; #include lines stay whole."""
+    def hide(match):
+        found = match.group()
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        if found[0] == '"' and re.match(r"\s*#\s*include", text[line_start:match.start()]):
+            return found
+        return found[0] + blank(found[1:-1]) + found[-1] if found[0] in "\"'" else blank(found)
+    return COMMENT_OR_LITERAL.sub(hide, text)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+class Fence:
+    """Collects findings; done() ends the fence with what they amount to."""
+
+    def __init__(self):
+        self.findings = 0
+
+    def finding(self, path, line, what):
+        print(f"{path}:{line}: {what}")
+        self.findings += 1
+
+    def done(self):
+        sys.exit(1 if self.findings else 0)
