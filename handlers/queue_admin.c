@@ -290,12 +290,21 @@ static void answer_total(struct request *req, const char *member, const struct r
 	answer_end(req);
 }
 
+/* A further call is due. Should that fail, what the calls so far did is done. */
+static bool is_unfinished(struct request *req, const struct reply *r)
+{
+	bool unfinished = reply_int(r, 0) == 0;
+
+	req->has_effect = unfinished && reply_int(r, 2) > 0;
+	return unfinished;
+}
+
 static void redrive(struct request *req, int64_t total);
 static void purge(struct request *req, int64_t total);
 
 static void on_redriven(struct request *req, const struct reply *r)
 {
-	if (reply_int(r, 0) == 0)
+	if (is_unfinished(req, r))
 		redrive(req, reply_int(r, 2));
 	else
 		answer_total(req, "redriven", r);
@@ -319,7 +328,7 @@ void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 
 static void on_purged(struct request *req, const struct reply *r)
 {
-	if (reply_int(r, 0) == 0)
+	if (is_unfinished(req, r))
 		purge(req, reply_int(r, 2));
 	else
 		answer_total(req, "purged", r);

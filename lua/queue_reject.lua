@@ -1,9 +1,10 @@
--- queue_reject: a current delivery failed; its message is due again, or dead when it was delivered often enough.
+-- queue_reject: a current delivery failed; its message is due again, dead when it was delivered often enough, or dropped
+-- when it is past its ttl.
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4 reason ('': not given),
 --       5 '1': dead at once
--- Returns {1, now_ms, id, 0, due_ms} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1, now_ms} when the delivery is no
--- longer current. Errors: WRONGTYPE, nothing changed. O(log(queue)).
+-- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1, now_ms} when the
+-- delivery is no longer current. Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time queue queue_delivery
 --@flags allow-oom
 --@idempotent
@@ -21,9 +22,13 @@ local state
 if ARGV[5] == '1' then
   state = 'dead'
   die(m, now, reason)
+elseif is_expired(m) then
+  state = 'expired'
+  m.at = 0
 else
   state = end_delivery(queue, m, now, delay_ms, reason)
 end
 settle(queue, m, state)
+count_expired(queue)
 commit()
 return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

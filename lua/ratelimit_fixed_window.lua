@@ -5,6 +5,10 @@
 --@include time limit_fixed_window
 --@idempotent
 local now = now_ms()
-local d = fixed_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))
-fixed_window_commit(KEYS[1], now, d)
-return { d.allowed and 1 or 0, now, d.capacity, d.remaining, d.retry_at, d.reset_at, d.more_at }
+local cost = tonumber(ARGV[3])
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, used, started =
+  fixed_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), cost)
+if allowed == 1 and cost > 0 then
+  fixed_window_commit(KEYS[1], now, limit, window, used, started)
+end
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

@@ -6,8 +6,9 @@
 --@idempotent
 local now = now_ms()
 local cost = tonumber(ARGV[3])
-local d = funnel_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), cost, tonumber(ARGV[4]))
-if d.allowed and cost > 0 then
-  funnel_commit(KEYS[1], now, d)
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, level, burst =
+  funnel_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), cost, tonumber(ARGV[4]))
+if allowed == 1 and cost > 0 then
+  funnel_commit(KEYS[1], now, limit, window, level, burst)
 end
-return { d.allowed and 1 or 0, now, d.capacity, d.remaining, d.retry_at, d.reset_at, d.more_at }
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

@@ -7,12 +7,12 @@
 --@reads
 local now = now_ms()
 local wanted = tonumber(ARGV[1])
-local decides = { funnel_decide, sliding_window_decide, fixed_window_decide }
-for algorithm, decide in ipairs(decides) do
-  local d = (wanted == 0 or wanted == algorithm) and decide(KEYS[algorithm], now, nil, nil, 0)
-  if d then
-    local retry_at = d.remaining > 0 and -1 or d.more_at
-    return { 0, now, algorithm, d.limit, d.window, d.capacity, d.remaining, retry_at, d.reset_at }
+for algorithm, decide in ipairs({ funnel_decide, sliding_window_decide, fixed_window_decide }) do
+  if wanted == 0 or wanted == algorithm then
+    local allowed, capacity, remaining, _, reset_at, more_at, limit, window = decide(KEYS[algorithm], now, nil, nil, 0)
+    if allowed then
+      return { 0, now, algorithm, limit, window, capacity, remaining, remaining > 0 and -1 or more_at, reset_at }
+    end
   end
 end
 return { 0, now, 0, 0, 0, 0, 0, -1, now }

@@ -5,6 +5,9 @@
 --@include time limit_sliding_window
 --@idempotent
 local now = now_ms()
-local d = sliding_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1')
-sliding_window_commit(KEYS[1], now, d)
-return { d.allowed and 1 or 0, now, d.capacity, d.remaining, d.retry_at, d.reset_at, d.more_at }
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, counts, at, total, expired, settings =
+  sliding_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1')
+if counts then
+  sliding_window_commit(KEYS[1], limit, window, allowed, at, total, expired, settings)
+end
+return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

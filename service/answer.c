@@ -109,6 +109,8 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 	const struct problem_row *row = problem_row(p);
 	struct json_out *o = answer_begin(req, row->status);
 
+	if (req->has_effect && effect == EFFECT_NONE)
+		effect = EFFECT_UNKNOWN;
 	req->content_type = "application/problem+json";
 	req->problem = row;
 	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));

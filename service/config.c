@@ -173,8 +173,15 @@ static bool load_line(char *line, const char *path, int number)
 {
 	char where[LINE_MAX_BYTES];
 
+	/* A comment stands alone or after a blank: a # inside a value is the value's. */
+	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
+		if (hash == line || hash[-1] == ' ' || hash[-1] == '\t') {
+			*hash = '\0';
+			break;
+		}
+	}
 	line = trimmed(line);
-	if (*line == '\0' || *line == '#')
+	if (*line == '\0')
 		return true;
 	char *equals = strchr(line, '=');
 	if (!equals) {

@@ -52,7 +52,11 @@ static struct watch daemon_watch;
 static int listen_fd = -1;
 static char address[128];
 static bool daemon_ready; /* its epoll set has something */
-static bool resumed;      /* libmicrohttpd 0.9.75 forgets a resume unless MHD_run follows in the same turn */
+/*
+ * libmicrohttpd must run once more: 0.9.75 forgets a resume unless MHD_run follows in the same turn, and listens again after
+ * its limit was reached only in the run after the one that saw a connection close.
+ */
+static bool again;
 static bool draining;
 static struct conn *conns;
 static unsigned conn_count, busy_count;
@@ -125,6 +129,7 @@ static void connection_closed(struct conn *c)
 	else
 		conns = c->next;
 	conn_count--;
+	again = true;
 	free(c);
 }
 
@@ -183,7 +188,7 @@ static void on_answered(struct request *req)
 	if (!c->suspended)
 		return;
 	c->suspended = false;
-	resumed = true;
+	again = true;
 	MHD_resume_connection(c->connection);
 }
 
@@ -428,6 +433,13 @@ static void note_address(int fd)
 	snprintf(address, sizeof(address), own.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+static bool is_port(const char *s)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len <= 5 && strspn(s, "0123456789") == len && strtol(s, NULL, 10) <= 65535;
+}
+
 static bool bind_listener(void)
 {
 	char host[256];
@@ -436,7 +448,7 @@ static bool bind_listener(void)
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	struct addrinfo *found;
 
-	if (!colon || colon == option || (size_t)(colon - option) >= sizeof(host) || colon[1] == '\0')
+	if (!colon || colon == option || (size_t)(colon - option) >= sizeof(host) || !is_port(colon + 1))
 		return refuse_listen("expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379");
 	size_t n = (size_t)(colon - option);
 	bool bracketed = option[0] == '[' && option[n - 1] == ']';
@@ -460,7 +472,7 @@ static void on_daemon_ready(struct watch *w, uint32_t events)
 	daemon_ready = true;
 }
 
-bool http_open(void)
+bool http_open(unsigned most_connections)
 {
 	if (!bind_listener())
 		return false;
@@ -469,7 +481,7 @@ bool http_open(void)
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
 		MHD_OPTION_LISTEN_SOCKET, listen_fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)config()->max_connections,
+		MHD_OPTION_CONNECTION_LIMIT, most_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
@@ -491,16 +503,18 @@ int64_t http_timeout_ms(void)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
+	if (again)
+		return 0;
 	return daemon_ && MHD_get_timeout(daemon_, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
 
 bool http_run(void)
 {
-	if (daemon_ && (daemon_ready || resumed || http_timeout_ms() == 0)) {
-		daemon_ready = resumed = false;
+	if (daemon_ && (daemon_ready || http_timeout_ms() == 0)) {
+		daemon_ready = again = false;
 		MHD_run(daemon_);
 	}
-	return resumed;
+	return again;
 }
 
 void http_drain(void)

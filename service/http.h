@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Binds and starts to serve. False: one line on stderr says why. */
-bool http_open(void);
+/* Binds and starts to serve so many clients at once. False: one line on stderr says why. */
+bool http_open(unsigned most_connections);
 
 /* "127.0.0.1:8379", with the port that was really taken. */
 const char *http_address(void);

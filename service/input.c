@@ -82,7 +82,8 @@ static bool fault(struct filling *f, const struct spot *at, enum problem p, cons
 	return false;
 }
 
-bool input_name_is_valid(struct text name, const char **why)
+/* The rule of names but for their length, which is in their row. False, with a reason for a person. */
+static bool name_is_valid(struct text name, const char **why)
 {
 	if (name.len == 0)
 		*why = "must not be empty";
@@ -101,7 +102,7 @@ static bool check_name(struct filling *f, const struct field *row, const struct 
 {
 	const char *why;
 
-	if (!input_name_is_valid(value, &why))
+	if (!name_is_valid(value, &why))
 		return fault(f, at, P_INVALID_NAME, "%s", why);
 	if (text_is(value, ".") || text_is(value, ".."))
 		return fault(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");

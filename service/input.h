@@ -83,7 +83,4 @@ extern const struct text openapi_json_text;
  */
 const void *input_fill(struct request *req);
 
-/* False, with a reason for a person, when `name` breaks the rule of names (1 to 200 bytes of UTF-8, no controls, no braces). */
-bool input_name_is_valid(struct text name, const char **why);
-
 #endif

@@ -86,17 +86,10 @@ static void put_quoted(struct json_out *o, struct text t)
 			i++;
 			continue;
 		}
-		/* A run beyond ASCII: as it is while well-formed, else one U+FFFD for the offending byte. */
-		size_t run = i;
-		while (run < t.len && (unsigned char)t.at[run] >= 0x80)
-			run++;
-		size_t good = text_utf8_prefix((struct text){ t.at + i, run - i });
-		put(o, t.at + i, good);
-		i += good;
-		if (i < run) {
-			put(o, "\xef\xbf\xbd", 3);
-			i++;
-		}
+		/* Beyond ASCII: whole characters as they are, U+FFFD for a byte that belongs to none. */
+		size_t good = text_utf8_char((struct text){ t.at + i, t.len - i });
+		put(o, good ? t.at + i : "\xef\xbf\xbd", good ? good : 3);
+		i += good ? good : 1;
 	}
 	put(o, "\"", 1);
 }

@@ -24,7 +24,7 @@
 #include "redis.h"
 #include "version.h"
 
-enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 128 };
+enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 24 };
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
@@ -113,19 +113,23 @@ static int64_t turn(void)
 	return http_timeout_ms();
 }
 
-/* As many descriptors as the options may need, or as many as the system gives. */
-static void raise_descriptor_limit(void)
+/* Asks for as many descriptors as the options may need. Returns how many clients what the system gives is enough for. */
+static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
-	rlim_t wanted = (rlim_t)config()->max_connections + (rlim_t)config()->pool_size + DESCRIPTORS_BESIDE_CLIENTS;
+	rlim_t others = (rlim_t)config()->pool_size + DESCRIPTORS_BESIDE_CLIENTS;
+	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
-		return;
+		return (unsigned)config()->max_connections;
 	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < wanted)
-		log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files; --max-connections wants %llu",
-			  (unsigned long long)limit.rlim_cur, (unsigned long long)wanted);
+	if (limit.rlim_cur >= wanted)
+		return (unsigned)config()->max_connections;
+	unsigned clients = limit.rlim_cur > others ? (unsigned)(limit.rlim_cur - others) : 1;
+	log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files, which is enough for %u clients, not for %lld",
+		  (unsigned long long)limit.rlim_cur, clients, (long long)config()->max_connections);
+	return clients;
 }
 
 static bool read_password(char *out, size_t size)
@@ -168,7 +172,6 @@ static void close_all(void)
 	loop_close();
 	metrics_close();
 	arena_forget_cache();
-	log_event(LOG_INFO, "stopped", "patternd %s", PATTERND_VERSION);
 	log_flush();
 	config_free();
 }
@@ -182,15 +185,16 @@ int main(int argc, char **argv)
 		return outcome == CONFIG_DONE ? EXIT_SUCCESS : EXIT_OPTIONS;
 	}
 	log_open();
-	raise_descriptor_limit();
+	unsigned clients = raise_descriptor_limit();
 	if (!loop_open() || !open_signals() || !metrics_open()) {
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (http_open() && open_redis()) {
+	if (http_open(clients) && open_redis()) {
 		log_event(LOG_INFO, "listening", "http://%s", http_address());
 		log_flush();
 		loop_run(turn);
+		log_event(LOG_INFO, "stopping", "patternd %s", PATTERND_VERSION);
 	} else {
 		exit_status = EXIT_OPTIONS;
 	}

@@ -31,6 +31,7 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
+	REPLY_BYTES = 8 * 1024 * 1024,    /* of a reply, beside what messages take */
 	MAX_OUT_BYTES = 64 * 1024 * 1024, /* waiting in one connection to be written */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
@@ -505,7 +506,8 @@ static void link_connect_to(struct link *l, const struct sockaddr *address, sock
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	}
-	l->reader = reply_reader_new();
+	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
+	l->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
 	l->state = CONNECTING;
 	if (!l->reader || !loop_watch(&l->watch, EPOLLOUT))
 		link_lost(l, "no memory");

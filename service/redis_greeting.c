@@ -76,14 +76,22 @@ static void info_value(struct text info, const char *name, char *out, size_t siz
 }
 
 /* False only with --strict. */
-static bool unsafe(struct redis_greeting *g, const char *what)
+static bool unsafe(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool unsafe(struct redis_greeting *g, const char *format, ...)
 {
-	static char told[128]; /* once a finding, not once a connection */
+	static char told[160]; /* once a finding, not once a connection */
+	char what[160];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
 
 	metrics_count(METRIC_redis_config_unsafe);
 	if (strcmp(told, what) != 0)
 		log_event(LOG_WARN, "redis_config_unsafe", "%s", what);
-	snprintf(told, sizeof(told), "%s", what);
+	memcpy(told, what, sizeof(told));
 	return config()->strict ? refuse(g, "--strict: %s", what) : true;
 }
 
@@ -127,7 +135,7 @@ static bool check_info(struct redis_greeting *g, struct text info)
 	}
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	if (value[0] && strcmp(value, "noeviction") != 0 &&
-	    !unsafe(g, "maxmemory-policy is not noeviction: Redis may drop locks, queues and limits when memory is short"))
+	    !unsafe(g, "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits", value))
 		return false;
 	info_value(info, "aof_enabled", value, sizeof(value));
 	if (strcmp(value, "0") == 0 && !unsafe(g, "appendonly is off: a restart of Redis loses what it held"))

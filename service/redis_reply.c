@@ -6,14 +6,13 @@
 
 #include "arena.h"
 
-enum {
-	MAX_BUFFERED = 64 * 1024 * 1024, /* bytes of one reply that is not whole yet */
-	MAX_ITEMS = 1024 * 1024,         /* of one array */
-};
+enum { MAX_ITEMS = 1024 * 1024 }; /* of all arrays in one reply */
 
 struct reply_reader {
 	redisReader *parser;
 	struct arena arena; /* of the reply under construction */
+	size_t items;       /* in its arrays so far */
+	size_t most_bytes;
 };
 
 /* hiredis 1.0 counts array items in size_t, before it was int; it also brought RESP3, which we never ask for. */
@@ -57,8 +56,9 @@ static void *create_array(const redisReadTask *task, item_count count)
 	struct reply_reader *r = task->privdata;
 	struct reply *reply;
 
-	if ((size_t)count > MAX_ITEMS)
+	if ((size_t)count > MAX_ITEMS - r->items)
 		return NULL;
+	r->items += (size_t)count;
 	reply = new_reply(task, REPLY_ARRAY);
 	if (!reply)
 		return NULL;
@@ -94,12 +94,13 @@ static redisReplyObjectFunctions functions = {
 	.freeObject = free_object,
 };
 
-struct reply_reader *reply_reader_new(void)
+struct reply_reader *reply_reader_new(size_t most_bytes)
 {
 	struct reply_reader *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
+	r->most_bytes = most_bytes;
 	r->parser = redisReaderCreateWithFunctions(&functions);
 	if (!r->parser) {
 		free(r);
@@ -120,7 +121,7 @@ void reply_reader_free(struct reply_reader *r)
 
 bool reply_reader_feed(struct reply_reader *r, const char *bytes, size_t len)
 {
-	return r->parser->len - r->parser->pos <= MAX_BUFFERED && redisReaderFeed(r->parser, bytes, len) == REDIS_OK;
+	return r->parser->len - r->parser->pos <= r->most_bytes && redisReaderFeed(r->parser, bytes, len) == REDIS_OK;
 }
 
 bool reply_reader_next(struct reply_reader *r, const struct reply **out, const char **why)
@@ -138,5 +139,6 @@ bool reply_reader_next(struct reply_reader *r, const struct reply **out, const c
 
 void reply_reader_done(struct reply_reader *r)
 {
+	r->items = 0;
 	arena_free(&r->arena);
 }

@@ -14,8 +14,8 @@
 
 struct reply_reader;
 
-/* Returns new; NULL without memory. */
-struct reply_reader *reply_reader_new(void);
+/* Returns new; NULL without memory. A reply that is not whole yet may have `most_bytes`; all its arrays together 2^20 items. */
+struct reply_reader *reply_reader_new(size_t most_bytes);
 void reply_reader_free(struct reply_reader *r);
 
 /* False: no memory, or more bytes than any answer of ours can have. */

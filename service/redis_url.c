@@ -88,6 +88,8 @@ static const char *parse_host(struct redis_url *out, const char *rest)
 	    (!take(out->db, sizeof(out->db), rest + len + 1, strlen(rest + len + 1)) || !is_number(out->db, 65535)))
 		return "the database is not a number";
 	const char *close = rest[0] == '[' ? memchr(rest, ']', len) : NULL;
+	if ((rest[0] == '[') != (close != NULL) || (close && close + 1 < rest + len && close[1] != ':'))
+		return "the host's brackets are not closed";
 	const char *colon = memchr(close ? close : rest, ':', len - (size_t)((close ? close : rest) - rest));
 	size_t host_len = colon ? (size_t)(colon - rest) : len;
 	size_t bracket = close ? 1 : 0;

@@ -61,6 +61,7 @@ struct request {
 	/* Between the steps of one handler: its input, whatever it wants to keep, Redis's clock of the latest reply */
 	const void *input;
 	void *work;
+	bool has_effect; /* an earlier step changed something: no problem may say `none` any more */
 	int64_t now_ms;
 	size_t tag; /* of the call whose `done` runs */
 

@@ -217,10 +217,15 @@ static const struct {
 	{ "BUSY", P_REDIS_UNAVAILABLE, false },
 	{ "MISCONF", P_REDIS_UNAVAILABLE, false },
 	{ "NOREPLICAS", P_REDIS_UNAVAILABLE, false },
+	{ "MOVED", P_REDIS_UNAVAILABLE, true },
+	{ "ASK", P_REDIS_UNAVAILABLE, true },
 	{ "CLUSTERDOWN", P_REDIS_UNAVAILABLE, false },
 	{ "TRYAGAIN", P_REDIS_UNAVAILABLE, false },
 	{ "NOAUTH", P_REDIS_UNAVAILABLE, true },
+	{ "WRONGPASS", P_REDIS_UNAVAILABLE, true },
+	{ "DENIED", P_REDIS_UNAVAILABLE, true },
 	{ "NOPERM", P_REDIS_UNAVAILABLE, false },
+	{ "ERR max number of clients", P_REDIS_UNAVAILABLE, false },
 	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
 };
 
@@ -293,7 +298,8 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (reply->type == REPLY_ERROR) {
 		answer_error(c, reply->text);
 	} else if (c->script && (reply->type != REPLY_ARRAY || reply->count < 2)) {
-		answer_problem(req, P_INTERNAL, "the script %s answered in another form than agreed", c->script->name);
+		answer_problem_effect(req, P_INTERNAL, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+				      "the script %s answered in another form than agreed", c->script->name);
 	} else {
 		if (c->script)
 			req->now_ms = reply_int(reply, 1);

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Length of the well-formed UTF-8 sequence at s[0..n), 0 when there is none (RFC 3629, table 3-7 of Unicode). */
-static size_t sequence_len(const unsigned char *s, size_t n)
+/* RFC 3629; table 3-7 of the Unicode standard. */
+size_t text_utf8_char(struct text t)
 {
+	const unsigned char *s = (const unsigned char *)t.at;
 	unsigned char low = 0x80, high = 0xbf;
 	size_t len;
 
@@ -29,7 +30,7 @@ static size_t sequence_len(const unsigned char *s, size_t n)
 	} else {
 		return 0;
 	}
-	if (n < len || s[1] < low || s[1] > high)
+	if (t.len < len || s[1] < low || s[1] > high)
 		return 0;
 	for (size_t i = 2; i < len; i++)
 		if ((s[i] & 0xc0) != 0x80)
@@ -39,11 +40,10 @@ static size_t sequence_len(const unsigned char *s, size_t n)
 
 size_t text_utf8_prefix(struct text t)
 {
-	const unsigned char *s = (const unsigned char *)t.at;
 	size_t i = 0;
 
 	while (i < t.len) {
-		size_t step = sequence_len(s + i, t.len - i);
+		size_t step = text_utf8_char((struct text){ t.at + i, t.len - i });
 		if (step == 0)
 			break;
 		i += step;

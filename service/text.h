@@ -41,6 +41,9 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);
 enum { TEXT_REAL = 32 };
 struct text text_of_real(double value, char buffer[TEXT_REAL]);
 
+/* Bytes of the first character; 0 when it is not well-formed UTF-8. `t` is not empty. */
+size_t text_utf8_char(struct text t);
+
 /* How many leading bytes are well-formed UTF-8. */
 size_t text_utf8_prefix(struct text t);
 

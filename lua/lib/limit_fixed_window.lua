@@ -7,33 +7,30 @@ local function fixed_window_decide(key, now, limit, window, cost)
   local used, started = 0, now
   local stored = redis.call('GET', key)
   if stored then
-    local u, s, l, w = stored:match('^(%d+) (%d+) (%d+) (%d+)$')
+    local u, s, l, w = string.match(stored, '^(%d+) (%d+) (%d+) (%d+)$')
     if not limit then
-      limit, window = tonumber(l), tonumber(w)
+      limit, window = l + 0, w + 0
     end
-    if tonumber(s) + window > now then
-      used, started = tonumber(u), tonumber(s)
+    if s + window > now then
+      used, started = u + 0, s + 0
     end
   elseif not limit then
     return nil
   end
   local finish = started + window
-  local d = { limit = limit, window = window, capacity = limit, started = started, retry_at = -1, cost = cost }
-  d.allowed = used + cost <= limit
-  if d.allowed then
+  local allowed, retry_at = 1, -1
+  if used + cost <= limit then
     used = used + cost
   else
-    d.retry_at = finish
+    allowed, retry_at = 0, finish
   end
-  d.used = used
-  d.remaining = math.max(0, limit - used)
-  d.reset_at = used > 0 and finish or now
-  d.more_at = used > 0 and finish or 0
-  return d
+  local reset_at, more_at = now, 0
+  if used > 0 then
+    reset_at, more_at = finish, finish
+  end
+  return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, used, started
 end
-local function fixed_window_commit(key, now, d)
-  if d.allowed and d.cost > 0 then
-    redis.call('SET', key, string.format('%.0f %.0f %.0f %.0f', d.used, d.started, d.limit, d.window),
-      'PX', digits(d.started + d.window - now))
-  end
+local function fixed_window_commit(key, now, limit, window, used, started)
+  redis.call('SET', key, string.format('%d %d %d %d', used, started, limit, window), 'PX',
+    string.format('%d', started + window - now))
 end

@@ -1,46 +1,43 @@
 -- The funnel: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's CL.THROTTLE).
 --
--- State, a string: "<level> <at_ms> <limit> <window_ms> <burst>". A drop weighs window_ms units, the funnel holds burst drops and drains
+-- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". A drop weighs window_ms units, the funnel holds burst drops and drains
 -- limit units a millisecond: all whole numbers below 2^53, so nothing is ever rounded away. It expires when it is empty.
 --
--- decide(key, now, limit, window, cost, burst) -> decision; with limit nil the parameters are the stored ones (nil: no state).
--- A decision has allowed, limit, window, capacity, remaining, retry_at (-1 when allowed), reset_at, more_at (0 when full), all as they
--- are once it is committed. commit(key, now, decision) writes it.
+-- funnel_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining, retry_at (-1 when allowed), reset_at, more_at (0
+-- when full), all as they are once it is committed; limit, window; then what funnel_commit wants. With limit nil the parameters are the
+-- stored ones; nil when there are none. (Plain values and no table: this is the hottest path of all.)
 local function funnel_decide(key, now, limit, window, cost, burst)
   local level = 0
   local stored = redis.call('GET', key)
   if stored then
-    local l, at, old_limit, old_window, old_burst = stored:match('^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-    level, at, old_window = tonumber(l), tonumber(at), tonumber(old_window)
+    local l, at, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+    old_window = old_window + 0
     if not limit then
-      limit, window, burst = tonumber(old_limit), old_window, tonumber(old_burst)
+      limit, window, burst = old_limit + 0, old_window, old_burst + 0
     end
-    if old_window ~= window then
-      level = math.ceil(level / old_window * window)
-    end
-    if now > at then
-      level = math.max(0, level - (now - at) * limit)
+    level = old_window == window and l + 0 or math.ceil(l / old_window * window)
+    local elapsed = now - at
+    if elapsed > 0 then
+      level = math.max(0, level - elapsed * limit)
     end
   elseif not limit then
     return nil
   end
   local room, weight = burst * window, cost * window
-  local d = { limit = limit, window = window, burst = burst, capacity = burst, retry_at = -1 }
-  d.allowed = level + weight <= room
-  if d.allowed then
+  local allowed, retry_at = 1, -1
+  if level + weight <= room then
     level = level + weight
   else
-    d.retry_at = now + math.ceil((level + weight - room) / limit)
+    allowed, retry_at = 0, now + math.ceil((level + weight - room) / limit)
   end
-  d.level = level
-  d.remaining = math.max(0, math.floor((room - level) / window))
-  d.reset_at = now + math.ceil(level / limit)
-  d.more_at = level > 0 and now + math.ceil((level - room + (d.remaining + 1) * window) / limit) or 0
-  return d
+  local remaining, more_at = burst, 0
+  if level > 0 then
+    remaining = math.max(0, math.floor((room - level) / window))
+    more_at = now + math.ceil((level - room + (remaining + 1) * window) / limit)
+  end
+  return allowed, burst, remaining, retry_at, now + math.ceil(level / limit), more_at, limit, window, level, burst
 end
-local function funnel_commit(key, now, d)
-  if d.level > 0 then
-    redis.call('SET', key, string.format('%.0f %.0f %.0f %.0f %.0f', d.level, now, d.limit, d.window, d.burst),
-      'PX', digits(d.reset_at - now + 1))
-  end
+local function funnel_commit(key, now, limit, window, level, burst)
+  redis.call('SET', key, string.format('%d %d %d %d %d', level, now, window, limit, burst),
+    'PX', string.format('%d', math.ceil(level / limit) + 1))
 end

@@ -36,49 +36,44 @@ local function sliding_window_decide(key, now, limit, window, cost, count_refuse
     base = tonumber(redis.call('ZRANGE', key, expired - 1, expired - 1)[1])
   end
   local entries = settings and redis.call('ZCARD', key) - 1 or 0
-  local used = total - base
-  local d = { limit = limit, window = window, capacity = limit, retry_at = -1, now = now, settings = settings,
-    total = total, expired = expired }
-  d.allowed = used + cost <= limit
-  d.counts = cost > 0 and (d.allowed or count_refused)
-  if d.counts then
-    d.total = total + cost
-    used = used + cost
-    latest = now
-  end
+  local used, before = total - base, total
   -- When enough has left that the running totals up to `need` no longer count.
   local function gone_at(need)
-    local time = need > total and now or sliding_window_find(key, expired, entries - 1, need)
+    local time = need > before and now or sliding_window_find(key, expired, entries - 1, need)
     return time + window
   end
-  if not d.allowed then
-    d.retry_at = gone_at(d.total + cost - limit)
+  local allowed, retry_at = 1, -1
+  if used + cost > limit then
+    allowed = 0
   end
-  d.remaining = math.max(0, limit - used)
-  d.reset_at = used > 0 and latest + window or now
-  d.more_at = used > 0 and gone_at(math.max(base, d.total - limit) + 1) or 0
-  return d
+  local counts = cost > 0 and (allowed == 1 or count_refused)
+  if counts then
+    total, used, latest = total + cost, used + cost, now
+  end
+  if allowed == 0 then
+    retry_at = gone_at(total + cost - limit)
+  end
+  local reset_at = used > 0 and latest + window or now
+  local more_at = used > 0 and gone_at(math.max(base, total - limit) + 1) or 0
+  return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, counts, now, total, expired, settings
 end
-local function sliding_window_commit(key, _, d)
-  if not d.counts then
-    return
-  end
-  local settings = string.format('%.0f %.0f', d.limit, d.window)
-  if d.settings ~= settings then
-    if d.settings then redis.call('ZREM', key, d.settings) end
+local function sliding_window_commit(key, limit, window, allowed, now, total, expired, old_settings)
+  local settings = string.format('%d %d', limit, window)
+  if old_settings ~= settings then
+    if old_settings then redis.call('ZREM', key, old_settings) end
     redis.call('ZADD', key, '+inf', settings)
   end
-  redis.call('ZADD', key, digits(d.now), string.format('%016.0f', d.total))
-  if d.expired > 1 then
-    redis.call('ZREMRANGEBYRANK', key, 0, math.min(d.expired - 1, 1000) - 1)
+  redis.call('ZADD', key, digits(now), string.format('%016.0f', total))
+  if expired > 1 then
+    redis.call('ZREMRANGEBYRANK', key, 0, math.min(expired - 1, 1000) - 1)
   end
   -- Counted refusals pile up beyond the limit: entries that leave the window before anything fits again do not matter.
-  for _ = 1, 10 do
+  for _ = 1, allowed == 1 and 0 or 10 do
     local second = redis.call('ZRANGE', key, 1, 1)[1]
-    if d.allowed or tonumber(second) > d.total - d.limit then
+    if tonumber(second) > total - limit then
       break
     end
     redis.call('ZREMRANGEBYRANK', key, 0, 0)
   end
-  redis.call('PEXPIRE', key, digits(d.window))
+  redis.call('PEXPIRE', key, digits(window))
 end

@@ -137,7 +137,7 @@ const json_t *json_at(struct answer a, const char *pointer)
 
 void answer_print(struct answer a)
 {
-	print_error("status %d %s %.*s\n", a.status, a.error, PRINTED_BYTES, a.body);
+	print_error("status %d %s %.*s\n", a.status, a.error ? a.error : "", PRINTED_BYTES, a.body ? a.body : "");
 }
 
 /* The value there when it is of the kind wanted; else the test ends. */

@@ -188,6 +188,17 @@ int daemon_open_files(const struct daemon *d)
 	return n;
 }
 
+bool daemon_is_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	return true;
+#elif defined(__has_feature)
+	return __has_feature(address_sanitizer);
+#else
+	return false;
+#endif
+}
+
 long daemon_resident_kib(const struct daemon *d)
 {
 	char path[64];

@@ -48,6 +48,9 @@ void daemon_kill(struct daemon *d);
 /* How many descriptors it has open: a connection that was not let go shows here. -1 when it is gone. */
 int daemon_open_files(const struct daemon *d);
 
+/* True when this build has AddressSanitizer, which keeps freed memory back: resident memory says nothing then. */
+bool daemon_is_sanitized(void);
+
 /* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
 long daemon_resident_kib(const struct daemon *d);
 long daemon_cpu_ms(const struct daemon *d);

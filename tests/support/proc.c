@@ -1,6 +1,8 @@
 /* proc: children that cannot outlive the test, folders that do not outlive it; see proc.h. */
 #include "proc.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -269,6 +271,45 @@ void proc_kill(struct proc *p)
 int proc_exit_status(const struct proc *p)
 {
 	return WIFSIGNALED(p->status) ? 128 + WTERMSIG(p->status) : WEXITSTATUS(p->status);
+}
+
+/* The state and the parent of a process; 'X' when there is no such process. */
+static char look_at(const char *pid, pid_t *parent)
+{
+	char path[300], state = 'X';
+	int ppid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	char *text = file_text(path);
+	char *at = text ? strrchr(text, ')') : NULL;
+	if (at && sscanf(at + 1, " %c %d", &state, &ppid) != 2)
+		state = 'X';
+	free(text);
+	*parent = ppid;
+	return state;
+}
+
+pid_t proc_child_of(pid_t parent)
+{
+	DIR *all = opendir("/proc");
+	pid_t found = 0, its_parent;
+
+	for (struct dirent *entry; all && !found && (entry = readdir(all));)
+		if (isdigit((unsigned char)entry->d_name[0]) && look_at(entry->d_name, &its_parent) != 'X' && its_parent == parent)
+			found = (pid_t)atol(entry->d_name);
+	if (all)
+		closedir(all);
+	return found;
+}
+
+bool proc_runs(pid_t pid)
+{
+	char name[32];
+	pid_t parent;
+
+	snprintf(name, sizeof(name), "%ld", (long)pid);
+	char state = look_at(name, &parent);
+	return state != 'X' && state != 'Z';
 }
 
 bool proc_said(const struct proc *p, const char *text)

@@ -65,6 +65,12 @@ void proc_kill(struct proc *p);
 /* The exit status of a child that ended by itself, 128 + the signal of one that was ended. */
 int proc_exit_status(const struct proc *p);
 
+/* The first child of any process, 0 when it has none. */
+pid_t proc_child_of(pid_t parent);
+
+/* True while a process runs; one that only waits to be reaped does not. */
+bool proc_runs(pid_t pid);
+
 /* True when the child's stderr has `text` in it. */
 bool proc_said(const struct proc *p, const char *text);
 

@@ -46,8 +46,9 @@ struct way {
 struct link {
 	struct link *next;
 	struct way up, down;
-	unsigned generation; /* of the fault that `replied` counts for */
+	unsigned generation; /* of the fault that these count for */
 	size_t replied;
+	bool injected_before, injected_after;
 	bool cut;            /* closes when the way down is empty */
 	bool dead;           /* closes at the end of this turn */
 	bool reset;          /* with RST */
@@ -59,7 +60,6 @@ struct proxy {
 	pthread_cond_t taken_up; /* the thread has made `fault` its own: proxy_set returns */
 	struct proxy_fault fault;
 	unsigned generation, taken;
-	bool injected_before, injected_after; /* once for each fault that is set */
 	bool stop;
 	int wake_fd, listen_fd; /* listen_fd is -1 while connecting is refused */
 	int port, to_port;
@@ -182,15 +182,16 @@ static void came_down(struct proxy *p, struct link *l, const char *bytes, size_t
 	if (l->generation != p->generation) {
 		l->generation = p->generation;
 		l->replied = 0;
+		l->injected_before = l->injected_after = false;
 	}
 	if (p->fault.cut && l->replied + len >= p->fault.cut_at) {
 		l->cut = true;
 		len = p->fault.cut_at - l->replied;
 	}
 	l->replied += len;
-	inject(p, l, p->fault.before, &p->injected_before);
+	inject(p, l, p->fault.before, &l->injected_before);
 	way_push(p, &l->down, bytes, len);
-	inject(p, l, p->fault.after, &p->injected_after);
+	inject(p, l, p->fault.after, &l->injected_after);
 }
 
 static void way_read(struct proxy *p, struct link *l, struct way *w)
@@ -420,7 +421,6 @@ void proxy_set(struct proxy *p, struct proxy_fault fault)
 	pthread_mutex_lock(&p->mutex);
 	p->fault = fault;
 	p->generation++;
-	p->injected_before = p->injected_after = false;
 	wake(p);
 	while (p->taken != p->generation)
 		pthread_cond_wait(&p->taken_up, &p->mutex);

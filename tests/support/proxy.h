@@ -32,8 +32,8 @@ struct proxy_fault {
 	bool cut;                   /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;              /* 0: the whole reply is lost, its effect is not */
 	struct proxy_bytes answer;  /* nothing goes up: each piece that arrives is answered with these bytes */
-	struct proxy_bytes before;  /* put before the next reply, once */
-	struct proxy_bytes after;   /* put after the next reply, once */
+	struct proxy_bytes before;  /* put before the next reply of each connection */
+	struct proxy_bytes after;   /* put after it */
 	size_t slice;               /* at most so many bytes go out at a time */
 	size_t bytes_per_second;    /* each way */
 };

@@ -240,6 +240,7 @@ static json_t *write_random(const char *key, int depth)
 	char bytes[40], name[8];
 	int kind = rand() % (depth < 6 ? 8 : 6);
 	int64_t integer = ((int64_t)rand() << 22) - ((int64_t)1 << 51);
+	double real = (double)(integer >> 12) + 0.625; /* never whole: a whole one would be read back as an integer */
 
 	if (kind >= 6) {
 		json_t *all = kind == 6 ? json_object() : json_array();
@@ -261,8 +262,8 @@ static json_t *write_random(const char *key, int depth)
 		out_int(&out, key, integer);
 		return json_integer(integer);
 	case 1:
-		out_real(&out, key, (double)integer / 4 + 0.125);
-		return json_real((double)integer / 4 + 0.125);
+		out_real(&out, key, real);
+		return json_real(real);
 	case 2:
 		out_bool(&out, key, integer > 0);
 		return json_boolean(integer > 0);

@@ -36,7 +36,8 @@ for pattern, seen in ((BY_PATH, paths), (BY_NAME, bare)):
     for word in pattern.finditer(text):
         name = word.group(1)
         seen.add(name)
-        there = pathlib.Path(name).exists() or name.startswith("build/") or name in system
+        is_example = pathlib.Path(name).stem == "x"
+        there = is_example or pathlib.Path(name).exists() or name.startswith("build/") or name in system
         if not (there or seen is bare and name in names):
             fence.finding(PAGE, tree.line_of(text, word.start()), f"{name} is named, but is not there")
 for path in told_of() if text else []:

@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-NOT_OURS = {".git", "node_modules", "__pycache__"}
+NOT_OURS = {".git", "node_modules", "__pycache__", "compile_commands.json"}  # and build folders
 COMMENT_OR_LITERAL = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
@@ -13,7 +13,7 @@ def files(folder=".", *endings):
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if f not in NOT_OURS and not (where == "." and re.match(r"build(-|$)", f)))
-        found += [pathlib.Path(where, name) for name in sorted(names) if name.endswith(endings or "")]
+        found += [pathlib.Path(where, name) for name in sorted(names) if name not in NOT_OURS and name.endswith(endings or "")]
     return found
 
 

@@ -1,0 +1,444 @@
+/*
+ * What the daemon says of itself and how it behaves as a server: health, readiness, information, problems, request ids, log
+ * lines, long connections, the way it ends. (Metrics: test_metrics.c.)
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { ANSWER_MS = 5000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int set_up(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	return 0;
+}
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+/* ---- What it says of itself ---- */
+
+static void test_health(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "GET", "/healthz", NULL);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/status"), "ok");
+	a = http(client, "GET", "/readyz", NULL);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/status"), "ready");
+}
+
+static void test_info(void **state)
+{
+	char address[64];
+
+	(void)state;
+	struct answer a = http(client, "GET", "/info", NULL);
+	assert_status(a, 200);
+	snprintf(address, sizeof(address), "127.0.0.1:%d", redis.port);
+	assert_string_equal(text_at(a, "/redis/address"), address);
+	assert_true(bool_at(a, "/redis/connected"));
+	assert_string_equal(text_at(a, "/redis/role"), "master");
+	assert_in_range(int_at(a, "/uptime_ms"), 0, 60000);
+	assert_string_equal(text_at(a, "/options/pool-size"), "2");
+	server_kill(&redis);
+	wait_until(!bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
+	server_restart(&redis);
+	wait_until(bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
+}
+
+static void test_openapi(void **state)
+{
+	const char *path = getenv("PATTERND_OPENAPI");
+	json_t *built = json_load_file(path ? path : "build/generated/openapi.json", 0, NULL);
+
+	(void)state;
+	assert_non_null(built);
+	struct answer a = http(client, "GET", "/openapi.json", NULL);
+	assert_status(a, 200);
+	assert_true(json_equal(built, a.json));
+	json_decref(built);
+}
+
+/* Every code that a problem's type leads to has its page. */
+static void test_problems(void **state)
+{
+	char target[128];
+
+	(void)state;
+	struct answer a = http(client, "GET", "/problems/lock_held", NULL);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/code"), "lock_held");
+	assert_int_equal(int_at(a, "/status"), 409);
+	a = http(client, "GET", "/no/such/path", NULL);
+	assert_problem(a, 404, "not_found", "none");
+	snprintf(target, sizeof(target), "%s", text_at(a, "/type"));
+	assert_status(http(client, "GET", target, NULL), 200);
+	assert_problem(http(client, "GET", "/problems/nonsense", NULL), 404, "not_found", "none");
+}
+
+static void test_headers_of_every_answer(void **state)
+{
+	static const char *const targets[] = { "/healthz", "/metrics", "/locks/a", "/no/such/path", "/locks/%00", "/openapi.json" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		struct answer a = http(client, "GET", targets[i], NULL);
+		assert_string_equal(header_of(a, "Cache-Control"), "no-store");
+		assert_non_null(header_of(a, "X-Request-ID"));
+		assert_non_null(header_of(a, "Date"));
+		assert_null(header_of(a, "Access-Control-Allow-Origin"));
+	}
+}
+
+/* ---- Request ids and log lines ---- */
+
+static void test_request_id(void **state)
+{
+	static const char *const not_taken[] = { "X-Request-ID: a b", "X-Request-ID: a\"b", "X-Request-ID: a\\b", "X-Request-ID: \xc3\xa9",
+						 "X-Request-ID;" };
+	char long_one[200] = "X-Request-ID: ", first[160];
+
+	(void)state;
+	struct answer a = http(client, "GET", "/healthz", NULL, "X-Request-ID: order-4711/step.2");
+	assert_string_equal(header_of(a, "X-Request-ID"), "order-4711/step.2");
+	a = http(client, "GET", "/no/such", NULL, "X-Request-ID: order-4712");
+	assert_string_equal(header_of(a, "X-Request-ID"), "order-4712");
+	assert_string_equal(text_at(a, "/request_id"), "order-4712");
+	memset(long_one + strlen(long_one), 'x', 128);
+	a = http(client, "GET", "/healthz", NULL, long_one);
+	assert_string_equal(header_of(a, "X-Request-ID"), long_one + strlen("X-Request-ID: "));
+	strcat(long_one, "x");
+	a = http(client, "GET", "/healthz", NULL, long_one);
+	assert_true(strlen(header_of(a, "X-Request-ID")) <= 128);
+	for (size_t i = 0; i < sizeof(not_taken) / sizeof(not_taken[0]); i++) {
+		a = http(client, "GET", "/healthz", NULL, not_taken[i]);
+		assert_status(a, 200);
+		const char *id = header_of(a, "X-Request-ID");
+		assert_true(strlen(id) >= 8 && strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-") == strlen(id));
+	}
+	snprintf(first, sizeof(first), "%s", header_of(http(client, "GET", "/healthz", NULL), "X-Request-ID"));
+	assert_string_not_equal(header_of(http(client, "GET", "/healthz", NULL), "X-Request-ID"), first);
+}
+
+/* The line of the log that has `text` in it, parsed; new. NULL when there is none or it is not JSON. */
+static json_t *log_line(const char *text)
+{
+	char *log = file_text(patternd.proc.err_path);
+	char *at = log ? strstr(log, text) : NULL;
+	json_t *line = NULL;
+
+	if (at && strchr(at, '\n')) {
+		*strchr(at, '\n') = '\0';
+		while (at > log && at[-1] != '\n')
+			at--;
+		line = json_loads(at, 0, NULL);
+	}
+	free(log);
+	return line;
+}
+
+static const char *member(const json_t *line, const char *name)
+{
+	const char *text = json_string_value(json_object_get(line, name));
+
+	return text ? text : "";
+}
+
+static void test_log_line_of_a_request(void **state)
+{
+	static const char trace[] = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+	json_t *line;
+
+	(void)state;
+	assert_status(http(client, "POST", "/locks/logged", NULL, "X-Request-ID: logged-1", trace), 201);
+	wait_until((line = log_line("logged-1")), ANSWER_MS);
+	assert_string_equal(member(line, "event"), "request");
+	assert_string_equal(member(line, "level"), "info");
+	assert_string_equal(member(line, "operation"), "lock_acquire");
+	assert_string_equal(member(line, "method"), "POST");
+	assert_string_equal(member(line, "trace_id"), "0af7651916cd43dd8448eb211c80319c");
+	assert_int_equal(json_integer_value(json_object_get(line, "status")), 201);
+	assert_in_range(json_integer_value(json_object_get(line, "duration_us")), 1, 5000000);
+	json_decref(line);
+	assert_status(http(client, "POST", "/locks/logged", NULL, "X-Request-ID: logged-2"), 409);
+	wait_until((line = log_line("logged-2")), ANSWER_MS);
+	assert_string_equal(member(line, "code"), "lock_held");
+	json_decref(line);
+}
+
+/* A traceparent that breaks its rules is left out, and never a reason to refuse. */
+static void test_bad_traceparent(void **state)
+{
+	static const char *const bad[] = {
+		"traceparent: ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"traceparent: 00-00000000000000000000000000000000-b7ad6b7169203331-01",
+		"traceparent: 00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+		"traceparent: 00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01",
+		"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+		"traceparent: 00", "traceparent: \xff\xff",
+	};
+	char id[64];
+	json_t *line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(id, sizeof(id), "X-Request-ID: trace-%zu", i);
+		assert_status(http(client, "GET", "/locks/a", NULL, id, bad[i]), 200);
+		wait_until((line = log_line(id + strlen("X-Request-ID: "))), ANSWER_MS);
+		assert_null(json_object_get(line, "trace_id"));
+		json_decref(line);
+	}
+}
+
+/* Whatever stands in a request, each line of the log is one JSON object. */
+static void test_log_is_json(void **state)
+{
+	(void)state;
+	http(client, "GET", "/locks/%0A%22%7B", NULL, "X-Request-ID: a\"b");
+	http(client, "BREW", "/locks/a", NULL);
+	http(client, "GET", "/no/such/\xff", NULL);
+	assert_status(http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last-one"), 200);
+	json_t *last;
+	wait_until((last = log_line("the-last-one")), ANSWER_MS);
+	json_decref(last);
+	char *log = file_text(patternd.proc.err_path), *rest = log, *text;
+	assert_non_null(log);
+	while ((text = strsep(&rest, "\n")) && *text) {
+		json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+		if (!line)
+			fail_msg("not JSON: %s", text);
+		assert_true(*member(line, "ts") && *member(line, "level") && *member(line, "event"));
+		json_decref(line);
+	}
+	free(log);
+}
+
+static void test_log_as_text(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url, "--log-format", "text");
+	struct client *c = client_open(other.port);
+	assert_status(http(c, "GET", "/locks/a", NULL, "X-Request-ID: as-text"), 200);
+	wait_until(proc_said(&other.proc, "request_id=as-text"), ANSWER_MS);
+	assert_true(proc_said(&other.proc, "operation=lock_look"));
+	client_close(c);
+	daemon_stop(&other);
+}
+
+/* ---- Connections ---- */
+
+static void test_long_connection(void **state)
+{
+	enum { REQUESTS = 10000, WARM_UP = 500, GROWTH_KIB = 8 * 1024 };
+	long warm_kib = 0;
+
+	(void)state;
+	for (int i = 0; i < REQUESTS; i++) {
+		if (i == WARM_UP)
+			warm_kib = daemon_resident_kib(&patternd);
+		struct answer a = http(client, i % 2 ? "GET" : "POST", "/pv/long", NULL);
+		if (a.status != 200)
+			assert_status(a, 200);
+		if (i % 100 == 0)
+			client_forget(client);
+	}
+	assert_int_equal(int_at(http(client, "GET", "/pv/long", NULL), "/count"), REQUESTS / 2);
+	if (!daemon_is_sanitized())
+		assert_in_range(daemon_resident_kib(&patternd), 1, warm_kib + GROWTH_KIB);
+}
+
+static void test_pipelined_mix(void **state)
+{
+	enum { ROUNDS = 20 };
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_repeat(r, "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "HEAD /locks/a HTTP/1.1\r\nHost: localhost\r\n\r\n", 1);
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	assert_status(raw_answer(r, ANSWER_MS), 404);
+	raw_close(r);
+	r = raw_connect(patternd.port);
+	raw_repeat(r, "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		      "POST /locks/a/extend HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+		      "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n", ROUNDS);
+	for (int i = 0; i < ROUNDS; i++) {
+		assert_status(raw_answer(r, ANSWER_MS), 200);
+		assert_status(raw_answer(r, ANSWER_MS), 200);
+		assert_problem(raw_answer(r, ANSWER_MS), 400, "missing_field", "none");
+		assert_problem(raw_answer(r, ANSWER_MS), 404, "not_found", "none");
+	}
+	raw_close(r);
+}
+
+static void test_idle_costs_nothing(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/pv/idle", NULL), 200);
+	long before_ms = daemon_cpu_ms(&patternd);
+	nap_ms(1000);
+	assert_in_range(daemon_cpu_ms(&patternd) - before_ms, 0, 20);
+}
+
+/* ---- The end ---- */
+
+static const char slow[] = "POST /pv/drained HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static bool is_open(const struct daemon *d)
+{
+	struct raw *r = raw_try_connect(d->port);
+
+	raw_close(r);
+	return r != NULL;
+}
+
+static void test_term_drains(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "5000");
+	struct raw *busy = raw_connect(d.port), *idle = raw_connect(d.port);
+	long long before = server_scripts_run(&redis);
+	server_command(&redis, "CLIENT PAUSE 400 ALL");
+	raw_text(busy, slow);
+	nap_ms(50); /* it is in Redis's hands now, which does not look */
+	proc_signal(&d.proc, SIGTERM);
+	wait_until(!is_open(&d), ANSWER_MS); /* nobody new is let in */
+	assert_status(raw_answer(busy, ANSWER_MS), 200); /* what is under way is answered */
+	assert_true(raw_closed(busy, ANSWER_MS));
+	assert_true(raw_closed(idle, ANSWER_MS));
+	daemon_stop(&d);
+	assert_int_equal(server_scripts_run(&redis), before + 1);
+	raw_close(busy);
+	raw_close(idle);
+}
+
+static void test_term_when_idle_is_quick(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGINT };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct daemon d = { 0 };
+		daemon_start(&d, "--redis", redis.url);
+		struct raw *r = raw_connect(d.port);
+		raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+		assert_status(raw_answer(r, ANSWER_MS), 200);
+		proc_signal(&d.proc, signals[i]);
+		assert_true(proc_ended(&d.proc, 2000));
+		assert_int_equal(proc_exit_status(&d.proc), 0);
+		raw_close(r);
+	}
+}
+
+static void test_drain_has_an_end(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "300");
+	struct raw *busy = raw_connect(d.port);
+	server_command(&redis, "CLIENT PAUSE 3000 ALL");
+	raw_text(busy, slow);
+	nap_ms(50);
+	int64_t start_ms = monotonic_ms();
+	proc_signal(&d.proc, SIGTERM);
+	assert_true(proc_ended(&d.proc, 2500));
+	assert_in_range(monotonic_ms() - start_ms, 250, 2000);
+	assert_int_equal(proc_exit_status(&d.proc), 0);
+	struct answer a = raw_answer(busy, ANSWER_MS);
+	assert_true(a.status == 0 || a.status == 504 || a.status == 503);
+	raw_close(busy);
+	server_command(&redis, "CLIENT UNPAUSE");
+}
+
+static void test_second_term_is_immediate(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "8000");
+	struct raw *busy = raw_connect(d.port);
+	server_command(&redis, "CLIENT PAUSE 3000 ALL");
+	raw_text(busy, slow);
+	nap_ms(50);
+	proc_signal(&d.proc, SIGTERM);
+	wait_until(!is_open(&d), ANSWER_MS);
+	assert_false(proc_ended(&d.proc, 0));
+	proc_signal(&d.proc, SIGTERM);
+	assert_true(proc_ended(&d.proc, 1000));
+	raw_close(busy);
+	server_command(&redis, "CLIENT UNPAUSE");
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_health),
+		TEST(test_info),
+		TEST(test_openapi),
+		TEST(test_problems),
+		TEST(test_headers_of_every_answer),
+		TEST(test_request_id),
+		TEST(test_log_line_of_a_request),
+		TEST(test_bad_traceparent),
+		TEST(test_log_is_json),
+		TEST(test_log_as_text),
+		TEST(test_long_connection),
+		TEST(test_pipelined_mix),
+		TEST(test_idle_costs_nothing),
+		cmocka_unit_test(test_term_drains),
+		cmocka_unit_test(test_term_when_idle_is_quick),
+		cmocka_unit_test(test_drain_has_an_end),
+		cmocka_unit_test(test_second_term_is_immediate),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

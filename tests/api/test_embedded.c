@@ -1,0 +1,165 @@
+/*
+ * --embedded: a private redis-server that lives and dies with the daemon, and whose data outlives both.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+
+enum { END_MS = 5000 };
+
+static struct daemon patternd;
+static char option[256];
+static const char *dir;
+
+static int set_up(void **state)
+{
+	(void)state;
+	dir = temp_dir();
+	snprintf(option, sizeof(option), "--embedded=%s/data", dir);
+	memset(&patternd, 0, sizeof(patternd));
+	return 0;
+}
+
+static void test_survives_restart(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, option);
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	assert_true(redis > 0);
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", "{\"by\":41}"), 200);
+	assert_status(http(c, "POST", "/queues/jobs/messages", "{\"body\":{\"n\":1},\"id\":\"one\"}"), 201);
+	client_close(c);
+	daemon_stop(&patternd);
+	wait_until(!proc_runs(redis), END_MS);
+	daemon_start(&patternd, option);
+	c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	assert_int_equal(int_at(http(c, "GET", "/pv/home", NULL), "/count"), 42);
+	assert_string_equal(text_at(http(c, "GET", "/queues/jobs/messages/one", NULL), "/id"), "one");
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+static void test_second_daemon_is_refused(void **state)
+{
+	struct daemon second = { 0 };
+
+	(void)state;
+	daemon_start(&patternd, option);
+	int status = daemon_run(&second, "--listen", "127.0.0.1:0", option);
+	assert_in_range(status, 1, 127);
+	assert_true(proc_said(&second.proc, dir)); /* the message names the folder */
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* kill -9 takes the redis-server with it, leaves the folder usable and loses nothing that was answered. */
+static void test_killed(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, option);
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	client_close(c);
+	daemon_kill(&patternd);
+	wait_until(!proc_runs(redis), END_MS);
+	daemon_start(&patternd, option);
+	c = client_open(patternd.port);
+	assert_int_equal(int_at(http(c, "GET", "/pv/home", NULL), "/count"), 1);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* The redis-server killed under it: the daemon starts another, or ends with an error; it does not go on without. */
+static void test_redis_killed(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, option);
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	kill(redis, SIGKILL);
+	wait_until(!proc_runs(redis), END_MS);
+	wait_until(proc_ended(&patternd.proc, 0) || http(c, "POST", "/pv/home", NULL).status == 200, 2 * END_MS);
+	client_close(c);
+	if (patternd.proc.pid)
+		daemon_stop(&patternd);
+	else
+		assert_int_not_equal(proc_exit_status(&patternd.proc), 0);
+}
+
+static void test_temporary_folder(void **state)
+{
+	char variable[256];
+
+	(void)state;
+	snprintf(variable, sizeof(variable), "TMPDIR=%s", dir);
+	const char *const with_dir[] = { variable, NULL };
+	patternd.proc.env = with_dir;
+	daemon_start(&patternd, "--embedded");
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/pv/home", NULL), 200);
+	client_close(c);
+	daemon_stop(&patternd);
+	wait_until(!proc_runs(redis), END_MS);
+	assert_int_equal(rmdir(dir), 0); /* nothing was left in it */
+}
+
+static void test_no_such_program(void **state)
+{
+	(void)state;
+	int status = daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
+	assert_in_range(status, 1, 127);
+	assert_true(proc_said(&patternd.proc, "/no/such/redis-server"));
+}
+
+static void test_unusable_folder(void **state)
+{
+	(void)state;
+	int status = daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded=/proc/no/such");
+	assert_in_range(status, 1, 127);
+	assert_true(proc_said(&patternd.proc, "/proc/no/such"));
+}
+
+/* Nobody else gets in: no TCP port, and a socket for its owner only. */
+static void test_private(void **state)
+{
+	char path[300];
+
+	(void)state;
+	daemon_start(&patternd, option);
+	pid_t redis = proc_child_of(patternd.proc.pid);
+	snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)redis);
+	char *command = file_text(path);
+	assert_non_null(command);
+	assert_null(strstr(command, "*:")); /* redis-server writes "*:6379" there when it listens on TCP */
+	free(command);
+	daemon_stop(&patternd);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup(function, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(test_survives_restart), TEST(test_second_daemon_is_refused), TEST(test_killed),
+		TEST(test_redis_killed),     TEST(test_temporary_folder),	  TEST(test_no_such_program),
+		TEST(test_unusable_folder),  TEST(test_private),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

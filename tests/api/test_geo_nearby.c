@@ -1,0 +1,280 @@
+/*
+ * Who is near, and how far, over HTTP: circles, boxes, units and GeoJSON, each figure Redis's own. (Members and sets:
+ * test_geo.c.)
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+/* The example of Redis's documentation, and its figures. */
+#define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
+#define CATANIA "{\"member\":\"Catania\",\"longitude\":15.087269,\"latitude\":37.502669}"
+#define EDGES                                                                    \
+	"{\"member\":\"edge1\",\"longitude\":12.758489,\"latitude\":38.788135}," \
+	"{\"member\":\"edge2\",\"longitude\":17.241510,\"latitude\":38.788135}"
+#define GEOJSON "Accept: application/geo+json"
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget_all(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static struct answer get(const char *target)
+{
+	return http(client, "GET", target, NULL);
+}
+
+static struct answer add(const char *members)
+{
+	char body[1024];
+
+	snprintf(body, sizeof(body), "{\"members\":[%s]}", members);
+	return http(client, "POST", "/geo/Sicily/members", body);
+}
+
+static void assert_near(double got, double wanted, double by)
+{
+	if (fabs(got - wanted) > by)
+		fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+/* A member as told, below a pointer that ends in nothing or a slash. */
+static void assert_palermo(struct answer a, const char *below)
+{
+	char pointer[96];
+
+	snprintf(pointer, sizeof(pointer), "%s/member", below);
+	assert_string_equal(text_at(a, pointer), "Palermo");
+	snprintf(pointer, sizeof(pointer), "%s/longitude", below);
+	assert_near(real_at(a, pointer), 13.36138933897018433, 0);
+	snprintf(pointer, sizeof(pointer), "%s/latitude", below);
+	assert_near(real_at(a, pointer), 38.11555639549629859, 0);
+	snprintf(pointer, sizeof(pointer), "%s/geohash", below);
+	assert_string_equal(text_at(a, pointer), "sqc8b49rny0");
+}
+
+static void distance_in_every_unit(void **state)
+{
+	static const struct {
+		const char *query, *unit;
+		double distance;
+	} rows[] = {
+		{ "", "m", 166274.1516 },       { "&unit=m", "m", 166274.1516 },   { "&unit=km", "km", 166.2742 },
+		{ "&unit=mi", "mi", 103.3182 }, { "&unit=ft", "ft", 545518.8700 },
+	};
+	char target[96];
+
+	(void)state;
+	add(PALERMO "," CATANIA);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(target, sizeof(target), "/geo/Sicily/distance?from=Palermo&to=Catania%s", rows[i].query);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		assert_near(real_at(a, "/distance"), rows[i].distance, 0);
+		assert_string_equal(text_at(a, "/unit"), rows[i].unit);
+	}
+	assert_near(json_number_value(json_at(get("/geo/Sicily/distance?from=Palermo&to=Palermo"), "/distance")), 0, 0);
+	static const char *const missing[] = { "from=nobody&to=Palermo", "from=Palermo&to=nobody" };
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(target, sizeof(target), "/geo/Sicily/distance?%s", missing[i]);
+		struct answer a = get(target);
+		assert_problem(a, 404, "not_found", "none");
+		assert_non_null(strstr(text_at(a, "/detail"), "'nobody'"));
+	}
+	assert_problem(get("/geo/nothing/distance?from=a&to=b"), 404, "not_found", "none");
+	assert_problem(get("/geo/Sicily/distance?from=a"), 400, "missing_field", "none");
+}
+
+/* The results as one line of text: Catania 56.4413, Palermo 190.4424 */
+static const char *results_of(struct answer a)
+{
+	static char line[256];
+	const json_t *results = json_at(a, "/results"), *r;
+	size_t i, n = 0;
+
+	line[0] = '\0';
+	json_array_foreach((json_t *)(uintptr_t)results, i, r)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s %.4f", i ? ", " : "",
+				      json_string_value(json_object_get(r, "member")),
+				      json_number_value(json_object_get(r, "distance")));
+	return line;
+}
+
+static void nearby_finds_the_nearest_first(void **state)
+{
+	static const struct {
+		const char *query, *unit, *results;
+	} rows[] = {
+		{ "longitude=15&latitude=37&radius=200&unit=km", "km", "Catania 56.4413, Palermo 190.4424" },
+		{ "longitude=15&latitude=37&radius=200&unit=km&sort=desc", "km", "Palermo 190.4424, Catania 56.4413" },
+		{ "longitude=15&latitude=37&radius=200&unit=km&limit=1", "km", "Catania 56.4413" },
+		{ "longitude=15&latitude=37&radius=200&unit=km&limit=1&sort=desc", "km", "Palermo 190.4424" },
+		{ "longitude=15&latitude=37&radius=100000", "m", "Catania 56441.2579" },
+		{ "longitude=15&latitude=37&radius=35.1&unit=mi", "mi", "Catania 35.0711" },
+		{ "longitude=15&latitude=37&radius=35&unit=mi", "mi", "" },
+		{ "longitude=15&latitude=37&width=400&height=400&unit=km", "km",
+		  "Catania 56.4413, Palermo 190.4424, edge2 279.7403, edge1 279.7405" },
+		{ "longitude=15&latitude=37&width=400&height=100&unit=km", "km", "" },
+		{ "longitude=15&latitude=37&width=40&height=400&unit=km", "km", "Catania 56.4413" },
+		{ "member=Palermo&radius=166.2742&unit=km", "km", "Palermo 0.0000, edge1 91.4007, Catania 166.2742" },
+		{ "member=Palermo&radius=0", "m", "Palermo 0.0000" },
+		{ "member=Catania&width=2&height=2&unit=ft", "ft", "Catania 0.0000" },
+	};
+	char target[160];
+
+	(void)state;
+	add(PALERMO "," CATANIA "," EDGES);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(target, sizeof(target), "/geo/nearby?set=Sicily&%s", rows[i].query);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		assert_string_equal(results_of(a), rows[i].results);
+		assert_string_equal(text_at(a, "/unit"), rows[i].unit);
+	}
+	struct answer a = get("/geo/nearby?set=Sicily&member=Palermo&radius=1");
+	assert_palermo(a, "/results/0");
+}
+
+static void nearby_stops_at_ten_unless_told_otherwise(void **state)
+{
+	char member[96];
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		snprintf(member, sizeof(member), "{\"member\":\"m%d\",\"longitude\":1,\"latitude\":1.%02d}", i, i);
+		add(member);
+	}
+	struct answer a = get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=100&unit=km");
+	assert_int_equal(json_array_size(json_at(a, "/results")), 10);
+	a = get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=100&unit=km&limit=1000");
+	assert_int_equal(json_array_size(json_at(a, "/results")), 12);
+	assert_problem(get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=1&limit=1001"), 400, "out_of_range",
+		       "none");
+	assert_problem(get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=1&limit=0"), 400, "out_of_range",
+		       "none");
+}
+
+static void nearby_wants_one_centre_and_one_shape(void **state)
+{
+	static const struct {
+		const char *query;
+		int status;
+		const char *code, *pointer;
+	} rows[] = {
+		{ "longitude=1&latitude=1&radius=1", 200, NULL, NULL }, /* a set that is not there has nobody in it */
+		{ "longitude=1&latitude=1&width=1&height=1", 200, NULL, NULL },
+		{ "member=m&radius=1", 404, "not_found", NULL },
+		{ "radius=1", 400, "missing_field", "?longitude" },
+		{ "longitude=1&radius=1", 400, "missing_field", "?latitude" },
+		{ "latitude=1&radius=1", 400, "missing_field", "?longitude" },
+		{ "longitude=1&latitude=1", 400, "missing_field", "?radius" },
+		{ "longitude=1&latitude=1&width=1", 400, "missing_field", "?height" },
+		{ "longitude=1&latitude=1&height=1", 400, "missing_field", "?width" },
+		{ "longitude=1&latitude=1&member=m&radius=1", 400, "invalid_value", "?member" },
+		{ "longitude=1&member=m&radius=1", 400, "invalid_value", "?member" },
+		{ "member=m&radius=1&width=1&height=1", 400, "invalid_value", "?radius" },
+		{ "member=m&radius=1&height=1", 400, "invalid_value", "?radius" },
+		{ "longitude=181&latitude=1&radius=1", 400, "out_of_range", "?longitude" },
+		{ "member=m&radius=-1", 400, "out_of_range", "?radius" },
+		{ "member=m&radius=1&unit=yd", 400, "invalid_value", "?unit" },
+		{ "member=m&radius=1&sort=up", 400, "invalid_value", "?sort" },
+	};
+	char target[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(target, sizeof(target), "/geo/nearby?set=nothing&%s", rows[i].query);
+		struct answer a = get(target);
+		if (!rows[i].code) {
+			assert_status(a, 200);
+			assert_int_equal(json_array_size(json_at(a, "/results")), 0);
+			continue;
+		}
+		assert_problem(a, rows[i].status, rows[i].code, "none");
+		if (rows[i].pointer)
+			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	add(PALERMO);
+	assert_problem(get("/geo/nearby?set=Sicily&member=m&radius=1"), 404, "not_found", "none");
+	assert_problem(get("/geo/nearby?member=m&radius=1"), 400, "missing_field", "none");
+}
+
+static void nearby_as_geojson(void **state)
+{
+	static const char target[] = "/geo/nearby?set=Sicily&longitude=15&latitude=37&radius=200&unit=km&sort=desc";
+
+	(void)state;
+	add(PALERMO "," CATANIA);
+	struct answer a = http(client, "GET", target, NULL, GEOJSON);
+	assert_status(a, 200);
+	assert_string_equal(header_of(a, "Content-Type"), "application/geo+json");
+	assert_string_equal(text_at(a, "/type"), "FeatureCollection");
+	assert_int_equal(json_array_size(json_at(a, "/features")), 2);
+	assert_string_equal(text_at(a, "/features/0/type"), "Feature");
+	assert_string_equal(text_at(a, "/features/0/id"), "Palermo");
+	assert_string_equal(text_at(a, "/features/0/geometry/type"), "Point");
+	assert_near(real_at(a, "/features/0/geometry/coordinates/0"), 13.36138933897018433, 0);
+	assert_near(real_at(a, "/features/0/geometry/coordinates/1"), 38.11555639549629859, 0);
+	assert_near(real_at(a, "/features/0/properties/distance"), 190.4424, 0);
+	assert_string_equal(text_at(a, "/features/0/properties/unit"), "km");
+	assert_string_equal(text_at(a, "/features/0/properties/geohash"), "sqc8b49rny0");
+	a = http(client, "GET", "/geo/nearby?set=nothing&longitude=1&latitude=1&radius=1", NULL, GEOJSON);
+	assert_int_equal(json_array_size(json_at(a, "/features")), 0);
+	assert_problem(http(client, "GET", "/geo/nearby?set=Sicily&member=x&radius=1", NULL, GEOJSON), 404, "not_found",
+		       "none");
+	assert_problem(http(client, "GET", target, NULL, "Accept: text/html"), 406, "not_acceptable", "none");
+	static const char *const json[] = { "Accept: */*", "Accept: application/json",
+					    "Accept: text/html, application/*" };
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(header_of(http(client, "GET", target, NULL, json[i]), "Content-Type"),
+				    "application/json");
+	/* Nobody else speaks GeoJSON. */
+	assert_problem(http(client, "GET", "/geo/Sicily", NULL, GEOJSON), 406, "not_acceptable", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(distance_in_every_unit, forget_all),
+		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, forget_all),
+		cmocka_unit_test_teardown(nearby_stops_at_ten_unless_told_otherwise, forget_all),
+		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, forget_all),
+		cmocka_unit_test_teardown(nearby_as_geojson, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("geo nearby", tests, start, stop);
+}

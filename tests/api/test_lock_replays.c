@@ -1,0 +1,324 @@
+/*
+ * Locks over HTTP among clients that retry, daemons that compete for one Redis, and who reads along there. (What a lock is:
+ * test_locks.c.)
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+enum { SOON_MS = 5000 };
+
+#define KEY "Idempotency-Key: "
+
+static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":1}";
+
+static struct redis_server redis;
+static struct daemon patternd[2];
+static struct client *client, *other_client; /* of the one and of the other */
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&redis, "--rdbcompression", "no");
+	for (int i = 0; i < 2; i++)
+		daemon_start(&patternd[i], "--redis", redis.url, "--log-level", "debug");
+	client = client_open(patternd[0].port);
+	other_client = client_open(patternd[1].port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	client_close(client);
+	client_close(other_client);
+	for (int i = 0; i < 2; i++)
+		daemon_stop(&patternd[i]);
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget_all(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static struct answer acquire(const char *body, const char *key_header)
+{
+	return http(client, "POST", "/locks/a", body, key_header);
+}
+
+static struct answer extend(const char *token, int ttl_ms, const char *key_header)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, ttl_ms);
+	return http(client, "POST", "/locks/a/extend", body, key_header);
+}
+
+static struct answer release(const char *token)
+{
+	char header[128];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(client, "DELETE", "/locks/a", NULL, header);
+}
+
+static bool is_free(void)
+{
+	return !bool_at(http(client, "GET", "/locks/a", NULL), "/held");
+}
+
+/* ---- Replays ---- */
+
+static void a_retry_gets_the_first_token_and_less_time(void **state)
+{
+	struct client *const clients[] = { client, other_client };
+
+	(void)state;
+	struct answer first = acquire(a_minute, KEY "one"), again;
+	assert_status(first, 201);
+	wait_until((again = acquire(a_minute, KEY "\"one\""), int_at(again, "/ttl_ms") < 60000), SOON_MS);
+	for (int i = 0; i < 2; i++) {
+		struct answer a = http(clients[i], "POST", "/locks/a", a_minute, KEY "one");
+		assert_status(a, 201);
+		assert_string_equal(text_at(a, "/token"), text_at(first, "/token"));
+		assert_int_equal(int_at(a, "/fence"), int_at(first, "/fence"));
+		assert_int_equal(int_at(a, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
+		assert_true(int_at(a, "/ttl_ms") <= int_at(again, "/ttl_ms"));
+		assert_int_equal(int_at(a, "/holds"), 1);
+	}
+	assert_int_equal(int_at(http(client, "GET", "/locks/a", NULL), "/holds"), 1);
+	assert_problem(acquire("{\"ttl_ms\":60001}", KEY "one"), 422, "idempotency_key_reused", "none");
+	assert_problem(acquire(a_minute, KEY "two"), 409, "lock_held", "none");
+	assert_int_equal(int_at(release(text_at(again, "/token")), "/holds"), 0);
+}
+
+static void a_key_is_one_locks_own(void **state)
+{
+	(void)state;
+	struct answer a = acquire(a_minute, KEY "one"), b = http(client, "POST", "/locks/b", a_minute, KEY "one");
+	assert_status(b, 201);
+	assert_string_equal(text_at(b, "/name"), "b");
+	assert_string_not_equal(text_at(a, "/token"), text_at(b, "/token"));
+	struct answer e = extend(text_at(a, "/token"), 70000, KEY "one"); /* and one operation's own */
+	assert_status(e, 200);
+	assert_int_equal(int_at(e, "/ttl_ms"), 70000);
+}
+
+static void a_grant_that_ran_out_is_not_given_again(void **state)
+{
+	(void)state;
+	struct answer first = acquire(a_moment, KEY "one");
+	assert_status(first, 201);
+	wait_until(is_free(), SOON_MS);
+	assert_problem(acquire(a_moment, KEY "one"), 409, "not_holder", "applied");
+	assert_true(is_free());
+	assert_status(acquire(a_moment, KEY "two"), 201);
+}
+
+/* The first answer again, and no more than that: the token still holds nothing. */
+static void a_grant_that_was_released_is_replayed_until_it_would_have_run_out(void **state)
+{
+	(void)state;
+	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
+	assert_status(release(token), 200);
+	struct answer a = acquire(a_minute, KEY "one");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/token"), token);
+	assert_true(is_free());
+	assert_problem(extend(token, 1000, KEY "e"), 409, "not_holder", "none");
+	assert_problem(release(token), 409, "not_holder", "none");
+}
+
+static void a_refusal_is_not_kept(void **state)
+{
+	(void)state;
+	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
+	assert_problem(acquire(a_minute, KEY "two"), 409, "lock_held", "none");
+	assert_status(release(token), 200);
+	assert_status(acquire(a_minute, KEY "two"), 201);
+}
+
+static void a_retried_entry_enters_once(void **state)
+{
+	char body[96];
+
+	(void)state;
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", text_at(acquire(a_minute, KEY "one"), "/token"));
+	struct answer first = acquire(body, KEY "two"), again = acquire(body, KEY "two");
+	assert_status(first, 200);
+	assert_status(again, 200);
+	assert_string_equal(text_at(again, "/token"), text_at(first, "/token"));
+	assert_int_equal(int_at(again, "/holds"), 2);
+	assert_int_equal(int_at(http(client, "GET", "/locks/a", NULL), "/holds"), 2);
+}
+
+static void a_retried_extend_extends_once(void **state)
+{
+	(void)state;
+	const char *token = text_at(acquire(a_minute, KEY "one"), "/token");
+	struct answer first = extend(token, 70000, KEY "e");
+	assert_status(extend(token, 100000, KEY "f"), 200);
+	struct answer again = extend(token, 70000, KEY "e");
+	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
+	assert_true(int_at(http(client, "GET", "/locks/a", NULL), "/ttl_ms") > 70000);
+	assert_problem(extend(token, 70001, KEY "e"), 422, "idempotency_key_reused", "none");
+	assert_status(extend(token, 1, KEY "g"), 200);
+	wait_until(is_free(), SOON_MS);
+	assert_problem(extend(token, 1, KEY "g"), 409, "not_holder", "applied");
+}
+
+/* ---- What others may read ---- */
+
+static bool holds_text(const redisReply *r, const char *text)
+{
+	bool found = r->str && memmem(r->str, r->len, text, strlen(text));
+
+	for (size_t i = 0; i < r->elements && !found; i++)
+		found = holds_text(r->element[i], text);
+	return found;
+}
+
+/* Whether a key's name or its value, as DUMP shows it, has the text. */
+static bool redis_keeps(const char *text)
+{
+	redisContext *walk = redisConnect("127.0.0.1", redis.port);
+	redisReply *keys = redisCommand(walk, "KEYS *");
+	bool found = holds_text(keys, text);
+
+	for (size_t i = 0; i < keys->elements && !found; i++)
+		found = holds_text(server_command(&redis, "DUMP %b", keys->element[i]->str, keys->element[i]->len),
+				   text);
+	freeReplyObject(keys);
+	redisFree(walk);
+	return found;
+}
+
+/* Neither what Redis keeps, nor what it was ever sent, nor the log. */
+static void a_token_is_told_to_its_holder_only(void **state)
+{
+	char body[96], target[96];
+	const char *tokens[3];
+
+	(void)state;
+	server_command(&redis, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 10000");
+	tokens[0] =
+		text_at(acquire("{\"ttl_ms\":60000,\"owner\":\"me\",\"metadata\":[1]}", "X-Request-ID: r1"), "/token");
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", tokens[0]);
+	tokens[1] = text_at(acquire(body, KEY "one"), "/token");
+	assert_status(acquire(body, KEY "one"), 200);
+	assert_status(extend(tokens[1], 60000, KEY "two"), 200);
+	tokens[2] = text_at(http(client, "POST", "/locks/b", a_minute, KEY "three"), "/token");
+	assert_status(http(client, "POST", "/locks/b", a_minute, KEY "three"), 201);
+	snprintf(target, sizeof(target), "/locks/a?token=%s", tokens[0]);
+	assert_status(http(client, "DELETE", target, NULL, "X-Request-ID: the-last"), 200);
+	wait_until(proc_said(&patternd[0].proc, "the-last"), SOON_MS);
+	for (int i = 0; i < 3; i++) {
+		assert_false(redis_keeps(tokens[i]));
+		assert_false(holds_text(server_command(&redis, "SLOWLOG GET -1"), tokens[i]));
+		assert_false(proc_said(&patternd[0].proc, tokens[i]));
+	}
+	/* The search itself finds what is there. */
+	server_command(&redis, "HSET control %s 1", tokens[0]);
+	assert_true(redis_keeps(tokens[0]));
+	assert_true(holds_text(server_command(&redis, "SLOWLOG GET -1"), tokens[0]));
+	server_command(&redis, "CONFIG SET slowlog-log-slower-than -1");
+}
+
+/* ---- Rivals ---- */
+
+enum { RIVALS = 4, TURNS = 40 };
+
+static atomic_int inside, clashes, turns;
+static _Atomic int64_t last_fence;
+
+/* No assertion here: they end the test, and only the main thread may. */
+static void *take_turns(void *arg)
+{
+	struct client *c = arg;
+	int64_t until_ms = monotonic_ms() + 30000;
+
+	while (atomic_load(&turns) < TURNS && monotonic_ms() < until_ms) {
+		char header[96];
+		struct answer a = http(c, "POST", "/locks/rivals", a_minute);
+		if (a.status == 409)
+			continue;
+		int64_t fence = json_integer_value(json_at(a, "/fence"));
+		if (a.status != 201 || atomic_fetch_add(&inside, 1) != 0 ||
+		    atomic_exchange(&last_fence, fence) >= fence)
+			atomic_fetch_add(&clashes, 1);
+		atomic_fetch_add(&turns, 1);
+		snprintf(header, sizeof(header), "Lock-Token: %s", json_string_value(json_at(a, "/token")));
+		atomic_fetch_sub(&inside, 1);
+		if (http(c, "DELETE", "/locks/rivals", NULL, header).status != 200)
+			atomic_fetch_add(&clashes, 1);
+	}
+	return NULL;
+}
+
+static void two_daemons_exclude_each_other(void **state)
+{
+	struct client *clients[RIVALS];
+	pthread_t threads[RIVALS];
+
+	(void)state;
+	for (int i = 0; i < RIVALS; i++)
+		clients[i] = client_open(patternd[i % 2].port);
+	for (int i = 0; i < RIVALS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_turns, clients[i]), 0);
+	for (int i = 0; i < RIVALS; i++) {
+		pthread_join(threads[i], NULL);
+		client_close(clients[i]);
+	}
+	assert_int_equal(atomic_load(&clashes), 0);
+	assert_true(atomic_load(&turns) >= TURNS);
+}
+
+/* What one daemon gave out counts at the other. */
+static void a_token_is_good_at_any_daemon(void **state)
+{
+	char body[96], header[96];
+
+	(void)state;
+	const char *token = text_at(http(client, "POST", "/locks/a", a_minute), "/token");
+	assert_problem(http(other_client, "POST", "/locks/a", a_minute), 409, "lock_held", "none");
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", token);
+	assert_status(http(other_client, "POST", "/locks/a", body), 200);
+	assert_status(http(other_client, "POST", "/locks/a/extend", body), 200);
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	assert_int_equal(int_at(http(other_client, "DELETE", "/locks/a", NULL, header), "/holds"), 1);
+	assert_problem(release(token), 409, "not_holder", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_retry_gets_the_first_token_and_less_time, forget_all),
+		cmocka_unit_test_teardown(a_key_is_one_locks_own, forget_all),
+		cmocka_unit_test_teardown(a_grant_that_ran_out_is_not_given_again, forget_all),
+		cmocka_unit_test_teardown(a_grant_that_was_released_is_replayed_until_it_would_have_run_out,
+					  forget_all),
+		cmocka_unit_test_teardown(a_refusal_is_not_kept, forget_all),
+		cmocka_unit_test_teardown(a_retried_entry_enters_once, forget_all),
+		cmocka_unit_test_teardown(a_retried_extend_extends_once, forget_all),
+		cmocka_unit_test_teardown(a_token_is_told_to_its_holder_only, forget_all),
+		cmocka_unit_test_teardown(two_daemons_exclude_each_other, forget_all),
+		cmocka_unit_test_teardown(a_token_is_good_at_any_daemon, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("lock replays", tests, start, stop);
+}

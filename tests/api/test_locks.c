@@ -1,0 +1,432 @@
+/*
+ * Locks over HTTP: who gets one, what a token and a fence are worth, looks and lists. (Retries, rivals and secrecy:
+ * test_lock_replays.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+enum { TTL_MS = 60000, SOON_MS = 5000 };
+
+static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":1}";
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget_all(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+/* ---- Requests ---- */
+
+static struct answer acquire(const char *body)
+{
+	return http(client, "POST", "/locks/a", body);
+}
+
+static struct answer enter(const char *token)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, TTL_MS);
+	return acquire(body);
+}
+
+static struct answer extend(const char *token, int ttl_ms)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, ttl_ms);
+	return http(client, "POST", "/locks/a/extend", body);
+}
+
+static struct answer look(void)
+{
+	return http(client, "GET", "/locks/a", NULL);
+}
+
+static bool is_free(void)
+{
+	return !bool_at(look(), "/held");
+}
+
+static struct answer release(const char *token)
+{
+	char header[128];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(client, "DELETE", "/locks/a", NULL, header);
+}
+
+/* ---- Taking ---- */
+
+static void a_free_lock_is_taken(void **state)
+{
+	(void)state;
+	long long before_s = atoll(server_command(&redis, "TIME")->element[0]->str);
+	struct answer a = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/name"), "a");
+	assert_int_equal(strspn(text_at(a, "/token"), "0123456789abcdef"), 32);
+	assert_int_equal(strlen(text_at(a, "/token")), 32);
+	assert_in_range(int_at(a, "/fence"), before_s * 1000000, (before_s + 60) * 1000000);
+	assert_string_equal(text_at(a, "/owner"), "worker-7");
+	assert_string_equal(text_at(a, "/mode"), "exclusive");
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_int_equal(int_at(a, "/ttl_ms"), TTL_MS);
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(a, "/expires_at_ms"));
+	assert_int_equal(int_at(a, "/waited_ms"), 0);
+	assert_string_equal(text_at(a, "/safety/mode"), "single");
+	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
+}
+
+static void all_of_a_request_may_be_left_out(void **state)
+{
+	(void)state;
+	struct answer a = acquire(NULL);
+	assert_status(a, 201);
+	assert_int_equal(int_at(a, "/ttl_ms"), 30000);
+	assert_true(json_is_null(json_at(a, "/owner")));
+	assert_problem(acquire("{\"ttl_ms\":0}"), 400, "out_of_range", "none");
+	assert_problem(acquire("{\"ttl_ms\":86400001}"), 400, "out_of_range", "none");
+	assert_problem(acquire("{\"mode\":\"shared\"}"), 400, "invalid_value", "none");
+}
+
+static void a_refusal_tells_who_holds_it_and_how_long(void **state)
+{
+	static const struct {
+		int ttl_ms, retry_after;
+	} rows[] = { { 60000, 60 }, { 30500, 31 }, { 30001, 31 }, { 900, 1 } };
+	char body[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		forget_all(NULL);
+		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
+		struct answer taken = acquire(body), a = acquire(a_minute);
+		assert_problem(a, 409, "lock_held", "none");
+		int64_t ttl_ms = int_at(a, "/holder/ttl_ms");
+		assert_in_range(ttl_ms, 1, rows[i].ttl_ms);
+		assert_int_equal(atoi(header_of(a, "Retry-After")), (ttl_ms + 999) / 1000);
+		assert_in_range(atoi(header_of(a, "Retry-After")), rows[i].retry_after - 1, rows[i].retry_after);
+		assert_int_equal(int_at(a, "/holder/fence"), int_at(taken, "/fence"));
+		assert_true(json_equal(json_at(a, "/holder/owner"), json_at(taken, "/owner")));
+		assert_int_equal(int_at(a, "/waiters"), 0);
+		assert_null(strstr(a.body, text_at(taken, "/token")));
+	}
+	nap_ms(int_at(look(), "/ttl_ms") + 1); /* of the last row: as told is enough */
+	assert_status(acquire(a_minute), 201);
+}
+
+static void each_entry_has_a_token_of_its_own(void **state)
+{
+	(void)state;
+	struct answer first = acquire("{\"ttl_ms\":30000,\"owner\":\"worker-7\"}"),
+		      again = enter(text_at(first, "/token"));
+	const char *token = text_at(first, "/token"), *second = text_at(again, "/token");
+	assert_status(again, 200);
+	assert_string_not_equal(token, second);
+	assert_int_equal(int_at(again, "/fence"), int_at(first, "/fence"));
+	assert_string_equal(text_at(again, "/owner"), "worker-7");
+	assert_int_equal(int_at(again, "/holds"), 2);
+	assert_int_equal(int_at(again, "/ttl_ms"), TTL_MS);
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer, int_at(again, "/expires_at_ms"));
+	struct answer a = release(token);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "a");
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_problem(release(token), 409, "not_holder", "none"); /* the same DELETE again frees nothing twice */
+	assert_problem(enter(token), 409, "not_holder", "none");
+	assert_int_equal(int_at(look(), "/holds"), 1);
+	assert_status(enter(second), 200);
+	assert_int_equal(int_at(release(second), "/holds"), 1);
+}
+
+/* Neither a token that expired nor one that never was anything makes a lock, or gets into one. */
+static void a_token_that_holds_nothing_takes_nothing(void **state)
+{
+	(void)state;
+	const char *token = text_at(acquire(a_moment), "/token");
+	wait_until(is_free(), SOON_MS);
+	assert_problem(enter(token), 409, "not_holder", "none");
+	assert_problem(enter("00000000000000000000000000000000"), 409, "not_holder", "none");
+	assert_problem(release(token), 409, "not_holder", "none");
+	assert_true(is_free());
+	assert_status(acquire(a_minute), 201);
+	assert_problem(enter(token), 409, "not_holder", "none");
+	assert_problem(extend(token, TTL_MS), 409, "not_holder", "none");
+	assert_problem(release(token), 409, "not_holder", "none");
+	assert_int_equal(int_at(look(), "/holds"), 1);
+}
+
+static void metadata_comes_back_as_it_went(void **state)
+{
+	static const char *const values[] = {
+		"{\"job\":\"nightly\",\"n\":[1,2.5,-3e-7,true,null,{}]}",
+		"[]",
+		"\"caf\\u00e9 \\\"\\n\\ud83d\\ude00\"",
+		"9007199254740991",
+		"0.1",
+		"false",
+		"0",
+		"\"\"",
+		"null",
+	};
+	char body[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		json_t *wanted = json_loads(values[i], JSON_DECODE_ANY, NULL);
+		forget_all(NULL);
+		snprintf(body, sizeof(body), "{\"metadata\":%s}", values[i]);
+		assert_status(acquire(body), 201);
+		assert_true(json_equal(json_at(look(), "/metadata"), wanted));
+		json_decref(wanted);
+	}
+}
+
+/* ---- Extending, releasing ---- */
+
+static void extend_sets_what_is_left(void **state)
+{
+	(void)state;
+	struct answer taken = acquire(a_minute);
+	const char *token = text_at(taken, "/token");
+	static const int ttls[] = { 86400000, 120000, 5000, 60000 };
+	for (size_t i = 0; i < sizeof(ttls) / sizeof(*ttls); i++) {
+		struct answer a = extend(token, ttls[i]);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/name"), "a");
+		assert_int_equal(int_at(a, "/ttl_ms"), ttls[i]);
+		assert_int_equal(int_at(a, "/holds"), 1);
+		assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
+		assert_int_equal(server_command(&redis, "PEXPIRETIME p:lock:{a}")->integer,
+				 int_at(a, "/expires_at_ms"));
+	}
+	assert_status(extend(token, 1), 200);
+	wait_until(is_free(), SOON_MS);
+	assert_problem(extend(token, TTL_MS), 409, "not_holder",
+		       "none"); /* nobody took it since: not revived all the same */
+	assert_true(is_free());
+	assert_problem(http(client, "POST", "/locks/a/extend", a_minute), 400, "missing_field", "none");
+}
+
+static void the_token_may_come_in_the_header_or_the_query(void **state)
+{
+	enum { HEADER = 1, QUERY = 2, WRONG_QUERY = 4 };
+	static const struct {
+		int given, status;
+		const char *code;
+	} rows[] = {
+		{ 0, 400, "missing_field" },
+		{ HEADER | WRONG_QUERY, 400, "invalid_value" },
+		{ WRONG_QUERY, 409, "not_holder" },
+		{ HEADER, 200, NULL },
+		{ QUERY, 200, NULL },
+		{ HEADER | QUERY, 200, NULL },
+	};
+	char target[96], header[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		forget_all(NULL);
+		const char *token = text_at(acquire(a_minute), "/token");
+		snprintf(target, sizeof(target), "/locks/a%s%s", rows[i].given & (QUERY | WRONG_QUERY) ? "?token=" : "",
+			 rows[i].given & QUERY         ? token
+			 : rows[i].given & WRONG_QUERY ? "ffff"
+						       : "");
+		snprintf(header, sizeof(header), "Lock-Token:%s%s", rows[i].given & HEADER ? " " : "",
+			 rows[i].given & HEADER ? token : "");
+		struct answer a = http(client, "DELETE", target, NULL, header);
+		if (rows[i].code)
+			assert_problem(a, rows[i].status, rows[i].code, "none");
+		else
+			assert_status(a, 200);
+		assert_int_equal(is_free(), rows[i].status == 200);
+	}
+}
+
+/* ---- Fences ---- */
+
+static void fence_rises_whatever_became_of_the_last(void **state)
+{
+	(void)state;
+	struct answer a = acquire(a_minute);
+	int64_t last = int_at(a, "/fence");
+	release(text_at(a, "/token"));
+
+	a = acquire(a_moment);
+	assert_true(int_at(a, "/fence") > last);
+	last = int_at(a, "/fence");
+	wait_until(is_free(), SOON_MS); /* expired */
+	assert_int_equal(int_at(look(), "/fence"), last);
+
+	a = acquire(a_minute);
+	assert_true(int_at(a, "/fence") > last);
+	last = int_at(a, "/fence");
+	const char *token = text_at(a, "/token");
+	daemon_kill(&patternd);
+	daemon_start(&patternd, "--redis", redis.url);
+	struct client *before = client;
+	client = client_open(patternd.port);
+	assert_problem(acquire(a_minute), 409, "lock_held", "none"); /* a crash of the daemon frees nothing */
+	assert_status(release(token), 200);                          /* and takes no token from its holder */
+	client_close(before);
+	a = acquire(a_minute);
+	assert_true(int_at(a, "/fence") > last);
+	last = int_at(a, "/fence");
+
+	server_command(&redis, "DEL p:lock:{a} p:lock:{a}:fence"); /* as a failover may lose both */
+	assert_true(int_at(acquire(a_minute), "/fence") > last);
+
+	server_command(&redis, "DEL p:lock:{a}");
+	server_command(&redis, "SET p:lock:{a}:fence 9007199254740000"); /* as after a clock that was ahead */
+	assert_int_equal(int_at(acquire(a_minute), "/fence"), INT64_C(9007199254740001));
+}
+
+/* ---- Looks ---- */
+
+static void look_at_a_lock_free_and_held(void **state)
+{
+	(void)state;
+	struct answer a = look();
+	assert_status(a, 200);
+	assert_string_equal(a.body,
+			    "{\"name\":\"a\",\"held\":false,\"owner\":null,\"mode\":null,\"fence\":0,\"ttl_ms\":0,"
+			    "\"expires_at_ms\":0,\"holds\":0,\"waiters\":0,\"metadata\":null}\n");
+	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
+	a = look();
+	assert_true(bool_at(a, "/held"));
+	assert_string_equal(text_at(a, "/owner"), "worker-7");
+	assert_string_equal(text_at(a, "/mode"), "exclusive");
+	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
+	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(taken, "/expires_at_ms"));
+	assert_in_range(int_at(a, "/ttl_ms"), 1, TTL_MS);
+	assert_int_equal(int_at(a, "/metadata/job"), 1);
+	assert_null(strstr(a.body, text_at(taken, "/token")));
+	assert_int_equal(http(client, "HEAD", "/locks/a", NULL).status, 200);
+}
+
+static void list_shows_what_is_held(void **state)
+{
+	(void)state;
+	assert_string_equal(http(client, "GET", "/locks", NULL).body, "{\"items\":[],\"cursor\":null}\n");
+	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
+	enter(text_at(taken, "/token"));
+	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */
+	char target[96];
+	snprintf(target, sizeof(target), "/locks/b?token=%s", text_at(gone, "/token"));
+	assert_status(http(client, "DELETE", target, NULL), 200);
+	struct answer a = http(client, "GET", "/locks", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_string_equal(text_at(a, "/items/0/name"), "a");
+	assert_string_equal(text_at(a, "/items/0/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/items/0/holds"), 2);
+	assert_int_equal(int_at(a, "/items/0/fence"), int_at(taken, "/fence"));
+	assert_in_range(int_at(a, "/items/0/ttl_ms"), 1, TTL_MS);
+	assert_null(strstr(a.body, text_at(taken, "/token")));
+	assert_int_equal(json_array_size(json_at(http(client, "GET", "/locks?match=b*", NULL), "/items")), 0);
+}
+
+static void names_of_all_kinds(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a%2Fb", "a/b" },
+		{ "caf%C3%A9", "café" },
+		{ "%E9%94%81%20%F0%9F%94%92", "锁 🔒" },
+		{ "a:fence", "a:fence" },
+		{ "...", "..." },
+		{ "%25", "%" },
+		{ "*", "*" },
+	};
+	static const char *const reserved[][3] = {
+		{ "POST", "/locks/.", NULL },
+		{ "GET", "/locks/%2E%2E", NULL },
+		{ "DELETE", "/locks/..?token=x", NULL },
+		{ "POST", "/locks/%2e/extend", "{\"token\":\"x\"}" },
+	};
+	char target[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(target, sizeof(target), "/locks/%s", rows[i][0]);
+		assert_string_equal(text_at(http(client, "POST", target, a_minute), "/name"), rows[i][1]);
+		assert_problem(http(client, "POST", target, a_minute), 409, "lock_held", "none");
+		assert_true(bool_at(http(client, "GET", target, NULL), "/held"));
+	}
+	assert_true(is_free());
+	struct answer a = http(client, "GET", "/locks", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), sizeof(rows) / sizeof(*rows));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_non_null(strstr(a.body, rows[i][1]));
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
+			       "none");
+}
+
+static void foreign_keys_are_told_and_kept(void **state)
+{
+	(void)state;
+	server_command(&redis, "SET p:lock:{a} mine");
+	assert_problem(acquire(NULL), 500, "foreign_key", "none");
+	assert_problem(look(), 500, "foreign_key", "none");
+	assert_problem(release("x"), 500, "foreign_key", "none");
+	assert_string_equal(server_command(&redis, "GET p:lock:{a}")->str, "mine");
+	server_command(&redis, "DEL p:lock:{a}");
+	server_command(&redis, "HSET p:lock:{a}:fence mine 1");
+	assert_problem(acquire(NULL), 500, "foreign_key", "none");
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{a}")->integer, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_free_lock_is_taken, forget_all),
+		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, forget_all),
+		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_how_long, forget_all),
+		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, forget_all),
+		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, forget_all),
+		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, forget_all),
+		cmocka_unit_test_teardown(extend_sets_what_is_left, forget_all),
+		cmocka_unit_test_teardown(the_token_may_come_in_the_header_or_the_query, forget_all),
+		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, forget_all),
+		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, forget_all),
+		cmocka_unit_test_teardown(list_shows_what_is_held, forget_all),
+		cmocka_unit_test_teardown(names_of_all_kinds, forget_all),
+		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("locks", tests, start, stop);
+}

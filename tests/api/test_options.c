@@ -1,0 +1,301 @@
+/*
+ * The options: where they come from and which one counts, what is refused and how. A wrong option stops the start with
+ * exit status 2 and one line that names it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_server.h"
+
+static struct daemon patternd;
+
+/* What the last daemon_run wrote to stdout; the caller frees. */
+static char *printed(void)
+{
+	char *text = file_text(patternd.proc.out_path);
+
+	assert_non_null(text);
+	return text;
+}
+
+static const char *const flags[] = {
+	"--listen", "--allowed-hosts", "--max-connections", "--max-body-bytes", "--header-timeout-ms", "--body-timeout-ms",
+	"--idle-timeout-ms", "--drain-ms", "--redis", "--redis-password-file", "--embedded", "--prefix", "--pool-size",
+	"--redis-timeout-ms", "--max-in-flight", "--strict", "--ready-follows-redis", "--uv-retention-days", "--log-level",
+	"--log-format", "--config", "--print-config", "--help", "--version",
+};
+
+static void test_help(void **state)
+{
+	(void)state;
+	assert_int_equal(daemon_run(&patternd, "--help"), 0);
+	char *help = printed();
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (!strstr(help, flags[i]))
+			fail_msg("--help does not tell of %s", flags[i]);
+	for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
+		assert_in_range(strcspn(line, "\n"), 0, 120);
+	free(help);
+}
+
+static void test_version(void **state)
+{
+	(void)state;
+	assert_int_equal(daemon_run(&patternd, "--version"), 0);
+	char *version = printed();
+	assert_memory_equal(version, "patternd ", 9);
+	free(version);
+}
+
+struct row {
+	const char *arguments[3];
+	const char *named; /* what the message must have in it */
+};
+
+static const struct row bad[] = {
+	{ { "--no-such-option" }, "--no-such-option" },
+	{ { "--no-such-option=1" }, "--no-such-option" },
+	{ { "--pool" }, "--pool" }, /* no abbreviations */
+	{ { "stray" }, "stray" },
+	{ { "" }, "argument" },
+	{ { "--pool-size", "0" }, "--pool-size" },
+	{ { "--pool-size", "65" }, "--pool-size" },
+	{ { "--pool-size", "1.5" }, "--pool-size" },
+	{ { "--pool-size", "two" }, "--pool-size" },
+	{ { "--pool-size", "" }, "--pool-size" },
+	{ { "--pool-size=" }, "--pool-size" },
+	{ { "--pool-size", "9223372036854775808" }, "--pool-size" },
+	{ { "--pool-size" }, "--pool-size" },
+	{ { "--max-body-bytes", "1MB" }, "--max-body-bytes" },
+	{ { "--redis-timeout-ms", "-1" }, "--redis-timeout-ms" },
+	{ { "--log-level", "loud" }, "--log-level" },
+	{ { "--log-format", "xml" }, "--log-format" },
+	{ { "--strict=perhaps" }, "--strict" },
+	{ { "--config", "/no/such/file" }, "/no/such/file" },
+	{ { "--config" }, "--config" },
+	{ { "--listen", "nonsense" }, "listen" },
+	{ { "--listen", "127.0.0.1:99999" }, "listen" },
+	{ { "--listen", "127.0.0.1:" }, "listen" },
+	{ { "--listen", "127.0.0.1:80x" }, "listen" },
+	{ { "--redis", "http://127.0.0.1:6379" }, "redis" },
+	{ { "--redis", "redis://127.0.0.1:port" }, "redis" },
+	{ { "--redis", "redis://127.0.0.1:6379/db" }, "redis" },
+	{ { "--redis", "redis://127.0.0.1:99999" }, "redis" },
+	{ { "--redis", "redis://" }, "redis" },
+	{ { "--redis", "" }, "redis" },
+	{ { "--redis", "unix://" }, "redis" },
+	{ { "--redis-password-file", "/no/such/file" }, "/no/such/file" },
+};
+
+static void test_refused(void **state)
+{
+	const struct row *row = *state;
+	const char *const *a = row->arguments;
+
+	int status = a[1] ? daemon_run(&patternd, a[0], a[1]) : daemon_run(&patternd, a[0]);
+	char *said = file_text(patternd.proc.err_path);
+	assert_non_null(said);
+	if (status != 2 || !strstr(said, row->named))
+		fail_msg("exit status %d, stderr: %s", status, said);
+	char *newline = strchr(said, '\n');
+	assert_true(newline && newline[1] == '\0'); /* one line */
+	free(said);
+}
+
+/* ---- Which source counts ---- */
+
+static const char *file_with(const char *text)
+{
+	static char path[200];
+
+	snprintf(path, sizeof(path), "%s/patternd.conf", temp_dir());
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return path;
+}
+
+static void assert_printed(const char *wanted)
+{
+	char *text = printed();
+
+	if (!strstr(text, wanted))
+		fail_msg("'%s' is not in:\n%s", wanted, text);
+	free(text);
+}
+
+static void test_order_of_sources(void **state)
+{
+	static const char *const environment[] = { "PATTERND_POOL_SIZE=5", "PATTERND_PREFIX=env:", "PATTERND_STRICT=true", NULL };
+	const char *file = file_with("# a comment\n\n  pool-size =  7 \nprefix=file:\nredis-timeout-ms = 777\n");
+
+	(void)state;
+	patternd.proc.env = environment;
+	assert_int_equal(daemon_run(&patternd, "--print-config", "--config", file, "--prefix", "flag:"), 0);
+	assert_printed("prefix = flag:");          /* flag over variable over file */
+	assert_printed("pool-size = 5");           /* variable over file */
+	assert_printed("redis-timeout-ms = 777");  /* file over default */
+	assert_printed("max-body-bytes = 1048576"); /* default */
+	assert_printed("strict = true");
+	patternd.proc.env = NULL;
+	assert_int_equal(daemon_run(&patternd, "--print-config", "--config", file), 0);
+	assert_printed("pool-size = 7");
+	assert_printed("prefix = file:");
+}
+
+static void test_bad_file(void **state)
+{
+	static const char *const lines[] = { "pool-size 5\n", "no-such = 1\n", "pool-size = five\n", "= 5\n", "pool-size =\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const char *file = file_with(lines[i]);
+		assert_int_equal(daemon_run(&patternd, "--config", file), 2);
+		assert_true(proc_said(&patternd.proc, "patternd.conf:1"));
+	}
+	assert_int_equal(daemon_run(&patternd, "--config", temp_dir()), 2); /* a folder */
+}
+
+static void test_bad_variable(void **state)
+{
+	static const char *const environment[] = { "PATTERND_POOL_SIZE=many", NULL };
+
+	(void)state;
+	patternd.proc.env = environment;
+	assert_int_equal(daemon_run(&patternd, "--print-config"), 2);
+	assert_true(proc_said(&patternd.proc, "PATTERND_POOL_SIZE"));
+	patternd.proc.env = NULL;
+}
+
+static void test_secrets_are_not_printed(void **state)
+{
+	static const char url[] = "redis://user:canary-4711@127.0.0.1:1/0";
+
+	(void)state;
+	assert_int_equal(daemon_run(&patternd, "--print-config", "--redis", url), 0);
+	char *text = printed();
+	assert_null(strstr(text, "canary"));
+	free(text);
+	assert_int_equal(daemon_run(&patternd, "--redis", "http://user:canary-4711@127.0.0.1"), 2);
+	assert_false(proc_said(&patternd.proc, "canary"));
+	daemon_launch(&patternd, "--redis", url, "--log-level", "debug");
+	struct client *c = client_open(patternd.port);
+	static const char *const targets[] = { "/info", "/metrics", "/readyz", "/locks/a" };
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		assert_null(strstr(http(c, "GET", targets[i], NULL).body, "canary"));
+	client_close(c);
+	daemon_stop(&patternd);
+	assert_false(proc_said(&patternd.proc, "canary"));
+}
+
+static void test_password(void **state)
+{
+	struct redis_server redis = { 0 };
+	char url[128];
+
+	(void)state;
+	server_start(&redis, "--requirepass", "se:cr@et/%");
+	const char *file = file_with("se:cr@et/%\nnot this line\n");
+	daemon_start(&patternd, "--redis", redis.url, "--redis-password-file", file);
+	daemon_stop(&patternd);
+	snprintf(url, sizeof(url), "redis://:se%%3Acr%%40et%%2F%%25@127.0.0.1:%d/0", redis.port);
+	daemon_start(&patternd, "--redis", url);
+	daemon_stop(&patternd);
+	server_kill(&redis);
+}
+
+static void test_database_and_prefix(void **state)
+{
+	struct redis_server redis = { 0 };
+	char url[128];
+
+	(void)state;
+	server_start(&redis);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d/3", redis.port);
+	daemon_start(&patternd, "--redis", url, "--prefix", "mine:");
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/locks/a", NULL), 201);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	server_command(&redis, "SELECT 3");
+	assert_int_equal(server_command(&redis, "EXISTS mine:lock:{a}")->integer, 1);
+	assert_int_equal(server_command(&redis, "KEYS mine:*")->elements, (size_t)server_command(&redis, "DBSIZE")->integer);
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+static void test_allowed_hosts(void **state)
+{
+	struct redis_server redis = { 0 };
+
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--allowed-hosts", "patternd.local,other");
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "GET", "/healthz", NULL, "Host: patternd.local"), 200);
+	assert_status(http(c, "GET", "/healthz", NULL, "Host: OTHER:80"), 200);
+	assert_problem(http(c, "GET", "/healthz", NULL, "Host: local"), 403, "host_not_allowed", "none");
+	assert_problem(http(c, "GET", "/healthz", NULL, "Host: patternd.local.evil"), 403, "host_not_allowed", "none");
+	assert_problem(http(c, "GET", "/healthz", NULL, "Host: patternd.local,other"), 403, "host_not_allowed", "none");
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+/* A server that may lose data is told of at start, and refused when asked to be strict. */
+static void test_strict(void **state)
+{
+	struct redis_server redis = { 0 }, safe = { 0 };
+
+	(void)state;
+	server_start(&redis, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru");
+	daemon_start(&patternd, "--redis", redis.url);
+	assert_true(proc_said(&patternd.proc, "allkeys-lru"));
+	assert_true(proc_said(&patternd.proc, "append"));
+	daemon_stop(&patternd);
+	patternd.proc.env = NULL;
+	daemon_launch(&patternd, "--redis", redis.url, "--strict");
+	assert_false(daemon_is_ready(&patternd, 700));
+	if (patternd.proc.pid)
+		daemon_stop(&patternd);
+	server_start(&safe, "--appendonly", "yes");
+	daemon_start(&patternd, "--redis", safe.url, "--strict");
+	daemon_stop(&patternd);
+	server_stop(&safe);
+	server_stop(&redis);
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	static const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_help),		   cmocka_unit_test(test_version),
+		cmocka_unit_test(test_order_of_sources),
+		cmocka_unit_test(test_bad_file),	   cmocka_unit_test(test_bad_variable),
+		cmocka_unit_test(test_secrets_are_not_printed), cmocka_unit_test(test_password),
+		cmocka_unit_test(test_database_and_prefix), cmocka_unit_test(test_allowed_hosts),
+		cmocka_unit_test(test_strict),
+	};
+	static char names[COUNT(bad)][80];
+	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		const char *second = bad[i].arguments[1];
+		snprintf(names[i], sizeof(names[i]), "refused: %s %s", bad[i].arguments[0], second ? second : "");
+		tests[n++] = (struct CMUnitTest){ names[i], test_refused, NULL, NULL, (void *)(uintptr_t)&bad[i] };
+	}
+	for (size_t i = 0; i < COUNT(others); i++)
+		tests[n++] = others[i];
+	return _cmocka_run_group_tests("options", tests, n, NULL, NULL);
+}

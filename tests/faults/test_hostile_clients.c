@@ -1,0 +1,325 @@
+/*
+ * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad inputs. A deadline is
+ * absolute, whatever trickles in; a client that left leaves nothing behind; what is odd but right is served.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "requests.h"
+
+enum {
+	HEADER_MS = 400,
+	BODY_MS = 400,
+	IDLE_MS = 600,
+	WRITE_MS = 600,
+	GRACE_MS = 1000, /* beyond a deadline */
+	ANSWER_MS = 3000,
+};
+
+static struct redis_server redis;
+static struct daemon patternd;
+static int idle_files; /* descriptors of the daemon when no client is there */
+
+/* True when the daemon lets go of the connection within the deadline and grace, not before `least_ms`. */
+static void closes_in_time(struct raw *r, int64_t start_ms, int deadline_ms)
+{
+	assert_true(raw_closed(r, deadline_ms + GRACE_MS));
+	assert_in_range(monotonic_ms() - start_ms, deadline_ms / 2, deadline_ms + GRACE_MS);
+	raw_close(r);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+static void test_slow_header(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int64_t start_ms = monotonic_ms();
+
+	(void)state;
+	raw_text(r, GET("/healthz"));
+	raw_drip(r, "X-A: a\r\n", 25, HEADER_MS + GRACE_MS); /* bytes keep coming: an idle timer would never fire */
+	closes_in_time(r, start_ms, HEADER_MS);
+}
+
+static void test_slow_body(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int64_t start_ms = monotonic_ms();
+
+	(void)state;
+	raw_text(r, TAKE "Content-Length: 2000\r\n" END);
+	raw_drip(r, " ", 25, BODY_MS + GRACE_MS);
+	closes_in_time(r, start_ms, BODY_MS);
+}
+
+static void test_slow_chunks(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int64_t start_ms = monotonic_ms();
+
+	(void)state;
+	raw_text(r, TAKE "Transfer-Encoding: chunked\r\n" END);
+	raw_drip(r, "1\r\n \r\n", 25, BODY_MS + GRACE_MS);
+	closes_in_time(r, start_ms, BODY_MS);
+}
+
+static void test_silence(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	closes_in_time(r, monotonic_ms(), HEADER_MS > IDLE_MS ? HEADER_MS : IDLE_MS);
+}
+
+static void test_tls_hello(void **state)
+{
+	static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" "0123456789abcdef0123456789abcdef";
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_send(r, hello, sizeof(hello) - 1);
+	assert_true(raw_closed(r, HEADER_MS + GRACE_MS));
+	raw_close(r);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+static void test_idle_after_request(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, SMUGGLED);
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	closes_in_time(r, monotonic_ms(), IDLE_MS);
+}
+
+static void test_continue_then_silence(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int64_t start_ms = monotonic_ms();
+
+	(void)state;
+	raw_text(r, TAKE "Content-Length: 38\r\nExpect: 100-continue\r\n" END);
+	assert_status(raw_answer(r, ANSWER_MS), 100);
+	closes_in_time(r, start_ms, BODY_MS);
+}
+
+static void test_continue(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, TAKE "Content-Length: 38\r\nExpect: 100-continue\r\n" END);
+	assert_status(raw_answer(r, ANSWER_MS), 100);
+	raw_text(r, BODY);
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	raw_close(r);
+}
+
+/* 16 MB of answers that nobody reads: more than the kernel keeps for one connection. */
+static void test_slow_read(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_repeat(r, GET("/openapi.json") HOST END, 160);
+	wait_until(daemon_open_files(&patternd) > idle_files, 1000);
+	wait_until(daemon_open_files(&patternd) <= idle_files, WRITE_MS + IDLE_MS + 5 * GRACE_MS);
+	raw_close(r);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+static void test_many_slow_clients(void **state)
+{
+	enum { SLOW = 300 };
+	struct raw *slow[SLOW];
+	struct client *c = client_open(patternd.port);
+
+	(void)state;
+	for (int i = 0; i < SLOW; i++) {
+		slow[i] = raw_connect(patternd.port);
+		raw_text(slow[i], i % 2 ? GET("/healthz") "X-A: " : TAKE "Content-Length: 38\r\n" END "{");
+	}
+	for (int i = 0; i < 50; i++) {
+		struct answer a = http(c, "GET", "/healthz", NULL);
+		assert_status(a, 200);
+		assert_in_range(a.took_us, 0, 200000);
+	}
+	wait_until(daemon_open_files(&patternd) <= idle_files + 1, BODY_MS + 5 * GRACE_MS);
+	for (int i = 0; i < SLOW; i++)
+		raw_close(slow[i]);
+	client_close(c);
+}
+
+static void test_leaving_clients(void **state)
+{
+	static const char *const halves[] = {
+		"", "GE", GET("/healthz") "Ho", TAKE "Content-Length: 38\r\n" END "{\"key", GET("/locks/a") HOST END,
+		TAKE "Content-Length: 38\r\n" END BODY, TAKE "Transfer-Encoding: chunked\r\n" END "5\r\n12",
+	};
+
+	(void)state;
+	for (int i = 0; i < 210; i++) {
+		struct raw *r = raw_connect(patternd.port);
+		raw_text(r, halves[i % 7]);
+		if (i % 3 == 1)
+			raw_half_close(r);
+		if (i % 3 == 2)
+			raw_reset(r);
+		else
+			raw_close(r);
+	}
+	assert_true(daemon_is_alive(&patternd));
+	wait_until(daemon_open_files(&patternd) <= idle_files, 3 * GRACE_MS);
+}
+
+/* ---- What looks odd and must work ---- */
+
+static void test_pipelined(void **state)
+{
+	enum { REQUESTS = 50 };
+	struct raw *r = raw_connect(patternd.port);
+	char *all = NULL, name[32];
+	size_t size;
+	FILE *out = open_memstream(&all, &size);
+
+	(void)state;
+	for (int i = 0; i < REQUESTS; i++)
+		fprintf(out, "GET /locks/pipelined-%d HTTP/1.1\r\n" HOST END, i);
+	fclose(out);
+	raw_text(r, all);
+	free(all);
+	for (int i = 0; i < REQUESTS; i++) {
+		struct answer a = raw_answer(r, ANSWER_MS);
+		assert_status(a, 200);
+		snprintf(name, sizeof(name), "pipelined-%d", i);
+		assert_string_equal(text_at(a, "/name"), name);
+	}
+	assert_int_equal(raw_answers_left(r), 0);
+	raw_close(r);
+}
+
+static void test_http_1_0(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, "GET /locks/a HTTP/1.0\r\n\r\n");
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	assert_true(raw_closed(r, ANSWER_MS));
+	raw_close(r);
+	r = raw_connect(patternd.port);
+	raw_text(r, "GET /locks/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	raw_text(r, "GET /locks/a HTTP/1.0\r\n\r\n");
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	raw_close(r);
+}
+
+static void test_connection_close(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, GET("/locks/a") HOST "Connection: close\r\n" END SMUGGLED);
+	struct answer a = raw_answer(r, ANSWER_MS);
+	assert_status(a, 200);
+	assert_string_equal(header_of(a, "Connection"), "close");
+	assert_true(raw_closed(r, ANSWER_MS));
+	assert_int_equal(raw_answers_left(r), 0);
+	raw_close(r);
+}
+
+static void test_chunked_body(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, TAKE "Transfer-Encoding: chunked\r\n" END "10;x=\"y\"\r\n{\"key\":\"k\",\"limi\r\n16\r\nt\":9,\"window_ms\":1000}\r\n"
+			 "0\r\nX-Trailer: 1\r\n\r\n" SMUGGLED);
+	struct answer a = raw_answer(r, ANSWER_MS);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/limit"), 9);
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	raw_close(r);
+}
+
+/* A request in single bytes is the same request. */
+static void test_byte_by_byte(void **state)
+{
+	static const char request[] = TAKE "Content-Length: 38\r\n" END BODY;
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(request) - 1; i++)
+		assert_true(raw_send(r, request + i, 1));
+	assert_status(raw_answer(r, ANSWER_MS), 200);
+	raw_close(r);
+}
+
+static void test_half_close(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, GET("/healthz") HOST END);
+	raw_half_close(r);
+	struct answer a = raw_answer(r, ANSWER_MS);
+	assert_true(a.status == 200 || a.status == 0);
+	assert_true(raw_closed(r, ANSWER_MS));
+	raw_close(r);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--header-timeout-ms", "400", "--body-timeout-ms", "400",
+		     "--idle-timeout-ms", "600", "--write-timeout-ms", "600");
+	nap_ms(IDLE_MS); /* those that asked for its readiness are gone by then */
+	idle_files = daemon_open_files(&patternd);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slow_header),
+		cmocka_unit_test(test_slow_body),
+		cmocka_unit_test(test_slow_chunks),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_tls_hello),
+		cmocka_unit_test(test_idle_after_request),
+		cmocka_unit_test(test_continue_then_silence),
+		cmocka_unit_test(test_continue),
+		cmocka_unit_test(test_slow_read),
+		cmocka_unit_test(test_many_slow_clients),
+		cmocka_unit_test(test_leaving_clients),
+		cmocka_unit_test(test_pipelined),
+		cmocka_unit_test(test_http_1_0),
+		cmocka_unit_test(test_connection_close),
+		cmocka_unit_test(test_chunked_body),
+		cmocka_unit_test(test_byte_by_byte),
+		cmocka_unit_test(test_half_close),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,401 @@
+/*
+ * Hostile targets and headers, for every operation of the contract: rows 9 to 12 of the table of bad inputs. Methods and
+ * paths that are not there, names and parameters that break their rules, headers that contradict. A refusal has no effect
+ * and asks Redis for nothing; what is odd but allowed is served.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/per_operation.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+#define BYTES_50 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
+#define BYTES_200 BYTES_50 BYTES_50 BYTES_50 BYTES_50
+#define E_ACUTE_10 "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
+#define E_ACUTE_100 \
+	E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10 E_ACUTE_10
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+/* One request of the operation, with one parameter as given (percent-encoded) and a body that fits. */
+static struct answer ask(const struct contract_operation *op, const char *parameter, const char *value)
+{
+	char *target = contract_target(op, parameter, value);
+	json_t *body = contract_body(op);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	struct answer a = http(client, op->method, target, text);
+
+	free(text);
+	json_decref(body);
+	free(target);
+	return a;
+}
+
+static bool is_name(const json_t *schema)
+{
+	return json_is_true(json_object_get(schema, "x-name"));
+}
+
+/* ---- Methods and paths ---- */
+
+static bool path_takes(const char *path, const char *method)
+{
+	for (size_t i = 0; i < contract_count(); i++)
+		if (strcmp(contract_at(i)->path, path) == 0 && strcmp(contract_at(i)->method, method) == 0)
+			return true;
+	return false;
+}
+
+static void methods(const struct contract_operation *op, struct refusals *seen)
+{
+	static const char *const all[] = { "GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW" };
+	char *target = contract_target(op, NULL, NULL);
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const struct contract_operation *other = contract_find(all[i], target);
+		if (path_takes(op->path, all[i]) || other)
+			continue;
+		struct answer a = http(client, all[i], target, NULL);
+		must_refuse(seen, a, 405, "method_not_allowed", NULL, "%s %s", all[i], target);
+		const char *allow = header_of(a, "Allow");
+		if (!allow || !strstr(allow, op->method) || (path_takes(op->path, "GET") && !strstr(allow, "HEAD")))
+			note_flaw(seen, a, "%s %s: Allow is '%s'", all[i], target, allow ? allow : "");
+	}
+	free(target);
+}
+
+static void paths(const struct contract_operation *op, struct refusals *seen)
+{
+	static const char *const around[][2] = { { "", "/no/such/path/here" }, { "/no-such", "" }, { "/", "" }, { "", "/" } };
+	char *whole = contract_target(op, NULL, NULL), target[1024];
+
+	whole[strcspn(whole, "?")] = '\0';
+	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+		snprintf(target, sizeof(target), "%s%s%s", around[i][0], whole, around[i][1]);
+		struct answer a = http(client, op->method, target, NULL);
+		/* An empty segment may count as an empty name, and another method's operation may lie one segment further. */
+		int status = a.status == 400 || a.status == 405 ? a.status : 404;
+		must_refuse(seen, a, status, "not_found invalid_name method_not_allowed", NULL, "%s %s", op->method, target);
+	}
+	free(whole);
+}
+
+/* ---- Names in the path ---- */
+
+struct value {
+	const char *encoded;
+	const char *codes;
+};
+
+static const struct value bad_names[] = {
+	{ BYTES_200 "f", "invalid_name" },
+	{ E_ACUTE_100 "f", "invalid_name" }, /* 101 characters, 201 bytes */
+	{ "%00", "invalid_name malformed_request" },
+	{ "a%00b", "invalid_name malformed_request" },
+	{ "a%0Ab", "invalid_name" },
+	{ "%1F", "invalid_name" },
+	{ "%7F", "invalid_name" },
+	{ "%C2%85", "invalid_name" },        /* a control character, too: U+0085 */
+	{ "%7B", "invalid_name" },
+	{ "%7Dabc", "invalid_name" },
+	{ "%7B%7D", "invalid_name" },
+	{ "%FF", "invalid_name" },
+	{ "%C0%AF", "invalid_name" },        /* an overlong slash */
+	{ "%ED%A0%80", "invalid_name" },     /* a surrogate */
+	{ "%F4%90%80%80", "invalid_name" },  /* beyond U+10FFFF */
+	{ "%C3", "invalid_name" },           /* half a character */
+	{ "%zz", "invalid_name malformed_request" },
+	{ "a%", "invalid_name malformed_request" },
+	{ "a%2", "invalid_name malformed_request" },
+	{ "%u0041", "invalid_name malformed_request" },
+	{ ".", "reserved_name" },
+	{ "..", "reserved_name" },
+	{ "%2e%2E", "reserved_name" },
+};
+
+static void names(const struct contract_operation *op, struct refusals *seen)
+{
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		const struct contract_parameter *p = &op->parameters[i];
+		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
+			continue;
+		for (size_t k = 0; k < sizeof(bad_names) / sizeof(bad_names[0]); k++)
+			must_refuse(seen, ask(op, p->name, bad_names[k].encoded), 400, bad_names[k].codes, NULL, "{%s} = %s", p->name,
+				    bad_names[k].encoded);
+		size_t r;
+		const json_t *reserved;
+		json_array_foreach(json_object_get(p->schema, "x-reserved"), r, reserved) {
+			const char *word = json_string_value(reserved);
+			char *target = contract_target(op, p->name, word);
+			/* Where it is reserved for another operation of this method, that one answers. */
+			if (contract_find(op->method, target) == op)
+				must_refuse(seen, ask(op, p->name, word), 400, "reserved_name", NULL, "{%s} = %s", p->name, word);
+			free(target);
+		}
+	}
+}
+
+static void odd_names(const struct contract_operation *op, struct refusals *seen)
+{
+	static const char *const good[] = { BYTES_200, E_ACUTE_100, "%20", "a%2Fb", "%2F", "a%3Afence", ":::", "%25", "%2E.%2E",
+					    "+", "a+b", "*", "%5B", "%F0%9F%94%92", "'", "%22", "%5C" };
+
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		const struct contract_parameter *p = &op->parameters[i];
+		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
+			continue;
+		for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+			struct answer a = ask(op, p->name, good[k]);
+			const char *code = json_string_value(json_at(a, "/code"));
+			seen->seen++;
+			/* Another parameter or a rule between two may be refused; the name may not. */
+			if (a.status == 0 || a.status >= 500 || (a.status == 400 && (!code || strstr(code, "name") || strstr(code, "malformed"))))
+				note_flaw(seen, a, "%s: {%s} = %s", op->method, p->name, good[k]);
+		}
+	}
+}
+
+/* ---- Parameters of the query ---- */
+
+static const struct value bad_integers[] = {
+	{ "x", "wrong_type" },     { "", "wrong_type" },      { "1.5", "wrong_type" },
+	{ "0x10", "wrong_type" },  { "%201", "wrong_type" },  { "1%20", "wrong_type" },
+	{ "1%00", "wrong_type malformed_request invalid_value" }, { "true", "wrong_type" }, { "%FF", "wrong_type invalid_value" },
+	{ "-1", "out_of_range" },  { "9223372036854775807", "out_of_range" },
+	{ "9223372036854775808", "wrong_type out_of_range" },
+	{ "-9223372036854775809", "wrong_type out_of_range" },
+};
+
+static const struct value bad_reals[] = {
+	{ "x", "wrong_type" },       { "", "wrong_type" },       { "nan", "wrong_type out_of_range" },
+	{ "inf", "wrong_type out_of_range" }, { "-inf", "wrong_type out_of_range" }, { "1e999", "wrong_type out_of_range" },
+	{ "0x1p3", "wrong_type" },   { "1,5", "wrong_type" },    { "-1e300", "out_of_range" },
+	{ "1e300", "out_of_range" }, { "1.0%00", "wrong_type malformed_request invalid_value" },
+};
+
+static const struct value bad_words[] = {
+	{ "nonsense", "invalid_value" }, { "", "invalid_value out_of_range" }, { "%FF", "invalid_value" },
+	{ "m%00", "invalid_value malformed_request" },
+};
+
+static const struct value bad_dates[] = {
+	{ "2026-13-01", "invalid_value out_of_range" }, { "2026-02-30", "invalid_value out_of_range" },
+	{ "20261101", "invalid_value out_of_range" },		{ "2026-1-1", "invalid_value out_of_range" },
+	{ "2026-11-01T00:00", "invalid_value out_of_range" },	{ "", "invalid_value out_of_range" },
+	{ "-026-11-01", "invalid_value out_of_range" },		{ "2026-11-0x", "invalid_value out_of_range" },
+};
+
+static const struct value bad_query_names[] = {
+	{ BYTES_200 "f", "invalid_name" }, { "", "invalid_name" },     { "a%0Ab", "invalid_name" },
+	{ "%7B", "invalid_name" },	   { "%FF", "invalid_name" },  { "%C0%AF", "invalid_name" },
+	{ "a%00b", "invalid_name malformed_request" }, { "..", "reserved_name" },
+};
+
+static const struct value bad_texts[] = {
+	{ "%FF", "invalid_value" },
+	{ "%C3", "invalid_value" },
+	{ "a%00b", "invalid_value malformed_request" },
+	{ BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200, "out_of_range invalid_value" },
+};
+
+static bool says(const json_t *schema, const char *member, const char *word)
+{
+	const char *is = json_string_value(json_object_get(schema, member));
+
+	return is && strcmp(is, word) == 0;
+}
+
+struct values {
+	const struct value *at;
+	size_t count;
+};
+#define VALUES(array) ((struct values){ (array), sizeof(array) / sizeof((array)[0]) })
+
+static struct values bad_values(const json_t *schema)
+{
+	if (says(schema, "type", "array"))
+		schema = contract_member(schema, "items", NULL);
+	if (says(schema, "type", "integer"))
+		return VALUES(bad_integers);
+	if (says(schema, "type", "number"))
+		return VALUES(bad_reals);
+	if (json_object_get(schema, "enum"))
+		return VALUES(bad_words);
+	if (says(schema, "format", "date") || json_object_get(schema, "x-date"))
+		return VALUES(bad_dates);
+	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);
+}
+
+/* One beyond each end of an integer's range. */
+static void beyond_range(const struct contract_operation *op, const struct contract_parameter *p, struct refusals *seen)
+{
+	const json_t *low = json_object_get(p->schema, "minimum"), *high = json_object_get(p->schema, "maximum");
+	char value[32], pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "?%s", p->name);
+	snprintf(value, sizeof(value), "%lld", (long long)json_integer_value(low) - 1);
+	if (json_is_integer(low))
+		must_refuse(seen, ask(op, p->name, value), 400, "out_of_range", pointer, "?%s=%s", p->name, value);
+	snprintf(value, sizeof(value), "%lld", (long long)json_integer_value(high) + 1);
+	if (json_is_integer(high))
+		must_refuse(seen, ask(op, p->name, value), 400, "out_of_range", pointer, "?%s=%s", p->name, value);
+}
+
+static void query(const struct contract_operation *op, struct refusals *seen)
+{
+	char *target = contract_target(op, NULL, NULL), more[2048], pointer[64];
+	const char *joint = strchr(target, '?') ? "&" : "?";
+	json_t *body = contract_body(op);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	snprintf(more, sizeof(more), "%s%snonsense=1", target, joint);
+	must_refuse(seen, http(client, op->method, more, text), 400, "unknown_field", "?nonsense", "%s", more);
+	snprintf(more, sizeof(more), "%s%s%%FF=1", target, joint);
+	must_refuse(seen, http(client, op->method, more, text), 400, NULL, NULL, "%s", more);
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		const struct contract_parameter *p = &op->parameters[i];
+		if (strcmp(p->in, "query") != 0)
+			continue;
+		snprintf(pointer, sizeof(pointer), "?%s", p->name);
+		struct values bad = bad_values(p->schema);
+		for (size_t k = 0; k < bad.count; k++) {
+			bool whole = !strstr(bad.at[k].codes, "malformed");
+			must_refuse(seen, ask(op, p->name, bad.at[k].encoded), 400, bad.at[k].codes, whole ? pointer : NULL, "%s=%s",
+				    pointer, bad.at[k].encoded);
+		}
+		beyond_range(op, p, seen);
+		snprintf(more, sizeof(more), "%s%s%s=1&%s=1", target, joint, p->name, p->name);
+		if (!says(p->schema, "type", "array"))
+			must_refuse(seen, http(client, op->method, more, text), 400, NULL, NULL, "%s", more);
+	}
+	free(text);
+	json_decref(body);
+	free(target);
+}
+
+/* ---- Headers ---- */
+
+static bool answers_json_only(const struct contract_operation *op)
+{
+	const char *status;
+	json_t *response;
+
+	json_object_foreach((json_t *)(uintptr_t)op->responses, status, response) {
+		const json_t *content = contract_member(contract_member(op->responses, status, NULL), "content", NULL);
+		if (*status == '2' && json_object_size(content) == 1 && json_object_get(content, "application/json"))
+			return true;
+	}
+	return false;
+}
+
+static void headers(const struct contract_operation *op, struct refusals *seen)
+{
+	char *target = contract_target(op, NULL, NULL);
+	json_t *body = contract_body(op);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	if (answers_json_only(op))
+		must_refuse(seen, http(client, op->method, target, text, "Accept: text/html"), 406, "not_acceptable", NULL,
+			    "Accept: text/html");
+	must_refuse(seen, http(client, op->method, target, text, "Host: evil.example"), 403, "host_not_allowed", NULL, "Host");
+	must_refuse(seen, http(client, op->method, target, text, "Origin: https://evil.example"), 403, "cross_site", NULL,
+		    "Origin");
+	must_refuse(seen, http(client, op->method, target, text, "Sec-Fetch-Site: cross-site"), 403, "cross_site", NULL,
+		    "Sec-Fetch-Site");
+	must_refuse(seen, http(client, op->method, target, text, "Expect: the-unexpected"), 417, "expectation_failed", NULL,
+		    "Expect");
+	for (size_t i = 0; i < op->parameter_count; i++) {
+		if (strcasecmp(op->parameters[i].name, "Idempotency-Key") != 0)
+			continue;
+		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: " BYTES_200 "f"), 400,
+			    "invalid_value out_of_range", "Idempotency-Key:", "Idempotency-Key of 201 bytes");
+		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: \"\""), 400,
+			    "invalid_value out_of_range", "Idempotency-Key:", "Idempotency-Key of none");
+		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: a", "Idempotency-Key: b"), 400, NULL,
+			    NULL, "two Idempotency-Keys");
+	}
+	free(text);
+	json_decref(body);
+	free(target);
+}
+
+static void head(const struct contract_operation *op, struct refusals *seen)
+{
+	if (strcmp(op->method, "GET") != 0)
+		return;
+	char *target = contract_target(op, NULL, NULL);
+	struct answer get = http(client, "GET", target, NULL), answer = http(client, "HEAD", target, NULL);
+	const char *got = header_of(get, "Content-Type"), *headed = header_of(answer, "Content-Type");
+	seen->seen++;
+	if (answer.status != get.status || answer.body_len != 0 || !got || !headed || strcmp(got, headed) != 0)
+		note_flaw(seen, answer, "HEAD %s", target);
+	free(target);
+}
+
+/* ---- None of it reached Redis ---- */
+
+static long long scripts_before, keys_before;
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static void note_redis(const struct contract_operation *op, struct refusals *seen)
+{
+	(void)op;
+	seen->seen++;
+	scripts_before = server_scripts_run(&redis);
+	keys_before = server_command(&redis, "DBSIZE")->integer;
+}
+
+static void redis_is_as_before(const struct contract_operation *op, struct refusals *seen)
+{
+	(void)op;
+	seen->seen++;
+	client_forget(client);
+	if (!daemon_is_alive(&patternd))
+		fail_msg("the daemon is gone");
+	assert_int_equal(server_scripts_run(&redis), scripts_before);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, keys_before);
+}
+
+int main(void)
+{
+	static const struct operation_test tests[] = {
+		{ "(before)", note_redis },
+		{ "methods", methods },
+		{ "paths", paths },
+		{ "names", names },
+		{ "query", query },
+		{ "headers", headers },
+		{ "asked Redis for nothing", redis_is_as_before },
+		{ "odd names", odd_names },
+		{ "HEAD", head },
+	};
+
+	return run_per_operation("hostile targets", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
+}

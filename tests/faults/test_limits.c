@@ -1,0 +1,184 @@
+/*
+ * The daemon at the ends of what it may have: row 21 of the table of faults. Few descriptors, all connections taken, a port
+ * that is in use. It never spins, never dies, refuses clearly, and goes on when there is room again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { MANY = 1500, ANSWER_MS = 5000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+static const char healthz[] = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static bool answers(struct raw *r)
+{
+	return r && raw_text(r, healthz) && raw_answer(r, ANSWER_MS).status == 200;
+}
+
+/* CPU used while nothing is asked for `ms`. */
+static long idle_cpu_ms(int ms)
+{
+	long before = daemon_cpu_ms(&patternd);
+
+	nap_ms(ms);
+	return daemon_cpu_ms(&patternd) - before;
+}
+
+static void test_few_descriptors(void **state)
+{
+	enum { FILES = 64, TRIED = 100 };
+	struct raw *taken[TRIED];
+
+	(void)state;
+	patternd = (struct daemon){ .proc.files_max = FILES };
+	daemon_start(&patternd, "--redis", redis.url);
+	for (int i = 0; i < TRIED; i++)
+		taken[i] = raw_try_connect(patternd.port);
+	assert_true(answers(taken[0]));
+	/* Clients wait in the backlog that accept has no descriptor for: that is no reason to spin. */
+	assert_in_range(idle_cpu_ms(500), 0, 150);
+	assert_true(answers(taken[0]));
+	for (int i = 0; i < TRIED; i++)
+		raw_close(taken[i]);
+	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
+	daemon_stop(&patternd);
+}
+
+static void test_all_connections_taken(void **state)
+{
+	enum { MOST = 10, TRIED = 30 };
+	struct raw *taken[TRIED];
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "10");
+	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
+	for (int i = 0; i < TRIED; i++)
+		taken[i] = raw_try_connect(patternd.port);
+	int served = 0;
+	for (int i = 0; i < MOST - 1; i++)
+		served += answers(taken[i]);
+	assert_in_range(served, MOST - 2, MOST);
+	assert_in_range(idle_cpu_ms(500), 0, 150);
+	for (int i = 0; i < TRIED; i++)
+		raw_close(taken[i]);
+	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
+	daemon_stop(&patternd);
+}
+
+static void raise_own_limit(void)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < MANY + 100)
+		skip();
+}
+
+/* More than libmicrohttpd's own limit of 1020: the option's counts, and the descriptors for it are asked for. */
+static void test_many_connections(void **state)
+{
+	static struct raw *open[MANY];
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "2000");
+	raise_own_limit(); /* after the start: the daemon has to raise its own by itself */
+	for (int i = 0; i < MANY; i++)
+		open[i] = raw_connect(patternd.port);
+	for (int i = 0; i < MANY; i++)
+		assert_true(answers(open[i]));
+	for (int i = MANY - 1; i >= 0; i -= 97)
+		assert_true(answers(open[i]));
+	for (int i = 0; i < MANY; i++)
+		raw_close(open[i]);
+	wait_until(daemon_open_files(&patternd) < 100, ANSWER_MS);
+	daemon_stop(&patternd);
+}
+
+static void test_port_in_use(void **state)
+{
+	struct daemon second = { 0 };
+	char listen[64], port[16];
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url);
+	snprintf(listen, sizeof(listen), "127.0.0.1:%d", patternd.port);
+	snprintf(port, sizeof(port), "%d", patternd.port);
+	int status = daemon_run(&second, "--redis", redis.url, "--listen", listen);
+	assert_in_range(status, 1, 127);
+	assert_true(proc_said(&second.proc, port)); /* the message names what it could not have */
+	assert_true(daemon_is_alive(&patternd));
+	daemon_stop(&patternd);
+}
+
+static void test_pool_bound(void **state)
+{
+	enum { REQUESTS = 30 };
+	struct raw *clients[REQUESTS];
+	int refused = 0, served = 0;
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--max-in-flight", "5", "--redis-timeout-ms", "3000");
+	server_command(&redis, "CLIENT PAUSE 300 ALL");
+	for (int i = 0; i < REQUESTS; i++) {
+		clients[i] = raw_connect(patternd.port);
+		raw_text(clients[i], "POST /pv/bound HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	}
+	for (int i = 0; i < REQUESTS; i++) {
+		struct answer a = raw_answer(clients[i], ANSWER_MS);
+		if (a.status == 200) {
+			served++;
+			continue;
+		}
+		assert_problem(a, 503, "overloaded", "none"); /* at once, with Retry-After; no hidden queue */
+		refused++;
+	}
+	assert_int_equal(served, 5);
+	assert_int_equal(refused, REQUESTS - 5);
+	for (int i = 0; i < REQUESTS; i++)
+		raw_close(clients[i]);
+	daemon_stop(&patternd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_few_descriptors),	 cmocka_unit_test(test_all_connections_taken),
+		cmocka_unit_test(test_many_connections), cmocka_unit_test(test_port_in_use),
+		cmocka_unit_test(test_pool_bound),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,293 @@
+/*
+ * What Redis may answer instead of a result: refusals before anything ran, replies of a form that was not agreed, bytes
+ * that are no reply at all. Each row is sent in the place of the answer to a write and to a read. The problem must say
+ * what it is and whether something happened; a read never has an effect. Afterwards everything works again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/redis_server.h"
+
+enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon patternd;
+static struct client *client;
+
+struct row {
+	const char *name;
+	struct proxy_bytes reply;
+	int status;         /* 0: 500 or 504, whichever; -1: any answer */
+	const char *code;   /* NULL: any */
+	const char *effect; /* of the write */
+};
+
+#define REPLY(text) { (text), sizeof(text) - 1 }
+#define SHA "0123456789012345678901234567890123456789"
+
+static const struct row rows[] = {
+	{ "LOADING", REPLY("-LOADING Redis is loading the dataset in memory\r\n"), 503, "redis_unavailable", "none" },
+	{ "READONLY", REPLY("-READONLY You can't write against a read only replica.\r\n"), 503, "redis_unavailable", "none" },
+	{ "READONLY of a script", REPLY("-READONLY You can't write against a read only replica. script: " SHA ", on @user_script:1.\r\n"),
+	  503, "redis_unavailable", "none" },
+	{ "MASTERDOWN", REPLY("-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"), 503,
+	  "redis_unavailable", "none" },
+	{ "CLUSTERDOWN", REPLY("-CLUSTERDOWN Hash slot not served\r\n"), 503, "redis_unavailable", "none" },
+	{ "TRYAGAIN", REPLY("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"), 503, "redis_unavailable", "none" },
+	{ "MOVED", REPLY("-MOVED 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
+	{ "ASK", REPLY("-ASK 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
+	{ "BUSY", REPLY("-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"), 503,
+	  "redis_unavailable", "none" },
+	{ "MISCONF", REPLY("-MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.\r\n"), 503,
+	  "redis_unavailable", "none" },
+	{ "NOREPLICAS", REPLY("-NOREPLICAS Not enough good replicas to write.\r\n"), 503, "redis_unavailable", "none" },
+	{ "NOAUTH", REPLY("-NOAUTH Authentication required.\r\n"), 503, "redis_unavailable", "none" },
+	{ "WRONGPASS", REPLY("-WRONGPASS invalid username-password pair or user is disabled.\r\n"), 503, "redis_unavailable", "none" },
+	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503, "redis_unavailable", "none" },
+	{ "max number of clients", REPLY("-ERR max number of clients reached\r\n"), 503, "redis_unavailable", "none" },
+	{ "OOM", REPLY("-OOM command not allowed when used memory > 'maxmemory'.\r\n"), 503, "redis_oom", "none" },
+	{ "WRONGTYPE", REPLY("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"), 500, "foreign_key", "none" },
+	{ "NOSCRIPT, always", REPLY("-NOSCRIPT No matching script. Please use EVAL.\r\n"), 0, NULL, NULL },
+	{ "an error without a code", REPLY("-ERR something that nobody knows\r\n"), 500, "redis_error", "unknown" },
+	{ "an empty error", REPLY("-\r\n"), 500, "redis_error", "unknown" },
+	{ "a status", REPLY("+OK\r\n"), 0, NULL, "unknown" },
+	{ "an integer", REPLY(":1\r\n"), 0, NULL, "unknown" },
+	{ "nil", REPLY("$-1\r\n"), 0, NULL, "unknown" },
+	{ "a nil array", REPLY("*-1\r\n"), 0, NULL, "unknown" },
+	{ "an empty array", REPLY("*0\r\n"), 0, NULL, "unknown" },
+	{ "an array too short", REPLY("*1\r\n:1\r\n"), 0, NULL, "unknown" },
+	{ "an array of text", REPLY("*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"), -1, NULL, NULL },
+	{ "an outcome that no handler knows", REPLY("*2\r\n:77\r\n:1795219450378\r\n"), -1, NULL, NULL },
+	{ "holes", REPLY("*4\r\n:1\r\n:1795219450378\r\n$-1\r\n*-1\r\n"), -1, NULL, NULL },
+	{ "23 two replies", REPLY("*2\r\n:0\r\n:1\r\n*2\r\n:0\r\n:1\r\n"), -1, NULL, NULL },
+	{ "23 no reply at all", REPLY("HTTP/1.1 400 Bad Request\r\n\r\n"), 504, "no_answer", "unknown" },
+	{ "23 NUL bytes", REPLY("\0\0\0\0\0\0\0\0"), 504, "no_answer", "unknown" },
+	{ "23 a size that is no number", REPLY("$x\r\n"), 504, "no_answer", "unknown" },
+	{ "23 a negative size", REPLY("$-5\r\n"), 504, "no_answer", "unknown" },
+	{ "23 a negative count", REPLY("*-5\r\n"), 504, "no_answer", "unknown" },
+	{ "23 a count of 2147483646", REPLY("*2147483646\r\n"), 504, "no_answer", "unknown" },
+	{ "23 a count of 10^19", REPLY("*10000000000000000000\r\n"), 504, "no_answer", "unknown" },
+	{ "23 a size of 1 GB", REPLY("$1073741824\r\n"), 504, "no_answer", "unknown" },
+	{ "23 half a text", REPLY("$5\r\nabc"), 504, "no_answer", "unknown" },
+	{ "23 text without its end", REPLY("$3\r\nabcdef\r\n"), 0, NULL, "unknown" },
+	{ "23 an integer of 40 digits", REPLY(":1234567890123456789012345678901234567890\r\n"), 0, NULL, "unknown" },
+	{ "23 a map of RESP3", REPLY("%1\r\n+a\r\n+b\r\n"), 0, NULL, "unknown" },
+	{ "23 a push of RESP3", REPLY(">2\r\n+a\r\n+b\r\n"), 0, NULL, "unknown" },
+	{ "23 a null of RESP3", REPLY("_\r\n"), 0, NULL, "unknown" },
+	{ "23 a double of RESP3", REPLY(",1.5\r\n"), 0, NULL, "unknown" },
+	{ "23 nesting 8 deep", REPLY("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"), 0, NULL, "unknown" },
+};
+
+/* A try that was lost may have left its lock behind. */
+static bool works(void)
+{
+	server_command(&redis, "DEL p:lock:{after}");
+	return http(client, "POST", "/locks/after", NULL).status == 201;
+}
+
+/* Any honest end will do: what matters is that there is one. */
+static void assert_refused(struct answer a, const struct row *row, const char *effect)
+{
+	if (row->status < 0) {
+		assert_true(a.status >= 200);
+		return;
+	}
+	int status = row->status ? row->status : a.status == 504 ? 504 : 500;
+	assert_problem(a, status, row->code, effect);
+}
+
+static void test_row(void **state)
+{
+	const struct row *row = *state;
+	long before_kib = daemon_resident_kib(&patternd);
+
+	proxy_set(proxy, (struct proxy_fault){ .answer = row->reply });
+	assert_refused(http(client, "POST", "/locks/written", "{\"owner\":\"o\"}"), row, row->effect);
+	/* The first may have cost a connection: the read goes over one that was made before the fault. */
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(works(), RECOVER_MS);
+	proxy_set(proxy, (struct proxy_fault){ .answer = row->reply });
+	assert_refused(http(client, "GET", "/locks/read", NULL), row, "none");
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(works(), RECOVER_MS);
+	assert_true(daemon_is_alive(&patternd));
+	if (!daemon_is_sanitized())
+		assert_in_range(daemon_resident_kib(&patternd), 1, before_kib + GROWTH_KIB);
+	client_forget(client);
+}
+
+/* ---- The same from a real Redis ---- */
+
+struct foreign {
+	const char *command; /* puts something of another type where the operation looks */
+	const char *method, *target, *body;
+};
+
+static const struct foreign foreigners[] = {
+	{ "RPUSH p:lock:{w} x", "POST", "/locks/w", NULL },
+	{ "RPUSH p:lock:{w} x", "GET", "/locks/w", NULL },
+	{ "RPUSH p:lock:{w} x", "DELETE", "/locks/w?token=aaaaaaaaaaaaaaaaaaaaaa", NULL },
+	{ "RPUSH p:queue:{w} x", "POST", "/queues/w/messages", "{\"body\":1}" },
+	{ "RPUSH p:queue:{w} x", "POST", "/queues/w/receive", NULL },
+	{ "RPUSH p:queue:{w} x", "GET", "/queues/w", NULL },
+	{ "SET p:limit:{w}:default:sliding_window x", "POST", "/ratelimit",
+	  "{\"key\":\"w\",\"algorithm\":\"sliding_window\",\"limit\":1,\"window_ms\":1000}" },
+	{ "RPUSH p:limit:{w}:default:funnel x", "POST", "/ratelimit", "{\"key\":\"w\",\"limit\":1,\"window_ms\":1000}" },
+	{ "RPUSH p:limit:{w}:default:fixed_window x", "POST", "/ratelimit",
+	  "{\"key\":\"w\",\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":1000}" },
+	{ "RPUSH p:geo:{w} x", "PUT", "/geo/w/members/m", "{\"longitude\":1,\"latitude\":1}" },
+	{ "RPUSH p:geo:{w} x", "POST", "/geo/w/lookup", "{\"members\":[\"m\"]}" },
+	{ "RPUSH p:geo:{w} x", "GET", "/geo/nearby?set=w&longitude=1&latitude=1&radius=5", NULL },
+	{ "RPUSH p:uv:{w}:2026-11-20 x", "POST", "/uv/w", "{\"visitors\":[\"u\"],\"at_ms\":1795132800000}" },
+	{ "SET p:uv:{w}:2026-11-20 x", "POST", "/uv/w", "{\"visitors\":[\"u\"],\"at_ms\":1795132800000}" },
+	{ "SET p:uv:{w}:2026-11-20 x", "GET", "/uv/w?from=2026-11-20&to=2026-11-20", NULL },
+	{ "RPUSH p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
+	{ "SET p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
+};
+
+static void test_foreign_keys(void **state)
+{
+	unsigned flaws = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(foreigners) / sizeof(foreigners[0]); i++) {
+		const struct foreign *row = &foreigners[i];
+		char command[128];
+		snprintf(command, sizeof(command), "%s", row->command);
+		server_command(&redis, "FLUSHALL");
+		char *verb = strtok(command, " "), *key = strtok(NULL, " ");
+		server_command(&redis, "%s %s x", verb, key);
+		struct answer a = http(client, row->method, row->target, row->body);
+		const char *flaw = problem_flaw(a, 500, "foreign_key", "none");
+		/* Nothing is half done: there is still that one key. */
+		if (!flaw && server_command(&redis, "DBSIZE")->integer != 1)
+			flaw = "something was written";
+		if (flaw) {
+			print_error("%s, then %s %s: %s: ", row->command, row->method, row->target, flaw);
+			answer_print(a);
+			flaws++;
+		}
+	}
+	server_command(&redis, "FLUSHALL");
+	assert_int_equal(flaws, 0);
+}
+
+static void test_out_of_memory(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "POST", "/locks/before", NULL);
+	char target[128];
+
+	assert_status(a, 201);
+	server_command(&redis, "CONFIG SET maxmemory 1");
+	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_oom", "none");
+	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_oom", "none");
+	assert_status(http(client, "GET", "/locks/before", NULL), 200);
+	/* What only frees works all the same. */
+	snprintf(target, sizeof(target), "/locks/before?token=%s", text_at(a, "/token"));
+	assert_status(http(client, "DELETE", target, NULL), 200);
+	server_command(&redis, "CONFIG SET maxmemory 0");
+	assert_status(http(client, "POST", "/locks/full", NULL), 201);
+}
+
+static void test_replica(void **state)
+{
+	(void)state;
+	server_command(&redis, "REPLICAOF 127.0.0.1 1");
+	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_unavailable", "none");
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{replica}")->integer, 0);
+	server_command(&redis, "REPLICAOF NO ONE");
+	wait_until(works(), RECOVER_MS);
+	server_command(&redis, "CONFIG SET replica-serve-stale-data no");
+	server_command(&redis, "REPLICAOF 127.0.0.1 1");
+	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_unavailable", "none");
+	server_command(&redis, "REPLICAOF NO ONE");
+	server_command(&redis, "CONFIG SET replica-serve-stale-data yes");
+	wait_until(works(), RECOVER_MS);
+}
+
+/* A password set while we are connected counts from the next connection on. */
+static void test_password_changed(void **state)
+{
+	(void)state;
+	server_command(&redis, "CONFIG SET requirepass secret");
+	proxy_set(proxy, (struct proxy_fault){ .reset = true });
+	wait_until(http(client, "POST", "/locks/secret", NULL).status == 503, RECOVER_MS);
+	struct proxy_counts before = proxy_count(proxy);
+	assert_problem(http(client, "GET", "/locks/secret", NULL), 503, "redis_unavailable", "none");
+	assert_true(daemon_is_alive(&patternd));
+	nap_ms(500); /* it does not hammer on the door */
+	assert_in_range(proxy_count(proxy).connections - before.connections, 0, 10);
+	server_command(&redis, "CONFIG SET requirepass %s", "");
+	wait_until(works(), 2 * RECOVER_MS);
+}
+
+static void test_no_permission(void **state)
+{
+	(void)state;
+	server_command(&redis, "ACL SETUSER default -evalsha -eval");
+	struct answer a = http(client, "POST", "/locks/denied", NULL);
+	server_command(&redis, "ACL SETUSER default +@all");
+	assert_problem(a, 503, "redis_unavailable", "none");
+	wait_until(works(), 2 * RECOVER_MS);
+}
+
+/* Before each test: whatever one before left, failed or not. */
+static int heal(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(works(), RECOVER_MS);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "150");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	static const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_foreign_keys),	 cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_replica),		 cmocka_unit_test(test_password_changed),
+		cmocka_unit_test(test_no_permission),
+	};
+	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
+	for (size_t i = 0; i < COUNT(others); i++)
+		tests[n++] = others[i];
+	for (size_t i = 0; i < n; i++)
+		tests[i].setup_func = heal;
+	return _cmocka_run_group_tests("what Redis answers", tests, n, set_up, tear_down);
+}

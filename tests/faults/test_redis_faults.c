@@ -1,0 +1,415 @@
+/*
+ * Redis and the way to it failing under requests: rows 26, 30, 38 and 39 of the table of faults, through the fault proxy. Each
+ * request ends by its deadline with the right effect: none when nothing was sent or it only looked, unknown when a write
+ * was sent and its answer lost. What is unknown can be settled with the Idempotency-Key. When the fault ends, the daemon
+ * works again by itself, and never hands an answer to another request.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { TIMEOUT_MS = 300, SLACK_MS = 400, RECOVER_MS = 8000 };
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon patternd;
+static struct client *client;
+
+/* A try that was lost may have left its lock behind. */
+static bool works(void)
+{
+	server_command(&redis, "DEL p:lock:{works}");
+	return http(client, "POST", "/locks/works", NULL).status == 201;
+}
+
+static void heal(void)
+{
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(works(), RECOVER_MS);
+}
+
+/* ---- One fault, a write and a read under it ---- */
+
+struct row {
+	const char *name;
+	struct proxy_fault fault;
+	bool is_slow;           /* the end comes with the deadline; else as soon as the connection is gone */
+	bool write_is_executed; /* Redis does it, whatever the client hears */
+};
+
+#define TEXT(text) { (text), sizeof(text) - 1 }
+
+static const struct row rows[] = {
+	{ "30 cut after the request", { .cut = true }, false, true },
+	{ "30 cut after 1 byte of the reply", { .cut = true, .cut_at = 1 }, false, true },
+	{ "30 cut after 4 bytes of the reply", { .cut = true, .cut_at = 4 }, false, true },
+	{ "30 cut after 20 bytes of the reply", { .cut = true, .cut_at = 20 }, false, true },
+	{ "38 requests vanish", { .drop_up = true }, true, false },
+	{ "38 replies vanish", { .drop_down = true }, true, true },
+	{ "38 both vanish", { .drop_up = true, .drop_down = true }, true, false },
+	{ "39 later than the deadline", { .delay_ms = TIMEOUT_MS }, true, true },
+	{ "38 100 bytes a second", { .bytes_per_second = 100 }, true, false },
+	{ "23 garbage before the reply", { .before = TEXT("garbage\r\n") }, false, true },
+	{ "23 NUL before the reply", { .before = TEXT("\0") }, false, true },
+};
+
+static void assert_lost(struct answer a, const struct row *row, const char *effect)
+{
+	assert_problem(a, 504, "no_answer", effect);
+	if (row->is_slow)
+		assert_in_range(a.took_us, (TIMEOUT_MS - 50) * 1000, (TIMEOUT_MS + SLACK_MS) * 1000);
+	else
+		assert_in_range(a.took_us, 0, SLACK_MS * 1000);
+}
+
+static void test_row(void **state)
+{
+	const struct row *row = *state;
+	static unsigned serial;
+	char target[64], key[64];
+
+	snprintf(target, sizeof(target), "/locks/row-%u", serial);
+	snprintf(key, sizeof(key), "Idempotency-Key: row-%u", serial++);
+	proxy_set(proxy, row->fault);
+	assert_lost(http(client, "POST", target, "{\"owner\":\"first\"}", key), row, "unknown");
+	heal();
+	if (row->write_is_executed)
+		assert_int_equal(server_command(&redis, "EXISTS p:lock:{%s}", target + 7)->integer, 1);
+	/* The retry gets what the first try did, or does it: one lock either way, and the same one ever after. */
+	struct answer settled = http(client, "POST", target, "{\"owner\":\"first\"}", key);
+	assert_status(settled, 201);
+	struct answer again = http(client, "POST", target, "{\"owner\":\"first\"}", key);
+	assert_status(again, 201);
+	assert_string_equal(text_at(again, "/token"), text_at(settled, "/token"));
+	assert_int_equal(int_at(again, "/fence"), int_at(settled, "/fence"));
+	assert_problem(http(client, "POST", target, "{\"owner\":\"other\"}", key), 422, "idempotency_key_reused", "none");
+	proxy_set(proxy, row->fault);
+	assert_lost(http(client, "GET", target, NULL), row, "none");
+	heal();
+	client_forget(client);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+/* ---- Faults that must not be felt ---- */
+
+static void test_slices(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .slice = 1 });
+	for (int i = 0; i < 30; i++)
+		assert_true(works());
+	proxy_set(proxy, (struct proxy_fault){ .slice = 7, .delay_ms = 20 });
+	for (int i = 0; i < 3; i++)
+		assert_true(works());
+}
+
+static void test_scripts_flushed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 600; i++) {
+		if (i % 5 == 0)
+			server_command(&redis, "SCRIPT FLUSH");
+		assert_status(http(client, "POST", "/pv/flushed", NULL), 200);
+	}
+	assert_int_equal(int_at(http(client, "GET", "/pv/flushed", NULL), "/count"), 600);
+	client_forget(client);
+}
+
+static void test_script_flush_pipelined(void **state)
+{
+	enum { REQUESTS = 40 };
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	server_command(&redis, "SCRIPT FLUSH");
+	raw_repeat(r, "POST /pv/pipelined HTTP/1.1\r\nHost: localhost\r\n\r\n", REQUESTS);
+	for (int i = 0; i < REQUESTS; i++)
+		assert_status(raw_answer(r, 3000), 200);
+	raw_close(r);
+	assert_int_equal(int_at(http(client, "GET", "/pv/pipelined", NULL), "/count"), REQUESTS);
+}
+
+/* ---- Connections lost ---- */
+
+static void test_refused(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(http(client, "GET", "/healthz", NULL).status == 200, 1000);
+	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 1000);
+	for (int i = 0; i < 10; i++) {
+		struct answer a = http(client, "POST", "/locks/refused", NULL);
+		assert_problem(a, 503, "redis_unavailable", "none");
+		assert_in_range(a.took_us, 0, 100000);
+	}
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{refused}")->integer, 0);
+	heal();
+}
+
+/* Reset again and again: whatever is answered says the truth about what happened. */
+static void test_resets(void **state)
+{
+	long long sure = 0, possible = 0;
+
+	(void)state;
+	for (int i = 0; i < 150; i++) {
+		if (i % 3 == 0)
+			proxy_set(proxy, (struct proxy_fault){ .reset = true });
+		struct answer a = http(client, "POST", "/pv/resets", NULL);
+		if (a.status == 200)
+			sure++;
+		else if (a.status == 504)
+			possible++;
+		else
+			assert_problem(a, 503, NULL, "none");
+		if (a.status == 503)
+			nap_ms(5);
+	}
+	heal();
+	long long counted = int_at(http(client, "GET", "/pv/resets", NULL), "/count");
+	assert_in_range(counted, sure, sure + possible);
+	assert_true(sure > 0);
+	client_forget(client);
+}
+
+/* ---- Redis killed ---- */
+
+static void test_killed_before(void **state)
+{
+	(void)state;
+	server_kill(&redis);
+	wait_until(http(client, "GET", "/locks/a", NULL).status == 503, 2000);
+	assert_problem(http(client, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	server_restart(&redis);
+	heal(); /* with an empty script cache */
+}
+
+static void test_killed_under_requests(void **state)
+{
+	enum { REQUESTS = 20 };
+	struct raw *clients[REQUESTS];
+
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
+	for (int i = 0; i < REQUESTS; i++) {
+		clients[i] = raw_connect(patternd.port);
+		raw_text(clients[i], i % 2 ? "POST /pv/killed HTTP/1.1\r\nHost: localhost\r\n\r\n"
+					   : "GET /pv/killed HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	}
+	wait_until(server_scripts_run(&redis) >= REQUESTS, 2000);
+	server_kill(&redis);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	for (int i = 0; i < REQUESTS; i++) {
+		assert_problem(raw_answer(clients[i], TIMEOUT_MS + SLACK_MS), 504, "no_answer", i % 2 ? "unknown" : "none");
+		raw_close(clients[i]);
+	}
+	server_restart(&redis);
+	heal();
+}
+
+/* Cut at each of many places while a new connection is greeted and its scripts are loaded. */
+static void test_killed_while_loading(void **state)
+{
+	static const size_t places[] = { 1, 2, 5, 10, 50, 100, 300, 1000, 3000, 5000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		proxy_set(proxy, (struct proxy_fault){ .reset = true, .cut = true, .cut_at = places[i] });
+		struct proxy_counts before = proxy_count(proxy);
+		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
+		assert_true(daemon_is_alive(&patternd));
+		heal();
+	}
+}
+
+/* ---- 39: late and stray replies belong to nobody ---- */
+
+static void remember_owners(int n)
+{
+	char target[64], body[64];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(target, sizeof(target), "/locks/owned-%d", i);
+		snprintf(body, sizeof(body), "{\"owner\":\"owner-%d\"}", i);
+		assert_status(http(client, "POST", target, body), 201);
+	}
+}
+
+/* The owner comes from Redis, the name from the request: a reply of another request would show. */
+static void assert_owners(int n)
+{
+	char target[64], owner[64];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(target, sizeof(target), "/locks/owned-%d", i);
+		snprintf(owner, sizeof(owner), "owner-%d", i);
+		struct answer a = http(client, "GET", target, NULL);
+		if (a.status == 200)
+			assert_string_equal(text_at(a, "/owner"), owner);
+		else
+			assert_true(a.status == 503 || a.status == 504);
+	}
+}
+
+static void test_late_replies(void **state)
+{
+	enum { LOCKS = 30 };
+
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	remember_owners(LOCKS);
+	for (int round = 0; round < 2; round++) {
+		proxy_set(proxy, (struct proxy_fault){ .delay_ms = TIMEOUT_MS * 2 / 3 });
+		assert_problem(http(client, "GET", "/locks/owned-0", NULL), 504, "no_answer", "none");
+		/* The reply is still on its way, and arrives while these are asked. */
+		proxy_set(proxy, (struct proxy_fault){ 0 });
+		for (int64_t until_ms = monotonic_ms() + TIMEOUT_MS; monotonic_ms() < until_ms;)
+			assert_owners(LOCKS);
+	}
+	heal();
+	assert_owners(LOCKS);
+	client_forget(client);
+}
+
+static void test_stray_replies(void **state)
+{
+	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"), TEXT("+OK\r\n"), TEXT("$-1\r\n"), TEXT("*1\r\n:1\r\n"),
+						    TEXT("-ERR stray\r\n"), TEXT("*2\r\n:0\r\n:0\r\n") };
+	enum { LOCKS = 10 };
+
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	remember_owners(LOCKS);
+	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+		struct proxy_counts before = proxy_count(proxy);
+		proxy_say(proxy, stray[i]); /* on idle connections: nobody is owed a reply, so they are dropped */
+		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
+		assert_owners(LOCKS);
+		heal();
+	}
+	assert_owners(LOCKS);
+	client_forget(client);
+}
+
+struct sums {
+	long long sure, possible; /* increments that happened; that may have happened */
+};
+
+/* Asks for an increment after having taken the answer to the last one; one that leaves does not wait for it. */
+static void count_answer(struct raw **r, struct sums *sums, bool leaves)
+{
+	if (*r && leaves) {
+		raw_reset(*r);
+		*r = NULL;
+		sums->possible++;
+	}
+	if (*r) {
+		struct answer a = raw_answer(*r, 2000);
+		sums->sure += a.status == 200;
+		sums->possible += a.status == 504;
+		if (a.status != 200)
+			assert_problem(a, a.status == 503 ? 503 : 504, NULL, a.status == 503 ? "none" : "unknown");
+	} else {
+		*r = raw_connect(patternd.port);
+	}
+	raw_text(*r, "POST /pv/sum HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+/* Many clients, a new fault twelve times a second, and in the end the sums must agree. */
+static void test_all_at_once(void **state)
+{
+	enum { CLIENTS = 16, ROUNDS = 28, ROUND_MS = 80 };
+	static const struct proxy_fault faults[] = { { .reset = true }, { .cut = true }, { .cut = true, .cut_at = 30 },
+						     { .delay_ms = 30 }, { .slice = 3 }, { .drop_down = true }, { 0 } };
+	struct raw *clients[CLIENTS] = { NULL };
+	struct sums sums = { 0 };
+
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	for (int round = 0; round < ROUNDS; round++) {
+		proxy_set(proxy, faults[round % 7]);
+		for (int64_t until_ms = monotonic_ms() + ROUND_MS; monotonic_ms() < until_ms; nap_ms(2))
+			for (int i = 0; i < CLIENTS; i++)
+				count_answer(&clients[i], &sums, (round + i) % CLIENTS == 0);
+	}
+	heal();
+	for (int i = 0; i < CLIENTS; i++) { /* the last answers */
+		struct answer a = raw_answer(clients[i], 2000);
+		sums.sure += a.status == 200;
+		sums.possible += a.status == 504;
+		raw_close(clients[i]);
+	}
+	assert_in_range(int_at(http(client, "GET", "/pv/sum", NULL), "/count"), sums.sure, sums.sure + sums.possible);
+	assert_in_range(sums.sure, 100, INT64_MAX); /* faults alone would prove little */
+	assert_in_range(sums.possible, 10, INT64_MAX);
+	assert_true(daemon_is_alive(&patternd));
+}
+
+/* Before each test: whatever one before left, failed or not. */
+static int heal_first(void **state)
+{
+	(void)state;
+	heal();
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "300");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	static const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_scripts_flushed),
+		cmocka_unit_test(test_script_flush_pipelined),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_resets),
+		cmocka_unit_test(test_killed_before),
+		cmocka_unit_test(test_killed_under_requests),
+		cmocka_unit_test(test_killed_while_loading),
+		cmocka_unit_test(test_late_replies),
+		cmocka_unit_test(test_stray_replies),
+		cmocka_unit_test(test_all_at_once),
+	};
+	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(rows); i++)
+		tests[n++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
+	for (size_t i = 0; i < COUNT(others); i++)
+		tests[n++] = others[i];
+	for (size_t i = 0; i < n; i++)
+		tests[i].setup_func = heal_first;
+	return _cmocka_run_group_tests("Redis failing", tests, n, set_up, tear_down);
+}

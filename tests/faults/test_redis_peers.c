@@ -1,0 +1,284 @@
+/*
+ * What may stand where Redis should: nobody, a name that nobody has, a server of another kind, a flood. Rows 22 and 23 of
+ * the table of bad inputs. The daemon lives, its loop turns, it says 503 with effect none, does not hammer, does not grow,
+ * and works as soon as there is a Redis.
+ */
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_server.h"
+#include "../support/stubborn.h"
+
+enum { RECOVER_MS = 10000, QUICK_US = 200000, GROWTH_KIB = 64 * 1024, WATCHED_MS = 300 };
+
+static struct daemon patternd;
+
+/* While there is no Redis: quick refusals that had no effect. */
+static void assert_without_redis(void)
+{
+	struct client *c = client_open(patternd.port);
+
+	for (int i = 0; i < 5; i++) {
+		struct answer alive = http(c, "GET", "/healthz", NULL);
+		assert_status(alive, 200);
+		assert_in_range(alive.took_us, 0, QUICK_US);
+		struct answer a = http(c, "POST", "/locks/a", NULL);
+		assert_problem(a, 503, "redis_unavailable", "none");
+		assert_in_range(a.took_us, 0, QUICK_US);
+		assert_problem(http(c, "GET", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	}
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	assert_status(http(c, "GET", "/metrics", NULL), 200);
+	assert_status(http(c, "GET", "/info", NULL), 200);
+	client_close(c);
+}
+
+static void assert_with_redis(void)
+{
+	struct client *c = client_open(patternd.port);
+
+	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
+	wait_until(http(c, "POST", "/pv/a", NULL).status == 200, RECOVER_MS);
+	client_close(c);
+}
+
+/* ---- 22: not there ---- */
+
+static void test_refused(void **state)
+{
+	struct redis_server redis = { .port = free_port() };
+	char url[64];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", redis.port);
+	daemon_launch(&patternd, "--redis", url);
+	assert_without_redis();
+	server_start(&redis);
+	assert_with_redis();
+	server_kill(&redis);
+	struct client *c = client_open(patternd.port);
+	wait_until(http(c, "GET", "/locks/a", NULL).status == 503, 2000);
+	/* Once it was there, readiness stays: a restart of Redis must not take every pod out of service. */
+	assert_status(http(c, "GET", "/readyz", NULL), 200);
+	server_restart(&redis);
+	wait_until(http(c, "GET", "/locks/a", NULL).status == 200, RECOVER_MS);
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+static void test_ready_follows_redis(void **state)
+{
+	struct redis_server redis = { 0 };
+
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--ready-follows-redis");
+	server_kill(&redis);
+	wait_until(!daemon_is_ready(&patternd, 0), 3000);
+	server_restart(&redis);
+	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+/* .invalid never exists (RFC 6761); how long a resolver thinks about that must not matter. */
+static void test_no_such_name(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", "redis://no-such-host.invalid:6379");
+	assert_without_redis();
+	nap_ms(300);
+	assert_without_redis();
+	daemon_stop(&patternd);
+}
+
+static void test_name(void **state)
+{
+	struct redis_server redis = { 0 };
+	char url[64];
+
+	(void)state;
+	server_start(&redis);
+	snprintf(url, sizeof(url), "redis://localhost:%d/0", redis.port);
+	daemon_start(&patternd, "--redis", url);
+	assert_with_redis();
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+static bool has_ipv6_loopback(void)
+{
+	struct ifaddrs *all, *one;
+	bool found = false;
+
+	if (getifaddrs(&all) < 0)
+		return false;
+	for (one = all; one; one = one->ifa_next)
+		if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET6 &&
+		    IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)(void *)one->ifa_addr)->sin6_addr))
+			found = true;
+	freeifaddrs(all);
+	return found;
+}
+
+static void test_ipv6(void **state)
+{
+	struct redis_server redis = { 0 };
+	char url[64];
+
+	(void)state;
+	if (!has_ipv6_loopback())
+		skip();
+	server_start(&redis, "--bind", "127.0.0.1", "::1");
+	snprintf(url, sizeof(url), "redis://[::1]:%d", redis.port);
+	daemon_start(&patternd, "--redis", url);
+	assert_with_redis();
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+static void test_unix_socket_removed(void **state)
+{
+	struct redis_server redis = { .over_unix = true };
+
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	assert_with_redis();
+	server_kill(&redis);
+	unlink(redis.socket_path);
+	struct client *c = client_open(patternd.port);
+	wait_until(http(c, "POST", "/locks/a", NULL).status == 503, 2000);
+	server_restart(&redis);
+	wait_until(http(c, "POST", "/pv/a", NULL).status == 200, RECOVER_MS);
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+/* Stopped, not gone: connected, and nothing ever comes back. The loop goes on, requests end at their deadline. */
+static void test_stopped(void **state)
+{
+	struct redis_server redis = { 0 };
+
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "300");
+	struct client *c = client_open(patternd.port), *probe = client_open(patternd.port);
+	proc_signal(&redis.proc, SIGSTOP);
+	for (int i = 0; i < 3; i++) {
+		struct answer a = http(c, "POST", "/locks/a", NULL);
+		assert_true(a.status == 504 || a.status == 503);
+		assert_in_range(a.took_us, 0, 300000 + QUICK_US);
+		assert_problem(a, a.status, NULL, a.status == 504 ? "unknown" : "none");
+		a = http(probe, "GET", "/healthz", NULL);
+		assert_status(a, 200);
+		assert_in_range(a.took_us, 0, QUICK_US);
+	}
+	proc_signal(&redis.proc, SIGCONT);
+	wait_until(http(c, "GET", "/locks/b", NULL).status == 200, RECOVER_MS);
+	client_close(c);
+	client_close(probe);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+/* ---- 23: somebody else ---- */
+
+#define TEN(text) text text text text text text text text text text
+
+enum { MANNER_THAT_REFUSES = 2 };
+
+static const struct manner manners[] = {
+	{ "23 HTTP", NULL, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0 },
+	{ "23 SSH", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", NULL, 0 },
+	{ "23 POP3", "+OK POP3 server ready\r\n", "-ERR unknown command\r\n", 0 },
+	{ "23 SMTP", "220 mail.example ESMTP\r\n", "500 unrecognized\r\n", 0 },
+	{ "23 TLS", NULL, "\x15\x03\x01\x02\x02\x16", 0 },
+	{ "23 silence", NULL, NULL, 0 },
+	{ "23 a greeting as Redis has none", ":1\r\n", NULL, 0 },
+	{ "23 +OK to everything", NULL, "+OK\r\n", 0 },
+	{ "23 two replies a command", NULL, "+OK\r\n+OK\r\n", 0 },
+	{ "23 a flood of :1", NULL, ":1\r\n", SIZE_MAX },
+	{ "23 a flood of +OK before being asked", TEN(TEN("+OK\r\n")), "+OK\r\n", SIZE_MAX },
+	{ "23 an array of 2147483646", NULL, "*2147483646\r\n", 0 },
+	{ "23 nesting of 10^6", NULL, "*1\r\n", 1000000 },
+	{ "23 a text of 1 GB, sent", NULL, "$1073741824\r\n", SIZE_MAX },
+	{ "23 a line without end", NULL, "+aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", SIZE_MAX },
+	{ "23 an old Redis", NULL, "$23\r\nredis_version:3.2.1\r\n\r\n\r\n", 0 },
+	{ "23 max number of clients", "-ERR max number of clients reached\r\n", NULL, 0 },
+	{ "23 LOADING", NULL, "-LOADING Redis is loading the dataset in memory\r\n", 0 },
+	{ "23 DENIED", "-DENIED Redis is running in protected mode\r\n", NULL, 0 },
+};
+
+static void test_manner(void **state)
+{
+	const struct manner *m = *state;
+	struct stubborn *peer = stubborn_open(m);
+
+	daemon_launch(&patternd, "--redis", stubborn_url(peer), "--redis-timeout-ms", "200");
+	wait_until(stubborn_connections(peer) > 0, 5000);
+	long before_kib = daemon_resident_kib(&patternd);
+	assert_without_redis();
+	uint64_t before = stubborn_connections(peer);
+	long cpu_ms = daemon_cpu_ms(&patternd);
+	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(100))
+		assert_true(daemon_is_alive(&patternd));
+	assert_in_range(stubborn_connections(peer) - before, 0, 30);
+	if (m->times == 0) /* who floods costs what he sends, until he is hung up on */
+		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, WATCHED_MS / 2);
+	if (!daemon_is_sanitized())
+		assert_in_range(daemon_resident_kib(&patternd), 1, before_kib + GROWTH_KIB);
+	assert_without_redis();
+	daemon_stop(&patternd);
+	stubborn_close(peer);
+}
+
+/* Then a real Redis takes the place of somebody that was hung up on, and of somebody that refused us. */
+static void test_recovers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct stubborn *peer = stubborn_open(&manners[i ? MANNER_THAT_REFUSES : 0]);
+		struct redis_server redis = { .port = stubborn_port(peer) };
+		daemon_launch(&patternd, "--redis", stubborn_url(peer), "--redis-timeout-ms", "200");
+		wait_until(stubborn_connections(peer) > 1, 5000);
+		stubborn_close(peer);
+		server_start(&redis);
+		assert_with_redis();
+		daemon_stop(&patternd);
+		server_stop(&redis);
+	}
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	static const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_ready_follows_redis),
+		cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_name),
+		cmocka_unit_test(test_ipv6),	 cmocka_unit_test(test_unix_socket_removed),
+		cmocka_unit_test(test_stopped),	 cmocka_unit_test(test_recovers),
+	};
+	struct CMUnitTest tests[COUNT(manners) + COUNT(others)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(others); i++)
+		tests[n++] = others[i];
+	for (size_t i = 0; i < COUNT(manners); i++)
+		tests[n++] = (struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
+	return _cmocka_run_group_tests("who stands for Redis", tests, n, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/*
+ * Claims on what one does not hold: row 40 of the table of bad inputs. Tokens and receipts that are wrong, expired, used
+ * before, somebody else's, or nonsense. Each is refused (409 not_holder, 410 stale_receipt), and afterwards everything is
+ * as it was before.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_server.h"
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	client_forget(client);
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+/* Nonsense of all kinds, percent-encoded. None may be mistaken for the real thing. */
+static const char *const nonsense[] = {
+	"x", "0", "-1", "1", "null", "9223372036854775808", "18446744073709551616", "aaaaaaaaaaaaaaaaaaaaaa", "%20", "a%2Fb", "*",
+	"..%2F", "%27%22", "1.1.1", "1.1.", "..", "0.0.0", "-1.-1.-1", "1.1.aaaaaaaaaaaaaaaaaaaaaa", "1e3.1.x", "9007199254740993.1.x",
+};
+enum { NONSENSE = sizeof(nonsense) / sizeof(nonsense[0]) };
+
+/* ---- Locks ---- */
+
+static struct answer release(const char *lock, const char *token)
+{
+	char target[64], header[128];
+
+	snprintf(target, sizeof(target), "/locks/%s", lock);
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(client, "DELETE", target, NULL, header);
+}
+
+static struct answer with_token(const char *target, const char *token)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":60000}", token);
+	return http(client, "POST", target, body);
+}
+
+static void assert_still_held(const char *lock, const char *owner)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/locks/%s", lock);
+	struct answer a = http(client, "GET", target, NULL);
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/held"));
+	assert_string_equal(text_at(a, "/owner"), owner);
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_in_range(int_at(a, "/ttl_ms"), 1, 30000);
+}
+
+static void assert_no_token(const char *lock, const char *token)
+{
+	char target[64], extend[64];
+
+	snprintf(target, sizeof(target), "/locks/%s", lock);
+	snprintf(extend, sizeof(extend), "/locks/%s/extend", lock);
+	assert_problem(release(lock, token), 409, "not_holder", "none");
+	assert_problem(with_token(extend, token), 409, "not_holder", "none");
+	assert_problem(with_token(target, token), 409, "not_holder", "none");
+}
+
+static void test_wrong_token(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"holder\"}"), 201);
+	struct answer other = http(client, "POST", "/locks/b", "{\"owner\":\"other\"}");
+	assert_status(other, 201);
+	assert_no_token("a", text_at(other, "/token"));
+	for (size_t i = 0; i < NONSENSE; i++) {
+		char target[128];
+		snprintf(target, sizeof(target), "/locks/a?token=%s", nonsense[i]);
+		struct answer a = http(client, "DELETE", target, NULL);
+		assert_problem(a, a.status == 400 ? 400 : 409, a.status == 400 ? NULL : "not_holder", "none");
+	}
+	assert_still_held("a", "holder");
+	assert_still_held("b", "other");
+}
+
+static void test_no_token(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/locks/a", "{\"owner\":\"holder\"}"), 201);
+	assert_problem(http(client, "DELETE", "/locks/a", NULL), 400, "missing_field", "none");
+	assert_still_held("a", "holder");
+	/* Two tokens that do not agree are no token. */
+	assert_problem(http(client, "DELETE", "/locks/a?token=aaaaaaaaaaaaaaaaaaaaaa", NULL,
+			    "Lock-Token: bbbbbbbbbbbbbbbbbbbbbb"), 400, NULL, "none");
+	assert_still_held("a", "holder");
+}
+
+static void test_expired_token(void **state)
+{
+	(void)state;
+	struct answer first = http(client, "POST", "/locks/a", "{\"owner\":\"first\",\"ttl_ms\":30}");
+	assert_status(first, 201);
+	wait_until(!bool_at(http(client, "GET", "/locks/a", NULL), "/held"), 2000);
+	assert_no_token("a", text_at(first, "/token"));
+	assert_false(bool_at(http(client, "GET", "/locks/a", NULL), "/held"));
+	struct answer second = http(client, "POST", "/locks/a", "{\"owner\":\"second\"}");
+	assert_status(second, 201);
+	assert_true(int_at(second, "/fence") > int_at(first, "/fence"));
+	assert_no_token("a", text_at(first, "/token"));
+	assert_still_held("a", "second");
+}
+
+static void test_used_token(void **state)
+{
+	(void)state;
+	struct answer first = http(client, "POST", "/locks/a", "{\"owner\":\"first\"}");
+	struct answer entered = with_token("/locks/a", text_at(first, "/token"));
+	assert_status(entered, 200);
+	assert_int_equal(int_at(entered, "/holds"), 2);
+	/* A DELETE that is sent again must not free what it did not take. */
+	assert_int_equal(int_at(release("a", text_at(entered, "/token")), "/holds"), 1);
+	assert_problem(release("a", text_at(entered, "/token")), 409, "not_holder", "none");
+	assert_int_equal(int_at(release("a", text_at(first, "/token")), "/holds"), 0);
+	assert_no_token("a", text_at(first, "/token"));
+	assert_no_token("a", text_at(entered, "/token"));
+}
+
+/* ---- Receipts ---- */
+
+static struct answer delivery(const char *method, const char *queue, const char *receipt, const char *action, const char *body)
+{
+	char target[512];
+
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s%s", queue, receipt, action);
+	return http(client, method, target, body);
+}
+
+static void assert_stale(const char *queue, const char *receipt)
+{
+	assert_problem(delivery("POST", queue, receipt, "/extend", "{\"visibility_ms\":60000}"), 410, "stale_receipt", "none");
+	assert_problem(delivery("POST", queue, receipt, "/reject", "{\"delay_ms\":0}"), 410, "stale_receipt", "none");
+	assert_problem(delivery("DELETE", queue, receipt, "", NULL), 410, "stale_receipt", "none");
+}
+
+/* Sends one message and receives it. Returns its receipt. */
+static const char *received(const char *queue, const char *visibility)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	assert_status(http(client, "POST", target, "{\"body\":1,\"id\":\"m\"}"), 201);
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	struct answer a = http(client, "POST", target, visibility);
+	assert_status(a, 200);
+	return text_at(a, "/messages/0/receipt");
+}
+
+static void assert_in_flight(const char *queue)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s", queue);
+	struct answer a = http(client, "GET", target, NULL);
+	assert_int_equal(int_at(a, "/in_flight"), 1);
+	assert_int_equal(int_at(a, "/ready"), 0);
+	assert_int_equal(int_at(a, "/dead"), 0);
+}
+
+static void test_nonsense_receipts(void **state)
+{
+	(void)state;
+	received("a", NULL);
+	for (size_t i = 0; i < NONSENSE; i++) {
+		struct answer a = delivery("DELETE", "a", nonsense[i], "", NULL);
+		/* `..` is no receipt but a reserved name. */
+		assert_problem(a, a.status == 400 ? 400 : 410, a.status == 400 ? NULL : "stale_receipt", "none");
+	}
+	assert_in_flight("a");
+}
+
+static void test_receipt_of_another_queue(void **state)
+{
+	(void)state;
+	const char *of_b = received("b", NULL);
+	received("a", NULL);
+	assert_problem(delivery("POST", "a", of_b, "/extend", NULL), 410, "stale_receipt", "none");
+	assert_problem(delivery("POST", "a", of_b, "/reject", NULL), 410, "stale_receipt", "none");
+	/* To queue a it may look like a message of its own that is done. */
+	struct answer a = delivery("DELETE", "a", of_b, "", NULL);
+	if (a.status != 204)
+		assert_problem(a, 410, "stale_receipt", "none");
+	assert_in_flight("a");
+	assert_in_flight("b");
+	assert_status(delivery("DELETE", "b", of_b, "", NULL), 204);
+}
+
+static void test_expired_receipt(void **state)
+{
+	(void)state;
+	const char *old = received("a", "{\"visibility_ms\":20}");
+	struct answer a;
+	wait_until((a = http(client, "POST", "/queues/a/receive", "{\"visibility_ms\":60000}"), json_at(a, "/messages/0")), 3000);
+	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
+	assert_stale("a", old);
+	assert_in_flight("a");
+	assert_status(delivery("DELETE", "a", text_at(a, "/messages/0/receipt"), "", NULL), 204);
+}
+
+static void test_receipt_used_before(void **state)
+{
+	(void)state;
+	const char *receipt = received("a", NULL);
+	assert_status(delivery("DELETE", "a", receipt, "", NULL), 204);
+	assert_status(delivery("DELETE", "a", receipt, "", NULL), 204); /* done is done */
+	assert_problem(delivery("POST", "a", receipt, "/extend", NULL), 410, "stale_receipt", "none");
+	assert_problem(delivery("POST", "a", receipt, "/reject", NULL), 410, "stale_receipt", "none");
+	assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), 0);
+}
+
+static void test_receipt_after_reject(void **state)
+{
+	(void)state;
+	const char *receipt = received("a", NULL);
+	assert_status(delivery("POST", "a", receipt, "/reject", "{\"delay_ms\":0}"), 200);
+	assert_stale("a", receipt);
+	assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), 1);
+}
+
+/* ---- The same claim twice at the same moment ---- */
+
+struct twin {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	const char *method, *target, *body, *header;
+	int status;
+};
+
+static void *claim(void *arg)
+{
+	struct twin *t = arg;
+	struct client *own = client_open(patternd.port);
+
+	http(own, "GET", "/healthz", NULL); /* the connection is there before the start */
+	pthread_barrier_wait(t->start);
+	t->status = http(own, t->method, t->target, t->body, t->header).status;
+	client_close(own);
+	return NULL;
+}
+
+/* How many of two concurrent tries got `status`. */
+static int both(const char *method, const char *target, const char *body, const char *header, int status)
+{
+	pthread_barrier_t start;
+	struct twin twins[2];
+	int n = 0;
+
+	pthread_barrier_init(&start, NULL, 2);
+	for (int i = 0; i < 2; i++) {
+		twins[i] = (struct twin){ .start = &start, .method = method, .target = target, .body = body, .header = header };
+		assert_int_equal(pthread_create(&twins[i].thread, NULL, claim, &twins[i]), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(twins[i].thread, NULL);
+		n += twins[i].status == status;
+	}
+	pthread_barrier_destroy(&start);
+	return n;
+}
+
+static void test_twice_at_once(void **state)
+{
+	char header[128], target[512];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		set_up(NULL);
+		assert_int_equal(both("POST", "/locks/a", "{\"owner\":\"o\"}", "X-A: 1", 201), 1);
+		struct answer lock = http(client, "POST", "/locks/b", NULL);
+		snprintf(header, sizeof(header), "Lock-Token: %s", text_at(lock, "/token"));
+		assert_int_equal(both("DELETE", "/locks/b", NULL, header, 200), 1);
+		snprintf(target, sizeof(target), "/queues/a/deliveries/%s/reject", received("a", NULL));
+		assert_int_equal(both("POST", target, "{\"delay_ms\":0}", "X-A: 1", 200), 1);
+		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), 1);
+		/* One message, two receivers: both get an answer, one gets the message. */
+		assert_int_equal(both("POST", "/queues/a/receive", NULL, "X-A: 1", 200), 2);
+		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/in_flight"), 1);
+		/* One change under one key, asked for twice: once done, the same answer to both. */
+		assert_int_equal(both("POST", "/pv/p", "{\"by\":1}", "Idempotency-Key: twin", 200), 2);
+		assert_int_equal(int_at(http(client, "GET", "/pv/p", NULL), "/count"), 1);
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup(function, set_up)
+	const struct CMUnitTest tests[] = {
+		TEST(test_wrong_token),	       TEST(test_no_token),	TEST(test_expired_token),
+		TEST(test_used_token),	       TEST(test_nonsense_receipts), TEST(test_receipt_of_another_queue),
+		TEST(test_expired_receipt),    TEST(test_receipt_used_before), TEST(test_receipt_after_reject),
+		TEST(test_twice_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

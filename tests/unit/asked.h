@@ -1,0 +1,83 @@
+/*
+ * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is asked here must be given
+ * back with asked_end.
+ */
+#ifndef ASKED_H
+#define ASKED_H
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "request.h"
+
+static inline void asked_was_answered(struct request *req)
+{
+	(void)req;
+}
+
+static inline struct text asked_no_header(struct request *req, const char *name)
+{
+	(void)req;
+	(void)name;
+	return (struct text){ NULL, 0 };
+}
+
+/* `body` is absent, or is copied into the request. */
+static inline struct request *asked(const char *method, struct text target, struct text body)
+{
+	request_on_answered(asked_was_answered);
+	struct request *req = request_new(target.at, target.len);
+	assert_non_null(req);
+	req->method = method;
+	req->header = asked_no_header;
+	if (body.at)
+		req->body = arena_copy(&req->arena, body.at, body.len);
+	return req;
+}
+
+static inline void asked_end(struct request *req)
+{
+	request_http_gone(req);
+}
+
+/* A member of the answer, "" when there is none; lives until the next call. */
+static inline const char *answered(struct request *req, const char *member)
+{
+	static char value[512];
+	json_error_t error;
+	json_t *root = json_loadb(req->answer.at, req->answer.len, 0, &error);
+
+	if (!root)
+		fail_msg("the answer %.*s: %s", (int)req->answer.len, req->answer.at, error.text);
+	const char *found = json_string_value(json_object_get(root, member));
+	snprintf(value, sizeof(value), "%s", found ? found : "");
+	json_decref(root);
+	return value;
+}
+
+/* The code of the problem that was answered, "" when nothing was answered. */
+static inline const char *problem_of(struct request *req)
+{
+	if (req->state != ANSWERED)
+		return "";
+	assert_non_null(req->problem);
+	assert_string_equal(answered(req, "code"), req->problem->code);
+	assert_int_equal(req->status, req->problem->status);
+	assert_string_equal(req->content_type, "application/problem+json");
+	return req->problem->code;
+}
+
+static inline const char *answer_header_of(struct request *req, const char *name)
+{
+	for (size_t i = 0; i < req->header_count; i++)
+		if (strcmp(req->headers[i].name, name) == 0)
+			return req->headers[i].value;
+	return "";
+}
+
+#endif

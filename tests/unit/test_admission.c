@@ -1,0 +1,260 @@
+/* Admission: what a request's headers alone decide, row by row: who may ask, how it is framed, what it brings and wants. */
+#include <stdio.h>
+
+#include "admission.h"
+#include "asked.h"
+#include "config.h"
+
+static int load_options(void **state)
+{
+	(void)state;
+	char *argv[] = { "patternd", "--allowed-hosts=a.example,b-2.example", "--max-body-bytes=1024", NULL };
+	char *environment[] = { NULL };
+
+	return config_load(3, argv, environment) == CONFIG_RUN ? 0 : -1;
+}
+
+static int free_options(void **state)
+{
+	(void)state;
+	config_free();
+	return 0;
+}
+
+/* A request with these headers, "Name: value" a line, held against the rules. The caller ends it. */
+static struct request *admitted(const char *method, const char *target, const char *headers, struct admission *a)
+{
+	struct request *req = asked(method, text_of(target), (struct text){ NULL, 0 });
+
+	admission_begin(a, req, "HTTP/1.1");
+	for (const char *at = headers; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		size_t name = strcspn(at, ":"), all = strcspn(at, "\n");
+		assert_true(name + 2 <= all);
+		assert_true(admission_header(a, arena_copy(&req->arena, at, name).at,
+					     arena_copy(&req->arena, at + name + 2, all - name - 2).at));
+	}
+	return req;
+}
+
+/* "ok", or the code of the refusal; "+close" behind it when the connection must not go on. */
+static const char *verdict(const char *method, const char *target, const char *headers)
+{
+	static char out[64];
+	struct admission a;
+	struct request *req = admitted(method, target, headers, &a);
+	bool ok = admission_check(&a);
+
+	assert_int_equal(req->state, ok ? READING : ANSWERED);
+	assert_true(req->request_id.len > 0);
+	snprintf(out, sizeof(out), "%s%s", ok ? "ok" : problem_of(req), req->close ? "+close" : "");
+	asked_end(req);
+	return out;
+}
+
+struct row {
+	const char *headers;
+	const char *wanted;
+};
+
+static void check(const char *method, const char *target, const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *got = verdict(method, target, rows[i].headers);
+		if (strcmp(got, rows[i].wanted) != 0)
+			fail_msg("%s %s '%s': '%s', not '%s'", method, target, rows[i].headers, got, rows[i].wanted);
+	}
+}
+
+#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+#define NO "host_not_allowed"
+
+static void hosts(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "", "ok" }, /* HTTP/1.0 */
+		{ "Host: localhost", "ok" },
+		{ "Host: LOCALHOST:1", "ok" },
+		{ "Host: 127.0.0.1", "ok" },
+		{ "Host: 127.0.0.1:8379", "ok" },
+		{ "Host: 10.1.2.3:65535", "ok" }, /* a literal cannot be rebound */
+		{ "Host: [::1]", "ok" },
+		{ "Host: [::1]:80", "ok" },
+		{ "Host: [::ffff:127.0.0.1]:80", "ok" },
+		{ "Host: a.example", "ok" },
+		{ "hOsT: A.Example:80", "ok" },
+		{ "Host: b-2.example", "ok" },
+		{ "Host: ", NO },
+		{ "Host: :80", NO },
+		{ "Host: evil.example", NO },
+		{ "Host: 127.0.0.1.evil.com", NO },
+		{ "Host: localhost.evil.com", NO },
+		{ "Host: evil-localhost", NO },
+		{ "Host: localhost.", NO },
+		{ "Host: 127.0.0.1.", NO },
+		{ "Host: 127.1", NO },
+		{ "Host: 2130706433", NO },
+		{ "Host: 0x7f.0.0.1", NO },
+		{ "Host: 127.0.0.256", NO },
+		{ "Host: ::1", NO },
+		{ "Host: [::1", NO },
+		{ "Host: []", NO },
+		{ "Host: [", NO },
+		{ "Host: ]", NO },
+		{ "Host: [::1]x", NO },
+		{ "Host: [::1]:", NO },
+		{ "Host: [127.0.0.1]", NO },
+		{ "Host: [localhost]", NO },
+		{ "Host: [fe80::1%25eth0]", NO },
+		{ "Host: localhost:", NO },
+		{ "Host: localhost:x", NO },
+		{ "Host: localhost:80x", NO },
+		{ "Host: localhost:-1", NO },
+		{ "Host: localhost:123456", NO },
+		{ "Host: localhost:80:80", NO },
+		{ "Host: me@localhost", NO },
+		{ "Host: localhost@evil.com", NO },
+		{ "Host: localhost:80@evil.com", NO },
+		{ "Host: localhost/", NO },
+		{ "Host: http://localhost", NO },
+		{ "Host: localhost,evil.com", NO },
+		{ "Host: localhost localhost", NO },
+		{ "Host: a.example,b-2.example", NO }, /* the whole list is no name */
+		{ "Host: .example", NO },
+		{ "Host: a.exampl", NO },
+		{ "Host: a.example.evil.com", NO },
+		{ "Host: x.a.example", NO },
+		{ "Host: *", NO },
+	};
+	check("GET", "/locks", ROWS(rows));
+}
+
+static void browsers_from_elsewhere(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "Host: localhost:8379\nOrigin: http://localhost:8379", "ok" },
+		{ "Host: LOCALHOST:8379\nOrigin: http://localhost:8379\nSec-Fetch-Site: same-origin", "ok" },
+		{ "Host: localhost\nSec-Fetch-Site: same-origin", "ok" },
+		{ "Host: localhost\nSec-Fetch-Site: none", "ok" }, /* typed by the user */
+		{ "Host: localhost\nSec-Fetch-Site: cross-site", "cross_site" },
+		{ "Host: localhost\nSec-Fetch-Site: same-site", "cross_site" },
+		{ "Host: localhost\nSec-Fetch-Site: ", "cross_site" },
+		{ "Host: localhost\nSec-Fetch-Site: none, none", "cross_site" },
+		{ "Host: localhost\nOrigin: null", "cross_site" },
+		{ "Host: localhost\nOrigin: ", "cross_site" },
+		{ "Host: localhost\nOrigin: http://evil.example", "cross_site" },
+		{ "Host: localhost\nOrigin: http://localhost.evil.example", "cross_site" },
+		{ "Host: localhost\nOrigin: http://localhost:3000", "cross_site" }, /* another port is another site */
+		{ "Host: localhost:8379\nOrigin: http://localhost", "cross_site" },
+		{ "Host: localhost\nOrigin: localhost", "cross_site" },
+		{ "Host: localhost\nOrigin: http://localhost/", "cross_site" },
+		{ "Host: localhost\nOrigin: http://evil.example://localhost", "cross_site" },
+		{ "Host: localhost\nOrigin: http://localhost\nSec-Fetch-Site: cross-site", "cross_site" },
+		{ "Origin: http://localhost", "cross_site" },
+		{ "Host: evil.example\nOrigin: http://evil.example", NO }, /* rebound: same origin to the browser */
+	};
+	check("GET", "/locks", ROWS(rows));
+}
+
+#define BAD "malformed_request+close"
+#define JSON "Content-Type: application/json\n"
+
+static void framing(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "Host: localhost\nHost: localhost", BAD },
+		{ JSON "Content-Length: 5", "ok" },
+		{ JSON "content-length: 0", "ok" },
+		{ JSON "Transfer-Encoding: chunked", "ok" },
+		{ JSON "Transfer-Encoding: CHUNKED", "ok" },
+		{ JSON "Content-Length: 5\nTransfer-Encoding: chunked", BAD },
+		{ JSON "Content-Length: 0\nTransfer-Encoding: chunked", BAD },
+		{ JSON "Content-Length: 5\nContent-Length: 5", BAD },
+		{ JSON "Content-Length: 5\nContent-Length: 40", BAD },
+		{ JSON "Transfer-Encoding: chunked\nTransfer-Encoding: chunked", BAD },
+		{ JSON "Transfer-Encoding: gzip, chunked", BAD },
+		{ JSON "Transfer-Encoding: chunked, identity", BAD },
+		{ JSON "Transfer-Encoding: identity", BAD },
+		{ JSON "Transfer-Encoding: xchunked", BAD },
+		{ JSON "Transfer-Encoding: chunked;x=1", BAD },
+		{ JSON "Transfer-Encoding: ", BAD },
+		{ JSON "Content-Length: ", BAD },
+		{ JSON "Content-Length: 5,5", BAD },
+		{ JSON "Content-Length: +5", BAD },
+		{ JSON "Content-Length: -1", BAD },
+		{ JSON "Content-Length: 0x5", BAD },
+		{ JSON "Content-Length: 5 ", BAD },
+		{ JSON "Content-Length: 18446744073709551621", BAD }, /* 5 in 64 bits */
+		{ JSON "Content-Length: 999999999999999999", "body_too_large" },
+		{ JSON JSON "Content-Length: 5", BAD },
+		{ "Idempotency-Key: a\nIdempotency-Key: b", BAD },
+		{ "Accept: */*\nAccept: */*", "ok" },
+	};
+	struct admission a;
+
+	check("POST", "/ratelimit", ROWS(rows));
+	static const struct {
+		const char *version, *headers, *wanted;
+	} versions[] = {
+		{ "HTTP/1.0", "", "" }, { "HTTP/1.1", "", "" }, { "HTTP/2.0", "", "malformed_request" },
+		{ "HTTP/1.0", "Transfer-Encoding: chunked", "malformed_request" }, { "ICY", "", "malformed_request" },
+	};
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		struct request *req = admitted("POST", "/ratelimit", versions[i].headers, &a);
+		a.version = versions[i].version;
+		admission_check(&a);
+		if (!*versions[i].wanted)
+			assert_false(req->close);
+		else
+			assert_string_equal(problem_of(req), versions[i].wanted);
+		asked_end(req);
+	}
+	struct request *req = admitted("GET", "/locks", "", &a);
+	a.target_was_cut = true;
+	assert_false(admission_check(&a));
+	assert_true(req->close);
+	asked_end(req);
+}
+
+static void bodies(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "", "ok" },                                   /* none: input will say what is missing */
+		{ "Content-Type: text/plain", "ok" },
+		{ JSON "Content-Length: 1024", "ok" },
+		{ JSON "Content-Length: 1025", "body_too_large" },
+		{ "Content-Length: 5", "unsupported_media_type" },
+		{ "Transfer-Encoding: chunked", "unsupported_media_type" },
+		{ "Content-Type: text/plain\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: application/x-www-form-urlencoded\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: application/jsonp\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: application/json-seq\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: application/jso\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: \nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: text/plain, application/json\nContent-Length: 5", "unsupported_media_type" },
+		{ "Content-Type: Application/JSON; charset=utf-8\nContent-Length: 5", "ok" },
+		{ "Content-Type: application/json ;charset=utf-8\nContent-Length: 5", "ok" },
+		{ JSON "Content-Length: 5\nContent-Encoding: identity", "ok" },
+		{ JSON "Content-Length: 5\nContent-Encoding: gzip", "unsupported_media_type" },
+		{ JSON "Content-Length: 5\nExpect: 100-continue", "ok" },
+		{ JSON "Content-Length: 5\nExpect: 100-Continue", "ok" },
+		{ JSON "Content-Length: 5\nExpect: 200-ok", "expectation_failed" },
+		{ "Expect: ", "expectation_failed" },
+	};
+	check("POST", "/ratelimit", ROWS(rows));
+	assert_string_equal(verdict("GET", "/locks", JSON "Content-Length: 5"), "unexpected_body");
+	assert_string_equal(verdict("GET", "/locks", "Transfer-Encoding: chunked"), "unexpected_body");
+	assert_string_equal(verdict("GET", "/locks", "Content-Length: 0"), "ok");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hosts), cmocka_unit_test(browsers_from_elsewhere), cmocka_unit_test(framing),
+		cmocka_unit_test(bodies),
+	};
+	return cmocka_run_group_tests(tests, load_options, free_options);
+}

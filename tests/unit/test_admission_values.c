@@ -1,0 +1,233 @@
+/* Admission: the headers whose values are taken over (ids, traces, keys), what a client accepts, and too long a target. */
+#include <stdio.h>
+
+#include "admission.h"
+#include "asked.h"
+#include "config.h"
+
+static int load_options(void **state)
+{
+	(void)state;
+	char *argv[] = { "patternd", NULL }, *environment[] = { NULL };
+
+	return config_load(1, argv, environment) == CONFIG_RUN ? 0 : -1;
+}
+
+static int free_options(void **state)
+{
+	(void)state;
+	config_free();
+	return 0;
+}
+
+/* A request with up to two values of one header (NULL: none), through all checks. The caller ends it. */
+static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
+{
+	struct request *req = asked("GET", text_of(target), (struct text){ NULL, 0 });
+	struct admission a;
+
+	admission_begin(&a, req, "HTTP/1.1");
+	if (value)
+		admission_header(&a, name, value);
+	if (second)
+		admission_header(&a, name, second);
+	bool ok = admission_check(&a);
+	assert_int_equal(req->state, ok ? READING : ANSWERED);
+	return req;
+}
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+#define SPAN "00f067aa0ba902b7"
+
+/* W3C Trace Context: taken when it is valid, else ignored; never refused. */
+static void traceparents(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value, *second;
+		bool valid;
+	} rows[] = {
+		{ "00-" TRACE "-" SPAN "-01", NULL, true },
+		{ "00-" TRACE "-" SPAN "-00", NULL, true },
+		{ "00-" TRACE "-" SPAN "-ff", NULL, true },
+		{ "01-" TRACE "-" SPAN "-01", NULL, true },          /* a later version, of the same form */
+		{ "cc-" TRACE "-" SPAN "-01-what-comes-later", NULL, true },
+		{ "cc-" TRACE "-" SPAN "-01-", NULL, true },
+		{ "cc-" TRACE "-" SPAN "-01.later", NULL, false },   /* what is new stands behind a dash */
+		{ "cc-" TRACE "-" SPAN "-012", NULL, false },
+		{ "00-" TRACE "-" SPAN "-01-later", NULL, false },   /* version 00 ends here */
+		{ "00-" TRACE "-" SPAN "-01 ", NULL, false },
+		{ "00-" TRACE "-" SPAN "-0", NULL, false },
+		{ "00-" TRACE "-" SPAN "-", NULL, false },
+		{ "00-" TRACE "-" SPAN "-0g", NULL, false },
+		{ "ff-" TRACE "-" SPAN "-01", NULL, false },
+		{ "0-" TRACE "-" SPAN "-011", NULL, false },
+		{ "0g-" TRACE "-" SPAN "-01", NULL, false },
+		{ "00-00000000000000000000000000000000-" SPAN "-01", NULL, false },
+		{ "00-" TRACE "-0000000000000000-01", NULL, false },
+		{ "00-4BF92F3577B34DA6A3CE929D0E0E4736-" SPAN "-01", NULL, false }, /* lower case only */
+		{ "00-" TRACE "-00F067AA0BA902B7-01", NULL, false },
+		{ "00-" TRACE "-" SPAN "-0A", NULL, false },
+		{ "00-" TRACE "0-0f067aa0ba902b7-01", NULL, false },
+		{ "00_" TRACE "_" SPAN "_01", NULL, false },
+		{ "00" TRACE SPAN "01-----", NULL, false },
+		{ "", NULL, false },
+		{ "00", NULL, false },
+		{ "00-" TRACE "-" SPAN "-01", "00-" TRACE "-" SPAN "-01", false }, /* two: neither */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("/locks", "TraceParent", rows[i].value, rows[i].second);
+		assert_int_equal(req->state, READING);
+		if ((req->trace_id.at != NULL) != rows[i].valid)
+			fail_msg("'%s' should %sbe valid", rows[i].value, rows[i].valid ? "" : "not ");
+		if (rows[i].valid)
+			assert_string_equal(req->trace_id.at, TRACE);
+		asked_end(req);
+	}
+}
+
+#define HUNDRED "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+
+static void request_ids(void **state)
+{
+	(void)state;
+	static const char *const taken[] = { "a", "a-1.b_2:c/d=e,f;g~", HUNDRED "0123456789012345678901234567" };
+	static const char *const replaced[] = {
+		"", " ", "a b", "a\tb", "a\"b", "a\\b", "a\x7f", "a\x01", "\xc3\xa9", "\xff", HUNDRED "01234567890123456789012345678",
+	};
+	char first[64] = "";
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		struct request *req = admitted("/locks", "X-Request-ID", taken[i], "second");
+		assert_string_equal(req->request_id.at, taken[i]);
+		asked_end(req);
+	}
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+		struct request *req = admitted("/locks", "X-Request-ID", replaced[i], NULL);
+		assert_int_equal(req->state, READING);
+		assert_in_range(req->request_id.len, 8, 32);
+		assert_string_not_equal(req->request_id.at, replaced[i]);
+		assert_string_not_equal(req->request_id.at, first); /* each has its own */
+		snprintf(first, sizeof(first), "%s", req->request_id.at);
+		asked_end(req);
+	}
+	/* A refusal tells it too. */
+	struct request *req = admitted("/no/such", "x-request-id", "mine", NULL);
+	assert_string_equal(answered(req, "request_id"), "mine");
+	asked_end(req);
+}
+
+static void idempotency_keys(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *given, *key; /* NULL: refused */
+	} rows[] = {
+		{ "a", "a" },
+		{ "\"a\"", "a" },
+		{ "8e03978e-40d5-43dd-bc93-6894a57f9324", "8e03978e-40d5-43dd-bc93-6894a57f9324" },
+		{ "\"a b, c\"", "a b, c" },
+		{ "\xc3\xa9", "\xc3\xa9" },
+		{ "\"a", "\"a" }, /* not a quoted string: bare */
+		{ "a\"", "a\"" },
+		{ HUNDRED HUNDRED, HUNDRED HUNDRED },
+		{ "\"" HUNDRED HUNDRED "\"", HUNDRED HUNDRED },
+		{ HUNDRED HUNDRED "x", NULL },
+		{ "\"" HUNDRED HUNDRED "x\"", NULL },
+		{ "", NULL },
+		{ "\"\"", NULL },
+		{ "a\tb", NULL },
+		{ "a\x7f", NULL },
+		{ "\xc2\x85", NULL },
+		{ "\xff", NULL },
+		{ "\xc0\xaf", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("/locks", "Idempotency-Key", rows[i].given, NULL);
+		if (rows[i].key && req->state != READING)
+			fail_msg("'%s' is refused", rows[i].given);
+		if (rows[i].key)
+			assert_string_equal(req->idempotency_key.at, rows[i].key);
+		else if (strcmp(problem_of(req), "invalid_value") != 0)
+			fail_msg("'%s' is taken", rows[i].given);
+		asked_end(req);
+	}
+	struct request *req = admitted("/locks", "Idempotency-Key", NULL, NULL);
+	assert_null(req->idempotency_key.at);
+	asked_end(req);
+}
+
+static void accepted_types(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *target, *accept, *second;
+		bool ok;
+	} rows[] = {
+		{ "/locks", NULL, NULL, true },
+		{ "/locks", "", NULL, true },
+		{ "/locks", "*/*", NULL, true },
+		{ "/locks", "application/json", NULL, true },
+		{ "/locks", "APPLICATION/JSON", NULL, true },
+		{ "/locks", "application/*", NULL, true },
+		{ "/locks", "text/html, application/json;q=0.9", NULL, true },
+		{ "/locks", "text/html,application/xhtml+xml,*/*;q=0.8", NULL, true },
+		{ "/locks", " ,, application/json ", NULL, true },
+		{ "/locks", "text/html", NULL, false },
+		{ "/locks", "text/*", NULL, false },
+		{ "/locks", "application/jsonp", NULL, false },
+		{ "/locks", "application/json-seq", NULL, false },
+		{ "/locks", "xapplication/json", NULL, false },
+		{ "/locks", "text/html;x=application/json", NULL, false },
+		{ "/locks", ",", NULL, false },
+		{ "/locks", "application/geo+json", NULL, false },
+		{ "/geo/nearby", "application/geo+json", NULL, true },
+		{ "/geo/nearby", "application/json", NULL, true },
+		{ "/geo/nearby", "text/plain", NULL, false },
+		{ "/metrics", "text/plain", NULL, true },
+		{ "/metrics", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", NULL, true },
+		{ "/locks", "text/html", "application/json", true }, /* two lines are one list, RFC 9110 section 5.3 */
+		{ "/locks", "application/json", "text/html", true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted(rows[i].target, "Accept", rows[i].accept, rows[i].second);
+		const char *wanted = rows[i].ok ? "" : "not_acceptable";
+		if (strcmp(problem_of(req), wanted) != 0)
+			fail_msg("%s with 'Accept: %s': '%s', not '%s'", rows[i].target, rows[i].accept, problem_of(req), wanted);
+		asked_end(req);
+	}
+	struct request *req = admitted("/geo/nearby", "Accept", "text/html, application/geo+json;q=1", NULL);
+	assert_true(request_accepts(req, "application/geo+json"));
+	assert_false(request_accepts(req, "application/json"));
+	asked_end(req);
+}
+
+static void long_targets(void **state)
+{
+	(void)state;
+	char target[8194];
+
+	memset(target, 'x', sizeof(target));
+	memcpy(target, "/locks?", 7);
+	target[8192] = '\0';
+	struct request *req = admitted(target, "Accept", NULL, NULL);
+	assert_int_equal(req->state, READING);
+	asked_end(req);
+	target[8192] = 'x';
+	target[8193] = '\0';
+	req = admitted(target, "Accept", NULL, NULL);
+	assert_string_equal(problem_of(req), "target_too_long");
+	asked_end(req);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids),  cmocka_unit_test(idempotency_keys),
+		cmocka_unit_test(accepted_types), cmocka_unit_test(long_targets),
+	};
+	return cmocka_run_group_tests(tests, load_options, free_options);
+}

@@ -1,0 +1,323 @@
+/* Redis replies: every type, cut anywhere; and bytes that are no reply end in an error, never in a crash or in growth. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "redis_reply.h"
+
+/* A reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array. */
+static size_t render(const struct reply *r, char *out, size_t size)
+{
+	size_t n = 0;
+
+	switch (r->type) {
+	case REPLY_NIL:
+		n = (size_t)snprintf(out, size, "~");
+		break;
+	case REPLY_INTEGER:
+		n = (size_t)snprintf(out, size, "%lld", (long long)r->integer);
+		break;
+	case REPLY_ARRAY:
+		n = (size_t)snprintf(out, size, "[");
+		for (size_t i = 0; i < r->count && n < size; i++) {
+			n += (size_t)snprintf(out + n, size - n, "%s", i ? " " : "");
+			n += render(r->items[i], out + n, size - n);
+		}
+		n += (size_t)snprintf(out + n, size - n, "]");
+		break;
+	default:
+		assert_int_equal(r->text.at[r->text.len], 0);
+		n = (size_t)snprintf(out, size, "%s%s%s", r->type == REPLY_TEXT ? "'" : r->type == REPLY_STATUS ? "+" : "-",
+				     r->text.at, r->type == REPLY_TEXT ? "'" : "");
+	}
+	assert_true(n < size);
+	return n;
+}
+
+static struct reply_reader *reader;
+
+static int open_reader(void **state)
+{
+	(void)state;
+	reader = reply_reader_new(64 << 20);
+	return reader ? 0 : -1;
+}
+
+static int close_reader(void **state)
+{
+	(void)state;
+	reply_reader_free(reader);
+	reader = NULL;
+	return 0;
+}
+
+static void reopen(void)
+{
+	close_reader(NULL);
+	open_reader(NULL);
+}
+
+static void feed(const char *bytes, size_t n)
+{
+	assert_true(reply_reader_feed(reader, bytes, n));
+}
+
+static void assert_next(const char *wanted)
+{
+	const struct reply *reply;
+	const char *why = NULL;
+	char got[300];
+
+	if (!reply_reader_next(reader, &reply, &why))
+		fail_msg("%s is refused: %s", wanted, why);
+	if (!reply)
+		fail_msg("%s is not there yet", wanted);
+	render(reply, got, sizeof(got));
+	assert_string_equal(got, wanted);
+	reply_reader_done(reader);
+}
+
+static void assert_not_yet(void)
+{
+	const struct reply *reply;
+	const char *why = NULL;
+
+	if (!reply_reader_next(reader, &reply, &why) || reply)
+		fail_msg("more than nothing came of a cut reply: %s", why ? why : "a reply");
+}
+
+static const struct {
+	struct text bytes;
+	const char *wanted;
+} good[] = {
+	{ TEXT("+OK\r\n"), "+OK" },
+	{ TEXT("+\r\n"), "+" },
+	{ TEXT("-ERR no such thing\r\n"), "-ERR no such thing" },
+	{ TEXT(":0\r\n"), "0" },
+	{ TEXT(":-1\r\n"), "-1" },
+	{ TEXT(":9223372036854775807\r\n"), "9223372036854775807" },
+	{ TEXT(":-9223372036854775808\r\n"), "-9223372036854775808" },
+	{ TEXT("$0\r\n\r\n"), "''" },
+	{ TEXT("$5\r\nhello\r\n"), "'hello'" },
+	{ TEXT("$4\r\n\r\n\r\n\r\n"), "'\r\n\r\n'" },
+	{ TEXT("$3\r\n:1\r\r\n"), "':1\r'" },
+	{ TEXT("$-1\r\n"), "~" },
+	{ TEXT("*-1\r\n"), "~" },
+	{ TEXT("*0\r\n"), "[]" },
+	{ TEXT("*3\r\n:1\r\n$1\r\na\r\n+b\r\n"), "[1 'a' +b]" },
+	{ TEXT("*2\r\n$-1\r\n*-1\r\n"), "[~ ~]" },
+	{ TEXT("*2\r\n*2\r\n*0\r\n:1\r\n*1\r\n*1\r\n$2\r\nab\r\n"), "[[[] 1] [['ab']]]" },
+	{ TEXT("*2\r\n-ERR inside\r\n:2\r\n"), "[-ERR inside 2]" },
+	{ TEXT("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:5\r\n"), "[[[[[5]]]]]" },
+};
+
+enum { GOOD = sizeof(good) / sizeof(good[0]) };
+
+static void every_type_split_everywhere(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GOOD; i++) {
+		struct text b = good[i].bytes;
+		feed(b.at, b.len);
+		assert_next(good[i].wanted);
+		assert_not_yet();
+		for (size_t cut = 1; cut < b.len; cut++) {
+			feed(b.at, cut);
+			assert_not_yet();
+			feed(b.at + cut, b.len - cut);
+			assert_next(good[i].wanted);
+		}
+		for (size_t at = 0; at < b.len; at++) {
+			assert_not_yet();
+			feed(b.at + at, 1);
+		}
+		assert_next(good[i].wanted);
+		assert_not_yet();
+	}
+}
+
+/* As a pipeline gives them: all in one read. */
+static void many_in_one_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GOOD; i++)
+		feed(good[i].bytes.at, good[i].bytes.len);
+	for (size_t i = 0; i < GOOD; i++)
+		assert_next(good[i].wanted);
+	assert_not_yet();
+	for (int i = 0; i < 5000; i++)
+		feed("*2\r\n:1\r\n$3\r\nabc\r\n", 17);
+	for (int i = 0; i < 5000; i++)
+		assert_next("[1 'abc']");
+	assert_not_yet();
+}
+
+static void bytes_are_kept_as_they_are(void **state)
+{
+	(void)state;
+	static char big[1000000];
+	const struct reply *reply;
+	const char *why;
+
+	for (size_t i = 0; i < sizeof(big); i++)
+		big[i] = (char)(i * 31);
+	feed("$1000000\r\n", 10);
+	for (size_t at = 0; at < sizeof(big); at += 12500)
+		feed(big + at, 12500);
+	assert_not_yet();
+	feed("\r\n:1\r\n", 6);
+	assert_true(reply_reader_next(reader, &reply, &why));
+	assert_non_null(reply);
+	assert_int_equal(reply->text.len, sizeof(big));
+	assert_memory_equal(reply->text.at, big, sizeof(big));
+	reply_reader_done(reader);
+	assert_next("1");
+}
+
+static const struct text bad[] = {
+	TEXT("hello\r\n"),
+	TEXT("HTTP/1.1 400 Bad Request\r\n\r\n"),
+	TEXT("SSH-2.0-OpenSSH_9.2\r\n"),
+	TEXT("\x15\x03\x01\x00\x02\x02\x28"),    /* TLS: an alert */
+	TEXT("\r\n"),
+	TEXT("\0"),
+	TEXT("@1\r\n"),
+	TEXT(":\r\n"),
+	TEXT(":x\r\n"),
+	TEXT(":1x\r\n"),
+	TEXT(":1.5\r\n"),
+	TEXT(":9223372036854775808\r\n"),
+	TEXT("$x\r\n"),
+	TEXT("$\r\n"),
+	TEXT("$-2\r\n"),
+	TEXT("*-2\r\n"),
+	TEXT("*x\r\n"),
+	TEXT("*1\r\nx\r\n"),
+	TEXT("*2\r\n:1\r\n?\r\n"),
+	TEXT("*1048577\r\n"),                      /* more items than any answer of ours */
+	TEXT("*2147483647\r\n"),
+	TEXT("*4294967297\r\n"),                   /* 1 in 32 bits */
+	TEXT("*9223372036854775807\r\n"),
+	TEXT("*99999999999999999999\r\n"),
+	TEXT("*1\r\n*1048577\r\n"),
+};
+
+/* One is enough: an error stays, for the connection is lost then. */
+static void garbage_is_an_error(void **state)
+{
+	(void)state;
+	const struct reply *reply;
+	const char *why;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		feed("+OK\r\n", 5);
+		feed(bad[i].at, bad[i].len);
+		assert_next("+OK");
+		why = NULL;
+		if (reply_reader_next(reader, &reply, &why))
+			fail_msg("row %zu is %s", i, reply ? "a reply" : "waited for");
+		assert_non_null(why);
+		assert_true(*why != '\0');
+		assert_null(reply);
+		assert_false(reply_reader_feed(reader, "+OK\r\n", 5) && reply_reader_next(reader, &reply, &why));
+		reopen();
+	}
+}
+
+/* An array that only says that it will be long costs memory at once: all of one reply's arrays have one bound. */
+static void nested_counts_are_bounded_together(void **state)
+{
+	(void)state;
+	const struct reply *reply;
+	const char *why = NULL;
+
+	for (int i = 0; i < 4; i++)
+		feed("*1048576\r\n", 10);
+	assert_false(reply_reader_next(reader, &reply, &why));
+}
+
+/* RESP3, which we never ask for: an error, or a reply that can be walked; later hiredis versions know these types. */
+static void other_types_do_no_harm(void **state)
+{
+	(void)state;
+	static const struct text rows[] = {
+		TEXT("_\r\n"), TEXT("#t\r\n"), TEXT(",1.5\r\n"), TEXT(",inf\r\n"), TEXT("(123456789012345678901\r\n"),
+		TEXT("=7\r\ntxt:abc\r\n"), TEXT("%1\r\n+a\r\n:1\r\n"), TEXT("~2\r\n:1\r\n:2\r\n"), TEXT(">1\r\n:1\r\n"),
+		TEXT("*2\r\n,1.5\r\n#f\r\n"), TEXT("|1\r\n+a\r\n:1\r\n"),
+	};
+	const struct reply *reply;
+	const char *why;
+	char got[300];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		feed(rows[i].at, rows[i].len);
+		if (reply_reader_next(reader, &reply, &why) && reply)
+			render(reply, got, sizeof(got));
+		reopen();
+	}
+}
+
+/* Neither one long text nor many in an array can make the daemon hold more than some dozens of megabytes. */
+static void a_reply_without_end_is_refused(void **state)
+{
+	(void)state;
+	static char chunk[1024 * 1024];
+	const struct reply *reply;
+	const char *why;
+	int taken = 0;
+
+	feed("$500000000\r\n", 12);
+	while (taken < 100 && reply_reader_feed(reader, chunk, sizeof(chunk)))
+		taken++;
+	assert_in_range(taken, 32, 70);
+	reopen();
+	feed("*1000\r\n", 7);
+	for (taken = 0; taken < 100 && reply_reader_next(reader, &reply, &why); taken++) {
+		feed("$1048576\r\n", 10);
+		feed(chunk, sizeof(chunk));
+		feed("\r\n", 2);
+	}
+	assert_in_range(taken, 32, 70);
+}
+
+static void random_bytes_never_crash(void **state)
+{
+	(void)state;
+	static const char likely[] = "*$:+-\r\n\r\n\r\n0123-1,#_%~>(=";
+	const struct reply *reply;
+	const char *why;
+	char bytes[80], got[4000];
+
+	srand(7);
+	for (int i = 0; i < 20000; i++) {
+		size_t n = (size_t)rand() % sizeof(bytes), cut = n ? (size_t)rand() % n : 0;
+		for (size_t j = 0; j < n; j++)
+			bytes[j] = rand() % 20 ? likely[(size_t)rand() % (sizeof(likely) - 1)] : (char)rand();
+		feed(bytes, cut);
+		bool ok = reply_reader_next(reader, &reply, &why);
+		if (ok && !reply) {
+			feed(bytes + cut, n - cut);
+			ok = reply_reader_next(reader, &reply, &why);
+		}
+		if (ok && reply)
+			render(reply, got, sizeof(got));
+		reply_reader_done(reader);
+		reopen();
+	}
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_reader, close_reader)
+	const struct CMUnitTest tests[] = {
+		TEST(every_type_split_everywhere), TEST(many_in_one_read), TEST(bytes_are_kept_as_they_are),
+		TEST(garbage_is_an_error), TEST(nested_counts_are_bounded_together), TEST(other_types_do_no_harm),
+		TEST(a_reply_without_end_is_refused), TEST(random_bytes_never_crash),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

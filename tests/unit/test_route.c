@@ -1,0 +1,222 @@
+/* Route: raw targets in, an operation and decoded values out; or the problem that says what is wrong with the target. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "asked.h"
+#include "route.h"
+
+/* "operation value... name=value..." of a target that was routed, else the problem's code. */
+static const char *routed(const char *method, struct text target)
+{
+	static char out[1000];
+	struct request *req = asked(method, target, (struct text){ NULL, 0 });
+
+	if (!route_request(req)) {
+		snprintf(out, sizeof(out), "%s", problem_of(req));
+		if (!*out)
+			fail_msg("%s %s was refused but not answered", method, target.at);
+	} else {
+		assert_int_equal(req->state, READING);
+		size_t n = (size_t)snprintf(out, sizeof(out), "%s", req->op->id);
+		for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++) {
+			assert_int_equal(strlen(req->path_values[i].at), req->path_values[i].len);
+			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s", req->path_values[i].at);
+		}
+		for (size_t i = 0; i < req->query_count; i++)
+			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s=%s", req->query[i].name.at, req->query[i].value.at);
+	}
+	asked_end(req);
+	return out;
+}
+
+struct row {
+	const char *method;
+	struct text target;
+	const char *wanted;
+};
+
+static void check(const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *got = routed(rows[i].method, rows[i].target);
+		if (strcmp(got, rows[i].wanted) != 0)
+			fail_msg("%s %s is '%s', not '%s'", rows[i].method, rows[i].target.at, got, rows[i].wanted);
+	}
+}
+
+#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+
+static void paths(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "GET", TEXT("/healthz"), "healthz" },
+		{ "GET", TEXT("/locks"), "lock_list" },
+		{ "GET", TEXT("/locks/report"), "lock_look report" },
+		{ "POST", TEXT("/locks/report"), "lock_acquire report" },
+		{ "DELETE", TEXT("/locks/report"), "lock_release report" },
+		{ "POST", TEXT("/locks/report/extend"), "lock_extend report" },
+		{ "DELETE", TEXT("/queues/q/deliveries/r"), "queue_acknowledge q r" },
+		{ "PATCH", TEXT("/queues/q/messages/1"), "message_change q 1" },
+		{ "GET", TEXT("/openapi.json"), "openapi_json" },
+		/* The path that is spelled out goes before the one with a parameter. */
+		{ "GET", TEXT("/geo/nearby"), "geo_nearby" },
+		{ "GET", TEXT("/geo/near"), "geo_look near" },
+		{ "GET", TEXT("/uv/pages"), "uv_pages" },
+		{ "POST", TEXT("/uv/pages"), "uv_add pages" }, /* input refuses the name */
+		{ "DELETE", TEXT("/geo/nearby"), "geo_delete nearby" },
+		/* Cut first, decoded afterwards. */
+		{ "GET", TEXT("/locks/a%2Fb"), "lock_look a/b" },
+		{ "GET", TEXT("/locks/a%2fextend"), "lock_look a/extend" },
+		{ "GET", TEXT("/%6cocks/x"), "lock_look x" },
+		{ "GET", TEXT("/locks/%3Fa%3D1"), "lock_look ?a=1" },
+		{ "GET", TEXT("/locks/%C3%A9%e2%82%ac"), "lock_look \xc3\xa9\xe2\x82\xac" },
+		{ "GET", TEXT("/locks/\xc3\xa9"), "lock_look \xc3\xa9" },
+		{ "GET", TEXT("/locks/%ff"), "lock_look \xff" },           /* input says that it is not UTF-8 */
+		{ "GET", TEXT("/locks/a+b%2Bc"), "lock_look a+b+c" },      /* a plus in a path is a plus */
+		{ "GET", TEXT("/locks/%2525"), "lock_look %25" },          /* decoded once */
+		{ "GET", TEXT("/locks/a:b;c,d@!$&'()*~"), "lock_look a:b;c,d@!$&'()*~" },
+		{ "GET", TEXT("/locks/a=b&c"), "lock_look a=b&c" },
+		{ "GET", TEXT("/locks/.."), "lock_look .." },              /* never a step up */
+		{ "GET", TEXT("/locks/%2e%2E"), "lock_look .." },
+		{ "GET", TEXT("/locks/../healthz"), "not_found" },
+		/* Slashes count: an empty segment is an empty name, or no path at all. */
+		{ "GET", TEXT("/locks/"), "lock_look " },
+		{ "GET", TEXT("/locks//"), "not_found" },
+		{ "POST", TEXT("/locks//extend"), "lock_extend " },
+		{ "GET", TEXT("//locks"), "not_found" },
+		{ "GET", TEXT("/healthz/"), "not_found" },
+		{ "GET", TEXT("/"), "not_found" },
+		{ "GET", TEXT("//"), "not_found" },
+		{ "GET", TEXT("/Locks/x"), "not_found" },
+		{ "GET", TEXT("/lock/x"), "not_found" },
+		{ "GET", TEXT("/lockss/x"), "not_found" },
+		{ "GET", TEXT("/locks%2Fx"), "not_found" },
+		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12"), "not_found" },
+		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12/13"), "not_found" },
+		{ "GET", TEXT("////////////////////////////////////////"), "not_found" },
+		{ "GET", TEXT("/queues/../../../../../../../../../../../../etc"), "not_found" },
+	};
+	check(ROWS(rows));
+}
+
+static void malformed_targets(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "GET", TEXT(""), "malformed_request" },
+		{ "GET", TEXT("?a=1"), "malformed_request" },
+		{ "GET", TEXT("*"), "malformed_request" },
+		{ "GET", TEXT("locks/x"), "malformed_request" },
+		{ "GET", TEXT("http://evil.example/locks/x"), "malformed_request" },
+		{ "GET", TEXT("/locks/a%00b"), "malformed_request" },
+		{ "GET", TEXT("/locks/a\0b"), "malformed_request" },
+		{ "GET", TEXT("/locks/%"), "malformed_request" },
+		{ "GET", TEXT("/locks/%4"), "malformed_request" },
+		{ "GET", TEXT("/locks/%4/x"), "malformed_request" },     /* the escape ends with its segment */
+		{ "GET", TEXT("/locks/%zz"), "malformed_request" },
+		{ "GET", TEXT("/locks/%4g"), "malformed_request" },
+		{ "GET", TEXT("/locks/% 1"), "malformed_request" },
+		{ "GET", TEXT("/locks/%-1"), "malformed_request" },
+		{ "GET", TEXT("/locks/%0x"), "malformed_request" },
+		{ "GET", TEXT("/locks/%u0041"), "malformed_request" },
+		{ "GET", TEXT("/no/such/%path"), "malformed_request" },
+		{ "GET", TEXT("/locks?match=%"), "malformed_request" },
+		{ "GET", TEXT("/locks?match=%0"), "malformed_request" },
+		{ "GET", TEXT("/locks?match=%00"), "malformed_request" },
+		{ "GET", TEXT("/locks?match=a\0b"), "malformed_request" },
+		{ "GET", TEXT("/locks?%00=a"), "malformed_request" },
+		{ "GET", TEXT("/locks?%4=1"), "malformed_request" },
+	};
+	check(ROWS(rows));
+}
+
+static void queries(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "GET", TEXT("/locks?"), "lock_list" },
+		{ "GET", TEXT("/locks?&&"), "lock_list" },
+		{ "GET", TEXT("/locks?limit=5"), "lock_list limit=5" },
+		{ "GET", TEXT("/locks?limit=5&match=a*&cursor="), "lock_list limit=5 match=a* cursor=" },
+		{ "GET", TEXT("/locks?match"), "lock_list match=" },
+		{ "GET", TEXT("/locks?=x"), "lock_list =x" },
+		{ "GET", TEXT("/locks?match=a=b=c"), "lock_list match=a=b=c" },
+		{ "GET", TEXT("/locks?match=a%3Db%26c"), "lock_list match=a=b&c" },
+		{ "GET", TEXT("/locks?match=a+b%2Bc%20d"), "lock_list match=a b+c d" }, /* a plus in a query is a space */
+		{ "GET", TEXT("/locks?m%61tch=x"), "lock_list match=x" },
+		{ "GET", TEXT("/locks?match=a/b?c"), "lock_list match=a/b?c" },
+		{ "GET", TEXT("/locks?match=%ff"), "lock_list match=\xff" },
+		{ "GET", TEXT("/uv?pages=a&pages=b"), "uv_union pages=a pages=b" },
+		{ "GET", TEXT("/locks/x?y#z"), "lock_look x y#z=" },
+	};
+	char target[3000] = "/locks?", wanted[] = "lock_list";
+
+	check(ROWS(rows));
+	for (int i = 0; i < MAX_QUERY_PARAMETERS - 1; i++)
+		strcat(target, "a=1&");
+	assert_memory_equal(routed("GET", text_of(target)), wanted, sizeof(wanted) - 1);
+	strcat(target, "&");
+	assert_string_equal(routed("GET", text_of(target)), "malformed_request");
+}
+
+static void methods(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "HEAD", TEXT("/locks/x"), "lock_look x" }, /* HEAD works where GET does */
+		{ "HEAD", TEXT("/healthz"), "healthz" },
+		{ "HEAD", TEXT("/geo/nearby"), "geo_nearby" },
+	};
+	static const struct {
+		const char *method, *target, *allow;
+	} refused[] = {
+		{ "PUT", "/locks/x", "GET, HEAD, POST, DELETE" },
+		{ "OPTIONS", "/locks/x", "GET, HEAD, POST, DELETE" },
+		{ "TRACE", "/locks/x", "GET, HEAD, POST, DELETE" },
+		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE" },
+		{ "get", "/locks/x", "GET, HEAD, POST, DELETE" }, /* methods are case-sensitive */
+		{ "", "/locks/x", "GET, HEAD, POST, DELETE" },
+		{ "POST", "/locks", "GET, HEAD" },
+		{ "HEAD", "/ratelimit", "POST" },
+		{ "GET", "/locks/x/extend", "POST" },
+		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
+		{ "POST", "/queues/q", "GET, HEAD, PUT, DELETE" },
+		{ "DELETE", "/uv/pages", "GET, HEAD, POST" },
+	};
+
+	check(ROWS(rows));
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		struct request *req = asked(refused[i].method, text_of(refused[i].target), (struct text){ NULL, 0 });
+		assert_false(route_request(req));
+		assert_string_equal(problem_of(req), "method_not_allowed");
+		assert_string_equal(answer_header_of(req, "Allow"), refused[i].allow);
+		asked_end(req);
+	}
+}
+
+/* Whatever bytes a target has: routed, or answered. */
+static void any_target_is_routed_or_answered(void **state)
+{
+	(void)state;
+	static const char likely[] = "/%?&=+abc012fF";
+	char target[60] = "/locks/";
+
+	srand(8);
+	for (int i = 0; i < 20000; i++) {
+		size_t n = 7;
+		while (n < sizeof(target) && rand() % 30)
+			target[n++] = rand() % 10 ? likely[(size_t)rand() % (sizeof(likely) - 1)] : (char)rand();
+		const char *got = routed("GET", (struct text){ target, n });
+		assert_true(*got != '\0');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paths),   cmocka_unit_test(malformed_targets), cmocka_unit_test(queries),
+		cmocka_unit_test(methods), cmocka_unit_test(any_target_is_routed_or_answered),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
