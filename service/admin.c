@@ -80,6 +80,7 @@ void problem_look(struct request *req, const struct problem_look_input *in)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
 	out_string(o, "code", row->code);
 	out_int(o, "status", row->status);
 	out_string(o, "title", row->title);

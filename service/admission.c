@@ -48,6 +48,8 @@ bool admission_header(struct admission *a, const char *name, const char *value)
 			continue;
 		if (a->times[i]++ == 0)
 			a->value[i] = text_of(value);
+		else if (i == HEADER_ACCEPT) /* several lines are one list (RFC 9110 section 5.3) */
+			a->value[i] = arena_join(&a->req->arena, (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
 	}
 	return true;
@@ -96,7 +98,7 @@ static void trace(struct admission *a)
 	struct text t = a->value[HEADER_TRACEPARENT];
 
 	if (a->times[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) || memcmp(t.at, "ff", 2) == 0 ||
-	    (memcmp(t.at, "00", 2) == 0 && t.len != 55) || t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' ||
+	    (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) || t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' ||
 	    !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' || !is_lower_hex(t.at + 53, 2) ||
 	    strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
 		return;

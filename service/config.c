@@ -209,8 +209,14 @@ static bool load_file(const char *path)
 		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
 		return false;
 	}
-	for (int number = 1; ok && fgets(line, sizeof(line), f); number++)
+	for (int number = 1; ok && fgets(line, sizeof(line), f); number++) {
+		if (strlen(line) == sizeof(line) - 1) {
+			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number, sizeof(line) - 2);
+			ok = false;
+			break;
+		}
 		ok = load_line(line, path, number);
+	}
 	if (ok && ferror(f)) {
 		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
 		ok = false;
@@ -256,7 +262,7 @@ static bool load_flag(int argc, char **argv, int *at)
 	const char *value = equals ? equals + 1 : "";
 
 	if (!row) {
-		fprintf(stderr, "patternd: unknown option '%s' (see --help)\n", argv[*at]);
+		fprintf(stderr, "patternd: unknown option '--%.*s' (see --help)\n", (int)len, name);
 		return false;
 	}
 	snprintf(where, sizeof(where), "--%s", row->flag);
@@ -351,6 +357,8 @@ static struct text redacted(const char *url, char *out, size_t size)
 	const char *at = scheme ? strrchr(scheme, '@') : NULL;
 	const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
 
+	if (!scheme && strchr(url, '@')) /* not a URL: who knows what it is */
+		return TEXT("...");
 	if (!colon)
 		return text_of(url);
 	snprintf(out, size, "%.*s:...%s", (int)(colon - url), url, at);

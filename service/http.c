@@ -7,11 +7,8 @@
  */
 #include "http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +19,7 @@
 
 #include "admission.h"
 #include "config.h"
+#include "listener.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
@@ -30,7 +28,6 @@
 
 enum {
 	CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
-	FIRST_BODY_BYTES = 2048,       /* of a chunked body, whose size is not known */
 	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
 };
 
@@ -41,9 +38,6 @@ struct conn {
 	struct request *req;     /* NULL between requests */
 	bool headers_seen;       /* of req */
 	bool suspended;
-	bool too_large;          /* the body went over its limit and is being thrown away */
-	size_t body_size;        /* room for req->body */
-	size_t body_discarded;
 	struct conn *next, *previous;
 };
 
@@ -119,6 +113,17 @@ static void connection_started(struct conn *c)
 	deadline_in(c, config()->header_timeout_ms);
 }
 
+/* HTTP is done with the connection's request. */
+static void request_done(struct conn *c)
+{
+	struct request *req = c->req;
+
+	busy_count--;
+	c->req = NULL;
+	c->suspended = false;
+	request_http_gone(req);
+}
+
 static void connection_closed(struct conn *c)
 {
 	timer_stop(&c->deadline);
@@ -130,6 +135,8 @@ static void connection_closed(struct conn *c)
 		conns = c->next;
 	conn_count--;
 	again = true;
+	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
+		request_done(c);
 	free(c);
 }
 
@@ -220,8 +227,6 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	req->header = header_value;
 	c->req = req;
 	c->headers_seen = false;
-	c->too_large = false;
-	c->body_size = c->body_discarded = 0;
 	busy_count++;
 	deadline_in(c, config()->header_timeout_ms);
 	return req;
@@ -257,13 +262,9 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	bool ok = admission_check(&a);
 	if (ok && a.body_expected) {
 		deadline_in(c, config()->body_timeout_ms);
-		c->body_size = a.body_len;
-		if (a.body_len) {
-			req->body.at = arena_grow(&req->arena, NULL, 0, a.body_len + 1);
-			ok = req->body.at != NULL;
-			if (!ok)
-				answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
-		}
+		ok = request_expect_body(req, a.body_len);
+		if (!ok)
+			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 	}
 	/* Refused with a body on its way: said at once, and the connection is not used again. */
 	if (!ok && a.body_expected)
@@ -271,39 +272,12 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	return ok;
 }
 
-/* More of the body. False: the connection must go. */
-static bool take_body(struct conn *c, const char *bytes, size_t len)
-{
-	struct request *req = c->req;
-	size_t limit = (size_t)config()->max_body_bytes;
-
-	if (c->too_large || req->body.len + len > limit) {
-		/* Thrown away, so that the client can read why; but not for ever. */
-		c->too_large = true;
-		c->body_discarded += len;
-		return c->body_discarded + req->body.len <= 2 * limit;
-	}
-	if (req->body.len + len > c->body_size || !req->body.at) {
-		size_t size = c->body_size * 2 > req->body.len + len ? c->body_size * 2 : req->body.len + len;
-		if (size < FIRST_BODY_BYTES)
-			size = FIRST_BODY_BYTES;
-		char *bigger = arena_grow(&req->arena, (void *)(uintptr_t)req->body.at, req->body.len, size + 1);
-		if (!bigger)
-			return false;
-		req->body.at = bigger;
-		c->body_size = size;
-	}
-	memcpy((char *)(uintptr_t)req->body.at + req->body.len, bytes, len);
-	req->body.len += len;
-	return true;
-}
-
 /* The request is whole: to its handler. */
 static void run(struct conn *c)
 {
 	struct request *req = c->req;
 
-	if (c->too_large) {
+	if (req->body_discarded) {
 		req->close = true;
 		answer_problem(req, P_BODY_TOO_LARGE, "the body is larger than the %lld bytes that --max-body-bytes allows",
 			       (long long)config()->max_body_bytes);
@@ -330,7 +304,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return req->state == ANSWERED && req->close ? queue_answer(c) : MHD_YES;
 	}
 	if (*upload_data_size) {
-		bool ok = req->state == ANSWERED || take_body(c, upload_data, *upload_data_size);
+		bool ok = req->state == ANSWERED || request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
 		*upload_data_size = 0;
 		return ok ? MHD_YES : MHD_NO;
 	}
@@ -347,13 +321,13 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 			 enum MHD_RequestTerminationCode code)
 {
 	struct conn *c = conn_of(connection);
-	struct request *req = *con_cls;
 
 	(void)cls;
 	(void)code;
 	*con_cls = NULL;
-	if (!req)
+	if (!c || !c->req)
 		return;
+	struct request *req = c->req;
 	int64_t duration_us = loop_now_us() - req->started_us;
 	int status = req->state == ANSWERED ? req->status : CLIENT_LEFT;
 	metrics_request(req->op, status, duration_us);
@@ -367,13 +341,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		.code = req->problem ? req->problem->code : NULL,
 	};
 	log_request(&line);
-	busy_count--;
-	if (c) {
-		c->req = NULL;
-		c->suspended = false;
-		deadline_in(c, config()->idle_timeout_ms);
-	}
-	request_http_gone(req);
+	request_done(c);
+	deadline_in(c, config()->idle_timeout_ms);
 }
 
 /* Keeps escapes: route decodes them itself, with lengths. */
@@ -396,74 +365,7 @@ static void on_library_message(void *cls, const char *format, va_list args)
 		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
 }
 
-/* ---- Listening ---- */
-
-static int bind_one(const struct addrinfo *a)
-{
-	int on = 1;
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
-		return fd;
-	int error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
-static bool refuse_listen(const char *why)
-{
-	fprintf(stderr, "patternd: --listen: cannot serve on '%s': %s\n", config()->listen, why);
-	return false;
-}
-
-static void note_address(int fd)
-{
-	struct sockaddr_storage own;
-	socklen_t len = sizeof(own);
-	char host[64], port[16];
-
-	if (getsockname(fd, (struct sockaddr *)&own, &len) != 0 ||
-	    getnameinfo((struct sockaddr *)&own, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-		return;
-	snprintf(address, sizeof(address), own.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
-}
-
-static bool is_port(const char *s)
-{
-	size_t len = strlen(s);
-
-	return len > 0 && len <= 5 && strspn(s, "0123456789") == len && strtol(s, NULL, 10) <= 65535;
-}
-
-static bool bind_listener(void)
-{
-	char host[256];
-	const char *option = config()->listen;
-	const char *colon = strrchr(option, ':');
-	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-	struct addrinfo *found;
-
-	if (!colon || colon == option || (size_t)(colon - option) >= sizeof(host) || !is_port(colon + 1))
-		return refuse_listen("expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379");
-	size_t n = (size_t)(colon - option);
-	bool bracketed = option[0] == '[' && option[n - 1] == ']';
-	snprintf(host, sizeof(host), "%.*s", (int)(bracketed ? n - 2 : n), option + bracketed);
-	int error = getaddrinfo(host, colon + 1, &hints, &found);
-	if (error)
-		return refuse_listen(gai_strerror(error));
-	listen_fd = bind_one(found);
-	error = errno;
-	freeaddrinfo(found);
-	if (listen_fd < 0)
-		return refuse_listen(error == EADDRINUSE ? "something else listens there already" : strerror(error));
-	note_address(listen_fd);
-	return true;
-}
+/* ---- Start, turn, end ---- */
 
 static void on_daemon_ready(struct watch *w, uint32_t events)
 {
@@ -474,7 +376,8 @@ static void on_daemon_ready(struct watch *w, uint32_t events)
 
 bool http_open(unsigned most_connections)
 {
-	if (!bind_listener())
+	listen_fd = listener_open(config()->listen, address, sizeof(address));
+	if (listen_fd < 0)
 		return false;
 	request_on_answered(on_answered);
 	daemon_ = MHD_start_daemon(

@@ -6,81 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fault.h"
 #include "json_tree.h"
 #include "request.h"
-
-enum { MAX_FAULTS = 8, POINTER_BYTES = 256, WHY_BYTES = 160 };
-
-/* What is wrong with one field. */
-struct fault {
-	enum problem problem;
-	char pointer[POINTER_BYTES];
-	char why[WHY_BYTES];
-};
-
-/* One filling: the request, and the faults found so far (all of them are told at once). */
-struct filling {
-	struct request *req;
-	struct fault faults[MAX_FAULTS];
-	size_t fault_count;
-};
-
-/* Where a value was found. A chain on the stack: it becomes text only when something is wrong there. */
-struct spot {
-	const struct spot *parent; /* NULL: the body itself, or not in the body at all */
-	const struct field *row;   /* of a parameter or header */
-	const char *key;           /* of a member; NULL: item `index` of an array */
-	size_t index;
-};
-
-/* A JSON pointer (RFC 6901) into the body; for what stands elsewhere "?name", "{name}" or "Name:". */
-static size_t render(const struct spot *s, char *out, size_t size)
-{
-	static const char *const before[] = { "{", "?", "", "/" }, *const after[] = { "}", "", ":", "" };
-	size_t n;
-
-	if (s->row) {
-		n = (size_t)snprintf(out, size, "%s%s%s", before[s->row->place], s->row->name, after[s->row->place]);
-		return n < size ? n : size - 1;
-	}
-	if (!s->parent) {
-		out[0] = '\0';
-		return 0;
-	}
-	n = render(s->parent, out, size);
-	if (!s->key) {
-		n += (size_t)snprintf(out + n, size - n, "/%zu", s->index);
-		return n < size ? n : size - 1;
-	}
-	if (n + 1 < size)
-		out[n++] = '/';
-	for (const char *c = s->key; *c && n + 3 < size; c++) {
-		bool special = *c == '~' || *c == '/';
-		out[n++] = special ? '~' : *c;
-		if (special)
-			out[n++] = *c == '~' ? '0' : '1';
-	}
-	out[n] = '\0';
-	return n;
-}
-
-static bool fault(struct filling *f, const struct spot *at, enum problem p, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static bool fault(struct filling *f, const struct spot *at, enum problem p, const char *format, ...)
-{
-	va_list args;
-
-	if (f->fault_count == MAX_FAULTS)
-		return false;
-	struct fault *one = &f->faults[f->fault_count++];
-	one->problem = p;
-	render(at, one->pointer, sizeof(one->pointer));
-	va_start(args, format);
-	vsnprintf(one->why, sizeof(one->why), format, args);
-	va_end(args);
-	return false;
-}
 
 /* The rule of names but for their length, which is in their row. False, with a reason for a person. */
 static bool name_is_valid(struct text name, const char **why)
@@ -98,54 +26,54 @@ static bool name_is_valid(struct text name, const char **why)
 	return false;
 }
 
-static bool check_name(struct filling *f, const struct field *row, const struct spot *at, struct text value)
+static bool check_name(struct faults *f, const struct field *row, const struct spot *at, struct text value)
 {
 	const char *why;
 
 	if (!name_is_valid(value, &why))
-		return fault(f, at, P_INVALID_NAME, "%s", why);
+		return fault_add(f, at, P_INVALID_NAME, "%s", why);
 	if (text_is(value, ".") || text_is(value, ".."))
-		return fault(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
+		return fault_add(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
 	for (const char *const *r = row->reserved; r && *r; r++)
 		if (text_is(value, *r))
-			return fault(f, at, P_RESERVED_NAME, "'%s' is a path of its own and cannot be a name", *r);
+			return fault_add(f, at, P_RESERVED_NAME, "'%s' is a path of its own and cannot be a name", *r);
 	return true;
 }
 
-static bool store_text(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+static bool store_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
 {
 	enum problem size_problem = row->kind == FIELD_NAME ? P_INVALID_NAME : P_OUT_OF_RANGE;
 
 	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
-		return fault(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
+		return fault_add(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
 			     (long long)row->high, value.len);
 	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
 		return false;
 	if (row->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
-		return fault(f, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
+		return fault_add(f, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
 	*(struct text *)slot = value;
 	return true;
 }
 
-static bool store_int(struct filling *f, const struct field *row, const struct spot *at, int64_t value, void *slot)
+static bool store_int(struct faults *f, const struct field *row, const struct spot *at, int64_t value, void *slot)
 {
 	if (value < row->low || value > row->high)
-		return fault(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
+		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
 			     (long long)row->high, (long long)value);
 	*(int64_t *)slot = value;
 	return true;
 }
 
-static bool store_real(struct filling *f, const struct field *row, const struct spot *at, double value, void *slot)
+static bool store_real(struct faults *f, const struct field *row, const struct spot *at, double value, void *slot)
 {
 	if (!(value >= row->real_low && value <= row->real_high))
-		return fault(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low, row->real_high,
+		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low, row->real_high,
 			     value);
 	*(double *)slot = value;
 	return true;
 }
 
-static bool store_choice(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+static bool store_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
 {
 	char list[WHY_BYTES] = "";
 	size_t n = 0;
@@ -158,12 +86,12 @@ static bool store_choice(struct filling *f, const struct field *row, const struc
 	}
 	for (int i = 0; row->choices[i] && n < sizeof(list); i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", row->choices[i]);
-	return fault(f, at, P_INVALID_VALUE, "must be one of %s", list);
+	return fault_add(f, at, P_INVALID_VALUE, "must be one of %s", list);
 }
 
 /* ---- From text: path, query, headers ---- */
 
-static bool store_parsed(struct filling *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
 {
 	char *end;
 
@@ -175,27 +103,26 @@ static bool store_parsed(struct filling *f, const struct field *row, const struc
 		return store_choice(f, row, at, value, slot);
 	case FIELD_BOOL:
 		if (!text_is(value, "true") && !text_is(value, "false"))
-			return fault(f, at, P_WRONG_TYPE, "must be true or false");
+			return fault_add(f, at, P_WRONG_TYPE, "must be true or false");
 		*(bool *)slot = text_is(value, "true");
 		return true;
 	case FIELD_INT:
 		errno = 0;
 		long long n = strtoll(value.at, &end, 10);
 		if (value.len == 0 || strspn(value.at, "-0123456789") != value.len || end != value.at + value.len || errno)
-			return fault(f, at, P_WRONG_TYPE, "must be a whole number");
+			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
 		return store_int(f, row, at, n, slot);
 	case FIELD_REAL:
-		errno = 0;
-		double real = strtod(value.at, &end);
-		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len || errno)
-			return fault(f, at, P_WRONG_TYPE, "must be a number");
+		double real = strtod(value.at, &end); /* too large is infinite, and out of every range */
+		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len)
+			return fault_add(f, at, P_WRONG_TYPE, "must be a number");
 		return store_real(f, row, at, real, slot);
 	default:
-		return fault(f, at, P_WRONG_TYPE, "cannot be given here");
+		return fault_add(f, at, P_WRONG_TYPE, "cannot be given here");
 	}
 }
 
-static bool store_repeated(struct filling *f, const struct field *row, const struct spot *at, void *slot)
+static bool store_repeated(struct faults *f, const struct field *row, const struct spot *at, void *slot)
 {
 	struct request *req = f->req;
 	struct input_array array = { 0 };
@@ -208,15 +135,17 @@ static bool store_repeated(struct filling *f, const struct field *row, const str
 		void *item = (char *)array.items + array.count++ * row->size;
 		ok = store_parsed(f, row->fields, at, req->query[i].value, item) && ok;
 	}
+	if (array.count == 0 && row->required)
+		return fault_add(f, at, P_MISSING_FIELD, "is required");
 	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
-		return fault(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu", (long long)row->low,
+		return fault_add(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu", (long long)row->low,
 			     (long long)row->high, array.count);
 	memcpy(slot, &array, sizeof(array));
 	return ok;
 }
 
 /* The text of a field that does not come from the body; absent when it was not given. */
-static struct text outside_value(struct filling *f, const struct field *row, const struct spot *at, size_t path_index)
+static struct text outside_value(struct faults *f, const struct field *row, const struct spot *at, size_t path_index)
 {
 	struct request *req = f->req;
 	struct text found = { 0 };
@@ -229,13 +158,13 @@ static struct text outside_value(struct filling *f, const struct field *row, con
 		if (!text_is(req->query[i].name, row->name))
 			continue;
 		if (found.at)
-			fault(f, at, P_INVALID_VALUE, "was given twice");
+			fault_add(f, at, P_INVALID_VALUE, "was given twice");
 		found = req->query[i].value;
 	}
 	return found;
 }
 
-static void check_query_names(struct filling *f)
+static void check_query_names(struct faults *f)
 {
 	const struct operation *op = f->req->op;
 
@@ -246,14 +175,14 @@ static void check_query_names(struct filling *f)
 		if (!known) {
 			const struct field row = { .name = f->req->query[i].name.at, .place = IN_QUERY };
 			struct spot at = { .row = &row };
-			fault(f, &at, P_UNKNOWN_FIELD, "is not a query parameter of %s", op->id);
+			fault_add(f, &at, P_UNKNOWN_FIELD, "is not a query parameter of %s", op->id);
 		}
 	}
 }
 
 /* ---- From JSON ---- */
 
-static void fill_object(struct filling *f, const struct field *rows, size_t count, json_t *object,
+static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object,
 			const struct spot *at, void *into);
 
 static const char *type_name(const struct field *row)
@@ -274,19 +203,19 @@ static const char *type_name(const struct field *row)
 	}
 }
 
-static bool store_json_int(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json_int(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
 	if (json_is_integer(value))
 		return store_int(f, row, at, json_integer_value(value), slot);
 	double real = json_real_value(value);
 	if (!json_is_real(value) || real != floor(real) || fabs(real) > 9007199254740992.0)
-		return fault(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
+		return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 	return store_int(f, row, at, (int64_t)real, slot);
 }
 
-static bool store_json_array(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
+static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
 
-static bool store_json(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
 	struct text string = { json_string_value(value), json_string_length(value) };
 
@@ -326,16 +255,16 @@ static bool store_json(struct filling *f, const struct field *row, const struct 
 			return store_json_array(f, row, at, value, slot);
 		break;
 	}
-	return fault(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
+	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 }
 
-static bool store_json_array(struct filling *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
 	struct input_array array = { .count = json_array_size(value) };
 	bool ok = true;
 
 	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
-		return fault(f, at, P_OUT_OF_RANGE, "must have %lld to %lld items, not %zu", (long long)row->low,
+		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld items, not %zu", (long long)row->low,
 			     (long long)row->high, array.count);
 	array.items = arena_alloc(&f->req->arena, array.count * row->size);
 	if (!array.items)
@@ -362,10 +291,10 @@ static void store_default(const struct field *row, void *into)
 		*(int *)slot = (int)row->standard;
 }
 
-static void absent(struct filling *f, const struct field *row, const struct spot *at, void *into)
+static void absent(struct faults *f, const struct field *row, const struct spot *at, void *into)
 {
 	if (row->required)
-		fault(f, at, P_MISSING_FIELD, "is required");
+		fault_add(f, at, P_MISSING_FIELD, "is required");
 	else
 		store_default(row, into);
 }
@@ -376,7 +305,7 @@ static void present(const struct field *row, void *into)
 		*(bool *)((char *)into + row->has_offset) = true;
 }
 
-static void check_members(struct filling *f, const struct field *rows, size_t count, json_t *object, const struct spot *at)
+static void check_members(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at)
 {
 	const char *key;
 	json_t *value;
@@ -387,12 +316,12 @@ static void check_members(struct filling *f, const struct field *rows, size_t co
 			known = rows[i].place == IN_BODY && strcmp(rows[i].name, key) == 0;
 		if (!known) {
 			struct spot member = { .parent = at, .key = key };
-			fault(f, &member, P_UNKNOWN_FIELD, "is not known here");
+			fault_add(f, &member, P_UNKNOWN_FIELD, "is not known here");
 		}
 	}
 }
 
-static void fill_object(struct filling *f, const struct field *rows, size_t count, json_t *object,
+static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object,
 			const struct spot *at, void *into)
 {
 	check_members(f, rows, count, object, at);
@@ -409,7 +338,7 @@ static void fill_object(struct filling *f, const struct field *rows, size_t coun
 	}
 }
 
-static void fill_outside(struct filling *f, void *into)
+static void fill_outside(struct faults *f, void *into)
 {
 	const struct operation *op = f->req->op;
 
@@ -432,23 +361,6 @@ static void fill_outside(struct filling *f, void *into)
 	}
 }
 
-static void answer_faults(struct filling *f)
-{
-	const struct fault *first = &f->faults[0];
-	struct json_out *o = problem_begin(f->req, first->problem, "%s %s%s", first->pointer, first->why,
-					   f->fault_count > 1 ? " (and more, see errors)" : "");
-
-	out_array(o, "errors");
-	for (size_t i = 0; i < f->fault_count; i++) {
-		out_object(o, NULL);
-		out_string(o, "pointer", f->faults[i].pointer);
-		out_string(o, "detail", f->faults[i].why);
-		out_close(o);
-	}
-	out_close(o);
-	problem_end(f->req);
-}
-
 static bool parse_body(struct request *req)
 {
 	char why[256];
@@ -463,12 +375,11 @@ static bool parse_body(struct request *req)
 
 const void *input_fill(struct request *req)
 {
-	struct filling f; /* large: not zeroed for every request */
+	struct faults f; /* large: not zeroed for every request */
 	struct spot root = { 0 };
 	void *into = arena_alloc(&req->arena, req->op->input_size);
 
-	f.req = req;
-	f.fault_count = 0;
+	faults_begin(&f, req);
 	if (!into) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return NULL;
@@ -478,8 +389,8 @@ const void *input_fill(struct request *req)
 	fill_outside(&f, into);
 	if (req->op->takes_body)
 		fill_object(&f, req->op->fields, req->op->field_count, req->json, &root, into);
-	if (f.fault_count) {
-		answer_faults(&f);
+	if (f.count) {
+		faults_answer(&f);
 		return NULL;
 	}
 	if (req->arena.failed) {

@@ -12,6 +12,7 @@ struct reply_reader {
 	redisReader *parser;
 	struct arena arena; /* of the reply under construction */
 	size_t items;       /* in its arrays so far */
+	size_t bytes;       /* in its texts so far */
 	size_t most_bytes;
 };
 
@@ -45,7 +46,8 @@ static void *create_string(const redisReadTask *task, char *bytes, size_t len)
 								  : REPLY_TEXT;
 	struct reply *reply = new_reply(task, type);
 
-	if (!reply)
+	r->bytes += len;
+	if (!reply || r->bytes > r->most_bytes)
 		return NULL;
 	reply->text = arena_copy(&r->arena, bytes, len);
 	return reply->text.at ? reply : NULL;
@@ -139,6 +141,6 @@ bool reply_reader_next(struct reply_reader *r, const struct reply **out, const c
 
 void reply_reader_done(struct reply_reader *r)
 {
-	r->items = 0;
+	r->items = r->bytes = 0;
 	arena_free(&r->arena);
 }

@@ -14,7 +14,7 @@
 
 struct reply_reader;
 
-/* Returns new; NULL without memory. A reply that is not whole yet may have `most_bytes`; all its arrays together 2^20 items. */
+/* Returns new; NULL without memory. A reply may have `most_bytes`, and 2^20 items in all its arrays together. */
 struct reply_reader *reply_reader_new(size_t most_bytes);
 void reply_reader_free(struct reply_reader *r);
 

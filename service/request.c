@@ -11,6 +11,8 @@
 
 #include "loop.h"
 
+enum { FIRST_BODY_BYTES = 2048 }; /* of a chunked body, whose size is not known */
+
 static void (*on_answered)(struct request *req);
 
 void request_on_answered(void (*answered)(struct request *req))
@@ -33,6 +35,33 @@ struct request *request_new(const char *target, size_t target_len)
 		return NULL;
 	}
 	return req;
+}
+
+bool request_expect_body(struct request *req, size_t len)
+{
+	req->body_size = len ? len : FIRST_BODY_BYTES;
+	req->body.at = arena_grow(&req->arena, NULL, 0, req->body_size + 1);
+	return req->body.at != NULL;
+}
+
+bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit)
+{
+	char *at = (char *)(uintptr_t)req->body.at;
+
+	if (req->body_discarded || req->body.len + len > limit) {
+		req->body_discarded += len;
+		return req->body_discarded + req->body.len <= 2 * limit;
+	}
+	if (req->body.len + len > req->body_size) {
+		size_t size = req->body_size * 2 > req->body.len + len ? req->body_size * 2 : req->body.len + len;
+		at = arena_grow(&req->arena, at, req->body.len, size + 1);
+		if (!at)
+			return false;
+		req->body_size = size;
+	}
+	memcpy(at + req->body.len, bytes, len);
+	req->body = (struct text){ at, req->body.len + len };
+	return true;
 }
 
 static void free_when_unneeded(struct request *req)

@@ -49,6 +49,8 @@ struct request {
 	struct query_parameter *query;
 	size_t query_count;
 	struct text body;
+	size_t body_size;      /* room for it */
+	size_t body_discarded; /* bytes of a body that went over its limit; they are thrown away */
 	json_t *json; /* in the arena */
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
@@ -78,6 +80,15 @@ struct request {
 
 /* A new request in its own arena; NULL without memory. Takes a copy of the target. */
 struct request *request_new(const char *target, size_t target_len);
+
+/* Makes room for a body of `len` bytes, 0 when it is not known. False without memory. */
+bool request_expect_body(struct request *req, size_t len);
+
+/*
+ * More of the body. Beyond `limit` it is thrown away, so that the client can read why; false when it goes on for ever (twice the
+ * limit), or without memory: the connection must go.
+ */
+bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit);
 
 /* Moves it on; asserts that the move is allowed. ANSWERED tells http.c. */
 void request_move(struct request *req, enum request_state to);

@@ -1,9 +1,8 @@
 /*
  * What the daemon says of itself and how it behaves as a server: health, readiness, information, problems, request ids, log
- * lines, long connections, the way it ends. (Metrics: test_metrics.c.)
+ * lines, long connections. (Metrics: test_metrics.c; the way it ends: test_drain.c.)
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -117,7 +116,8 @@ static void test_problems(void **state)
 
 static void test_headers_of_every_answer(void **state)
 {
-	static const char *const targets[] = { "/healthz", "/metrics", "/locks/a", "/no/such/path", "/locks/%00", "/openapi.json" };
+	static const char *const targets[] = { "/healthz",      "/metrics",   "/locks/a",
+					       "/no/such/path", "/locks/%00", "/openapi.json" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
@@ -133,8 +133,8 @@ static void test_headers_of_every_answer(void **state)
 
 static void test_request_id(void **state)
 {
-	static const char *const not_taken[] = { "X-Request-ID: a b", "X-Request-ID: a\"b", "X-Request-ID: a\\b", "X-Request-ID: \xc3\xa9",
-						 "X-Request-ID;" };
+	static const char *const not_taken[] = { "X-Request-ID: a b", "X-Request-ID: a\"b", "X-Request-ID: a\\b",
+						 "X-Request-ID: \xc3\xa9", "X-Request-ID;" };
 	char long_one[200] = "X-Request-ID: ", first[160];
 
 	(void)state;
@@ -214,7 +214,8 @@ static void test_bad_traceparent(void **state)
 		"traceparent: 00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
 		"traceparent: 00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01",
 		"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
-		"traceparent: 00", "traceparent: \xff\xff",
+		"traceparent: 00",
+		"traceparent: \xff\xff",
 	};
 	char id[64];
 	json_t *line;
@@ -294,19 +295,24 @@ static void test_pipelined_mix(void **state)
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
-	raw_repeat(r, "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		      "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		      "HEAD /locks/a HTTP/1.1\r\nHost: localhost\r\n\r\n", 1);
+	raw_repeat(r,
+		   "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		   "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		   "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		   "HEAD /locks/a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		   1);
 	assert_status(raw_answer(r, ANSWER_MS), 200);
 	assert_status(raw_answer(r, ANSWER_MS), 200);
 	assert_status(raw_answer(r, ANSWER_MS), 404);
 	raw_close(r);
 	r = raw_connect(patternd.port);
-	raw_repeat(r, "POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		      "POST /locks/a/extend HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-		      "GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n", ROUNDS);
+	raw_repeat(
+		r,
+		"POST /pv/mix HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		"POST /locks/a/extend HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+		"GET /no/such HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		ROUNDS);
 	for (int i = 0; i < ROUNDS; i++) {
 		assert_status(raw_answer(r, ANSWER_MS), 200);
 		assert_status(raw_answer(r, ANSWER_MS), 200);
@@ -323,98 +329,6 @@ static void test_idle_costs_nothing(void **state)
 	long before_ms = daemon_cpu_ms(&patternd);
 	nap_ms(1000);
 	assert_in_range(daemon_cpu_ms(&patternd) - before_ms, 0, 20);
-}
-
-/* ---- The end ---- */
-
-static const char slow[] = "POST /pv/drained HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-static bool is_open(const struct daemon *d)
-{
-	struct raw *r = raw_try_connect(d->port);
-
-	raw_close(r);
-	return r != NULL;
-}
-
-static void test_term_drains(void **state)
-{
-	struct daemon d = { 0 };
-
-	(void)state;
-	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "5000");
-	struct raw *busy = raw_connect(d.port), *idle = raw_connect(d.port);
-	long long before = server_scripts_run(&redis);
-	server_command(&redis, "CLIENT PAUSE 400 ALL");
-	raw_text(busy, slow);
-	nap_ms(50); /* it is in Redis's hands now, which does not look */
-	proc_signal(&d.proc, SIGTERM);
-	wait_until(!is_open(&d), ANSWER_MS); /* nobody new is let in */
-	assert_status(raw_answer(busy, ANSWER_MS), 200); /* what is under way is answered */
-	assert_true(raw_closed(busy, ANSWER_MS));
-	assert_true(raw_closed(idle, ANSWER_MS));
-	daemon_stop(&d);
-	assert_int_equal(server_scripts_run(&redis), before + 1);
-	raw_close(busy);
-	raw_close(idle);
-}
-
-static void test_term_when_idle_is_quick(void **state)
-{
-	static const int signals[] = { SIGTERM, SIGINT };
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct daemon d = { 0 };
-		daemon_start(&d, "--redis", redis.url);
-		struct raw *r = raw_connect(d.port);
-		raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
-		assert_status(raw_answer(r, ANSWER_MS), 200);
-		proc_signal(&d.proc, signals[i]);
-		assert_true(proc_ended(&d.proc, 2000));
-		assert_int_equal(proc_exit_status(&d.proc), 0);
-		raw_close(r);
-	}
-}
-
-static void test_drain_has_an_end(void **state)
-{
-	struct daemon d = { 0 };
-
-	(void)state;
-	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "300");
-	struct raw *busy = raw_connect(d.port);
-	server_command(&redis, "CLIENT PAUSE 3000 ALL");
-	raw_text(busy, slow);
-	nap_ms(50);
-	int64_t start_ms = monotonic_ms();
-	proc_signal(&d.proc, SIGTERM);
-	assert_true(proc_ended(&d.proc, 2500));
-	assert_in_range(monotonic_ms() - start_ms, 250, 2000);
-	assert_int_equal(proc_exit_status(&d.proc), 0);
-	struct answer a = raw_answer(busy, ANSWER_MS);
-	assert_true(a.status == 0 || a.status == 504 || a.status == 503);
-	raw_close(busy);
-	server_command(&redis, "CLIENT UNPAUSE");
-}
-
-static void test_second_term_is_immediate(void **state)
-{
-	struct daemon d = { 0 };
-
-	(void)state;
-	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "8000");
-	struct raw *busy = raw_connect(d.port);
-	server_command(&redis, "CLIENT PAUSE 3000 ALL");
-	raw_text(busy, slow);
-	nap_ms(50);
-	proc_signal(&d.proc, SIGTERM);
-	wait_until(!is_open(&d), ANSWER_MS);
-	assert_false(proc_ended(&d.proc, 0));
-	proc_signal(&d.proc, SIGTERM);
-	assert_true(proc_ended(&d.proc, 1000));
-	raw_close(busy);
-	server_command(&redis, "CLIENT UNPAUSE");
 }
 
 int main(void)
@@ -434,10 +348,6 @@ int main(void)
 		TEST(test_long_connection),
 		TEST(test_pipelined_mix),
 		TEST(test_idle_costs_nothing),
-		cmocka_unit_test(test_term_drains),
-		cmocka_unit_test(test_term_when_idle_is_quick),
-		cmocka_unit_test(test_drain_has_an_end),
-		cmocka_unit_test(test_second_term_is_immediate),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -123,7 +123,8 @@ static void test_temporary_folder(void **state)
 static void test_no_such_program(void **state)
 {
 	(void)state;
-	int status = daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
+	int status =
+		daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
 	assert_in_range(status, 1, 127);
 	assert_true(proc_said(&patternd.proc, "/no/such/redis-server"));
 }
@@ -156,8 +157,9 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(test_survives_restart), TEST(test_second_daemon_is_refused), TEST(test_killed),
-		TEST(test_redis_killed),     TEST(test_temporary_folder),	  TEST(test_no_such_program),
+		TEST(test_survives_restart), TEST(test_second_daemon_is_refused),
+		TEST(test_killed),           TEST(test_redis_killed),
+		TEST(test_temporary_folder), TEST(test_no_such_program),
 		TEST(test_unusable_folder),  TEST(test_private),
 	};
 

@@ -258,15 +258,17 @@ static int members_paged(const char *set, const char *match, int limit)
 static void paging_finds_every_member_once(void **state)
 {
 	static const int sizes[] = { 5, 100, SET_MAX }, limits[] = { 1, 7, 99, 1000 };
+	const size_t size = SET_MAX * 64;
 
 	(void)state;
 	for (size_t s = 0; s < 3; s++) {
-		char set[16], target[64], *body = malloc(SET_MAX * 64);
-		size_t n = (size_t)sprintf(body, "{\"members\":[");
+		char set[16], target[64], *body = malloc(size);
+		size_t n = (size_t)snprintf(body, size, "{\"members\":[");
 		for (int i = 0; i < sizes[s]; i++)
-			n += (size_t)sprintf(body + n, "%s{\"member\":\"m%d\",\"longitude\":%.1f,\"latitude\":1}",
-					     i ? "," : "", i, i / 10.0);
-		strcpy(body + n, "]}");
+			n += (size_t)snprintf(body + n, size - n,
+					      "%s{\"member\":\"m%d\",\"longitude\":%.1f,\"latitude\":1}", i ? "," : "",
+					      i, i / 10.0);
+		snprintf(body + n, size - n, "]}");
 		snprintf(set, sizeof(set), "set%zu", s);
 		snprintf(target, sizeof(target), "/geo/%s/members", set);
 		assert_int_equal(int_at(http(client, "POST", target, body), "/added"), sizes[s]);

@@ -1,14 +1,10 @@
-/*
- * Visitors and page views over HTTP: what is counted, in which day, over which range, and for how long it is kept. (Days by
- * clocks that disagree: test_uv_clock.c.)
- */
+/* Visitors and page views over HTTP: what counts, unions, merges, lists and replays. (Days: test_uv_days.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -16,24 +12,20 @@
 #include "http.h"
 #include "redis_server.h"
 
-enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
-
 /* 29 February and 1 March 2000, 12:00. */
 #define FEB_29 "951825600000"
 #define MAR_1 "951912000000"
 
 static struct redis_server redis;
-static struct daemon patternd, brief; /* as it is by default, and one that keeps for KEPT_DAYS only */
-static struct client *client, *brief_client;
+static struct daemon patternd;
+static struct client *client;
 
 static int start(void **state)
 {
 	(void)state;
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url);
-	daemon_start(&brief, "--redis", redis.url, "--uv-retention-days", "30");
 	client = client_open(patternd.port);
-	brief_client = client_open(brief.port);
 	return 0;
 }
 
@@ -41,9 +33,7 @@ static int stop(void **state)
 {
 	(void)state;
 	client_close(client);
-	client_close(brief_client);
 	daemon_stop(&patternd);
-	daemon_stop(&brief);
 	server_stop(&redis);
 	return 0;
 }
@@ -75,19 +65,6 @@ static bool visit(const char *page, const char *visitors, const char *at_ms)
 	struct answer a = post(target, body);
 	assert_status(a, 200);
 	return bool_at(a, "/changed");
-}
-
-/* The day of Redis's clock as text. One that is about to end is waited out: a test is done within MIDNIGHT_S. */
-static const char *redis_today(void)
-{
-	static char day[16];
-	struct tm tm;
-	time_t now;
-
-	wait_until((now = (time_t)atoll(server_command(&redis, "TIME")->element[0]->str)) % DAY_S < DAY_S - MIDNIGHT_S,
-		   MIDNIGHT_S * 2000);
-	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&now, &tm));
-	return day;
 }
 
 /* The answer's days as one line of text: 2000-02-29 3, 2000-03-01 0 */
@@ -130,54 +107,12 @@ static void a_visitor_counts_once_a_day(void **state)
 static void a_page_never_used_has_zeros(void **state)
 {
 	(void)state;
-	static const char *const targets[] = { "/uv/nothing", "/pv/nothing" };
-	for (int i = 0; i < 2; i++) {
-		const char *today = redis_today();
-		struct answer a = get(targets[i]);
-		assert_status(a, 200);
-		assert_int_equal(int_at(a, "/count"), 0);
-		assert_string_equal(text_at(a, "/from"), today);
-		assert_string_equal(text_at(a, "/to"), today);
-		assert_int_equal(json_array_size(json_at(a, "/days")), 1);
-	}
+	assert_int_equal(int_at(get("/uv/nothing"), "/count"), 0);
+	assert_int_equal(int_at(get("/pv/nothing"), "/count"), 0);
 	struct answer a = get("/uv?pages=x&pages=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* a look leaves nothing */
-}
-
-static void the_day_is_that_of_at_ms(void **state)
-{
-	static const struct {
-		const char *at_ms, *day; /* NULL: out of range */
-	} rows[] = {
-		{ "0", "1970-01-01" }, { "86399999", "1970-01-01" }, { "86400000", "1970-01-02" },
-		{ "951782399999", "2000-02-28" }, { "951782400000", "2000-02-29" }, { "951868800000", "2000-03-01" },
-		{ "4102444800000", "2100-01-01" }, { "-1", NULL }, { "4102444800001", NULL },
-	};
-	char body[96], key[64];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		snprintf(body, sizeof(body), "{\"visitors\":[\"u\"],\"at_ms\":%s}", rows[i].at_ms);
-		struct answer visited = post("/uv/d", body);
-		snprintf(body, sizeof(body), "{\"at_ms\":%s}", rows[i].at_ms);
-		struct answer viewed = post("/pv/d", body);
-		if (!rows[i].day) {
-			assert_problem(visited, 400, "out_of_range", "none");
-			assert_problem(viewed, 400, "out_of_range", "none");
-			continue;
-		}
-		assert_string_equal(text_at(visited, "/day"), rows[i].day);
-		assert_string_equal(text_at(viewed, "/day"), rows[i].day);
-		snprintf(key, sizeof(key), "p:uv:{d}:%s", rows[i].day);
-		assert_int_equal(server_command(&redis, "EXISTS %s", key)->integer, 1);
-	}
-	const char *today = redis_today();
-	assert_string_equal(text_at(post("/uv/d", "{\"visitors\":[\"u\"]}"), "/day"), today);
-	assert_string_equal(text_at(post("/pv/d", NULL), "/day"), today);
-	assert_int_equal(int_at(get("/uv/d"), "/count"), 1);
-	assert_int_equal(int_at(get("/pv/d"), "/count"), 1);
 }
 
 /* Ten thousand visitors, counted within three standard errors. */
@@ -228,7 +163,9 @@ static void several_pages_make_one_union(void **state)
 	assert_int_equal(int_at(a, "/pages/1/count"), 3);
 	assert_int_equal(int_at(a, "/pages/2/count"), 0);
 	assert_int_equal(int_at(get("/uv?pages=a&pages=b&to=2000-03-01"), "/count"), 3);
-	assert_problem(get("/uv"), 400, "missing_field", "none");
+	a = get("/uv");
+	assert_problem(a, 400, NULL, "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "?pages");
 }
 
 static void merge_goes_day_by_day(void **state)
@@ -253,86 +190,7 @@ static void merge_goes_day_by_day(void **state)
 	}
 	assert_string_equal(days_of(get("/uv/b?from=2000-02-29&to=2000-03-01")), "2000-02-29 2, 2000-03-01 1");
 	assert_int_equal(server_command(&redis, "EXISTS p:uv:{site}:2000-02-28")->integer, 0);
-	const char *today = redis_today();
-	struct answer a = post("/uv/site/merge", "{\"sources\":[\"a\"]}");
-	assert_int_equal(int_at(a, "/days"), 0);
-	assert_string_equal(text_at(a, "/from"), today);
-	assert_string_equal(text_at(a, "/to"), today);
-}
-
-/* ---- Ranges ---- */
-
-static void ranges_have_an_order_and_an_end(void **state)
-{
-	static const struct {
-		const char *target, *pointer; /* NULL: 200 */
-	} rows[] = {
-		{ "/uv/a?from=2000-02-29&to=2001-04-03", NULL },                        /* 400 days */
-		{ "/uv/a?from=2000-02-29&to=2001-04-04", "?from" },                     /* 401 */
-		{ "/pv/a?from=2000-02-29&to=2001-04-03", NULL },
-		{ "/pv/a?from=2000-02-29&to=2001-04-04", "?from" },
-		{ "/uv?pages=a&pages=b&from=2000-01-01&to=2000-07-18", NULL },          /* 2 x 200 */
-		{ "/uv?pages=a&pages=b&from=2000-01-01&to=2000-07-19", "?from" },
-		{ "/uv/a?from=2000-03-01&to=2000-02-29", "?from" },
-		{ "/pv/a?from=2000-03-01&to=2000-02-29", "?from" },
-		{ "/uv?pages=a&from=2000-03-01&to=2000-02-29", "?from" },
-		{ "/uv/a?from=9999-12-31", "?from" },                                   /* after today */
-		{ "/pv/a?from=9999-12-31", "?from" },
-		{ "/uv/a?from=2000-01-01", "?from" },                                   /* more than 400 days to today */
-		{ "/uv/a?to=0001-01-01", NULL },
-		{ "/uv/a?to=9999-12-31", NULL },
-	};
-	static const struct {
-		const char *days, *pointer;
-	} merges[] = {
-		{ "\"from\":\"2000-01-01\",\"to\":\"2000-05-12\"", NULL },              /* 3 pages x 133 */
-		{ "\"from\":\"2000-01-01\",\"to\":\"2000-05-13\"", "/from" },
-		{ "\"from\":\"2000-01-02\",\"to\":\"2000-01-01\"", "/from" },
-		{ "\"from\":\"9999-12-31\"", "/from" },
-	};
-	char body[128];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) + sizeof(merges) / sizeof(*merges); i++) {
-		size_t m = i - sizeof(rows) / sizeof(*rows);
-		bool is_merge = i >= sizeof(rows) / sizeof(*rows);
-		snprintf(body, sizeof(body), "{\"sources\":[\"b\",\"c\"],%s}", is_merge ? merges[m].days : "");
-		struct answer a = is_merge ? post("/uv/a/merge", body) : get(rows[i].target);
-		const char *pointer = is_merge ? merges[m].pointer : rows[i].pointer;
-		if (!pointer) {
-			assert_status(a, 200);
-			continue;
-		}
-		assert_problem(a, 400, "out_of_range", "none");
-		assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
-	}
-	assert_int_equal(json_array_size(json_at(get(rows[0].target), "/days")), 400);
-}
-
-static void a_day_must_be_one_of_the_calendar(void **state)
-{
-	static const char *const days[] = {
-		"2026-02-30", "2025-02-29", "1900-02-29", "2026-13-01", "2026-00-01", "2026-11-00", "2026-11-31", "0000-01-01",
-		"2026/11/20", "2026-11-2a", "today-0000", "+026-11-20", "2026-1-020",
-	};
-	static const char *const parameters[] = { "from", "to" }, *const targets[] = { "/uv/a?", "/pv/a?", "/uv?pages=a&" };
-	char target[96], body[96], pointer[16];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(days) / sizeof(*days); i++)
-		for (size_t p = 0; p < 2; p++) {
-			snprintf(target, sizeof(target), "%s%s=%s", targets[i % 3], parameters[p], days[i]);
-			struct answer a = get(target);
-			assert_problem(a, 400, "invalid_value", "none");
-			snprintf(pointer, sizeof(pointer), "?%s", parameters[p]);
-			assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
-			snprintf(body, sizeof(body), "{\"sources\":[\"b\"],\"%s\":\"%s\"}", parameters[p], days[i]);
-			a = post("/uv/a/merge", body);
-			assert_problem(a, 400, "invalid_value", "none");
-			assert_string_equal(text_at(a, "/errors/0/pointer") + 1, parameters[p]);
-		}
-	assert_problem(get("/uv/a?from=2026-1-1"), 400, NULL, "none");
-	assert_status(get("/uv/a?to=2024-02-29"), 200);
+	assert_int_equal(int_at(post("/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-01-01\"}"), "/days"), 0);
 }
 
 /* ---- Page views ---- */
@@ -365,7 +223,7 @@ static void views_past_2_53_leave_as_text(void **state)
 	struct answer a = get("/pv/big?from=2000-02-29&to=2000-03-01");
 	assert_string_equal(text_at(a, "/count"), "18014398509481985");
 	assert_string_equal(text_at(a, "/days/1/count"), "9007199254740993");
-	assert_string_equal(text_at(post("/pv/big", "{\"at_ms\":" MAR_1 "}"), "/count"), "9007199254740994");
+	assert_string_equal(text_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), "9007199254740993");
 }
 
 /* ---- What is kept ---- */
@@ -377,7 +235,8 @@ static void a_retry_counts_once(void **state)
 	} rows[] = {
 		{ "/pv/home", "{\"by\":3,\"at_ms\":0}", "{\"by\":4,\"at_ms\":0}", "/count" },
 		{ "/uv/home", "{\"visitors\":[\"u\"],\"at_ms\":0}", "{\"visitors\":[\"v\"],\"at_ms\":0}", "/changed" },
-		{ "/uv/site/merge", "{\"sources\":[\"home\"],\"to\":\"1970-01-01\"}", "{\"sources\":[\"x\"]}", "/days" },
+		{ "/uv/site/merge", "{\"sources\":[\"home\"],\"to\":\"1970-01-01\"}", "{\"sources\":[\"x\"]}",
+		  "/days" },
 	};
 
 	(void)state;
@@ -394,25 +253,9 @@ static void a_retry_counts_once(void **state)
 	assert_int_equal(int_at(get("/uv/site?to=1970-01-01"), "/count"), 1);
 }
 
-static void days_are_kept_for_the_retention_only(void **state)
-{
-	static const char *const keys[] = { "p:uv:{a}:2000-02-29", "p:pv:{a}:2000-02-29", "p:uv:{site}:2000-02-29" };
-	struct client *const clients[] = { client, brief_client };
-	static const int kept_s[] = { 400 * DAY_S, KEPT_DAYS * DAY_S };
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		http(clients[i], "POST", "/uv/a", "{\"visitors\":[\"u\"],\"at_ms\":" FEB_29 "}");
-		http(clients[i], "POST", "/pv/a", "{\"at_ms\":" FEB_29 "}");
-		http(clients[i], "POST", "/uv/site/merge", "{\"sources\":[\"a\"],\"to\":\"2000-02-29\"}");
-		for (size_t k = 0; k < 3; k++)
-			assert_in_range(server_command(&redis, "TTL %s", keys[k])->integer, kept_s[i] - 60, kept_s[i]);
-	}
-}
-
 static void pages_are_listed_once(void **state)
 {
-	char target[64], cursor[80] = "";
+	char target[128], cursor[80] = "";
 	bool seen[30] = { false };
 	int distinct = 0, pages = 0;
 
@@ -438,7 +281,8 @@ static void pages_are_listed_once(void **state)
 			distinct += !seen[at];
 			seen[at] = true;
 		}
-		snprintf(cursor, sizeof(cursor), "%s", json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+		snprintf(cursor, sizeof(cursor), "%s",
+			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
 	assert_int_equal(distinct, 30);
@@ -447,16 +291,23 @@ static void pages_are_listed_once(void **state)
 static void names_of_all_kinds(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "a%2Fb", "a/b" }, { "caf%C3%A9", "café" }, { "%E9%A6%96%E9%A1%B5", "首页" }, { "x:2000-01-01", "x:2000-01-01" },
+		{ "a%2Fb", "a/b" },
+		{ "caf%C3%A9", "café" },
+		{ "%E9%A6%96%E9%A1%B5", "首页" },
+		{ "x:2000-01-01", "x:2000-01-01" },
 	};
 	static const char *const reserved[][3] = {
-		{ "POST", "/uv/pages", "{\"visitors\":[\"u\"]}" }, { "GET", "/uv/%2E", NULL },
-		{ "GET", "/uv?pages=a&pages=pages", NULL }, { "POST", "/uv/..//merge" + 0, NULL },
+		{ "POST", "/uv/pages", "{\"visitors\":[\"u\"]}" },
+		{ "GET", "/uv/%2E", NULL },
+		{ "GET", "/uv?pages=a&pages=pages", NULL },
+		{ "POST", "/uv/../merge", "{\"sources\":[\"a\"]}" },
+		{ "POST", "/uv/a/merge", "{\"sources\":[\"pages\"]}" },
+		{ "POST", "/pv/pages", NULL },
+		{ "GET", "/pv/pages", NULL },
 	};
 	char target[96];
 
 	(void)state;
-	(void)reserved;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		visit(rows[i][0], "\"ü/1\"", FEB_29);
 		snprintf(target, sizeof(target), "/uv/%s?to=2000-02-29", rows[i][0]);
@@ -464,4 +315,44 @@ static void names_of_all_kinds(void **state)
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
 	assert_int_equal(json_array_size(json_at(get("/uv/pages"), "/items")), sizeof(rows) / sizeof(*rows));
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
+			       "none");
+}
+
+static void foreign_keys_are_told_and_kept(void **state)
+{
+	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv?pages=x&pages=f&to=2000-02-29",
+					       "/pv/f?to=2000-02-29" };
+
+	(void)state;
+	server_command(&redis, "MSET p:uv:{f}:2000-02-29 mine p:pv:{f}:2000-02-29 mine");
+	for (size_t i = 0; i < 3; i++)
+		assert_problem(get(targets[i]), 500, "foreign_key", "none");
+	assert_problem(post("/uv/f", "{\"visitors\":[\"u\"],\"at_ms\":" FEB_29 "}"), 500, "foreign_key", "none");
+	assert_problem(post("/pv/f", "{\"at_ms\":" FEB_29 "}"), 500, "foreign_key", "none");
+	visit("a", "\"u\"", FEB_29);
+	assert_problem(post("/uv/a/merge", "{\"sources\":[\"f\"],\"to\":\"2000-02-29\"}"), 500, "foreign_key", "none");
+	assert_string_equal(server_command(&redis, "GET p:uv:{f}:2000-02-29")->str, "mine");
+	assert_string_equal(server_command(&redis, "GET p:pv:{f}:2000-02-29")->str, "mine");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_visitor_counts_once_a_day, forget_all),
+		cmocka_unit_test_teardown(a_page_never_used_has_zeros, forget_all),
+		cmocka_unit_test_teardown(the_estimate_is_as_good_as_told, forget_all),
+		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, forget_all),
+		cmocka_unit_test_teardown(several_pages_make_one_union, forget_all),
+		cmocka_unit_test_teardown(merge_goes_day_by_day, forget_all),
+		cmocka_unit_test_teardown(views_add_up, forget_all),
+		cmocka_unit_test_teardown(views_past_2_53_leave_as_text, forget_all),
+		cmocka_unit_test_teardown(a_retry_counts_once, forget_all),
+		cmocka_unit_test_teardown(pages_are_listed_once, forget_all),
+		cmocka_unit_test_teardown(names_of_all_kinds, forget_all),
+		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("visitors and views", tests, start, stop);
 }

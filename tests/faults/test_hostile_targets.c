@@ -76,7 +76,9 @@ static void methods(const struct contract_operation *op, struct refusals *seen)
 
 static void paths(const struct contract_operation *op, struct refusals *seen)
 {
-	static const char *const around[][2] = { { "", "/no/such/path/here" }, { "/no-such", "" }, { "/", "" }, { "", "/" } };
+	static const char *const around[][2] = {
+		{ "", "/no/such/path/here" }, { "/no-such", "" }, { "/", "" }, { "", "/" }
+	};
 	char *whole = contract_target(op, NULL, NULL), target[1024];
 
 	whole[strcspn(whole, "?")] = '\0';
@@ -85,7 +87,8 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 		struct answer a = http(client, op->method, target, NULL);
 		/* An empty segment may count as an empty name, and another method's operation may lie one segment further. */
 		int status = a.status == 400 || a.status == 405 ? a.status : 404;
-		must_refuse(seen, a, status, "not_found invalid_name method_not_allowed", NULL, "%s %s", op->method, target);
+		must_refuse(seen, a, status, "not_found invalid_name method_not_allowed", NULL, "%s %s", op->method,
+			    target);
 	}
 	free(whole);
 }
@@ -105,15 +108,15 @@ static const struct value bad_names[] = {
 	{ "a%0Ab", "invalid_name" },
 	{ "%1F", "invalid_name" },
 	{ "%7F", "invalid_name" },
-	{ "%C2%85", "invalid_name" },        /* a control character, too: U+0085 */
+	{ "%C2%85", "invalid_name" }, /* a control character, too: U+0085 */
 	{ "%7B", "invalid_name" },
 	{ "%7Dabc", "invalid_name" },
 	{ "%7B%7D", "invalid_name" },
 	{ "%FF", "invalid_name" },
-	{ "%C0%AF", "invalid_name" },        /* an overlong slash */
-	{ "%ED%A0%80", "invalid_name" },     /* a surrogate */
-	{ "%F4%90%80%80", "invalid_name" },  /* beyond U+10FFFF */
-	{ "%C3", "invalid_name" },           /* half a character */
+	{ "%C0%AF", "invalid_name" },       /* an overlong slash */
+	{ "%ED%A0%80", "invalid_name" },    /* a surrogate */
+	{ "%F4%90%80%80", "invalid_name" }, /* beyond U+10FFFF */
+	{ "%C3", "invalid_name" },          /* half a character */
 	{ "%zz", "invalid_name malformed_request" },
 	{ "a%", "invalid_name malformed_request" },
 	{ "a%2", "invalid_name malformed_request" },
@@ -130,8 +133,8 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 		if (strcmp(p->in, "path") != 0 || !is_name(p->schema))
 			continue;
 		for (size_t k = 0; k < sizeof(bad_names) / sizeof(bad_names[0]); k++)
-			must_refuse(seen, ask(op, p->name, bad_names[k].encoded), 400, bad_names[k].codes, NULL, "{%s} = %s", p->name,
-				    bad_names[k].encoded);
+			must_refuse(seen, ask(op, p->name, bad_names[k].encoded), 400, bad_names[k].codes, NULL,
+				    "{%s} = %s", p->name, bad_names[k].encoded);
 		size_t r;
 		const json_t *reserved;
 		json_array_foreach(json_object_get(p->schema, "x-reserved"), r, reserved) {
@@ -139,7 +142,8 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 			char *target = contract_target(op, p->name, word);
 			/* Where it is reserved for another operation of this method, that one answers. */
 			if (contract_find(op->method, target) == op)
-				must_refuse(seen, ask(op, p->name, word), 400, "reserved_name", NULL, "{%s} = %s", p->name, word);
+				must_refuse(seen, ask(op, p->name, word), 400, "reserved_name", NULL, "{%s} = %s",
+					    p->name, word);
 			free(target);
 		}
 	}
@@ -147,8 +151,9 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 
 static void odd_names(const struct contract_operation *op, struct refusals *seen)
 {
-	static const char *const good[] = { BYTES_200, E_ACUTE_100, "%20", "a%2Fb", "%2F", "a%3Afence", ":::", "%25", "%2E.%2E",
-					    "+", "a+b", "*", "%5B", "%F0%9F%94%92", "'", "%22", "%5C" };
+	static const char *const good[] = { BYTES_200, E_ACUTE_100,    "%20",     "a%2Fb", "%2F", "a%3Afence",
+					    ":::",     "%25",          "%2E.%2E", "+",     "a+b", "*",
+					    "%5B",     "%F0%9F%94%92", "'",       "%22",   "%5C" };
 
 	for (size_t i = 0; i < op->parameter_count; i++) {
 		const struct contract_parameter *p = &op->parameters[i];
@@ -159,7 +164,8 @@ static void odd_names(const struct contract_operation *op, struct refusals *seen
 			const char *code = json_string_value(json_at(a, "/code"));
 			seen->seen++;
 			/* Another parameter or a rule between two may be refused; the name may not. */
-			if (a.status == 0 || a.status >= 500 || (a.status == 400 && (!code || strstr(code, "name") || strstr(code, "malformed"))))
+			if (a.status == 0 || a.status >= 500 ||
+			    (a.status == 400 && (!code || strstr(code, "name") || strstr(code, "malformed"))))
 				note_flaw(seen, a, "%s: {%s} = %s", op->method, p->name, good[k]);
 		}
 	}
@@ -168,37 +174,58 @@ static void odd_names(const struct contract_operation *op, struct refusals *seen
 /* ---- Parameters of the query ---- */
 
 static const struct value bad_integers[] = {
-	{ "x", "wrong_type" },     { "", "wrong_type" },      { "1.5", "wrong_type" },
-	{ "0x10", "wrong_type" },  { "%201", "wrong_type" },  { "1%20", "wrong_type" },
-	{ "1%00", "wrong_type malformed_request invalid_value" }, { "true", "wrong_type" }, { "%FF", "wrong_type invalid_value" },
-	{ "-1", "out_of_range" },  { "9223372036854775807", "out_of_range" },
+	{ "x", "wrong_type" },
+	{ "", "wrong_type" },
+	{ "1.5", "wrong_type" },
+	{ "0x10", "wrong_type" },
+	{ "%201", "wrong_type" },
+	{ "1%20", "wrong_type" },
+	{ "1%00", "wrong_type malformed_request invalid_value" },
+	{ "true", "wrong_type" },
+	{ "%FF", "wrong_type invalid_value" },
+	{ "-1", "out_of_range" },
+	{ "9223372036854775807", "out_of_range" },
 	{ "9223372036854775808", "wrong_type out_of_range" },
 	{ "-9223372036854775809", "wrong_type out_of_range" },
 };
 
 static const struct value bad_reals[] = {
-	{ "x", "wrong_type" },       { "", "wrong_type" },       { "nan", "wrong_type out_of_range" },
-	{ "inf", "wrong_type out_of_range" }, { "-inf", "wrong_type out_of_range" }, { "1e999", "wrong_type out_of_range" },
-	{ "0x1p3", "wrong_type" },   { "1,5", "wrong_type" },    { "-1e300", "out_of_range" },
-	{ "1e300", "out_of_range" }, { "1.0%00", "wrong_type malformed_request invalid_value" },
+	{ "x", "wrong_type" },
+	{ "", "wrong_type" },
+	{ "nan", "wrong_type out_of_range" },
+	{ "inf", "wrong_type out_of_range" },
+	{ "-inf", "wrong_type out_of_range" },
+	{ "1e999", "wrong_type out_of_range" },
+	{ "0x1p3", "wrong_type" },
+	{ "1,5", "wrong_type" },
+	{ "-1e300", "out_of_range" },
+	{ "1e300", "out_of_range" },
+	{ "1.0%00", "wrong_type malformed_request invalid_value" },
 };
 
 static const struct value bad_words[] = {
-	{ "nonsense", "invalid_value" }, { "", "invalid_value out_of_range" }, { "%FF", "invalid_value" },
+	{ "nonsense", "invalid_value" },
+	{ "", "invalid_value out_of_range" },
+	{ "%FF", "invalid_value" },
 	{ "m%00", "invalid_value malformed_request" },
 };
 
 static const struct value bad_dates[] = {
-	{ "2026-13-01", "invalid_value out_of_range" }, { "2026-02-30", "invalid_value out_of_range" },
-	{ "20261101", "invalid_value out_of_range" },		{ "2026-1-1", "invalid_value out_of_range" },
-	{ "2026-11-01T00:00", "invalid_value out_of_range" },	{ "", "invalid_value out_of_range" },
-	{ "-026-11-01", "invalid_value out_of_range" },		{ "2026-11-0x", "invalid_value out_of_range" },
+	{ "2026-13-01", "invalid_value out_of_range" },       { "2026-02-30", "invalid_value out_of_range" },
+	{ "20261101", "invalid_value out_of_range" },         { "2026-1-1", "invalid_value out_of_range" },
+	{ "2026-11-01T00:00", "invalid_value out_of_range" }, { "", "invalid_value out_of_range" },
+	{ "-026-11-01", "invalid_value out_of_range" },       { "2026-11-0x", "invalid_value out_of_range" },
 };
 
 static const struct value bad_query_names[] = {
-	{ BYTES_200 "f", "invalid_name" }, { "", "invalid_name" },     { "a%0Ab", "invalid_name" },
-	{ "%7B", "invalid_name" },	   { "%FF", "invalid_name" },  { "%C0%AF", "invalid_name" },
-	{ "a%00b", "invalid_name malformed_request" }, { "..", "reserved_name" },
+	{ BYTES_200 "f", "invalid_name" },
+	{ "", "invalid_name" },
+	{ "a%0Ab", "invalid_name" },
+	{ "%7B", "invalid_name" },
+	{ "%FF", "invalid_name" },
+	{ "%C0%AF", "invalid_name" },
+	{ "a%00b", "invalid_name malformed_request" },
+	{ "..", "reserved_name" },
 };
 
 static const struct value bad_texts[] = {
@@ -270,8 +297,8 @@ static void query(const struct contract_operation *op, struct refusals *seen)
 		struct values bad = bad_values(p->schema);
 		for (size_t k = 0; k < bad.count; k++) {
 			bool whole = !strstr(bad.at[k].codes, "malformed");
-			must_refuse(seen, ask(op, p->name, bad.at[k].encoded), 400, bad.at[k].codes, whole ? pointer : NULL, "%s=%s",
-				    pointer, bad.at[k].encoded);
+			must_refuse(seen, ask(op, p->name, bad.at[k].encoded), 400, bad.at[k].codes,
+				    whole ? pointer : NULL, "%s=%s", pointer, bad.at[k].encoded);
 		}
 		beyond_range(op, p, seen);
 		snprintf(more, sizeof(more), "%s%s%s=1&%s=1", target, joint, p->name, p->name);
@@ -305,15 +332,16 @@ static void headers(const struct contract_operation *op, struct refusals *seen)
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
 	if (answers_json_only(op))
-		must_refuse(seen, http(client, op->method, target, text, "Accept: text/html"), 406, "not_acceptable", NULL,
-			    "Accept: text/html");
-	must_refuse(seen, http(client, op->method, target, text, "Host: evil.example"), 403, "host_not_allowed", NULL, "Host");
-	must_refuse(seen, http(client, op->method, target, text, "Origin: https://evil.example"), 403, "cross_site", NULL,
-		    "Origin");
+		must_refuse(seen, http(client, op->method, target, text, "Accept: text/html"), 406, "not_acceptable",
+			    NULL, "Accept: text/html");
+	must_refuse(seen, http(client, op->method, target, text, "Host: evil.example"), 403, "host_not_allowed", NULL,
+		    "Host");
+	must_refuse(seen, http(client, op->method, target, text, "Origin: https://evil.example"), 403, "cross_site",
+		    NULL, "Origin");
 	must_refuse(seen, http(client, op->method, target, text, "Sec-Fetch-Site: cross-site"), 403, "cross_site", NULL,
 		    "Sec-Fetch-Site");
-	must_refuse(seen, http(client, op->method, target, text, "Expect: the-unexpected"), 417, "expectation_failed", NULL,
-		    "Expect");
+	must_refuse(seen, http(client, op->method, target, text, "Expect: the-unexpected"), 417, "expectation_failed",
+		    NULL, "Expect");
 	for (size_t i = 0; i < op->parameter_count; i++) {
 		if (strcasecmp(op->parameters[i].name, "Idempotency-Key") != 0)
 			continue;
@@ -321,8 +349,8 @@ static void headers(const struct contract_operation *op, struct refusals *seen)
 			    "invalid_value out_of_range", "Idempotency-Key:", "Idempotency-Key of 201 bytes");
 		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: \"\""), 400,
 			    "invalid_value out_of_range", "Idempotency-Key:", "Idempotency-Key of none");
-		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: a", "Idempotency-Key: b"), 400, NULL,
-			    NULL, "two Idempotency-Keys");
+		must_refuse(seen, http(client, op->method, target, text, "Idempotency-Key: a", "Idempotency-Key: b"),
+			    400, NULL, NULL, "two Idempotency-Keys");
 	}
 	free(text);
 	json_decref(body);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../support/daemon.h"
+#include "../support/exchange.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
@@ -158,6 +159,7 @@ static void test_pool_bound(void **state)
 	}
 	for (int i = 0; i < REQUESTS; i++) {
 		struct answer a = raw_answer(clients[i], ANSWER_MS);
+		exchange_record("POST", "/pv/bound", a);
 		if (a.status == 200) {
 			served++;
 			continue;
@@ -175,7 +177,7 @@ static void test_pool_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_descriptors),	 cmocka_unit_test(test_all_connections_taken),
+		cmocka_unit_test(test_few_descriptors),  cmocka_unit_test(test_all_connections_taken),
 		cmocka_unit_test(test_many_connections), cmocka_unit_test(test_port_in_use),
 		cmocka_unit_test(test_pool_bound),
 	};

@@ -32,31 +32,41 @@ struct row {
 	const char *effect; /* of the write */
 };
 
-#define REPLY(text) { (text), sizeof(text) - 1 }
+#define REPLY(text)                      \
+	{                                \
+		(text), sizeof(text) - 1 \
+	}
 #define SHA "0123456789012345678901234567890123456789"
 
 static const struct row rows[] = {
 	{ "LOADING", REPLY("-LOADING Redis is loading the dataset in memory\r\n"), 503, "redis_unavailable", "none" },
-	{ "READONLY", REPLY("-READONLY You can't write against a read only replica.\r\n"), 503, "redis_unavailable", "none" },
-	{ "READONLY of a script", REPLY("-READONLY You can't write against a read only replica. script: " SHA ", on @user_script:1.\r\n"),
-	  503, "redis_unavailable", "none" },
-	{ "MASTERDOWN", REPLY("-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"), 503,
+	{ "READONLY", REPLY("-READONLY You can't write against a read only replica.\r\n"), 503, "redis_unavailable",
+	  "none" },
+	{ "READONLY of a script",
+	  REPLY("-READONLY You can't write against a read only replica. script: " SHA ", on @user_script:1.\r\n"), 503,
 	  "redis_unavailable", "none" },
+	{ "MASTERDOWN", REPLY("-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"),
+	  503, "redis_unavailable", "none" },
 	{ "CLUSTERDOWN", REPLY("-CLUSTERDOWN Hash slot not served\r\n"), 503, "redis_unavailable", "none" },
-	{ "TRYAGAIN", REPLY("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"), 503, "redis_unavailable", "none" },
+	{ "TRYAGAIN", REPLY("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"), 503, "redis_unavailable",
+	  "none" },
 	{ "MOVED", REPLY("-MOVED 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
 	{ "ASK", REPLY("-ASK 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
-	{ "BUSY", REPLY("-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"), 503,
-	  "redis_unavailable", "none" },
-	{ "MISCONF", REPLY("-MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.\r\n"), 503,
+	{ "BUSY", REPLY("-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"),
+	  503, "redis_unavailable", "none" },
+	{ "MISCONF",
+	  REPLY("-MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.\r\n"), 503,
 	  "redis_unavailable", "none" },
 	{ "NOREPLICAS", REPLY("-NOREPLICAS Not enough good replicas to write.\r\n"), 503, "redis_unavailable", "none" },
 	{ "NOAUTH", REPLY("-NOAUTH Authentication required.\r\n"), 503, "redis_unavailable", "none" },
-	{ "WRONGPASS", REPLY("-WRONGPASS invalid username-password pair or user is disabled.\r\n"), 503, "redis_unavailable", "none" },
-	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503, "redis_unavailable", "none" },
+	{ "WRONGPASS", REPLY("-WRONGPASS invalid username-password pair or user is disabled.\r\n"), 503,
+	  "redis_unavailable", "none" },
+	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503,
+	  "redis_unavailable", "none" },
 	{ "max number of clients", REPLY("-ERR max number of clients reached\r\n"), 503, "redis_unavailable", "none" },
 	{ "OOM", REPLY("-OOM command not allowed when used memory > 'maxmemory'.\r\n"), 503, "redis_oom", "none" },
-	{ "WRONGTYPE", REPLY("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"), 500, "foreign_key", "none" },
+	{ "WRONGTYPE", REPLY("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"), 500,
+	  "foreign_key", "none" },
 	{ "NOSCRIPT, always", REPLY("-NOSCRIPT No matching script. Please use EVAL.\r\n"), 0, NULL, NULL },
 	{ "an error without a code", REPLY("-ERR something that nobody knows\r\n"), 500, "redis_error", "unknown" },
 	{ "an empty error", REPLY("-\r\n"), 500, "redis_error", "unknown" },
@@ -142,7 +152,8 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:queue:{w} x", "GET", "/queues/w", NULL },
 	{ "SET p:limit:{w}:default:sliding_window x", "POST", "/ratelimit",
 	  "{\"key\":\"w\",\"algorithm\":\"sliding_window\",\"limit\":1,\"window_ms\":1000}" },
-	{ "RPUSH p:limit:{w}:default:funnel x", "POST", "/ratelimit", "{\"key\":\"w\",\"limit\":1,\"window_ms\":1000}" },
+	{ "RPUSH p:limit:{w}:default:funnel x", "POST", "/ratelimit",
+	  "{\"key\":\"w\",\"limit\":1,\"window_ms\":1000}" },
 	{ "RPUSH p:limit:{w}:default:fixed_window x", "POST", "/ratelimit",
 	  "{\"key\":\"w\",\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":1000}" },
 	{ "RPUSH p:geo:{w} x", "PUT", "/geo/w/members/m", "{\"longitude\":1,\"latitude\":1}" },
@@ -276,8 +287,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_foreign_keys),	 cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_replica),		 cmocka_unit_test(test_password_changed),
+		cmocka_unit_test(test_foreign_keys),  cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_replica),       cmocka_unit_test(test_password_changed),
 		cmocka_unit_test(test_no_permission),
 	};
 	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];

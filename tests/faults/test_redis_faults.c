@@ -49,7 +49,10 @@ struct row {
 	bool write_is_executed; /* Redis does it, whatever the client hears */
 };
 
-#define TEXT(text) { (text), sizeof(text) - 1 }
+#define TEXT(text)                       \
+	{                                \
+		(text), sizeof(text) - 1 \
+	}
 
 static const struct row rows[] = {
 	{ "30 cut after the request", { .cut = true }, false, true },
@@ -94,7 +97,8 @@ static void test_row(void **state)
 	assert_status(again, 201);
 	assert_string_equal(text_at(again, "/token"), text_at(settled, "/token"));
 	assert_int_equal(int_at(again, "/fence"), int_at(settled, "/fence"));
-	assert_problem(http(client, "POST", target, "{\"owner\":\"other\"}", key), 422, "idempotency_key_reused", "none");
+	assert_problem(http(client, "POST", target, "{\"owner\":\"other\"}", key), 422, "idempotency_key_reused",
+		       "none");
 	proxy_set(proxy, row->fault);
 	assert_lost(http(client, "GET", target, NULL), row, "none");
 	heal();
@@ -212,7 +216,8 @@ static void test_killed_under_requests(void **state)
 	server_kill(&redis);
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	for (int i = 0; i < REQUESTS; i++) {
-		assert_problem(raw_answer(clients[i], TIMEOUT_MS + SLACK_MS), 504, "no_answer", i % 2 ? "unknown" : "none");
+		assert_problem(raw_answer(clients[i], TIMEOUT_MS + SLACK_MS), 504, "no_answer",
+			       i % 2 ? "unknown" : "none");
 		raw_close(clients[i]);
 	}
 	server_restart(&redis);
@@ -285,7 +290,8 @@ static void test_late_replies(void **state)
 
 static void test_stray_replies(void **state)
 {
-	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"), TEXT("+OK\r\n"), TEXT("$-1\r\n"), TEXT("*1\r\n:1\r\n"),
+	static const struct proxy_bytes stray[] = { TEXT(":1\r\n"),         TEXT("+OK\r\n"),
+						    TEXT("$-1\r\n"),        TEXT("*1\r\n:1\r\n"),
 						    TEXT("-ERR stray\r\n"), TEXT("*2\r\n:0\r\n:0\r\n") };
 	enum { LOCKS = 10 };
 
@@ -331,8 +337,13 @@ static void count_answer(struct raw **r, struct sums *sums, bool leaves)
 static void test_all_at_once(void **state)
 {
 	enum { CLIENTS = 16, ROUNDS = 28, ROUND_MS = 80 };
-	static const struct proxy_fault faults[] = { { .reset = true }, { .cut = true }, { .cut = true, .cut_at = 30 },
-						     { .delay_ms = 30 }, { .slice = 3 }, { .drop_down = true }, { 0 } };
+	static const struct proxy_fault faults[] = { { .reset = true },
+						     { .cut = true },
+						     { .cut = true, .cut_at = 30 },
+						     { .delay_ms = 30 },
+						     { .slice = 3 },
+						     { .drop_down = true },
+						     { 0 } };
 	struct raw *clients[CLIENTS] = { NULL };
 	struct sums sums = { 0 };
 

@@ -268,10 +268,10 @@ static void test_recovers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_ready_follows_redis),
+		cmocka_unit_test(test_refused),      cmocka_unit_test(test_ready_follows_redis),
 		cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_name),
-		cmocka_unit_test(test_ipv6),	 cmocka_unit_test(test_unix_socket_removed),
-		cmocka_unit_test(test_stopped),	 cmocka_unit_test(test_recovers),
+		cmocka_unit_test(test_ipv6),         cmocka_unit_test(test_unix_socket_removed),
+		cmocka_unit_test(test_stopped),      cmocka_unit_test(test_recovers),
 	};
 	struct CMUnitTest tests[COUNT(manners) + COUNT(others)];
 	size_t n = 0;
@@ -279,6 +279,7 @@ int main(void)
 	for (size_t i = 0; i < COUNT(others); i++)
 		tests[n++] = others[i];
 	for (size_t i = 0; i < COUNT(manners); i++)
-		tests[n++] = (struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
+		tests[n++] =
+			(struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
 	return _cmocka_run_group_tests("who stands for Redis", tests, n, NULL, NULL);
 }

@@ -49,8 +49,27 @@ static int set_up(void **state)
 
 /* Nonsense of all kinds, percent-encoded. None may be mistaken for the real thing. */
 static const char *const nonsense[] = {
-	"x", "0", "-1", "1", "null", "9223372036854775808", "18446744073709551616", "aaaaaaaaaaaaaaaaaaaaaa", "%20", "a%2Fb", "*",
-	"..%2F", "%27%22", "1.1.1", "1.1.", "..", "0.0.0", "-1.-1.-1", "1.1.aaaaaaaaaaaaaaaaaaaaaa", "1e3.1.x", "9007199254740993.1.x",
+	"x",
+	"0",
+	"-1",
+	"1",
+	"null",
+	"9223372036854775808",
+	"18446744073709551616",
+	"aaaaaaaaaaaaaaaaaaaaaa",
+	"%20",
+	"a%2Fb",
+	"*",
+	"..%2F",
+	"%27%22",
+	"1.1.1",
+	"1.1.",
+	"..",
+	"0.0.0",
+	"-1.-1.-1",
+	"1.1.aaaaaaaaaaaaaaaaaaaaaa",
+	"1e3.1.x",
+	"9007199254740993.1.x",
 };
 enum { NONSENSE = sizeof(nonsense) / sizeof(nonsense[0]) };
 
@@ -122,7 +141,8 @@ static void test_no_token(void **state)
 	assert_still_held("a", "holder");
 	/* Two tokens that do not agree are no token. */
 	assert_problem(http(client, "DELETE", "/locks/a?token=aaaaaaaaaaaaaaaaaaaaaa", NULL,
-			    "Lock-Token: bbbbbbbbbbbbbbbbbbbbbb"), 400, NULL, "none");
+			    "Lock-Token: bbbbbbbbbbbbbbbbbbbbbb"),
+		       400, NULL, "none");
 	assert_still_held("a", "holder");
 }
 
@@ -158,7 +178,8 @@ static void test_used_token(void **state)
 
 /* ---- Receipts ---- */
 
-static struct answer delivery(const char *method, const char *queue, const char *receipt, const char *action, const char *body)
+static struct answer delivery(const char *method, const char *queue, const char *receipt, const char *action,
+			      const char *body)
 {
 	char target[512];
 
@@ -168,7 +189,8 @@ static struct answer delivery(const char *method, const char *queue, const char 
 
 static void assert_stale(const char *queue, const char *receipt)
 {
-	assert_problem(delivery("POST", queue, receipt, "/extend", "{\"visibility_ms\":60000}"), 410, "stale_receipt", "none");
+	assert_problem(delivery("POST", queue, receipt, "/extend", "{\"visibility_ms\":60000}"), 410, "stale_receipt",
+		       "none");
 	assert_problem(delivery("POST", queue, receipt, "/reject", "{\"delay_ms\":0}"), 410, "stale_receipt", "none");
 	assert_problem(delivery("DELETE", queue, receipt, "", NULL), 410, "stale_receipt", "none");
 }
@@ -230,7 +252,9 @@ static void test_expired_receipt(void **state)
 	(void)state;
 	const char *old = received("a", "{\"visibility_ms\":20}");
 	struct answer a;
-	wait_until((a = http(client, "POST", "/queues/a/receive", "{\"visibility_ms\":60000}"), json_at(a, "/messages/0")), 3000);
+	wait_until((a = http(client, "POST", "/queues/a/receive", "{\"visibility_ms\":60000}"),
+		    json_at(a, "/messages/0")),
+		   3000);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
 	assert_stale("a", old);
 	assert_in_flight("a");
@@ -287,7 +311,9 @@ static int both(const char *method, const char *target, const char *body, const 
 
 	pthread_barrier_init(&start, NULL, 2);
 	for (int i = 0; i < 2; i++) {
-		twins[i] = (struct twin){ .start = &start, .method = method, .target = target, .body = body, .header = header };
+		twins[i] = (struct twin){
+			.start = &start, .method = method, .target = target, .body = body, .header = header
+		};
 		assert_int_equal(pthread_create(&twins[i].thread, NULL, claim, &twins[i]), 0);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -325,10 +351,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(test_wrong_token),	       TEST(test_no_token),	TEST(test_expired_token),
-		TEST(test_used_token),	       TEST(test_nonsense_receipts), TEST(test_receipt_of_another_queue),
-		TEST(test_expired_receipt),    TEST(test_receipt_used_before), TEST(test_receipt_after_reject),
-		TEST(test_twice_at_once),
+		TEST(test_wrong_token),          TEST(test_no_token),
+		TEST(test_expired_token),        TEST(test_used_token),
+		TEST(test_nonsense_receipts),    TEST(test_receipt_of_another_queue),
+		TEST(test_expired_receipt),      TEST(test_receipt_used_before),
+		TEST(test_receipt_after_reject), TEST(test_twice_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

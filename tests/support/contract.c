@@ -90,8 +90,9 @@ static void add_parameters(struct contract_operation *op, const json_t *list)
 
 static void add_operation(const char *path, const char *method, const json_t *shared, const json_t *node)
 {
-	static const char *const names[][2] = { { "get", "GET" },     { "put", "PUT" },       { "post", "POST" },
-						{ "patch", "PATCH" }, { "delete", "DELETE" } };
+	static const char *const names[][2] = {
+		{ "get", "GET" }, { "put", "PUT" }, { "post", "POST" }, { "patch", "PATCH" }, { "delete", "DELETE" }
+	};
 	struct contract_operation *op = &operations[operation_count];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

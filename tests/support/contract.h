@@ -21,12 +21,12 @@ struct contract_parameter {
 
 struct contract_operation {
 	const char *id;
-	const char *method;          /* in capitals */
-	const char *path;            /* template: /locks/{name} */
-	bool writes;                 /* x-effect */
-	const json_t *body_schema;   /* NULL: takes no body */
+	const char *method;        /* in capitals */
+	const char *path;          /* template: /locks/{name} */
+	bool writes;               /* x-effect */
+	const json_t *body_schema; /* NULL: takes no body */
 	bool body_required;
-	const json_t *body_example;  /* NULL: none given */
+	const json_t *body_example; /* NULL: none given */
 	const json_t *responses;
 	struct contract_parameter parameters[CONTRACT_PARAMETERS_MAX];
 	size_t parameter_count;

@@ -49,10 +49,10 @@ void exchange_record(const char *method, const char *target, struct answer a)
 	if (!path || !*path || a.status == 0 || (type && strncmp(type, "text/html", 9) == 0))
 		return;
 	const struct contract_operation *op = contract_find(method, target);
-	json_t *line = json_pack("{s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "operation", string_of(op ? op->id : NULL),
-				 "method", string_of(method), "target", string_of(target), "status", a.status,
-				 "content_type", string_of(type), "headers", headers_of(a),
-				 "body", text_of(a.body, a.body_len));
+	json_t *line =
+		json_pack("{s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "operation", string_of(op ? op->id : NULL), "method",
+			  string_of(method), "target", string_of(target), "status", a.status, "content_type",
+			  string_of(type), "headers", headers_of(a), "body", text_of(a.body, a.body_len));
 	char *text = json_dumps(line, JSON_COMPACT);
 	json_decref(line);
 	if (!text)

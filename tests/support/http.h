@@ -26,14 +26,14 @@ struct header {
 };
 
 struct answer {
-	int status;              /* 0: no answer came, `error` says why */
+	int status; /* 0: no answer came, `error` says why */
 	const char *error;
-	const char *body;        /* never NULL; a NUL follows it */
+	const char *body; /* never NULL; a NUL follows it */
 	size_t body_len;
-	const json_t *json;      /* (ref) the body, when it says that it is JSON and is; else NULL */
+	const json_t *json; /* (ref) the body, when it says that it is JSON and is; else NULL */
 	const struct header *headers;
 	size_t header_count;
-	int64_t took_us;         /* from sending to the last byte */
+	int64_t took_us; /* from sending to the last byte */
 };
 
 /* Memory of answers; a client and a raw connection each have one. */
@@ -42,9 +42,9 @@ struct kept;
 struct client;
 struct client *client_open(int port);
 void client_close(struct client *c);
-void client_forget(struct client *c);               /* frees the answers so far */
-void client_timeout_ms(struct client *c, int ms);   /* for a whole exchange; 10 s when never called */
-void client_reconnect(struct client *c);            /* the next request opens a new connection */
+void client_forget(struct client *c);             /* frees the answers so far */
+void client_timeout_ms(struct client *c, int ms); /* for a whole exchange; 10 s when never called */
+void client_reconnect(struct client *c);          /* the next request opens a new connection */
 
 /*
  * One exchange: method, target (as it is sent: percent-encode it yourself), body text or NULL, then any number of
@@ -79,8 +79,7 @@ void answer_must_have(struct answer a, int status, const char *file, int line);
  * Fails the test unless the answer is a whole problem (RFC 9457 and the contract) of this status, code and effect. NULL
  * for code or effect takes any. problem_flaw gives the first thing that is wrong with it instead, NULL when nothing is.
  */
-#define assert_problem(a, status, code, effect)                                             \
-	answer_must_be_problem(a, status, code, effect, __FILE__, __LINE__)
+#define assert_problem(a, status, code, effect) answer_must_be_problem(a, status, code, effect, __FILE__, __LINE__)
 void answer_must_be_problem(struct answer a, int status, const char *code, const char *effect, const char *file,
 			    int line);
 const char *problem_flaw(struct answer a, int status, const char *code, const char *effect);

@@ -11,7 +11,8 @@ enum { BACKLOG = 512 };
 
 static struct sockaddr_in address(int port)
 {
-	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons((uint16_t)port),
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 

@@ -28,8 +28,8 @@ enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, TAIL_BYTES = 3000 };
 
 #define ROOT_STEM "/tmp/patternd-test-"
 
-static char root[64];    /* one folder a test program, all others are in it */
-static pid_t owner;      /* the program that made it; a forked copy must not clean up */
+static char root[64]; /* one folder a test program, all others are in it */
+static pid_t owner;   /* the program that made it; a forked copy must not clean up */
 static pid_t children[CHILDREN_MAX];
 static char *dirs[DIRS_MAX];
 static size_t dir_count;
@@ -295,7 +295,8 @@ pid_t proc_child_of(pid_t parent)
 	pid_t found = 0, its_parent;
 
 	for (struct dirent *entry; all && !found && (entry = readdir(all));)
-		if (isdigit((unsigned char)entry->d_name[0]) && look_at(entry->d_name, &its_parent) != 'X' && its_parent == parent)
+		if (isdigit((unsigned char)entry->d_name[0]) && look_at(entry->d_name, &its_parent) != 'X' &&
+		    its_parent == parent)
 			found = (pid_t)atol(entry->d_name);
 	if (all)
 		closedir(all);

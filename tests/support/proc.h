@@ -24,11 +24,11 @@ void nap_ms(int64_t ms);
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
 /* The same with an expression; fails the test when the time is over. */
-#define wait_until(expression, timeout_ms)                                                  \
-	do {                                                                                \
-		int64_t until_ms_ = monotonic_ms() + (timeout_ms);                          \
-		while (!(expression))                                                       \
-			wait_step(until_ms_, #expression, __FILE__, __LINE__);              \
+#define wait_until(expression, timeout_ms)                                     \
+	do {                                                                   \
+		int64_t until_ms_ = monotonic_ms() + (timeout_ms);             \
+		while (!(expression))                                          \
+			wait_step(until_ms_, #expression, __FILE__, __LINE__); \
 	} while (0)
 void wait_step(int64_t until_ms, const char *expression, const char *file, int line);
 
@@ -43,11 +43,11 @@ char *file_text(const char *path);
 
 /* A child. */
 struct proc {
-	pid_t pid;                                /* 0: not running */
-	int status;                               /* as of waitpid, once it ended */
+	pid_t pid;                                   /* 0: not running */
+	int status;                                  /* as of waitpid, once it ended */
 	char out_path[PATH_MAX], err_path[PATH_MAX]; /* what it wrote to stdout and stderr */
-	const char *const *env;                   /* "NAME=value" over the environment, ended by NULL; set first */
-	size_t files_max;                         /* RLIMIT_NOFILE, hard and soft; 0: as it is. Set before proc_start */
+	const char *const *env;                      /* "NAME=value" over the environment, ended by NULL; set first */
+	size_t files_max; /* RLIMIT_NOFILE, hard and soft; 0: as it is. Set before proc_start */
 };
 
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */

@@ -49,9 +49,9 @@ struct link {
 	unsigned generation; /* of the fault that these count for */
 	size_t replied;
 	bool injected_before, injected_after;
-	bool cut;            /* closes when the way down is empty */
-	bool dead;           /* closes at the end of this turn */
-	bool reset;          /* with RST */
+	bool cut;   /* closes when the way down is empty */
+	bool dead;  /* closes at the end of this turn */
+	bool reset; /* with RST */
 };
 
 struct proxy {

@@ -25,22 +25,22 @@ struct proxy_bytes {
 #define PROXY_BYTES(literal) ((struct proxy_bytes){ (literal), sizeof(literal) - 1 })
 
 struct proxy_fault {
-	bool refuse;                /* nobody listens, connecting is refused. Open connections stay */
-	bool reset;                 /* every connection that is open now ends with RST, new ones pass */
-	int delay_ms;               /* each way */
-	bool drop_up, drop_down;    /* bytes vanish and nothing closes: a half-open link */
-	bool cut;                   /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
-	size_t cut_at;              /* 0: the whole reply is lost, its effect is not */
-	struct proxy_bytes answer;  /* nothing goes up: each piece that arrives is answered with these bytes */
-	struct proxy_bytes before;  /* put before the next reply of each connection */
-	struct proxy_bytes after;   /* put after it */
-	size_t slice;               /* at most so many bytes go out at a time */
-	size_t bytes_per_second;    /* each way */
+	bool refuse;             /* nobody listens, connecting is refused. Open connections stay */
+	bool reset;              /* every connection that is open now ends with RST, new ones pass */
+	int delay_ms;            /* each way */
+	bool drop_up, drop_down; /* bytes vanish and nothing closes: a half-open link */
+	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
+	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
+	struct proxy_bytes answer; /* nothing goes up: each piece that arrives is answered with these bytes */
+	struct proxy_bytes before; /* put before the next reply of each connection */
+	struct proxy_bytes after;  /* put after it */
+	size_t slice;              /* at most so many bytes go out at a time */
+	size_t bytes_per_second;   /* each way */
 };
 
 struct proxy_counts {
-	uint64_t connections; /* accepted so far */
-	uint64_t open;        /* now */
+	uint64_t connections;          /* accepted so far */
+	uint64_t open;                 /* now */
 	uint64_t bytes_up, bytes_down; /* that arrived from each side */
 };
 

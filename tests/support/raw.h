@@ -17,8 +17,8 @@ struct raw;
 struct raw *raw_connect(int port);     /* fails the test when nobody listens */
 struct raw *raw_try_connect(int port); /* NULL then */
 void raw_close(struct raw *r);
-void raw_reset(struct raw *r);         /* closes with RST */
-void raw_half_close(struct raw *r);    /* sends FIN, goes on reading */
+void raw_reset(struct raw *r);      /* closes with RST */
+void raw_half_close(struct raw *r); /* sends FIN, goes on reading */
 int raw_fd(const struct raw *r);
 
 /* Sends it all. False when the other side no longer takes it, or not within 5 s. */

@@ -56,9 +56,11 @@ static bool answers_or_died(void *arg)
 static bool launch(struct redis_server *r)
 {
 	char port[16];
-	const char *argv[OPTIONS_MAX + 20] = { "redis-server", "--dir", r->dir, "--port", port, "--bind", "127.0.0.1",
-					       "--save", "", "--appendonly", "no", "--daemonize", "no",
-					       "--enable-debug-command", "yes" };
+	const char *argv[OPTIONS_MAX + 20] = {
+		"redis-server", "--dir", r->dir,         "--port", port,          "--bind", "127.0.0.1",
+		"--save",       "",      "--appendonly", "no",     "--daemonize", "no",     "--enable-debug-command",
+		"yes"
+	};
 	size_t n = 15;
 
 	snprintf(port, sizeof(port), "%d", r->over_unix ? 0 : r->port);

@@ -18,14 +18,14 @@
 
 struct redis_server {
 	struct proc proc;
-	bool over_unix;              /* set before server_start: listen on a unix socket only */
-	int port;                    /* 0: a free one is taken; may be set before server_start */
-	char dir[96];                /* its working folder; kept over server_restart */
+	bool over_unix; /* set before server_start: listen on a unix socket only */
+	int port;       /* 0: a free one is taken; may be set before server_start */
+	char dir[96];   /* its working folder; kept over server_restart */
 	char socket_path[128];
-	char url[160];               /* for --redis */
-	const char *options[32];     /* (ref) what server_start was given, for server_restart */
-	redisContext *context;       /* owned: the test's own connection, made when first needed */
-	redisReply *reply;           /* owned: of the last server_command */
+	char url[160];           /* for --redis */
+	const char *options[32]; /* (ref) what server_start was given, for server_restart */
+	redisContext *context;   /* owned: the test's own connection, made when first needed */
+	redisReply *reply;       /* owned: of the last server_command */
 };
 
 /* Returns when it answers PING. More options as strings, two a setting: "--appendonly", "yes". */

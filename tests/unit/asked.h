@@ -1,19 +1,22 @@
 /*
- * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is asked here must be given
- * back with asked_end.
+ * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is asked here must be
+ * given back with asked_end.
  */
 #ifndef ASKED_H
 #define ASKED_H
 
 #include <jansson.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "request.h"
+
+#define NOTHING ((struct text){ NULL, 0 })
 
 static inline void asked_was_answered(struct request *req)
 {
@@ -24,7 +27,7 @@ static inline struct text asked_no_header(struct request *req, const char *name)
 {
 	(void)req;
 	(void)name;
-	return (struct text){ NULL, 0 };
+	return NOTHING;
 }
 
 /* `body` is absent, or is copied into the request. */

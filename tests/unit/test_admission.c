@@ -1,4 +1,4 @@
-/* Admission: what a request's headers alone decide, row by row: who may ask, how it is framed, what it brings and wants. */
+/* Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings along. */
 #include <stdio.h>
 
 #include "admission.h"
@@ -24,7 +24,7 @@ static int free_options(void **state)
 /* A request with these headers, "Name: value" a line, held against the rules. The caller ends it. */
 static struct request *admitted(const char *method, const char *target, const char *headers, struct admission *a)
 {
-	struct request *req = asked(method, text_of(target), (struct text){ NULL, 0 });
+	struct request *req = asked(method, text_of(target), NOTHING);
 
 	admission_begin(a, req, "HTTP/1.1");
 	for (const char *at = headers; *at; at += strcspn(at, "\n"), at += *at == '\n') {
@@ -198,8 +198,11 @@ static void framing(void **state)
 	static const struct {
 		const char *version, *headers, *wanted;
 	} versions[] = {
-		{ "HTTP/1.0", "", "" }, { "HTTP/1.1", "", "" }, { "HTTP/2.0", "", "malformed_request" },
-		{ "HTTP/1.0", "Transfer-Encoding: chunked", "malformed_request" }, { "ICY", "", "malformed_request" },
+		{ "HTTP/1.0", "", "" },
+		{ "HTTP/1.1", "", "" },
+		{ "HTTP/2.0", "", "malformed_request" },
+		{ "HTTP/1.0", "Transfer-Encoding: chunked", "malformed_request" },
+		{ "ICY", "", "malformed_request" },
 	};
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		struct request *req = admitted("POST", "/ratelimit", versions[i].headers, &a);
@@ -222,7 +225,7 @@ static void bodies(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
-		{ "", "ok" },                                   /* none: input will say what is missing */
+		{ "", "ok" }, /* none: input will say what is missing */
 		{ "Content-Type: text/plain", "ok" },
 		{ JSON "Content-Length: 1024", "ok" },
 		{ JSON "Content-Length: 1025", "body_too_large" },
@@ -253,7 +256,9 @@ static void bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts), cmocka_unit_test(browsers_from_elsewhere), cmocka_unit_test(framing),
+		cmocka_unit_test(hosts),
+		cmocka_unit_test(browsers_from_elsewhere),
+		cmocka_unit_test(framing),
 		cmocka_unit_test(bodies),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);

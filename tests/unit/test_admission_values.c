@@ -1,4 +1,4 @@
-/* Admission: the headers whose values are taken over (ids, traces, keys), what a client accepts, and too long a target. */
+/* Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too long a target. */
 #include <stdio.h>
 
 #include "admission.h"
@@ -23,7 +23,7 @@ static int free_options(void **state)
 /* A request with up to two values of one header (NULL: none), through all checks. The caller ends it. */
 static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
 {
-	struct request *req = asked("GET", text_of(target), (struct text){ NULL, 0 });
+	struct request *req = asked("GET", text_of(target), NOTHING);
 	struct admission a;
 
 	admission_begin(&a, req, "HTTP/1.1");
@@ -50,12 +50,12 @@ static void traceparents(void **state)
 		{ "00-" TRACE "-" SPAN "-01", NULL, true },
 		{ "00-" TRACE "-" SPAN "-00", NULL, true },
 		{ "00-" TRACE "-" SPAN "-ff", NULL, true },
-		{ "01-" TRACE "-" SPAN "-01", NULL, true },          /* a later version, of the same form */
+		{ "01-" TRACE "-" SPAN "-01", NULL, true }, /* a later version, of the same form */
 		{ "cc-" TRACE "-" SPAN "-01-what-comes-later", NULL, true },
 		{ "cc-" TRACE "-" SPAN "-01-", NULL, true },
-		{ "cc-" TRACE "-" SPAN "-01.later", NULL, false },   /* what is new stands behind a dash */
+		{ "cc-" TRACE "-" SPAN "-01.later", NULL, false }, /* what is new stands behind a dash */
 		{ "cc-" TRACE "-" SPAN "-012", NULL, false },
-		{ "00-" TRACE "-" SPAN "-01-later", NULL, false },   /* version 00 ends here */
+		{ "00-" TRACE "-" SPAN "-01-later", NULL, false }, /* version 00 ends here */
 		{ "00-" TRACE "-" SPAN "-01 ", NULL, false },
 		{ "00-" TRACE "-" SPAN "-0", NULL, false },
 		{ "00-" TRACE "-" SPAN "-", NULL, false },
@@ -93,9 +93,17 @@ static void request_ids(void **state)
 {
 	(void)state;
 	static const char *const taken[] = { "a", "a-1.b_2:c/d=e,f;g~", HUNDRED "0123456789012345678901234567" };
-	static const char *const replaced[] = {
-		"", " ", "a b", "a\tb", "a\"b", "a\\b", "a\x7f", "a\x01", "\xc3\xa9", "\xff", HUNDRED "01234567890123456789012345678",
-	};
+	static const char *const replaced[] = { "",
+						" ",
+						"a b",
+						"a\tb",
+						"a\"b",
+						"a\\b",
+						"a\x7f",
+						"a\x01",
+						"\xc3\xa9",
+						"\xff",
+						HUNDRED "01234567890123456789012345678" };
 	char first[64] = "";
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
@@ -196,7 +204,8 @@ static void accepted_types(void **state)
 		struct request *req = admitted(rows[i].target, "Accept", rows[i].accept, rows[i].second);
 		const char *wanted = rows[i].ok ? "" : "not_acceptable";
 		if (strcmp(problem_of(req), wanted) != 0)
-			fail_msg("%s with 'Accept: %s': '%s', not '%s'", rows[i].target, rows[i].accept, problem_of(req), wanted);
+			fail_msg("%s with 'Accept: %s': '%s', not '%s'", rows[i].target, rows[i].accept,
+				 problem_of(req), wanted);
 		asked_end(req);
 	}
 	struct request *req = admitted("/geo/nearby", "Accept", "text/html, application/geo+json;q=1", NULL);

@@ -167,7 +167,7 @@ static void copies_and_prints_end_in_nul(void **state)
 	t = arena_copy(&a, NULL, 0);
 	assert_string_equal(t.at, "");
 	/* Around the buffer on the stack that short ones go through. */
-	for (int width = 0; width < 1100; width += width > 500 && width < 520 ? 1 : 20) {
+	for (int width = 0; width<1100; width += width> 500 && width < 520 ? 1 : 20) {
 		t = arena_printf(&a, "%*s", width, "x");
 		size_t len = width > 1 ? (size_t)width : 1;
 		assert_int_equal(t.len, len);
@@ -200,7 +200,9 @@ static void the_struct_may_live_inside(void **state)
 static void without_memory_it_says_so_and_remembers(void **state)
 {
 	(void)state;
-	static const size_t sizes[] = { TOO_MUCH, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX };
+	static const size_t sizes[] = {
+		TOO_MUCH, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX
+	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct arena a = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Options: which source counts, what is refused with a line that names the option, and that no secret is ever shown. Each
- * case is a process of its own, as config is read once in a life.
+ * Options: which source counts, what is refused with a line that names the option, and that no secret is ever shown.
+ * Each case is a process of its own, as config is read once in a life.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,9 @@ static void which_source_counts(void **state)
 		{ { .file = NULL }, "\"pool-size\":\"2\"" },
 		{ { .file = "pool-size = 3" }, "\"pool-size\":\"3\"" },
 		{ { .file = "pool-size = 3", .environment = { "PATTERND_POOL_SIZE=4" } }, "\"pool-size\":\"4\"" },
-		{ { .file = "pool-size = 3", .environment = { "PATTERND_POOL_SIZE=4" }, .flags = { "--pool-size", "5" } },
+		{ { .file = "pool-size = 3",
+		    .environment = { "PATTERND_POOL_SIZE=4" },
+		    .flags = { "--pool-size", "5" } },
 		  "\"pool-size\":\"5\"" },
 		{ { .file = "pool-size = 3", .flags = { "--pool-size=6" } }, "\"pool-size\":\"6\"" },
 		{ { .flags = { "--pool-size", "7", "--pool-size=8" } }, "\"pool-size\":\"8\"" }, /* the last one */
@@ -108,7 +110,8 @@ static void which_source_counts(void **state)
 		{ { .file = NULL }, "\"embedded\":null" },
 		{ { .flags = { "--embedded" } }, "\"embedded\":\"\"" },
 		{ { .flags = { "--embedded=/d" } }, "\"embedded\":\"/d\"" },
-		{ { .environment = { "PATTERND_POOL_SIZE_=9", "XPATTERND_POOL_SIZE=9", "PATTERND_POOL=9" } }, "\"pool-size\":\"2\"" },
+		{ { .environment = { "PATTERND_POOL_SIZE_=9", "XPATTERND_POOL_SIZE=9", "PATTERND_POOL=9" } },
+		  "\"pool-size\":\"2\"" },
 		{ { .flags = { "--max-connections", "1000000" } }, "\"max-connections\":\"1000000\"" },
 	};
 
@@ -236,7 +239,8 @@ static void help_version_and_print(void **state)
 {
 	(void)state;
 	static const struct given help = { .flags = { "--help" } }, version = { .flags = { "--no-such", "--version" } };
-	static const struct given print = { .file = "pool-size = 3", .environment = { "PATTERND_PREFIX=q:" },
+	static const struct given print = { .file = "pool-size = 3",
+					    .environment = { "PATTERND_PREFIX=q:" },
 					    .flags = { "--strict", "--print-config" } };
 
 	assert_int_equal(load(&help), CONFIG_DONE);
@@ -254,10 +258,8 @@ static void help_version_and_print(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(which_source_counts),
-		cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(long_lines_are_refused),
-		cmocka_unit_test(secrets_are_not_shown),
+		cmocka_unit_test(which_source_counts),    cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(long_lines_are_refused), cmocka_unit_test(secrets_are_not_shown),
 		cmocka_unit_test(help_version_and_print),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

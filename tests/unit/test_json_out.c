@@ -1,4 +1,4 @@
-/* JSON out: what is written can be read back, by jansson, as exactly what was meant; and looks as the contract says. */
+/* JSON out: what is written reads back, by jansson, as exactly what was meant; and looks as the contract says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,9 +68,9 @@ static void texts(void **state)
 		{ TEXT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
 		{ TEXT("a\xff"), "\"a" REPLACED "\"" },
 		{ TEXT("\xc3"), "\"" REPLACED "\"" },
-		{ TEXT("\xc3\"\xa9"), "\"" REPLACED "\\\"" REPLACED "\"" },      /* never swallows the quote */
+		{ TEXT("\xc3\"\xa9"), "\"" REPLACED "\\\"" REPLACED "\"" }, /* never swallows the quote */
 		{ TEXT("\xc0\xaf"), "\"" REPLACED REPLACED "\"" },
-		{ TEXT("\xed\xa0\x80"), "\"" REPLACED REPLACED REPLACED "\"" },  /* a surrogate */
+		{ TEXT("\xed\xa0\x80"), "\"" REPLACED REPLACED REPLACED "\"" }, /* a surrogate */
 		{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), "\"\xe2\x82\xac" REPLACED "\xe2\x82\xac\"" },
 	};
 
@@ -123,7 +123,10 @@ static void integers(void **state)
 		int64_t given;
 		const char *wanted;
 	} rows[] = {
-		{ 0, "0" }, { 1, "1" }, { -1, "-1" }, { 10, "10" },
+		{ 0, "0" },
+		{ 1, "1" },
+		{ -1, "-1" },
+		{ 10, "10" },
 		{ INT64_C(9007199254740991), "9007199254740991" },
 		{ INT64_C(9007199254740992), "9007199254740992" }, /* 2^53, the last that every reader knows */
 		{ INT64_C(9007199254740993), "\"9007199254740993\"" },
@@ -161,9 +164,19 @@ static void reals(void **state)
 		double given;
 		const char *wanted;
 	} rows[] = {
-		{ 0.0, "0" }, { -0.0, "-0" }, { 1.0, "1" }, { 0.1, "0.1" }, { 0.3, "0.3" }, { -2.5, "-2.5" },
-		{ 0.1 + 0.2, "0.30000000000000004" }, { 33.0047, "33.0047" }, { 116.334255, "116.334255" },
-		{ 1e300, "1e+300" }, { 5e-324, "4.94065645841247e-324" }, { 1.0 / 0.0, "null" }, { -1.0 / 0.0, "null" },
+		{ 0.0, "0" },
+		{ -0.0, "-0" },
+		{ 1.0, "1" },
+		{ 0.1, "0.1" },
+		{ 0.3, "0.3" },
+		{ -2.5, "-2.5" },
+		{ 0.1 + 0.2, "0.30000000000000004" },
+		{ 33.0047, "33.0047" },
+		{ 116.334255, "116.334255" },
+		{ 1e300, "1e+300" },
+		{ 5e-324, "4.94065645841247e-324" },
+		{ 1.0 / 0.0, "null" },
+		{ -1.0 / 0.0, "null" },
 		{ __builtin_nan(""), "null" },
 	};
 
@@ -212,82 +225,9 @@ static void nesting_and_commas(void **state)
 	out_newline(&out);
 	assert_wrote("{\"a\":1,\"b\":{},\"c\":[[],null,{\"d\":true,\"e\":false}],\"f\":[1, {}],\"k\\\"\\n\":2,"
 		     "\"\":[3],\"" REPLACED "\":null}\n");
-	for (int i = 0; i < 32; i++)
-		out_array(&out, NULL);
-	for (int i = 0; i < 32; i++)
-		out_close(&out);
+	for (int i = 0; i < 64; i++)
+		i < 32 ? out_array(&out, NULL) : out_close(&out);
 	assert_wrote("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
-}
-
-/* A text of up to nine code points, as likely a quote or control as anything else. */
-static struct text random_text(char bytes[40])
-{
-	static const char *const pieces[] = { "\"", "\\", "\n", "\x01", "a", "/", "\x7f", "\xc2\x80", "\xe2\x80\xa8",
-					      "\xf4\x8f\xbf\xbf", "0", " " };
-	size_t n = 0;
-
-	for (int i = rand() % 10; i > 0; i--) {
-		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
-		memcpy(bytes + n, piece, strlen(piece));
-		n += strlen(piece);
-	}
-	return (struct text){ bytes, n };
-}
-
-/* Writes a random value, and returns the tree that it should be read back as. */
-static json_t *write_random(const char *key, int depth)
-{
-	char bytes[40], name[8];
-	int kind = rand() % (depth < 6 ? 8 : 6);
-	int64_t integer = ((int64_t)rand() << 22) - ((int64_t)1 << 51);
-	double real = (double)(integer >> 12) + 0.625; /* never whole: a whole one would be read back as an integer */
-
-	if (kind >= 6) {
-		json_t *all = kind == 6 ? json_object() : json_array();
-		(kind == 6 ? out_object : out_array)(&out, key);
-		for (int i = rand() % 6; i > 0; i--) {
-			snprintf(name, sizeof(name), "k%d", i);
-			json_t *one = write_random(kind == 6 ? name : NULL, depth + 1);
-			if (kind == 6)
-				json_object_set_new(all, name, one);
-			else
-				json_array_append_new(all, one);
-		}
-		out_close(&out);
-		return all;
-	}
-	struct text t = random_text(bytes);
-	switch (kind) {
-	case 0:
-		out_int(&out, key, integer);
-		return json_integer(integer);
-	case 1:
-		out_real(&out, key, real);
-		return json_real(real);
-	case 2:
-		out_bool(&out, key, integer > 0);
-		return json_boolean(integer > 0);
-	case 3:
-		out_null(&out, key);
-		return json_null();
-	default:
-		out_text(&out, key, t);
-		return json_stringn(t.at, t.len);
-	}
-}
-
-static void random_documents(void **state)
-{
-	(void)state;
-	srand(4);
-	for (int i = 0; i < 3000; i++) {
-		json_t *wanted = write_random(NULL, 0), *got = read_back();
-		if (!json_equal(wanted, got))
-			fail_msg("document %d: wrote %s, meant %s", i, json_dumps(got, JSON_ENCODE_ANY),
-				 json_dumps(wanted, JSON_ENCODE_ANY));
-		json_decref(wanted);
-		json_decref(got);
-	}
 }
 
 int main(void)
@@ -299,7 +239,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(integers, fresh, end),
 		cmocka_unit_test_setup_teardown(reals, fresh, end),
 		cmocka_unit_test_setup_teardown(nesting_and_commas, fresh, end),
-		cmocka_unit_test_setup_teardown(random_documents, fresh, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Loop: timers fire once, in order, never early and never after a stop; callbacks may stop, set, unwatch and free. */
+/* Loop: descriptors that become ready, and callbacks that take others away; turns, and signals in between. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -16,16 +15,14 @@
 
 #include "loop.h"
 
-enum { MS = 1000, MANY = 2000 };
+enum { MS = 1000 };
 
 static int fired, turns;
-static int64_t last_due_us;
 
 static int open_loop(void **state)
 {
 	(void)state;
 	fired = turns = 0;
-	last_due_us = 0;
 	return loop_open() ? 0 : -1;
 }
 
@@ -56,166 +53,6 @@ static void run_for(int64_t ms)
 	loop_run(no_turn);
 	timer_stop(&end);
 }
-
-/* A timer that knows when it may fire. */
-struct probe {
-	struct timer timer;
-	int64_t due_us; /* 0: never */
-	int times;
-};
-
-static void probe_fired(struct timer *t)
-{
-	struct probe *p = (struct probe *)t;
-
-	if (p->due_us == 0 || loop_now_us() < p->due_us)
-		fail_msg("fired at %lld, wanted at %lld", (long long)loop_now_us(), (long long)p->due_us);
-	p->times++;
-	fired++;
-}
-
-static void set(struct probe *p, int64_t due_us)
-{
-	p->timer.expired = probe_fired;
-	p->due_us = due_us;
-	assert_true(timer_set(&p->timer, due_us));
-}
-
-static void stop(struct probe *p)
-{
-	p->due_us = 0;
-	timer_stop(&p->timer);
-}
-
-static void fired_in_order(struct timer *t)
-{
-	struct probe *p = (struct probe *)t;
-
-	probe_fired(t);
-	assert_true(p->due_us >= last_due_us);
-	last_due_us = p->due_us;
-}
-
-static void many_fire_in_order(void **state)
-{
-	(void)state;
-	static struct probe probes[MANY];
-
-	srand(5);
-	memset(probes, 0, sizeof(probes));
-	for (int i = 0; i < MANY; i++) {
-		set(&probes[i], loop_now_us() + rand() % (20 * MS));
-		probes[i].timer.expired = fired_in_order;
-	}
-	run_for(25);
-	assert_int_equal(fired, MANY);
-}
-
-/* Set, set again earlier or later, stopped, set again: each fires once if it was last set, and not before that. */
-static void many_that_are_moved(void **state)
-{
-	(void)state;
-	static struct probe probes[MANY];
-	int wanted = 0;
-
-	srand(6);
-	memset(probes, 0, sizeof(probes));
-	for (int i = 0; i < 10 * MANY; i++) {
-		struct probe *p = &probes[rand() % MANY];
-		if (rand() % 4 == 0)
-			stop(p);
-		else
-			set(p, loop_now_us() + 1 + rand() % (20 * MS));
-	}
-	for (int i = 0; i < MANY; i++)
-		wanted += probes[i].due_us != 0;
-	assert_true(wanted > MANY / 2 && wanted < MANY);
-	run_for(25);
-	assert_int_equal(fired, wanted);
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(probes[i].times, probes[i].due_us != 0);
-		assert_int_equal(probes[i].timer.place, 0);
-	}
-}
-
-static void later_earlier_and_never(void **state)
-{
-	(void)state;
-	struct probe later = { 0 }, earlier = { 0 }, never = { 0 }, past = { 0 };
-	int64_t now = loop_now_us();
-
-	set(&later, now + 5 * MS);
-	set(&later, now + 20 * MS);
-	set(&later, now + 15 * MS); /* between: the heap looks at 5 still */
-	set(&earlier, now + 3600 * 1000 * (int64_t)MS);
-	set(&earlier, now + 5 * MS);
-	set(&never, now + 5 * MS);
-	stop(&never);
-	stop(&never); /* twice is nothing */
-	set(&past, now - 1);
-	run_for(10);
-	assert_int_equal(earlier.times, 1);
-	assert_int_equal(past.times, 1);
-	run_for(10);
-	assert_int_equal(later.times, 1);
-	run_for(5);
-	assert_int_equal(fired, 3);
-}
-
-/* ---- What a timer's callback may do ---- */
-
-static struct timer *victim;
-
-static void stop_victim(struct timer *t)
-{
-	fired++;
-	timer_stop(victim);
-	free(victim);
-	victim = NULL;
-	free(t);
-}
-
-static void must_not_fire(struct timer *t)
-{
-	(void)t;
-	fail_msg("fired after it was stopped");
-}
-
-static void stop_and_free_inside_a_callback(void **state)
-{
-	(void)state;
-	struct timer *first = calloc(1, sizeof(*first));
-
-	victim = calloc(1, sizeof(*victim));
-	first->expired = stop_victim;
-	victim->expired = must_not_fire;
-	/* Due in the same turn, the victim right behind. */
-	assert_true(timer_set(first, loop_now_us() + 1));
-	assert_true(timer_set(victim, loop_now_us() + 2));
-	run_for(3);
-	assert_int_equal(fired, 1);
-}
-
-static void set_again(struct timer *t)
-{
-	if (++fired < 4)
-		timer_set(t, loop_now_us() + MS);
-	else
-		loop_stop();
-}
-
-static void set_inside_a_callback(void **state)
-{
-	(void)state;
-	struct timer t = { .expired = set_again };
-
-	assert_true(timer_set(&t, loop_now_us() + MS));
-	run_for(5000); /* or until it has fired four times */
-	assert_int_equal(fired, 4);
-	assert_int_equal(t.place, 0);
-}
-
-/* ---- Descriptors ---- */
 
 struct event_watch {
 	struct watch watch;
@@ -331,9 +168,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
 	const struct CMUnitTest tests[] = {
-		TEST(many_fire_in_order), TEST(many_that_are_moved), TEST(later_earlier_and_never),
-		TEST(stop_and_free_inside_a_callback), TEST(set_inside_a_callback), TEST(unwatch_another_inside_a_callback),
-		TEST(watching_and_not), TEST(turns_come_when_they_asked_for_it), TEST(a_signal_is_no_event),
+		TEST(unwatch_another_inside_a_callback),
+		TEST(watching_and_not),
+		TEST(turns_come_when_they_asked_for_it),
+		TEST(a_signal_is_no_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

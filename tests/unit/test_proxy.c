@@ -267,11 +267,21 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_pass),	 TEST(test_large_both_ways),   TEST(test_delay),
-		TEST(test_drop_up),	 TEST(test_drop_down),	       TEST(test_cut_after_request),
-		TEST(test_cut_at_byte),	 TEST(test_inject), TEST(test_say), TEST(test_answer),
-		TEST(test_slices_and_bandwidth), TEST(test_reset),     TEST(test_refuse),
-		TEST(test_server_gone),	 TEST(test_stubborn),
+		TEST(test_pass),
+		TEST(test_large_both_ways),
+		TEST(test_delay),
+		TEST(test_drop_up),
+		TEST(test_drop_down),
+		TEST(test_cut_after_request),
+		TEST(test_cut_at_byte),
+		TEST(test_inject),
+		TEST(test_say),
+		TEST(test_answer),
+		TEST(test_slices_and_bandwidth),
+		TEST(test_reset),
+		TEST(test_refuse),
+		TEST(test_server_gone),
+		TEST(test_stubborn),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -1,4 +1,4 @@
-/* Redis replies: every type, cut anywhere; and bytes that are no reply end in an error, never in a crash or in growth. */
+/* Redis replies: every type, cut anywhere; bytes that are none end in an error, never in a crash or in growth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,9 @@
 /* A reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array. */
 static size_t render(const struct reply *r, char *out, size_t size)
 {
+	static const char *const marks[][2] = {
+		[REPLY_TEXT] = { "'", "'" }, [REPLY_STATUS] = { "+", "" }, [REPLY_ERROR] = { "-", "" }
+	};
 	size_t n = 0;
 
 	switch (r->type) {
@@ -32,8 +35,7 @@ static size_t render(const struct reply *r, char *out, size_t size)
 		break;
 	default:
 		assert_int_equal(r->text.at[r->text.len], 0);
-		n = (size_t)snprintf(out, size, "%s%s%s", r->type == REPLY_TEXT ? "'" : r->type == REPLY_STATUS ? "+" : "-",
-				     r->text.at, r->type == REPLY_TEXT ? "'" : "");
+		n = (size_t)snprintf(out, size, "%s%s%s", marks[r->type][0], r->text.at, marks[r->type][1]);
 	}
 	assert_true(n < size);
 	return n;
@@ -44,6 +46,7 @@ static struct reply_reader *reader;
 static int open_reader(void **state)
 {
 	(void)state;
+	reply_reader_free(reader);
 	reader = reply_reader_new(64 << 20);
 	return reader ? 0 : -1;
 }
@@ -52,14 +55,7 @@ static int close_reader(void **state)
 {
 	(void)state;
 	reply_reader_free(reader);
-	reader = NULL;
 	return 0;
-}
-
-static void reopen(void)
-{
-	close_reader(NULL);
-	open_reader(NULL);
 }
 
 static void feed(const char *bytes, size_t n)
@@ -96,16 +92,14 @@ static const struct {
 	const char *wanted;
 } good[] = {
 	{ TEXT("+OK\r\n"), "+OK" },
-	{ TEXT("+\r\n"), "+" },
 	{ TEXT("-ERR no such thing\r\n"), "-ERR no such thing" },
 	{ TEXT(":0\r\n"), "0" },
 	{ TEXT(":-1\r\n"), "-1" },
 	{ TEXT(":9223372036854775807\r\n"), "9223372036854775807" },
 	{ TEXT(":-9223372036854775808\r\n"), "-9223372036854775808" },
-	{ TEXT("$0\r\n\r\n"), "''" },
+	{ TEXT("*2\r\n+\r\n$0\r\n\r\n"), "[+ '']" },
 	{ TEXT("$5\r\nhello\r\n"), "'hello'" },
 	{ TEXT("$4\r\n\r\n\r\n\r\n"), "'\r\n\r\n'" },
-	{ TEXT("$3\r\n:1\r\r\n"), "':1\r'" },
 	{ TEXT("$-1\r\n"), "~" },
 	{ TEXT("*-1\r\n"), "~" },
 	{ TEXT("*0\r\n"), "[]" },
@@ -145,15 +139,10 @@ static void every_type_split_everywhere(void **state)
 static void many_in_one_read(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < GOOD; i++)
-		feed(good[i].bytes.at, good[i].bytes.len);
-	for (size_t i = 0; i < GOOD; i++)
-		assert_next(good[i].wanted);
-	assert_not_yet();
-	for (int i = 0; i < 5000; i++)
-		feed("*2\r\n:1\r\n$3\r\nabc\r\n", 17);
-	for (int i = 0; i < 5000; i++)
-		assert_next("[1 'abc']");
+	for (size_t i = 0; i < 100 * GOOD; i++)
+		feed(good[i % GOOD].bytes.at, good[i % GOOD].bytes.len);
+	for (size_t i = 0; i < 100 * GOOD; i++)
+		assert_next(good[i % GOOD].wanted);
 	assert_not_yet();
 }
 
@@ -180,31 +169,14 @@ static void bytes_are_kept_as_they_are(void **state)
 }
 
 static const struct text bad[] = {
-	TEXT("hello\r\n"),
-	TEXT("HTTP/1.1 400 Bad Request\r\n\r\n"),
-	TEXT("SSH-2.0-OpenSSH_9.2\r\n"),
-	TEXT("\x15\x03\x01\x00\x02\x02\x28"),    /* TLS: an alert */
-	TEXT("\r\n"),
-	TEXT("\0"),
-	TEXT("@1\r\n"),
-	TEXT(":\r\n"),
-	TEXT(":x\r\n"),
-	TEXT(":1x\r\n"),
-	TEXT(":1.5\r\n"),
-	TEXT(":9223372036854775808\r\n"),
-	TEXT("$x\r\n"),
-	TEXT("$\r\n"),
-	TEXT("$-2\r\n"),
-	TEXT("*-2\r\n"),
-	TEXT("*x\r\n"),
-	TEXT("*1\r\nx\r\n"),
-	TEXT("*2\r\n:1\r\n?\r\n"),
-	TEXT("*1048577\r\n"),                      /* more items than any answer of ours */
-	TEXT("*2147483647\r\n"),
-	TEXT("*4294967297\r\n"),                   /* 1 in 32 bits */
-	TEXT("*9223372036854775807\r\n"),
-	TEXT("*99999999999999999999\r\n"),
-	TEXT("*1\r\n*1048577\r\n"),
+	TEXT("hello\r\n"), TEXT("HTTP/1.1 400 Bad Request\r\n\r\n"), TEXT("SSH-2.0-OpenSSH_9.2\r\n"),
+	TEXT("\x15\x03\x01\x00\x02\x02\x28"), /* TLS: an alert */
+	TEXT("\r\n"), TEXT("\0"), TEXT("@1\r\n"), TEXT(":\r\n"), TEXT(":x\r\n"), TEXT(":1x\r\n"), TEXT(":1.5\r\n"),
+	TEXT(":9223372036854775808\r\n"), TEXT("$\r\n"), TEXT("$x\r\n"), TEXT("$-2\r\n"), TEXT("*x\r\n"),
+	TEXT("*-2\r\n"), TEXT("*1\r\nx\r\n"), TEXT("*2\r\n:1\r\n?\r\n"),
+	/* More items than any answer of ours has; the third is 1 in 32 bits. */
+	TEXT("*1048577\r\n"), TEXT("*2147483647\r\n"), TEXT("*4294967297\r\n"), TEXT("*9223372036854775807\r\n"),
+	TEXT("*99999999999999999999\r\n"), TEXT("*1\r\n*1048577\r\n")
 };
 
 /* One is enough: an error stays, for the connection is lost then. */
@@ -218,14 +190,13 @@ static void garbage_is_an_error(void **state)
 		feed("+OK\r\n", 5);
 		feed(bad[i].at, bad[i].len);
 		assert_next("+OK");
-		why = NULL;
+		why = "";
 		if (reply_reader_next(reader, &reply, &why))
 			fail_msg("row %zu is %s", i, reply ? "a reply" : "waited for");
-		assert_non_null(why);
-		assert_true(*why != '\0');
+		assert_string_not_equal(why, "");
 		assert_null(reply);
 		assert_false(reply_reader_feed(reader, "+OK\r\n", 5) && reply_reader_next(reader, &reply, &why));
-		reopen();
+		open_reader(NULL);
 	}
 }
 
@@ -245,11 +216,17 @@ static void nested_counts_are_bounded_together(void **state)
 static void other_types_do_no_harm(void **state)
 {
 	(void)state;
-	static const struct text rows[] = {
-		TEXT("_\r\n"), TEXT("#t\r\n"), TEXT(",1.5\r\n"), TEXT(",inf\r\n"), TEXT("(123456789012345678901\r\n"),
-		TEXT("=7\r\ntxt:abc\r\n"), TEXT("%1\r\n+a\r\n:1\r\n"), TEXT("~2\r\n:1\r\n:2\r\n"), TEXT(">1\r\n:1\r\n"),
-		TEXT("*2\r\n,1.5\r\n#f\r\n"), TEXT("|1\r\n+a\r\n:1\r\n"),
-	};
+	static const struct text rows[] = { TEXT("_\r\n"),
+					    TEXT("#t\r\n"),
+					    TEXT(",1.5\r\n"),
+					    TEXT(",inf\r\n"),
+					    TEXT("(123456789012345678901\r\n"),
+					    TEXT("=7\r\ntxt:abc\r\n"),
+					    TEXT("%1\r\n+a\r\n:1\r\n"),
+					    TEXT("~2\r\n:1\r\n:2\r\n"),
+					    TEXT(">1\r\n:1\r\n"),
+					    TEXT("*2\r\n,1.5\r\n#f\r\n"),
+					    TEXT("|1\r\n+a\r\n:1\r\n") };
 	const struct reply *reply;
 	const char *why;
 	char got[300];
@@ -258,7 +235,7 @@ static void other_types_do_no_harm(void **state)
 		feed(rows[i].at, rows[i].len);
 		if (reply_reader_next(reader, &reply, &why) && reply)
 			render(reply, got, sizeof(got));
-		reopen();
+		open_reader(NULL);
 	}
 }
 
@@ -275,7 +252,7 @@ static void a_reply_without_end_is_refused(void **state)
 	while (taken < 100 && reply_reader_feed(reader, chunk, sizeof(chunk)))
 		taken++;
 	assert_in_range(taken, 32, 70);
-	reopen();
+	open_reader(NULL);
 	feed("*1000\r\n", 7);
 	for (taken = 0; taken < 100 && reply_reader_next(reader, &reply, &why); taken++) {
 		feed("$1048576\r\n", 10);
@@ -306,18 +283,18 @@ static void random_bytes_never_crash(void **state)
 		}
 		if (ok && reply)
 			render(reply, got, sizeof(got));
-		reply_reader_done(reader);
-		reopen();
+		open_reader(NULL);
 	}
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_reader, close_reader)
+#define TEST(f) cmocka_unit_test_setup(f, open_reader)
 	const struct CMUnitTest tests[] = {
-		TEST(every_type_split_everywhere), TEST(many_in_one_read), TEST(bytes_are_kept_as_they_are),
-		TEST(garbage_is_an_error), TEST(nested_counts_are_bounded_together), TEST(other_types_do_no_harm),
-		TEST(a_reply_without_end_is_refused), TEST(random_bytes_never_crash),
+		TEST(every_type_split_everywhere),        TEST(many_in_one_read),
+		TEST(bytes_are_kept_as_they_are),         TEST(garbage_is_an_error),
+		TEST(nested_counts_are_bounded_together), TEST(other_types_do_no_harm),
+		TEST(a_reply_without_end_is_refused),     TEST(random_bytes_never_crash),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, close_reader);
 }

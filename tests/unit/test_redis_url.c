@@ -79,6 +79,7 @@ static const struct {
 	{ "redis://h:65536", "port" },
 	{ "redis://h:99999", "port" },
 	{ "redis://h:123456", "port" },
+	{ "redis://h:006379", "port" },
 	{ "redis://h:-1", "port" },
 	{ "redis://h:+1", "port" },
 	{ "redis://h:1 ", "port" },

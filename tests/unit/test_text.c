@@ -16,36 +16,36 @@ struct row {
 static const struct row corners[] = {
 	{ { "", 0 }, 0 },
 	{ TEXT("plain"), 5 },
-	{ TEXT("a\0b"), 3 },                   /* U+0000 is a code point like others */
+	{ TEXT("a\0b"), 3 }, /* U+0000 is a code point like others */
 	{ TEXT("\x7f"), 1 },
-	{ TEXT("\xc2\x80"), 2 },               /* the first of two bytes */
-	{ TEXT("\xdf\xbf"), 2 },               /* and the last */
-	{ TEXT("\xe0\xa0\x80"), 3 },           /* the first of three */
-	{ TEXT("\xed\x9f\xbf"), 3 },           /* the last before the surrogates */
-	{ TEXT("\xee\x80\x80"), 3 },           /* the first after them */
-	{ TEXT("\xef\xbf\xbf"), 3 },           /* U+FFFF, a noncharacter, is well-formed */
-	{ TEXT("\xf0\x90\x80\x80"), 4 },       /* U+10000 */
-	{ TEXT("\xf4\x8f\xbf\xbf"), 4 },       /* U+10FFFF */
-	{ TEXT("\xf4\x90\x80\x80"), 0 },       /* U+110000 */
+	{ TEXT("\xc2\x80"), 2 },         /* the first of two bytes */
+	{ TEXT("\xdf\xbf"), 2 },         /* and the last */
+	{ TEXT("\xe0\xa0\x80"), 3 },     /* the first of three */
+	{ TEXT("\xed\x9f\xbf"), 3 },     /* the last before the surrogates */
+	{ TEXT("\xee\x80\x80"), 3 },     /* the first after them */
+	{ TEXT("\xef\xbf\xbf"), 3 },     /* U+FFFF, a noncharacter, is well-formed */
+	{ TEXT("\xf0\x90\x80\x80"), 4 }, /* U+10000 */
+	{ TEXT("\xf4\x8f\xbf\xbf"), 4 }, /* U+10FFFF */
+	{ TEXT("\xf4\x90\x80\x80"), 0 }, /* U+110000 */
 	{ TEXT("\xf5\x80\x80\x80"), 0 },
 	{ TEXT("\xff"), 0 },
 	{ TEXT("\xfe"), 0 },
-	{ TEXT("\x80"), 0 },                   /* a continuation of nothing */
-	{ TEXT("\xc0\x80"), 0 },               /* U+0000 overlong */
-	{ TEXT("\xc0\xaf"), 0 },               /* '/' overlong */
+	{ TEXT("\x80"), 0 },     /* a continuation of nothing */
+	{ TEXT("\xc0\x80"), 0 }, /* U+0000 overlong */
+	{ TEXT("\xc0\xaf"), 0 }, /* '/' overlong */
 	{ TEXT("\xc1\xbf"), 0 },
 	{ TEXT("\xe0\x80\xaf"), 0 },
 	{ TEXT("\xe0\x9f\xbf"), 0 },
 	{ TEXT("\xf0\x80\x80\xaf"), 0 },
 	{ TEXT("\xf0\x8f\xbf\xbf"), 0 },
-	{ TEXT("\xed\xa0\x80"), 0 },           /* U+D800 */
-	{ TEXT("\xed\xbf\xbf"), 0 },           /* U+DFFF */
+	{ TEXT("\xed\xa0\x80"), 0 },             /* U+D800 */
+	{ TEXT("\xed\xbf\xbf"), 0 },             /* U+DFFF */
 	{ TEXT("\xed\xa0\xbd\xed\xb8\x80"), 0 }, /* a pair of them (CESU-8) */
-	{ TEXT("\xf8\x88\x80\x80\x80"), 0 },   /* five bytes, as before RFC 3629 */
-	{ TEXT("ab\xc3"), 2 },                 /* cut sequences */
+	{ TEXT("\xf8\x88\x80\x80\x80"), 0 },     /* five bytes, as before RFC 3629 */
+	{ TEXT("ab\xc3"), 2 },                   /* cut sequences */
 	{ TEXT("ab\xe2\x82"), 2 },
 	{ TEXT("ab\xf0\x9f\x98"), 2 },
-	{ TEXT("\xc3\x28"), 0 },               /* the second byte is none */
+	{ TEXT("\xc3\x28"), 0 }, /* the second byte is none */
 	{ TEXT("\xe2\x28\xa1"), 0 },
 	{ TEXT("\xe2\x82\x28"), 0 },
 	{ TEXT("\xf0\x9f\x98\x28"), 0 },
@@ -53,12 +53,24 @@ static const struct row corners[] = {
 	{ TEXT("\xe2\x82\xac\xff\xe2\x82\xac"), 3 },
 };
 
+/* How many leading bytes are well-formed. */
+static size_t good_bytes(struct text t)
+{
+	size_t good = 0, step = 1;
+
+	while (good < t.len && step > 0) {
+		step = text_utf8_char((struct text){ t.at + good, t.len - good });
+		good += step;
+	}
+	return good;
+}
+
 static void corner_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
 		const struct row *r = &corners[i];
-		size_t good = text_utf8_prefix(r->bytes);
+		size_t good = good_bytes(r->bytes);
 		if (good != r->good)
 			fail_msg("row %zu: %zu leading bytes are said to be good, not %zu", i, good, r->good);
 		assert_int_equal(text_is_utf8(r->bytes), r->good == r->bytes.len);
@@ -151,7 +163,7 @@ static void controls_are_c0_del_and_c1(void **state)
 			fail_msg("U+%04X should be well-formed and %s control", c, wanted ? "a" : "no");
 	}
 	assert_false(text_has_control((struct text){ NULL, 0 }));
-	assert_false(text_has_control(TEXT("\xc2"))); /* cut: not UTF-8, but no control */
+	assert_false(text_has_control(TEXT("\xc2")));                   /* cut: not UTF-8, but no control */
 	assert_false(text_has_control((struct text){ "\xc2\x80", 1 })); /* looks at its own bytes only */
 	assert_true(text_has_control(TEXT("x\0")));
 }

@@ -1,0 +1,43 @@
+/*
+ * redis_link: one pipelined connection to Redis, which connects, greets, and after a loss connects anew, all by itself.
+ *
+ * A command is written into its buffer and leaves with link_flush; answers come back in order. Each call that link_send took gets
+ * exactly one `done`, also when the connection dies. Knows nothing of requests and patterns.
+ */
+#ifndef PATTERND_REDIS_LINK_H
+#define PATTERND_REDIS_LINK_H
+
+#include "redis.h"
+#include "redis_url.h"
+
+enum { LINK_WHY_BYTES = 192 };
+
+struct redis_link;
+
+/* Who is told of a link's state. The functions must not free the link. */
+struct redis_link_owner {
+	void (*up)(struct redis_link *l);                                 /* usable now */
+	void (*down)(struct redis_link *l, const char *why, bool was_up); /* lost, or an attempt failed */
+};
+
+/* Makes a link that is down. Returns new; NULL without memory. Borrows both until link_free. */
+struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner);
+void link_free(struct redis_link *l);
+
+/* Begins to connect. Once. */
+void link_open(struct redis_link *l);
+
+bool link_is_ready(const struct redis_link *l);
+const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */
+
+/* Only while it is ready. False without room: the call was not taken. */
+bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count);
+void link_flush(struct redis_link *l);
+
+/* It should be used no more: connects anew once what is under way was answered. */
+void link_leave(struct redis_link *l);
+
+/* Calls under way on all links. */
+unsigned links_in_flight(void);
+
+#endif

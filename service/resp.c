@@ -1,0 +1,96 @@
+/* resp: see resp.h. hiredis's formatter would build each command in memory of its own first. */
+#include "resp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { MAX_BYTES = 64 * 1024 * 1024, HEADER_BYTES = 26 };
+
+static bool reserve(struct resp_buffer *o, size_t more)
+{
+	if (o->size - o->len >= more)
+		return true;
+	if (o->done) {
+		memmove(o->at, o->at + o->done, o->len - o->done);
+		o->len -= o->done;
+		o->done = 0;
+	}
+	if (o->len + more > MAX_BYTES)
+		return false;
+	if (o->size - o->len < more) {
+		size_t size = o->size * 2 > o->len + more ? o->size * 2 : o->len + more;
+		char *bigger = realloc(o->at, size);
+		if (!bigger)
+			return false;
+		o->at = bigger;
+		o->size = size;
+	}
+	return true;
+}
+
+static void add_bytes(struct resp_buffer *o, const char *bytes, size_t len)
+{
+	if (len)
+		memcpy(o->at + o->len, bytes, len);
+	o->len += len;
+}
+
+static void add_header(struct resp_buffer *o, char type, size_t n)
+{
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int((int64_t)n, buffer);
+
+	add_bytes(o, &type, 1);
+	add_bytes(o, digits.at, digits.len);
+	add_bytes(o, "\r\n", 2);
+}
+
+bool resp_add(struct resp_buffer *o, const struct text *args, size_t count)
+{
+	size_t most = HEADER_BYTES;
+
+	for (size_t i = 0; i < count; i++)
+		most += args[i].len + HEADER_BYTES;
+	if (!reserve(o, most))
+		return false;
+	add_header(o, '*', count);
+	for (size_t i = 0; i < count; i++) {
+		add_header(o, '$', args[i].len);
+		add_bytes(o, args[i].at, args[i].len);
+		add_bytes(o, "\r\n", 2);
+	}
+	return true;
+}
+
+size_t resp_waiting(const struct resp_buffer *o)
+{
+	return o->len - o->done;
+}
+
+bool resp_write(struct resp_buffer *o, int fd)
+{
+	while (o->done < o->len) {
+		ssize_t n = send(fd, o->at + o->done, o->len - o->done, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		o->done += (size_t)n;
+		o->written += (uint64_t)n;
+	}
+	o->len = o->done = 0;
+	return true;
+}
+
+void resp_reset(struct resp_buffer *o)
+{
+	o->len = o->done = 0;
+	o->written = 0;
+}
+
+void resp_free(struct resp_buffer *o)
+{
+	free(o->at);
+	*o = (struct resp_buffer){ 0 };
+}

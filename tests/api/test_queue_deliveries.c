@@ -1,0 +1,289 @@
+/*
+ * Deliveries over HTTP: which receipt counts, and what becomes of a message that is extended, rejected, out of its time
+ * or out of tries. (How it got there: test_queues.c.)
+ */
+#include "queue_asked.h"
+
+enum { TTL_MS = 500 };
+
+/* The state of a message, "" when there is none. */
+static const char *state_of(const char *id)
+{
+	struct answer a = message("GET", id, NULL);
+
+	return a.status == 404 ? "" : text_at(a, "/state");
+}
+
+static bool is_state(const char *id, const char *state)
+{
+	return strcmp(state_of(id), state) == 0;
+}
+
+/* ---- Receipts ---- */
+
+static void what_is_no_receipt_is_refused(void **state)
+{
+	static const char *const rows[] = {
+		"x",
+		"1795223759272486",
+		"1795223759272486.",
+		"1795223759272486.2655667e4865d83",
+		"1795223759272486.2655667e4865d8355",
+		"1795223759272486.2655667E4865D835",
+		"1795223759272486-2655667e4865d835",
+		"179522375927248x.2655667e4865d835",
+		"1795223759272486.2655667e4865d83%01",
+		"%201795223759272486.2655667e4865d83",
+	};
+	static const char *const verbs[] = { "", "/extend", "/reject" };
+
+	(void)state;
+	send_body("{\"body\":1}");
+	receive(NULL);
+	for (size_t v = 0; v < ROWS(verbs); v++) {
+		for (size_t i = 0; i < ROWS(rows); i++)
+			assert_problem(delivery("q", rows[i], verbs[v], NULL), 400, "invalid_value", "none");
+		assert_problem(delivery("receive", "1795223759272486.2655667e4865d835", verbs[v], NULL), 400,
+			       "reserved_name", "none");
+	}
+	assert_counts(0, 0, 1, 0);
+}
+
+static void a_receipt_is_good_for_its_delivery_only(void **state)
+{
+	char other[64];
+
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	const char *receipt = receipt_in(receive(NULL));
+	/* To another queue it is that of a message which is gone. */
+	assert_status(delivery("other", receipt, "", NULL), 204);
+	assert_problem(delivery("other", receipt, "/extend", NULL), 410, "stale_receipt", "none");
+	assert_problem(delivery("other", receipt, "/reject", NULL), 410, "stale_receipt", "none");
+	/* One that was never given out, for a message that is there. */
+	snprintf(other, sizeof(other), "%.17s0123456789abcdef", receipt);
+	assert_problem(acknowledge(other), 410, "stale_receipt", "none");
+	assert_problem(extend(other, NULL), 410, "stale_receipt", "none");
+	assert_problem(reject(other, NULL), 410, "stale_receipt", "none");
+	assert_counts(0, 0, 1, 0);
+	/* Given back: nobody works on the message, and the receipt is over. */
+	assert_status(reject(receipt, NULL), 200);
+	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
+	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
+	assert_problem(reject(receipt, NULL), 410, "stale_receipt", "none");
+	assert_counts(1, 0, 0, 0);
+	/* Run out, though nobody has received it again yet. */
+	receipt = receipt_in(receive("{\"visibility_ms\":1}"));
+	wait_until(is_state("a", "ready"), SOON_MS);
+	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
+	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
+	assert_counts(1, 0, 0, 0);
+}
+
+/* ---- Extending ---- */
+
+static void extending_counts_from_now(void **state)
+{
+	static const struct {
+		const char *body;
+		int64_t visibility_ms;
+	} rows[] = { { "{\"visibility_ms\":120000}", 120000 },
+		     { "{}", 70000 },
+		     { "{\"visibility_ms\":50000}", 50000 },
+		     { NULL, 70000 } };
+
+	(void)state;
+	configure("{\"visibility_ms\":70000}");
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	const char *receipt = receipt_in(receive("{\"visibility_ms\":10000}"));
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		int64_t before_ms = redis_now_ms();
+		struct answer a = extend(receipt, rows[i].body);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/id"), "a");
+		assert_in_range(int_at(a, "/visible_until_ms") - rows[i].visibility_ms, before_ms, redis_now_ms());
+		assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"), int_at(a, "/visible_until_ms"));
+	}
+	assert_problem(extend(receipt, "{\"visibility_ms\":0}"), 400, "out_of_range", "none");
+	struct answer a = extend(receipt, "{\"visibility_ms\":40}"), again; /* earlier than before, and kept */
+	wait_until((again = receive(NULL), count_in(again) == 1), SOON_MS);
+	assert_true(int_at(again, "/messages/0/visible_until_ms") - 70000 >= int_at(a, "/visible_until_ms"));
+	assert_int_equal(int_at(again, "/messages/0/receives"), 2);
+	assert_status(acknowledge(receipt_in(again)), 204);
+}
+
+/* ---- Rejecting ---- */
+
+static void a_rejected_message_comes_again(void **state)
+{
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	assert_true(json_is_null(json_at(message("GET", "a", NULL), "/reason")));
+	/* At once. */
+	int64_t before_ms = redis_now_ms();
+	struct answer a = reject(receipt_in(receive(NULL)), "{\"reason\":\"gateway\\t\\u00e4\\n\"}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/id"), "a");
+	assert_false(bool_at(a, "/dead"));
+	assert_in_range(int_at(a, "/deliver_at_ms"), before_ms, redis_now_ms());
+	a = message("GET", "a", NULL);
+	assert_string_equal(text_at(a, "/state"), "ready");
+	assert_string_equal(text_at(a, "/reason"), "gateway\t\u00e4\n");
+	assert_int_equal(int_at(a, "/receives"), 1);
+	/* Later. */
+	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":40}");
+	struct answer again;
+	wait_until((again = receive(NULL), count_in(again) == 1), SOON_MS);
+	assert_true(int_at(again, "/messages/0/visible_until_ms") - VISIBILITY_MS >= int_at(a, "/deliver_at_ms"));
+	assert_int_equal(int_at(again, "/messages/0/receives"), 3);
+	/* What cannot be is refused, and the delivery goes on. */
+	assert_problem(reject(receipt_in(again), "{\"dead\":true,\"delay_ms\":0}"), 400, "invalid_value", "none");
+	assert_problem(reject(receipt_in(again), "{\"reason\":\"\"}"), 400, NULL, "none");
+	assert_problem(reject(receipt_in(again), "{\"delay_ms\":-1}"), 400, "out_of_range", "none");
+	/* Never. */
+	a = reject(receipt_in(again), "{\"dead\":true,\"reason\":\"no such order\"}");
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/dead"));
+	assert_int_equal(int_at(a, "/deliver_at_ms"), 0);
+	a = message("GET", "a", NULL);
+	assert_string_equal(text_at(a, "/state"), "dead");
+	assert_string_equal(text_at(a, "/reason"), "no such order");
+	assert_int_equal(count_in(receive(NULL)), 0);
+}
+
+static void after_max_receives_a_message_is_dead(void **state)
+{
+	(void)state;
+	configure("{\"visibility_ms\":1,\"max_receives\":2}");
+	send_body(
+		"{\"messages\":[{\"body\":1,\"id\":\"the-queues\"},{\"body\":1,\"id\":\"its-own\",\"max_receives\":1},"
+		"{\"body\":1,\"id\":\"more\",\"max_receives\":3}]}");
+	struct answer first = receive("{\"max\":3}");
+	assert_int_equal(count_in(first), 3);
+	wait_until(is_state("its-own", "dead"), SOON_MS);
+	struct answer a = receive("{\"max\":3,\"visibility_ms\":30000}");
+	assert_ids(a, IDS("the-queues", "more"));
+	assert_int_equal(int_at(a, "/messages/1/receives"), 2);
+	struct answer rejected = reject(receipt_in(a), "{\"reason\":\"boom\",\"delay_ms\":5}");
+	assert_true(bool_at(rejected, "/dead"));
+	assert_int_equal(int_at(rejected, "/deliver_at_ms"), 0);
+	rejected = reject(text_at(a, "/messages/1/receipt"), NULL);
+	assert_false(bool_at(rejected, "/dead"));
+	assert_counts(1, 0, 0, 2);
+	assert_true(bool_at(reject(receipt_in(receive("{\"visibility_ms\":30000}")), NULL), "/dead"));
+
+	a = http(client, "GET", "/queues/q/messages?state=dead", NULL);
+	assert_ids_of(a, "items", IDS("its-own", "the-queues", "more"));
+	assert_string_equal(text_at(a, "/items/0/reason"), "visibility expired; max_receives");
+	assert_int_equal(int_at(a, "/items/0/deliver_at_ms"), int_at(first, "/messages/0/visible_until_ms"));
+	assert_int_equal(int_at(a, "/items/0/receives"), 1);
+	assert_string_equal(text_at(a, "/items/1/reason"), "boom; max_receives");
+	assert_string_equal(text_at(a, "/items/2/reason"), "rejected; max_receives");
+	assert_int_equal(int_at(a, "/items/2/receives"), 3);
+}
+
+static void backoff_doubles_up_to_its_ceiling(void **state)
+{
+	static const int64_t delays_ms[] = { 60000, 120000, 150000, 150000 };
+
+	(void)state;
+	configure("{\"max_receives\":1000,\"backoff\":{\"base_ms\":60000,\"max_ms\":150000}}");
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	for (size_t i = 0; i < ROWS(delays_ms); i++) {
+		const char *receipt = receipt_in(receive(NULL));
+		int64_t before_ms = redis_now_ms();
+		struct answer a = reject(receipt, NULL);
+		assert_in_range(int_at(a, "/deliver_at_ms") - delays_ms[i], before_ms, redis_now_ms());
+		assert_true(is_state("a", "delayed"));
+		assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
+	}
+	struct answer a = receive("{\"visibility_ms\":1}"); /* a visibility that ends counts from its end */
+	wait_until(is_state("a", "delayed"), SOON_MS);
+	assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"),
+			 int_at(a, "/messages/0/visible_until_ms") + 150000);
+	assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
+	a = reject(receipt_in(receive(NULL)), "{\"delay_ms\":0}"); /* a delay that is given wins */
+	assert_int_equal(count_in(receive(NULL)), 1);
+}
+
+/* ---- Out of time ---- */
+
+static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
+{
+	char body[256];
+
+	(void)state;
+	struct answer a = send_body("{\"messages\":[{\"body\":1,\"id\":\"stays\",\"delay_ms\":60000},"
+				    "{\"body\":1,\"id\":\"waits\",\"ttl_ms\":15}]}");
+	assert_status(a, 201);
+	wait_until(is_state("waits", ""), SOON_MS);
+	assert_true(redis_now_ms() >= int_at(a, "/messages/1/deliver_at_ms") + 15);
+	assert_int_equal(count_in(receive(NULL)), 0);
+	assert_counts(0, 1, 0, 0);
+	assert_int_equal(count_of("/expired"), 1);
+	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"waits\",\"delay_ms\":60000}"), "/messages/0/duplicate"));
+
+	/* Not while it is worked on: then it is done, or dead, or dropped. */
+	snprintf(body, sizeof(body),
+		 "{\"messages\":[{\"body\":1,\"id\":\"done\",\"ttl_ms\":%d},{\"body\":1,\"id\":\"dead\",\"ttl_ms\":%d},"
+		 "{\"body\":1,\"id\":\"back\",\"ttl_ms\":%d},{\"body\":1,\"id\":\"out\",\"ttl_ms\":%d}]}",
+		 TTL_MS, TTL_MS, TTL_MS, TTL_MS);
+	send_body(body);
+	a = receive("{\"max\":10}");
+	assert_ids(a, IDS("done", "dead", "back", "out"));
+	int64_t expires_at_ms = int_at(a, "/messages/0/sent_at_ms") + TTL_MS;
+	assert_int_equal(int_at(message("GET", "done", NULL), "/expires_at_ms"), expires_at_ms);
+	wait_until(redis_now_ms() >= expires_at_ms, SOON_MS);
+	assert_counts(0, 2, 4, 0);
+	assert_true(is_state("back", "in_flight"));
+	assert_status(acknowledge(text_at(a, "/messages/0/receipt")), 204);
+	struct answer rejected = reject(text_at(a, "/messages/1/receipt"), "{\"dead\":true}");
+	assert_true(bool_at(rejected, "/dead"));
+	assert_true(json_is_null(json_at(message("GET", "dead", NULL), "/expires_at_ms")));
+	rejected = reject(text_at(a, "/messages/2/receipt"), "{\"delay_ms\":60000}");
+	assert_false(bool_at(rejected, "/dead"));
+	assert_int_equal(int_at(rejected, "/deliver_at_ms"), 0);
+	assert_true(is_state("back", ""));
+	assert_status(extend(text_at(a, "/messages/3/receipt"), "{\"visibility_ms\":1}"), 200);
+	wait_until(is_state("out", ""), SOON_MS);
+	assert_int_equal(count_in(receive(NULL)), 0);
+	assert_counts(0, 2, 0, 1);
+	assert_int_equal(count_of("/expired"), 3);
+}
+
+static void a_dead_letter_is_kept_for_its_retention(void **state)
+{
+	static const char die[] = "{\"dead\":true}";
+
+	(void)state;
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	assert_status(reject(receipt_in(receive(NULL)), die), 200);
+	assert_true(is_state("a", "dead"));
+	configure("{\"retention_ms\":1}");
+	wait_until(is_state("a", ""), SOON_MS);
+	assert_counts(0, 0, 0, 0);
+	struct answer a = http(client, "GET", "/queues/q/messages?state=dead", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
+	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 0);
+	assert_problem(message("DELETE", "a", NULL), 404, "not_found", "none");
+	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
+	assert_int_equal(count_of("/expired"), 0);
+	receive(NULL); /* the next step of the queue clears away what is over */
+	assert_int_equal(server_command(&redis, "ZCARD p:queue:{q}:dead")->integer, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(what_is_no_receipt_is_refused, forget_all),
+		cmocka_unit_test_teardown(a_receipt_is_good_for_its_delivery_only, forget_all),
+		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
+		cmocka_unit_test_teardown(a_rejected_message_comes_again, forget_all),
+		cmocka_unit_test_teardown(after_max_receives_a_message_is_dead, forget_all),
+		cmocka_unit_test_teardown(backoff_doubles_up_to_its_ceiling, forget_all),
+		cmocka_unit_test_teardown(a_message_past_its_ttl_is_dropped_and_counted, forget_all),
+		cmocka_unit_test_teardown(a_dead_letter_is_kept_for_its_retention, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("queue deliveries", tests, start, stop);
+}

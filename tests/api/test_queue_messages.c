@@ -1,0 +1,209 @@
+/*
+ * Messages at rest over HTTP: looked at, rescheduled, cancelled, listed. (Many at once, and whole queues:
+ * test_queue_admin.c.)
+ */
+#include "queue_asked.h"
+
+enum { ITEMS_MAX = 1000 };
+
+/* ---- One message ---- */
+
+static void a_look_tells_all(void **state)
+{
+	static const struct {
+		const char *id, *reason;
+		int body, priority, receives;
+	} rows[] = { { "ready", NULL, 4, 4, 0 },
+		     { "delayed", NULL, 3, 4, 0 },
+		     { "in_flight", NULL, 2, 4, 1 },
+		     { "dead", "why", 1, 4, 1 } };
+
+	(void)state;
+	send_each_state();
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct answer a = message("GET", rows[i].id, NULL);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/id"), rows[i].id);
+		assert_string_equal(text_at(a, "/state"), rows[i].id);
+		assert_int_equal(int_at(a, "/body"), rows[i].body);
+		assert_int_equal(int_at(a, "/priority"), rows[i].priority);
+		assert_int_equal(int_at(a, "/receives"), rows[i].receives);
+		assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+		if (rows[i].reason)
+			assert_string_equal(text_at(a, "/reason"), rows[i].reason);
+		else
+			assert_true(json_is_null(json_at(a, "/reason")));
+	}
+	struct answer a = message("GET", "urgent", NULL);
+	assert_int_equal(int_at(a, "/priority"), 0);
+	assert_int_equal(int_at(a, "/expires_at_ms"), int_at(a, "/sent_at_ms") + 60000);
+	assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(a, "/sent_at_ms"));
+	a = message("GET", "delayed", NULL);
+	assert_int_equal(int_at(a, "/deliver_at_ms"), int_at(a, "/sent_at_ms") + 60000);
+	assert_counts(2, 1, 1, 1); /* a look takes nothing */
+	assert_problem(message("GET", "none", NULL), 404, "not_found", "none");
+}
+
+static void a_change_moves_a_message(void **state)
+{
+	static const struct {
+		const char *id, *body, *state;
+		int64_t delay_ms, deliver_at_ms, priority; /* -1: not looked at */
+	} rows[] = {
+		{ "ready", "{\"delay_ms\":60000,\"priority\":9}", "delayed", 60000, -1, 9 },
+		{ "ready", "{\"delay_ms\":0}", "ready", 0, -1, 9 },
+		{ "delayed", "{\"deliver_at_ms\":253402300799999}", "delayed", -1, 253402300799999, 4 },
+		{ "delayed", "{\"priority\":1}", "delayed", -1, 253402300799999, 1 },
+		{ "delayed", "{\"deliver_at_ms\":0}", "ready", 0, -1, 1 }, /* past: now */
+		{ "dead", "{\"priority\":2}", "ready", 0, -1, 2 },         /* alive again */
+	};
+
+	(void)state;
+	send_each_state();
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		int64_t before_ms = redis_now_ms();
+		struct answer a = message("PATCH", rows[i].id, rows[i].body);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/state"), rows[i].state);
+		assert_int_equal(int_at(a, "/priority"), rows[i].priority);
+		assert_int_equal(int_at(a, "/receives"), 0);
+		if (rows[i].delay_ms >= 0)
+			assert_in_range(int_at(a, "/deliver_at_ms") - rows[i].delay_ms, before_ms, redis_now_ms());
+		else
+			assert_int_equal(int_at(a, "/deliver_at_ms"), rows[i].deliver_at_ms);
+		assert_true(json_equal(a.json, message("GET", rows[i].id, NULL).json));
+	}
+	assert_problem(message("PATCH", "in_flight", "{\"delay_ms\":0}"), 409, "in_flight", "none");
+	assert_problem(message("PATCH", "none", "{\"delay_ms\":0}"), 404, "not_found", "none");
+	assert_problem(message("PATCH", "ready", "{}"), 400, "missing_field", "none");
+	assert_problem(message("PATCH", "ready", NULL), 400, "missing_field", "none");
+	assert_problem(message("PATCH", "ready", "{\"delay_ms\":0,\"deliver_at_ms\":0}"), 400, "invalid_value", "none");
+	assert_problem(message("PATCH", "ready", "{\"priority\":10}"), 400, "out_of_range", "none");
+	assert_ids(receive("{\"max\":10}"), IDS("urgent", "delayed", "dead", "ready"));
+}
+
+static void cancel_takes_what_nobody_works_on(void **state)
+{
+	static const char *const ids[] = { "ready", "delayed", "dead", "urgent" };
+
+	(void)state;
+	send_each_state();
+	assert_problem(message("DELETE", "in_flight", NULL), 409, "in_flight", "none");
+	for (size_t i = 0; i < ROWS(ids); i++) {
+		assert_status(message("DELETE", ids[i], NULL), 204);
+		assert_problem(message("DELETE", ids[i], NULL), 404, "not_found", "none");
+		assert_problem(message("GET", ids[i], NULL), 404, "not_found", "none");
+	}
+	assert_counts(0, 0, 1, 0);
+	assert_int_equal(count_in(receive("{\"max\":10}")), 0);
+	assert_problem(http(client, "DELETE", "/queues/never/messages/a", NULL), 404, "not_found", "none");
+	send_body("{\"body\":1,\"id\":\"done\"}");
+	assert_status(acknowledge(receipt_in(receive(NULL))), 204);
+	assert_problem(message("DELETE", "done", NULL), 404, "not_found", "none");
+}
+
+/* Any name is one: what has a meaning in paths, in Redis or in our own records is a byte like others. */
+static void names_are_any_text(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "a%2Fb", "x%2Fy", "x/y" },
+		{ "%C3%A4%F0%9F%98%80", "%E2%82%AC", "\u20ac" },
+		{ "due:0", "1795223759272486", "1795223759272486" },
+		{ "%25s%20*%5B", "receive", "receive" },
+	};
+	char target[128], body[64];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		snprintf(target, sizeof(target), "/queues/%s/messages", rows[i][0]);
+		snprintf(body, sizeof(body), "{\"body\":1,\"id\":\"%s\"}", rows[i][2]);
+		assert_ids(http(client, "POST", target, body), IDS(rows[i][2]));
+		snprintf(target, sizeof(target), "/queues/%s/messages/%s", rows[i][0], rows[i][1]);
+		assert_string_equal(text_at(http(client, "GET", target, NULL), "/id"), rows[i][2]);
+		assert_status(http(client, "PATCH", target, "{\"priority\":0}"), 200);
+		assert_status(http(client, "DELETE", target, NULL), 204);
+	}
+}
+
+/* ---- Lists of messages ---- */
+
+static void each_state_is_listed(void **state)
+{
+	static const char *const refused[] = { "?state=gone", "?cursor=x", "?cursor=4.1.1",
+					       "?cursor=4.1.179522375927248x",
+					       "?cursor=4.1795223759272486.1795223759272486" };
+
+	(void)state;
+	assert_int_equal(json_array_size(json_at(list(""), "/items")), 0);
+	send_each_state();
+	assert_ids_of(list(""), "items", IDS("urgent", "ready"));
+	assert_ids_of(list("?state=ready"), "items", IDS("urgent", "ready"));
+	assert_ids_of(list("?state=delayed"), "items", IDS("delayed"));
+	assert_ids_of(list("?state=in_flight"), "items", IDS("in_flight"));
+	struct answer a = list("?state=dead");
+	assert_ids_of(a, "items", IDS("dead"));
+	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_true(json_equal(json_at(a, "/items/0"), message("GET", "dead", NULL).json));
+	for (size_t i = 0; i < ROWS(refused); i++)
+		assert_problem(list(refused[i]), 400, "invalid_value", "none");
+	assert_problem(list("?limit=0"), 400, "out_of_range", "none");
+	assert_counts(2, 1, 1, 1);
+}
+
+/* The next page of a list: counts each body in `seen`. False when it was the last. */
+static bool read_page(const char *state, int limit, char cursor[128], int seen[ITEMS_MAX])
+{
+	char query[256];
+
+	snprintf(query, sizeof(query), "?state=%s&limit=%d%s%s", state, limit, *cursor ? "&cursor=" : "", cursor);
+	struct answer a = list(query);
+	assert_status(a, 200);
+	size_t n = json_array_size(json_at(a, "/items"));
+	assert_true(n <= (size_t)limit);
+	for (size_t i = 0; i < n; i++)
+		seen[json_integer_value(json_object_get(json_array_get(json_at(a, "/items"), i), "body"))]++;
+	if (json_is_null(json_at(a, "/cursor")))
+		return false;
+	snprintf(cursor, 128, "%s", text_at(a, "/cursor"));
+	return true;
+}
+
+/* 300 messages, thousands of which share an instant for all the list knows; before it comes and goes what will. */
+static void a_long_list_is_not_upset_by_coming_and_going(void **state)
+{
+	static const char *const states[] = { "ready", "delayed" };
+	static const char *const more[] = { "", ",\"deliver_at_ms\":253402300799999" };
+
+	(void)state;
+	for (size_t s = 0; s < ROWS(states); s++) {
+		int seen[ITEMS_MAX] = { 0 }, pages = 1;
+		char cursor[128] = "";
+		send_many(300, more[s]);
+		while (read_page(states[s], 7, cursor, seen)) {
+			/* One before the place goes, and one comes; the first pages were of 1 to 7. */
+			if (s == 0 && pages <= 7)
+				assert_status(acknowledge(receipt_in(receive(NULL))), 204);
+			if (pages <= 5)
+				send_body(s ? "{\"body\":900,\"delay_ms\":60000}"
+					    : "{\"body\":900,\"priority\":0,\"delay_ms\":1}");
+			assert_true(++pages < 100);
+		}
+		for (int i = 1; i <= 300; i++)
+			assert_int_equal(seen[i], 1);
+		assert_status(queue("DELETE", NULL), 204);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_look_tells_all, forget_all),
+		cmocka_unit_test_teardown(a_change_moves_a_message, forget_all),
+		cmocka_unit_test_teardown(cancel_takes_what_nobody_works_on, forget_all),
+		cmocka_unit_test_teardown(names_are_any_text, forget_all),
+		cmocka_unit_test_teardown(each_state_is_listed, forget_all),
+		cmocka_unit_test_teardown(a_long_list_is_not_upset_by_coming_and_going, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("queue messages", tests, start, stop);
+}

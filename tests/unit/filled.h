@@ -1,0 +1,64 @@
+/*
+ * filled: a request through route and input, and what came of it: the struct that its handler would get, or the faults.
+ */
+#ifndef FILLED_H
+#define FILLED_H
+
+#include <stdio.h>
+
+#include "asked.h"
+#include "route.h"
+
+static struct text given_header; /* the value of Lock-Token; absent: it was not sent */
+
+static inline struct text filled_header(struct request *req, const char *name)
+{
+	(void)req;
+	return strcmp(name, "Lock-Token") == 0 ? given_header : NOTHING;
+}
+
+/* The request of that operation, routed and filled; `in` is NULL when it was refused. */
+static inline struct request *filled(const char *method, const char *target, struct text body, const void **in)
+{
+	struct request *req = asked(method, text_of(target), body);
+
+	req->header = filled_header;
+	if (!route_request(req))
+		fail_msg("%s %s: no operation", method, target);
+	*in = input_fill(req);
+	if (*in)
+		assert_int_equal(req->state, READING);
+	return req;
+}
+
+/* "code pointer pointer..." of a refusal, "ok" without one. */
+static inline const char *verdict(const char *method, const char *target, struct text body)
+{
+	static char out[2500];
+	const void *in;
+	struct request *req = filled(method, target, body, &in);
+	size_t n = (size_t)snprintf(out, sizeof(out), "%s", in ? "ok" : problem_of(req));
+
+	if (!in) {
+		json_t *root = json_loadb(req->answer.at, req->answer.len, 0, NULL), *error;
+		size_t i;
+		assert_int_equal(req->status, 400);
+		json_array_foreach(json_object_get(root, "errors"), i, error) {
+			assert_true(json_string_length(json_object_get(error, "detail")) > 0);
+			n += (size_t)snprintf(out + n, sizeof(out) - n, " %s",
+					      json_string_value(json_object_get(error, "pointer")));
+		}
+		json_decref(root);
+	}
+	asked_end(req);
+	return out;
+}
+
+struct row {
+	const char *given; /* the body, or the target */
+	const char *wanted;
+};
+
+#define ROWS(rows) (rows), sizeof(rows) / sizeof((rows)[0])
+
+#endif
