@@ -195,8 +195,8 @@ static bool is_ip_literal(struct text name)
 
 static bool is_in_list(const char *list, struct text name)
 {
-	for (const char *at = list; *at; at += *at == ',') {
-		size_t n = strcspn(at, ",");
+	for (const char *at = list; *at; at += strspn(at, ", ")) {
+		size_t n = strcspn(at, ", ");
 		if (n == name.len && strncasecmp(at, name.at, n) == 0)
 			return true;
 		at += n;

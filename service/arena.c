@@ -102,7 +102,7 @@ static char *reserve(struct arena *a, size_t size)
 	}
 	size = aligned(size ? size : 1);
 	if ((size_t)(a->end - a->next) < size) {
-		/* A large piece gets a block of its own size; small ones share blocks that double with what is used. */
+		/* A large piece gets a block of its own size; small ones share one. */
 		size_t payload = size > FIRST_BLOCK ? size : FIRST_BLOCK - sizeof(struct arena_block);
 		if (!add_block(a, payload > size ? payload : size))
 			return NULL;

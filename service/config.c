@@ -114,9 +114,9 @@ static bool set_int(const struct option_row *row, const char *value, const char 
 
 static bool set_flag(const struct option_row *row, const char *value, const char *where)
 {
-	bool on = strcmp(value, "true") == 0 || strcmp(value, "1") == 0 || *value == '\0';
+	bool on = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
 
-	if (!on && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+	if (!on && *value && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
 		return refuse(where, row, value, "true or false");
 	*(bool *)slot(row) = on;
 	return true;
@@ -259,7 +259,7 @@ static bool load_flag(int argc, char **argv, int *at)
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	const struct option_row *row = find(name, len);
-	const char *value = equals ? equals + 1 : "";
+	const char *value = equals ? equals + 1 : row && row->kind == KIND_FLAG ? "true" : "";
 
 	if (!row) {
 		fprintf(stderr, "patternd: unknown option '--%.*s' (see --help)\n", (int)len, name);
@@ -310,7 +310,8 @@ static const char *config_path(int argc, char **argv, char **environment)
 		if (strcmp(argv[i], "--config") == 0)
 			return i + 1 < argc ? argv[i + 1] : "";
 	}
-	return variable(environment, "PATTERND_CONFIG");
+	const char *path = variable(environment, "PATTERND_CONFIG");
+	return path && *path ? path : NULL;
 }
 
 static void print_row_help(const struct option_row *row)

@@ -27,7 +27,7 @@ void loop_unwatch(struct watch *w); /* the descriptor stays open */
 /* A timer. Lives inside its owner; must be stopped before it goes. Setting it later than before costs nothing. */
 struct timer {
 	void (*expired)(struct timer *t);
-	int64_t due_us; /* when it is wanted; 0 = never */
+	int64_t due_us; /* when it is wanted, on the clock of loop_now_us; later than now when set in its own `expired` */
 	int64_t key_us; /* when the heap looks at it; never after due_us */
 	size_t place;   /* in the heap, from 1; 0 = not there */
 };

@@ -88,12 +88,35 @@ static void free_object(void *object)
 	(void)object; /* the arena's */
 }
 
+#ifdef REDIS_REPLY_PUSH
+/* RESP3 types come only from a server that is none: refused, as hiredis 0.14 does. */
+static void *refuse_double(const redisReadTask *task, double value, char *text, size_t len)
+{
+	(void)task;
+	(void)value;
+	(void)text;
+	(void)len;
+	return NULL;
+}
+
+static void *refuse_bool(const redisReadTask *task, int value)
+{
+	(void)task;
+	(void)value;
+	return NULL;
+}
+#endif
+
 static redisReplyObjectFunctions functions = {
 	.createString = create_string,
 	.createArray = create_array,
 	.createInteger = create_integer,
 	.createNil = create_nil,
 	.freeObject = free_object,
+#ifdef REDIS_REPLY_PUSH
+	.createDouble = refuse_double,
+	.createBool = refuse_bool,
+#endif
 };
 
 struct reply_reader *reply_reader_new(size_t most_bytes)

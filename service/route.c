@@ -79,7 +79,7 @@ static bool parse_query(struct request *req, struct text query)
 		return refuse_target(req, "has more than 128 query parameters");
 	req->query = arena_alloc(&req->arena, n * sizeof(*req->query));
 	if (!req->query)
-		return false;
+		return refuse_target(req, "cannot be taken in: the daemon is out of memory");
 	while (query.len) {
 		struct text value = cut(&query, '&');
 		struct text name = cut(&value, '=');

@@ -53,7 +53,7 @@ static void test_term_drains(void **state)
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "5000");
 	struct raw *busy = raw_connect(d.port), *idle = raw_connect(d.port);
 	long long before = server_scripts_run(&redis);
-	server_command(&redis, "CLIENT PAUSE 400 ALL");
+	server_command(&redis, "CLIENT PAUSE 400 WRITE");
 	raw_text(busy, slow);
 	nap_ms(50); /* it is in Redis's hands now, which does not look */
 	proc_signal(&d.proc, SIGTERM);
@@ -142,7 +142,7 @@ static void test_drain_has_an_end(void **state)
 	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "300");
 	struct raw *busy = raw_connect(d.port);
-	server_command(&redis, "CLIENT PAUSE 3000 ALL");
+	server_command(&redis, "CLIENT PAUSE 3000 WRITE");
 	raw_text(busy, slow);
 	nap_ms(50);
 	int64_t start_ms = monotonic_ms();
@@ -163,7 +163,7 @@ static void test_second_term_is_immediate(void **state)
 	(void)state;
 	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "8000", "--drain-ms", "8000");
 	struct raw *busy = raw_connect(d.port);
-	server_command(&redis, "CLIENT PAUSE 3000 ALL");
+	server_command(&redis, "CLIENT PAUSE 3000 WRITE");
 	raw_text(busy, slow);
 	nap_ms(50);
 	proc_signal(&d.proc, SIGTERM);

@@ -200,8 +200,8 @@ static int64_t clock_ms(void)
 }
 
 /*
- * Every third message is rejected when it comes first, what was taken for a moment only is left alone, the rest is done.
- * No assertion here: they end the test, and only the main thread may.
+ * Every third message is rejected when it comes first; what was taken for a moment is left alone; the rest is done. No
+ * assertion here: they end the test, and only the main thread may.
  */
 static void work_on(struct rival *r, const json_t *m, int visibility_ms, bool is_left)
 {
