@@ -127,6 +127,14 @@ static inline int64_t redis_now_ms(void)
 	return atoll(t->element[0]->str) * 1000 + atoll(t->element[1]->str) / 1000;
 }
 
+/* Waits for the next millisecond of Redis: what happens then is later than what happened so far. */
+static inline void next_ms(void)
+{
+	int64_t now_ms = redis_now_ms();
+
+	wait_until(redis_now_ms() > now_ms, SOON_MS);
+}
+
 /* How many messages an answer to send or receive has. */
 static inline size_t count_in(struct answer a)
 {

@@ -156,7 +156,7 @@ static void after_max_receives_a_message_is_dead(void **state)
 	(void)state;
 	configure("{\"visibility_ms\":1,\"max_receives\":2}");
 	send_body(
-		"{\"messages\":[{\"body\":1,\"id\":\"the-queues\"},{\"body\":1,\"id\":\"its-own\",\"max_receives\":1},"
+		"{\"messages\":[{\"body\":1,\"id\":\"its-own\",\"max_receives\":1},{\"body\":1,\"id\":\"the-queues\"},"
 		"{\"body\":1,\"id\":\"more\",\"max_receives\":3}]}");
 	struct answer first = receive("{\"max\":3}");
 	assert_int_equal(count_in(first), 3);

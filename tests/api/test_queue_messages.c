@@ -95,6 +95,8 @@ static void cancel_takes_what_nobody_works_on(void **state)
 		assert_problem(message("GET", ids[i], NULL), 404, "not_found", "none");
 	}
 	assert_counts(0, 0, 1, 0);
+	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:ids")->integer, 1);
+	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:body")->integer, 1);
 	assert_int_equal(count_in(receive("{\"max\":10}")), 0);
 	assert_problem(http(client, "DELETE", "/queues/never/messages/a", NULL), 404, "not_found", "none");
 	send_body("{\"body\":1,\"id\":\"done\"}");

@@ -521,6 +521,8 @@ static void test_long_row(void **state)
 	struct raw *r = raw_connect(patternd.port);
 	bool sent = raw_text(r, row->before) && raw_repeat(r, row->piece, row->times) && raw_text(r, row->after);
 	struct answer a = raw_answer(r, BODY_MS + ANSWER_MS);
+	if (a.status == 414)
+		exchange_record("GET", "/locks", a);
 	if (a.status == 0) {
 		/* A reset overtakes what was said before it; only what was read to the end must be answered. */
 		assert_true(row->may_close);
