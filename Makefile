@@ -28,13 +28,13 @@ test: packages-test
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@ctest --preset release
+	@ctest --preset release -j $(JOBS)
 
 test-asan: packages-test
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@rm -f build-asan/exchanges/*.jsonl
-	@ctest --preset asan
+	@ctest --preset asan -j $(JOBS)
 
 lint: packages-lint
 	@tools/lint/run

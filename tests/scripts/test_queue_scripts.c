@@ -289,7 +289,7 @@ static void make_one_of_each(char seq[32], char nonce[32])
 	queue_send(&r, "q", (struct outgoing){ .id = "flying", .priority = 4 });
 	receive_one(30000, NONCE_A, receipt);
 	snprintf(seq, 32, "%.16s", receipt);
-	snprintf(nonce, 32, "%s", receipt + 17);
+	snprintf(nonce, 32, "%.31s", receipt + 17);
 	queue_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 4 });
 	queue_send(&r, "q", (struct outgoing){ .id = "delayed", .priority = 4, .delay_ms = 60000 });
 }
