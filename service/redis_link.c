@@ -8,6 +8,7 @@
 #include "redis_link.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -374,13 +375,27 @@ static void link_connect_to(struct redis_link *l, const struct sockaddr *address
 		link_lost(l, "%s", strerror(errno));
 }
 
-static void on_resolved(const struct sockaddr *address, socklen_t len, const char *why)
+/* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
+static const struct addrinfo *address_for(const struct redis_link *l, const struct addrinfo *found)
+{
+	unsigned count = 0, wanted;
+
+	for (const struct addrinfo *a = found; a; a = a->ai_next)
+		count++;
+	wanted = l->failures % count;
+	while (wanted--)
+		found = found->ai_next;
+	return found;
+}
+
+static void on_resolved(const struct addrinfo *found, const char *why)
 {
 	for (struct redis_link *l = links; l; l = l->next) {
 		if (l->state != RESOLVING)
 			continue;
-		if (len)
-			link_connect_to(l, address, len);
+		const struct addrinfo *a = found ? address_for(l, found) : NULL;
+		if (a)
+			link_connect_to(l, a->ai_addr, a->ai_addrlen);
 		else
 			link_lost(l, "its name does not resolve: %s", why);
 	}

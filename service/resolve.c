@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +26,8 @@ static void tell(const struct addrinfo *found, const char *why)
 	resolve_done done = told;
 
 	told = NULL;
-	if (!done)
-		return;
-	if (found)
-		done(found->ai_addr, found->ai_addrlen, NULL);
-	else
-		done(NULL, 0, why);
+	if (done)
+		done(found, why);
 }
 
 static void on_resolved(struct watch *w, uint32_t events)

@@ -6,11 +6,10 @@
 #ifndef PATTERND_RESOLVE_H
 #define PATTERND_RESOLVE_H
 
-#include <stdbool.h>
-#include <sys/socket.h>
+struct addrinfo;
 
-/* `len` is 0 when the name has no address; `why` then says so. */
-typedef void (*resolve_done)(const struct sockaddr *address, socklen_t len, const char *why);
+/* All addresses of the name, of which the first may not be the one that answers; NULL when there is none, `why` then says so. */
+typedef void (*resolve_done)(const struct addrinfo *found, const char *why);
 
 /*
  * Looks up one name; one look-up at a time, a second call while one is under way only changes who is told. An IP literal is

@@ -256,11 +256,12 @@ static void a_dead_letter_is_kept_for_its_retention(void **state)
 	static const char die[] = "{\"dead\":true}";
 
 	(void)state;
-	send_body("{\"body\":1,\"id\":\"a\"}");
-	assert_status(reject(receipt_in(receive(NULL)), die), 200);
+	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\"}]}");
+	for (int i = 0; i < 2; i++)
+		assert_status(reject(receipt_in(receive(NULL)), die), 200);
 	assert_true(is_state("a", "dead"));
 	configure("{\"retention_ms\":1}");
-	wait_until(is_state("a", ""), SOON_MS);
+	wait_until(is_state("a", "") && is_state("b", ""), SOON_MS);
 	assert_counts(0, 0, 0, 0);
 	struct answer a = http(client, "GET", "/queues/q/messages?state=dead", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);

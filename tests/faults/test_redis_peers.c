@@ -4,6 +4,7 @@
  * and works as soon as there is a Redis.
  */
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -109,7 +110,12 @@ static void test_name(void **state)
 	struct redis_server redis = { 0 };
 	char url[64];
 
+	struct addrinfo *found;
+
 	(void)state;
+	if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
+		skip(); /* a bare root has no /etc/hosts */
+	freeaddrinfo(found);
 	server_start(&redis);
 	snprintf(url, sizeof(url), "redis://localhost:%d/0", redis.port);
 	daemon_start(&patternd, "--redis", url);
