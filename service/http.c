@@ -28,6 +28,7 @@
 
 enum {
 	CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
+	RUNS_TO_LINGER = 3,
 	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
 };
 
@@ -37,6 +38,7 @@ struct conn {
 	struct MHD_Connection *connection;
 	struct request *req;     /* NULL between requests */
 	bool headers_seen;       /* of req */
+	unsigned runs_waited;    /* of libmicrohttpd, since Redis owes the answer */
 	bool suspended;
 	struct conn *next, *previous;
 };
@@ -54,6 +56,7 @@ static bool again;
 static bool draining;
 static struct conn *conns;
 static unsigned conn_count, busy_count;
+static unsigned lingering; /* requests that wait for Redis without being suspended */
 
 const char *http_address(void)
 {
@@ -119,8 +122,11 @@ static void request_done(struct conn *c)
 	struct request *req = c->req;
 
 	busy_count--;
+	if (c->runs_waited && !c->suspended)
+		lingering--;
 	c->req = NULL;
 	c->suspended = false;
+	c->runs_waited = 0;
 	request_http_gone(req);
 }
 
@@ -192,11 +198,15 @@ static void on_answered(struct request *req)
 {
 	struct conn *c = req->exchange;
 
-	if (!c->suspended)
-		return;
-	c->suspended = false;
+	if (c->runs_waited == 0)
+		return; /* within its handler: the answer is queued when that returns */
 	again = true;
-	MHD_resume_connection(c->connection);
+	if (c->suspended)
+		MHD_resume_connection(c->connection);
+	else
+		lingering--;
+	c->suspended = false;
+	c->runs_waited = 0;
 }
 
 /* ---- The request ---- */
@@ -288,6 +298,21 @@ static void run(struct conn *c)
 		req->op->run(req, input);
 }
 
+/*
+ * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
+ * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended.
+ */
+static void wait_for_answer(struct conn *c)
+{
+	if (c->runs_waited == 0)
+		lingering++;
+	if (++c->runs_waited <= RUNS_TO_LINGER)
+		return;
+	lingering--;
+	c->suspended = true;
+	MHD_suspend_connection(c->connection);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
 				  const char *version, const char *upload_data, size_t *upload_data_size, void **con_cls)
 {
@@ -312,8 +337,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		run(c);
 	if (req->state == ANSWERED)
 		return queue_answer(c);
-	c->suspended = true;
-	MHD_suspend_connection(connection);
+	wait_for_answer(c);
 	return MHD_YES;
 }
 
@@ -408,6 +432,8 @@ int64_t http_timeout_ms(void)
 
 	if (again)
 		return 0;
+	if (lingering) /* it would say 0, to ask again whether they were answered: on_answered tells */
+		return -1;
 	return daemon_ && MHD_get_timeout(daemon_, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
 
@@ -440,7 +466,7 @@ void http_close(void)
 		return;
 	http_drain();
 	for (struct conn *c = conns; c; c = c->next)
-		if (c->suspended)
+		if (c->req && c->req->state == CALLING)
 			answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
 	for (int i = 0; i < 3; i++)
 		MHD_run(daemon_);

@@ -106,13 +106,15 @@ static void add_int(struct line *l, int64_t value)
 	add(l, digits.at, digits.len);
 }
 
-/* Text from outside: controls, quotes and bytes beyond ASCII cannot break a line or its JSON. */
+/* Text from outside: controls, quotes and backslashes cannot break a line or its JSON. */
 static void add_safe(struct line *l, struct text t)
 {
-	for (size_t i = 0; i < t.len; i++) {
-		char c = t.at[i];
-		add(l, c < 0x20 || c == 0x7f || c == '"' || c == '\\' ? "?" : &c, 1);
-	}
+	size_t from = l->len;
+
+	add(l, t.at, t.len);
+	for (char *c = l->at + from; c < l->at + l->len; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f || *c == '"' || *c == '\\')
+			*c = '?';
 }
 
 /* The wall clock, formatted once a second: "2026-11-20T12:00:00" and milliseconds. */

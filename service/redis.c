@@ -14,7 +14,8 @@
 enum { TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
 
 static struct redis_link **pool;
-static unsigned pool_count, ready_count, next_link;
+static unsigned pool_count, ready_count;
+static unsigned turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
 static struct redis_url target;
 static char trouble[TROUBLE_BYTES] = "not connected yet";
 static char server[64];
@@ -56,18 +57,17 @@ enum redis_refusal redis_send(struct redis_call *call, const struct text *args, 
 		return REDIS_DOWN;
 	if (links_in_flight() >= config()->max_in_flight)
 		return REDIS_FULL;
-	for (unsigned i = 0; i < pool_count; i++) {
-		struct redis_link *l = pool[next_link++ % pool_count];
-		if (link_is_ready(l))
-			return link_send(l, call, args, count) ? REDIS_TOOK : REDIS_FULL;
-	}
-	return REDIS_DOWN;
+	while (!link_is_ready(pool[turn_link]))
+		turn_link = (turn_link + 1) % pool_count;
+	return link_send(pool[turn_link], call, args, count) ? REDIS_TOOK : REDIS_FULL;
 }
 
 void redis_flush(void)
 {
 	for (unsigned i = 0; i < pool_count; i++)
 		link_flush(pool[i]);
+	if (pool_count)
+		turn_link = (turn_link + 1) % pool_count;
 }
 
 static void count_ready(void)
