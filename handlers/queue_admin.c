@@ -87,7 +87,8 @@ static void on_changed(struct request *req, const struct reply *r)
 void message_change(struct request *req, const struct message_change_input *in)
 {
 	if (in->has_delay_ms && in->has_deliver_at_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms", "stands beside delay_ms; give one of them");
+		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms",
+				     "stands beside delay_ms; give one of them");
 		return;
 	}
 	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
@@ -153,7 +154,8 @@ static void on_messages(struct request *req, const struct reply *r)
 	}
 	out_close(o);
 	if (sequence.len)
-		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s", reply_int(r, 2), reply_int(r, 3), sequence.at);
+		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s", reply_int(r, 2), reply_int(r, 3),
+				      sequence.at);
 	out_text(o, "cursor", cursor);
 	answer_end(req);
 }
@@ -215,9 +217,13 @@ static void on_looked(struct request *req, const struct reply *r)
 {
 	const struct queue_look_input *in = req->input;
 	const struct settings settings = {
-		.visibility_ms = reply_int(r, 8), .max_receives = reply_int(r, 9),
-		.backoff_base_ms = reply_int(r, 10), .backoff_max_ms = reply_int(r, 11),
-		.dedupe_ms = reply_int(r, 12), .retention_ms = reply_int(r, 13), .paused = reply_int(r, 14) == 1,
+		.visibility_ms = reply_int(r, 8),
+		.max_receives = reply_int(r, 9),
+		.backoff_base_ms = reply_int(r, 10),
+		.backoff_max_ms = reply_int(r, 11),
+		.dedupe_ms = reply_int(r, 12),
+		.retention_ms = reply_int(r, 13),
+		.paused = reply_int(r, 14) == 1,
 	};
 	int64_t oldest_ready_at_ms = reply_int(r, 6);
 	struct json_out *o = answer_begin(req, 200);
@@ -238,9 +244,13 @@ static void on_configured(struct request *req, const struct reply *r)
 {
 	const struct queue_configure_input *in = req->input;
 	const struct settings settings = {
-		.visibility_ms = in->visibility_ms, .max_receives = in->max_receives,
-		.backoff_base_ms = in->has_backoff ? in->backoff.base_ms : 0, .backoff_max_ms = in->backoff.max_ms,
-		.dedupe_ms = in->dedupe_ms, .retention_ms = in->retention_ms, .paused = in->paused,
+		.visibility_ms = in->visibility_ms,
+		.max_receives = in->max_receives,
+		.backoff_base_ms = in->has_backoff ? in->backoff.base_ms : 0,
+		.backoff_max_ms = in->backoff.max_ms,
+		.dedupe_ms = in->dedupe_ms,
+		.retention_ms = in->retention_ms,
+		.paused = in->paused,
 	};
 
 	(void)r;

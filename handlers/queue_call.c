@@ -6,8 +6,8 @@
 struct call *queue_call(struct request *req, const struct script *s, struct text queue)
 {
 	static const char *const parts[] = {
-		NULL,	 "due:0", "due:1",  "due:2", "due:3", "due:4", "due:5", "due:6", "due:7",
-		"due:8", "due:9", "flight", "dead",  "meta",  "body",  "ids",	"done",
+		NULL,    "due:0", "due:1",  "due:2", "due:3", "due:4", "due:5", "due:6", "due:7",
+		"due:8", "due:9", "flight", "dead",  "meta",  "body",  "ids",   "done",
 	};
 	struct call *c = script_call(req, s);
 

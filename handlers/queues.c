@@ -65,7 +65,8 @@ static void on_sent(struct request *req, const struct reply *r)
 static void send_batch(struct request *req, const struct queue_send_input *in)
 {
 	if (json_object_size(req->json) > 1) {
-		answer_field_problem(req, P_INVALID_VALUE, "/messages", "stands alone; what holds for a message goes into it");
+		answer_field_problem(req, P_INVALID_VALUE, "/messages",
+				     "stands alone; what holds for a message goes into it");
 		return;
 	}
 	for (size_t i = 0; i < in->messages.count; i++)
@@ -80,11 +81,17 @@ static void send_batch(struct request *req, const struct queue_send_input *in)
 void queue_send(struct request *req, const struct queue_send_input *in)
 {
 	const struct queue_send_messages_item m = {
-		.body = in->body, .id = in->id, .priority = in->priority,
-		.has_delay_ms = in->has_delay_ms, .delay_ms = in->delay_ms,
-		.has_deliver_at_ms = in->has_deliver_at_ms, .deliver_at_ms = in->deliver_at_ms,
-		.has_ttl_ms = in->has_ttl_ms, .ttl_ms = in->ttl_ms,
-		.has_max_receives = in->has_max_receives, .max_receives = in->max_receives,
+		.body = in->body,
+		.id = in->id,
+		.priority = in->priority,
+		.has_delay_ms = in->has_delay_ms,
+		.delay_ms = in->delay_ms,
+		.has_deliver_at_ms = in->has_deliver_at_ms,
+		.deliver_at_ms = in->deliver_at_ms,
+		.has_ttl_ms = in->has_ttl_ms,
+		.ttl_ms = in->ttl_ms,
+		.has_max_receives = in->has_max_receives,
+		.max_receives = in->max_receives,
 	};
 
 	if (in->messages.items) {
@@ -108,7 +115,8 @@ static void receive(struct request *req);
 
 static void on_received(struct request *req, const struct reply *r)
 {
-	if (reply_int(r, 0) == 0 && reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
+	if (reply_int(r, 0) == 0 &&
+	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
 		receive(req);
 		return;
 	}
@@ -160,8 +168,8 @@ void queue_receive(struct request *req, const struct queue_receive_input *in)
  */
 static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
 {
-	if (receipt.len != SEQUENCE_DIGITS + 1 + NONCE_DIGITS ||
-	    strspn(receipt.at, "0123456789") != SEQUENCE_DIGITS || receipt.at[SEQUENCE_DIGITS] != '.' ||
+	if (receipt.len != SEQUENCE_DIGITS + 1 + NONCE_DIGITS || strspn(receipt.at, "0123456789") != SEQUENCE_DIGITS ||
+	    receipt.at[SEQUENCE_DIGITS] != '.' ||
 	    strspn(receipt.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") != NONCE_DIGITS) {
 		answer_field_problem(req, P_INVALID_VALUE, "{receipt}", "is not a receipt");
 		return NULL;
@@ -174,7 +182,8 @@ static struct call *delivery_call(struct request *req, const struct script *s, s
 
 static void answer_stale(struct request *req)
 {
-	answer_problem(req, P_STALE_RECEIPT, "this delivery is over: its time ran out, or its message went back or is gone");
+	answer_problem(req, P_STALE_RECEIPT,
+		       "this delivery is over: its time ran out, or its message went back or is gone");
 }
 
 static void on_acknowledged(struct request *req, const struct reply *r)
@@ -240,7 +249,8 @@ static void on_rejected(struct request *req, const struct reply *r)
 void queue_reject(struct request *req, const struct queue_reject_input *in)
 {
 	if (in->dead && in->has_delay_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms", "stands beside dead; a dead letter is not due again");
+		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
+				     "stands beside dead; a dead letter is not due again");
 		return;
 	}
 	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);

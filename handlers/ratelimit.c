@@ -89,8 +89,8 @@ static void on_decided(struct request *req, const struct reply *r)
 		answer_end(req);
 		return;
 	}
-	write_values(problem_begin(req, P_RATE_LIMITED, "'%s' has room for %lld in %lld ms", in->key.at, (long long)in->cost,
-				   (long long)d.retry_after_ms),
+	write_values(problem_begin(req, P_RATE_LIMITED, "'%s' has room for %lld in %lld ms", in->key.at,
+				   (long long)in->cost, (long long)d.retry_after_ms),
 		     &d);
 	problem_end(req);
 }
@@ -105,8 +105,8 @@ static bool check(struct request *req, const struct ratelimit_take_input *in)
 	else if (in->count_refused && in->algorithm != RATELIMIT_TAKE_ALGORITHM_SLIDING_WINDOW)
 		answer_field_problem(req, P_INVALID_VALUE, "/count_refused", "belongs to the algorithm sliding_window");
 	else if (in->cost > most)
-		answer_field_problem(req, P_NEVER_SATISFIABLE, "/cost", "of %lld never fits: the %s is %lld", (long long)in->cost,
-				     in->has_burst ? "burst" : "limit", (long long)most);
+		answer_field_problem(req, P_NEVER_SATISFIABLE, "/cost", "of %lld never fits: the %s is %lld",
+				     (long long)in->cost, in->has_burst ? "burst" : "limit", (long long)most);
 	else if (in->algorithm == RATELIMIT_TAKE_ALGORITHM_FUNNEL && most > largest_room / in->window_ms)
 		answer_field_problem(req, P_OUT_OF_RANGE, in->has_burst ? "/burst" : "/limit",
 				     "times window_ms must be at most 2^53, to be exact");
@@ -184,7 +184,8 @@ void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *
 	call_send(c, on_forgotten);
 }
 
-static void list_item(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *reply)
+static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
+		      const struct reply *reply)
 {
 	const char *colon = memchr(part.at, ':', part.len);
 

@@ -20,12 +20,12 @@ struct when;
 typedef void (*send_call)(struct request *req, struct when *w);
 struct when {
 	send_call send;
-	bool has_from, has_to;        /* as asked; a single day has `to` only */
+	bool has_from, has_to; /* as asked; a single day has `to` only */
 	int64_t asked_from, asked_to;
-	const char *pointer;          /* of the range's start, for problems */
-	int64_t pages;                /* keys a day */
-	int64_t today;                /* taken for today so far */
-	int64_t from, to;             /* with that today */
+	const char *pointer; /* of the range's start, for problems */
+	int64_t pages;       /* keys a day */
+	int64_t today;       /* taken for today so far */
+	int64_t from, to;    /* with that today */
 	int tries;
 };
 
@@ -124,8 +124,7 @@ static bool read_day(struct request *req, struct text given, const char *pointer
 }
 
 /* `in_body`: where from and to were given. */
-static void ask_range(struct request *req, send_call send, size_t pages, struct text from, struct text to,
-		      bool in_body)
+static void ask_range(struct request *req, send_call send, size_t pages, struct text from, struct text to, bool in_body)
 {
 	struct when *w = when_new(req, send, pages);
 
@@ -301,7 +300,10 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 void uv_pages(struct request *req, const struct uv_pages_input *in)
 {
 	static const struct list_of pages = {
-		.kind = KEY_UV, .part_pattern = ":\?\?\?\?-\?\?-\?\?", .once_a_name = true, .item = item_of,
+		.kind = KEY_UV,
+		.part_pattern = ":\?\?\?\?-\?\?-\?\?",
+		.once_a_name = true,
+		.item = item_of,
 	};
 
 	list_keys(req, &pages, in->match, in->cursor, in->limit);

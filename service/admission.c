@@ -49,7 +49,8 @@ bool admission_header(struct admission *a, const char *name, const char *value)
 		if (a->times[i]++ == 0)
 			a->value[i] = text_of(value);
 		else if (i == HEADER_ACCEPT) /* several lines are one list (RFC 9110 section 5.3) */
-			a->value[i] = arena_join(&a->req->arena, (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
+			a->value[i] = arena_join(&a->req->arena,
+						 (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
 	}
 	return true;
@@ -98,9 +99,9 @@ static void trace(struct admission *a)
 	struct text t = a->value[HEADER_TRACEPARENT];
 
 	if (a->times[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) || memcmp(t.at, "ff", 2) == 0 ||
-	    (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) || t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' ||
-	    !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' || !is_lower_hex(t.at + 53, 2) ||
-	    strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
+	    (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) || t.at[2] != '-' ||
+	    !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' || !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' ||
+	    !is_lower_hex(t.at + 53, 2) || strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
 		return;
 	a->req->trace_id = arena_copy(&a->req->arena, t.at + 3, 32);
 }
@@ -142,8 +143,8 @@ static bool check_framing(struct admission *a)
 	for (size_t i = 0; i < HEADER_COUNT; i++)
 		if (a->times[i] > 1 && !known[i].may_repeat) {
 			a->req->close = true;
-			answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s stands there %u times", known[i].name,
-				       a->times[i]);
+			answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s stands there %u times",
+				       known[i].name, a->times[i]);
 			return false;
 		}
 	if (encoding.at && a->value[HEADER_CONTENT_LENGTH].at)
@@ -174,8 +175,8 @@ static struct text host_name(struct text host)
 			name.len = (size_t)(colon - host.at);
 	}
 	struct text rest = { host.at + name.len, host.len - name.len };
-	bool port_ok = rest.len == 0 ||
-		       (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 && strspn(rest.at + 1, "0123456789") == rest.len - 1);
+	bool port_ok = rest.len == 0 || (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 &&
+					 strspn(rest.at + 1, "0123456789") == rest.len - 1);
 	return port_ok && name.len ? name : (struct text){ 0 };
 }
 
@@ -219,13 +220,15 @@ static bool check_host(struct admission *a)
 			is_in_list(config()->allowed_hosts, name)))
 		return true;
 	answer_problem(a->req, P_HOST_NOT_ALLOWED,
-		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals", host.at);
+		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals",
+		       host.at);
 	return false;
 }
 
 static bool check_site(struct admission *a)
 {
-	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE], host = a->value[HEADER_HOST];
+	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE],
+		    host = a->value[HEADER_HOST];
 
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
 		answer_problem(a->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
@@ -263,16 +266,19 @@ static bool check_body(struct admission *a)
 	if (!a->body_expected)
 		return true;
 	if (!a->req->op->takes_body) {
-		answer_problem(a->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out", a->req->op->id);
+		answer_problem(a->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out",
+			       a->req->op->id);
 		return false;
 	}
 	if (a->body_len > limit) {
-		answer_problem(a->req, P_BODY_TOO_LARGE, "the body has %zu bytes; --max-body-bytes allows %zu", a->body_len, limit);
+		answer_problem(a->req, P_BODY_TOO_LARGE, "the body has %zu bytes; --max-body-bytes allows %zu",
+			       a->body_len, limit);
 		return false;
 	}
 	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {
-		answer_problem(a->req, P_UNSUPPORTED_MEDIA_TYPE,
-			       "send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
+		answer_problem(
+			a->req, P_UNSUPPORTED_MEDIA_TYPE,
+			"send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
 		return false;
 	}
 	return true;
@@ -301,8 +307,8 @@ static bool check_accept(struct admission *a)
 	if (!req->accept.at || req->accept.len == 0 || !op->media_type || accepts_any_of(req, op->media_type) ||
 	    (op->other_type && accepts_any_of(req, op->other_type)))
 		return true;
-	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type, op->other_type ? " or " : "",
-		       op->other_type ? op->other_type : "");
+	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type,
+		       op->other_type ? " or " : "", op->other_type ? op->other_type : "");
 	return false;
 }
 
@@ -318,7 +324,8 @@ static bool check_idempotency_key(struct admission *a)
 		key.len -= 2;
 	}
 	if (key.len < 1 || key.len > MAX_IDEMPOTENCY_KEY_BYTES || text_has_control(key) || !text_is_utf8(key)) {
-		answer_field_problem(a->req, P_INVALID_VALUE, "Idempotency-Key:", "must have 1 to %d bytes of plain text",
+		answer_field_problem(a->req, P_INVALID_VALUE,
+				     "Idempotency-Key:", "must have 1 to %d bytes of plain text",
 				     MAX_IDEMPOTENCY_KEY_BYTES);
 		return false;
 	}
@@ -331,8 +338,8 @@ static bool check_target(struct admission *a)
 	struct request *req = a->req;
 
 	if (req->target.len > MAX_TARGET_BYTES) {
-		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed", req->target.len,
-			       MAX_TARGET_BYTES);
+		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed",
+			       req->target.len, MAX_TARGET_BYTES);
 		return false;
 	}
 	return route_request(req);

@@ -66,8 +66,7 @@ struct json_out *problem_begin(struct request *req, enum problem p, const char *
 void problem_end(struct request *req);
 
 /* A problem without members of its own. */
-void answer_problem(struct request *req, enum problem p, const char *detail, ...)
-	__attribute__((format(printf, 3, 4)));
+void answer_problem(struct request *req, enum problem p, const char *detail, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same with another effect than the row's. */
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)

@@ -123,7 +123,8 @@ void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
 {
 	char *at;
 
-	if (old && new_size <= SIZE_MAX / 2 && (char *)old + aligned(old_size) == a->next && aligned(new_size) <= (size_t)(a->end - (char *)old)) {
+	if (old && new_size <= SIZE_MAX / 2 && (char *)old + aligned(old_size) == a->next &&
+	    aligned(new_size) <= (size_t)(a->end - (char *)old)) {
 		a->next = (char *)old + aligned(new_size);
 		return old;
 	}

@@ -8,8 +8,8 @@
 #ifndef PATTERND_ARENA_H
 #define PATTERND_ARENA_H
 
-#include <stdbool.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "text.h"

@@ -31,9 +31,22 @@ static const struct option_row rows[] = {
 #define OPTION_OPTIONAL(field, f, arg, text) \
 	{ .kind = KIND_OPTIONAL, .flag = (f), .argument = (arg), .help = (text), AT(field) },
 #define OPTION_CHOICE(field, f, std, list, text) \
-	{ .kind = KIND_CHOICE, .flag = (f), .argument = (list), .standard = (std), .choices = (list), .help = (text), AT(field) },
+	{ .kind = KIND_CHOICE,                   \
+	  .flag = (f),                           \
+	  .argument = (list),                    \
+	  .standard = (std),                     \
+	  .choices = (list),                     \
+	  .help = (text),                        \
+	  AT(field) },
 #define OPTION_INT(field, f, arg, std, least, most, text) \
-	{ .kind = KIND_INT, .flag = (f), .argument = (arg), .number = (std), .low = (least), .high = (most), .help = (text), AT(field) },
+	{ .kind = KIND_INT,                               \
+	  .flag = (f),                                    \
+	  .argument = (arg),                              \
+	  .number = (std),                                \
+	  .low = (least),                                 \
+	  .high = (most),                                 \
+	  .help = (text),                                 \
+	  AT(field) },
 #define OPTION_FLAG(field, f, text) { .kind = KIND_FLAG, .flag = (f), .help = (text), AT(field) },
 #include "options.def"
 };
@@ -105,7 +118,8 @@ static bool set_int(const struct option_row *row, const char *value, const char 
 	errno = 0;
 	long long n = strtoll(value, &end, 10);
 	if (*value == '\0' || *end != '\0' || errno || n < row->low || n > row->high) {
-		snprintf(wanted, sizeof(wanted), "a whole number from %lld to %lld", (long long)row->low, (long long)row->high);
+		snprintf(wanted, sizeof(wanted), "a whole number from %lld to %lld", (long long)row->low,
+			 (long long)row->high);
 		return refuse(where, row, value, wanted);
 	}
 	*(int64_t *)slot(row) = n;
@@ -211,7 +225,8 @@ static bool load_file(const char *path)
 	}
 	for (int number = 1; ok && fgets(line, sizeof(line), f); number++) {
 		if (strlen(line) == sizeof(line) - 1) {
-			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number, sizeof(line) - 2);
+			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
+				sizeof(line) - 2);
 			ok = false;
 			break;
 		}

@@ -104,9 +104,9 @@ static void run_server(pid_t daemon_pid)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	snprintf(log_file, sizeof(log_file), "%s/redis.log", folder);
-	execlp(config()->redis_server, "redis-server", "--port", "0", "--unixsocket", "redis.sock", "--unixsocketperm", "700",
-	       "--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--logfile", log_file,
-	       "--daemonize", "no", "--maxmemory-policy", "noeviction", (char *)NULL);
+	execlp(config()->redis_server, "redis-server", "--port", "0", "--unixsocket", "redis.sock", "--unixsocketperm",
+	       "700", "--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--logfile",
+	       log_file, "--daemonize", "no", "--maxmemory-policy", "noeviction", (char *)NULL);
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -156,8 +156,8 @@ bool embedded_ended(void)
 	if (server <= 0 || waitpid(server, &status, WNOHANG) != server)
 		return false;
 	server = 0;
-	log_event(LOG_ERROR, "embedded_redis_ended", "the private redis-server has ended (status %d); its log is %s/redis.log",
-		  status, folder);
+	log_event(LOG_ERROR, "embedded_redis_ended",
+		  "the private redis-server has ended (status %d); its log is %s/redis.log", status, folder);
 	return true;
 }
 

@@ -19,6 +19,7 @@
 
 #include "admission.h"
 #include "config.h"
+#include "conn.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
@@ -27,20 +28,9 @@
 #include "route.h"
 
 enum {
-	CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
+	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
 	RUNS_TO_LINGER = 3,
-	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
-};
-
-struct conn {
-	int fd;                  /* (ref) libmicrohttpd's */
-	struct timer deadline;   /* of whatever the connection does now */
-	struct MHD_Connection *connection;
-	struct request *req;     /* NULL between requests */
-	bool headers_seen;       /* of req */
-	unsigned runs_waited;    /* of libmicrohttpd, since Redis owes the answer */
-	bool suspended;
-	struct conn *next, *previous;
+	CLIENT_LEFT = 499, /* the status logged when nobody waited for the answer */
 };
 
 static struct MHD_Daemon *daemon_;
@@ -54,8 +44,7 @@ static bool daemon_ready; /* its epoll set has something */
  */
 static bool again;
 static bool draining;
-static struct conn *conns;
-static unsigned conn_count, busy_count;
+static unsigned busy_count;
 static unsigned lingering; /* requests that wait for Redis without being suspended */
 
 const char *http_address(void)
@@ -78,43 +67,7 @@ unsigned http_busy(void)
 	return busy_count;
 }
 
-unsigned http_connections(void)
-{
-	return conn_count;
-}
-
-/* ---- Deadlines ---- */
-
-static void deadline_in(struct conn *c, int64_t ms)
-{
-	timer_set(&c->deadline, loop_now_us() + ms * 1000);
-}
-
-/* The client was too slow, or idle for too long: libmicrohttpd sees the end of the stream and cleans up. */
-static void on_deadline(struct timer *t)
-{
-	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
-
-	if (c->suspended) { /* not the client's doing: Redis has its own deadline */
-		deadline_in(c, config()->write_timeout_ms);
-		return;
-	}
-	metrics_count(METRIC_connections_timed_out);
-	shutdown(c->fd, SHUT_RDWR);
-}
-
 /* ---- Connections ---- */
-
-static void connection_started(struct conn *c)
-{
-	c->next = conns;
-	if (conns)
-		conns->previous = c;
-	conns = c;
-	conn_count++;
-	c->deadline.expired = on_deadline;
-	deadline_in(c, config()->header_timeout_ms);
-}
 
 /* HTTP is done with the connection's request. */
 static void request_done(struct conn *c)
@@ -132,18 +85,10 @@ static void request_done(struct conn *c)
 
 static void connection_closed(struct conn *c)
 {
-	timer_stop(&c->deadline);
-	if (c->next)
-		c->next->previous = c->previous;
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		conns = c->next;
-	conn_count--;
 	again = true;
 	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
 		request_done(c);
-	free(c);
+	conn_free(c);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -151,13 +96,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 {
 	(void)cls;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		struct conn *c = calloc(1, sizeof(*c));
-		if (c) {
-			c->connection = connection;
-			c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-			connection_started(c);
-		}
-		*context = c;
+		*context = conn_new(connection,
+				    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
 	} else if (*context) {
 		connection_closed(*context);
 		*context = NULL;
@@ -175,7 +115,8 @@ static enum MHD_Result queue_answer(struct conn *c)
 {
 	struct request *req = c->req;
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at, MHD_RESPMEM_PERSISTENT);
+		MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at,
+						MHD_RESPMEM_PERSISTENT);
 
 	if (!response)
 		return MHD_NO;
@@ -187,7 +128,7 @@ static enum MHD_Result queue_answer(struct conn *c)
 		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
 	if (req->close || draining)
 		MHD_add_response_header(response, "Connection", "close");
-	deadline_in(c, config()->write_timeout_ms);
+	conn_deadline_in(c, config()->write_timeout_ms);
 	enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)req->status, response);
 	MHD_destroy_response(response);
 	return ok;
@@ -238,7 +179,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	c->req = req;
 	c->headers_seen = false;
 	busy_count++;
-	deadline_in(c, config()->header_timeout_ms);
+	conn_deadline_in(c, config()->header_timeout_ms);
 	return req;
 }
 
@@ -271,7 +212,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
 	bool ok = admission_check(&a);
 	if (ok && a.body_expected) {
-		deadline_in(c, config()->body_timeout_ms);
+		conn_deadline_in(c, config()->body_timeout_ms);
 		ok = request_expect_body(req, a.body_len);
 		if (!ok)
 			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
@@ -289,7 +230,8 @@ static void run(struct conn *c)
 
 	if (req->body_discarded) {
 		req->close = true;
-		answer_problem(req, P_BODY_TOO_LARGE, "the body is larger than the %lld bytes that --max-body-bytes allows",
+		answer_problem(req, P_BODY_TOO_LARGE,
+			       "the body is larger than the %lld bytes that --max-body-bytes allows",
 			       (long long)config()->max_body_bytes);
 		return;
 	}
@@ -314,7 +256,8 @@ static void wait_for_answer(struct conn *c)
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-				  const char *version, const char *upload_data, size_t *upload_data_size, void **con_cls)
+				  const char *version, const char *upload_data, size_t *upload_data_size,
+				  void **con_cls)
 {
 	struct conn *c = conn_of(connection);
 
@@ -329,7 +272,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		return req->state == ANSWERED && req->close ? queue_answer(c) : MHD_YES;
 	}
 	if (*upload_data_size) {
-		bool ok = req->state == ANSWERED || request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
+		bool ok = req->state == ANSWERED ||
+			  request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
 		*upload_data_size = 0;
 		return ok ? MHD_YES : MHD_NO;
 	}
@@ -366,7 +310,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	};
 	log_request(&line);
 	request_done(c);
-	deadline_in(c, config()->idle_timeout_ms);
+	conn_deadline_in(c, config()->idle_timeout_ms);
 }
 
 /* Keeps escapes: route decodes them itself, with lengths. */
@@ -404,6 +348,7 @@ bool http_open(unsigned most_connections)
 	if (listen_fd < 0)
 		return false;
 	request_on_answered(on_answered);
+	/* clang-format off */
 	daemon_ = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
@@ -417,6 +362,7 @@ bool http_open(unsigned most_connections)
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
 		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
 		MHD_OPTION_END);
+	/* clang-format on */
 	if (!daemon_) {
 		fprintf(stderr, "patternd: cannot start libmicrohttpd: %s\n", strerror(errno));
 		return false;
@@ -455,7 +401,7 @@ void http_drain(void)
 		close(listen_fd);
 		listen_fd = -1;
 	}
-	for (struct conn *c = conns; c; c = c->next)
+	for (struct conn *c = conn_first(); c; c = c->next)
 		if (!c->req)
 			shutdown(c->fd, SHUT_RDWR);
 }
@@ -465,7 +411,7 @@ void http_close(void)
 	if (!daemon_)
 		return;
 	http_drain();
-	for (struct conn *c = conns; c; c = c->next)
+	for (struct conn *c = conn_first(); c; c = c->next)
 		if (c->req && c->req->state == CALLING)
 			answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
 	for (int i = 0; i < 3; i++)

@@ -29,9 +29,8 @@ int64_t http_timeout_ms(void);
 void http_drain(void);
 bool http_draining(void);
 
-/* Connections that carry a request now, and all. */
+/* Requests that are not done with. */
 unsigned http_busy(void);
-unsigned http_connections(void);
 
 /* Answers whatever is still open with 503, then closes everything. */
 void http_close(void);

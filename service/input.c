@@ -46,7 +46,7 @@ static bool store_text(struct faults *f, const struct field *row, const struct s
 
 	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
 		return fault_add(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
-			     (long long)row->high, value.len);
+				 (long long)row->high, value.len);
 	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
 		return false;
 	if (row->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
@@ -59,7 +59,7 @@ static bool store_int(struct faults *f, const struct field *row, const struct sp
 {
 	if (value < row->low || value > row->high)
 		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
-			     (long long)row->high, (long long)value);
+				 (long long)row->high, (long long)value);
 	*(int64_t *)slot = value;
 	return true;
 }
@@ -67,13 +67,14 @@ static bool store_int(struct faults *f, const struct field *row, const struct sp
 static bool store_real(struct faults *f, const struct field *row, const struct spot *at, double value, void *slot)
 {
 	if (!(value >= row->real_low && value <= row->real_high))
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low, row->real_high,
-			     value);
+		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low,
+				 row->real_high, value);
 	*(double *)slot = value;
 	return true;
 }
 
-static bool store_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+static bool store_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value,
+			 void *slot)
 {
 	char list[WHY_BYTES] = "";
 	size_t n = 0;
@@ -91,7 +92,8 @@ static bool store_choice(struct faults *f, const struct field *row, const struct
 
 /* ---- From text: path, query, headers ---- */
 
-static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value,
+			 void *slot)
 {
 	char *end;
 
@@ -109,7 +111,8 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 	case FIELD_INT:
 		errno = 0;
 		long long n = strtoll(value.at, &end, 10);
-		if (value.len == 0 || strspn(value.at, "-0123456789") != value.len || end != value.at + value.len || errno)
+		if (value.len == 0 || strspn(value.at, "-0123456789") != value.len || end != value.at + value.len ||
+		    errno)
 			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
 		return store_int(f, row, at, n, slot);
 	case FIELD_REAL:
@@ -138,8 +141,8 @@ static bool store_repeated(struct faults *f, const struct field *row, const stru
 	if (array.count == 0 && row->required)
 		return fault_add(f, at, P_MISSING_FIELD, "is required");
 	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu", (long long)row->low,
-			     (long long)row->high, array.count);
+		return fault_add(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu",
+				 (long long)row->low, (long long)row->high, array.count);
 	memcpy(slot, &array, sizeof(array));
 	return ok;
 }
@@ -182,8 +185,8 @@ static void check_query_names(struct faults *f)
 
 /* ---- From JSON ---- */
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object,
-			const struct spot *at, void *into);
+static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
+			void *into);
 
 static const char *type_name(const struct field *row)
 {
@@ -213,7 +216,8 @@ static bool store_json_int(struct faults *f, const struct field *row, const stru
 	return store_int(f, row, at, (int64_t)real, slot);
 }
 
-static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
+static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value,
+			     void *slot);
 
 static bool store_json(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
@@ -258,20 +262,22 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 }
 
-static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value,
+			     void *slot)
 {
 	struct input_array array = { .count = json_array_size(value) };
 	bool ok = true;
 
 	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
 		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld items, not %zu", (long long)row->low,
-			     (long long)row->high, array.count);
+				 (long long)row->high, array.count);
 	array.items = arena_alloc(&f->req->arena, array.count * row->size);
 	if (!array.items)
 		return false;
 	for (size_t i = 0; i < array.count; i++) {
 		struct spot item = { .parent = at, .index = i };
-		ok = store_json(f, row->fields, &item, json_array_get(value, i), (char *)array.items + i * row->size) && ok;
+		ok = store_json(f, row->fields, &item, json_array_get(value, i), (char *)array.items + i * row->size) &&
+		     ok;
 	}
 	memcpy(slot, &array, sizeof(array));
 	return ok;
@@ -305,7 +311,8 @@ static void present(const struct field *row, void *into)
 		*(bool *)((char *)into + row->has_offset) = true;
 }
 
-static void check_members(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at)
+static void check_members(struct faults *f, const struct field *rows, size_t count, json_t *object,
+			  const struct spot *at)
 {
 	const char *key;
 	json_t *value;
@@ -321,8 +328,8 @@ static void check_members(struct faults *f, const struct field *rows, size_t cou
 	}
 }
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object,
-			const struct spot *at, void *into)
+static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
+			void *into)
 {
 	check_members(f, rows, count, object, at);
 	for (size_t i = 0; i < count; i++) {

@@ -60,14 +60,15 @@ struct input_array {
 struct operation {
 	const char *id;
 	const char *method;
-	const struct text *segments; /* of the path, ended by an absent one; "" stands for a parameter */
-	const struct field *fields;  /* path parameters in the order of the path, then the others */
+	const struct text *segments; /* of the path; "" stands for a parameter */
+	size_t segment_count;
+	const struct field *fields; /* path parameters in the order of the path, then the others */
 	size_t field_count;
 	size_t input_size;
 	bool takes_body;
-	bool writes;              /* false: it only looks, a lost answer has effect none */
-	const char *media_type;   /* of its success; NULL: it has no body */
-	const char *other_type;   /* a second one it can produce, or NULL */
+	bool writes;            /* false: it only looks, a lost answer has effect none */
+	const char *media_type; /* of its success; NULL: it has no body */
+	const char *other_type; /* a second one it can produce, or NULL */
 	void (*run)(struct request *req, const void *input);
 };
 

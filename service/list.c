@@ -23,7 +23,7 @@ struct listing {
 	 * that step's own with the hash that was reached: keys that come or go meanwhile make no other be left out.
 	 */
 	struct text step;
-	uint64_t after; /* tell only keys whose hash is greater */
+	uint64_t after;   /* tell only keys whose hash is greater */
 	struct text next; /* the next page's cursor; absent: this was the last */
 	unsigned rounds;
 	struct found *found;
@@ -101,7 +101,8 @@ static bool split(const struct listing *l, struct text key, struct found *out)
 static bool is_told(const struct listing *l, const struct found *f)
 {
 	for (size_t i = 0; i < l->found_count; i++)
-		if (text_equal(l->found[i].name, f->name) && (l->of->once_a_name || text_equal(l->found[i].part, f->part)))
+		if (text_equal(l->found[i].name, f->name) &&
+		    (l->of->once_a_name || text_equal(l->found[i].part, f->part)))
 			return true;
 	return false;
 }

@@ -14,16 +14,18 @@
 #include "script.h"
 
 struct list_of {
-	const char *kind;         /* of handlers/keys.h */
-	const char *part_pattern; /* glob of what follows the braces, with its colon (":????-??-??"); NULL: nothing does */
-	bool once_a_name; /* keys that differ in what follows the braces are one item */
+	const char *kind; /* of handlers/keys.h */
+	const char
+		*part_pattern; /* glob of what follows the braces, with its colon (":????-??-??"); NULL: nothing does */
+	bool once_a_name;      /* keys that differ in what follows the braces are one item */
 	/*
 	 * Makes the call that looks at one name, to be sent by list; NULL: the name is all that is told. `part` is what
 	 * follows the braces and the colon.
 	 */
 	struct call *(*look)(struct request *req, struct text name, struct text part);
 	/* Writes one item, its object included; writes nothing when the thing has gone meanwhile. `reply` is NULL without look. */
-	void (*item)(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *reply);
+	void (*item)(struct json_out *o, struct request *req, struct text name, struct text part,
+		     const struct reply *reply);
 };
 
 /* `match` is a glob on names, absent for all; `cursor` absent for the start; `limit` at least 1. `of` is static. */

@@ -17,8 +17,7 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 void log_open(void);
 
 /* An event of the daemon itself: a short name ("redis_connected") and a sentence. */
-void log_event(enum log_level level, const char *event, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* What is told of a request that was answered. */
 struct log_request {

@@ -127,7 +127,8 @@ static unsigned raise_descriptor_limit(void)
 	if (limit.rlim_cur >= wanted)
 		return (unsigned)config()->max_connections;
 	unsigned clients = limit.rlim_cur > others ? (unsigned)(limit.rlim_cur - others) : 1;
-	log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files, which is enough for %u clients, not for %lld",
+	log_event(LOG_WARN, "few_descriptors",
+		  "the system allows %llu open files, which is enough for %u clients, not for %lld",
 		  (unsigned long long)limit.rlim_cur, clients, (long long)config()->max_connections);
 	return clients;
 }
@@ -142,7 +143,8 @@ static bool read_password(char *out, size_t size)
 	FILE *f = fopen(path, "re");
 	bool ok = f && fgets(out, (int)size, f);
 	if (!ok)
-		fprintf(stderr, "patternd: --redis-password-file: cannot read '%s': %s\n", path, f ? "it is empty" : strerror(errno));
+		fprintf(stderr, "patternd: --redis-password-file: cannot read '%s': %s\n", path,
+			f ? "it is empty" : strerror(errno));
 	if (f)
 		fclose(f);
 	out[strcspn(out, "\r\n")] = '\0';

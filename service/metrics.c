@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "conn.h"
 #include "http.h"
 #include "log.h"
 #include "loop.h"
@@ -17,8 +18,8 @@
 enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14 };
 
 /* Upper bounds in microseconds; beyond the last is +Inf. */
-static const int64_t bounds_us[BUCKETS] = { 250,    500,    1000,   2500,    5000,    10000,   25000,
-					    50000,  100000, 250000, 500000,  1000000, 2500000, 10000000 };
+static const int64_t bounds_us[BUCKETS] = { 250,   500,    1000,   2500,   5000,    10000,   25000,
+					    50000, 100000, 250000, 500000, 1000000, 2500000, 10000000 };
 static const char *const bounds_text[BUCKETS] = { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025",
 						  "0.05",    "0.1",    "0.25",  "0.5",    "1",     "2.5",  "10" };
 
@@ -156,7 +157,8 @@ static void add_durations(struct page *p)
 			continue;
 		for (size_t b = 0; b < BUCKETS; b++) {
 			sum += rows[i].buckets[b];
-			add(p, "patternd_%s_bucket{operation=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, op, bounds_text[b], sum);
+			add(p, "patternd_%s_bucket{operation=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, op, bounds_text[b],
+			    sum);
 		}
 		add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, op, rows[i].count);
 		add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", name, op, (double)rows[i].sum_us / 1e6);
@@ -197,7 +199,7 @@ struct text metrics_text(struct request *req)
 	add_requests(&p);
 	add_durations(&p);
 	add_counters(&p);
-	gauge(&p, "http_connections", "Client connections that are open.", http_connections());
+	gauge(&p, "http_connections", "Client connections that are open.", conn_count());
 	gauge(&p, "http_requests_in_progress", "Requests that are not answered yet.", http_busy());
 	gauge(&p, "redis_connections", "Connections to Redis that are usable.", redis_connections());
 	gauge(&p, "redis_calls_in_flight", "Commands that Redis has not answered yet.", redis_in_flight());

@@ -15,7 +15,8 @@ enum { TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
 
 static struct redis_link **pool;
 static unsigned pool_count, ready_count;
-static unsigned turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
+static unsigned
+	turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
 static struct redis_url target;
 static char trouble[TROUBLE_BYTES] = "not connected yet";
 static char server[64];
@@ -116,7 +117,9 @@ bool redis_open(const char *url, const char *password)
 	const char *why = redis_url_parse(&target, url, password);
 
 	if (why) {
-		fprintf(stderr, "patternd: --redis: %s; expected redis://[user:password@]host:port[/db] or unix:///path\n", why);
+		fprintf(stderr,
+			"patternd: --redis: %s; expected redis://[user:password@]host:port[/db] or unix:///path\n",
+			why);
 		return false;
 	}
 	pool = calloc((size_t)config()->pool_size, sizeof(*pool));

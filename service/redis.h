@@ -50,7 +50,7 @@ void redis_distrust(const char *why);
 
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
-bool redis_was_reached(void);     /* since start */
+bool redis_was_reached(void); /* since start */
 /* Why it cannot be reached, for a person; "" while it can. */
 const char *redis_trouble(void);
 /* "127.0.0.1:6379" or a path; and what the server calls itself, "" before it was reached. */

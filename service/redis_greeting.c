@@ -17,8 +17,8 @@ const struct script *const *greeting_scripts(void)
 	return all_scripts;
 }
 
-static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a, struct text b,
-		struct text c)
+static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a,
+		struct text b, struct text c)
 {
 	struct greeting_command *command = &out[g->asked];
 
@@ -135,7 +135,8 @@ static bool check_info(struct redis_greeting *g, struct text info)
 	}
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	if (value[0] && strcmp(value, "noeviction") != 0 &&
-	    !unsafe(g, "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits", value))
+	    !unsafe(g, "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
+		    value))
 		return false;
 	info_value(info, "aof_enabled", value, sizeof(value));
 	if (strcmp(value, "0") == 0 && !unsafe(g, "appendonly is off: a restart of Redis loses what it held"))

@@ -23,13 +23,13 @@
 #include "loop.h"
 #include "metrics.h"
 #include "redis_greeting.h"
-#include "resp.h"
 #include "redis_reply.h"
 #include "resolve.h"
+#include "resp.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
-	REPLY_BYTES = 8 * 1024 * 1024,    /* of a reply, beside what messages take */
+	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beside what messages take */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
 	REFUSED_PAUSE_MS = 5000, /* after a wrong password: asking again soon would not help */
@@ -38,9 +38,9 @@ enum {
 enum link_state { DOWN, RESOLVING, CONNECTING, GREETING, READY, LEAVING };
 
 struct redis_link {
-	const struct redis_url *target;         /* (ref) */
-	const struct redis_link_owner *owner;   /* (ref) */
-	struct redis_link *next;                /* in the list of all */
+	const struct redis_url *target;       /* (ref) */
+	const struct redis_link_owner *owner; /* (ref) */
+	struct redis_link *next;              /* in the list of all */
 	enum link_state state;
 	struct watch watch;
 	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
@@ -153,7 +153,8 @@ static void link_connect(struct redis_link *l);
 
 static void pause_then_connect(struct redis_link *l, int64_t least_ms)
 {
-	timer_set(&l->timer, loop_now_us() + backoff_ms(l->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms) * 1000);
+	timer_set(&l->timer,
+		  loop_now_us() + backoff_ms(l->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms) * 1000);
 }
 
 /* The calls that were on a connection when it ended. */

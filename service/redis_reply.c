@@ -41,7 +41,7 @@ static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 static void *create_string(const redisReadTask *task, char *bytes, size_t len)
 {
 	struct reply_reader *r = task->privdata;
-	enum reply_type type = task->type == REDIS_REPLY_ERROR ? REPLY_ERROR
+	enum reply_type type = task->type == REDIS_REPLY_ERROR    ? REPLY_ERROR
 			       : task->type == REDIS_REPLY_STATUS ? REPLY_STATUS
 								  : REPLY_TEXT;
 	struct reply *reply = new_reply(task, type);

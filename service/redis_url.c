@@ -93,8 +93,7 @@ static const char *parse_host(struct redis_url *out, const char *rest)
 	const char *colon = memchr(close ? close : rest, ':', len - (size_t)((close ? close : rest) - rest));
 	size_t host_len = colon ? (size_t)(colon - rest) : len;
 	size_t bracket = close ? 1 : 0;
-	if (host_len <= 2 * bracket ||
-	    !take(out->host, sizeof(out->host), rest + bracket, host_len - 2 * bracket))
+	if (host_len <= 2 * bracket || !take(out->host, sizeof(out->host), rest + bracket, host_len - 2 * bracket))
 		return "the host is missing or too long";
 	if (!colon)
 		memcpy(out->port, "6379", 5);

@@ -3,11 +3,11 @@
 #define PATTERND_REDIS_URL_H
 
 struct redis_url {
-	char host[256], port[16]; /* "" with a path */
-	char path[108];           /* of a unix socket, "" with a host */
+	char host[256], port[16];      /* "" with a path */
+	char path[108];                /* of a unix socket, "" with a host */
 	char user[128], password[512]; /* "" when there is none */
-	char db[8];               /* "" is database 0 */
-	char address[384];        /* for people: host:port or the path */
+	char db[8];                    /* "" is database 0 */
+	char address[384];             /* for people: host:port or the path */
 };
 
 /* NULL, or what is wrong with `url`, for a person. A password given apart wins over the URL's. */

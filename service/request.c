@@ -147,7 +147,8 @@ struct text request_seal(struct request *req, struct text hex32)
 
 	if (!req->idempotency_key.at || hex32.len != 32)
 		return hex32;
-	struct text pad = request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("seal\n"), request_scope(req) }, 2));
+	struct text pad =
+		request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("seal\n"), request_scope(req) }, 2));
 	if (!pad.at)
 		return pad;
 	for (size_t i = 0; i < 32; i++)

@@ -43,7 +43,7 @@ struct request {
 
 	/* What was asked */
 	const char *method;
-	struct text target; /* as it came, with its query */
+	struct text target;         /* as it came, with its query */
 	const struct operation *op; /* NULL: none matched, and a problem was answered */
 	struct text path_values[MAX_PATH_PARAMETERS];
 	struct query_parameter *query;
@@ -51,7 +51,7 @@ struct request {
 	struct text body;
 	size_t body_size;      /* room for it */
 	size_t body_discarded; /* bytes of a body that went over its limit; they are thrown away */
-	json_t *json; /* in the arena */
+	json_t *json;          /* in the arena */
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
 	struct text accept;

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

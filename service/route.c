@@ -96,15 +96,12 @@ static bool parse_query(struct request *req, struct text query)
 
 static bool matches(const struct operation *op, const struct text *segments, size_t count)
 {
-	size_t i = 0;
-
-	for (; op->segments[i].at; i++) {
-		if (i == count)
-			return false;
+	if (op->segment_count != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
 		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
 			return false;
-	}
-	return i == count;
+	return true;
 }
 
 /* Fewer parameters win: /queues/receive goes before /queues/{queue}. */
@@ -112,7 +109,7 @@ static size_t parameters_of(const struct operation *op)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; op->segments[i].at; i++)
+	for (size_t i = 0; i < op->segment_count; i++)
 		n += op->segments[i].len == 0;
 	return n;
 }
@@ -156,7 +153,8 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	if (path_known)
 		refuse_method(req, segments, count);
 	else
-		answer_problem(req, P_NOT_FOUND, "no operation has the path '%s'; GET /openapi.json lists them", req->target.at);
+		answer_problem(req, P_NOT_FOUND, "no operation has the path '%s'; GET /openapi.json lists them",
+			       req->target.at);
 	return false;
 }
 

@@ -110,7 +110,9 @@ struct call *command_call(struct request *req, const char *verb, bool writes)
 
 void call_key(struct call *c, const char *kind, struct text name, const char *part)
 {
-	struct text parts[] = { text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part) };
+	struct text parts[] = {
+		text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part)
+	};
 
 	push(c, &c->keys, arena_join(&c->req->arena, parts, part ? 7 : 5));
 }
@@ -166,8 +168,9 @@ static void push_record(struct call *c)
 	struct text digest = request_digest(req, request_scope(req));
 	const char *close = memchr(keys->at[0].at, '}', keys->at[0].len);
 	assert(close);
-	push(c, keys, arena_printf(&req->arena, "%.*s:idem:%.32s", (int)(close + 1 - keys->at[0].at), keys->at[0].at,
-				   digest.at ? digest.at : ""));
+	push(c, keys,
+	     arena_printf(&req->arena, "%.*s:idem:%.32s", (int)(close + 1 - keys->at[0].at), keys->at[0].at,
+			  digest.at ? digest.at : ""));
 	push(c, &c->args, request_digest(req, req->body.at ? req->body : TEXT("")));
 }
 
@@ -246,7 +249,8 @@ static void answer_error(struct call *c, struct text error)
 		if (error_rows[i].distrust)
 			redis_distrust(error.at);
 		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
-			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED, "this Idempotency-Key came with another body before");
+			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
+				       "this Idempotency-Key came with another body before");
 		else
 			answer_problem(req, error_rows[i].problem, "Redis says: %s", error.at);
 		return;
@@ -258,7 +262,8 @@ static void answer_lost(struct call *c)
 {
 	answer_problem_effect(c->req, P_NO_ANSWER, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
 			      "it was sent to Redis, which did not answer: %s%s", redis_trouble(),
-			      c->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe" : "");
+			      c->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe"
+					: "");
 }
 
 /* ---- Sending, and what comes back ---- */
@@ -274,7 +279,8 @@ static bool put_on_wire(struct call *c)
 	if (refusal == REDIS_DOWN)
 		answer_unavailable(req);
 	else
-		answer_problem(req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more", redis_in_flight());
+		answer_problem(req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
+			       redis_in_flight());
 	return false;
 }
 

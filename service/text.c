@@ -38,28 +38,21 @@ size_t text_utf8_char(struct text t)
 	return len;
 }
 
-size_t text_utf8_prefix(struct text t)
-{
-	size_t i = 0;
-
-	while (i < t.len) {
-		size_t step = text_utf8_char((struct text){ t.at + i, t.len - i });
-		if (step == 0)
-			break;
-		i += step;
-	}
-	return i;
-}
-
 struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 {
 	char *at = buffer + TEXT_DIGITS - 1;
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
 
 	*at = '\0';
-	do
+	for (; rest >= 100; rest /= 100) { /* two digits a division */
 		*--at = (char)('0' + rest % 10);
-	while (rest /= 10);
+		*--at = (char)('0' + rest / 10 % 10);
+	}
+	if (rest >= 10) {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	}
+	*--at = (char)('0' + rest);
 	if (n < 0)
 		*--at = '-';
 	return (struct text){ at, (size_t)(buffer + TEXT_DIGITS - 1 - at) };
@@ -79,7 +72,12 @@ struct text text_of_real(double value, char buffer[TEXT_REAL])
 
 bool text_is_utf8(struct text t)
 {
-	return text_utf8_prefix(t) == t.len;
+	for (size_t i = 0, step; i < t.len; i += step) {
+		step = text_utf8_char((struct text){ t.at + i, t.len - i });
+		if (step == 0)
+			return false;
+	}
+	return true;
 }
 
 bool text_has_control(struct text t)

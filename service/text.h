@@ -44,9 +44,6 @@ struct text text_of_real(double value, char buffer[TEXT_REAL]);
 /* Bytes of the first character; 0 when it is not well-formed UTF-8. `t` is not empty. */
 size_t text_utf8_char(struct text t);
 
-/* How many leading bytes are well-formed UTF-8. */
-size_t text_utf8_prefix(struct text t);
-
 /* True when the bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool text_is_utf8(struct text t);
 

@@ -34,7 +34,7 @@ def c_list(items):
 
 
 def c_texts(items):
-    return "(const struct text[]){ " + "".join(f"{{ {c_text(i)}, {len(i)} }}, " for i in items) + "{ NULL, 0 } }"
+    return "(const struct text[]){ " + "".join(f"{{ {c_text(i)}, {len(i)} }}, " for i in items) + "}"
 
 
 class Contract:
@@ -150,7 +150,7 @@ class Contract:
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
         segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")]
         self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
-        return (f"\t{{ .id = {c_text(name)}, .method = {c_text(method.upper())}, .segments = {c_texts(segments)},\n"
+        return (f"\t{{ .id = {c_text(name)}, .method = {c_text(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
                 f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
                 f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
                 f"\t  .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "

@@ -94,7 +94,8 @@ static void waiting_as_told_is_enough(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		snprintf(body, sizeof(body), "{\"key\":\"w\",\"algorithm\":\"%s\",\"limit\":3,\"window_ms\":150}", algorithms[i]);
+		snprintf(body, sizeof(body), "{\"key\":\"w\",\"algorithm\":\"%s\",\"limit\":3,\"window_ms\":150}",
+			 algorithms[i]);
 		for (int n = 0; n < 12; n++) {
 			struct answer a = take(body);
 			if (a.status == 200)
@@ -110,7 +111,8 @@ static void cost_is_all_or_nothing(void **state)
 {
 	(void)state;
 	assert_status(take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":7}"), 200);
-	assert_problem(take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}"), 429, "rate_limited", "none");
+	assert_problem(take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}"), 429, "rate_limited",
+		       "none");
 	struct answer a = take("{\"key\":\"c\",\"limit\":10,\"window_ms\":3600000,\"cost\":3}");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/remaining"), 0);
@@ -136,12 +138,16 @@ static void what_can_never_fit_is_refused(void **state)
 	a = take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"burst\":5,\"cost\":6}");
 	assert_problem(a, 400, "never_satisfiable", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
-	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"cost\":11}"), 400,
-		       "never_satisfiable", "none");
-	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}"), 400,
+	assert_problem(
+		take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"cost\":11}"), 400,
+		"never_satisfiable", "none");
+	assert_problem(
+		take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}"), 400,
+		"invalid_value", "none");
+	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"count_refused\":true}"), 400,
 		       "invalid_value", "none");
-	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"count_refused\":true}"), 400, "invalid_value", "none");
-	assert_problem(take("{\"key\":\"n\",\"limit\":1000000000,\"window_ms\":31622400000}"), 400, "out_of_range", "none");
+	assert_problem(take("{\"key\":\"n\",\"limit\":1000000000,\"window_ms\":31622400000}"), 400, "out_of_range",
+		       "none");
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
@@ -194,18 +200,21 @@ static void list_finds_every_key(void **state)
 	}
 	take("{\"key\":\"other\",\"limit\":5,\"window_ms\":3600000}");
 	do {
-		snprintf(target, sizeof(target), "/ratelimit/keys?match=many:*&limit=7%s%s", *cursor ? "&cursor=" : "", cursor);
+		snprintf(target, sizeof(target), "/ratelimit/keys?match=many:*&limit=7%s%s", *cursor ? "&cursor=" : "",
+			 cursor);
 		struct answer a = http(client, "GET", target, NULL);
 		assert_status(a, 200);
 		size_t n = json_array_size(json_at(a, "/items"));
 		assert_true(n <= 7);
 		for (size_t i = 0; i < n; i++) {
-			const char *key = json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "key"));
+			const char *key =
+				json_string_value(json_object_get(json_array_get(json_at(a, "/items"), i), "key"));
 			int at = atoi(key + strlen("many:"));
 			distinct += !seen[at];
 			seen[at] = true;
 		}
-		snprintf(cursor, sizeof(cursor), "%s", json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+		snprintf(cursor, sizeof(cursor), "%s",
+			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
 	assert_int_equal(distinct, 70);

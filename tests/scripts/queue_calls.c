@@ -12,8 +12,8 @@
 enum { SEND_FIELDS = 7, NAME_MAX_BYTES = 96, CLOCK_MS = 5000 };
 
 static const char *const parts[QUEUE_KEYS] = {
-	"", ":due:0", ":due:1", ":due:2", ":due:3", ":due:4", ":due:5", ":due:6", ":due:7", ":due:8", ":due:9",
-	":flight", ":dead", ":meta", ":body", ":ids", ":done",
+	"",       ":due:0", ":due:1",  ":due:2", ":due:3", ":due:4", ":due:5", ":due:6", ":due:7",
+	":due:8", ":due:9", ":flight", ":dead",  ":meta",  ":body",  ":ids",   ":done",
 };
 
 const char *queue_key(const char *queue, const char *part)
@@ -56,8 +56,8 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 	assert_true(count <= BATCH_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const struct outgoing *m = &messages[i];
-		const int64_t values[5] = { m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms,
-					    m->max_receives };
+		const int64_t values[5] = { m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1,
+					    m->ttl_ms, m->max_receives };
 
 		args[n++] = m->id ? m->id : "";
 		args[n++] = m->body ? m->body : "null";
@@ -176,7 +176,10 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 }
 
 const struct queue_settings standard_settings = {
-	.visibility_ms = 30000, .max_receives = 5, .dedupe_ms = 300000, .retention_ms = 1209600000,
+	.visibility_ms = 30000,
+	.max_receives = 5,
+	.dedupe_ms = 300000,
+	.retention_ms = 1209600000,
 };
 
 void queue_configure(struct redis_server *r, const char *queue, struct queue_settings s)
@@ -192,8 +195,12 @@ struct queue_counts queue_look(struct redis_server *r, const char *queue)
 	run(r, &queue_look_script, queue_keys(queue), ARGS());
 	assert_int_equal(item_int(r, 0), 0);
 	return (struct queue_counts){
-		.ready = item_int(r, 2), .delayed = item_int(r, 3), .in_flight = item_int(r, 4), .dead = item_int(r, 5),
-		.oldest_ready_at = item_int(r, 6), .expired = item_int(r, 7),
+		.ready = item_int(r, 2),
+		.delayed = item_int(r, 3),
+		.in_flight = item_int(r, 4),
+		.dead = item_int(r, 5),
+		.oldest_ready_at = item_int(r, 6),
+		.expired = item_int(r, 7),
 	};
 }
 

@@ -40,7 +40,12 @@ const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field f
 /* Returns how many were taken. */
 int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce);
 enum received_field {
-	RECEIVED_ID, RECEIVED_RECEIPT, RECEIVED_BODY, RECEIVED_PRIORITY, RECEIVED_RECEIVES, RECEIVED_SENT_AT,
+	RECEIVED_ID,
+	RECEIVED_RECEIPT,
+	RECEIVED_BODY,
+	RECEIVED_PRIORITY,
+	RECEIVED_RECEIVES,
+	RECEIVED_SENT_AT,
 	RECEIVED_VISIBLE_UNTIL
 };
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
@@ -57,7 +62,15 @@ int64_t message_cancel(struct redis_server *r, const char *queue, const char *id
 int64_t message_change(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
 		       int64_t deliver_at_ms, int priority);
 enum item_field {
-	ITEM_ID, ITEM_STATE, ITEM_BODY, ITEM_PRIORITY, ITEM_RECEIVES, ITEM_SENT_AT, ITEM_AT, ITEM_EXPIRES_AT, ITEM_REASON
+	ITEM_ID,
+	ITEM_STATE,
+	ITEM_BODY,
+	ITEM_PRIORITY,
+	ITEM_RECEIVES,
+	ITEM_SENT_AT,
+	ITEM_AT,
+	ITEM_EXPIRES_AT,
+	ITEM_REASON
 };
 /* Of a look or a change (base 2) or of a list (base LIST_ITEMS + i). */
 enum { LIST_ITEMS = 5 };
@@ -75,13 +88,13 @@ struct queue_counts {
 	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired;
 };
 struct queue_counts queue_look(struct redis_server *r, const char *queue);
-#define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_)                        \
-	do {                                                                                \
-		struct queue_counts counts_ = queue_look(r, queue);                         \
-		assert_int_equal(counts_.ready, ready_);                                    \
-		assert_int_equal(counts_.delayed, delayed_);                                \
-		assert_int_equal(counts_.in_flight, in_flight_);                            \
-		assert_int_equal(counts_.dead, dead_);                                      \
+#define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_) \
+	do {                                                         \
+		struct queue_counts counts_ = queue_look(r, queue);  \
+		assert_int_equal(counts_.ready, ready_);             \
+		assert_int_equal(counts_.delayed, delayed_);         \
+		assert_int_equal(counts_.in_flight, in_flight_);     \
+		assert_int_equal(counts_.dead, dead_);               \
 	} while (0)
 
 /* In as many steps as it takes; return the total. `steps` (may be NULL) tells how many those were. */

@@ -160,14 +160,13 @@ int64_t redis_exists(struct redis_server *r, const char *key)
 char *redis_picture(struct redis_server *r)
 {
 	/* Sorted, so that the order in which Redis walks its keys does not matter. */
-	static const char source[] =
-		"local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
-		"for _, k in ipairs(keys) do "
-		"  local d = redis.call('DUMP', k) "
-		"  local at = string.format('%.0f', redis.call('PEXPIRETIME', k)) "
-		"  out[#out + 1] = k .. ' ' .. redis.sha1hex(d) .. ' ' .. at "
-		"end "
-		"return table.concat(out, '\\n')";
+	static const char source[] = "local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
+				     "for _, k in ipairs(keys) do "
+				     "  local d = redis.call('DUMP', k) "
+				     "  local at = string.format('%.0f', redis.call('PEXPIRETIME', k)) "
+				     "  out[#out + 1] = k .. ' ' .. redis.sha1hex(d) .. ' ' .. at "
+				     "end "
+				     "return table.concat(out, '\\n')";
 	const char *words[] = { "EVAL", source, "0" };
 	redisReply *reply = send_words(r, 3, words);
 

@@ -51,14 +51,14 @@ int64_t redis_exists(struct redis_server *r, const char *key);
 char *redis_picture(struct redis_server *r);
 
 /* Does something that must leave Redis as it was. */
-#define unchanged(r, statement)                         \
-	do {                                            \
-		char *before_ = redis_picture(r);       \
-		statement;                              \
-		char *after_ = redis_picture(r);        \
-		assert_string_equal(after_, before_);   \
-		free(before_);                          \
-		free(after_);                           \
+#define unchanged(r, statement)                       \
+	do {                                          \
+		char *before_ = redis_picture(r);     \
+		statement;                            \
+		char *after_ = redis_picture(r);      \
+		assert_string_equal(after_, before_); \
+		free(before_);                        \
+		free(after_);                         \
 	} while (0)
 
 /* cmocka's own compares as float: seven digits. */

@@ -120,8 +120,7 @@ static void a_thousand_go_in_at_once(void **state)
 	run(&r, &geo_lookup_script, KEYS(SET), names);
 	assert_int_equal(r.reply->elements, 2 + 3 * MEMBERS);
 	assert_near(item_real(&r, 2 + 3 * 999), -179.0 + 0.3 * 999, 0.00001);
-	run(&r, &geo_search_script, KEYS(SET),
-	    ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000"));
 	assert_int_equal(found_count(), MEMBERS);
 }
 
@@ -209,8 +208,7 @@ static void a_member_is_a_centre_too(void **state)
 static void boxes_find_what_is_inside(void **state)
 {
 	(void)state;
-	run(&r, &geo_add_script, KEYS(SET),
-	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
+	run(&r, &geo_add_script, KEYS(SET), ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10"));
 	assert_int_equal(found_count(), 4);
 	found(2, "Catania", 56.4413);
@@ -355,7 +353,7 @@ static void a_replay_gets_the_first_answer(void **state)
 	assert_int_equal(item_int(&r, 3), 0);
 	assert_true(item_int(&r, 1) > now_ms);
 	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
-					"IDEMPOTENCY_KEY_REUSED"));
+					    "IDEMPOTENCY_KEY_REUSED"));
 	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",
 					    FINGERPRINT_B, "invalid"));
 }
@@ -365,7 +363,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	(void)state;
 	server_command(&r, "SET " SET " x");
 	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a"), RECORD, FINGERPRINT_A,
-					"WRONGTYPE"));
+					    "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET), ARGS("1", "2", "a"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_lookup_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_members_script, KEYS(SET), ARGS("0", "", "10"), "WRONGTYPE"));
@@ -374,9 +372,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &geo_delete_script, KEYS(SET), ARGS(), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_distance_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-			    ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+				ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-			    ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+				ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
 }
 
 int main(void)

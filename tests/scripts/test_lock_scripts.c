@@ -275,7 +275,7 @@ static void a_replay_gets_the_first_answer(void **state)
 	assert_int_equal(item_int(&r, 6), expires_at_ms);
 	assert_string_equal(item_text(&r, 7), SEALED);
 	unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, keys, again, RECORD, FINGERPRINT_B,
-					"IDEMPOTENCY_KEY_REUSED"));
+					    "IDEMPOTENCY_KEY_REUSED"));
 
 	/* Released, extended or re-entered since: still the first answer, and nothing happens again. */
 	release(TOKEN_1);
@@ -307,8 +307,8 @@ static void a_replayed_extend_does_not_extend_again(void **state)
 	run_with_record(&r, &lock_extend_script, KEYS(LOCK), ARGS("40000", TOKEN_1), RECORD, FINGERPRINT_A);
 	int64_t now_ms = item_int(&r, 1), expires_at_ms = item_int(&r, 4);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
-	unchanged(&r, run_with_record(&r, &lock_extend_script, KEYS(LOCK), ARGS("40000", TOKEN_1), RECORD,
-				      FINGERPRINT_A));
+	unchanged(&r,
+		  run_with_record(&r, &lock_extend_script, KEYS(LOCK), ARGS("40000", TOKEN_1), RECORD, FINGERPRINT_A));
 	run_with_record(&r, &lock_extend_script, KEYS(LOCK), ARGS("40000", TOKEN_1), RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 4), expires_at_ms);
 	assert_true(item_int(&r, 1) > now_ms);
@@ -330,10 +330,10 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 		server_command(&r, "FLUSHALL");
 		assert_int_not_equal(server_command(&r, foreign_locks[i])->type, REDIS_REPLY_ERROR);
 		unchanged(&r, run_fails(&r, &lock_acquire_script, KEYS(LOCK, FENCE), ARGS("1", "", "", "", TOKEN_1, ""),
-				    "WRONGTYPE"));
+					"WRONGTYPE"));
 		unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, KEYS(LOCK, FENCE),
-						ARGS("1", "", "", TOKEN_1, TOKEN_2, ""), RECORD, FINGERPRINT_A,
-						"WRONGTYPE"));
+						    ARGS("1", "", "", TOKEN_1, TOKEN_2, ""), RECORD, FINGERPRINT_A,
+						    "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_extend_script, KEYS(LOCK), ARGS("1", TOKEN_1), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_release_script, KEYS(LOCK), ARGS(TOKEN_1), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_look_script, KEYS(LOCK, FENCE), ARGS(), "WRONGTYPE"));
@@ -349,8 +349,8 @@ static void a_foreign_fence_key_stays_as_it_is(void **state)
 		server_command(&r, "FLUSHALL");
 		server_command(&r, plants[i]);
 		unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, KEYS(LOCK, FENCE),
-						ARGS("30000", "", "", "", TOKEN_1, ""), RECORD, FINGERPRINT_A,
-						"WRONGTYPE"));
+						    ARGS("30000", "", "", "", TOKEN_1, ""), RECORD, FINGERPRINT_A,
+						    "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_look_script, KEYS(LOCK, FENCE), ARGS(), "WRONGTYPE"));
 	}
 }
@@ -359,7 +359,8 @@ static void a_foreign_record_key_stays_as_it_is(void **state)
 {
 	(void)state;
 	server_command(&r, "RPUSH " RECORD " x");
-	unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, KEYS(LOCK, FENCE),
+	unchanged(&r,
+		  run_with_record_fails(&r, &lock_acquire_script, KEYS(LOCK, FENCE),
 					ARGS("30000", "", "", "", TOKEN_1, ""), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 }
 

@@ -67,7 +67,7 @@ static void send_many(int count, struct outgoing m)
 struct walk {
 	const char *state;
 	char priority[8], score[24], seq[32]; /* the cursor */
-	char ids[64][32];		       /* what it has shown */
+	char ids[64][32];                     /* what it has shown */
 	size_t count;
 };
 
@@ -250,7 +250,8 @@ static void purge_removes_one_state_or_all(void **state)
 	queue_configure(&r, "q", standard_settings);
 	assert_int_equal(queue_purge(&r, "q", "", NULL), 1201);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1);
-	assert_int_equal(server_command(&r, "HEXISTS %s visibility_ms", queue_key("q", ""))->integer, 1); /* settings stay */
+	assert_int_equal(server_command(&r, "HEXISTS %s visibility_ms", queue_key("q", ""))->integer,
+			 1); /* settings stay */
 }
 
 static void purge_counts_what_came_back(void **state)
@@ -343,8 +344,13 @@ static void delete_leaves_nothing_and_sequences_rise_on(void **state)
 
 static void a_list_is_not_upset_by_coming_and_going(void **state)
 {
-	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c" }, { .id = "d" }, { .id = "e" },
-					  { .id = "x", .priority = 4 }, { .id = "y", .priority = 4 } };
+	const struct outgoing batch[] = { { .id = "a" },
+					  { .id = "b" },
+					  { .id = "c" },
+					  { .id = "d" },
+					  { .id = "e" },
+					  { .id = "x", .priority = 4 },
+					  { .id = "y", .priority = 4 } };
 	struct walk w = { .state = "ready" };
 
 	(void)state;
@@ -374,8 +380,8 @@ static void a_page_may_be_full_of_what_came_back(void **state)
 
 static void each_state_is_listed(void **state)
 {
-	struct walk ready = { .state = "ready" }, delayed = { .state = "delayed" }, in_flight = { .state = "in_flight" },
-		    dead = { .state = "dead" }, none = { .state = "dead" };
+	struct walk ready = { .state = "ready" }, delayed = { .state = "delayed" },
+		    in_flight = { .state = "in_flight" }, dead = { .state = "dead" }, none = { .state = "dead" };
 	char receipt[64];
 
 	(void)state;

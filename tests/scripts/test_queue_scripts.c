@@ -60,9 +60,12 @@ static void assert_received_ids(int64_t count, const char *const ids[])
 static void order_is_by_priority_due_time_and_arrival(void **state)
 {
 	const struct outgoing batch[] = {
-		{ .id = "last-due", .priority = 5, .delay_ms = 20 }, { .id = "first", .priority = 5 },
-		{ .id = "second", .priority = 5 },		     { .id = "urgent", .priority = 1, .delay_ms = 10 },
-		{ .id = "idle", .priority = 9 },		     { .id = "past", .priority = 5, .deliver_at_ms = 1000 },
+		{ .id = "last-due", .priority = 5, .delay_ms = 20 },
+		{ .id = "first", .priority = 5 },
+		{ .id = "second", .priority = 5 },
+		{ .id = "urgent", .priority = 1, .delay_ms = 10 },
+		{ .id = "idle", .priority = 9 },
+		{ .id = "past", .priority = 5, .deliver_at_ms = 1000 },
 		{ .id = "later", .priority = 0, .delay_ms = 60000 },
 	};
 
@@ -78,7 +81,8 @@ static void order_is_by_priority_due_time_and_arrival(void **state)
 static void a_message_arrives_as_it_was_sent(void **state)
 {
 	(void)state;
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }), 1);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }),
+			 1);
 	char *id = strdup(sent(&r, 0, SENT_ID)->str);
 	int64_t sent_at = item_int(&r, 1);
 	assert_int_equal(strlen(id), 16);
@@ -259,17 +263,21 @@ static void a_retry_gets_the_first_answer(void **state)
 	run_with_record_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_B,
 			      "IDEMPOTENCY_KEY_REUSED");
 
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2", FINGERPRINT_A);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2",
+			FINGERPRINT_A);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2", FINGERPRINT_A);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
+			FINGERPRINT_A);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, receipt);
 	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
 
 	/* An empty receive is not kept: the retry looks again. */
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3", FINGERPRINT_A);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
+			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 0);
 	queue_send(&r, "q", m);
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3", FINGERPRINT_A);
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
+			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 }
 

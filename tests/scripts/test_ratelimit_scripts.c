@@ -62,7 +62,8 @@ static void take(const struct script *s, const char *key, const int64_t args[4])
 	char text[4][24];
 
 	run(&redis, s, KEYS(key),
-	    ARGS(number(text[0], args[0]), number(text[1], args[1]), number(text[2], args[2]), number(text[3], args[3])));
+	    ARGS(number(text[0], args[0]), number(text[1], args[1]), number(text[2], args[2]),
+		 number(text[3], args[3])));
 }
 
 /* ---- The funnel ---- */
@@ -227,7 +228,8 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 	char since[32];
 	snprintf(since, sizeof(since), "(%lld", (long long)(now - 20));
 	int64_t live = server_command(&redis, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
-	assert_true(kept <= live + 1); /* the live ones with the parameters' member, and the one that starts the window */
+	assert_true(kept <=
+		    live + 1); /* the live ones with the parameters' member, and the one that starts the window */
 	assert_true(server_command(&redis, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
 }
 
@@ -281,11 +283,12 @@ static void foreign_types_are_left_alone(void **state)
 	server_command(&redis, "SADD p:limit:{a}:default:funnel x");
 	server_command(&redis, "SET p:limit:{a}:default:sliding_window x");
 	server_command(&redis, "SADD p:limit:{a}:default:fixed_window x");
-	run_fails(&redis, &ratelimit_funnel_script, KEYS("p:limit:{a}:default:funnel"), ARGS("1", "1000", "1", "1"), "WRONGTYPE");
+	run_fails(&redis, &ratelimit_funnel_script, KEYS("p:limit:{a}:default:funnel"), ARGS("1", "1000", "1", "1"),
+		  "WRONGTYPE");
 	run_fails(&redis, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&redis, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"), ARGS("1", "1000", "1"),
-		  "WRONGTYPE");
+	run_fails(&redis, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"),
+		  ARGS("1", "1000", "1"), "WRONGTYPE");
 }
 
 static void look_needs_no_parameters(void **state)
@@ -318,12 +321,12 @@ static void replay_takes_nothing(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		run_with_record(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
-				FINGERPRINT_A);
+		run_with_record(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
+				"p:limit:{a}:idem:x", FINGERPRINT_A);
 		assert_int_equal(item_int(&redis, REMAINING), 8);
 	}
-	run_with_record_fails(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
-			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
+	run_with_record_fails(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
+			      "p:limit:{a}:idem:x", FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 }
 
 int main(void)

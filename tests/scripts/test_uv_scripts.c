@@ -143,11 +143,11 @@ static void the_right_today_is_taken(void **state)
 static void a_refused_day_is_not_kept_for_a_replay(void **state)
 {
 	(void)state;
-	run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(today(-1), today(-1), RETENTION_S, "1"),
-			RECORD, FINGERPRINT_A);
+	run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(today(-1), today(-1), RETENTION_S, "1"), RECORD,
+			FINGERPRINT_A);
 	assert_int_equal(redis_exists(&r, RECORD), 0);
-	run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS(today(0), today(0), RETENTION_S, "1"),
-			RECORD, FINGERPRINT_A);
+	run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS(today(0), today(0), RETENTION_S, "1"), RECORD,
+			FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), "1");
 }
 
@@ -229,8 +229,8 @@ static void days_without_visitors_are_left_alone(void **state)
 	assert_int_equal(count_of(C2), 1);
 	assert_in_range(redis_pttl_ms(&r, C2), 995000, 1000000);
 	unchanged(&r, {
-		run_with_record(&r, &uv_merge_script, KEYS(C2, B2), ARGS("", "1", RETENTION_S, DAY_2),
-				RECORD, FINGERPRINT_A);
+		run_with_record(&r, &uv_merge_script, KEYS(C2, B2), ARGS("", "1", RETENTION_S, DAY_2), RECORD,
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_int_equal(item_int(&r, 2), 0);
 		assert_int_equal(item_int(&r, 3), 20777);
@@ -274,19 +274,19 @@ static void replays_get_the_first_answer(void **state)
 	(void)state;
 	run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "5"), RECORD "1", FINGERPRINT_A);
 	run_with_record(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u9"), RECORD "2", FINGERPRINT_A);
-	run_with_record(&r, &uv_merge_script, KEYS(C1, A1), ARGS("", "1", RETENTION_S, DAY_1),
-			RECORD "3", FINGERPRINT_A);
+	run_with_record(&r, &uv_merge_script, KEYS(C1, A1), ARGS("", "1", RETENTION_S, DAY_1), RECORD "3",
+			FINGERPRINT_A);
 	int64_t now_ms = item_int(&r, 1);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
 		/* Another day and other words, as when midnight came between: the first day is answered. */
-		run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS("1", "1", RETENTION_S, "5"),
-				RECORD "1", FINGERPRINT_A);
+		run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS("1", "1", RETENTION_S, "5"), RECORD "1",
+				FINGERPRINT_A);
 		assert_string_equal(item_text(&r, 2), "5");
 		assert_int_equal(item_int(&r, 3), 20776);
 		assert_true(item_int(&r, 1) > now_ms);
-		run_with_record(&r, &uv_add_script, KEYS(A2), ARGS("1", "1", RETENTION_S, "u9"),
-				RECORD "2", FINGERPRINT_A);
+		run_with_record(&r, &uv_add_script, KEYS(A2), ARGS("1", "1", RETENTION_S, "u9"), RECORD "2",
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 1);
 		assert_int_equal(item_int(&r, 3), 20776);
 		run_with_record(&r, &uv_merge_script, KEYS(C2, A2), ARGS("1", "1", RETENTION_S, "1"), RECORD "3",

@@ -57,10 +57,10 @@ static void what_is_no_day(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
-		"", "2026", "2026-11", "2026-11-2", "2026-11-200", " 2026-11-20", "2026-11-20 ", "2026/11/20",
-		"2026-1120-", "2026-00-01", "2026-13-01", "2026-01-00", "2026-01-32", "2026-04-31", "2026-02-29",
-		"1900-02-29", "2100-02-29", "0000-01-01", "-001-01-01", "+026-11-20", "20 6-11-20", "2026-1a-20",
-		"2026-11-0x", "today",
+		"",           "2026",       "2026-11",    "2026-11-2",  "2026-11-200", " 2026-11-20", "2026-11-20 ",
+		"2026/11/20", "2026-1120-", "2026-00-01", "2026-13-01", "2026-01-00",  "2026-01-32",  "2026-04-31",
+		"2026-02-29", "1900-02-29", "2100-02-29", "0000-01-01", "-001-01-01",  "+026-11-20",  "20 6-11-20",
+		"2026-1a-20", "2026-11-0x", "today",
 	};
 	int64_t day = 7;
 
@@ -99,8 +99,8 @@ static void days_without_a_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_days),     cmocka_unit_test(every_day_there_and_back),
-		cmocka_unit_test(what_is_no_day), cmocka_unit_test(days_of_instants),
+		cmocka_unit_test(known_days),          cmocka_unit_test(every_day_there_and_back),
+		cmocka_unit_test(what_is_no_day),      cmocka_unit_test(days_of_instants),
 		cmocka_unit_test(days_without_a_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

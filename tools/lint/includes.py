@@ -10,7 +10,7 @@ WRAPPERS = {
     "microhttpd.h": ["service/http.c"],
     "hiredis/": ["service/redis_reply.c"],
     "openssl/": ["service/request.c"],
-    "sys/socket.h": ["service/http.c", "service/redis.c", "service/resolve.c", "service/resolve.h"],
+    "sys/socket.h": ["service/http.c", "service/conn.c", "service/listener.c", "service/redis_link.c", "service/resp.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.
 SHARED = {"days.h": ["handlers/uv.c", "handlers/days.c"]}
