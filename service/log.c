@@ -89,7 +89,8 @@ static void add(struct line *l, const char *bytes, size_t n)
 {
 	if (n > LINE_BYTES - 8 - l->len)
 		n = LINE_BYTES - 8 - l->len;
-	memcpy(l->at + l->len, bytes, n);
+	if (n)
+		memcpy(l->at + l->len, bytes, n);
 	l->len += n;
 }
 

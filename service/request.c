@@ -30,6 +30,7 @@ struct request *request_new(const char *target, size_t target_len)
 	req->arena = arena;
 	req->target = arena_copy(&req->arena, target, target_len);
 	req->started_us = loop_now_us();
+	req->request_id = TEXT("-"); /* until its headers say or make one */
 	if (!req->target.at) {
 		arena_free(&arena);
 		return NULL;
