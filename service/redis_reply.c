@@ -6,7 +6,10 @@
 
 #include "arena.h"
 
-enum { MAX_ITEMS = 1024 * 1024 }; /* of all arrays in one reply */
+enum {
+	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
+	MAX_DEPTH = 7,           /* arrays in arrays: what hiredis 0.14 takes; no script of ours nests more than three */
+};
 
 struct reply_reader {
 	redisReader *parser;
@@ -53,12 +56,22 @@ static void *create_string(const redisReadTask *task, char *bytes, size_t len)
 	return reply->text.at ? reply : NULL;
 }
 
+static unsigned depth_of(const redisReadTask *task)
+{
+	unsigned depth = 0;
+
+	for (; task && depth <= MAX_DEPTH; task = task->parent)
+		depth++;
+	return depth;
+}
+
 static void *create_array(const redisReadTask *task, item_count count)
 {
 	struct reply_reader *r = task->privdata;
 	struct reply *reply;
 
-	if ((size_t)count > MAX_ITEMS - r->items)
+	/* hiredis 1.0 would also make arrays of RESP3's maps, sets and pushes */
+	if (task->type != REDIS_REPLY_ARRAY || (size_t)count > MAX_ITEMS - r->items || depth_of(task) > MAX_DEPTH)
 		return NULL;
 	r->items += (size_t)count;
 	reply = new_reply(task, REPLY_ARRAY);

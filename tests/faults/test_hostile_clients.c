@@ -276,7 +276,7 @@ static void test_chunked_body(void **state)
 
 	(void)state;
 	raw_text(r, TAKE "Transfer-Encoding: chunked\r\n" END
-			 "10;x=\"y\"\r\n{\"key\":\"k\",\"limi\r\n16\r\nt\":9,\"window_ms\":1000}\r\n"
+			 "10\r\n{\"key\":\"k\",\"limi\r\n16\r\nt\":9,\"window_ms\":1000}\r\n"
 			 "0\r\nX-Trailer: 1\r\n\r\n" SMUGGLED);
 	struct answer a = raw_answer(r, ANSWER_MS);
 	assert_status(a, 200);
