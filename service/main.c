@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (http_open(clients) && open_redis()) {
+	if (open_redis() && http_open(clients)) {
 		log_event(LOG_INFO, "listening", "http://%s", http_address());
 		log_flush();
 		loop_run(turn);
