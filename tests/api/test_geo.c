@@ -9,9 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
+#include "stage.h"
 
 enum { SET_MAX = 400 };
 
@@ -19,40 +17,6 @@ enum { SET_MAX = 400 };
 #define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
 #define CATANIA "{\"member\":\"Catania\",\"longitude\":15.087269,\"latitude\":37.502669}"
 #define ELSEWHERE "{\"member\":\"elsewhere\",\"longitude\":-70,\"latitude\":-50}"
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
-
-static struct answer get(const char *target)
-{
-	return http(client, "GET", target, NULL);
-}
 
 static struct answer add(const char *members)
 {
@@ -322,15 +286,15 @@ static void names_of_all_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_member_is_put_moved_and_removed, forget_all),
-		cmocka_unit_test_teardown(many_are_added_all_or_none, forget_all),
-		cmocka_unit_test_teardown(a_retried_add_tells_the_first_figures, forget_all),
-		cmocka_unit_test_teardown(places_outside_the_ranges_are_named, forget_all),
-		cmocka_unit_test_teardown(lookup_keeps_the_order_asked, forget_all),
-		cmocka_unit_test_teardown(sets_are_looked_at_listed_and_deleted, forget_all),
-		cmocka_unit_test_teardown(paging_finds_every_member_once, forget_all),
-		cmocka_unit_test_teardown(names_of_all_kinds, forget_all),
+		cmocka_unit_test_teardown(a_member_is_put_moved_and_removed, stage_forget),
+		cmocka_unit_test_teardown(many_are_added_all_or_none, stage_forget),
+		cmocka_unit_test_teardown(a_retried_add_tells_the_first_figures, stage_forget),
+		cmocka_unit_test_teardown(places_outside_the_ranges_are_named, stage_forget),
+		cmocka_unit_test_teardown(lookup_keeps_the_order_asked, stage_forget),
+		cmocka_unit_test_teardown(sets_are_looked_at_listed_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(paging_finds_every_member_once, stage_forget),
+		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("geo", tests, start, stop);
+	return cmocka_run_group_tests_name("geo", tests, stage_open, stage_close);
 }

@@ -12,9 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
+#include "stage.h"
 
 /* The example of Redis's documentation, and its figures. */
 #define PALERMO "{\"member\":\"Palermo\",\"longitude\":13.361389,\"latitude\":38.115556}"
@@ -23,40 +21,6 @@
 	"{\"member\":\"edge1\",\"longitude\":12.758489,\"latitude\":38.788135}," \
 	"{\"member\":\"edge2\",\"longitude\":17.241510,\"latitude\":38.788135}"
 #define GEOJSON "Accept: application/geo+json"
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
-
-static struct answer get(const char *target)
-{
-	return http(client, "GET", target, NULL);
-}
 
 static struct answer add(const char *members)
 {
@@ -269,12 +233,12 @@ static void nearby_as_geojson(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(distance_in_every_unit, forget_all),
-		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, forget_all),
-		cmocka_unit_test_teardown(nearby_stops_at_ten_unless_told_otherwise, forget_all),
-		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, forget_all),
-		cmocka_unit_test_teardown(nearby_as_geojson, forget_all),
+		cmocka_unit_test_teardown(distance_in_every_unit, stage_forget),
+		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, stage_forget),
+		cmocka_unit_test_teardown(nearby_stops_at_ten_unless_told_otherwise, stage_forget),
+		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, stage_forget),
+		cmocka_unit_test_teardown(nearby_as_geojson, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("geo nearby", tests, start, stop);
+	return cmocka_run_group_tests_name("geo nearby", tests, stage_open, stage_close);
 }

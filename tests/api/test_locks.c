@@ -11,42 +11,11 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
+#include "stage.h"
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
 
 static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":1}";
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
 
 /* ---- Requests ---- */
 
@@ -132,7 +101,7 @@ static void a_refusal_tells_who_holds_it_and_how_long(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		forget_all(NULL);
+		stage_forget(NULL);
 		snprintf(body, sizeof(body), "{\"ttl_ms\":%d%s}", rows[i].ttl_ms, i ? ",\"owner\":\"worker-7\"" : "");
 		struct answer taken = acquire(body), a = acquire(a_minute);
 		assert_problem(a, 409, "lock_held", "none");
@@ -208,7 +177,7 @@ static void metadata_comes_back_as_it_went(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		json_t *wanted = json_loads(values[i], JSON_DECODE_ANY, NULL);
-		forget_all(NULL);
+		stage_forget(NULL);
 		snprintf(body, sizeof(body), "{\"metadata\":%s}", values[i]);
 		assert_status(acquire(body), 201);
 		assert_true(json_equal(json_at(look(), "/metadata"), wanted));
@@ -260,7 +229,7 @@ static void the_token_may_come_in_the_header_or_the_query(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		forget_all(NULL);
+		stage_forget(NULL);
 		const char *token = text_at(acquire(a_minute), "/token");
 		snprintf(target, sizeof(target), "/locks/a%s%s", rows[i].given & (QUERY | WRONG_QUERY) ? "?token=" : "",
 			 rows[i].given & QUERY         ? token
@@ -413,20 +382,20 @@ static void foreign_keys_are_told_and_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_free_lock_is_taken, forget_all),
-		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, forget_all),
-		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_how_long, forget_all),
-		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, forget_all),
-		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, forget_all),
-		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, forget_all),
-		cmocka_unit_test_teardown(extend_sets_what_is_left, forget_all),
-		cmocka_unit_test_teardown(the_token_may_come_in_the_header_or_the_query, forget_all),
-		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, forget_all),
-		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, forget_all),
-		cmocka_unit_test_teardown(list_shows_what_is_held, forget_all),
-		cmocka_unit_test_teardown(names_of_all_kinds, forget_all),
-		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, forget_all),
+		cmocka_unit_test_teardown(a_free_lock_is_taken, stage_forget),
+		cmocka_unit_test_teardown(all_of_a_request_may_be_left_out, stage_forget),
+		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_how_long, stage_forget),
+		cmocka_unit_test_teardown(each_entry_has_a_token_of_its_own, stage_forget),
+		cmocka_unit_test_teardown(a_token_that_holds_nothing_takes_nothing, stage_forget),
+		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, stage_forget),
+		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
+		cmocka_unit_test_teardown(the_token_may_come_in_the_header_or_the_query, stage_forget),
+		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, stage_forget),
+		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),
+		cmocka_unit_test_teardown(list_shows_what_is_held, stage_forget),
+		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("locks", tests, start, stop);
+	return cmocka_run_group_tests_name("locks", tests, stage_open, stage_close);
 }

@@ -10,38 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
+#include "stage.h"
 
 static struct answer take(const char *body)
 {
@@ -264,19 +233,19 @@ static void foreign_key_is_told_and_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(first_call_tells_all, forget_all),
-		cmocka_unit_test_teardown(throttle_of_redis_cell, forget_all),
-		cmocka_unit_test_teardown(waiting_as_told_is_enough, forget_all),
-		cmocka_unit_test_teardown(cost_is_all_or_nothing, forget_all),
-		cmocka_unit_test_teardown(cost_of_nothing_looks, forget_all),
-		cmocka_unit_test_teardown(what_can_never_fit_is_refused, forget_all),
-		cmocka_unit_test_teardown(every_problem_of_a_body_is_told_at_once, forget_all),
-		cmocka_unit_test_teardown(look_list_forget, forget_all),
-		cmocka_unit_test_teardown(list_finds_every_key, forget_all),
-		cmocka_unit_test_teardown(idempotency_key_takes_once, forget_all),
-		cmocka_unit_test_teardown(idempotency_key_of_a_refusal_may_be_tried_again, forget_all),
-		cmocka_unit_test_teardown(foreign_key_is_told_and_kept, forget_all),
+		cmocka_unit_test_teardown(first_call_tells_all, stage_forget),
+		cmocka_unit_test_teardown(throttle_of_redis_cell, stage_forget),
+		cmocka_unit_test_teardown(waiting_as_told_is_enough, stage_forget),
+		cmocka_unit_test_teardown(cost_is_all_or_nothing, stage_forget),
+		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),
+		cmocka_unit_test_teardown(what_can_never_fit_is_refused, stage_forget),
+		cmocka_unit_test_teardown(every_problem_of_a_body_is_told_at_once, stage_forget),
+		cmocka_unit_test_teardown(look_list_forget, stage_forget),
+		cmocka_unit_test_teardown(list_finds_every_key, stage_forget),
+		cmocka_unit_test_teardown(idempotency_key_takes_once, stage_forget),
+		cmocka_unit_test_teardown(idempotency_key_of_a_refusal_may_be_tried_again, stage_forget),
+		cmocka_unit_test_teardown(foreign_key_is_told_and_kept, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("ratelimit", tests, start, stop);
+	return cmocka_run_group_tests_name("ratelimit", tests, stage_open, stage_close);
 }

@@ -8,52 +8,11 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
+#include "stage.h"
 
 /* 29 February and 1 March 2000, 12:00. */
 #define FEB_29 "951825600000"
 #define MAR_1 "951912000000"
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
-
-static struct answer get(const char *target)
-{
-	return http(client, "GET", target, NULL);
-}
-
-static struct answer post(const char *target, const char *body)
-{
-	return http(client, "POST", target, body);
-}
 
 /* Counts these visitors (JSON strings) at an instant; says what of it changed. */
 static bool visit(const char *page, const char *visitors, const char *at_ms)
@@ -202,7 +161,7 @@ static void views_add_up(void **state)
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/page"), "home");
 	assert_int_equal(int_at(a, "/count"), 1);
-	forget_all(NULL);
+	stage_forget(NULL);
 	assert_int_equal(int_at(post("/pv/home", "{\"by\":5,\"at_ms\":" FEB_29 "}"), "/count"), 5);
 	assert_int_equal(int_at(post("/pv/home", "{\"at_ms\":" FEB_29 "}"), "/count"), 6);
 	assert_int_equal(int_at(post("/pv/home", "{\"by\":1000000000,\"at_ms\":" MAR_1 "}"), "/count"), 1000000000);
@@ -340,19 +299,19 @@ static void foreign_keys_are_told_and_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_visitor_counts_once_a_day, forget_all),
-		cmocka_unit_test_teardown(a_page_never_used_has_zeros, forget_all),
-		cmocka_unit_test_teardown(the_estimate_is_as_good_as_told, forget_all),
-		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, forget_all),
-		cmocka_unit_test_teardown(several_pages_make_one_union, forget_all),
-		cmocka_unit_test_teardown(merge_goes_day_by_day, forget_all),
-		cmocka_unit_test_teardown(views_add_up, forget_all),
-		cmocka_unit_test_teardown(views_past_2_53_leave_as_text, forget_all),
-		cmocka_unit_test_teardown(a_retry_counts_once, forget_all),
-		cmocka_unit_test_teardown(pages_are_listed_once, forget_all),
-		cmocka_unit_test_teardown(names_of_all_kinds, forget_all),
-		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, forget_all),
+		cmocka_unit_test_teardown(a_visitor_counts_once_a_day, stage_forget),
+		cmocka_unit_test_teardown(a_page_never_used_has_zeros, stage_forget),
+		cmocka_unit_test_teardown(the_estimate_is_as_good_as_told, stage_forget),
+		cmocka_unit_test_teardown(visitors_are_one_to_a_thousand, stage_forget),
+		cmocka_unit_test_teardown(several_pages_make_one_union, stage_forget),
+		cmocka_unit_test_teardown(merge_goes_day_by_day, stage_forget),
+		cmocka_unit_test_teardown(views_add_up, stage_forget),
+		cmocka_unit_test_teardown(views_past_2_53_leave_as_text, stage_forget),
+		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
+		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
+		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("visitors and views", tests, start, stop);
+	return cmocka_run_group_tests_name("visitors and views", tests, stage_open, stage_close);
 }

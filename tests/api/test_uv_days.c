@@ -13,52 +13,11 @@
 
 #include <cmocka.h>
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
+#include "stage.h"
 
 enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 
 #define FEB_29 "951825600000" /* 2000-02-29, 12:00 */
-
-static struct redis_server redis;
-static struct daemon patternd;
-static struct client *client;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	daemon_start(&patternd, "--redis", redis.url);
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
-}
-
-static struct answer get(const char *target)
-{
-	return http(client, "GET", target, NULL);
-}
-
-static struct answer post(const char *target, const char *body)
-{
-	return http(client, "POST", target, body);
-}
 
 /* The day of Redis's clock, or so many days on, as text. One that is about to end is waited out: a test is done within MIDNIGHT_S. */
 static const char *redis_today(int days_on)
@@ -276,7 +235,7 @@ static void count_by(const char *preload, const char *offset, int days_off)
 	assert_problem(http(c, "GET", target, NULL), 400, "out_of_range", "none");
 	client_close(c);
 	daemon_stop(&wrong);
-	forget_all(NULL);
+	stage_forget(NULL);
 }
 
 static void today_is_by_the_clock_of_redis(void **state)
@@ -294,12 +253,12 @@ static void today_is_by_the_clock_of_redis(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_day_is_that_of_at_ms, forget_all),
-		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, forget_all),
-		cmocka_unit_test_teardown(a_day_must_be_one_of_the_calendar, forget_all),
-		cmocka_unit_test_teardown(days_are_kept_for_the_retention_only, forget_all),
-		cmocka_unit_test_teardown(today_is_by_the_clock_of_redis, forget_all),
+		cmocka_unit_test_teardown(the_day_is_that_of_at_ms, stage_forget),
+		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
+		cmocka_unit_test_teardown(a_day_must_be_one_of_the_calendar, stage_forget),
+		cmocka_unit_test_teardown(days_are_kept_for_the_retention_only, stage_forget),
+		cmocka_unit_test_teardown(today_is_by_the_clock_of_redis, stage_forget),
 	};
 
-	return cmocka_run_group_tests_name("days", tests, start, stop);
+	return cmocka_run_group_tests_name("days", tests, stage_open, stage_close);
 }

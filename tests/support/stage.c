@@ -1,0 +1,41 @@
+/* stage: see stage.h. */
+#include "stage.h"
+
+struct redis_server redis;
+struct daemon patternd;
+struct client *client;
+
+int stage_open(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+int stage_close(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int stage_forget(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+struct answer get(const char *target)
+{
+	return http(client, "GET", target, NULL);
+}
+
+struct answer post(const char *target, const char *body)
+{
+	return http(client, "POST", target, body);
+}

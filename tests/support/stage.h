@@ -1,0 +1,28 @@
+/*
+ * stage: one Redis, one daemon on it and one client, for all tests of a program that need no other.
+ *
+ *	cmocka_unit_test_teardown(a_test, stage_forget), ...
+ *	return cmocka_run_group_tests_name("geo", tests, stage_open, stage_close);
+ */
+#ifndef TEST_STAGE_H
+#define TEST_STAGE_H
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+extern struct redis_server redis;
+extern struct daemon patternd;
+extern struct client *client;
+
+/* For the group: set up and torn down once. */
+int stage_open(void **state);
+int stage_close(void **state);
+
+/* After each test: FLUSHALL. */
+int stage_forget(void **state);
+
+struct answer get(const char *target);
+struct answer post(const char *target, const char *body);
+
+#endif
