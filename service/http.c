@@ -342,12 +342,24 @@ static void on_daemon_ready(struct watch *w, uint32_t events)
 	daemon_ready = true;
 }
 
+static double open_connections(void)
+{
+	return conn_count();
+}
+
+static double requests_in_progress(void)
+{
+	return busy_count;
+}
+
 bool http_open(unsigned most_connections)
 {
 	listen_fd = listener_open(config()->listen, address, sizeof(address));
 	if (listen_fd < 0)
 		return false;
 	request_on_answered(on_answered);
+	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
+	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	/* clang-format off */
 	daemon_ = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,

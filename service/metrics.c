@@ -7,15 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "conn.h"
-#include "http.h"
 #include "log.h"
 #include "loop.h"
-#include "redis.h"
 #include "request.h"
 #include "version.h"
 
-enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14 };
+enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14, MAX_GAUGES = 16 };
 
 /* Upper bounds in microseconds; beyond the last is +Inf. */
 static const int64_t bounds_us[BUCKETS] = { 250,   500,    1000,   2500,   5000,    10000,   25000,
@@ -37,6 +34,12 @@ static const struct {
 #include "metrics.def"
 #undef COUNTER
 };
+
+static struct {
+	const char *name, *help;
+	double (*read)(void);
+} gauges[MAX_GAUGES];
+static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
 static struct operation_row *rows; /* one an operation, and one for requests that matched none */
@@ -71,6 +74,14 @@ int64_t metrics_started_at_ms(void)
 void metrics_count(enum metric m)
 {
 	counters[m]++;
+}
+
+void metrics_gauge(const char *name, const char *help, double (*read)(void))
+{
+	assert(gauge_count < MAX_GAUGES);
+	gauges[gauge_count].name = name;
+	gauges[gauge_count].help = help;
+	gauges[gauge_count++].read = read;
 }
 
 void metrics_request(const struct operation *op, int status, int64_t duration_us)
@@ -199,11 +210,8 @@ struct text metrics_text(struct request *req)
 	add_requests(&p);
 	add_durations(&p);
 	add_counters(&p);
-	gauge(&p, "http_connections", "Client connections that are open.", conn_count());
-	gauge(&p, "http_requests_in_progress", "Requests that are not answered yet.", http_busy());
-	gauge(&p, "redis_connections", "Connections to Redis that are usable.", redis_connections());
-	gauge(&p, "redis_calls_in_flight", "Commands that Redis has not answered yet.", redis_in_flight());
-	gauge(&p, "redis_up", "1 when a connection to Redis is usable.", redis_connections() > 0);
+	for (size_t i = 0; i < gauge_count; i++)
+		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
 	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", resident_bytes());
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
 	head(&p, "build_info", "gauge", "Always 1; says which version runs.");

@@ -26,6 +26,9 @@ void metrics_close(void);
 
 void metrics_count(enum metric m);
 
+/* Something that is read when /metrics is asked for: patternd_<name>. The texts are static. At most 16. */
+void metrics_gauge(const char *name, const char *help, double (*read)(void));
+
 /* A request has ended. `op` is NULL when no operation matched. */
 void metrics_request(const struct operation *op, int status, int64_t duration_us);
 

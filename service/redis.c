@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "log.h"
+#include "metrics.h"
 #include "redis_link.h"
 #include "resolve.h"
 
@@ -111,6 +112,21 @@ void redis_distrust(const char *why)
 	count_ready();
 }
 
+static double links_ready(void)
+{
+	return ready_count;
+}
+
+static double is_up(void)
+{
+	return ready_count > 0;
+}
+
+static double calls_in_flight(void)
+{
+	return links_in_flight();
+}
+
 bool redis_open(const char *url, const char *password)
 {
 	static const struct redis_link_owner owner = { on_up, on_down };
@@ -122,6 +138,9 @@ bool redis_open(const char *url, const char *password)
 			why);
 		return false;
 	}
+	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
+	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
+	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
 	pool = calloc((size_t)config()->pool_size, sizeof(*pool));
 	for (; pool && pool_count < config()->pool_size; pool_count++) {
 		pool[pool_count] = link_new(&target, &owner);
