@@ -49,7 +49,7 @@ void info(struct request *req, const struct info_input *in)
 	out_object(o, "redis");
 	out_string(o, "address", redis_address());
 	out_string(o, "version", redis_server());
-	out_string(o, "role", redis_was_reached() ? "master" : "");
+	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
 	out_bool(o, "connected", redis_connections() > 0);
 	out_close(o);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
@@ -72,7 +72,6 @@ void openapi_json(struct request *req, const struct openapi_json_input *in)
 
 void problem_look(struct request *req, const struct problem_look_input *in)
 {
-	static const char *const effects[] = { "none", "applied", "unknown" };
 	const struct problem_row *row = problem_by_code(in->code);
 
 	if (!row) {
@@ -84,6 +83,6 @@ void problem_look(struct request *req, const struct problem_look_input *in)
 	out_string(o, "code", row->code);
 	out_int(o, "status", row->status);
 	out_string(o, "title", row->title);
-	out_string(o, "effect", effects[row->effect]);
+	out_string(o, "effect", effect_name(row->effect));
 	answer_end(req);
 }

@@ -13,7 +13,12 @@ static const struct problem_row problem_rows[] = {
 #undef PROBLEM
 };
 
-static const char *const effect_names[] = { "none", "applied", "unknown" };
+const char *effect_name(enum effect effect)
+{
+	static const char *const names[] = { "none", "applied", "unknown" };
+
+	return names[effect];
+}
 
 /* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
 static const char no_memory[] =
@@ -118,7 +123,7 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 	out_int(o, "status", row->status);
 	out_text(o, "detail", arena_vprintf(&req->arena, detail, args));
 	out_string(o, "code", row->code);
-	out_string(o, "effect", effect_names[effect]);
+	out_string(o, "effect", effect_name(effect));
 	out_text(o, "request_id", req->request_id);
 	if (row->status == 503)
 		answer_retry_after_ms(req, 1000);

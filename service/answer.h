@@ -28,6 +28,7 @@ enum problem {
 };
 
 enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
+const char *effect_name(enum effect effect);
 
 /* What is fixed about a problem: its row in errors.def. */
 struct problem_row {

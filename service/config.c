@@ -51,7 +51,7 @@ static const struct option_row rows[] = {
 #include "options.def"
 };
 
-enum { ROWS = sizeof(rows) / sizeof(rows[0]), VARIABLE_MAX = 64, LINE_MAX_BYTES = 4096 };
+enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), VARIABLE_MAX = 64, LINE_MAX_BYTES = 4096 };
 
 enum source { FROM_DEFAULT, FROM_FILE, FROM_VARIABLE, FROM_FLAG };
 static const char *const source_names[] = { "default", "file", "environment", "flag" };
@@ -142,6 +142,11 @@ static bool set_text(const struct option_row *row, const char *value, const char
 
 	if (row->kind == KIND_CHOICE && !is_choice(row->choices, value))
 		return refuse(where, row, value, row->choices);
+	if (row->kind == KIND_OPTIONAL && is_choice("0|1|true|false|yes|no|on|off", value))
+		return refuse(where, row, value, "a folder (empty: a temporary one)");
+	if (row->offset == offsetof(struct config, prefix) &&
+	    (strlen(value) > MAX_PREFIX || strpbrk(value, "{}\r\n\t")))
+		return refuse(where, row, value, "a prefix: at most 64 bytes, without { } and control characters");
 	char *copy = strdup(value);
 	if (!copy) {
 		fprintf(stderr, "patternd: out of memory\n");
@@ -299,7 +304,9 @@ static bool load_flags(int argc, char **argv)
 		} else if (strcmp(argv[i], "--print-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
 			continue;
 		} else if (strncmp(argv[i], "--", 2) != 0) {
-			fprintf(stderr, "patternd: unexpected argument '%s' (see --help)\n", argv[i]);
+			fprintf(stderr,
+				"patternd: unexpected argument '%s' (a folder goes with a sign: --embedded=DIR; see --help)\n",
+				argv[i]);
 			return false;
 		} else if (!load_flag(argc, argv, &i)) {
 			return false;

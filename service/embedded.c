@@ -110,6 +110,21 @@ static void run_server(pid_t daemon_pid)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
+/* The last line of the server's log; a temporary folder will be gone when somebody looks. */
+static const char *last_words(void)
+{
+	static char line[512] = "nothing";
+	char path[PATH_BYTES + 32];
+
+	snprintf(path, sizeof(path), "%s/redis.log", folder);
+	FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return line;
+}
+
 /* The server made its socket, or has gone again. Normally some 20 ms. */
 static bool wait_for_socket(const char *path)
 {
@@ -122,7 +137,9 @@ static bool wait_for_socket(const char *path)
 			server = 0;
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 				return refuse(config()->redis_server, "no such program; install redis-server");
-			return refuse("redis-server left at once; its log is", folder);
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
+				return refuse(config()->redis_server, "it cannot be executed");
+			return refuse("redis-server left at once; the last it said", last_words());
 		}
 		nap();
 	}
@@ -157,7 +174,7 @@ bool embedded_ended(void)
 		return false;
 	server = 0;
 	log_event(LOG_ERROR, "embedded_redis_ended",
-		  "the private redis-server has ended (status %d); its log is %s/redis.log", status, folder);
+		  "the private redis-server has ended (status %d); the last it said: %s", status, last_words());
 	return true;
 }
 

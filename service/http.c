@@ -30,6 +30,7 @@
 enum {
 	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
 	RUNS_TO_LINGER = 3,
+	LINGER_US = 3000,
 	CLIENT_LEFT = 499, /* the status logged when nobody waited for the answer */
 };
 
@@ -46,6 +47,8 @@ static bool again;
 static bool draining;
 static unsigned busy_count;
 static unsigned lingering; /* requests that wait for Redis without being suspended */
+static struct timer linger_end;
+static bool linger_over; /* a slow Redis must not keep libmicrohttpd from what other clients sent */
 
 const char *http_address(void)
 {
@@ -246,9 +249,9 @@ static void run(struct conn *c)
  */
 static void wait_for_answer(struct conn *c)
 {
-	if (c->runs_waited == 0)
-		lingering++;
-	if (++c->runs_waited <= RUNS_TO_LINGER)
+	if (c->runs_waited == 0 && lingering++ == 0)
+		timer_set(&linger_end, loop_now_us() + LINGER_US);
+	if (++c->runs_waited <= RUNS_TO_LINGER && !linger_over)
 		return;
 	lingering--;
 	c->suspended = true;
@@ -342,6 +345,12 @@ static void on_daemon_ready(struct watch *w, uint32_t events)
 	daemon_ready = true;
 }
 
+static void on_linger_end(struct timer *t)
+{
+	(void)t;
+	linger_over = again = lingering > 0;
+}
+
 static double open_connections(void)
 {
 	return conn_count();
@@ -358,6 +367,7 @@ bool http_open(unsigned most_connections)
 	if (listen_fd < 0)
 		return false;
 	request_on_answered(on_answered);
+	linger_end.expired = on_linger_end;
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	/* clang-format off */
@@ -400,6 +410,7 @@ bool http_run(void)
 	if (daemon_ && (daemon_ready || http_timeout_ms() == 0)) {
 		daemon_ready = again = false;
 		MHD_run(daemon_);
+		linger_over = false;
 	}
 	return again;
 }
@@ -430,5 +441,6 @@ void http_close(void)
 		MHD_run(daemon_);
 	loop_unwatch(&daemon_watch);
 	MHD_stop_daemon(daemon_);
+	timer_stop(&linger_end);
 	daemon_ = NULL;
 }

@@ -105,6 +105,7 @@ static int64_t turn(void)
 	}
 	if (hint_owed && redis_connections()) {
 		hint_owed = false;
+		log_flush();
 		print_hint();
 	}
 	log_flush();

@@ -40,7 +40,7 @@ bool redis_was_reached(void)
 
 const char *redis_trouble(void)
 {
-	return ready_count ? "" : trouble;
+	return trouble;
 }
 
 const char *redis_address(void)

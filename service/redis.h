@@ -1,5 +1,5 @@
 /*
- * redis: the edge to Redis. The only file with sockets to it, and the only one that includes hiredis (its reply reader).
+ * redis: the edge to Redis. Behind it: redis_link.c (a connection), resp.c (what goes out), redis_reply.c (what comes in).
  *
  * A pool of pipelined connections. A command is written into a connection's buffer and flushed once a turn; answers come
  * back in order. Each accepted call gets exactly one `done`, also when its connection dies. A connection counts as usable
@@ -26,8 +26,8 @@ enum redis_fate {
 struct redis_call {
 	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
 	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);
-	uint64_t starts_at; /* redis.c: the first byte's place in its connection's stream */
-	int64_t due_us;     /* redis.c: when the answer is overdue */
+	uint64_t starts_at; /* redis_link.c: the first byte's place in its connection's stream */
+	int64_t due_us;     /* redis_link.c: when the answer is overdue */
 };
 
 /*
@@ -45,13 +45,13 @@ enum redis_refusal redis_send(struct redis_call *call, const struct text *args, 
 /* Writes what was gathered; once a turn. */
 void redis_flush(void);
 
-/* Redis answered READONLY: what we talk to is a replica now. Connects anew once what is under way was answered. */
+/* This server should not be ours any more (READONLY, MOVED, NOAUTH). Connects anew once what is under way was answered. */
 void redis_distrust(const char *why);
 
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 bool redis_was_reached(void); /* since start */
-/* Why it cannot be reached, for a person; "" while it can. */
+/* What went wrong last with a connection to it, for a person. */
 const char *redis_trouble(void);
 /* "127.0.0.1:6379" or a path; and what the server calls itself, "" before it was reached. */
 const char *redis_address(void);

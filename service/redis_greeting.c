@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "config.h"
 #include "log.h"
@@ -75,23 +74,17 @@ static void info_value(struct text info, const char *name, char *out, size_t siz
 	}
 }
 
+enum finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
+
 /* False only with --strict. */
-static bool unsafe(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool unsafe(struct redis_greeting *g, const char *format, ...)
+static bool unsafe(struct redis_greeting *g, enum finding finding, const char *what)
 {
-	static char told[160]; /* once a finding, not once a connection */
-	char what[160];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
+	static bool told[FINDINGS]; /* once, not once a connection */
 
 	metrics_count(METRIC_redis_config_unsafe);
-	if (strcmp(told, what) != 0)
+	if (!told[finding])
 		log_event(LOG_WARN, "redis_config_unsafe", "%s", what);
-	memcpy(told, what, sizeof(told));
+	told[finding] = true;
 	return config()->strict ? refuse(g, "--strict: %s", what) : true;
 }
 
@@ -117,7 +110,7 @@ static bool check_version(struct redis_greeting *g, struct text info)
 
 static bool check_info(struct redis_greeting *g, struct text info)
 {
-	char value[64];
+	char value[64], what[160];
 
 	if (!check_version(g, info))
 		return false;
@@ -134,12 +127,14 @@ static bool check_info(struct redis_greeting *g, struct text info)
 		return false;
 	}
 	info_value(info, "maxmemory_policy", value, sizeof(value));
-	if (value[0] && strcmp(value, "noeviction") != 0 &&
-	    !unsafe(g, "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
-		    value))
+	snprintf(what, sizeof(what),
+		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
+		 value);
+	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(g, FINDING_EVICTION, what))
 		return false;
 	info_value(info, "aof_enabled", value, sizeof(value));
-	if (strcmp(value, "0") == 0 && !unsafe(g, "appendonly is off: a restart of Redis loses what it held"))
+	if (strcmp(value, "0") == 0 &&
+	    !unsafe(g, FINDING_NO_FILE, "appendonly is off: a restart of Redis loses what it held"))
 		return false;
 	return true;
 }
@@ -156,7 +151,8 @@ static bool check_error(struct redis_greeting *g, enum greeting_step step, const
 		snprintf(g->why, sizeof(g->why), "%.150s", text);
 		return false;
 	}
-	return refuse(g, "%.150s", text);
+	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
+	return refuse(g, "%.90s%s", text, wants_password ? " (--redis-password-file gives the password)" : "");
 }
 
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply)

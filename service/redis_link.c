@@ -219,8 +219,11 @@ static void link_lost(struct redis_link *l, const char *format, ...)
 
 void link_leave(struct redis_link *l)
 {
-	if (l->state == READY)
-		l->state = LEAVING; /* nothing new goes out on it; it is lost once what is under way was answered */
+	if (l->state != READY)
+		return;
+	l->state = LEAVING; /* nothing new goes out on it; it is lost once what is under way was answered */
+	if (l->ring_count == 0)
+		timer_set(&l->timer, loop_now_us());
 }
 
 /* ---- The greeting ---- */
@@ -276,7 +279,7 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 		call->done(call, FATE_ANSWERED, reply);
 	}
 	if (l->state == LEAVING && l->ring_count == 0)
-		link_lost(l, "left it: it does not take writes");
+		link_lost(l, "left it: it does not serve us");
 	return l->state >= GREETING;
 }
 
@@ -343,6 +346,8 @@ static void on_timer(struct timer *t)
 		link_connect(l);
 	} else if (l->state < READY) {
 		link_lost(l, l->state == RESOLVING ? "its name was not resolved in time" : "it did not answer in time");
+	} else if (l->state == LEAVING && l->ring_count == 0) {
+		link_lost(l, "left it: it does not serve us");
 	} else if (l->ring_count && l->ring[l->ring_first]->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);

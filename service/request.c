@@ -131,13 +131,22 @@ struct text request_digest(struct request *req, struct text bytes)
 
 struct text request_scope(struct request *req)
 {
-	struct text path = { req->target.at, strcspn(req->target.at, "?") };
-	struct text parts[] = { text_of(req->op->id), TEXT("\n"), path, TEXT("\n"), req->idempotency_key };
+	char digits[MAX_PATH_PARAMETERS][TEXT_DIGITS];
+	struct text parts[3 * MAX_PATH_PARAMETERS + 3] = { text_of(req->op->id) };
+	size_t count = 1;
 
-	return arena_join(&req->arena, parts, 5);
+	/* The decoded names, each with its length: spelled otherwise it is the same path, and no two paths look alike. */
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++) {
+		parts[count++] = text_of_int((int64_t)req->path_values[i].len, digits[i]);
+		parts[count++] = TEXT(":");
+		parts[count++] = req->path_values[i];
+	}
+	parts[count++] = TEXT("\n");
+	parts[count++] = req->idempotency_key;
+	return arena_join(&req->arena, parts, count);
 }
 
-static unsigned hex_value(char c)
+static unsigned value_of_hex_digit(char c)
 {
 	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(tolower(c) - 'a' + 10);
 }
@@ -153,7 +162,7 @@ struct text request_seal(struct request *req, struct text hex32)
 	if (!pad.at)
 		return pad;
 	for (size_t i = 0; i < 32; i++)
-		sealed[i] = hex_digits[(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])) & 15];
+		sealed[i] = hex_digits[(value_of_hex_digit(hex32.at[i]) ^ value_of_hex_digit(pad.at[i])) & 15];
 	return arena_copy(&req->arena, sealed, 32);
 }
 

@@ -2,7 +2,6 @@
 #include "route.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #include "request.h"
 
@@ -63,6 +62,10 @@ static struct text cut(struct text *rest, char stop)
 
 static bool refuse_target(struct request *req, const char *why)
 {
+	if (req->arena.failed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return false;
+	}
 	answer_problem(req, P_MALFORMED_REQUEST, "the request target %s", why);
 	return false;
 }
@@ -79,7 +82,7 @@ static bool parse_query(struct request *req, struct text query)
 		return refuse_target(req, "has more than 128 query parameters");
 	req->query = arena_alloc(&req->arena, n * sizeof(*req->query));
 	if (!req->query)
-		return refuse_target(req, "cannot be taken in: the daemon is out of memory");
+		return refuse_target(req, "");
 	while (query.len) {
 		struct text value = cut(&query, '&');
 		struct text name = cut(&value, '=');
@@ -153,8 +156,9 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	if (path_known)
 		refuse_method(req, segments, count);
 	else
-		answer_problem(req, P_NOT_FOUND, "no operation has the path '%s'; GET /openapi.json lists them",
-			       req->target.at);
+		answer_problem(req, P_NOT_FOUND, "no operation has the path '%.*s'%s; GET /openapi.json lists them",
+			       (int)strcspn(req->target.at, "?"), req->target.at,
+			       count > 1 && segments[count - 1].len == 0 ? " with a slash at its end" : "");
 	return false;
 }
 

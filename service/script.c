@@ -15,7 +15,7 @@
 #include "redis.h"
 #include "request.h"
 
-enum { HEAD = 3, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys> */
+enum { HEAD = 3, FIRST_TEXTS = 16, RECORD_DIGITS = 32 }; /* EVALSHA <sha> <numkeys> */
 
 /* A list of texts that grows in the arena. */
 struct texts {
@@ -155,7 +155,7 @@ void call_tag(struct call *c, size_t tag)
 	c->tag = tag;
 }
 
-/* The record's key: in the slot of the first key, named by what the Idempotency-Key is scoped to. */
+/* The record's key is named by what the Idempotency-Key is scoped to, and by nothing of the body: 422 needs to find it. */
 static void push_record(struct call *c)
 {
 	struct request *req = c->req;
@@ -166,11 +166,10 @@ static void push_record(struct call *c)
 		return;
 	}
 	struct text digest = request_digest(req, request_scope(req));
-	const char *close = memchr(keys->at[0].at, '}', keys->at[0].len);
-	assert(close);
+	digest.len = digest.at ? RECORD_DIGITS : 0;
 	push(c, keys,
-	     arena_printf(&req->arena, "%.*s:idem:%.32s", (int)(close + 1 - keys->at[0].at), keys->at[0].at,
-			  digest.at ? digest.at : ""));
+	     arena_join(&req->arena, (struct text[]){ text_of(config()->prefix), TEXT("idem:{"), digest, TEXT("}") },
+			4));
 	push(c, &c->args, request_digest(req, req->body.at ? req->body : TEXT("")));
 }
 
@@ -239,6 +238,17 @@ static bool starts_with_word(struct text t, const char *word)
 	return t.len >= len && memcmp(t.at, word, len) == 0 && (t.len == len || t.at[len] == ' ');
 }
 
+/* Redis tells neither the key nor anything else that helps: only which call it was is known. */
+static void answer_foreign_key(struct call *c, struct text error)
+{
+	const char *script = strstr(error.at, " script: ");
+	int len = script ? (int)(script - error.at) : (int)error.len;
+
+	answer_problem(c->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
+		       c->keys.count ? c->keys.at[0].at : "a key", c->keys.count > 1 ? ", or a key beside it," : "",
+		       len, error.at);
+}
+
 static void answer_error(struct call *c, struct text error)
 {
 	struct request *req = c->req;
@@ -251,6 +261,8 @@ static void answer_error(struct call *c, struct text error)
 		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
 			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
 				       "this Idempotency-Key came with another body before");
+		else if (error_rows[i].problem == P_FOREIGN_KEY)
+			answer_foreign_key(c, error);
 		else
 			answer_problem(req, error_rows[i].problem, "Redis says: %s", error.at);
 		return;

@@ -8,6 +8,9 @@ local function fixed_window_decide(key, now, limit, window, cost)
   local stored = redis.call('GET', key)
   if stored then
     local u, s, l, w = string.match(stored, '^(%d+) (%d+) (%d+) (%d+)$')
+    if not u then
+      error(redis.error_reply('WRONGTYPE the key holds text that is not a fixed window'))
+    end
     if not limit then
       limit, window = l + 0, w + 0
     end

@@ -11,6 +11,9 @@ local function funnel_decide(key, now, limit, window, cost, burst)
   local stored = redis.call('GET', key)
   if stored then
     local l, at, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+    if not l then
+      error(redis.error_reply('WRONGTYPE the key holds text that is not a funnel'))
+    end
     old_window = old_window + 0
     if not limit then
       limit, window, burst = old_limit + 0, old_window, old_burst + 0

@@ -23,10 +23,13 @@ end
 local function sliding_window_decide(key, now, limit, window, cost, count_refused)
   local tail = redis.call('ZREVRANGE', key, 0, 1, 'WITHSCORES')
   local settings, total, latest = tail[1], tonumber(tail[3] or '0'), tonumber(tail[4] or '0')
+  local l, w = string.match(settings or '0 0', '^(%d+) (%d+)$')
+  if not l or not total then
+    error(redis.error_reply('WRONGTYPE the key holds a sorted set that is not a sliding window'))
+  end
   if not limit then
     if not settings then return nil end
-    local l, w = settings:match('^(%d+) (%d+)$')
-    limit, window = tonumber(l), tonumber(w)
+    limit, window = l + 0, w + 0
   end
   now = math.max(now, latest)
   local cutoff = digits(now - window)

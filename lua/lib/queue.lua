@@ -38,6 +38,11 @@ local setting_names = {
 }
 local function read_queue()
   local v = read('HMGET', queue_key, 'seq', 'expired', unpack(setting_names))
+  for _, value in ipairs(v) do -- ends at the first that was never set; what follows is read as a number below
+    if value and not tonumber(value) then
+      error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
+    end
+  end
   return {
     seq = tonumber(v[1] or 0),
     expired = tonumber(v[2] or 0),
