@@ -47,8 +47,13 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 
 static void on_sent(struct request *req, const struct reply *r)
 {
+	if (reply_int(r, 0) < 0) {
+		const struct queue_send_input *in = req->input;
+		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
+				       "is over before the message is due");
+		return;
+	}
 	struct json_out *o = answer_begin(req, 201);
-
 	out_array(o, "messages");
 	for (size_t i = 2; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);

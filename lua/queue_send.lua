@@ -5,6 +5,7 @@
 -- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the deliver_at_ms of a duplicate is
 -- the first one's, visible_until_ms while that is in flight, 0 when it will not be delivered any more (dead,
 -- acknowledged).
+--         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time queue queue_find
 --@idempotent
@@ -60,6 +61,9 @@ for i = 1, #ARGV, 7 do
       deliver_at = now + tonumber(ARGV[i + 3])
     end
     local ttl_ms = tonumber(ARGV[i + 5])
+    if ttl_ms > 0 and deliver_at >= now + ttl_ms then
+      return { -1, now, (i - 1) / 7 }
+    end
     local m = {
       seq = seq, at = math.max(deliver_at, now), priority = tonumber(ARGV[i + 2]), receives = 0, sent_at = now,
       expires_at = ttl_ms > 0 and now + ttl_ms or 0, max_receives = tonumber(ARGV[i + 6]), nonce = '', id = id,

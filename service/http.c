@@ -1,7 +1,7 @@
 /*
  * http: libmicrohttpd in external epoll mode; see http.h.
  *
- * Owns the listening socket, one `struct conn` a connection, and the order of a request's steps: target, headers (checked
+ * Owns the order of a request's steps: target, headers (checked
  * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
  * then neither reads, nor times out, nor notices the client leaving.
  */

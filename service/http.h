@@ -1,8 +1,7 @@
 /*
  * http: the edge to clients. The only file that includes microhttpd.h is http.c.
  *
- * It turns bytes into a request, hands the request to route and input, and writes what was answered. What libmicrohttpd
- * leaves open is closed here: ambiguous framing, the raw target, absolute deadlines, the Host allow-list.
+ * It turns bytes into a request, hands the request to admission and input, and writes what was answered.
  */
 #ifndef PATTERND_HTTP_H
 #define PATTERND_HTTP_H

@@ -280,6 +280,15 @@ static void fixed_window_starts_with_its_first_call(void **state)
 static void foreign_types_are_left_alone(void **state)
 {
 	(void)state;
+	server_command(&redis, "SET p:limit:{b}:default:funnel x");
+	server_command(&redis, "ZADD p:limit:{b}:default:sliding_window 1 x");
+	server_command(&redis, "SET p:limit:{b}:default:fixed_window x");
+	run_fails(&redis, &ratelimit_funnel_script, KEYS("p:limit:{b}:default:funnel"), ARGS("1", "1000", "1", "1"),
+		  "WRONGTYPE");
+	run_fails(&redis, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
+		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
+	run_fails(&redis, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"),
+		  ARGS("1", "1000", "1"), "WRONGTYPE");
 	server_command(&redis, "SADD p:limit:{a}:default:funnel x");
 	server_command(&redis, "SET p:limit:{a}:default:sliding_window x");
 	server_command(&redis, "SADD p:limit:{a}:default:fixed_window x");
