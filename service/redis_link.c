@@ -382,24 +382,12 @@ static void link_connect_to(struct redis_link *l, const struct sockaddr *address
 }
 
 /* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
-static const struct addrinfo *address_for(const struct redis_link *l, const struct addrinfo *found)
-{
-	unsigned count = 0, wanted;
-
-	for (const struct addrinfo *a = found; a; a = a->ai_next)
-		count++;
-	wanted = l->failures % count;
-	while (wanted--)
-		found = found->ai_next;
-	return found;
-}
-
 static void on_resolved(const struct addrinfo *found, const char *why)
 {
 	for (struct redis_link *l = links; l; l = l->next) {
 		if (l->state != RESOLVING)
 			continue;
-		const struct addrinfo *a = found ? address_for(l, found) : NULL;
+		const struct addrinfo *a = found ? resolve_nth(found, l->failures) : NULL;
 		if (a)
 			link_connect_to(l, a->ai_addr, a->ai_addrlen);
 		else

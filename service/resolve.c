@@ -91,6 +91,15 @@ void resolve_name(const char *host, const char *port, resolve_done done)
 		tell(NULL, "the resolver cannot be started");
 }
 
+const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)
+{
+	const struct addrinfo *a = found;
+
+	while (n--)
+		a = a->ai_next ? a->ai_next : found;
+	return a;
+}
+
 void resolve_close(void)
 {
 	told = NULL;

@@ -17,6 +17,9 @@ typedef void (*resolve_done)(const struct addrinfo *found, const char *why);
  */
 void resolve_name(const char *host, const char *port, resolve_done done);
 
+/* The n-th address, counted round and round. */
+const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n);
+
 void resolve_close(void);
 
 #endif
