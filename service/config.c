@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis_url.h"
 #include "version.h"
 
 enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_FLAG, KIND_GROUP };
@@ -373,21 +374,6 @@ static void print_help(void)
 	       "  --version, --help\n");
 }
 
-/* redis://user:secret@host leaves as redis://user:...@host. */
-static struct text redacted(const char *url, char *out, size_t size)
-{
-	const char *scheme = strstr(url, "://");
-	const char *at = scheme ? strrchr(scheme, '@') : NULL;
-	const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
-
-	if (!scheme && strchr(url, '@')) /* not a URL: who knows what it is */
-		return TEXT("...");
-	if (!colon)
-		return text_of(url);
-	snprintf(out, size, "%.*s:...%s", (int)(colon - url), url, at);
-	return text_of(out);
-}
-
 /* The option as text; an option that is off has none. */
 static struct text shown(const struct option_row *row, char *buffer, size_t size)
 {
@@ -398,7 +384,7 @@ static struct text shown(const struct option_row *row, char *buffer, size_t size
 	if (row->kind == KIND_FLAG)
 		return text_of(*(bool *)slot(row) ? "true" : "false");
 	const char *value = *(const char **)slot(row);
-	return row->kind == KIND_SECRET ? redacted(value, buffer, size) : text_of(value);
+	return row->kind == KIND_SECRET ? redis_url_redacted(value, buffer, size) : text_of(value);
 }
 
 static void print_config(void)

@@ -118,3 +118,17 @@ const char *redis_url_parse(struct redis_url *out, const char *url, const char *
 		why = "the password is too long";
 	return why;
 }
+
+struct text redis_url_redacted(const char *url, char *out, size_t size)
+{
+	const char *scheme = strstr(url, "://");
+	const char *at = scheme ? strrchr(scheme, '@') : NULL;
+	const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
+
+	if (!scheme && strchr(url, '@')) /* not a URL: who knows what it is */
+		return TEXT("...");
+	if (!colon)
+		return text_of(url);
+	snprintf(out, size, "%.*s:...%s", (int)(colon - url), url, at);
+	return text_of(out);
+}
