@@ -14,8 +14,7 @@ and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is wha
 had none; now_ms is Redis's clock, which a replay renews, so instants are returned absolute and remaining times computed
 from them.
 
-What a script returns and takes is told in DEVELOPERS' terms in CONTRIBUTING.md. Writes scripts.h, scripts.c and, to look at or
-load by hand, lua/<name>.lua into the output folder.
+Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
 import hashlib
 import pathlib
