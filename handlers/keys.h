@@ -7,6 +7,7 @@
 #define PATTERND_KEYS_H
 
 #define KEY_LOCK "lock"   /* hash: holder; TTL. part `fence`: counter, no TTL */
+#define KEY_FENCE "fence" /* counter, no TTL */
 #define KEY_LIMIT "limit" /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
 #define KEY_QUEUE "queue" /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
 #define KEY_GEO "geo"     /* sorted set of GEOADD; no TTL */

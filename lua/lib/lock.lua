@@ -19,7 +19,7 @@ end
 local function lock_is_held_by(key, token_hash)
   return redis.call('HEXISTS', key, 't:' .. token_hash) == 1
 end
--- lock_last_fence(key): the last fence given out, 0 when there never was one. O(1).
+-- lock_last_fence(key): the last fence given out or seen, 0 when there never was one. O(1).
 local function lock_last_fence(key)
   local fence = redis.call('GET', key) or '0'
   if not string.find(fence, '^%d+$') then

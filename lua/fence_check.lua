@@ -1,0 +1,15 @@
+-- fence_check: lets a fence pass that is not below the highest one seen so far, and remembers it.
+-- KEYS[1]  the highest fence seen: counter, no TTL
+-- ARGV[1]  the fence, 0 to 2^53 - 1
+-- Returns {1, now, highest} passed: highest is the fence itself
+--         {-1, now, highest} stale: a higher one was seen
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time lock
+--@idempotent
+local now = now_ms()
+local fence, highest = tonumber(ARGV[1]), lock_last_fence(KEYS[1])
+if fence < highest then
+  return {-1, now, highest}
+end
+redis.call('SET', KEYS[1], digits(fence))
+return {1, now, fence}

@@ -1,0 +1,127 @@
+/* Fences over HTTP: what passes, what is stale and says so, and what a retry gets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+#define KEY "Idempotency-Key: "
+
+static struct answer check(const char *resource, int64_t fence)
+{
+	char target[64], body[64];
+
+	snprintf(target, sizeof(target), "/fences/%s", resource);
+	snprintf(body, sizeof(body), "{\"fence\":%lld}", (long long)fence);
+	return http(client, "POST", target, body);
+}
+
+static void assert_passes(const char *resource, int64_t fence)
+{
+	struct answer a = check(resource, fence);
+
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/resource"), resource);
+	assert_int_equal(int_at(a, "/fence"), fence);
+	assert_int_equal(int_at(a, "/highest"), fence);
+}
+
+static void assert_stale(const char *resource, int64_t fence, int64_t highest)
+{
+	struct answer a = check(resource, fence);
+
+	assert_problem(a, 409, "stale_fence", "none");
+	assert_int_equal(int_at(a, "/highest"), highest);
+}
+
+static void a_smaller_fence_is_stale(void **state)
+{
+	(void)state;
+	assert_passes("a", 0);
+	assert_passes("a", 33);
+	assert_passes("a", 33); /* the same holder again */
+	assert_stale("a", 32, 33);
+	assert_passes("a", 34);
+	assert_stale("a", 33, 34);
+	assert_passes("b", 1); /* each resource has its own */
+	assert_passes("a", INT64_C(9007199254740991));
+	assert_stale("a", INT64_C(9007199254740990), INT64_C(9007199254740991));
+	assert_int_equal(server_command(&redis, "PTTL p:fence:{a}")->integer, -1);
+}
+
+/* The case it is for: the first holder slept past its time. */
+static void the_fences_of_a_lock_are_told_apart(void **state)
+{
+	(void)state;
+	struct answer first = post("/locks/l", "{\"ttl_ms\":60000}");
+	assert_passes("r", int_at(first, "/fence"));
+	server_command(&redis, "DEL p:lock:{l}"); /* as when it expires */
+	struct answer second = post("/locks/l", NULL);
+	assert_passes("r", int_at(second, "/fence"));
+	assert_stale("r", int_at(first, "/fence"), int_at(second, "/fence"));
+	assert_passes("r", int_at(second, "/fence"));
+}
+
+static void what_is_no_fence_is_refused(void **state)
+{
+	static const struct {
+		const char *body, *code;
+	} rows[] = {
+		{ "{}", "missing_field" },
+		{ "{\"fence\":-1}", "out_of_range" },
+		{ "{\"fence\":9007199254740992}", "out_of_range" },
+		{ "{\"fence\":1.5}", "wrong_type" },
+		{ "{\"fence\":\"1\"}", "wrong_type" },
+		{ "{\"fence\":null}", "wrong_type" },
+		{ "{\"fence\":1,\"resource\":\"a\"}", "unknown_field" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_problem(post("/fences/a", rows[i].body), 400, rows[i].code, "none");
+	assert_problem(post("/fences/..", "{\"fence\":1}"), 400, "reserved_name", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void a_retry_gets_the_first_answer(void **state)
+{
+	static const char seven[] = "{\"fence\":7}", five[] = "{\"fence\":5}";
+
+	(void)state;
+	assert_status(http(client, "POST", "/fences/a", five, KEY "one"), 200);
+	assert_passes("a", 7);
+	struct answer again = http(client, "POST", "/fences/a", five, KEY "one");
+	assert_status(again, 200);
+	assert_int_equal(int_at(again, "/highest"), 5);
+	assert_problem(http(client, "POST", "/fences/a", seven, KEY "one"), 422, "idempotency_key_reused", "none");
+	/* A refusal is not kept. */
+	assert_problem(http(client, "POST", "/fences/a", five, KEY "two"), 409, "stale_fence", "none");
+	server_command(&redis, "DEL p:fence:{a}");
+	assert_status(http(client, "POST", "/fences/a", five, KEY "two"), 200);
+}
+
+static void a_foreign_key_is_told_and_kept(void **state)
+{
+	(void)state;
+	server_command(&redis, "SET p:fence:{a} mine");
+	assert_problem(check("a", 1), 500, "foreign_key", "none");
+	assert_string_equal(server_command(&redis, "GET p:fence:{a}")->str, "mine");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_smaller_fence_is_stale, stage_forget),
+		cmocka_unit_test_teardown(the_fences_of_a_lock_are_told_apart, stage_forget),
+		cmocka_unit_test_teardown(what_is_no_fence_is_refused, stage_forget),
+		cmocka_unit_test_teardown(a_retry_gets_the_first_answer, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_told_and_kept, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("fences", tests, stage_open, stage_close);
+}

@@ -1,0 +1,145 @@
+/* The fence script on a real Redis: what passes, what is kept, and that nothing foreign is touched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+
+#define FENCE "p:fence:{a}"
+#define RECORD "p:fence:{a}:idem:k"
+
+enum { PASSED = 1, STALE = -1 };
+
+static struct redis_server r;
+
+static int start(void **state)
+{
+	(void)state;
+	r.over_unix = true;
+	server_start(&r);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	server_stop(&r);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	(void)state;
+	server_command(&r, "CONFIG SET maxmemory 0");
+	server_command(&r, "FLUSHALL");
+	return 0;
+}
+
+static int64_t check(const char *fence)
+{
+	run(&r, &fence_check_script, KEYS(FENCE), ARGS(fence));
+	return item_int(&r, 0);
+}
+
+static int64_t check_with_record(const char *fence, const char *fingerprint)
+{
+	run_with_record(&r, &fence_check_script, KEYS(FENCE), ARGS(fence), RECORD, fingerprint);
+	return item_int(&r, 0);
+}
+
+static void what_is_not_below_the_highest_passes(void **state)
+{
+	static const struct {
+		const char *fence;
+		int64_t outcome;
+		const char *highest;
+	} rows[] = {
+		{ "0", PASSED, "0" },
+		{ "0", PASSED, "0" },
+		{ "1795219450378210", PASSED, "1795219450378210" },
+		{ "1795219450378210", PASSED, "1795219450378210" },
+		{ "1795219450378209", STALE, "1795219450378210" },
+		{ "0", STALE, "1795219450378210" },
+		{ "1795219450378211", PASSED, "1795219450378211" },
+		{ "9007199254740991", PASSED, "9007199254740991" },
+		{ "9007199254740990", STALE, "9007199254740991" },
+		{ "9007199254740991", PASSED, "9007199254740991" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *before = redis_picture(&r);
+		int64_t before_ms = redis_now_ms(&r);
+		assert_int_equal(check(rows[i].fence), rows[i].outcome);
+		assert_in_range(item_int(&r, 1), before_ms, before_ms + 5000);
+		assert_int_equal(item_int(&r, 2), strtoll(rows[i].highest, NULL, 10));
+		assert_string_equal(server_command(&r, "GET " FENCE)->str, rows[i].highest);
+		assert_int_equal(redis_pttl_ms(&r, FENCE), -1);
+		char *after = redis_picture(&r);
+		if (rows[i].outcome == STALE)
+			assert_string_equal(after, before);
+		free(before);
+		free(after);
+	}
+}
+
+static void a_replay_gets_the_first_answer(void **state)
+{
+	(void)state;
+	assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED);
+	assert_int_equal(check("9"), PASSED);
+	unchanged(&r, assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED));
+	check_with_record("5", FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 2), 5);
+	assert_int_equal(check("5"), STALE);
+	run_with_record_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("9"), RECORD, FINGERPRINT_B,
+			      "IDEMPOTENCY_KEY_REUSED");
+}
+
+static void a_refusal_is_not_kept(void **state)
+{
+	(void)state;
+	check("9");
+	unchanged(&r, assert_int_equal(check_with_record("5", FINGERPRINT_A), STALE));
+	server_command(&r, "DEL " FENCE);
+	assert_int_equal(check_with_record("5", FINGERPRINT_A), PASSED);
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const char *const foreign[] = {
+		"SET " FENCE " mine", "SET " FENCE " 1.5", "SET " FENCE " -1",
+		"HSET " FENCE " a 1", "RPUSH " FENCE " 1", "ZADD " FENCE " 1 a",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+		empty(NULL);
+		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);
+		unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "WRONGTYPE"));
+	}
+}
+
+static void a_full_redis_refuses(void **state)
+{
+	(void)state;
+	check("5");
+	server_command(&r, "CONFIG SET maxmemory 1");
+	unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "OOM"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, empty),
+		cmocka_unit_test_setup(a_refusal_is_not_kept, empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, empty),
+		cmocka_unit_test_setup(a_full_redis_refuses, empty),
+	};
+	return cmocka_run_group_tests(tests, start, stop);
+}
