@@ -167,21 +167,34 @@ void queue_receive(struct request *req, const struct queue_receive_input *in)
 
 /* ---- Deliveries ---- */
 
-/*
- * Starts a call about a delivery; the halves of the receipt are its first arguments. NULL when the request was answered: what
- * has not the form of a receipt never was one.
- */
+/* What has not this form never was a receipt. */
+static bool is_receipt(struct text t)
+{
+	return t.len == SEQUENCE_DIGITS + 1 + NONCE_DIGITS && strspn(t.at, "0123456789") == SEQUENCE_DIGITS &&
+	       t.at[SEQUENCE_DIGITS] == '.' && strspn(t.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") == NONCE_DIGITS;
+}
+
+static void answer_no_receipt(struct request *req, const char *pointer)
+{
+	answer_field_problem(req, P_INVALID_VALUE, pointer, "is not a receipt");
+}
+
+/* The halves of a receipt, two arguments. */
+static void call_receipt(struct request *req, struct call *c, struct text receipt)
+{
+	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
+	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
+}
+
+/* Starts a call about a delivery, its receipt the first arguments. NULL when the request was answered. */
 static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
 {
-	if (receipt.len != SEQUENCE_DIGITS + 1 + NONCE_DIGITS || strspn(receipt.at, "0123456789") != SEQUENCE_DIGITS ||
-	    receipt.at[SEQUENCE_DIGITS] != '.' ||
-	    strspn(receipt.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") != NONCE_DIGITS) {
-		answer_field_problem(req, P_INVALID_VALUE, "{receipt}", "is not a receipt");
+	if (!is_receipt(receipt)) {
+		answer_no_receipt(req, "{receipt}");
 		return NULL;
 	}
 	struct call *c = queue_call(req, s, queue);
-	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
-	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
+	call_receipt(req, c, receipt);
 	return c;
 }
 
@@ -265,4 +278,67 @@ void queue_reject(struct request *req, const struct queue_reject_input *in)
 	call_text(c, in->reason);
 	call_int(c, in->dead);
 	call_send(c, on_rejected);
+}
+
+/* ---- POST /queues/{queue}/settle: many deliveries end at once ---- */
+
+static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
+{
+	static const char *const outcomes[] = { "stale", "done", "rejected" }; /* as the script numbers them */
+
+	out_object(o, NULL);
+	out_text(o, "receipt", receipt);
+	out_string(o, "outcome", outcome == 1 || outcome == 2 ? outcomes[outcome] : outcomes[0]);
+	out_close(o);
+}
+
+static void on_settled(struct request *req, const struct reply *r)
+{
+	const struct queue_settle_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+	size_t at = 2;
+
+	out_array(o, "results");
+	for (size_t i = 0; i < in->done.count; i++)
+		out_settled(o, in->done.items[i], reply_int(r, at++));
+	for (size_t i = 0; i < in->reject.count; i++)
+		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
+	out_close(o);
+	answer_end(req);
+}
+
+/* False when the request was answered with the first receipt that is none. */
+static bool check_receipts(struct request *req, const struct queue_settle_input *in)
+{
+	struct text pointer = { 0 };
+
+	for (size_t i = 0; i < in->done.count && !pointer.at; i++)
+		if (!is_receipt(in->done.items[i]))
+			pointer = arena_printf(&req->arena, "/done/%zu", i);
+	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
+		if (!is_receipt(in->reject.items[i].receipt))
+			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
+	if (pointer.at)
+		answer_no_receipt(req, pointer.at);
+	return !pointer.at;
+}
+
+void queue_settle(struct request *req, const struct queue_settle_input *in)
+{
+	if (in->done.count + in->reject.count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/done", "is required, or reject: one receipt at least");
+		return;
+	}
+	if (!check_receipts(req, in))
+		return;
+	struct call *c = queue_call(req, &queue_settle_script, in->queue);
+	call_int(c, (int64_t)in->done.count);
+	for (size_t i = 0; i < in->done.count; i++)
+		call_receipt(req, c, in->done.items[i]);
+	for (size_t i = 0; i < in->reject.count; i++) {
+		const struct queue_settle_reject_item *rejected = &in->reject.items[i];
+		call_receipt(req, c, rejected->receipt);
+		queue_call_optional(c, rejected->has_delay_ms, rejected->delay_ms);
+	}
+	call_send(c, on_settled);
 }

@@ -4,21 +4,12 @@
 -- Returns {1, now_ms}; {0, now_ms} when the message is gone already; {-1, now_ms} when the delivery is no longer
 -- current: its message was delivered again, returned, or its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_delivery
+--@include time queue queue_delivery queue_done
 --@flags allow-oom
 local m, is_gone = current_delivery(ARGV[1], ARGV[2])
 if not m then
   return { is_gone and 0 or -1, now }
 end
-local queue = read_queue()
-zrem(flight_key, m.seq)
-hdel(meta_key, m.seq)
-hdel(body_key, m.seq)
-if m.id ~= '' and queue.dedupe_ms > 0 then
-  hset(ids_key, m.id, '')
-  zadd(done_key, now + queue.dedupe_ms, m.id)
-elseif m.id ~= '' then
-  hdel(ids_key, m.id)
-end
+finish(read_queue(), m)
 commit()
 return { 1, now }

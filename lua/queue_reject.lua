@@ -13,22 +13,8 @@ if not m then
   return { -1, now }
 end
 local queue = read_queue()
-local delay_ms = tonumber(ARGV[3])
-if delay_ms < 0 then
-  delay_ms = backoff_ms(queue, m)
-end
 local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
-local state
-if ARGV[5] == '1' then
-  state = 'dead'
-  die(m, now, reason)
-elseif is_expired(m) then
-  state = 'expired'
-  m.at = 0
-else
-  state = end_delivery(queue, m, now, delay_ms, reason)
-end
-settle(queue, m, state)
+local state = give_back(queue, m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
 count_expired(queue)
 commit()
 return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

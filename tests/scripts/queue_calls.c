@@ -150,6 +150,38 @@ int64_t queue_reject(struct redis_server *r, const char *queue, const char *rece
 	return item_int(r, 0);
 }
 
+/* Adds the halves of a receipt to ARGV, copied to `halves`. */
+static size_t add_receipt(const char **args, size_t n, char halves[2][32], const char *receipt)
+{
+	const char *nonce, *seq = cut(receipt, &nonce);
+
+	snprintf(halves[0], sizeof(halves[0]), "%s", seq);
+	snprintf(halves[1], sizeof(halves[1]), "%s", nonce);
+	args[n++] = halves[0];
+	args[n++] = halves[1];
+	return n;
+}
+
+int64_t queue_settle(struct redis_server *r, const char *queue, const char *const done[], const char *const reject[],
+		     int64_t delay_ms)
+{
+	static char halves[2 * BATCH_MAX][2][32];
+	const char *args[5 * BATCH_MAX + 2], *delay = number(delay_ms);
+	size_t n = 1, count = 0;
+
+	for (; *done; done++, count++)
+		n = add_receipt(args, n, halves[count], *done);
+	args[0] = number((int64_t)count);
+	for (; *reject; reject++, count++) {
+		n = add_receipt(args, n, halves[count], *reject);
+		args[n++] = delay;
+	}
+	args[n] = NULL;
+	run(r, &queue_settle_script, queue_keys(queue), args);
+	assert_int_equal(r->reply->elements, 2 + count);
+	return item_int(r, 0);
+}
+
 int64_t message_look(struct redis_server *r, const char *queue, const char *id)
 {
 	run(r, &message_look_script, queue_keys(queue), ARGS(id));

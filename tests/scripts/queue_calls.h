@@ -56,6 +56,10 @@ int64_t queue_extend(struct redis_server *r, const char *queue, const char *rece
 int64_t queue_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 		     const char *reason, bool dead);
 
+/* Many at once, lists of receipts that NULL ends, all rejects with one delay; returns how many had an effect. */
+int64_t queue_settle(struct redis_server *r, const char *queue, const char *const done[], const char *const reject[],
+		     int64_t delay_ms);
+
 /* One message; returns the outcome. */
 int64_t message_look(struct redis_server *r, const char *queue, const char *id);
 int64_t message_cancel(struct redis_server *r, const char *queue, const char *id);
