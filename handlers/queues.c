@@ -118,8 +118,27 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 
 static void receive(struct request *req);
 
+/* One message; what is done has neither a receipt nor an end. */
+static void out_received(struct json_out *o, const struct reply *m, bool is_done)
+{
+	out_object(o, NULL);
+	out_text(o, "id", reply_text(m, 0));
+	out_text(o, "receipt", is_done ? (struct text){ 0 } : reply_text(m, 1));
+	out_raw(o, "body", reply_text(m, 2));
+	out_int(o, "priority", reply_int(m, 3));
+	out_int(o, "receives", reply_int(m, 4));
+	out_int(o, "sent_at_ms", reply_int(m, 5));
+	if (is_done)
+		out_null(o, "visible_until_ms");
+	else
+		out_int(o, "visible_until_ms", reply_int(m, 6));
+	out_close(o);
+}
+
 static void on_received(struct request *req, const struct reply *r)
 {
+	const struct queue_receive_input *in = req->input;
+
 	if (reply_int(r, 0) == 0 &&
 	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
 		receive(req);
@@ -129,18 +148,9 @@ static void on_received(struct request *req, const struct reply *r)
 	out_array(o, "messages");
 	for (size_t i = 3; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);
-		int64_t visible_until_ms = reply_int(m, 6);
-		if (visible_until_ms <= req->now_ms) /* a replay: this delivery is over */
-			continue;
-		out_object(o, NULL);
-		out_text(o, "id", reply_text(m, 0));
-		out_text(o, "receipt", reply_text(m, 1));
-		out_raw(o, "body", reply_text(m, 2));
-		out_int(o, "priority", reply_int(m, 3));
-		out_int(o, "receives", reply_int(m, 4));
-		out_int(o, "sent_at_ms", reply_int(m, 5));
-		out_int(o, "visible_until_ms", visible_until_ms);
-		out_close(o);
+		bool is_over = reply_int(m, 6) <= req->now_ms; /* in a replay */
+		if (in->acknowledge || !is_over)
+			out_received(o, m, in->acknowledge);
 	}
 	out_close(o);
 	answer_end(req);
@@ -156,12 +166,17 @@ static void receive(struct request *req)
 	call_int(c, in->max);
 	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
 	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
+	call_int(c, in->acknowledge);
 	call_send(c, on_received);
 }
 
 void queue_receive(struct request *req, const struct queue_receive_input *in)
 {
-	(void)in; /* receive() finds it in the request, at each of its steps */
+	if (in->acknowledge && in->has_visibility_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
+				     "stands beside acknowledge; what is done at once is never seen again");
+		return;
+	}
 	receive(req);
 }
 

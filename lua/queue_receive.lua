@@ -1,18 +1,20 @@
 -- queue_receive: hands out messages that are ready, by priority, then due time, then arrival.
 -- KEYS  the queue's (lib/queue.lua)
--- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries (16 hex digits)
+-- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries (16 hex digits),
+--       4 '1': each is done at once, as by queue_acknowledge; its receipt is then '' and its visible_until_ms 0
 -- Returns {taken, now_ms, more, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms} a message}. more
 -- is 1 when nothing was taken but the bound on work was reached: call again. A paused queue hands out nothing.
 -- Settles deliveries whose visibility ended (100 a call), drops messages past their ttl (1000), trims
 -- (lib/queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
---@include time queue queue_ended queue_trim
+--@include time queue queue_done queue_ended queue_trim
 --@flags allow-oom
 --@idempotent
 local most = tonumber(ARGV[1])
 local visibility_ms = tonumber(ARGV[2])
 local nonce = ARGV[3]
+local acknowledges = ARGV[4] == '1'
 local ended_most, looked_at_most, bytes_most = 100, 1000, 1048576
 
 local queue = read_queue()
@@ -40,13 +42,18 @@ local function take(m)
   bytes = bytes + #body
   m.state = 'taken'
   m.receives = m.receives + 1
-  m.nonce = nonce
-  m.at = now + visibility_ms
-  move(m, flight_key)
+  local receipt = ''
+  if acknowledges then
+    m.at = 0
+    finish(queue, m)
+  else
+    receipt = m.seq .. '.' .. nonce
+    m.nonce = nonce
+    m.at = now + visibility_ms
+    move(m, flight_key)
+  end
   reply[1] = reply[1] + 1
-  reply[#reply + 1] = {
-    id_of(m), m.seq .. '.' .. nonce, body, m.priority, m.receives, m.sent_at, m.at,
-  }
+  reply[#reply + 1] = { id_of(m), receipt, body, m.priority, m.receives, m.sent_at, m.at }
 end
 
 local function wants_more()

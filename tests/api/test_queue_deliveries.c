@@ -80,6 +80,36 @@ static void a_receipt_is_good_for_its_delivery_only(void **state)
 	assert_counts(1, 0, 0, 0);
 }
 
+/* ---- Done at once ---- */
+
+static void what_is_acknowledged_at_once_never_comes_again(void **state)
+{
+	static const char two[] = "{\"max\":2,\"acknowledge\":true}";
+
+	(void)state;
+	send_body(
+		"{\"messages\":[{\"body\":{\"n\":1},\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");
+	assert_problem(receive("{\"acknowledge\":true,\"visibility_ms\":1000}"), 400, "invalid_value", "none");
+	assert_counts(3, 0, 0, 0);
+	struct answer a = post("/receive", two, KEY "one");
+	assert_ids(a, IDS("a", "b"));
+	assert_int_equal(int_at(a, "/messages/0/body/n"), 1);
+	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+	assert_true(json_is_null(json_at(a, "/messages/0/receipt")));
+	assert_true(json_is_null(json_at(a, "/messages/0/visible_until_ms")));
+	assert_counts(1, 0, 0, 0);
+	assert_string_equal(state_of("a"), "");
+	assert_true(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
+	/* A retry gets what the first try took, and takes nothing more. */
+	assert_string_equal(post("/receive", two, KEY "one").body, a.body);
+	assert_counts(1, 0, 0, 0);
+	assert_ids(receive(two), IDS("c"));
+	assert_int_equal(count_in(receive(two)), 0);
+	/* Asked for with false it is as ever. */
+	send_body("{\"body\":4}");
+	assert_status(acknowledge(receipt_in(receive("{\"acknowledge\":false,\"visibility_ms\":1000}"))), 204);
+}
+
 /* ---- Extending ---- */
 
 static void extending_counts_from_now(void **state)
@@ -278,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(what_is_no_receipt_is_refused, forget_all),
 		cmocka_unit_test_teardown(a_receipt_is_good_for_its_delivery_only, forget_all),
+		cmocka_unit_test_teardown(what_is_acknowledged_at_once_never_comes_again, forget_all),
 		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
 		cmocka_unit_test_teardown(a_rejected_message_comes_again, forget_all),
 		cmocka_unit_test_teardown(after_max_receives_a_message_is_dead, forget_all),

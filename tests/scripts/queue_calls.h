@@ -39,6 +39,8 @@ const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field f
 
 /* Returns how many were taken. */
 int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce);
+/* The same, each done at once. */
+int64_t queue_take(struct redis_server *r, const char *queue, int max);
 enum received_field {
 	RECEIVED_ID,
 	RECEIVED_RECEIPT,

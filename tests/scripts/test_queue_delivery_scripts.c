@@ -99,6 +99,60 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
 }
 
+static void taken_for_good_is_done_at_once(void **state)
+{
+	struct queue_settings settings = standard_settings;
+
+	(void)state;
+	queue_send_all(&r, "q",
+		       (const struct outgoing[]){ { .id = "a", .body = "{\"n\":1}", .priority = 2 },
+						  { .id = "b", .priority = 3 },
+						  { .priority = 9 } },
+		       3);
+	assert_int_equal(queue_take(&r, "q", 2), 2);
+	assert_received_ids(2, ARGS("a", "b"));
+	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, "");
+	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "{\"n\":1}");
+	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 2);
+	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
+	assert_int_equal(visible_until(), 0);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 1);
+	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":meta"))->integer, 1);
+	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 2);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* remembered */
+	/* One that comes back from a delivery that ended; and no memory at all. */
+	settings.dedupe_ms = 0;
+	queue_configure(&r, "q", settings);
+	queue_send(&r, "q", (struct outgoing){ .id = "c", .priority = 0 });
+	assert_int_equal(queue_receive(&r, "q", 1, 1, NONCE_A), 1);
+	wait_for_clock(&r, visible_until());
+	assert_int_equal(queue_take(&r, "q", 10), 2);
+	assert_counts(&r, "q", 0, 0, 0, 0);
+	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+	assert_int_equal(queue_take(&r, "q", 10), 1);
+	assert_int_equal(queue_take(&r, "q", 10), 0);
+}
+
+/* The bodies of one reply are bounded: what does not fit stays in the queue. */
+static void taking_for_good_loses_nothing_that_does_not_fit(void **state)
+{
+	enum { HALF = 600000 };
+	char *body = malloc(HALF + 3);
+
+	(void)state;
+	memset(body, 'x', HALF + 2);
+	body[0] = body[HALF + 1] = '"';
+	body[HALF + 2] = '\0';
+	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a", .body = body }, { .id = "b", .body = body } },
+		       2);
+	free(body);
+	assert_int_equal(queue_take(&r, "q", 10), 1);
+	assert_counts(&r, "q", 1, 0, 0, 0);
+	assert_int_equal(queue_take(&r, "q", 10), 1);
+	assert_received_ids(1, ARGS("b"));
+}
+
 static void what_is_not_acknowledged_comes_again(void **state)
 {
 	char first[64], second[64];
@@ -332,6 +386,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, empty),
+		cmocka_unit_test_setup(taken_for_good_is_done_at_once, empty),
+		cmocka_unit_test_setup(taking_for_good_loses_nothing_that_does_not_fit, empty),
 		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, empty),
 		cmocka_unit_test_setup(a_delivery_that_ended_is_never_revived, empty),
 		cmocka_unit_test_setup(extending_moves_the_end, empty),
