@@ -171,6 +171,10 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct lock_release_input *in = req->input;
 
+	if (reply_int(r, 0) < 1 && in->force) {
+		answer_problem(req, P_NOT_HOLDER, "nobody holds '%s'", in->name.at);
+		return;
+	}
 	if (reply_int(r, 0) < 1) {
 		answer_not_holder(req, in->name);
 		return;
@@ -185,7 +189,11 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 {
 	struct text token = in->lock_token.at ? in->lock_token : in->token;
 
-	if (!token.at) {
+	if (in->force && token.at) {
+		answer_field_problem(req, P_INVALID_VALUE, "?force", "stands beside a token; give one of them");
+		return;
+	}
+	if (!in->force && !token.at) {
 		answer_field_problem(req, P_MISSING_FIELD, "Lock-Token:", "is required, or ?token= instead");
 		return;
 	}
@@ -195,7 +203,8 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 	}
 	struct call *c = script_call(req, &lock_release_script);
 	call_key(c, KEY_LOCK, in->name, NULL);
-	call_text(c, token_hash(req, token));
+	call_text(c, in->force ? TEXT("") : token_hash(req, token));
+	call_int(c, in->force);
 	call_send(c, on_released);
 }
 

@@ -1,4 +1,4 @@
--- queue_settle: many deliveries end at once, each as queue_acknowledge or queue_reject would end it, one after the other.
+-- queue_settle: many deliveries end at once, each as queue_acknowledge or queue_reject would end it, one after another.
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 how many are done, then 2 for each of those: sequence, nonce; then 3 for each that is rejected: sequence,
 --       nonce, delay_ms (-1: the queue's backoff)

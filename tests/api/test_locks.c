@@ -246,6 +246,40 @@ static void the_token_may_come_in_the_header_or_the_query(void **state)
 	}
 }
 
+static void force_releases_whoever_holds(void **state)
+{
+	static const struct {
+		const char *target, *header, *code;
+	} refused[] = {
+		{ "/locks/a?force=true&token=x", NULL, "invalid_value" },
+		{ "/locks/a?force=true", "Lock-Token: x", "invalid_value" },
+		{ "/locks/a?force=false", NULL, "missing_field" },
+		{ "/locks/a?force=yes", NULL, "wrong_type" },
+		{ "/locks/a?force=", NULL, "wrong_type" },
+	};
+
+	(void)state;
+	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
+	const char *token = text_at(taken, "/token");
+	assert_status(enter(token), 200);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		assert_problem(http(client, "DELETE", refused[i].target, NULL, refused[i].header), 400, refused[i].code,
+			       "none");
+	assert_int_equal(int_at(look(), "/holds"), 2);
+	struct answer a = http(client, "DELETE", "/locks/a?force=true", NULL);
+	assert_status(a, 200);
+	assert_string_equal(a.body, "{\"name\":\"a\",\"holds\":0}\n");
+	assert_true(is_free());
+	assert_int_equal(int_at(look(), "/fence"), int_at(taken, "/fence"));
+	assert_problem(http(client, "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
+	assert_problem(extend(token, TTL_MS), 409, "not_holder", "none");
+	assert_problem(release(token), 409, "not_holder", "none");
+	a = acquire(a_minute);
+	assert_status(a, 201);
+	assert_true(int_at(a, "/fence") > int_at(taken, "/fence"));
+	assert_status(http(client, "DELETE", "/locks/a?force=false", NULL, "Lock-Token: none"), 409);
+}
+
 /* ---- Fences ---- */
 
 static void fence_rises_whatever_became_of_the_last(void **state)
@@ -390,6 +424,7 @@ int main(void)
 		cmocka_unit_test_teardown(metadata_comes_back_as_it_went, stage_forget),
 		cmocka_unit_test_teardown(extend_sets_what_is_left, stage_forget),
 		cmocka_unit_test_teardown(the_token_may_come_in_the_header_or_the_query, stage_forget),
+		cmocka_unit_test_teardown(force_releases_whoever_holds, stage_forget),
 		cmocka_unit_test_teardown(fence_rises_whatever_became_of_the_last, stage_forget),
 		cmocka_unit_test_teardown(look_at_a_lock_free_and_held, stage_forget),
 		cmocka_unit_test_teardown(list_shows_what_is_held, stage_forget),

@@ -228,6 +228,16 @@ static const struct value bad_query_names[] = {
 	{ "..", "reserved_name" },
 };
 
+static const struct value bad_booleans[] = {
+	{ "", "wrong_type" },
+	{ "1", "wrong_type" },
+	{ "yes", "wrong_type" },
+	{ "TRUE", "wrong_type" },
+	{ "true%20", "wrong_type" },
+	{ "%FF", "wrong_type invalid_value" },
+	{ "true%00", "wrong_type invalid_value malformed_request" },
+};
+
 static const struct value bad_texts[] = {
 	{ "%FF", "invalid_value" },
 	{ "%C3", "invalid_value" },
@@ -256,6 +266,8 @@ static struct values bad_values(const json_t *schema)
 		return VALUES(bad_integers);
 	if (says(schema, "type", "number"))
 		return VALUES(bad_reals);
+	if (says(schema, "type", "boolean"))
+		return VALUES(bad_booleans);
 	if (json_object_get(schema, "enum"))
 		return VALUES(bad_words);
 	if (says(schema, "format", "date") || json_object_get(schema, "x-date"))

@@ -58,7 +58,13 @@ static int64_t extend(const char *ttl_ms, const char *token)
 
 static int64_t release(const char *token)
 {
-	run(&r, &lock_release_script, KEYS(LOCK), ARGS(token));
+	run(&r, &lock_release_script, KEYS(LOCK), ARGS(token, "0"));
+	return item_int(&r, 0);
+}
+
+static int64_t release_by_force(void)
+{
+	run(&r, &lock_release_script, KEYS(LOCK), ARGS("", "1"));
 	return item_int(&r, 0);
 }
 
@@ -200,6 +206,28 @@ static void a_replayed_release_frees_nothing(void **state)
 	unchanged(&r, assert_int_equal(extend("60000", TOKEN_1), NOT_HOLDER));
 }
 
+static void force_frees_whoever_holds(void **state)
+{
+	(void)state;
+	unchanged(&r, assert_int_equal(release_by_force(), NOT_HOLDER));
+	acquire("30000", "", TOKEN_1);
+	int64_t fence = item_int(&r, 2);
+	acquire("30000", TOKEN_1, TOKEN_2);
+	unchanged(&r, assert_int_equal(release(""), NOT_HOLDER)); /* no token is not force */
+	assert_int_equal(release_by_force(), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(redis_exists(&r, LOCK), 0);
+	assert_int_equal(strtoll(server_command(&r, "GET " FENCE)->str, NULL, 10), fence);
+	unchanged(&r, assert_int_equal(release_by_force(), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(release(TOKEN_1), NOT_HOLDER));
+	assert_int_equal(acquire("30000", "", TOKEN_3), TAKEN);
+	assert_true(item_int(&r, 2) > fence);
+	unchanged(&r, assert_int_equal(release(TOKEN_2), NOT_HOLDER));
+	server_command(&r, "CONFIG SET maxmemory 1");
+	assert_int_equal(release_by_force(), 1);
+	server_command(&r, "CONFIG SET maxmemory 0");
+}
+
 static void extend_sets_longer_and_shorter(void **state)
 {
 	(void)state;
@@ -335,7 +363,8 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 						    ARGS("1", "", "", TOKEN_1, TOKEN_2, ""), RECORD, FINGERPRINT_A,
 						    "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_extend_script, KEYS(LOCK), ARGS("1", TOKEN_1), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &lock_release_script, KEYS(LOCK), ARGS(TOKEN_1), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &lock_release_script, KEYS(LOCK), ARGS(TOKEN_1, "0"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &lock_release_script, KEYS(LOCK), ARGS("", "1"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &lock_look_script, KEYS(LOCK, FENCE), ARGS(), "WRONGTYPE"));
 	}
 }
@@ -390,6 +419,7 @@ int main(void)
 		cmocka_unit_test_setup(fences_rise_when_the_clock_is_behind, empty),
 		cmocka_unit_test_setup(re_entry_counts_and_each_token_frees_once, empty),
 		cmocka_unit_test_setup(a_replayed_release_frees_nothing, empty),
+		cmocka_unit_test_setup(force_frees_whoever_holds, empty),
 		cmocka_unit_test_setup(extend_sets_longer_and_shorter, empty),
 		cmocka_unit_test_setup(an_expired_lock_is_never_revived, empty),
 		cmocka_unit_test_setup(a_look_changes_nothing, empty),
