@@ -9,11 +9,6 @@
 
 enum { TOKEN_DIGITS = 32 };
 
-static int64_t max_int(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* What Redis knows a token by: 128 bits of its SHA-256. */
 static struct text token_hash(struct request *req, struct text token)
 {
@@ -50,7 +45,7 @@ static void lock_keys(struct call *c, struct text name)
 static void answer_held(struct request *req, struct text name, const struct reply *r)
 {
 	struct text owner = or_absent(reply_text(r, 2));
-	int64_t ttl_ms = max_int(reply_int(r, 4) - req->now_ms, 0);
+	int64_t ttl_ms = request_ms_until(req, reply_int(r, 4));
 
 	answer_retry_after_ms(req, ttl_ms);
 	struct json_out *o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
@@ -222,7 +217,7 @@ static void on_looked(struct request *req, const struct reply *r)
 	out_text(o, "owner", or_absent(reply_text(r, 3)));
 	out_text(o, "mode", or_absent(reply_text(r, 4)));
 	out_int(o, "fence", reply_int(r, 2));
-	out_int(o, "ttl_ms", held ? max_int(reply_int(r, 6) - req->now_ms, 0) : 0);
+	out_int(o, "ttl_ms", held ? request_ms_until(req, reply_int(r, 6)) : 0);
 	out_int(o, "expires_at_ms", reply_int(r, 6));
 	out_int(o, "holds", reply_int(r, 5));
 	out_int(o, "waiters", 0);
@@ -262,7 +257,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_text(o, "owner", or_absent(reply_text(r, 3)));
 	out_text(o, "mode", reply_text(r, 4));
 	out_int(o, "fence", reply_int(r, 2));
-	out_int(o, "ttl_ms", max_int(reply_int(r, 6) - req->now_ms, 0));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, 6)));
 	out_int(o, "holds", reply_int(r, 5));
 	out_close(o);
 }

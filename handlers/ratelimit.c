@@ -23,25 +23,20 @@ struct decision {
 	int64_t more_after_ms;  /* until there is more than `remaining`; 0: it is full */
 };
 
-static int64_t left(int64_t at_ms, int64_t now_ms)
-{
-	return at_ms > now_ms ? at_ms - now_ms : 0;
-}
-
 static int64_t seconds_up(int64_t ms)
 {
 	return (ms + 999) / 1000;
 }
 
-static struct decision decision_of(const struct reply *r, int64_t now_ms)
+static struct decision decision_of(const struct request *req, const struct reply *r)
 {
 	return (struct decision){
 		.allowed = reply_int(r, 0) > 0,
 		.capacity = reply_int(r, 2),
 		.remaining = reply_int(r, 3),
-		.retry_after_ms = reply_int(r, 4) < 0 ? -1 : left(reply_int(r, 4), now_ms),
-		.reset_after_ms = left(reply_int(r, 5), now_ms),
-		.more_after_ms = left(reply_int(r, 6), now_ms),
+		.retry_after_ms = reply_int(r, 4) < 0 ? -1 : request_ms_until(req, reply_int(r, 4)),
+		.reset_after_ms = request_ms_until(req, reply_int(r, 5)),
+		.more_after_ms = request_ms_until(req, reply_int(r, 6)),
 	};
 }
 
@@ -81,7 +76,7 @@ static void write_values(struct json_out *o, const struct decision *d)
 static void on_decided(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_take_input *in = req->input;
-	struct decision d = decision_of(r, req->now_ms);
+	struct decision d = decision_of(req, r);
 
 	write_headers(req, in, &d);
 	if (d.allowed) {
@@ -149,8 +144,8 @@ static void on_looked(struct request *req, const struct reply *r)
 	out_int(o, "limit", reply_int(r, 5));
 	out_int(o, "window_ms", reply_int(r, 4));
 	out_int(o, "remaining", reply_int(r, 6));
-	out_int(o, "retry_after_ms", retry_at_ms < 0 ? -1 : left(retry_at_ms, req->now_ms));
-	out_int(o, "reset_after_ms", left(reply_int(r, 8), req->now_ms));
+	out_int(o, "retry_after_ms", retry_at_ms < 0 ? -1 : request_ms_until(req, retry_at_ms));
+	out_int(o, "reset_after_ms", request_ms_until(req, reply_int(r, 8)));
 	answer_end(req);
 }
 

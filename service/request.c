@@ -166,6 +166,11 @@ struct text request_seal(struct request *req, struct text hex32)
 	return arena_copy(&req->arena, sealed, 32);
 }
 
+int64_t request_ms_until(const struct request *req, int64_t at_ms)
+{
+	return at_ms > req->now_ms ? at_ms - req->now_ms : 0;
+}
+
 bool request_accepts(struct request *req, const char *media_type)
 {
 	size_t len = strlen(media_type);

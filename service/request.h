@@ -117,6 +117,9 @@ struct text request_scope(struct request *req);
  */
 struct text request_seal(struct request *req, struct text hex32);
 
+/* Milliseconds from the latest reply's now_ms to an instant; 0 when it has passed. */
+int64_t request_ms_until(const struct request *req, int64_t at_ms);
+
 /* True when the Accept header names this media type itself (not through a wildcard). */
 bool request_accepts(struct request *req, const char *media_type);
 
