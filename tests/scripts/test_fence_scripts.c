@@ -8,36 +8,12 @@
 #include <cmocka.h>
 
 #include "run_script.h"
+#include "script_stage.h"
 
 #define FENCE "p:fence:{a}"
 #define RECORD "p:fence:{a}:idem:k"
 
 enum { PASSED = 1, STALE = -1 };
-
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	r.over_unix = true;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "CONFIG SET maxmemory 0");
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
 
 static int64_t check(const char *fence)
 {
@@ -118,7 +94,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
-		empty(NULL);
+		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);
 		unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "WRONGTYPE"));
 	}
@@ -135,11 +111,11 @@ static void a_full_redis_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, empty),
-		cmocka_unit_test_setup(a_refusal_is_not_kept, empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, empty),
-		cmocka_unit_test_setup(a_full_redis_refuses, empty),
+		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_refuses, script_stage_empty),
 	};
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

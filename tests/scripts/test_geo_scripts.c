@@ -8,38 +8,15 @@
 #include <cmocka.h>
 
 #include "run_script.h"
+#include "script_stage.h"
 
 #define SET "p:geo:{sicily}"
 #define RECORD "p:idem:{sicily}:k"
 
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	r.over_unix = true;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
-
 /* The cities of Redis's own documentation. */
 static int sicily(void **state)
 {
-	empty(state);
+	script_stage_empty(state);
 	run(&r, &geo_add_script, KEYS(SET),
 	    ARGS("13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania"));
 	assert_int_equal(item_int(&r, 2), 2);
@@ -380,21 +357,21 @@ static void a_foreign_key_stays_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_counts_new_and_known, empty),
-		cmocka_unit_test_setup(a_place_outside_refuses_all, empty),
-		cmocka_unit_test_setup(putting_answers_the_stored_place, empty),
-		cmocka_unit_test_setup(a_thousand_go_in_at_once, empty),
+		cmocka_unit_test_setup(adding_counts_new_and_known, script_stage_empty),
+		cmocka_unit_test_setup(a_place_outside_refuses_all, script_stage_empty),
+		cmocka_unit_test_setup(putting_answers_the_stored_place, script_stage_empty),
+		cmocka_unit_test_setup(a_thousand_go_in_at_once, script_stage_empty),
 		cmocka_unit_test_setup(looking_up_keeps_the_order, sicily),
 		cmocka_unit_test_setup(distances_are_redis_s_own, sicily),
 		cmocka_unit_test_setup(circles_find_what_is_inside, sicily),
 		cmocka_unit_test_setup(a_member_is_a_centre_too, sicily),
 		cmocka_unit_test_setup(boxes_find_what_is_inside, sicily),
 		cmocka_unit_test_setup(removing_and_deleting, sicily),
-		cmocka_unit_test_setup(all_members_can_be_walked, empty),
-		cmocka_unit_test_setup(a_walk_misses_nobody_who_stays, empty),
+		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
+		cmocka_unit_test_setup(a_walk_misses_nobody_who_stays, script_stage_empty),
 		cmocka_unit_test_setup(what_is_no_cursor_is_told, sicily),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, empty),
-		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 	};
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

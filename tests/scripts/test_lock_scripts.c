@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "run_script.h"
+#include "script_stage.h"
 
 #define LOCK "p:lock:{a}"
 #define FENCE "p:lock:{a}:fence"
@@ -18,30 +19,6 @@
 #define SEALED "5ea1ed5ea1ed5ea1ed5ea1ed5ea1ed00"
 
 enum { HELD = 0, TAKEN = 1, ENTERED = 2, NOT_HOLDER = -1 };
-
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	r.over_unix = true;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
 
 /* Takes the lock, or tries to; the outcome. */
 static int64_t acquire(const char *ttl_ms, const char *presented, const char *token)
@@ -411,25 +388,25 @@ static void a_full_redis_refuses_a_lock_and_still_frees_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_free_lock_is_taken, empty),
-		cmocka_unit_test_setup(a_held_lock_is_refused, empty),
-		cmocka_unit_test_setup(one_of_many_gets_it, empty),
-		cmocka_unit_test_setup(fences_rise_over_expiry_and_release, empty),
-		cmocka_unit_test_setup(fences_rise_when_the_counter_is_lost, empty),
-		cmocka_unit_test_setup(fences_rise_when_the_clock_is_behind, empty),
-		cmocka_unit_test_setup(re_entry_counts_and_each_token_frees_once, empty),
-		cmocka_unit_test_setup(a_replayed_release_frees_nothing, empty),
-		cmocka_unit_test_setup(force_frees_whoever_holds, empty),
-		cmocka_unit_test_setup(extend_sets_longer_and_shorter, empty),
-		cmocka_unit_test_setup(an_expired_lock_is_never_revived, empty),
-		cmocka_unit_test_setup(a_look_changes_nothing, empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_answer, empty),
-		cmocka_unit_test_setup(a_refusal_is_not_kept, empty),
-		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, empty),
-		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, empty),
-		cmocka_unit_test_setup(a_foreign_fence_key_stays_as_it_is, empty),
-		cmocka_unit_test_setup(a_foreign_record_key_stays_as_it_is, empty),
-		cmocka_unit_test_setup(a_full_redis_refuses_a_lock_and_still_frees_one, empty),
+		cmocka_unit_test_setup(a_free_lock_is_taken, script_stage_empty),
+		cmocka_unit_test_setup(a_held_lock_is_refused, script_stage_empty),
+		cmocka_unit_test_setup(one_of_many_gets_it, script_stage_empty),
+		cmocka_unit_test_setup(fences_rise_over_expiry_and_release, script_stage_empty),
+		cmocka_unit_test_setup(fences_rise_when_the_counter_is_lost, script_stage_empty),
+		cmocka_unit_test_setup(fences_rise_when_the_clock_is_behind, script_stage_empty),
+		cmocka_unit_test_setup(re_entry_counts_and_each_token_frees_once, script_stage_empty),
+		cmocka_unit_test_setup(a_replayed_release_frees_nothing, script_stage_empty),
+		cmocka_unit_test_setup(force_frees_whoever_holds, script_stage_empty),
+		cmocka_unit_test_setup(extend_sets_longer_and_shorter, script_stage_empty),
+		cmocka_unit_test_setup(an_expired_lock_is_never_revived, script_stage_empty),
+		cmocka_unit_test_setup(a_look_changes_nothing, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
+		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_fence_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_record_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_refuses_a_lock_and_still_frees_one, script_stage_empty),
 	};
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

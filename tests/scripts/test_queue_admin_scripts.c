@@ -12,29 +12,7 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
-
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
+#include "script_stage.h"
 
 static void receive_one(int64_t visibility_ms, char receipt[64])
 {
@@ -420,20 +398,20 @@ static void each_state_is_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(counts_tell_every_state, empty),
-		cmocka_unit_test_setup(counts_are_true_before_anybody_settles, empty),
-		cmocka_unit_test_setup(settings_are_kept_and_replaced, empty),
-		cmocka_unit_test_setup(cancel_takes_what_nobody_works_on, empty),
-		cmocka_unit_test_setup(change_moves_a_message, empty),
-		cmocka_unit_test_setup(purge_removes_one_state_or_all, empty),
-		cmocka_unit_test_setup(purge_counts_what_came_back, empty),
-		cmocka_unit_test_setup(redrive_brings_the_dead_back, empty),
-		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, empty),
-		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, empty),
-		cmocka_unit_test_setup(a_list_is_not_upset_by_coming_and_going, empty),
-		cmocka_unit_test_setup(a_page_may_be_full_of_what_came_back, empty),
-		cmocka_unit_test_setup(each_state_is_listed, empty),
+		cmocka_unit_test_setup(counts_tell_every_state, script_stage_empty),
+		cmocka_unit_test_setup(counts_are_true_before_anybody_settles, script_stage_empty),
+		cmocka_unit_test_setup(settings_are_kept_and_replaced, script_stage_empty),
+		cmocka_unit_test_setup(cancel_takes_what_nobody_works_on, script_stage_empty),
+		cmocka_unit_test_setup(change_moves_a_message, script_stage_empty),
+		cmocka_unit_test_setup(purge_removes_one_state_or_all, script_stage_empty),
+		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),
+		cmocka_unit_test_setup(redrive_brings_the_dead_back, script_stage_empty),
+		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, script_stage_empty),
+		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, script_stage_empty),
+		cmocka_unit_test_setup(a_list_is_not_upset_by_coming_and_going, script_stage_empty),
+		cmocka_unit_test_setup(a_page_may_be_full_of_what_came_back, script_stage_empty),
+		cmocka_unit_test_setup(each_state_is_listed, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -12,30 +12,7 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
-
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "CONFIG SET maxmemory 0");
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
+#include "script_stage.h"
 
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
@@ -385,20 +362,20 @@ static void a_full_redis_can_be_drained(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, empty),
-		cmocka_unit_test_setup(taken_for_good_is_done_at_once, empty),
-		cmocka_unit_test_setup(taking_for_good_loses_nothing_that_does_not_fit, empty),
-		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, empty),
-		cmocka_unit_test_setup(a_delivery_that_ended_is_never_revived, empty),
-		cmocka_unit_test_setup(extending_moves_the_end, empty),
-		cmocka_unit_test_setup(too_many_deliveries_make_a_dead_letter, empty),
-		cmocka_unit_test_setup(rejecting_returns_a_message, empty),
-		cmocka_unit_test_setup(backoff_doubles_up_to_its_ceiling, empty),
-		cmocka_unit_test_setup(a_receipt_of_another_queue_means_nothing, empty),
-		cmocka_unit_test_setup(returned_messages_keep_their_place_among_others, empty),
-		cmocka_unit_test_setup(a_paused_queue_takes_and_gives_nothing, empty),
-		cmocka_unit_test_setup(a_full_redis_can_be_drained, empty),
+		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, script_stage_empty),
+		cmocka_unit_test_setup(taken_for_good_is_done_at_once, script_stage_empty),
+		cmocka_unit_test_setup(taking_for_good_loses_nothing_that_does_not_fit, script_stage_empty),
+		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, script_stage_empty),
+		cmocka_unit_test_setup(a_delivery_that_ended_is_never_revived, script_stage_empty),
+		cmocka_unit_test_setup(extending_moves_the_end, script_stage_empty),
+		cmocka_unit_test_setup(too_many_deliveries_make_a_dead_letter, script_stage_empty),
+		cmocka_unit_test_setup(rejecting_returns_a_message, script_stage_empty),
+		cmocka_unit_test_setup(backoff_doubles_up_to_its_ceiling, script_stage_empty),
+		cmocka_unit_test_setup(a_receipt_of_another_queue_means_nothing, script_stage_empty),
+		cmocka_unit_test_setup(returned_messages_keep_their_place_among_others, script_stage_empty),
+		cmocka_unit_test_setup(a_paused_queue_takes_and_gives_nothing, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -13,30 +13,7 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
-
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "CONFIG SET maxmemory 0");
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
+#include "script_stage.h"
 
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
@@ -377,18 +354,18 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(order_is_by_priority_due_time_and_arrival, empty),
-		cmocka_unit_test_setup(a_message_arrives_as_it_was_sent, empty),
-		cmocka_unit_test_setup(a_taken_id_is_a_duplicate, empty),
-		cmocka_unit_test_setup(an_id_is_unique_within_a_batch_too, empty),
-		cmocka_unit_test_setup(a_generated_id_is_an_id_like_any_other, empty),
-		cmocka_unit_test_setup(a_message_past_its_ttl_is_dropped_and_counted, empty),
-		cmocka_unit_test_setup(a_crowd_past_its_ttl_does_not_hide_what_waits, empty),
-		cmocka_unit_test_setup(a_reply_stays_within_a_mebibyte, empty),
-		cmocka_unit_test_setup(a_retry_gets_the_first_answer, empty),
-		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, empty),
-		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, empty),
+		cmocka_unit_test_setup(order_is_by_priority_due_time_and_arrival, script_stage_empty),
+		cmocka_unit_test_setup(a_message_arrives_as_it_was_sent, script_stage_empty),
+		cmocka_unit_test_setup(a_taken_id_is_a_duplicate, script_stage_empty),
+		cmocka_unit_test_setup(an_id_is_unique_within_a_batch_too, script_stage_empty),
+		cmocka_unit_test_setup(a_generated_id_is_an_id_like_any_other, script_stage_empty),
+		cmocka_unit_test_setup(a_message_past_its_ttl_is_dropped_and_counted, script_stage_empty),
+		cmocka_unit_test_setup(a_crowd_past_its_ttl_does_not_hide_what_waits, script_stage_empty),
+		cmocka_unit_test_setup(a_reply_stays_within_a_mebibyte, script_stage_empty),
+		cmocka_unit_test_setup(a_retry_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
+		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

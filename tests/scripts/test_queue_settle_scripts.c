@@ -11,34 +11,11 @@
 #include <cmocka.h>
 
 #include "queue_calls.h"
+#include "script_stage.h"
 
 enum { STALE, DONE, REJECTED };
 
-static struct redis_server r;
 static char receipts[BATCH_MAX][64];
-
-static int start(void **state)
-{
-	(void)state;
-	r.over_unix = true;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "CONFIG SET maxmemory 0");
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
 
 /* Receives so many into `receipts`, from `at` on. */
 static void receive(int count, int64_t visibility_ms, const char *nonce, size_t at)
@@ -219,7 +196,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		char key[64], seqs[3][17];
-		empty(NULL);
+		script_stage_empty(NULL);
 		queue_send_all(&r, "q", batch, 3);
 		receive(3, 30000, NONCE_A, 0);
 		for (size_t k = 0; k < 3; k++)
@@ -245,16 +222,16 @@ static void a_full_redis_can_be_drained(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(each_ends_as_it_would_alone, empty),
-		cmocka_unit_test_setup(without_a_delay_the_backoff_holds, empty),
-		cmocka_unit_test_setup(a_stale_one_does_not_stop_the_others, empty),
-		cmocka_unit_test_setup(the_same_receipt_counts_once, empty),
-		cmocka_unit_test_setup(one_past_its_ttl_is_dropped_and_counted, empty),
-		cmocka_unit_test_setup(a_hundred_of_each_fit, empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_results, empty),
-		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, empty),
-		cmocka_unit_test_setup(a_full_redis_can_be_drained, empty),
+		cmocka_unit_test_setup(each_ends_as_it_would_alone, script_stage_empty),
+		cmocka_unit_test_setup(without_a_delay_the_backoff_holds, script_stage_empty),
+		cmocka_unit_test_setup(a_stale_one_does_not_stop_the_others, script_stage_empty),
+		cmocka_unit_test_setup(the_same_receipt_counts_once, script_stage_empty),
+		cmocka_unit_test_setup(one_past_its_ttl_is_dropped_and_counted, script_stage_empty),
+		cmocka_unit_test_setup(a_hundred_of_each_fit, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_results, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -12,35 +12,13 @@
 #include <cmocka.h>
 
 #include "run_script.h"
-
-static struct redis_server redis;
+#include "script_stage.h"
 
 enum { ALLOWED, NOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT };
 
 static int64_t ceiling(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
-}
-
-static int start(void **state)
-{
-	(void)state;
-	server_start(&redis);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&redis);
-	return 0;
-}
-
-static int forget_all(void **state)
-{
-	(void)state;
-	server_command(&redis, "FLUSHALL");
-	return 0;
 }
 
 /* Steps of a pseudo-random walk that is the same in every run. */
@@ -61,7 +39,7 @@ static void take(const struct script *s, const char *key, const int64_t args[4])
 {
 	char text[4][24];
 
-	run(&redis, s, KEYS(key),
+	run(&r, s, KEYS(key),
 	    ARGS(number(text[0], args[0]), number(text[1], args[1]), number(text[2], args[2]),
 		 number(text[3], args[3])));
 }
@@ -77,18 +55,18 @@ static void funnel_step(struct funnel_model *m, int64_t limit, int64_t window, i
 	int64_t args[] = { limit, window, cost, burst };
 
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
-	int64_t now = item_int(&redis, NOW), room = burst * window, weight = cost * window;
+	int64_t now = item_int(&r, NOW), room = burst * window, weight = cost * window;
 	int64_t level = m->level - (now - m->at) * limit;
 	if (level < 0)
 		level = 0;
 	bool allowed = level + weight <= room;
-	assert_int_equal(item_int(&redis, ALLOWED), allowed);
-	assert_int_equal(item_int(&redis, RETRY_AT), allowed ? -1 : now + ceiling(level + weight - room, limit));
+	assert_int_equal(item_int(&r, ALLOWED), allowed);
+	assert_int_equal(item_int(&r, RETRY_AT), allowed ? -1 : now + ceiling(level + weight - room, limit));
 	if (allowed)
 		level += weight;
-	assert_int_equal(item_int(&redis, CAPACITY), burst);
-	assert_int_equal(item_int(&redis, REMAINING), (room - level) / window);
-	assert_int_equal(item_int(&redis, RESET_AT), now + ceiling(level, limit));
+	assert_int_equal(item_int(&r, CAPACITY), burst);
+	assert_int_equal(item_int(&r, REMAINING), (room - level) / window);
+	assert_int_equal(item_int(&r, RESET_AT), now + ceiling(level, limit));
 	if (allowed && cost > 0)
 		*m = (struct funnel_model){ level, now };
 }
@@ -112,9 +90,9 @@ static void funnel_is_exact_at_ten_thousand_a_second(void **state)
 	(void)state;
 	for (int i = 0; i < 6000; i++) {
 		funnel_step(&m, 10000, 1000, 1, 20);
-		last = item_int(&redis, NOW);
+		last = item_int(&r, NOW);
 		first = first ? first : last;
-		allowed += item_int(&redis, ALLOWED);
+		allowed += item_int(&r, ALLOWED);
 	}
 	assert_true(allowed <= 20 + (last - first) * 10);
 }
@@ -125,14 +103,14 @@ static void funnel_keeps_its_drops_when_the_parameters_change(void **state)
 
 	(void)state;
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", old);
-	assert_int_equal(item_int(&redis, REMAINING), 4);
+	assert_int_equal(item_int(&r, REMAINING), 4);
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", changed);
-	assert_int_equal(item_int(&redis, REMAINING), 4);
+	assert_int_equal(item_int(&r, REMAINING), 4);
 	changed[3] = 4; /* fewer than are in it: full, until they have drained */
 	changed[2] = 1;
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", changed);
-	assert_int_equal(item_int(&redis, ALLOWED), 0);
-	assert_int_equal(item_int(&redis, REMAINING), 0);
+	assert_int_equal(item_int(&r, ALLOWED), 0);
+	assert_int_equal(item_int(&r, REMAINING), 0);
 }
 
 static void funnel_refusal_writes_nothing(void **state)
@@ -141,12 +119,12 @@ static void funnel_refusal_writes_nothing(void **state)
 
 	(void)state;
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
-	redisReply *r = server_command(&redis, "GET p:limit:{a}:default:funnel");
-	char *before = strdup(r->str);
+	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:funnel");
+	char *before = strdup(kept->str);
 	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
-	assert_int_equal(item_int(&redis, ALLOWED), 0);
-	r = server_command(&redis, "GET p:limit:{a}:default:funnel");
-	assert_string_equal(r->str, before);
+	assert_int_equal(item_int(&r, ALLOWED), 0);
+	kept = server_command(&r, "GET p:limit:{a}:default:funnel");
+	assert_string_equal(kept->str, before);
 	free(before);
 }
 
@@ -173,16 +151,16 @@ static void sliding_step(struct log_model *m, int64_t limit, int64_t window, int
 	int64_t args[] = { limit, window, cost, count_refused };
 
 	take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	int64_t now = item_int(&redis, NOW);
+	int64_t now = item_int(&r, NOW);
 	bool allowed = used_at(m, now, window) + cost <= limit;
-	assert_int_equal(item_int(&redis, ALLOWED), allowed);
+	assert_int_equal(item_int(&r, ALLOWED), allowed);
 	if (cost > 0 && (allowed || count_refused)) {
 		assert_true(m->count < LOG_MAX);
 		m->at[m->count] = now;
 		m->cost[m->count++] = cost;
 	}
-	int64_t used = used_at(m, now, window), retry_at = item_int(&redis, RETRY_AT);
-	assert_int_equal(item_int(&redis, REMAINING), used < limit ? limit - used : 0);
+	int64_t used = used_at(m, now, window), retry_at = item_int(&r, RETRY_AT);
+	assert_int_equal(item_int(&r, REMAINING), used < limit ? limit - used : 0);
 	if (allowed) {
 		assert_int_equal(retry_at, -1);
 		return;
@@ -221,16 +199,16 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 	int64_t begun = 0, now = 0;
 	while (now - begun < 200) {
 		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-		now = item_int(&redis, NOW);
+		now = item_int(&r, NOW);
 		begun = begun ? begun : now;
 	}
-	int64_t kept = server_command(&redis, "ZCARD p:limit:{a}:default:sliding_window")->integer;
+	int64_t kept = server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer;
 	char since[32];
 	snprintf(since, sizeof(since), "(%lld", (long long)(now - 20));
-	int64_t live = server_command(&redis, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
+	int64_t live = server_command(&r, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
 	assert_true(kept <=
 		    live + 1); /* the live ones with the parameters' member, and the one that starts the window */
-	assert_true(server_command(&redis, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
+	assert_true(server_command(&r, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
 }
 
 /* A flood of counted refusals must not grow the log beyond what can still matter. */
@@ -241,8 +219,8 @@ static void sliding_window_of_a_flood_stays_bounded(void **state)
 	(void)state;
 	for (int i = 0; i < 1500; i++)
 		take(&ratelimit_sliding_window_script, "p:limit:{a}:default:sliding_window", args);
-	assert_int_equal(item_int(&redis, REMAINING), 0);
-	assert_true(server_command(&redis, "ZCARD p:limit:{a}:default:sliding_window")->integer < 60);
+	assert_int_equal(item_int(&r, REMAINING), 0);
+	assert_true(server_command(&r, "ZCARD p:limit:{a}:default:sliding_window")->integer < 60);
 }
 
 /* ---- The fixed window ---- */
@@ -253,25 +231,25 @@ static void fixed_window_starts_with_its_first_call(void **state)
 
 	(void)state;
 	take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-	assert_int_equal(item_int(&redis, RESET_AT), item_int(&redis, NOW)); /* a look opens none */
-	assert_int_equal(server_command(&redis, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
+	assert_int_equal(item_int(&r, RESET_AT), item_int(&r, NOW)); /* a look opens none */
+	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
 	int64_t started = 0, used = 0;
 	seed = 3;
 	for (int i = 0; i < 2000; i++) {
 		args[2] = next_random(3);
 		take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-		int64_t now = item_int(&redis, NOW);
+		int64_t now = item_int(&r, NOW);
 		if (now >= started + args[1])
 			used = 0;
 		if (used == 0)
 			started = now;
 		bool allowed = used + args[2] <= args[0];
-		assert_int_equal(item_int(&redis, ALLOWED), allowed);
+		assert_int_equal(item_int(&r, ALLOWED), allowed);
 		if (allowed)
 			used += args[2];
 		else
-			assert_int_equal(item_int(&redis, RETRY_AT), started + args[1]);
-		assert_int_equal(item_int(&redis, REMAINING), args[0] - used);
+			assert_int_equal(item_int(&r, RETRY_AT), started + args[1]);
+		assert_int_equal(item_int(&r, REMAINING), args[0] - used);
 	}
 }
 
@@ -280,24 +258,24 @@ static void fixed_window_starts_with_its_first_call(void **state)
 static void foreign_types_are_left_alone(void **state)
 {
 	(void)state;
-	server_command(&redis, "SET p:limit:{b}:default:funnel x");
-	server_command(&redis, "ZADD p:limit:{b}:default:sliding_window 1 x");
-	server_command(&redis, "SET p:limit:{b}:default:fixed_window x");
-	run_fails(&redis, &ratelimit_funnel_script, KEYS("p:limit:{b}:default:funnel"), ARGS("1", "1000", "1", "1"),
+	server_command(&r, "SET p:limit:{b}:default:funnel x");
+	server_command(&r, "ZADD p:limit:{b}:default:sliding_window 1 x");
+	server_command(&r, "SET p:limit:{b}:default:fixed_window x");
+	run_fails(&r, &ratelimit_funnel_script, KEYS("p:limit:{b}:default:funnel"), ARGS("1", "1000", "1", "1"),
 		  "WRONGTYPE");
-	run_fails(&redis, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
+	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&redis, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"),
-		  ARGS("1", "1000", "1"), "WRONGTYPE");
-	server_command(&redis, "SADD p:limit:{a}:default:funnel x");
-	server_command(&redis, "SET p:limit:{a}:default:sliding_window x");
-	server_command(&redis, "SADD p:limit:{a}:default:fixed_window x");
-	run_fails(&redis, &ratelimit_funnel_script, KEYS("p:limit:{a}:default:funnel"), ARGS("1", "1000", "1", "1"),
+	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"), ARGS("1", "1000", "1"),
 		  "WRONGTYPE");
-	run_fails(&redis, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
+	server_command(&r, "SADD p:limit:{a}:default:funnel x");
+	server_command(&r, "SET p:limit:{a}:default:sliding_window x");
+	server_command(&r, "SADD p:limit:{a}:default:fixed_window x");
+	run_fails(&r, &ratelimit_funnel_script, KEYS("p:limit:{a}:default:funnel"), ARGS("1", "1000", "1", "1"),
+		  "WRONGTYPE");
+	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
-	run_fails(&redis, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"),
-		  ARGS("1", "1000", "1"), "WRONGTYPE");
+	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{a}:default:fixed_window"), ARGS("1", "1000", "1"),
+		  "WRONGTYPE");
 }
 
 static void look_needs_no_parameters(void **state)
@@ -308,19 +286,19 @@ static void look_needs_no_parameters(void **state)
 	int64_t args[] = { 10, 3600000, 4, 10 };
 
 	(void)state;
-	run(&redis, &ratelimit_look_script, keys, ARGS("0"));
-	assert_int_equal(item_int(&redis, 2), 0);
+	run(&r, &ratelimit_look_script, keys, ARGS("0"));
+	assert_int_equal(item_int(&r, 2), 0);
 	take(&ratelimit_funnel_script, keys[0], args);
 	args[3] = 0;
 	take(&ratelimit_sliding_window_script, keys[1], args);
 	take(&ratelimit_fixed_window_script, keys[2], args);
 	for (int i = 0; i < 3; i++) {
-		run(&redis, &ratelimit_look_script, keys, ARGS(numbers[i]));
-		assert_int_equal(item_int(&redis, 2), i + 1);
-		assert_int_equal(item_int(&redis, 3), 10);
-		assert_int_equal(item_int(&redis, 4), 3600000);
-		assert_int_equal(item_int(&redis, 6), 6);
-		assert_int_equal(item_int(&redis, 7), -1);
+		run(&r, &ratelimit_look_script, keys, ARGS(numbers[i]));
+		assert_int_equal(item_int(&r, 2), i + 1);
+		assert_int_equal(item_int(&r, 3), 10);
+		assert_int_equal(item_int(&r, 4), 3600000);
+		assert_int_equal(item_int(&r, 6), 6);
+		assert_int_equal(item_int(&r, 7), -1);
 	}
 }
 
@@ -330,30 +308,30 @@ static void replay_takes_nothing(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		run_with_record(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
+		run_with_record(&r, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
 				"p:limit:{a}:idem:x", FINGERPRINT_A);
-		assert_int_equal(item_int(&redis, REMAINING), 8);
+		assert_int_equal(item_int(&r, REMAINING), 8);
 	}
-	run_with_record_fails(&redis, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
-			      "p:limit:{a}:idem:x", FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
+	run_with_record_fails(&r, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
+			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(funnel_follows_its_model, forget_all),
-		cmocka_unit_test_teardown(funnel_is_exact_at_ten_thousand_a_second, forget_all),
-		cmocka_unit_test_teardown(funnel_keeps_its_drops_when_the_parameters_change, forget_all),
-		cmocka_unit_test_teardown(funnel_refusal_writes_nothing, forget_all),
-		cmocka_unit_test_teardown(sliding_window_follows_its_model, forget_all),
-		cmocka_unit_test_teardown(sliding_window_counts_what_was_refused_when_told, forget_all),
-		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, forget_all),
-		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, forget_all),
-		cmocka_unit_test_teardown(fixed_window_starts_with_its_first_call, forget_all),
-		cmocka_unit_test_teardown(foreign_types_are_left_alone, forget_all),
-		cmocka_unit_test_teardown(look_needs_no_parameters, forget_all),
-		cmocka_unit_test_teardown(replay_takes_nothing, forget_all),
+		cmocka_unit_test_teardown(funnel_follows_its_model, script_stage_empty),
+		cmocka_unit_test_teardown(funnel_is_exact_at_ten_thousand_a_second, script_stage_empty),
+		cmocka_unit_test_teardown(funnel_keeps_its_drops_when_the_parameters_change, script_stage_empty),
+		cmocka_unit_test_teardown(funnel_refusal_writes_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(sliding_window_follows_its_model, script_stage_empty),
+		cmocka_unit_test_teardown(sliding_window_counts_what_was_refused_when_told, script_stage_empty),
+		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),
+		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, script_stage_empty),
+		cmocka_unit_test_teardown(fixed_window_starts_with_its_first_call, script_stage_empty),
+		cmocka_unit_test_teardown(foreign_types_are_left_alone, script_stage_empty),
+		cmocka_unit_test_teardown(look_needs_no_parameters, script_stage_empty),
+		cmocka_unit_test_teardown(replay_takes_nothing, script_stage_empty),
 	};
 
-	return cmocka_run_group_tests_name("ratelimit scripts", tests, start, stop);
+	return cmocka_run_group_tests_name("ratelimit scripts", tests, script_stage_open, script_stage_close);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "run_script.h"
+#include "script_stage.h"
 
 #define A1 "p:uv:{a}:2026-11-19"
 #define A2 "p:uv:{a}:2026-11-20"
@@ -23,34 +24,10 @@
 #define RETENTION_S "34560000"
 #define RETENTION_MS 34560000000
 
-static struct redis_server r;
-
-static int start(void **state)
-{
-	(void)state;
-	r.over_unix = true;
-	server_start(&r);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	server_stop(&r);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	(void)state;
-	server_command(&r, "FLUSHALL");
-	return 0;
-}
-
 /* 19 November: a has u1 and u2, b has u2. 20 November: a has u2, u3 and u4, b nobody. */
 static int two_days(void **state)
 {
-	empty(state);
+	script_stage_empty(state);
 	run(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u1", "u2"));
 	run(&r, &uv_add_script, KEYS(A2), ARGS(DAY_2, "", RETENTION_S, "u2", "u3", "u4"));
 	run(&r, &uv_add_script, KEYS(B1), ARGS(DAY_1, "", RETENTION_S, "u2"));
@@ -336,21 +313,21 @@ static void a_full_redis_still_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(adding_counts_each_visitor_once, empty),
-		cmocka_unit_test_setup(a_thousand_are_counted_at_once, empty),
-		cmocka_unit_test_setup(a_wrong_today_is_refused, empty),
-		cmocka_unit_test_setup(the_right_today_is_taken, empty),
-		cmocka_unit_test_setup(a_refused_day_is_not_kept_for_a_replay, empty),
+		cmocka_unit_test_setup(adding_counts_each_visitor_once, script_stage_empty),
+		cmocka_unit_test_setup(a_thousand_are_counted_at_once, script_stage_empty),
+		cmocka_unit_test_setup(a_wrong_today_is_refused, script_stage_empty),
+		cmocka_unit_test_setup(the_right_today_is_taken, script_stage_empty),
+		cmocka_unit_test_setup(a_refused_day_is_not_kept_for_a_replay, script_stage_empty),
 		cmocka_unit_test_setup(days_are_a_union_not_a_sum, two_days),
 		cmocka_unit_test_setup(pages_are_a_union_over_their_days, two_days),
-		cmocka_unit_test_setup(four_hundred_sketches_are_one_call, empty),
+		cmocka_unit_test_setup(four_hundred_sketches_are_one_call, script_stage_empty),
 		cmocka_unit_test_setup(merging_goes_day_by_day, two_days),
 		cmocka_unit_test_setup(days_without_visitors_are_left_alone, two_days),
-		cmocka_unit_test_setup(views_add_up, empty),
-		cmocka_unit_test_setup(views_are_exact_to_the_end_and_stop_there, empty),
+		cmocka_unit_test_setup(views_add_up, script_stage_empty),
+		cmocka_unit_test_setup(views_are_exact_to_the_end_and_stop_there, script_stage_empty),
 		cmocka_unit_test_setup(replays_get_the_first_answer, two_days),
-		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, empty),
+		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_still_counts, two_days),
 	};
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }
