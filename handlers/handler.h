@@ -21,5 +21,7 @@
 #include "request.h"
 #include "script.h"
 #include "scripts.h"
+#include "stream.h"
+#include "wait.h"
 
 #endif

@@ -6,6 +6,12 @@
 
 #include "handler.h"
 
+/* A receipt is "<sequence>.<nonce>". */
+enum { SEQUENCE_DIGITS = 16, NONCE_DIGITS = 16 };
+
+/* The keys of another queue, for a script over several. */
+void queue_call_keys(struct call *c, struct text queue);
+
 /* Starts a call of a queue script with all its keys; arguments follow. */
 struct call *queue_call(struct request *req, const struct script *s, struct text queue);
 

@@ -1,13 +1,11 @@
 /*
- * queues: messages on their way: sent, received, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua).
- * Whole queues, and messages that nobody works on, are in queue_admin.c.
+ * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua). Receiving is in
+ * queue_receive.c; whole queues, and messages that nobody works on, are in queue_admin.c.
  *
  * A delivery is known by its receipt, <sequence>.<nonce>, made anew at each receive: only the receipt of the current one counts.
  */
 #include "handler.h"
 #include "queue_call.h"
-
-enum { SEQUENCE_DIGITS = 16, NONCE_DIGITS = 16 };
 
 /* ---- POST /queues/{queue}/messages: one, or a batch ---- */
 
@@ -112,72 +110,6 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 	struct call *c = queue_call(req, &queue_send_script, in->queue);
 	add_message(req, c, &m);
 	call_send(c, on_sent);
-}
-
-/* ---- POST /queues/{queue}/receive ---- */
-
-static void receive(struct request *req);
-
-/* One message; what is done has neither a receipt nor an end. */
-static void out_received(struct json_out *o, const struct reply *m, bool is_done)
-{
-	out_object(o, NULL);
-	out_text(o, "id", reply_text(m, 0));
-	out_text(o, "receipt", is_done ? (struct text){ 0 } : reply_text(m, 1));
-	out_raw(o, "body", reply_text(m, 2));
-	out_int(o, "priority", reply_int(m, 3));
-	out_int(o, "receives", reply_int(m, 4));
-	out_int(o, "sent_at_ms", reply_int(m, 5));
-	if (is_done)
-		out_null(o, "visible_until_ms");
-	else
-		out_int(o, "visible_until_ms", reply_int(m, 6));
-	out_close(o);
-}
-
-static void on_received(struct request *req, const struct reply *r)
-{
-	const struct queue_receive_input *in = req->input;
-
-	if (reply_int(r, 0) == 0 &&
-	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
-		receive(req);
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	out_array(o, "messages");
-	for (size_t i = 3; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_over = reply_int(m, 6) <= req->now_ms; /* in a replay */
-		if (in->acknowledge || !is_over)
-			out_received(o, m, in->acknowledge);
-	}
-	out_close(o);
-	answer_end(req);
-}
-
-static void receive(struct request *req)
-{
-	const struct queue_receive_input *in = req->input;
-	char nonce[NONCE_DIGITS + 1];
-
-	random_hex(nonce, NONCE_DIGITS);
-	struct call *c = queue_call(req, &queue_receive_script, in->queue);
-	call_int(c, in->max);
-	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
-	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
-	call_int(c, in->acknowledge);
-	call_send(c, on_received);
-}
-
-void queue_receive(struct request *req, const struct queue_receive_input *in)
-{
-	if (in->acknowledge && in->has_visibility_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
-				     "stands beside acknowledge; what is done at once is never seen again");
-		return;
-	}
-	receive(req);
 }
 
 /* ---- Deliveries ---- */

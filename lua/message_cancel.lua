@@ -3,7 +3,7 @@
 -- ARGV  1 id
 -- Returns {1, now_ms}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while it is in flight.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_find
+--@include time wake queue queue_find
 --@flags allow-oom
 local queue = read_queue()
 local m, state = find(queue, ARGV[1])

@@ -4,7 +4,7 @@
 -- Returns {1, now_ms, item (lib/queue_item.lua)}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while
 -- it is in flight. A dead message is brought back, as by queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_find queue_item
+--@include time wake queue queue_find queue_item
 --@idempotent
 local queue = read_queue()
 local m, state = find(queue, ARGV[1])
@@ -26,5 +26,6 @@ if priority >= 0 then
   m.priority = priority
 end
 move(m, due_key(m.priority))
+announce(queue, m.at)
 commit()
 return { 1, now, item_of(m, 'due', body) }

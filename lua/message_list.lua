@@ -7,7 +7,7 @@
 -- the order is a score and a sequence, so that a page is not upset by messages that come and go before it. Bodies stay
 -- within 1 MiB, unless the first alone is longer. A page may be short. Errors: WRONGTYPE. O(limit * log(queue) +
 -- log(queue)^2).
---@include time queue queue_ended queue_item
+--@include time wake queue queue_ended queue_item
 --@reads
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local after = { priority = tonumber(ARGV[3]), at = tonumber(ARGV[4]), seq = ARGV[5] }

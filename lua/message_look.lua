@@ -2,7 +2,7 @@
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 id
 -- Returns {0, now_ms, item (lib/queue_item.lua)}; {-1, now_ms} when there is none. Errors: WRONGTYPE. O(log(queue)).
---@include time queue queue_find queue_item
+--@include time wake queue queue_find queue_item
 --@reads
 local m, state = find(read_queue(), ARGV[1])
 local body = m and state ~= 'expired' and redis.call('HGET', body_key, m.seq)

@@ -4,7 +4,7 @@
 -- Returns {1, now_ms}; {0, now_ms} when the message is gone already; {-1, now_ms} when the delivery is no longer
 -- current: its message was delivered again, returned, or its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_delivery queue_done
+--@include time wake queue queue_delivery queue_done
 --@flags allow-oom
 local m, is_gone = current_delivery(ARGV[1], ARGV[2])
 if not m then

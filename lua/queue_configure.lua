@@ -3,9 +3,12 @@
 -- ARGV  1 visibility_ms, 2 max_receives, 3 backoff_base_ms (0: none), 4 backoff_max_ms, 5 dedupe_ms, 6 retention_ms,
 --       7 paused ('0' or '1')
 -- Returns {1, now_ms}. Errors: WRONGTYPE, nothing changed. O(1).
---@include time queue
+--@include time wake queue
 for i, name in ipairs(setting_names) do
   hset(queue_key, name, ARGV[i])
 end
 commit()
+if ARGV[7] == '0' then -- it may have been paused, or its retries come sooner now: whoever waits looks once
+  wake(queue_key, 1, -1)
+end
 return { 1, now }

@@ -2,7 +2,7 @@
 -- KEYS  the queue's (lib/queue.lua)
 -- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed. O(1): freed in the
 -- background.
---@include time queue
+--@include time wake queue
 --@flags allow-oom
 local hashes = { [queue_key] = true, [meta_key] = true, [body_key] = true, [ids_key] = true }
 for _, key in ipairs(KEYS) do

@@ -5,7 +5,7 @@
 -- Deliveries whose visibility ended count as what they will be once settled: the first 1000 exactly, more as ready. A
 -- message past its ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time queue queue_ended
+--@include time wake queue queue_ended
 --@reads
 local queue = read_queue()
 local instant = digits(now)

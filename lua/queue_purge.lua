@@ -4,7 +4,7 @@
 -- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
 -- {-1, now_ms, 0} when there was nothing. A step removes or settles at most 1000.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time queue queue_ended
+--@include time wake queue queue_ended
 --@flags allow-oom
 --@idempotent
 local state, total = ARGV[1], tonumber(ARGV[2])

@@ -1,33 +1,33 @@
--- queue_receive: hands out messages that are ready, by priority, then due time, then arrival.
--- KEYS  the queue's (lib/queue.lua)
+-- queue_receive: hands out messages that are ready: of the first queue first, then by priority, due time and arrival.
+-- KEYS  those of one queue (lib/queue.lua) or of several, in order of preference
 -- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries (16 hex digits),
---       4 '1': each is done at once, as by queue_acknowledge; its receipt is then '' and its visible_until_ms 0
--- Returns {taken, now_ms, more, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms} a message}. more
--- is 1 when nothing was taken but the bound on work was reached: call again. A paused queue hands out nothing.
--- Settles deliveries whose visibility ended (100 a call), drops messages past their ttl (1000), trims
+--       4 '1': each is done at once, as by queue_acknowledge; its receipt is then its sequence, a tab and its record, to
+--       bring it back by (queue_return), and its visible_until_ms 0,
+--       5 '1': tell what is left
+-- Returns {taken, now_ms, more, left, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms, queue (from
+-- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is, for each
+-- queue, how many more are ready and when the next one will be (-1: none is known); empty unless asked for. A paused
+-- queue hands out nothing.
+-- Settles deliveries whose visibility ended (100 a queue), drops messages past their ttl (1000), trims
 -- (lib/queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is longer.
--- Errors: WRONGTYPE, nothing changed. O(taken * log(queue)), whatever waits behind.
+-- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
---@include time queue queue_done queue_ended queue_trim
+--@include time wake queue queue_done queue_ended queue_trim
 --@flags allow-oom
 --@idempotent
 local most = tonumber(ARGV[1])
-local visibility_ms = tonumber(ARGV[2])
+local given_visibility_ms = tonumber(ARGV[2])
 local nonce = ARGV[3]
-local acknowledges = ARGV[4] == '1'
+local acknowledges, tells_left = ARGV[4] == '1', ARGV[5] == '1'
 local ended_most, looked_at_most, bytes_most = 100, 1000, 1048576
+local queue_count = #KEYS / QUEUE_KEYS
 
-local queue = read_queue()
-if visibility_ms < 0 then
-  visibility_ms = queue.visibility_ms
-end
-trim(queue)
-local ended = ended_deliveries(queue, ended_most)
-local reply = { 0, now, 0 }
+local left = {}
+local reply = { 0, now, 0, left }
 local bytes, looked_at, is_full = 0, 0, false
 
 -- Takes m, or leaves it because the reply would grow too long, or drops it.
-local function take(m)
+local function take(queue, m)
   looked_at = looked_at + 1
   local body = not m.lost and not is_expired(m) and read('HGET', body_key, m.seq)
   if not body then
@@ -42,18 +42,20 @@ local function take(m)
   bytes = bytes + #body
   m.state = 'taken'
   m.receives = m.receives + 1
-  local receipt = ''
+  local receipt
   if acknowledges then
     m.at = 0
+    receipt = m.seq .. '\t' .. record_of(m)
     finish(queue, m)
   else
     receipt = m.seq .. '.' .. nonce
     m.nonce = nonce
-    m.at = now + visibility_ms
+    m.at = now + (given_visibility_ms < 0 and queue.visibility_ms or given_visibility_ms)
     move(m, flight_key)
   end
   reply[1] = reply[1] + 1
-  reply[#reply + 1] = { id_of(m), receipt, body, m.priority, m.receives, m.sent_at, m.at }
+  reply[#reply + 1] =
+    { id_of(m), receipt, body, m.priority, m.receives, m.sent_at, m.at, first_key / QUEUE_KEYS }
 end
 
 local function wants_more()
@@ -61,7 +63,7 @@ local function wants_more()
 end
 
 -- Takes what is ready in one priority: page by page, merged with what comes back from flight.
-local function take_from(key)
+local function take_from(queue, ended, key)
   local back = ended_bound_for(ended, key)
   if #back == 0 and read('ZCARD', key) == 0 then
     return
@@ -80,27 +82,64 @@ local function take_from(key)
       if not wants_more() then
         return
       end
-      take(m)
+      take(queue, m)
     end
     page_most = 100
   until is_last or not wants_more()
 end
 
-if not queue.paused then
-  for priority = 0, 9 do
-    if wants_more() then
-      take_from(due_key(priority))
+local function take_from_queue()
+  local queue = read_queue()
+  trim(queue)
+  local ended = ended_deliveries(queue, ended_most)
+  if not queue.paused then
+    for priority = 0, 9 do
+      if wants_more() then
+        take_from(queue, ended, due_key(priority))
+      end
     end
   end
-end
-for _, m in ipairs(ended) do
-  if m.state ~= 'taken' and m.state ~= 'dropped' then
-    settle(queue, m, m.state)
+  for _, m in ipairs(ended) do
+    if m.state ~= 'taken' and m.state ~= 'dropped' then
+      settle(queue, m, m.state)
+    end
   end
+  if reply[1] == 0 and not queue.paused and (looked_at >= looked_at_most or #ended == ended_most) then
+    reply[3] = 1
+  end
+  count_expired(queue)
+  if tells_left then -- every key was read, then, and what is left can be counted after the commit
+    for priority = 0, 9 do
+      read('ZCARD', due_key(priority))
+    end
+  end
+  return queue
 end
-if reply[1] == 0 and not queue.paused and (looked_at >= looked_at_most or #ended == ended_most) then
-  reply[3] = 1
+
+local queues = {}
+for i = 0, queue_count - 1 do
+  use_queue(i)
+  queues[i] = take_from_queue()
 end
-count_expired(queue)
 commit()
+
+for i = 0, tells_left and queue_count - 1 or -1 do
+  use_queue(i)
+  local ready, next_at = 0, math.huge
+  local function may_be_next(flat)
+    next_at = math.min(next_at, tonumber(flat[2] or math.huge))
+  end
+  if not queues[i].paused then
+    for priority = 0, 9 do
+      local key = due_key(priority)
+      if redis.call('ZCARD', key) > 0 then
+        ready = ready + redis.call('ZCOUNT', key, '-inf', digits(now))
+        may_be_next(redis.call('ZRANGE', key, '(' .. digits(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+      end
+    end
+    may_be_next(redis.call('ZRANGE', flight_key, 0, 0, 'WITHSCORES'))
+  end
+  left[#left + 1] = ready
+  left[#left + 1] = next_at < math.huge and next_at or -1
+end
 return reply

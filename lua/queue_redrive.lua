@@ -5,7 +5,7 @@
 -- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
 -- {-1, now_ms, 0} when there was nothing. A step moves or settles at most 1000.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time queue queue_ended
+--@include time wake queue queue_ended
 --@idempotent
 local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 1000
@@ -34,6 +34,7 @@ for _, m in ipairs(letters) do
   else
     revive(m)
     move(m, due_key(m.priority))
+    announce(queue, m.at)
     total = total + 1
   end
 end

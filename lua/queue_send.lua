@@ -7,7 +7,7 @@
 -- acknowledged).
 --         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time queue queue_find
+--@include time wake queue queue_find
 --@idempotent
 local queue = read_queue()
 
@@ -72,6 +72,7 @@ for i = 1, #ARGV, 7 do
     zadd(due_key(m.priority), m.at, seq)
     hset(meta_key, seq, record_of(m))
     hset(body_key, seq, ARGV[i + 1])
+    announce(queue, m.at)
     if id ~= '' then
       hset(ids_key, id, seq)
     else

@@ -5,7 +5,7 @@
 -- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 done (also when its message was gone
 -- already), 2 rejected, 0 stale. One that is stale does not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time queue queue_delivery queue_done
+--@include time wake queue queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
 local DONE, REJECTED, STALE = 1, 2, 0

@@ -76,7 +76,9 @@ void answer_empty(struct request *req, int status)
 
 static void add_header(struct request *req, const char *name, struct text value)
 {
-	if (value.at && req->header_count < MAX_ANSWER_HEADERS)
+	if (!req->headers)
+		req->headers = arena_alloc(&req->arena, MAX_ANSWER_HEADERS * sizeof(*req->headers));
+	if (req->headers && value.at && req->header_count < MAX_ANSWER_HEADERS)
 		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
 }
 

@@ -81,6 +81,17 @@ void *arena_new(size_t size, struct arena *out)
 	return memory;
 }
 
+void *arena_new_of(size_t size, struct arena *out)
+{
+	struct arena_block *b = malloc(sizeof(*b) + size);
+
+	if (!b)
+		return NULL;
+	*b = (struct arena_block){ .size = sizeof(*b) + size };
+	*out = (struct arena){ .blocks = b, .next = (char *)b + b->size, .end = (char *)b + b->size };
+	return memset(b + 1, 0, size);
+}
+
 void arena_free(struct arena *a)
 {
 	struct arena_block *b = a->blocks;

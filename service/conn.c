@@ -29,7 +29,7 @@ static void on_deadline(struct timer *t)
 {
 	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
 
-	if (c->runs_waited) { /* not the client's doing: Redis has its own deadline */
+	if (c->runs_waited || c->suspended) { /* not the client's doing: it waits for us */
 		conn_deadline_in(c, config()->write_timeout_ms);
 		return;
 	}

@@ -22,6 +22,8 @@ struct conn {
 	bool headers_seen;                 /* of req */
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
 	bool suspended;
+	struct watch hangup; /* while suspended: libmicrohttpd does not look */
+	bool left;           /* the client did, while suspended */
 	struct conn *next, *previous;
 };
 

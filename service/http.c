@@ -19,17 +19,17 @@
 #include "admission.h"
 #include "config.h"
 #include "conn.h"
+#include "http_answer.h"
 #include "listener.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
 #include "request.h"
 #include "route.h"
+#include "stream.h"
 
 enum {
 	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
-	RUNS_TO_LINGER = 3,
-	LINGER_US = 3000,
 	CLIENT_LEFT = 499, /* the status logged when nobody waited for the answer */
 };
 
@@ -38,16 +38,8 @@ static struct watch daemon_watch;
 static int listen_fd = -1;
 static char address[128];
 static bool daemon_ready; /* its epoll set has something */
-/*
- * libmicrohttpd must run once more: 0.9.75 forgets a resume unless MHD_run follows in the same turn, and listens again after
- * its limit was reached only in the run after the one that saw a connection close.
- */
-static bool again;
 static bool draining;
 static unsigned busy_count;
-static unsigned lingering; /* requests that wait for Redis without being suspended */
-static struct timer linger_end;
-static bool linger_over; /* a slow Redis must not keep libmicrohttpd from what other clients sent */
 
 const char *http_address(void)
 {
@@ -74,20 +66,14 @@ unsigned http_busy(void)
 /* HTTP is done with the connection's request. */
 static void request_done(struct conn *c)
 {
-	struct request *req = c->req;
-
 	busy_count--;
-	if (c->runs_waited && !c->suspended)
-		lingering--;
-	c->req = NULL;
-	c->suspended = false;
-	c->runs_waited = 0;
-	request_http_gone(req);
+	http_answer_end(c);
 }
 
 static void connection_closed(struct conn *c)
 {
-	again = true;
+	/* 0.9.75 listens again after its limit was reached only in the run after the one that saw a connection close. */
+	http_answer_run_again();
 	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
 		request_done(c);
 	conn_free(c);
@@ -109,47 +95,6 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 static struct conn *conn_of(struct MHD_Connection *connection)
 {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-/* ---- The answer ---- */
-
-static enum MHD_Result queue_answer(struct conn *c)
-{
-	struct request *req = c->req;
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at,
-						MHD_RESPMEM_PERSISTENT);
-
-	if (!response)
-		return MHD_NO;
-	if (req->content_type)
-		MHD_add_response_header(response, "Content-Type", req->content_type);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Request-ID", req->request_id.at);
-	for (size_t i = 0; i < req->header_count; i++)
-		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
-	if (req->close || draining)
-		MHD_add_response_header(response, "Connection", "close");
-	conn_deadline_in(c, config()->write_timeout_ms);
-	enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)req->status, response);
-	MHD_destroy_response(response);
-	return ok;
-}
-
-/* A suspended request was answered: let libmicrohttpd call the handler again. */
-static void on_answered(struct request *req)
-{
-	struct conn *c = req->exchange;
-
-	if (c->runs_waited == 0)
-		return; /* within its handler: the answer is queued when that returns */
-	again = true;
-	if (c->suspended)
-		MHD_resume_connection(c->connection);
-	else
-		lingering--;
-	c->suspended = false;
-	c->runs_waited = 0;
 }
 
 /* ---- The request ---- */
@@ -242,19 +187,9 @@ static void run(struct conn *c)
 		req->op->run(req, input);
 }
 
-/*
- * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
- * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended.
- */
-static void wait_for_answer(struct conn *c)
+static enum MHD_Result to_answer(struct conn *c)
 {
-	if (c->runs_waited == 0 && lingering++ == 0)
-		timer_set(&linger_end, loop_now_us() + LINGER_US);
-	if (++c->runs_waited <= RUNS_TO_LINGER && !linger_over)
-		return;
-	lingering--;
-	c->suspended = true;
-	MHD_suspend_connection(c->connection);
+	return http_answer_send(c) ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
@@ -264,14 +199,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	struct conn *c = conn_of(connection);
 
 	(void)cls;
-	if (!c || !*con_cls || !c->req)
+	if (!c || !*con_cls || !c->req || c->left)
 		return MHD_NO;
 	struct request *req = c->req;
 	if (!c->headers_seen) {
 		c->headers_seen = true;
 		admit(c, method, version, url);
 		/* Without a body the answer waits for the next call: given now it would cost the connection. */
-		return req->state == ANSWERED && req->close ? queue_answer(c) : MHD_YES;
+		return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||
@@ -281,9 +216,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	}
 	if (req->state == READING)
 		run(c);
-	if (req->state == ANSWERED)
-		return queue_answer(c);
-	wait_for_answer(c);
+	if (req->state == ANSWERED || req->state == STREAMING)
+		return to_answer(c);
+	http_answer_wait(c);
 	return MHD_YES;
 }
 
@@ -299,7 +234,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		return;
 	struct request *req = c->req;
 	int64_t duration_us = loop_now_us() - req->started_us;
-	int status = req->state == ANSWERED ? req->status : CLIENT_LEFT;
+	int status = req->state >= STREAMING ? req->status : CLIENT_LEFT;
 	metrics_request(req->op, status, duration_us);
 	struct log_request line = {
 		.request_id = req->request_id,
@@ -344,12 +279,6 @@ static void on_daemon_ready(struct watch *w, uint32_t events)
 	daemon_ready = true;
 }
 
-static void on_linger_end(struct timer *t)
-{
-	(void)t;
-	linger_over = again = lingering > 0;
-}
-
 static double open_connections(void)
 {
 	return conn_count();
@@ -365,8 +294,7 @@ bool http_open(unsigned most_connections)
 	listen_fd = listener_open(config()->listen, address, sizeof(address));
 	if (listen_fd < 0)
 		return false;
-	request_on_answered(on_answered);
-	linger_end.expired = on_linger_end;
+	http_answer_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	/* clang-format off */
@@ -397,9 +325,9 @@ int64_t http_timeout_ms(void)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (again)
+	if (http_answer_wants_run())
 		return 0;
-	if (lingering) /* it would say 0, to ask again whether they were answered: on_answered tells */
+	if (http_answer_lingers()) /* it would say 0, to ask again whether they were answered: on_answered tells */
 		return -1;
 	return daemon_ && MHD_get_timeout(daemon_, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
@@ -407,11 +335,12 @@ int64_t http_timeout_ms(void)
 bool http_run(void)
 {
 	if (daemon_ && (daemon_ready || http_timeout_ms() == 0)) {
-		daemon_ready = again = false;
+		daemon_ready = false;
+		http_answer_running();
 		MHD_run(daemon_);
-		linger_over = false;
+		http_answer_ran();
 	}
-	return again;
+	return http_answer_wants_run();
 }
 
 void http_drain(void)
@@ -426,6 +355,8 @@ void http_drain(void)
 	for (struct conn *c = conn_first(); c; c = c->next)
 		if (!c->req)
 			shutdown(c->fd, SHUT_RDWR);
+		else if (c->req->stream)
+			stream_drain(c->req->stream);
 }
 
 void http_close(void)
@@ -434,12 +365,14 @@ void http_close(void)
 		return;
 	http_drain();
 	for (struct conn *c = conn_first(); c; c = c->next)
-		if (c->req && c->req->state == CALLING)
+		if (c->req && c->req->stream)
+			stream_end(c->req->stream);
+		else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))
 			answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
 	for (int i = 0; i < 3; i++)
 		MHD_run(daemon_);
 	loop_unwatch(&daemon_watch);
 	MHD_stop_daemon(daemon_);
-	timer_stop(&linger_end);
+	http_answer_close();
 	daemon_ = NULL;
 }

@@ -22,7 +22,9 @@
 #include "loop.h"
 #include "metrics.h"
 #include "redis.h"
+#include "subscriber.h"
 #include "version.h"
+#include "wait.h"
 
 enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 24 };
 
@@ -47,6 +49,7 @@ static void drain(void)
 	}
 	log_event(LOG_INFO, "draining", "%u requests under way", http_busy());
 	http_drain();
+	wait_drain();
 	drain_end.expired = on_drain_end;
 	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
 }
@@ -97,6 +100,8 @@ static void print_hint(void)
 /* The end of each turn: HTTP, what it wants of Redis, and the answers that came of a write that failed. */
 static int64_t turn(void)
 {
+	bool some_wait = wait_run();
+
 	for (int i = 0; i < HTTP_RUNS_A_TURN; i++) {
 		bool again = http_run();
 		redis_flush();
@@ -109,9 +114,10 @@ static int64_t turn(void)
 		print_hint();
 	}
 	log_flush();
+	subscriber_flush();
 	if (http_draining() && http_busy() == 0)
 		loop_stop();
-	return http_timeout_ms();
+	return some_wait ? 0 : http_timeout_ms();
 }
 
 /* Asks for as many descriptors as the options may need. Returns how many clients what the system gives is enough for. */
@@ -167,6 +173,7 @@ static bool open_redis(void)
 static void close_all(void)
 {
 	http_close();
+	wait_close();
 	redis_close();
 	embedded_stop();
 	timer_stop(&drain_end);
@@ -193,7 +200,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	if (open_redis() && http_open(clients)) {
+	if (open_redis() && wait_open() && http_open(clients)) {
 		log_event(LOG_INFO, "listening", "http://%s", http_address());
 		log_flush();
 		loop_run(turn);

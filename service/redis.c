@@ -43,6 +43,11 @@ const char *redis_trouble(void)
 	return trouble;
 }
 
+const struct redis_url *redis_target(void)
+{
+	return &target;
+}
+
 const char *redis_address(void)
 {
 	return target.address;
@@ -129,7 +134,7 @@ static double calls_in_flight(void)
 
 bool redis_open(const char *url, const char *password)
 {
-	static const struct redis_link_owner owner = { on_up, on_down };
+	static const struct redis_link_owner owner = { .up = on_up, .down = on_down };
 	const char *why = redis_url_parse(&target, url, password);
 
 	if (why) {

@@ -15,6 +15,8 @@
 #include "script.h"
 #include "text.h"
 
+struct redis_url;
+
 /* What became of a call. */
 enum redis_fate {
 	FATE_ANSWERED,
@@ -53,6 +55,8 @@ unsigned redis_in_flight(void);
 bool redis_was_reached(void); /* since start */
 /* What went wrong last with a connection to it, for a person. */
 const char *redis_trouble(void);
+/* Where it is; the same until redis_close. */
+const struct redis_url *redis_target(void);
 /* "127.0.0.1:6379" or a path; and what the server calls itself, "" before it was reached. */
 const char *redis_address(void);
 const char *redis_server(void);

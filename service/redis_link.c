@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "backoff.h"
+#include "call_ring.h"
 #include "config.h"
 #include "loop.h"
 #include "metrics.h"
@@ -50,8 +51,7 @@ struct redis_link {
 	struct resp_buffer out;
 	bool want_write; /* the kernel's buffer is full: waiting for EPOLLOUT */
 
-	struct redis_call **ring; /* pending calls, oldest at ring_first */
-	size_t ring_size, ring_first, ring_count;
+	struct call_ring ring; /* pending calls */
 	struct redis_greeting greeting;
 };
 
@@ -72,42 +72,6 @@ bool link_is_ready(const struct redis_link *l)
 const char *link_server(const struct redis_link *l)
 {
 	return l->greeting.server;
-}
-
-/* ---- The ring of pending calls ---- */
-
-/* Room for one more call. */
-static bool ring_reserve(struct redis_link *l)
-{
-	if (l->ring_count < l->ring_size)
-		return true;
-	size_t size = l->ring_size ? l->ring_size * 2 : 64;
-	struct redis_call **bigger = malloc(size * sizeof(*bigger));
-	if (!bigger)
-		return false;
-	for (size_t i = 0; i < l->ring_count; i++)
-		bigger[i] = l->ring[(l->ring_first + i) & (l->ring_size - 1)];
-	free(l->ring);
-	l->ring = bigger;
-	l->ring_size = size;
-	l->ring_first = 0;
-	return true;
-}
-
-static void ring_push(struct redis_link *l, struct redis_call *call)
-{
-	l->ring[(l->ring_first + l->ring_count++) & (l->ring_size - 1)] = call;
-	in_flight++;
-}
-
-static struct redis_call *ring_pop(struct redis_link *l)
-{
-	struct redis_call *call = l->ring[l->ring_first];
-
-	l->ring_first = (l->ring_first + 1) & (l->ring_size - 1);
-	l->ring_count--;
-	in_flight--;
-	return call;
 }
 
 /* ---- Writing ---- */
@@ -136,15 +100,21 @@ bool link_send(struct redis_link *l, struct redis_call *call, const struct text 
 {
 	uint64_t starts_at = l->out.written + resp_waiting(&l->out);
 
-	if (!ring_reserve(l) || !resp_add(&l->out, args, count))
+	if (!ring_reserve(&l->ring) || !resp_add(&l->out, args, count))
 		return false;
-	ring_push(l, call);
+	ring_push(&l->ring, call);
+	in_flight++;
 	call->starts_at = starts_at;
 	call->due_us = loop_now_us() + config()->redis_timeout_ms * 1000;
-	if (l->ring_count == 1 && l->state == READY)
+	if (l->ring.count == 1 && l->state == READY)
 		timer_set(&l->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
 	return true;
+}
+
+bool link_say(struct redis_link *l, const struct text *args, size_t count)
+{
+	return resp_add(&l->out, args, count);
 }
 
 /* ---- Up and down ---- */
@@ -159,15 +129,14 @@ static void pause_then_connect(struct redis_link *l, int64_t least_ms)
 
 /* The calls that were on a connection when it ended. */
 struct orphans {
-	struct redis_call **ring; /* owned */
-	size_t size, first, count;
+	struct call_ring ring; /* owned */
 	uint64_t written;
 };
 
 /* Closes the socket and returns to DOWN. The pending calls are to learn their fate: tell_fates. */
 static struct orphans link_close(struct redis_link *l)
 {
-	struct orphans o = { l->ring, l->ring_size, l->ring_first, l->ring_count, l->out.written };
+	struct orphans o = { l->ring, l->out.written };
 
 	l->state = DOWN;
 	timer_stop(&l->timer);
@@ -178,9 +147,8 @@ static struct orphans link_close(struct redis_link *l)
 	}
 	reply_reader_free(l->reader);
 	l->reader = NULL;
-	l->ring = NULL;
-	l->ring_size = l->ring_first = l->ring_count = 0;
-	in_flight -= (unsigned)o.count;
+	l->ring = (struct call_ring){ 0 };
+	in_flight -= (unsigned)o.ring.count;
 	resp_reset(&l->out);
 	l->want_write = false;
 	return o;
@@ -189,14 +157,14 @@ static struct orphans link_close(struct redis_link *l)
 /* The link is down by now: what the calls' owners do cannot reach it. */
 static void tell_fates(struct orphans o)
 {
-	for (size_t i = 0; i < o.count; i++) {
-		struct redis_call *call = o.ring[(o.first + i) & (o.size - 1)];
+	while (o.ring.count > 0) {
+		struct redis_call *call = ring_pop(&o.ring);
 		bool sent = call->starts_at < o.written;
 		if (sent)
 			metrics_count(METRIC_calls_unknown);
 		call->done(call, sent ? FATE_LOST : FATE_NOT_SENT, NULL);
 	}
-	free(o.ring);
+	ring_free(&o.ring);
 }
 
 /* The connection, or the attempt, is over. */
@@ -217,12 +185,18 @@ static void link_lost(struct redis_link *l, const char *format, ...)
 	tell_fates(orphans);
 }
 
+void link_drop(struct redis_link *l, const char *why)
+{
+	if (l->state == READY)
+		link_lost(l, "%s", why);
+}
+
 void link_leave(struct redis_link *l)
 {
 	if (l->state != READY)
 		return;
 	l->state = LEAVING; /* nothing new goes out on it; it is lost once what is under way was answered */
-	if (l->ring_count == 0)
+	if (l->ring.count == 0)
 		timer_set(&l->timer, loop_now_us());
 }
 
@@ -255,7 +229,7 @@ static void link_greet(struct redis_link *l)
 	l->state = GREETING;
 	for (size_t i = 0; i < count && ok; i++)
 		ok = resp_add(&l->out, commands[i].args, commands[i].count);
-	for (const struct script *const *s = greeting_scripts(); *s && ok; s++) {
+	for (const struct script *const *s = l->owner->said ? NULL : greeting_scripts(); s && *s && ok; s++) {
 		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), (*s)->source };
 		ok = resp_add(&l->out, load, 3);
 		l->greeting.owed++;
@@ -271,14 +245,17 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 {
 	if (l->state == GREETING) {
 		greeting_step(l, reply);
-	} else if (l->ring_count == 0) {
+	} else if (l->owner->said) {
+		l->owner->said(l, reply);
+	} else if (l->ring.count == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
 		link_lost(l, "it said something that was not asked for");
 	} else {
-		struct redis_call *call = ring_pop(l);
+		struct redis_call *call = ring_pop(&l->ring);
+		in_flight--;
 		call->done(call, FATE_ANSWERED, reply);
 	}
-	if (l->state == LEAVING && l->ring_count == 0)
+	if (l->state == LEAVING && l->ring.count == 0)
 		link_lost(l, "left it: it does not serve us");
 	return l->state >= GREETING;
 }
@@ -310,8 +287,8 @@ static void link_read(struct redis_link *l)
 			break;
 		reply_reader_done(reader);
 	}
-	if (l->state >= READY && l->ring_count)
-		timer_set(&l->timer, l->ring[l->ring_first]->due_us);
+	if (l->state >= READY && l->ring.count)
+		timer_set(&l->timer, ring_oldest(&l->ring)->due_us);
 }
 
 static void on_ready(struct watch *w, uint32_t events)
@@ -346,13 +323,13 @@ static void on_timer(struct timer *t)
 		link_connect(l);
 	} else if (l->state < READY) {
 		link_lost(l, l->state == RESOLVING ? "its name was not resolved in time" : "it did not answer in time");
-	} else if (l->state == LEAVING && l->ring_count == 0) {
+	} else if (l->state == LEAVING && l->ring.count == 0) {
 		link_lost(l, "left it: it does not serve us");
-	} else if (l->ring_count && l->ring[l->ring_first]->due_us <= loop_now_us()) {
+	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
-	} else if (l->ring_count) {
-		timer_set(t, l->ring[l->ring_first]->due_us);
+	} else if (l->ring.count) {
+		timer_set(t, ring_oldest(&l->ring)->due_us);
 	}
 }
 

@@ -18,6 +18,11 @@ struct redis_link;
 struct redis_link_owner {
 	void (*up)(struct redis_link *l);                                 /* usable now */
 	void (*down)(struct redis_link *l, const char *why, bool was_up); /* lost, or an attempt failed */
+	/*
+	 * NULL for a link that takes calls. With it the link takes none: it hears. Whatever comes is told here, `reply` lives until this
+	 * returns; no script is loaded.
+	 */
+	void (*said)(struct redis_link *l, const struct reply *reply);
 };
 
 /* Makes a link that is down. Returns new; NULL without memory. Borrows both until link_free. */
@@ -33,6 +38,12 @@ const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */
 /* Only while it is ready. False without room: the call was not taken. */
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count);
 void link_flush(struct redis_link *l);
+
+/* A command on a link that hears, only while it is ready; what is answered is told to `said`. False without room. */
+bool link_say(struct redis_link *l, const struct text *args, size_t count);
+
+/* Loses a ready link: it connects anew. */
+void link_drop(struct redis_link *l, const char *why);
 
 /* It should be used no more: connects anew once what is under way was answered. */
 void link_leave(struct redis_link *l);

@@ -10,14 +10,23 @@
 #include <sys/random.h>
 
 #include "loop.h"
+#include "stream.h"
 
 enum { FIRST_BODY_BYTES = 2048 }; /* of a chunked body, whose size is not known */
 
-static void (*on_answered)(struct request *req);
+static struct request_told http;
+static void (*wait_ended)(struct request *req);
+static void (*wait_moved)(struct request *req);
 
-void request_on_answered(void (*answered)(struct request *req))
+void request_tell_http(const struct request_told *told)
 {
-	on_answered = answered;
+	http = *told;
+}
+
+void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req))
+{
+	wait_ended = ended;
+	wait_moved = moved;
 }
 
 struct request *request_new(const char *target, size_t target_len)
@@ -35,6 +44,20 @@ struct request *request_new(const char *target, size_t target_len)
 		arena_free(&arena);
 		return NULL;
 	}
+	return req;
+}
+
+struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req))
+{
+	struct request *req = request_new("", 0);
+
+	if (!req)
+		return NULL;
+	req->op = op;
+	req->work = work;
+	req->ended = ended;
+	req->detached = req->http_gone = true;
+	req->state = CALLING;
 	return req;
 }
 
@@ -69,31 +92,156 @@ static void free_when_unneeded(struct request *req)
 {
 	if (!req->http_gone || req->calls_owed > 0)
 		return;
+	if (req->ended)
+		req->ended(req);
 	struct arena arena = req->arena; /* the request lies inside it */
 	arena_free(&arena);
 }
 
+static bool may_move(enum request_state from, enum request_state to)
+{
+	switch (from) {
+	case READING:
+		return to == CALLING || to == ANSWERED;
+	case CALLING:
+		return to == PARKED || to == STREAMING || to == ANSWERED;
+	case PARKED:
+		return to == CALLING || to == ANSWERED;
+	default:
+		return false;
+	}
+}
+
 void request_move(struct request *req, enum request_state to)
 {
-	assert((req->state == READING && (to == CALLING || to == ANSWERED)) ||
-	       (req->state == CALLING && to == ANSWERED));
+	assert(may_move(req->state, to));
 	req->state = to;
-	if (to == ANSWERED && !req->http_gone)
-		on_answered(req);
+	if (to != ANSWERED && to != STREAMING)
+		return;
+	if (req->wait)
+		wait_ended(req);
+	if (!req->http_gone)
+		http.answered(req);
+}
+
+void request_give_back(struct request *req, const struct reply *reply)
+{
+	void (*gone)(struct request *, const struct reply *) = req->gone;
+
+	req->gone = NULL;
+	if (gone)
+		gone(req, reply);
+}
+
+void request_streamed(struct request *req)
+{
+	if (!req->http_gone)
+		http.streamed(req);
+}
+
+bool request_has_left(struct request *req)
+{
+	return req->http_gone || (req->wait && http.has_left(req));
+}
+
+static struct text no_header(struct request *req, const char *name)
+{
+	(void)req;
+	(void)name;
+	return (struct text){ 0 };
 }
 
 void request_http_gone(struct request *req)
 {
 	assert(!req->http_gone);
 	req->http_gone = true;
+	req->header = no_header;
+	if (req->wait)
+		wait_ended(req);
+	if (req->stream)
+		stream_left(req->stream);
+	if (req->state == PARKED) {
+		request_move(req, CALLING);
+		if (req->gone && input_fill(req))
+			request_give_back(req, NULL);
+	}
 	free_when_unneeded(req);
+}
+
+/* ---- Parking: what was asked moves to a place of its own size ---- */
+
+/* Moves the bytes of *t to *to, with a NUL. */
+static void keep(struct text *t, char **to)
+{
+	if (!t->at)
+		return;
+	if (t->len)
+		memcpy(*to, t->at, t->len);
+	(*to)[t->len] = '\0';
+	t->at = *to;
+	*to += t->len + 1;
+}
+
+static size_t kept_size(const struct request *req)
+{
+	size_t size = req->target.len + req->body.len + req->request_id.len + req->idempotency_key.len +
+		      req->trace_id.len + req->accept.len + 6;
+
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
+		size += req->path_values[i].len + 1;
+	for (size_t i = 0; i < req->query_count; i++)
+		size += req->query[i].name.len + req->query[i].value.len + 2;
+	return size;
+}
+
+/* Returns it in its new place; where it was without memory. */
+static struct request *compact(struct request *req)
+{
+	struct arena arena, old = req->arena;
+	size_t query_size = req->query_count * sizeof(*req->query), size = sizeof(*req) + query_size + kept_size(req);
+	struct request *kept = arena_new_of(size, &arena);
+
+	if (!kept)
+		return req;
+	*kept = *req;
+	kept->arena = arena;
+	kept->query = (struct query_parameter *)(kept + 1);
+	if (query_size)
+		memcpy(kept->query, req->query, query_size);
+	char *to = (char *)(kept + 1) + query_size;
+	struct text *const texts[] = { &kept->target,     &kept->body,   &kept->request_id, &kept->idempotency_key,
+				       &kept->trace_id, &kept->accept };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		keep(texts[i], &to);
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
+		keep(&kept->path_values[i], &to);
+	for (size_t i = 0; i < kept->query_count; i++) {
+		keep(&kept->query[i].name, &to);
+		keep(&kept->query[i].value, &to);
+	}
+	kept->json = NULL;
+	kept->input = kept->work = NULL;
+	kept->headers = NULL;
+	kept->header_count = 0;
+	arena_free(&old);
+	return kept;
+}
+
+static void settle_down(struct request *req)
+{
+	req = compact(req);
+	http.moved(req);
+	wait_moved(req);
 }
 
 void request_call_ended(struct request *req)
 {
 	assert(req->calls_owed > 0);
 	req->calls_owed--;
-	free_when_unneeded(req);
+	if (req->state == PARKED && req->calls_owed == 0)
+		settle_down(req);
+	else
+		free_when_unneeded(req);
 }
 
 static const char hex_digits[] = "0123456789abcdef";

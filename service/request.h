@@ -2,12 +2,16 @@
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
  *	READING --> CALLING --> ANSWERED          freed when the HTTP side is done with it (http_gone)
- *	   |                       ^              and Redis owes it nothing more (calls_owed == 0)
+ *	   |         |  ^ |        ^              and Redis owes it nothing more (calls_owed == 0)
+ *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+
  *
- * One owner at a time: http.c while READING and ANSWERED, the pending calls while CALLING. One function moves it between
- * states and asserts the move; it is answered exactly once. When the client leaves while Redis owes answers, the request
- * stays until they have come, and what they say is thrown away.
+ * One owner at a time: http.c while READING, STREAMING and ANSWERED, the pending calls while CALLING, wait.c while PARKED. One function
+ * moves it between states and asserts the move; it is answered exactly once. When the client leaves while Redis owes answers, the
+ * request stays until they have come, and what they say is thrown away, or given back where a handler said how (`gone`).
+ *
+ * A parked request keeps what was asked and nothing else: it moves to a smaller place, so pointers to it do not outlive the parking.
+ * It is woken by running its handler again.
  */
 #ifndef PATTERND_REQUEST_H
 #define PATTERND_REQUEST_H
@@ -21,7 +25,12 @@
 #include "input.h"
 #include "text.h"
 
-enum request_state { READING, CALLING, ANSWERED };
+struct operation;
+struct reply;
+struct stream;
+struct wait;
+
+enum request_state { READING, CALLING, PARKED, STREAMING, ANSWERED };
 
 /* A header of the answer. */
 struct answer_header_row {
@@ -60,6 +69,17 @@ struct request {
 	void *exchange; /* (ref) http.c's side */
 	int64_t started_us;
 
+	/* While it waits, and when nobody does any more */
+	struct wait *wait; /* (ref) wait.c's; NULL when it never waits */
+	/*
+	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none or
+	 * it never came. Called at most once; may call Redis, nobody hears of the outcome.
+	 */
+	void (*gone)(struct request *req, const struct reply *reply);
+	bool detached;                        /* never had a client: its steps run all the same */
+	void (*ended)(struct request *req);   /* of a detached one: all is said; `problem` tells how it went */
+	struct stream *stream;                /* while STREAMING */
+
 	/* Between the steps of one handler: its input, whatever it wants to keep, Redis's clock of the latest reply */
 	const void *input;
 	void *work;
@@ -73,13 +93,19 @@ struct request {
 	const struct problem_row *problem; /* NULL on success */
 	struct json_out out;
 	struct text answer; /* the body's bytes */
-	struct answer_header_row headers[MAX_ANSWER_HEADERS];
+	struct answer_header_row *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
 	size_t header_count;
 	bool close; /* the connection must not be used again */
 };
 
 /* A new request in its own arena; NULL without memory. Takes a copy of the target. */
 struct request *request_new(const char *target, size_t target_len);
+
+/*
+ * A request that has no client, for what the daemon owes Redis by itself; it is CALLING, and freed when its calls have ended. NULL
+ * without memory. `ended` may be NULL.
+ */
+struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req));
 
 /* Makes room for a body of `len` bytes, 0 when it is not known. False without memory. */
 bool request_expect_body(struct request *req, size_t len);
@@ -97,8 +123,24 @@ void request_move(struct request *req, enum request_state to);
 void request_http_gone(struct request *req);
 void request_call_ended(struct request *req);
 
-/* What request_move calls when a request is answered while HTTP still waits for it. Set once by http.c. */
-void request_on_answered(void (*answered)(struct request *req));
+/* Its stream has more, or ended. */
+void request_streamed(struct request *req);
+
+/* True when nobody is there any more to take the answer of a request that has waited. */
+bool request_has_left(struct request *req);
+
+/* Nobody waits for what `reply` says (NULL: nothing was said): what was won goes back. */
+void request_give_back(struct request *req, const struct reply *reply);
+
+/* Who is told. Set once by http.c and wait.c. */
+struct request_told {
+	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
+	void (*moved)(struct request *req);    /* it lies elsewhere now */
+	void (*streamed)(struct request *req); /* its stream has more */
+	bool (*has_left)(struct request *req); /* asks: did the client of a request that waited leave this very moment? */
+};
+void request_tell_http(const struct request_told *told);
+void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req));
 
 /* ---- For handlers ---- */
 

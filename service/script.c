@@ -94,6 +94,15 @@ static struct call *call_new(struct request *req, const struct script *s, bool w
 	return c;
 }
 
+struct text script_key(struct request *req, const char *kind, struct text name, const char *part)
+{
+	struct text parts[] = {
+		text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part)
+	};
+
+	return arena_join(&req->arena, parts, part ? 7 : 5);
+}
+
 struct call *script_call(struct request *req, const struct script *s)
 {
 	/* PFCOUNT writes its cache: whether it matters is the operation's word */
@@ -110,11 +119,7 @@ struct call *command_call(struct request *req, const char *verb, bool writes)
 
 void call_key(struct call *c, const char *kind, struct text name, const char *part)
 {
-	struct text parts[] = {
-		text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part)
-	};
-
-	push(c, &c->keys, arena_join(&c->req->arena, parts, part ? 7 : 5));
+	push(c, &c->keys, script_key(c->req, kind, name, part));
 }
 
 void call_text(struct call *c, struct text value)
@@ -326,24 +331,38 @@ static void take_reply(struct call *c, const struct reply *reply)
 	}
 }
 
+/* Its client left meanwhile. */
+static void take_back(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	bool agreed = fate == FATE_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
+
+	if (agreed && c->script)
+		c->req->now_ms = reply_int(reply, 1);
+	request_give_back(c->req, agreed ? reply : NULL);
+}
+
 static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
 {
 	struct call *c = (struct call *)((char *)redis - offsetof(struct call, redis));
 	struct request *req = c->req;
-	bool wanted = req->state == CALLING && !req->http_gone;
+	bool lives = req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done);
 
 	if (fate == FATE_ANSWERED && reply->type == REPLY_ERROR && c->script && !c->sent_whole &&
-	    starts_with_word(reply->text, "NOSCRIPT") && wanted && send_whole(c))
+	    starts_with_word(reply->text, "NOSCRIPT") && lives && send_whole(c))
 		return;
-	wanted = wanted && req->state == CALLING;
-	if (wanted && fate == FATE_ANSWERED)
+	bool has_left = !req->detached && request_has_left(req);
+	if (req->state != CALLING || !c->done)
+		; /* answered by another call, or nobody wanted to hear */
+	else if (has_left)
+		take_back(c, fate, reply);
+	else if (fate == FATE_ANSWERED)
 		take_reply(c, reply);
-	else if (wanted && fate == FATE_NOT_SENT)
+	else if (fate == FATE_NOT_SENT)
 		answer_unavailable(req);
-	else if (wanted)
+	else
 		answer_lost(c);
 	/* A handler that neither answered nor called again would leave its client waiting for ever. */
-	if (req->state == CALLING && !req->http_gone && req->calls_owed == 1)
+	if (req->state == CALLING && !has_left && !req->detached && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
 	request_call_ended(req);
 }

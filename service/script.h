@@ -51,6 +51,9 @@ const struct reply *reply_item(const struct reply *r, size_t i);
 struct call;
 typedef void (*call_done)(struct request *req, const struct reply *reply);
 
+/* A key's name; the channel of a resource is that of its first key. In the request's arena. */
+struct text script_key(struct request *req, const char *kind, struct text name, const char *part);
+
 /* Starts a call; owned by the request's arena. */
 struct call *script_call(struct request *req, const struct script *s);
 

@@ -1,4 +1,5 @@
--- What the queue scripts share: the keys by name, settings, a message's record, the plan of writes. Wants lib/time.lua.
+-- What the queue scripts share: the keys by name, settings, a message's record, the plan of writes, what those who wait
+-- are told. Wants lib/time.lua and lib/wake.lua.
 --
 -- KEYS, the same in every queue script:
 --   1      p:queue:{name}         hash: the settings that were PUT, seq (the last one given), expired (dropped for ttl)
@@ -13,10 +14,17 @@
 -- that it goes on rising after the queue was deleted and made again. It is the id of a message whose sender gave none.
 --
 -- A message here is a table: seq, the fields of its record, and, once known, `at` (its score) and `place` (its key).
-local queue_key, flight_key, dead_key = KEYS[1], KEYS[12], KEYS[13]
-local meta_key, body_key, ids_key, done_key = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+-- A script over several queues has them one after the other, and use_queue(i), from 0, says which one all of this is about.
+local QUEUE_KEYS = 17
+local first_key, queue_key, flight_key, dead_key, meta_key, body_key, ids_key, done_key
+local function use_queue(i)
+  first_key = i * QUEUE_KEYS
+  queue_key, flight_key, dead_key = KEYS[first_key + 1], KEYS[first_key + 12], KEYS[first_key + 13]
+  meta_key, body_key, ids_key, done_key = unpack(KEYS, first_key + 14, first_key + QUEUE_KEYS)
+end
+use_queue(0)
 local function due_key(priority)
-  return KEYS[2 + priority]
+  return KEYS[first_key + 2 + priority]
 end
 
 -- Read once: everything in a script happens at this instant.
@@ -176,6 +184,24 @@ local function hset(key, field, value)
   c[#c + 1] = field
   c[#c + 1] = value
 end
+-- What commit() will tell those who wait for this queue's messages: something more is due at that instant. A paused
+-- queue tells nothing; it will when it goes on.
+local announced = {}
+local function announce(queue, at)
+  if queue.paused then
+    return
+  end
+  local a = announced[queue_key]
+  if not a then
+    a = { ready = 0, next_at = math.huge }
+    announced[queue_key] = a
+  end
+  if at <= now then
+    a.ready = a.ready + 1
+  else
+    a.next_at = math.min(a.next_at, at)
+  end
+end
 local function commit()
   local lists = { removals, additions }
   for _, list in ipairs(lists) do
@@ -189,6 +215,9 @@ local function commit()
     for _, c in ipairs(list) do
       redis.call(unpack(c))
     end
+  end
+  for channel, a in pairs(announced) do
+    wake(channel, a.ready, a.next_at < math.huge and a.next_at - now or -1)
   end
 end
 
@@ -215,9 +244,9 @@ local function count_expired(queue)
   end
 end
 
--- Plans that a message moves to `key` at score m.at, its record written anew.
+-- Plans that a message moves to `key` at score m.at, from its place if it has one; its record is written anew.
 local function move(m, key)
-  if key ~= m.place then
+  if m.place and key ~= m.place then
     zrem(m.place, m.seq)
   end
   zadd(key, m.at, m.seq)
@@ -228,7 +257,10 @@ end
 local function settle(queue, m, state)
   if state == 'expired' then
     drop(queue, m)
+  elseif state == 'dead' then
+    move(m, dead_key)
   else
-    move(m, state == 'dead' and dead_key or due_key(m.priority))
+    move(m, due_key(m.priority))
+    announce(queue, m.at)
   end
 end

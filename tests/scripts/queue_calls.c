@@ -99,21 +99,21 @@ const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field f
 
 int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce)
 {
-	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), number(visibility_ms), nonce, "0"));
-	assert_int_equal(r->reply->elements, 3 + item_int(r, 0));
+	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), number(visibility_ms), nonce, "0", "0"));
+	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
 }
 
 int64_t queue_take(struct redis_server *r, const char *queue, int max)
 {
-	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1"));
-	assert_int_equal(r->reply->elements, 3 + item_int(r, 0));
+	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "0"));
+	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
 }
 
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field)
 {
-	return part_of(r, 3 + i, field);
+	return part_of(r, 4 + i, field);
 }
 
 /* The halves of a receipt, cut in a copy that lives until the next call. */

@@ -88,7 +88,7 @@ static void taken_for_good_is_done_at_once(void **state)
 		       3);
 	assert_int_equal(queue_take(&r, "q", 2), 2);
 	assert_received_ids(2, ARGS("a", "b"));
-	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, "");
+	assert_non_null(strchr(received(&r, 0, RECEIVED_RECEIPT)->str, '\t')); /* to bring it back by, no receipt */
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "{\"n\":1}");
 	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 2);
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);

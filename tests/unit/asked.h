@@ -33,7 +33,8 @@ static inline struct text asked_no_header(struct request *req, const char *name)
 /* `body` is absent, or is copied into the request. */
 static inline struct request *asked(const char *method, struct text target, struct text body)
 {
-	request_on_answered(asked_was_answered);
+	static const struct request_told nobody = { .answered = asked_was_answered };
+	request_tell_http(&nobody);
 	struct request *req = request_new(target.at, target.len);
 	assert_non_null(req);
 	req->method = method;

@@ -1,0 +1,225 @@
+/* http_answer: see http_answer.h. Beside http.c the only file that includes microhttpd.h. */
+#include "http_answer.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "config.h"
+#include "metrics.h"
+#include "stream.h"
+
+enum { RUNS_TO_LINGER = 3, LINGER_US = 3000, STREAM_BLOCK = 4096 };
+
+static bool (*leaving)(void);
+/* 0.9.75 forgets a resume unless MHD_run follows in the same turn. */
+static bool again;
+static unsigned lingering; /* requests that wait for Redis without being suspended */
+static struct timer linger_end;
+static bool linger_over; /* a slow Redis must not keep libmicrohttpd from what other clients sent */
+
+bool http_answer_wants_run(void)
+{
+	return again;
+}
+
+void http_answer_run_again(void)
+{
+	again = true;
+}
+
+bool http_answer_lingers(void)
+{
+	return lingering > 0;
+}
+
+void http_answer_running(void)
+{
+	again = false;
+}
+
+void http_answer_ran(void)
+{
+	linger_over = false;
+}
+
+/* ---- Suspended, and back ---- */
+
+static void resume(struct conn *c)
+{
+	loop_unwatch(&c->hangup);
+	c->suspended = false;
+	again = true;
+	MHD_resume_connection(c->connection);
+}
+
+/* The client closed its side, or the connection broke. A client that only half closes counts as gone too. */
+static void on_hangup(struct watch *w, uint32_t events)
+{
+	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
+
+	(void)events;
+	metrics_count(METRIC_clients_left);
+	c->left = true;
+	c->runs_waited = 0;
+	resume(c);
+}
+
+static void suspend(struct conn *c)
+{
+	c->suspended = true;
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
+	loop_watch(&c->hangup, EPOLLRDHUP);
+	MHD_suspend_connection(c->connection);
+}
+
+/* True when the client of a suspended connection has left, and epoll has not said so yet. */
+static bool has_left(struct request *req)
+{
+	struct conn *c = req->exchange;
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return c->left || poll(&p, 1, 0) > 0;
+}
+
+/*
+ * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
+ * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended.
+ */
+void http_answer_wait(struct conn *c)
+{
+	bool is_first = c->runs_waited++ == 0;
+
+	if (is_first && lingering++ == 0)
+		timer_set(&linger_end, loop_now_us() + LINGER_US);
+	if (c->runs_waited <= RUNS_TO_LINGER && !linger_over && c->req->state == CALLING)
+		return;
+	lingering--;
+	suspend(c);
+}
+
+/* Answered, or streaming: let libmicrohttpd call the handler again. */
+static void on_answered(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (c->runs_waited == 0)
+		return; /* within its handler: the answer is queued when that returns */
+	c->runs_waited = 0;
+	again = true;
+	if (c->suspended)
+		resume(c);
+	else
+		lingering--;
+}
+
+static void on_moved(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	c->req = req;
+}
+
+/* ---- The answer ---- */
+
+static struct MHD_Response *body_of(struct request *req)
+{
+	return MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at,
+					       MHD_RESPMEM_PERSISTENT);
+}
+
+/* More of a stream; suspends until there is more. */
+static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
+{
+	struct conn *c = cls;
+
+	(void)at;
+	if (c->left || !c->req)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	size_t n = stream_take(c->req->stream, to, most);
+	if (n > 0)
+		return (ssize_t)n;
+	if (stream_is_over(c->req->stream))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	suspend(c);
+	return 0;
+}
+
+static void on_streamed(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (!c->suspended || c->runs_waited)
+		return; /* its reader will come by itself */
+	conn_deadline_in(c, config()->write_timeout_ms);
+	resume(c);
+}
+
+/* A client that vanished without a word is noticed when what was sent to it stays unacknowledged. */
+static struct MHD_Response *stream_of(struct conn *c)
+{
+	unsigned ms = (unsigned)config()->write_timeout_ms;
+
+	setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
+}
+
+bool http_answer_send(struct conn *c)
+{
+	struct request *req = c->req;
+	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
+
+	if (!response)
+		return false;
+	if (req->content_type)
+		MHD_add_response_header(response, "Content-Type", req->content_type);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	MHD_add_response_header(response, "X-Request-ID", req->request_id.at);
+	for (size_t i = 0; i < req->header_count; i++)
+		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
+	if (req->close || req->state == STREAMING || leaving())
+		MHD_add_response_header(response, "Connection", "close");
+	conn_deadline_in(c, config()->write_timeout_ms);
+	bool ok = MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
+	MHD_destroy_response(response);
+	return ok;
+}
+
+void http_answer_end(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (c->runs_waited && !c->suspended)
+		lingering--;
+	if (c->suspended)
+		loop_unwatch(&c->hangup);
+	c->req = NULL;
+	c->suspended = false;
+	c->runs_waited = 0;
+	request_http_gone(req);
+}
+
+/* ---- Start and end ---- */
+
+static void on_linger_end(struct timer *t)
+{
+	(void)t;
+	linger_over = again = lingering > 0;
+}
+
+void http_answer_open(bool (*is_leaving)(void))
+{
+	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left };
+
+	leaving = is_leaving;
+	linger_end.expired = on_linger_end;
+	request_tell_http(&told);
+}
+
+void http_answer_close(void)
+{
+	timer_stop(&linger_end);
+}
