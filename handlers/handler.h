@@ -17,6 +17,7 @@
 #include "config.h"
 #include "json_tree.h"
 #include "list.h"
+#include "loop.h"
 #include "operations.h"
 #include "request.h"
 #include "script.h"

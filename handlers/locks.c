@@ -1,129 +1,85 @@
 /*
- * locks: exclusive leases with a fencing number. Each operation is one script (lua/lock_*.lua).
- *
- * Tokens are made here and told to their holder alone: Redis gets a digest of each, and, so that a retry with the same
- * Idempotency-Key can be answered, the token sealed with that key. Must never hand a plain token to Redis or the log.
+ * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation is one script (lua/lock_*.lua); taking
+ * and waiting are in lock_call.c, locks that live as long as a connection in lock_hold.c.
  */
-#include "handler.h"
-#include "keys.h"
+#include "lock_call.h"
 
-enum { TOKEN_DIGITS = 32 };
+/* ---- POST /locks/{name} ---- */
 
-/* What Redis knows a token by: 128 bits of its SHA-256. */
-static struct text token_hash(struct request *req, struct text token)
+static void on_taken(struct request *req, const struct lock_take *take, const struct reply *r)
 {
-	struct text digest = request_digest(req, token);
+	struct json_out *o = answer_begin(req, reply_int(r, 0) == 1 ? 201 : 200);
 
-	return arena_copy(&req->arena, digest.at, digest.at ? TOKEN_DIGITS : 0);
-}
-
-static struct text or_absent(struct text t)
-{
-	return t.len ? t : (struct text){ 0 };
-}
-
-static void answer_not_holder(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_HOLDER, "the token does not hold '%s' (any more)", name.at);
-}
-
-/* A replay: what the first answer granted is over. */
-static void answer_grant_is_over(struct request *req, struct text name)
-{
-	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done before, and '%s' has expired since",
-			      name.at);
-}
-
-static void lock_keys(struct call *c, struct text name)
-{
-	call_key(c, KEY_LOCK, name, NULL);
-	call_key(c, KEY_LOCK, name, "fence");
-}
-
-/* ---- POST /locks/{name}: take it, or say who holds it ---- */
-
-static void answer_held(struct request *req, struct text name, const struct reply *r)
-{
-	struct text owner = or_absent(reply_text(r, 2));
-	int64_t ttl_ms = request_ms_until(req, reply_int(r, 4));
-
-	answer_retry_after_ms(req, ttl_ms);
-	struct json_out *o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-					   owner.at ? "'" : "", owner.at ? owner.at : "somebody", owner.at ? "'" : "",
-					   (long long)ttl_ms);
-	out_object(o, "holder");
-	out_text(o, "owner", owner);
-	out_int(o, "fence", reply_int(r, 3));
-	out_int(o, "ttl_ms", ttl_ms);
-	out_close(o);
-	out_int(o, "waiters", 0);
-	problem_end(req);
-}
-
-/* The token of a replay is the first one, which the record kept sealed; without a key nothing was sealed. */
-static struct text granted_token(struct request *req, struct text sealed)
-{
-	const struct text *made = req->work;
-
-	return sealed.len ? request_seal(req, sealed) : *made;
-}
-
-static void on_acquired(struct request *req, const struct reply *r)
-{
-	const struct lock_acquire_input *in = req->input;
-	int64_t outcome = reply_int(r, 0), expires_at_ms = reply_int(r, 6);
-
-	if (outcome == 0) {
-		answer_held(req, in->name, r);
-		return;
-	}
-	if (outcome < 0) {
-		answer_not_holder(req, in->name);
-		return;
-	}
-	if (expires_at_ms <= req->now_ms) {
-		answer_grant_is_over(req, in->name);
-		return;
-	}
-	struct json_out *o = answer_begin(req, outcome == 1 ? 201 : 200);
-	out_text(o, "name", in->name);
-	out_text(o, "token", granted_token(req, reply_text(r, 7)));
-	out_int(o, "fence", reply_int(r, 2));
-	out_text(o, "owner", or_absent(reply_text(r, 3)));
-	out_text(o, "mode", reply_text(r, 4));
-	out_int(o, "holds", reply_int(r, 5));
-	out_int(o, "ttl_ms", expires_at_ms - req->now_ms);
-	out_int(o, "expires_at_ms", expires_at_ms);
-	out_int(o, "waited_ms", 0);
-	out_object(o, "safety");
-	out_string(o, "mode", "single");
-	out_int(o, "acked", 1);
-	out_int(o, "of", 1);
-	out_close(o);
+	out_text(o, "name", take->names[0]);
+	out_text(o, "token", take->token);
+	out_int(o, "fence", reply_int(r, LOCK_FENCES));
+	lock_out_owner(o, reply_text(r, LOCK_OWNER));
+	out_text(o, "mode", reply_text(r, LOCK_MODE));
+	out_int(o, "holds", reply_int(r, LOCK_HOLDS));
+	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	lock_out_safety(o);
 	answer_end(req);
 }
 
 void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 {
-	char hex[TOKEN_DIGITS + 1];
-	struct text *token = arena_alloc(&req->arena, sizeof(*token));
+	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
 
-	random_hex(hex, TOKEN_DIGITS);
-	if (token)
-		*token = arena_copy(&req->arena, hex, TOKEN_DIGITS);
-	req->work = token;
-	struct call *c = script_call(req, &lock_acquire_script);
-	lock_keys(c, in->name);
-	call_int(c, in->ttl_ms);
-	call_text(c, in->owner);
-	if (in->metadata && !json_is_null(in->metadata))
-		call_text(c, json_tree_text(&req->arena, in->metadata));
-	else
-		call_string(c, "");
-	call_text(c, in->token.at ? token_hash(req, in->token) : TEXT(""));
-	call_text(c, token ? token_hash(req, *token) : TEXT(""));
-	call_text(c, token && req->idempotency_key.at ? request_seal(req, *token) : TEXT(""));
-	call_send(c, on_acquired);
+	lock_take(req, &(struct lock_take){
+			       .names = &in->name,
+			       .count = 1,
+			       .ttl_ms = in->ttl_ms,
+			       .wait_ms = in->wait_ms,
+			       .owner = in->owner,
+			       .metadata = in->metadata,
+			       .presented = in->token,
+			       .mode = modes[in->mode],
+			       .taken = on_taken,
+		       });
+}
+
+/* ---- POST /locks: several, all or nothing ---- */
+
+static void on_all_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 201);
+
+	out_text(o, "token", take->token);
+	out_array(o, "locks");
+	for (size_t i = 0; i < take->count; i++) {
+		out_object(o, NULL);
+		out_text(o, "name", take->names[i]);
+		out_int(o, "fence", reply_int(r, LOCK_FENCES + i));
+		out_close(o);
+	}
+	out_close(o);
+	lock_out_owner(o, reply_text(r, LOCK_OWNER));
+	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	lock_out_safety(o);
+	answer_end(req);
+}
+
+void locks_acquire(struct request *req, const struct locks_acquire_input *in)
+{
+	for (size_t i = 1; i < in->names.count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (text_equal(in->names.items[i], in->names.items[j])) {
+				struct text pointer = arena_printf(&req->arena, "/names/%zu", i);
+				answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "/names",
+						     "stands there before");
+				return;
+			}
+	lock_take(req, &(struct lock_take){
+			       .names = in->names.items,
+			       .count = in->names.count,
+			       .ttl_ms = in->ttl_ms,
+			       .wait_ms = in->wait_ms,
+			       .owner = in->owner,
+			       .mode = "exclusive",
+			       .taken = on_all_taken,
+		       });
 }
 
 /* ---- POST /locks/{name}/extend ---- */
@@ -134,19 +90,18 @@ static void on_extended(struct request *req, const struct reply *r)
 	int64_t expires_at_ms = reply_int(r, 4);
 
 	if (reply_int(r, 0) < 1) {
-		answer_not_holder(req, in->name);
+		lock_answer_not_holder(req, in->name);
 		return;
 	}
 	if (expires_at_ms <= req->now_ms) {
-		answer_grant_is_over(req, in->name);
+		lock_answer_is_over(req, in->name);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	out_int(o, "fence", reply_int(r, 2));
 	out_int(o, "holds", reply_int(r, 3));
-	out_int(o, "ttl_ms", expires_at_ms - req->now_ms);
-	out_int(o, "expires_at_ms", expires_at_ms);
+	lock_out_time(o, req, expires_at_ms);
 	answer_end(req);
 }
 
@@ -154,9 +109,9 @@ void lock_extend(struct request *req, const struct lock_extend_input *in)
 {
 	struct call *c = script_call(req, &lock_extend_script);
 
-	call_key(c, KEY_LOCK, in->name, NULL);
+	lock_call_keys(c, in->name, lock_parts_to_extend);
 	call_int(c, in->ttl_ms);
-	call_text(c, token_hash(req, in->token));
+	call_text(c, lock_token_hash(req, in->token));
 	call_send(c, on_extended);
 }
 
@@ -171,7 +126,7 @@ static void on_released(struct request *req, const struct reply *r)
 		return;
 	}
 	if (reply_int(r, 0) < 1) {
-		answer_not_holder(req, in->name);
+		lock_answer_not_holder(req, in->name);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -197,42 +152,59 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		return;
 	}
 	struct call *c = script_call(req, &lock_release_script);
-	call_key(c, KEY_LOCK, in->name, NULL);
-	call_text(c, in->force ? TEXT("") : token_hash(req, token));
+	lock_call_keys(c, in->name, lock_parts_to_release);
+	call_text(c, in->force ? TEXT("") : lock_token_hash(req, token));
 	call_int(c, in->force);
 	call_send(c, on_released);
 }
 
 /* ---- GET /locks/{name} ---- */
 
+enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
+
+static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
+{
+	out_array(o, "holders");
+	for (size_t i = LOOK_HOLDERS; i + 2 < r->count; i += 3) {
+		out_object(o, NULL);
+		lock_out_owner(o, reply_text(r, i));
+		out_int(o, "fence", reply_int(r, i + 1));
+		lock_out_time(o, req, reply_int(r, i + 2));
+		out_close(o);
+	}
+	out_close(o);
+}
+
 static void on_looked(struct request *req, const struct reply *r)
 {
 	const struct lock_look_input *in = req->input;
-	bool held = reply_int(r, 0) == 0;
-	struct text metadata = reply_text(r, 7);
+	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOOK_MODE), "shared");
+	struct text metadata = reply_text(r, LOOK_METADATA), mode = reply_text(r, LOOK_MODE);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
 	out_bool(o, "held", held);
-	out_text(o, "owner", or_absent(reply_text(r, 3)));
-	out_text(o, "mode", or_absent(reply_text(r, 4)));
-	out_int(o, "fence", reply_int(r, 2));
-	out_int(o, "ttl_ms", held ? request_ms_until(req, reply_int(r, 6)) : 0);
-	out_int(o, "expires_at_ms", reply_int(r, 6));
-	out_int(o, "holds", reply_int(r, 5));
-	out_int(o, "waiters", 0);
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOOK_HOLDERS));
+	out_text(o, "mode", mode.len ? mode : (struct text){ 0 });
+	out_int(o, "fence", reply_int(r, LOOK_FENCE));
+	lock_out_time(o, req, reply_int(r, LOOK_EXPIRES_AT));
+	out_int(o, "holds", reply_int(r, LOOK_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOOK_WAITERS));
 	if (metadata.len)
 		out_raw(o, "metadata", metadata);
 	else
 		out_null(o, "metadata");
+	if (is_shared)
+		out_holders(o, req, r);
 	answer_end(req);
 }
 
 void lock_look(struct request *req, const struct lock_look_input *in)
 {
+	static const char *const parts[] = { "readers", "line", "fence", NULL };
 	struct call *c = script_call(req, &lock_look_script);
 
-	lock_keys(c, in->name);
+	lock_call_keys(c, in->name, parts);
 	call_send(c, on_looked);
 }
 
@@ -240,25 +212,28 @@ void lock_look(struct request *req, const struct lock_look_input *in)
 
 static struct call *look_one(struct request *req, struct text name, struct text part)
 {
-	(void)part;
+	static const char *const parts[] = { "readers", NULL };
 	struct call *c = script_call(req, &lock_look_script);
 
-	call_key(c, KEY_LOCK, name, NULL);
+	(void)part;
+	lock_call_keys(c, name, parts);
 	return c;
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
+	bool is_shared = text_is(reply_text(r, LOOK_MODE), "shared");
+
 	(void)part;
 	if (reply_int(r, 0) != 0)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	out_text(o, "owner", or_absent(reply_text(r, 3)));
-	out_text(o, "mode", reply_text(r, 4));
-	out_int(o, "fence", reply_int(r, 2));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, 6)));
-	out_int(o, "holds", reply_int(r, 5));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOOK_HOLDERS));
+	out_text(o, "mode", reply_text(r, LOOK_MODE));
+	out_int(o, "fence", reply_int(r, LOOK_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOOK_EXPIRES_AT)));
+	out_int(o, "holds", reply_int(r, LOOK_HOLDS));
 	out_close(o);
 }
 

@@ -1,41 +1,155 @@
--- lock_acquire: takes a free lock, or enters it once more for one of its holder's tokens.
--- KEYS[1]  the lock: hash, TTL
--- KEYS[2]  its last fence: counter, no TTL
+-- lock_acquire: takes one lock or several, all of them or none, when they are free and nobody was there before; or enters
+-- one once more for one of its holder's tokens. Who waits stands in each one's line.
+-- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set, TTL; its line and its
+--       offer (lib/line.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
--- ARGV[4]  hash of the token presented to re-enter, '' for none
+-- ARGV[4]  hash of the token presented to re-enter (one lock only), '' for none
 -- ARGV[5]  hash of the new token
 -- ARGV[6]  the new token, sealed: handed back as it is, so that a replay can be given the first token
--- Returns {1, now, fence, owner, mode, holds, expires_at, sealed} taken
+-- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
+-- ARGV[8]  ticket (lib/line.lua), '' for who does not wait
+-- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the lines
+-- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
 --         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
---         {0, now, owner, fence, expires_at} held by somebody else
+--         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder} not now: that one is
+--         held, or it is free (mode '') and somebody else's turn until expires_at; next_at is when trying again may help
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
--- Errors: WRONGTYPE, nothing done. O(1).
---@include time lock
+--         {-2, now, mode} the token holds it in that other mode
+-- Errors: WRONGTYPE, nothing done. O(locks), O(line) when a daemon with waiters has died.
+--@include time line lock
 --@idempotent
-local ttl_ms, presented = tonumber(ARGV[1]), ARGV[4]
-local new_field = 't:' .. ARGV[5]
+local LOCK_KEYS = 5
+local ttl_ms, owner, metadata, presented, new_hash, sealed = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local mode, ticket, wait_ms = ARGV[7], ARGV[8], tonumber(ARGV[9])
 local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local lock = lock_read(KEYS[1])
-local last_fence = lock_last_fence(KEYS[2])
+local now_us = t[1] * 1000000 + t[2]
+local now = math.floor(now_us / 1000)
+local expires_at = now + ttl_ms
 
-if presented ~= '' then
-  if not lock or not lock_is_held_by(KEYS[1], presented) then
-    return {-1, now}
+local names = {}
+for i = 1, #KEYS, LOCK_KEYS do
+  local lock_key, fence_key, readers_key, line_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
+  names[#names + 1] = {
+    key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
+    last_fence = lock_last_fence(fence_key), line = line_read(line_key, offer_key, now),
+  }
+end
+
+local function enter_again(lock)
+  local grant = lock and lock_grant_of(lock, presented)
+  if not grant then
+    return { -1, now }
+  elseif mode ~= '' and mode ~= lock.mode then
+    return { -2, now, lock.mode }
   end
-  redis.call('HSET', KEYS[1], new_field, digits(now))
-  redis.call('PEXPIREAT', KEYS[1], digits(now + ttl_ms))
-  return {2, now, lock[1], lock[2], lock[3], lock[4] + 1, now + ttl_ms, ARGV[6]}
+  lock_settle(lock)
+  local holds, fence = lock.holds + 1, lock.fence
+  if lock.mode == 'shared' then
+    redis.call('HSET', lock.key, 't:' .. new_hash, grant.fence)
+    grant.tokens[#grant.tokens + 1] = new_hash
+    lock_write_reader(lock, grant, expires_at)
+    holds, fence, owner = #grant.tokens, tonumber(grant.fence), grant.owner
+  else
+    redis.call('HSET', lock.key, 't:' .. new_hash, digits(now))
+    lock_renew(lock, grant, expires_at)
+    owner = lock.owner
+  end
+  return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }
 end
-if lock then
-  return {0, now, lock[2], lock[1], lock[5]}
+if presented ~= '' then
+  return enter_again(names[1].lock)
+end
+if mode == '' then
+  mode = 'exclusive'
 end
 
-local fence = math.max(last_fence + 1, t[1] * 1000000 + t[2])
-redis.call('SET', KEYS[2], digits(fence))
-redis.call('HSET', KEYS[1], 'fence', digits(fence), 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
-  new_field, digits(now))
-redis.call('PEXPIREAT', KEYS[1], digits(now + ttl_ms))
-return {1, now, fence, ARGV[2], 'exclusive', 1, now + ttl_ms, ARGV[6]}
+local function is_my_turn(n)
+  return not n.line.head or n.line.head == ticket
+end
+local can_take = true
+for _, n in ipairs(names) do
+  can_take = can_take and lock_admits(n.lock, mode) and is_my_turn(n)
+end
+for _, n in ipairs(names) do
+  line_settle(n.line)
+  if n.lock then
+    lock_settle(n.lock)
+  end
+end
+
+local function take(n)
+  local fence = math.max(n.last_fence + 1, now_us)
+  redis.call('SET', n.fence_key, digits(fence))
+  if ticket ~= '' then
+    line_leave(n.line, ticket)
+  end
+  if mode == 'exclusive' then
+    redis.call('HSET', n.key, 'fence', digits(fence), 'owner', owner, 'mode', mode, 'metadata', metadata,
+      't:' .. new_hash, digits(now))
+    redis.call('PEXPIREAT', n.key, digits(expires_at))
+    return fence
+  end
+  redis.call('HSET', n.key, 'fence', digits(fence), 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
+    digits(fence))
+  local lock = { key = n.key, readers_key = n.readers_key, mode = mode }
+  lock_write_reader(lock, { fence = digits(fence), tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
+  lock_offer(lock, n.line, n.key, now) -- the next may be a reader too
+  return fence
+end
+if can_take then
+  local reply = { 1, now, owner, mode, 1, expires_at, sealed }
+  for i, n in ipairs(names) do
+    reply[7 + i] = take(n)
+  end
+  return reply
+end
+
+-- Who waits for several stands in all their lines or in none: so any two stand in the same order wherever they meet.
+local function join_all()
+  local stands_in = 0
+  for _, n in ipairs(names) do
+    stands_in = stands_in + (redis.call('ZSCORE', n.line.line_key, ticket) and 1 or 0)
+  end
+  for _, n in ipairs(names) do
+    if stands_in < #names then
+      line_leave(n.line, ticket)
+    end
+    line_join(n.line, ticket, now_us)
+  end
+end
+if ticket ~= '' and wait_ms > 0 then
+  join_all()
+elseif ticket ~= '' then
+  for _, n in ipairs(names) do
+    line_leave(n.line, ticket)
+  end
+end
+
+local next_at, blocking, which = math.huge, nil, 0
+for i, n in ipairs(names) do
+  local admits = lock_admits(n.lock, mode)
+  if admits and n.line.head == ticket then
+    line_hold(n.line, now + wait_ms) -- another of the locks keeps us
+  else
+    lock_offer(n.lock, n.line, n.key, now)
+  end
+  if not admits or not is_my_turn(n) then
+    next_at = math.min(next_at, admits and n.line.offered_until > 0 and n.line.offered_until or
+      n.lock and n.lock.expires_at_ms or now + OFFER_MS)
+    if not blocking or (n.lock and not blocking.lock) then
+      blocking, which = n, i - 1
+    end
+  end
+end
+local reply = { 0, now, next_at, which, redis.call('ZCARD', blocking.line.line_key) }
+if blocking.lock then
+  reply[6] = blocking.lock.mode
+  for _, value in ipairs(lock_holders(blocking.lock)) do
+    reply[#reply + 1] = value
+  end
+else
+  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.line.offered_until
+end
+return reply

@@ -1,17 +1,23 @@
--- lock_extend: sets a held lock's remaining time, longer or shorter; never revives one that expired.
--- KEYS[1]  the lock: hash, TTL
--- ARGV[1]  ttl from now, ms
--- ARGV[2]  hash of the token
+-- lock_extend: sets the remaining time of a grant, longer or shorter; never revives one that expired.
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its line (lib/line.lua)
+-- ARGV  1 ttl from now, ms; 2 hash of the token
 -- Returns {1, now, fence, holds, expires_at}
 --         {-1, now} the token does not hold it
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time lock
+--@include time wake line lock
 --@idempotent
 local now = now_ms()
-local lock = lock_read(KEYS[1])
-if not lock or not lock_is_held_by(KEYS[1], ARGV[2]) then
+local lock = lock_read(KEYS[1], KEYS[2], now)
+local waiters = redis.call('ZCARD', KEYS[3])
+local grant = lock and lock_grant_of(lock, ARGV[2])
+if not grant then
   return {-1, now}
 end
-local expires_at_ms = now + tonumber(ARGV[1])
-redis.call('PEXPIREAT', KEYS[1], digits(expires_at_ms))
-return {1, now, lock[1], lock[4], expires_at_ms}
+local ttl_ms, was_until = tonumber(ARGV[1]), lock.expires_at_ms
+lock_settle(lock)
+lock_renew(lock, grant, now + ttl_ms)
+if waiters > 0 and lock.expires_at_ms < was_until then -- sooner than those who wait were told
+  wake(KEYS[1], 0, lock.expires_at_ms - now)
+end
+local fence = grant.fence and tonumber(grant.fence) or lock.fence
+return {1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms}

@@ -1,14 +1,20 @@
 -- lock_look: who holds a lock, and until when.
--- KEYS[1]  the lock: hash, TTL
--- KEYS[2]  its last fence; or no key, for a shorter look: the fence of a free lock is then 0, and metadata ''
--- Returns {0, now, fence, owner, mode, holds, expires_at, metadata} held
---         {-1, now, last fence} free
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its line, 4 its last fence; or only the first two, for a
+--       shorter look: the fence of a free lock is then 0, metadata '' and waiters 0
+-- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of each holder} held
+--         {-1, now, waiters, last fence} free
 -- Errors: WRONGTYPE. O(1).
---@include time lock
+--@include time line lock
 --@reads
 local now = now_ms()
-local lock = lock_read(KEYS[1])
+local lock = lock_read(KEYS[1], KEYS[2], now)
+local waiters = KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0
 if not lock then
-  return {-1, now, KEYS[2] and lock_last_fence(KEYS[2]) or 0}
+  return {-1, now, waiters, KEYS[4] and lock_last_fence(KEYS[4]) or 0}
 end
-return {0, now, lock[1], lock[2], lock[3], lock[4], lock[5], KEYS[2] and redis.call('HGET', KEYS[1], 'metadata') or ''}
+local metadata = KEYS[4] and redis.call('HGET', KEYS[1], 'metadata') or ''
+local reply = {0, now, waiters, lock.fence, lock.mode, lock.holds, lock.expires_at_ms, metadata}
+for _, value in ipairs(lock_holders(lock)) do
+  reply[#reply + 1] = value
+end
+return reply

@@ -1,22 +1,31 @@
--- lock_release: gives back one token, or all; the lock is free when it was the last. Its fence stays.
--- KEYS[1]  the lock: hash, TTL
--- ARGV[1]  hash of the token
--- ARGV[2]  '1': whoever holds it; the token is not looked at
+-- lock_release: gives back one token, or all; the lock is free when it was the last, and offered to the first who waits.
+-- Its fence stays.
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its line and its offer (lib/line.lua)
+-- ARGV  1 hash of the token; 2 '1': whoever holds it; the token is not looked at
 -- Returns {1, now, holds left}
 --         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed twice
--- Errors: WRONGTYPE, nothing done. O(1); what the last one frees is freed in the background.
---@include time lock
+-- Errors: WRONGTYPE, nothing done. O(1), O(line) when a daemon with waiters has died; what the last one frees is freed in
+-- the background.
+--@include time line lock
 --@flags allow-oom
 local now = now_ms()
-local lock = lock_read(KEYS[1])
+local lock = lock_read(KEYS[1], KEYS[2], now)
+local line = line_read(KEYS[3], KEYS[4], now)
 local is_forced = ARGV[2] == '1'
-if not lock or not (is_forced or lock_is_held_by(KEYS[1], ARGV[1])) then
+local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
+if not lock or not (is_forced or grant) then
   return {-1, now}
 end
-local left = is_forced and 0 or lock[4] - 1
-if left > 0 then
-  redis.call('HDEL', KEYS[1], 't:' .. ARGV[1])
+lock_settle(lock)
+line_settle(line)
+local left = 0
+if is_forced then
+  redis.call('UNLINK', KEYS[1], KEYS[2])
 else
-  redis.call('UNLINK', KEYS[1])
+  left = lock_drop(lock, grant, ARGV[1])
+end
+if left == 0 then
+  line.offered_until = 0 -- what was offered before was another time
+  lock_offer(nil, line, KEYS[1], now)
 end
 return {1, now, left}

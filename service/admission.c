@@ -298,6 +298,12 @@ static bool accepts_any_of(struct request *req, const char *media_type)
 	return request_accepts(req, type) || request_accepts(req, wildcard) || request_accepts(req, "*/*");
 }
 
+/* A stream's problems are JSON, and `curl --json` asks for nothing else: it gets the stream all the same. */
+static bool is_stream_for_json(struct request *req)
+{
+	return strcmp(req->op->media_type, "text/event-stream") == 0 && accepts_any_of(req, "application/json");
+}
+
 static bool check_accept(struct admission *a)
 {
 	struct request *req = a->req;
@@ -305,7 +311,7 @@ static bool check_accept(struct admission *a)
 
 	req->accept = a->value[HEADER_ACCEPT];
 	if (!req->accept.at || req->accept.len == 0 || !op->media_type || accepts_any_of(req, op->media_type) ||
-	    (op->other_type && accepts_any_of(req, op->other_type)))
+	    (op->other_type && accepts_any_of(req, op->other_type)) || is_stream_for_json(req))
 		return true;
 	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type,
 		       op->other_type ? " or " : "", op->other_type ? op->other_type : "");

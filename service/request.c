@@ -58,7 +58,13 @@ struct request *request_detached(const struct operation *op, void *work, void (*
 	req->ended = ended;
 	req->detached = req->http_gone = true;
 	req->state = CALLING;
+	req->calls_owed = 1; /* until request_detached_go */
 	return req;
+}
+
+void request_detached_go(struct request *req)
+{
+	request_call_ended(req);
 }
 
 bool request_expect_body(struct request *req, size_t len)
@@ -92,6 +98,8 @@ static void free_when_unneeded(struct request *req)
 {
 	if (!req->http_gone || req->calls_owed > 0)
 		return;
+	if (req->wait)
+		wait_ended(req);
 	if (req->ended)
 		req->ended(req);
 	struct arena arena = req->arena; /* the request lies inside it */
@@ -131,6 +139,8 @@ void request_give_back(struct request *req, const struct reply *reply)
 	req->gone = NULL;
 	if (gone)
 		gone(req, reply);
+	if (req->wait)
+		wait_ended(req);
 }
 
 void request_streamed(struct request *req)
@@ -156,14 +166,13 @@ void request_http_gone(struct request *req)
 	assert(!req->http_gone);
 	req->http_gone = true;
 	req->header = no_header;
-	if (req->wait)
-		wait_ended(req);
 	if (req->stream)
 		stream_left(req->stream);
 	if (req->state == PARKED) {
 		request_move(req, CALLING);
-		if (req->gone && input_fill(req))
-			request_give_back(req, NULL);
+		if (req->gone && !input_fill(req))
+			req->gone = NULL;
+		request_give_back(req, NULL);
 	}
 	free_when_unneeded(req);
 }

@@ -102,10 +102,11 @@ struct request {
 struct request *request_new(const char *target, size_t target_len);
 
 /*
- * A request that has no client, for what the daemon owes Redis by itself; it is CALLING, and freed when its calls have ended. NULL
- * without memory. `ended` may be NULL.
+ * A request that has no client, for what the daemon owes Redis by itself; it is CALLING. NULL without memory. Once its first calls were
+ * sent, request_detached_go: it is freed when none is left. `ended` may be NULL.
  */
 struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req));
+void request_detached_go(struct request *req);
 
 /* Makes room for a body of `len` bytes, 0 when it is not known. False without memory. */
 bool request_expect_body(struct request *req, size_t len);

@@ -1,24 +1,156 @@
--- A lock is a hash with a TTL: fence, owner, mode, metadata, and one field `t:<token hash>` for each token that holds
--- it. What lock_acquire did not make raises WRONGTYPE.
+-- A lock is a hash whose TTL is that of its last holder: fence (the highest given out with it), owner, mode, metadata,
+-- and what lock_acquire adds:
+--   exclusive  `t:<token hash>`: since when, for each token of the one holder
+--   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
+--              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms
+-- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua.
 local LOCK_FIXED_FIELDS = 4
--- lock_read(key): {fence, owner, mode, holds, expires_at_ms}, nil when nobody holds it. O(1).
-local function lock_read(key)
+
+local function foreign_lock()
+  error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
+end
+
+-- lock_reader(lock, fence): {fence, tokens (a list of hashes), metadata, owner}, nil when there is none. O(its tokens).
+local function lock_reader(lock, fence)
+  local record = redis.call('HGET', lock.key, 'r:' .. fence)
+  if not record then
+    return nil
+  end
+  local hashes, metadata, owner = string.match(record, '^([%x ]+)\t([^\t]*)\t(.*)$')
+  if not hashes then
+    foreign_lock()
+  end
+  local reader = { fence = fence, tokens = {}, metadata = metadata, owner = owner }
+  for hash in string.gmatch(hashes, '%x+') do
+    reader.tokens[#reader.tokens + 1] = hash
+  end
+  return reader
+end
+
+-- lock_read(key, readers, now): nil when nobody holds it; else {key, fence, owner, mode, holds, expires_at_ms}, shared
+-- with gone (readers whose time is over, at most 100). Writes nothing. O(1 + gone).
+local function lock_read(key, readers_key, now)
   local f = redis.call('HMGET', key, 'fence', 'owner', 'mode')
   local fields = redis.call('HLEN', key)
   if fields == 0 then
+    redis.call('ZCARD', readers_key)
     return nil
   end
-  local expires_at_ms = redis.call('PEXPIRETIME', key)
-  local fence = tonumber(f[1] or '')
-  if not (fence and f[2] and f[3]) or fields <= LOCK_FIXED_FIELDS or expires_at_ms < 0 then
-    error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
+  local lock = {
+    key = key, readers_key = readers_key, now = now, fence = tonumber(f[1] or ''), owner = f[2], mode = f[3],
+    holds = fields - LOCK_FIXED_FIELDS, expires_at_ms = redis.call('PEXPIRETIME', key), gone = {},
+  }
+  if not (lock.fence and lock.owner and lock.mode) or lock.holds < 1 or lock.expires_at_ms < 0 then
+    foreign_lock()
   end
-  return {fence, f[2], f[3], fields - LOCK_FIXED_FIELDS, expires_at_ms}
+  if lock.mode == 'shared' then
+    lock.holds = lock.holds - redis.call('ZCARD', readers_key)
+    local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', 0, 100)
+    for i, fence in ipairs(ended) do
+      lock.gone[i] = lock_reader(lock, fence) or { fence = fence, tokens = {} }
+      lock.holds = lock.holds - #lock.gone[i].tokens
+    end
+  end
+  return lock
 end
--- lock_is_held_by(key, token_hash): whether this token holds it. O(1).
-local function lock_is_held_by(key, token_hash)
-  return redis.call('HEXISTS', key, 't:' .. token_hash) == 1
+
+-- lock_settle(lock): forgets the readers whose time is over. Before any other change of the lock.
+local function lock_settle(lock)
+  for _, reader in ipairs(lock.gone) do
+    redis.call('HDEL', lock.key, 'r:' .. reader.fence)
+    for _, hash in ipairs(reader.tokens) do
+      redis.call('HDEL', lock.key, 't:' .. hash)
+    end
+    redis.call('ZREM', lock.readers_key, reader.fence)
+  end
+  lock.gone = {}
 end
+
+-- lock_grant_of(lock, token_hash): the reader that holds it by this token; for an exclusive lock a table of no reader;
+-- nil when the token does not hold it (any more). O(1).
+local function lock_grant_of(lock, hash)
+  local value = redis.call('HGET', lock.key, 't:' .. hash)
+  if not value or lock.mode == 'exclusive' then
+    return value and {}
+  end
+  local expires_at_ms = tonumber(redis.call('ZSCORE', lock.readers_key, value))
+  return expires_at_ms and expires_at_ms >= lock.now and lock_reader(lock, value) or nil
+end
+
+-- The TTL of a shared lock: that of its last reader.
+local function lock_keep_for_readers(lock)
+  local last = redis.call('ZRANGE', lock.readers_key, -1, -1, 'WITHSCORES')[2]
+  lock.expires_at_ms = tonumber(last)
+  redis.call('PEXPIREAT', lock.key, last)
+  redis.call('PEXPIREAT', lock.readers_key, last)
+end
+
+-- lock_write_reader(lock, reader, expires_at_ms): a new one, or one that changed.
+local function lock_write_reader(lock, reader, expires_at_ms)
+  redis.call('HSET', lock.key, 'r:' .. reader.fence,
+    table.concat(reader.tokens, ' ') .. '\t' .. reader.metadata .. '\t' .. reader.owner)
+  redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
+  lock_keep_for_readers(lock)
+end
+
+-- lock_renew(lock, grant, expires_at_ms): the grant lasts until then.
+local function lock_renew(lock, grant, expires_at_ms)
+  if lock.mode == 'exclusive' then
+    redis.call('PEXPIREAT', lock.key, digits(expires_at_ms))
+    lock.expires_at_ms = expires_at_ms
+  else
+    redis.call('ZADD', lock.readers_key, digits(expires_at_ms), grant.fence)
+    lock_keep_for_readers(lock)
+  end
+end
+
+-- lock_drop(lock, grant, hash): gives one token back; the lock is free with its last. Returns the holds that are left.
+local function lock_drop(lock, grant, hash)
+  local left = lock.holds - 1
+  if left == 0 then
+    redis.call('UNLINK', lock.key, lock.readers_key)
+    return 0
+  end
+  redis.call('HDEL', lock.key, 't:' .. hash)
+  if lock.mode == 'exclusive' then
+    return left
+  end
+  local others = {}
+  for _, token in ipairs(grant.tokens) do
+    if token ~= hash then
+      others[#others + 1] = token
+    end
+  end
+  if #others > 0 then
+    grant.tokens = others
+    lock_write_reader(lock, grant, tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)))
+  else
+    redis.call('HDEL', lock.key, 'r:' .. grant.fence)
+    redis.call('ZREM', lock.readers_key, grant.fence)
+    lock_keep_for_readers(lock)
+  end
+  return left
+end
+
+-- lock_holders(lock): {owner, fence, expires_at_ms} of each holder, one after the other in a flat list; at most 16, those
+-- who hold it longest last. O(16).
+local function lock_holders(lock)
+  if lock.mode == 'exclusive' then
+    return { lock.owner, lock.fence, lock.expires_at_ms }
+  end
+  local list = {}
+  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', 0, 16, 'WITHSCORES')
+  for i = 1, #flat, 2 do
+    local reader = lock_reader(lock, flat[i])
+    if reader then
+      list[#list + 1] = reader.owner
+      list[#list + 1] = tonumber(reader.fence)
+      list[#list + 1] = tonumber(flat[i + 1])
+    end
+  end
+  return list
+end
+
 -- lock_last_fence(key): the last fence given out or seen, 0 when there never was one. O(1).
 local function lock_last_fence(key)
   local fence = redis.call('GET', key) or '0'
@@ -26,4 +158,16 @@ local function lock_last_fence(key)
     error(redis.error_reply('WRONGTYPE the key holds text that is not a fence'))
   end
   return tonumber(fence)
+end
+
+-- lock_admits(lock, mode): whether somebody may take it in that mode ('exclusive' or 'shared'), as far as holders go.
+local function lock_admits(lock, mode)
+  return not lock or (lock.mode == 'shared' and mode == 'shared')
+end
+
+-- lock_offer(lock, line, channel, now): tells the first in line when there is room for him (his ticket ends in his mode).
+local function lock_offer(lock, line, channel, now)
+  if line.head and lock_admits(lock, string.sub(line.head, -1) == 's' and 'shared' or 'exclusive') then
+    line_offer(line, channel, now)
+  end
 end

@@ -1,0 +1,53 @@
+/*
+ * lock_call: what the handlers of locks share: tokens, keys, and the one way to take locks, whether one or several, for a token or for
+ * as long as a connection lives.
+ *
+ * Tokens are made here and told to their holder alone: Redis gets a digest of each, and, so that a retry with the same
+ * Idempotency-Key can be answered, the token sealed with that key. Must never hand a plain token to Redis or the log.
+ */
+#ifndef PATTERND_LOCK_CALL_H
+#define PATTERND_LOCK_CALL_H
+
+#include "handler.h"
+#include "keys.h"
+
+enum { LOCK_MOST = 16 }; /* at once */
+
+/* What is wanted, and how it goes. In the request's arena. */
+struct lock_take {
+	const struct text *names; /* (ref) 1 to LOCK_MOST */
+	size_t count;
+	int64_t ttl_ms, wait_ms;
+	struct text owner;
+	json_t *metadata;
+	struct text presented; /* a token, to enter again */
+	const char *mode;      /* "exclusive", "shared" or "" */
+	bool is_stream;        /* its answer cannot be replayed: no idempotency record */
+	/* They are taken, until expires_at_ms; answers. The fence of name `i` is item LOCK_FENCES + i of the reply. */
+	void (*taken)(struct request *req, const struct lock_take *take, const struct reply *r);
+	struct text token, token_hash; /* the new one */
+	int64_t asked_us;              /* when the latest try was sent */
+};
+
+enum { LOCK_OWNER = 2, LOCK_MODE, LOCK_HOLDS, LOCK_EXPIRES_AT, LOCK_SEALED, LOCK_FENCES };
+
+/* Takes them, waits, or says why not. Copies `given`. */
+void lock_take(struct request *req, const struct lock_take *given);
+
+/* What Redis knows a token by: 128 bits of its SHA-256. */
+struct text lock_token_hash(struct request *req, struct text token);
+
+/* A lock's key and the other keys of its parts, ended by NULL. */
+void lock_call_keys(struct call *c, struct text name, const char *const *parts);
+extern const char *const lock_parts_to_release[], *const lock_parts_to_extend[];
+
+/* Members of an answer: who waited how long, and what the grant is worth. */
+void lock_out_owner(struct json_out *o, struct text owner);
+void lock_out_safety(struct json_out *o);
+void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
+
+void lock_answer_not_holder(struct request *req, struct text name);
+/* A replay: what the first answer granted is over. */
+void lock_answer_is_over(struct request *req, struct text name);
+
+#endif

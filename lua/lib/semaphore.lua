@@ -1,0 +1,53 @@
+-- A semaphore is two keys, their TTL that of the last permit: a hash of limit and `o:<permit hash>`: owner; and the sorted
+-- set `permits`: permit hash by expires_at_ms. Wants lib/time.lua and lib/line.lua.
+
+-- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits whose time is over, at most 100}. Writes
+-- nothing. O(1 + gone).
+local function semaphore_read(key, permits_key, now)
+  local limit = redis.call('HGET', key, 'limit') or '0'
+  if not string.find(limit, '^%d+$') then
+    error(redis.error_reply('WRONGTYPE the key holds a hash that is not a semaphore'))
+  end
+  return {
+    key = key, permits_key = permits_key, now = now, limit = tonumber(limit),
+    held = redis.call('ZCOUNT', permits_key, digits(now), '+inf'),
+    gone = redis.call('ZRANGE', permits_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', 0, 100),
+  }
+end
+
+-- semaphore_settle(s): forgets the permits whose time is over. Before any other change.
+local function semaphore_settle(s)
+  for _, permit in ipairs(s.gone) do
+    redis.call('HDEL', s.key, 'o:' .. permit)
+    redis.call('ZREM', s.permits_key, permit)
+  end
+  s.gone = {}
+end
+
+-- semaphore_holds(s, permit): whether it is good. O(1).
+local function semaphore_holds(s, permit)
+  local expires_at_ms = tonumber(redis.call('ZSCORE', s.permits_key, permit))
+  return expires_at_ms and expires_at_ms >= s.now
+end
+
+-- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long as the last one.
+local function semaphore_grant(s, permit, expires_at_ms)
+  redis.call('ZADD', s.permits_key, digits(expires_at_ms), permit)
+  local last = redis.call('ZRANGE', s.permits_key, -1, -1, 'WITHSCORES')[2]
+  redis.call('PEXPIREAT', s.key, last)
+  redis.call('PEXPIREAT', s.permits_key, last)
+end
+
+-- semaphore_drop(s, permit): it is given back.
+local function semaphore_drop(s, permit)
+  redis.call('HDEL', s.key, 'o:' .. permit)
+  redis.call('ZREM', s.permits_key, permit)
+  s.held = s.held - 1
+end
+
+-- semaphore_offer(s, line): tells the first in line when there is room.
+local function semaphore_offer(s, line)
+  if s.held < s.limit or s.held == 0 then
+    line_offer(line, s.key, s.now)
+  end
+end
