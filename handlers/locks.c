@@ -63,14 +63,6 @@ static void on_all_taken(struct request *req, const struct lock_take *take, cons
 
 void locks_acquire(struct request *req, const struct locks_acquire_input *in)
 {
-	for (size_t i = 1; i < in->names.count; i++)
-		for (size_t j = 0; j < i; j++)
-			if (text_equal(in->names.items[i], in->names.items[j])) {
-				struct text pointer = arena_printf(&req->arena, "/names/%zu", i);
-				answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "/names",
-						     "stands there before");
-				return;
-			}
 	lock_take(req, &(struct lock_take){
 			       .names = in->names.items,
 			       .count = in->names.count,

@@ -158,14 +158,6 @@ void queue_receive(struct request *req, const struct queue_receive_input *in)
 
 void queues_receive(struct request *req, const struct queues_receive_input *in)
 {
-	for (size_t i = 1; i < in->queues.count; i++)
-		for (size_t j = 0; j < i; j++)
-			if (text_equal(in->queues.items[i], in->queues.items[j])) {
-				struct text pointer = arena_printf(&req->arena, "/queues/%zu", i);
-				answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "/queues",
-						     "stands there before");
-				return;
-			}
 	begin(req, &(struct order){
 			   .queues = in->queues.items,
 			   .queue_count = in->queues.count,

@@ -207,7 +207,8 @@ void http_answer_end(struct conn *c)
 static void on_linger_end(struct timer *t)
 {
 	(void)t;
-	linger_over = again = lingering > 0;
+	if (lingering > 0)
+		linger_over = again = true;
 }
 
 void http_answer_open(bool (*is_leaving)(void))

@@ -262,6 +262,15 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 }
 
+/* True when item `i` of the array stands there before. */
+static bool is_repeated(const json_t *array, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (json_equal(json_array_get(array, i), json_array_get(array, j)))
+			return true;
+	return false;
+}
+
 static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value,
 			     void *slot)
 {
@@ -278,6 +287,8 @@ static bool store_json_array(struct faults *f, const struct field *row, const st
 		struct spot item = { .parent = at, .index = i };
 		ok = store_json(f, row->fields, &item, json_array_get(value, i), (char *)array.items + i * row->size) &&
 		     ok;
+		if (row->distinct && is_repeated(value, i))
+			ok = fault_add(f, &item, P_INVALID_VALUE, "stands there before");
 	}
 	memcpy(slot, &array, sizeof(array));
 	return ok;

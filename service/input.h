@@ -47,7 +47,8 @@ struct field {
 	const char *const *reserved; /* names that are refused, ended by NULL */
 	const struct field *fields;  /* of FIELD_OBJECT and FIELD_ARRAY */
 	size_t field_count;
-	size_t size; /* bytes of the struct, or of one item */
+	size_t size;   /* bytes of the struct, or of one item */
+	bool distinct; /* FIELD_ARRAY: no item twice */
 };
 
 /* The layout that every array member has. */

@@ -1,50 +1,25 @@
 /*
- * wait: see wait.h. Owns the waits and the channels they wait at; the requests own themselves.
+ * wait: see wait.h. Owns the waits; the requests own themselves, channel.c the places they stand at.
  *
- *	TRYING --wait_park--> PARKED --woken--> READY --wait_run--> TRYING      ends when its request is answered, or its client leaves
+ *	TRYING --wait_park--> ASLEEP --woken--> READY --wait_run--> TRYING      ends when its request is answered, or its client leaves
  *
  * A wait stands in the line of each of its channels from its first try to its end, so its place is kept however often it tries in vain.
  */
 #include "wait.h"
 
 #include <assert.h>
-#include <search.h>
 #include <stdlib.h>
 
-#include "input.h"
-#include "loop.h"
-#include "metrics.h"
+#include "channel.h"
 #include "config.h"
+#include "input.h"
+#include "metrics.h"
 #include "redis.h"
 #include "request.h"
-#include "script.h"
-#include "subscriber.h"
 
-enum {
-	RUNS_A_TURN = 256,
-	KEEP_CHANNEL_MS = 10000, /* a channel that nobody waits at: the next one often comes soon */
-};
+enum { RUNS_A_TURN = 256 };
 
-struct place {
-	struct wait *wait;                /* (ref) */
-	struct channel *channel;          /* (ref) */
-	struct place *next, *previous;    /* in the channel's line, the longest waiting first */
-};
-
-enum hearing { UNHEARD, ASKED, HEARD };
-
-struct channel {
-	struct text name; /* behind the struct */
-	enum hearing hearing;
-	bool is_timed;              /* nothing is published here */
-	struct place *first, *last; /* who waits here */
-	unsigned busy;              /* units of those who are READY or TRYING */
-	struct timer due;           /* when time makes progress possible */
-	int64_t empty_since_us;
-	struct channel *next, *previous; /* in the list of all */
-};
-
-enum wait_state { TRYING, PARKED_, READY };
+enum wait_state { TRYING, ASLEEP, READY };
 
 struct wait {
 	struct request *req; /* (ref) */
@@ -67,116 +42,10 @@ struct wait {
 
 static char life[WAIT_TICKET_DIGITS + 1]; /* this daemon's, since its start */
 static uint64_t last_number;
-static void *channels_by_name; /* tsearch(3) */
-static struct channel *channels;
-static struct timer sweep;
 static struct wait *first_ready, *last_ready;
 static struct wait *keyed; /* those with an Idempotency-Key */
-static unsigned waiting, channel_count;
+static unsigned waiting;
 static bool draining;
-
-/* ---- Channels ---- */
-
-static int compare_channels(const void *a, const void *b)
-{
-	struct text x = ((const struct channel *)a)->name, y = ((const struct channel *)b)->name;
-	int order = memcmp(x.at, y.at, x.len < y.len ? x.len : y.len);
-
-	return order ? order : (x.len > y.len) - (x.len < y.len);
-}
-
-static struct channel *channel_find(struct text name)
-{
-	struct channel probe = { .name = name };
-	void *found = tfind(&probe, &channels_by_name, compare_channels);
-
-	return found ? *(struct channel **)found : NULL;
-}
-
-static void on_due(struct timer *t);
-
-/* NULL without memory. */
-static struct channel *channel_get(struct text name, bool is_timed)
-{
-	struct channel *ch = channel_find(name);
-
-	if (ch)
-		return ch;
-	ch = calloc(1, sizeof(*ch) + name.len + 1);
-	if (!ch)
-		return NULL;
-	ch->name = (struct text){ memcpy(ch + 1, name.at, name.len), name.len };
-	if (!tsearch(ch, &channels_by_name, compare_channels)) {
-		free(ch);
-		return NULL;
-	}
-	ch->is_timed = is_timed;
-	ch->hearing = is_timed ? HEARD : UNHEARD;
-	ch->due.expired = on_due;
-	ch->next = channels;
-	if (channels)
-		channels->previous = ch;
-	channels = ch;
-	channel_count++;
-	return ch;
-}
-
-static void channel_free(struct channel *ch)
-{
-	timer_stop(&ch->due);
-	tdelete(ch, &channels_by_name, compare_channels);
-	if (ch->next)
-		ch->next->previous = ch->previous;
-	if (ch->previous)
-		ch->previous->next = ch->next;
-	else
-		channels = ch->next;
-	channel_count--;
-	free(ch);
-}
-
-/* Nobody waits here any more. */
-static void channel_empty(struct channel *ch)
-{
-	timer_stop(&ch->due);
-	if (ch->is_timed || ch->hearing == UNHEARD) {
-		channel_free(ch);
-		return;
-	}
-	ch->empty_since_us = loop_now_us();
-	if (!sweep.place)
-		timer_set(&sweep, loop_now_us() + KEEP_CHANNEL_MS * 1000);
-}
-
-/* Leaves the channels that nobody has waited at for a while. */
-static void on_sweep(struct timer *t)
-{
-	int64_t oldest_us = loop_now_us() - KEEP_CHANNEL_MS * 1000;
-	bool some_left = false;
-
-	for (struct channel *ch = channels, *next; ch; ch = next) {
-		next = ch->next;
-		if (ch->first)
-			continue;
-		if (ch->empty_since_us > oldest_us) {
-			some_left = true;
-			continue;
-		}
-		if (subscriber_is_up())
-			subscriber_ignore(ch->name);
-		channel_free(ch);
-	}
-	if (some_left)
-		timer_set(t, loop_now_us() + KEEP_CHANNEL_MS * 1000);
-}
-
-static void channel_listen(struct channel *ch)
-{
-	if (ch->hearing != UNHEARD || !subscriber_is_up())
-		return;
-	ch->hearing = ASKED;
-	subscriber_listen(ch->name);
-}
 
 /* ---- Waking ---- */
 
@@ -192,7 +61,7 @@ static void set_busy(struct wait *w, bool busy)
 
 static void make_ready(struct wait *w)
 {
-	assert(w->state == PARKED_);
+	assert(w->state == ASLEEP);
 	w->state = READY;
 	w->next_ready = NULL;
 	set_busy(w, true);
@@ -207,7 +76,7 @@ static void make_ready(struct wait *w)
 static void wake_wait(struct wait *w)
 {
 	w->woken = true;
-	if (w->state == PARKED_)
+	if (w->state == ASLEEP)
 		make_ready(w);
 	else if (w->state == TRYING)
 		w->again = true;
@@ -229,24 +98,30 @@ static unsigned wake_those(struct channel *ch, enum wait_state state, unsigned u
 /* There is something for `units`: as many as that is enough for try, those who are parked first. `except` knows already. */
 static void wake(struct channel *ch, unsigned units, const struct wait *except)
 {
-	wake_those(ch, TRYING, wake_those(ch, PARKED_, units, except), except);
+	wake_those(ch, TRYING, wake_those(ch, ASLEEP, units, except), except);
 }
 
-/* Time has made progress possible, perhaps: one tries, and what it is told wakes the others. */
-static void on_due(struct timer *t)
+/* ---- What a channel says ---- */
+
+/* Also when time has made progress possible, perhaps: one tries, and what it is told wakes the others. */
+static void on_something(struct channel *ch, unsigned units)
 {
-	wake((struct channel *)((char *)t - offsetof(struct channel, due)), 1, NULL);
+	wake(ch, units, NULL);
 }
 
-static void set_due(struct channel *ch, int64_t in_ms)
+static bool on_turn_of(struct channel *ch, struct text ticket)
 {
-	int64_t due_us = loop_now_us() + (in_ms > 0 ? in_ms : 0) * 1000;
+	const char *number = ticket.at + WAIT_TICKET_DIGITS + 1;
 
-	if (!ch->due.place || ch->due.due_us > due_us)
-		timer_set(&ch->due, due_us);
+	if (ticket.len < 2 * WAIT_TICKET_DIGITS + 1 || memcmp(ticket.at, life, WAIT_TICKET_DIGITS) != 0)
+		return false;
+	for (struct place *p = ch->first; p; p = p->next)
+		if (p->wait->number == strtoull(number, NULL, 16)) {
+			wake_wait(p->wait);
+			return true;
+		}
+	return false;
 }
-
-/* ---- What the subscriber says ---- */
 
 static bool is_covered(const struct wait *w)
 {
@@ -256,64 +131,19 @@ static bool is_covered(const struct wait *w)
 	return true;
 }
 
-static void on_up(void)
-{
-	for (struct channel *ch = channels; ch; ch = ch->next)
-		channel_listen(ch);
-}
-
 /* What is published now is missed: everybody tries once more when it can be heard again. */
-static void on_down(void)
+static void on_deaf(struct channel *ch)
 {
-	for (struct channel *ch = channels, *next; ch; ch = next) {
-		next = ch->next;
-		if (ch->is_timed)
-			continue;
-		ch->hearing = UNHEARD;
-		for (struct place *p = ch->first; p; p = p->next)
-			p->wait->covered = false;
-		if (!ch->first)
-			channel_free(ch);
-	}
+	for (struct place *p = ch->first; p; p = p->next)
+		p->wait->covered = false;
 }
 
 /* Who parked before it was heard tries once more. */
-static void on_listening(struct text name)
+static void on_heard(struct channel *ch)
 {
-	struct channel *ch = channel_find(name);
-
-	if (!ch)
-		return;
-	ch->hearing = HEARD;
 	for (struct place *p = ch->first; p; p = p->next)
-		if (p->wait->state == PARKED_ && !p->wait->covered && is_covered(p->wait))
+		if (p->wait->state == ASLEEP && !p->wait->covered && is_covered(p->wait))
 			make_ready(p->wait);
-}
-
-/* "@<ticket> <ms>": his turn; others look after that time. "<units> <ms>": so much is there now, and more in that time (-1: nothing). */
-static void on_heard(struct text name, struct text message)
-{
-	struct channel *ch = channel_find(name);
-	const char *space = message.at ? strchr(message.at, ' ') : NULL;
-
-	if (!ch || !ch->first || !space)
-		return;
-	metrics_count(METRIC_wakeups);
-	int64_t in_ms = strtoll(space, NULL, 10);
-	if (message.at[0] != '@') {
-		wake(ch, (unsigned)strtoul(message.at, NULL, 10), NULL);
-		if (in_ms >= 0)
-			set_due(ch, in_ms);
-		return;
-	}
-	bool is_ours = strncmp(message.at + 1, life, WAIT_TICKET_DIGITS) == 0 && message.at[1 + WAIT_TICKET_DIGITS] == '.';
-	uint64_t number = is_ours ? strtoull(message.at + WAIT_TICKET_DIGITS + 2, NULL, 16) : 0;
-	for (struct place *p = ch->first; p && is_ours; p = p->next)
-		if (p->wait->number == number) {
-			wake_wait(p->wait);
-			return;
-		}
-	set_due(ch, in_ms);
 }
 
 /* ---- One request ---- */
@@ -334,7 +164,7 @@ static void on_deadline(struct timer *t)
 	struct wait *w = (struct wait *)((char *)t - offsetof(struct wait, deadline));
 
 	w->has_ended = true;
-	if (w->state == PARKED_)
+	if (w->state == ASLEEP)
 		make_ready(w);
 }
 
@@ -405,19 +235,14 @@ static void stand_at(struct request *req, struct text name, bool is_timed)
 
 	if (!w || w->count == w->size)
 		return; /* since its first try */
-	struct channel *ch = name.at ? channel_get(name, is_timed) : NULL;
-	if (!ch) {
+	struct place *p = &w->places[w->count];
+	p->wait = w;
+	if (!channel_enter(p, name, is_timed)) {
 		req->arena.failed = true; /* which call_send tells */
 		return;
 	}
-	struct place *p = &w->places[w->count++];
-	*p = (struct place){ .wait = w, .channel = ch, .previous = ch->last };
-	if (ch->last)
-		ch->last->next = p;
-	else
-		ch->first = p;
-	ch->last = p;
-	ch->busy += w->units;
+	w->count++;
+	p->channel->busy += w->units;
 	w->covered = is_covered(w);
 }
 
@@ -471,7 +296,7 @@ void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_a
 	if (ready > others)
 		wake(ch, ready - others, w);
 	if (next_at_ms >= 0)
-		set_due(ch, request_ms_until(req, next_at_ms));
+		channel_due_in(ch, request_ms_until(req, next_at_ms));
 }
 
 bool wait_park(struct request *req)
@@ -483,7 +308,7 @@ bool wait_park(struct request *req)
 	for (size_t i = 0; i < w->count; i++)
 		channel_listen(w->places[i].channel);
 	request_move(req, PARKED);
-	w->state = PARKED_;
+	w->state = ASLEEP;
 	set_busy(w, false);
 	if (w->again || w->has_ended || (!w->covered && is_covered(w)))
 		make_ready(w);
@@ -503,20 +328,6 @@ static void leave_ready(struct wait *w)
 		last_ready = previous;
 }
 
-static void leave_place(struct place *p)
-{
-	struct channel *ch = p->channel;
-
-	if (p->next)
-		p->next->previous = p->previous;
-	else
-		ch->last = p->previous;
-	if (p->previous)
-		p->previous->next = p->next;
-	else
-		ch->first = p->next;
-}
-
 /* Its request was answered, or its client left. A wake-up that it did not use goes to the next. */
 static void on_ended(struct request *req)
 {
@@ -527,15 +338,12 @@ static void on_ended(struct request *req)
 	disclaim_key(w);
 	if (w->state == READY)
 		leave_ready(w);
-	if (w->state != PARKED_)
+	if (w->state != ASLEEP)
 		set_busy(w, false);
 	for (size_t i = 0; i < w->count; i++) {
-		struct channel *ch = w->places[i].channel;
-		leave_place(&w->places[i]);
 		if (w->woken)
-			wake(ch, 1, NULL);
-		if (!ch->first)
-			channel_empty(ch);
+			wake(w->places[i].channel, 1, w);
+		channel_leave(&w->places[i]);
 	}
 	waiting--;
 	free(w);
@@ -581,7 +389,7 @@ bool wait_run(void)
 void wait_drain(void)
 {
 	draining = true;
-	for (struct channel *ch = channels; ch; ch = ch->next)
+	for (struct channel *ch = channel_first(); ch; ch = ch->next)
 		for (struct place *p = ch->first; p; p = p->next)
 			if (!p->wait->has_ended)
 				on_deadline(&p->wait->deadline);
@@ -592,27 +400,17 @@ static double requests_waiting(void)
 	return waiting;
 }
 
-static double channels_open(void)
-{
-	return channel_count;
-}
-
 bool wait_open(void)
 {
-	static const struct subscriber_owner owner = { on_up, on_down, on_listening, on_heard };
+	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of };
 
 	random_hex(life, WAIT_TICKET_DIGITS);
-	sweep.expired = on_sweep;
 	request_tell_wait(on_ended, on_moved);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
-	metrics_gauge("wait_channels", "Channels that somebody waits at, or did a moment ago.", channels_open);
-	return subscriber_open(&owner);
+	return channel_open(&owner);
 }
 
 void wait_close(void)
 {
-	subscriber_close();
-	timer_stop(&sweep);
-	while (channels)
-		channel_free(channels);
+	channel_close();
 }

@@ -96,7 +96,10 @@ class Contract:
             size = f"sizeof({item['ctype'].strip()})"
             f.update(kind="FIELD_ARRAY", ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
                      extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
-                           f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, ")
+                           f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
+                           f".distinct = {str(s.get('uniqueItems', False)).lower()}, ")
+            if s.get("uniqueItems") and (s["maxItems"] > 100 or place != "IN_BODY"):
+                fail(where, "uniqueItems are compared each with each: at most 100, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
         return f

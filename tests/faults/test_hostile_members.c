@@ -54,15 +54,21 @@ static char *with_text(const json_t *root, const char *text)
 }
 
 /* Sends the body with `text` where MARK stands: it must be refused, and point there unless it is no JSON at all. */
-static void refuse_text(const struct walk *w, const char *text, const char *codes, const char *pointer)
+static void refuse_text_at(const struct walk *w, const char *text, const char *codes, const char *pointer,
+			   const char *wrong)
 {
 	char *body = with_text(w->root, text);
 	struct answer a = send_bytes(w->op, body, strlen(body));
 	const char *code = json_string_value(json_at(a, "/code"));
 	bool is_json = !code || strcmp(code, "malformed_json") != 0;
 
-	must_refuse(w->seen, a, 400, codes, is_json ? pointer : NULL, "%s = %.60s", pointer, text);
+	must_refuse(w->seen, a, 400, codes, is_json ? wrong : NULL, "%s = %.60s", pointer, text);
 	free(body);
+}
+
+static void refuse_text(const struct walk *w, const char *text, const char *codes, const char *pointer)
+{
+	refuse_text_at(w, text, codes, pointer, pointer);
 }
 
 struct bad {
@@ -212,6 +218,13 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 		refuse_text(w, text, "out_of_range", pointer);
 	if (json_integer_value(json_object_get(schema, "minItems")) > 0)
 		refuse_text(w, "[]", "out_of_range", pointer);
+	if (json_is_true(json_object_get(schema, "uniqueItems"))) {
+		char *one = json_dumps(item, JSON_ENCODE_ANY), twice[512], second[128];
+		snprintf(twice, sizeof(twice), "[%s,%s]", one, one);
+		snprintf(second, sizeof(second), "%s/1", pointer);
+		refuse_text_at(w, twice, "invalid_value", pointer, second);
+		free(one);
+	}
 	free(text);
 	json_decref(many);
 	json_decref(item);
@@ -346,6 +359,8 @@ static void fits(const struct contract_operation *op, struct refusals *seen)
 	json_t *body = contract_body(op);
 	if (json_object_get(body, "wait_ms")) /* for something that will not come */
 		json_object_set_new(body, "wait_ms", json_integer(1));
+	if (contract_member(op->body_schema, "properties", "max_hold_ms")) /* a stream that ends */
+		json_object_set_new(body, "max_hold_ms", json_integer(1));
 	char *text = json_dumps(body, JSON_COMPACT);
 	struct answer a = send_bytes(op, text, strlen(text));
 	seen->seen++;

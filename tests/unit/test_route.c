@@ -180,7 +180,7 @@ static void methods(void **state)
 		{ "FOO", "/locks/x", "GET, HEAD, POST, DELETE" },
 		{ "get", "/locks/x", "GET, HEAD, POST, DELETE" }, /* methods are case-sensitive */
 		{ "", "/locks/x", "GET, HEAD, POST, DELETE" },
-		{ "POST", "/locks", "GET, HEAD" },
+		{ "PUT", "/locks", "GET, HEAD, POST" },
 		{ "HEAD", "/ratelimit", "POST" },
 		{ "GET", "/locks/x/extend", "POST" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },

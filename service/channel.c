@@ -1,0 +1,247 @@
+/*
+ * channel: see channel.h. Owns the channels; hears through subscriber.c.
+ *
+ * A channel that nobody stands at any more is kept for a while: the next one often comes soon, and need not subscribe again.
+ */
+#include "channel.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+#include "metrics.h"
+#include "subscriber.h"
+
+enum { KEEP_EMPTY_MS = 10000 };
+
+static const struct channel_owner *owner;
+static void *channels_by_name; /* tsearch(3) */
+static struct channel *channels;
+static unsigned count;
+static struct timer sweep;
+
+struct channel *channel_first(void)
+{
+	return channels;
+}
+
+unsigned channel_count(void)
+{
+	return count;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	struct text x = ((const struct channel *)a)->name, y = ((const struct channel *)b)->name;
+	int order = memcmp(x.at, y.at, x.len < y.len ? x.len : y.len);
+
+	return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+static struct channel *channel_find(struct text name)
+{
+	struct channel probe = { .name = name };
+	void *found = tfind(&probe, &channels_by_name, compare_names);
+
+	return found ? *(struct channel **)found : NULL;
+}
+
+static void on_due(struct timer *t)
+{
+	owner->something((struct channel *)((char *)t - offsetof(struct channel, due)), 1);
+}
+
+/* NULL without memory. */
+static struct channel *channel_get(struct text name, bool is_timed)
+{
+	struct channel *ch = channel_find(name);
+
+	if (ch)
+		return ch;
+	ch = calloc(1, sizeof(*ch) + name.len + 1);
+	if (!ch)
+		return NULL;
+	ch->name = (struct text){ memcpy(ch + 1, name.at, name.len), name.len };
+	if (!tsearch(ch, &channels_by_name, compare_names)) {
+		free(ch);
+		return NULL;
+	}
+	ch->is_timed = is_timed;
+	ch->hearing = is_timed ? HEARD : UNHEARD;
+	ch->due.expired = on_due;
+	ch->next = channels;
+	if (channels)
+		channels->previous = ch;
+	channels = ch;
+	count++;
+	return ch;
+}
+
+static void channel_free(struct channel *ch)
+{
+	timer_stop(&ch->due);
+	tdelete(ch, &channels_by_name, compare_names);
+	if (ch->next)
+		ch->next->previous = ch->previous;
+	if (ch->previous)
+		ch->previous->next = ch->next;
+	else
+		channels = ch->next;
+	count--;
+	free(ch);
+}
+
+bool channel_enter(struct place *p, struct text name, bool is_timed)
+{
+	struct channel *ch = name.at ? channel_get(name, is_timed) : NULL;
+
+	if (!ch)
+		return false;
+	p->channel = ch;
+	p->next = NULL;
+	p->previous = ch->last;
+	if (ch->last)
+		ch->last->next = p;
+	else
+		ch->first = p;
+	ch->last = p;
+	return true;
+}
+
+void channel_leave(struct place *p)
+{
+	struct channel *ch = p->channel;
+
+	if (p->next)
+		p->next->previous = p->previous;
+	else
+		ch->last = p->previous;
+	if (p->previous)
+		p->previous->next = p->next;
+	else
+		ch->first = p->next;
+	if (ch->first)
+		return;
+	timer_stop(&ch->due);
+	if (ch->is_timed || ch->hearing == UNHEARD) {
+		channel_free(ch);
+		return;
+	}
+	ch->empty_since_us = loop_now_us();
+	if (!sweep.place)
+		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
+}
+
+static void on_sweep(struct timer *t)
+{
+	int64_t oldest_us = loop_now_us() - KEEP_EMPTY_MS * 1000;
+	bool some_left = false;
+
+	for (struct channel *ch = channels, *next; ch; ch = next) {
+		next = ch->next;
+		if (ch->first)
+			continue;
+		if (ch->empty_since_us > oldest_us) {
+			some_left = true;
+			continue;
+		}
+		if (subscriber_is_up())
+			subscriber_ignore(ch->name);
+		channel_free(ch);
+	}
+	if (some_left)
+		timer_set(t, loop_now_us() + KEEP_EMPTY_MS * 1000);
+}
+
+void channel_listen(struct channel *ch)
+{
+	if (ch->hearing != UNHEARD || !subscriber_is_up())
+		return;
+	ch->hearing = ASKED;
+	subscriber_listen(ch->name);
+}
+
+void channel_due_in(struct channel *ch, int64_t ms)
+{
+	int64_t due_us = loop_now_us() + (ms > 0 ? ms : 0) * 1000;
+
+	if (!ch->due.place || ch->due.due_us > due_us)
+		timer_set(&ch->due, due_us);
+}
+
+/* ---- What the subscriber says ---- */
+
+static void on_up(void)
+{
+	for (struct channel *ch = channels; ch; ch = ch->next)
+		channel_listen(ch);
+}
+
+static void on_down(void)
+{
+	for (struct channel *ch = channels, *next; ch; ch = next) {
+		next = ch->next;
+		if (ch->is_timed)
+			continue;
+		ch->hearing = UNHEARD;
+		owner->deaf(ch);
+		if (!ch->first)
+			channel_free(ch);
+	}
+}
+
+static void on_listening(struct text name)
+{
+	struct channel *ch = channel_find(name);
+
+	if (!ch)
+		return;
+	ch->hearing = HEARD;
+	owner->heard(ch);
+}
+
+/*
+ * "<units> <ms>": so much is there now, and more in that time (-1: nothing is known).
+ * "@<ticket> <ms>": his turn; others look after that time whether he came.
+ */
+static void on_heard(struct text name, struct text message)
+{
+	struct channel *ch = channel_find(name);
+	const char *space = message.at ? strchr(message.at, ' ') : NULL;
+
+	if (!ch || !ch->first || !space)
+		return;
+	metrics_count(METRIC_wakeups);
+	int64_t in_ms = strtoll(space, NULL, 10);
+	if (message.at[0] == '@') {
+		struct text ticket = { message.at + 1, (size_t)(space - message.at - 1) };
+		if (owner->turn_of(ch, ticket))
+			return;
+	} else {
+		owner->something(ch, (unsigned)strtoul(message.at, NULL, 10));
+	}
+	if (in_ms >= 0)
+		channel_due_in(ch, in_ms);
+}
+
+static double channels_open(void)
+{
+	return count;
+}
+
+bool channel_open(const struct channel_owner *told)
+{
+	static const struct subscriber_owner ears = { on_up, on_down, on_listening, on_heard };
+
+	owner = told;
+	sweep.expired = on_sweep;
+	metrics_gauge("wait_channels", "Channels that somebody waits at, or did a moment ago.", channels_open);
+	return subscriber_open(&ears);
+}
+
+void channel_close(void)
+{
+	subscriber_close();
+	timer_stop(&sweep);
+	while (channels)
+		channel_free(channels);
+}

@@ -1,0 +1,64 @@
+/*
+ * channel: where those who wait stand: one channel a resource, named as its first key.
+ *
+ * Knows which channels are heard, when something becomes due there, and who stands there in which order. What that means for a request
+ * that waits is wait.c's affair.
+ */
+#ifndef PATTERND_CHANNEL_H
+#define PATTERND_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop.h"
+#include "text.h"
+
+struct wait;
+struct channel;
+
+/* One stands here. Lives inside its wait. */
+struct place {
+	struct wait *wait;             /* (ref) */
+	struct channel *channel;       /* (ref) */
+	struct place *next, *previous; /* in the channel's line, the longest waiting first */
+};
+
+enum hearing { UNHEARD, ASKED, HEARD };
+
+struct channel {
+	struct text name; /* behind the struct */
+	enum hearing hearing;
+	bool is_timed;              /* nothing is published here, only time makes progress */
+	struct place *first, *last; /* who stands here */
+	unsigned busy;              /* wait.c: units of those who try, or are about to */
+	struct timer due;           /* when time makes progress possible */
+	int64_t empty_since_us;
+	struct channel *next, *previous; /* in the list of all */
+};
+
+/* Who is told. */
+struct channel_owner {
+	void (*heard)(struct channel *ch);                       /* from now on what is published is heard */
+	void (*deaf)(struct channel *ch);                        /* it is not any more */
+	void (*something)(struct channel *ch, unsigned units);   /* there is so much, or may be */
+	bool (*turn_of)(struct channel *ch, struct text ticket); /* it is his turn; false: he does not stand here */
+};
+
+bool channel_open(const struct channel_owner *owner);
+void channel_close(void);
+
+/* All of them, by ->next, and how many. */
+struct channel *channel_first(void);
+unsigned channel_count(void);
+
+/* Goes to the end of the line at that name. False without memory. */
+bool channel_enter(struct place *p, struct text name, bool is_timed);
+void channel_leave(struct place *p);
+
+/* What is published is wanted from now on: `heard` follows, unless it is heard already. */
+void channel_listen(struct channel *ch);
+
+/* In so many milliseconds there may be something, if not earlier. */
+void channel_due_in(struct channel *ch, int64_t ms);
+
+#endif
