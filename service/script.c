@@ -15,7 +15,7 @@
 #include "redis.h"
 #include "request.h"
 
-enum { HEAD = 3, FIRST_TEXTS = 16, RECORD_DIGITS = 32 }; /* EVALSHA <sha> <numkeys> */
+enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16, RECORD_DIGITS = 32 }; /* EVALSHA <sha> <numkeys>; the verb */
 
 /* A list of texts that grows in the arena. */
 struct texts {
@@ -27,11 +27,12 @@ struct call {
 	struct redis_call redis;
 	struct request *req;         /* (ref) */
 	const struct script *script; /* NULL: a plain command */
+	const char *verb;            /* of a plain command; static */
 	bool writes;
 	bool without_record;
 	bool sent_whole; /* after NOSCRIPT */
 	struct texts keys, args;
-	struct text *command; /* keys and args as they are sent, with HEAD texts before them */
+	struct text *command; /* keys and args as they are sent, with what begins the command before them */
 	size_t command_count;
 	call_done done;
 	size_t tag;
@@ -113,7 +114,7 @@ struct call *command_call(struct request *req, const char *verb, bool writes)
 {
 	struct call *c = call_new(req, NULL, writes);
 
-	push(c, &c->args, text_of(verb));
+	c->verb = verb;
 	return c;
 }
 
@@ -185,7 +186,7 @@ static bool assemble(struct call *c)
 
 	if (c->script && c->script->idempotent)
 		push_record(c);
-	size_t head = c->script ? HEAD : 0;
+	size_t head = c->script ? HEAD : COMMAND_HEAD;
 	c->command_count = head + c->keys.count + c->args.count;
 	c->command = arena_grow(arena, NULL, 0, c->command_count * sizeof(struct text));
 	if (!c->command || arena->failed)
@@ -195,6 +196,8 @@ static bool assemble(struct call *c)
 		c->command[0] = TEXT("EVALSHA");
 		c->command[1] = (struct text){ c->script->sha1, 40 };
 		c->command[2] = arena_copy(arena, keys.at, keys.len);
+	} else {
+		c->command[0] = text_of(c->verb);
 	}
 	if (c->keys.count)
 		memcpy(c->command + head, c->keys.at, c->keys.count * sizeof(struct text));

@@ -57,7 +57,10 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 /* Starts a call; owned by the request's arena. */
 struct call *script_call(struct request *req, const struct script *s);
 
-/* Starts a plain command (SCAN and its like); its `done` gets the reply as it is, errors are answered as for scripts. */
+/*
+ * Starts a plain command (SCAN and its like), `verb` static; its `done` gets the reply as it is, errors are answered as for
+ * scripts.
+ */
 struct call *command_call(struct request *req, const char *verb, bool writes);
 
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
