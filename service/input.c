@@ -92,9 +92,20 @@ static bool store_choice(struct faults *f, const struct field *row, const struct
 
 /* ---- From text: path, query, headers ---- */
 
+/* The whole text is a number within 64 bits. */
+static bool int_of_text(struct text value, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(value.at, &end, 10);
+	return value.len > 0 && strspn(value.at, "-0123456789") == value.len && end == value.at + value.len && !errno;
+}
+
 static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value,
 			 void *slot)
 {
+	int64_t n;
 	char *end;
 
 	switch (row->kind) {
@@ -109,10 +120,7 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 		*(bool *)slot = text_is(value, "true");
 		return true;
 	case FIELD_INT:
-		errno = 0;
-		long long n = strtoll(value.at, &end, 10);
-		if (value.len == 0 || strspn(value.at, "-0123456789") != value.len || end != value.at + value.len ||
-		    errno)
+		if (!int_of_text(value, &n))
 			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
 		return store_int(f, row, at, n, slot);
 	case FIELD_REAL:
@@ -192,7 +200,7 @@ static const char *type_name(const struct field *row)
 {
 	switch (row->kind) {
 	case FIELD_INT:
-		return "a whole number";
+		return row->or_digits ? "a whole number of 64 bits, or the text of one" : "a whole number";
 	case FIELD_REAL:
 		return "a number";
 	case FIELD_BOOL:
@@ -208,6 +216,11 @@ static const char *type_name(const struct field *row)
 
 static bool store_json_int(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
+	struct text digits = { json_string_value(value), json_string_length(value) };
+	int64_t n;
+
+	if (row->or_digits && digits.at && int_of_text(digits, &n))
+		return store_int(f, row, at, n, slot);
 	if (json_is_integer(value))
 		return store_int(f, row, at, json_integer_value(value), slot);
 	double real = json_real_value(value);

@@ -42,6 +42,7 @@ struct field {
 	int64_t standard;     /* default of integers, booleans and choices (their number) */
 	double real_standard; /* default of reals */
 	int64_t low, high;    /* range of integers; bytes of texts; count of items */
+	bool or_digits;       /* an integer that a body may also give as text of decimal digits */
 	double real_low, real_high;
 	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
 	const char *const *reserved; /* names that are refused, ended by NULL */

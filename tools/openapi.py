@@ -2,7 +2,8 @@
 """Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON that is served.
 
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums, one level of array or
-object, and `x-any: true` (any JSON); anything else in a request stops the build.
+object, and `x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer
+that may also come as text of decimal digits, for those who cannot write 2^53 and more as a number.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
@@ -27,6 +28,10 @@ def ident(name):
 
 def c_text(s):
     return '"' + s.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'
+
+
+def c_int(n):
+    return "INT64_MIN" if n == -2**63 else f"INT64_C({n})"  # its digits alone would be no int64_t yet
 
 
 def c_list(items):
@@ -55,6 +60,7 @@ class Contract:
         """One row: a dict of what the C initialiser and the struct member need."""
         s = self.resolve(schema)
         where, kind = f"{prefix}.{name}", s.get("type")
+        as_text = kind == ["integer", "string"]
         f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
              "extra": "", "companion": False}
         optional = not required and "default" not in s
@@ -74,11 +80,12 @@ class Contract:
                      extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ")
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
-        elif kind == "integer":
+        elif kind == "integer" or as_text:
             if "minimum" not in s or "maximum" not in s:
                 fail(where, "an integer needs minimum and maximum")
-            f.update(kind="FIELD_INT", ctype="int64_t ", companion=optional, extra=f".low = INT64_C({s['minimum']}), "
-                     f".high = INT64_C({s['maximum']}), .standard = INT64_C({s.get('default', 0)}), ")
+            f.update(kind="FIELD_INT", ctype="int64_t ", companion=optional, extra=f".low = {c_int(s['minimum'])}, "
+                     f".high = {c_int(s['maximum'])}, .standard = {c_int(s.get('default', 0))}, "
+                     + ".or_digits = true, " * as_text)
         elif kind == "number":
             f.update(kind="FIELD_REAL", ctype="double ", companion=optional,
                      extra=f".real_low = {float(s['minimum'])!r}, .real_high = {float(s['maximum'])!r}, "

@@ -71,6 +71,9 @@ static void refuse_text(const struct walk *w, const char *text, const char *code
 	refuse_text_at(w, text, codes, pointer, pointer);
 }
 
+/* Stands for the type [integer, string]: digits that may be text. */
+#define WIDE "integer or its digits"
+
 struct bad {
 	const char *type; /* of the schema that forbids it */
 	const char *text;
@@ -90,6 +93,21 @@ static const struct bad bad_types[] = {
 	{ "integer", "9223372036854775807", "out_of_range" },
 	{ "integer", "9223372036854775808", "wrong_type out_of_range malformed_json" },
 	{ "integer", "-9223372036854775809", "wrong_type out_of_range malformed_json" },
+	{ WIDE, "\"5x\"", "wrong_type" },
+	{ WIDE, "\"\"", "wrong_type" },
+	{ WIDE, "\" 5\"", "wrong_type" },
+	{ WIDE, "\"+5\"", "wrong_type" },
+	{ WIDE, "\"5.0\"", "wrong_type" },
+	{ WIDE, "\"0x5\"", "wrong_type" },
+	{ WIDE, "\"5\\u0000\"", "wrong_type" },
+	{ WIDE, "\"9223372036854775808\"", "wrong_type" },
+	{ WIDE, "\"-9223372036854775809\"", "wrong_type" },
+	{ WIDE, "true", "wrong_type" },
+	{ WIDE, "null", "wrong_type" },
+	{ WIDE, "[]", "wrong_type" },
+	{ WIDE, "1.5", "wrong_type" },
+	{ WIDE, "9223372036854775807.0", "wrong_type" }, /* a real has not so many digits */
+	{ WIDE, "9223372036854775808", "wrong_type malformed_json" },
 	{ "number", "\"5\"", "wrong_type" },
 	{ "number", "true", "wrong_type" },
 	{ "number", "null", "wrong_type" },
@@ -129,6 +147,11 @@ static bool says(const json_t *schema, const char *member, const char *word)
 	const char *is = json_string_value(json_object_get(schema, member));
 
 	return is && strcmp(is, word) == 0;
+}
+
+static bool has_type(const json_t *schema, const char *type)
+{
+	return says(schema, "type", type) || (strcmp(type, WIDE) == 0 && json_is_array(json_object_get(schema, "type")));
 }
 
 static void break_integer(const struct walk *w, const json_t *schema, const char *pointer)
@@ -234,7 +257,7 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 static void break_value(const struct walk *w, const json_t *schema, const char *pointer)
 {
 	for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++)
-		if (says(schema, "type", bad_types[i].type))
+		if (has_type(schema, bad_types[i].type))
 			refuse_text(w, bad_types[i].text, bad_types[i].codes, pointer);
 	if (says(schema, "type", "integer"))
 		break_integer(w, schema, pointer);
