@@ -15,4 +15,6 @@
 #define KEY_UV "uv"       /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"       /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 
+#define KEY_BITMAP "bitmap" /* string of SETBIT; no TTL */
+
 #endif

@@ -45,6 +45,7 @@ static const char *const flags[] = {
 	"--strict",
 	"--ready-follows-redis",
 	"--uv-retention-days",
+	"--max-bitmap-bytes",
 	"--log-level",
 	"--log-format",
 	"--config",

@@ -151,7 +151,8 @@ static bool says(const json_t *schema, const char *member, const char *word)
 
 static bool has_type(const json_t *schema, const char *type)
 {
-	return says(schema, "type", type) || (strcmp(type, WIDE) == 0 && json_is_array(json_object_get(schema, "type")));
+	return says(schema, "type", type) ||
+	       (strcmp(type, WIDE) == 0 && json_is_array(json_object_get(schema, "type")));
 }
 
 static void break_integer(const struct walk *w, const json_t *schema, const char *pointer)
@@ -224,7 +225,7 @@ static void break_string(const struct walk *w, const json_t *schema, const char 
 	}
 	if (json_integer_value(json_object_get(schema, "minLength")) > 0 && !name)
 		refuse_text(w, "\"\"", "out_of_range invalid_value", pointer);
-	if (most)
+	if (most && json_integer_value(most) < TEXT_MAX) /* else the body's own limit comes first */
 		break_length(w, (size_t)json_integer_value(most), name ? "invalid_name" : "out_of_range invalid_value",
 			     pointer);
 }

@@ -164,6 +164,15 @@ static const struct foreign foreigners[] = {
 	{ "SET p:uv:{w}:2026-11-20 x", "GET", "/uv/w?from=2026-11-20&to=2026-11-20", NULL },
 	{ "RPUSH p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
 	{ "SET p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
+	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w", NULL },
+	{ "RPUSH p:bitmap:{w} x", "PUT", "/bitmaps/w", "{\"base64\":\"\"}" },
+	{ "RPUSH p:bitmap:{w} x", "DELETE", "/bitmaps/w", NULL },
+	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w/bits/0", NULL },
+	{ "RPUSH p:bitmap:{w} x", "PUT", "/bitmaps/w/bits/0", "{\"value\":1}" },
+	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w/count", NULL },
+	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w/position?bit=0", NULL },
+	{ "RPUSH p:bitmap:{w} x", "POST", "/bitmaps/w/fields",
+	  "{\"operations\":[{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1}]}" },
 };
 
 static void test_foreign_keys(void **state)

@@ -1,5 +1,6 @@
 /* Input: bodies: what is taken for what, and each fault with its code and a pointer (RFC 6901) to its place. */
 #include "filled.h"
+#include "operations.h"
 
 static void check_bodies(const char *method, const char *target, const struct row *rows, size_t count)
 {
@@ -56,6 +57,49 @@ static void types_and_ranges(void **state)
 		{ "{\"key\":\"\",\"limit\":0,\"window_ms\":\"x\",\"x\":1}", "unknown_field /x /key /limit /window_ms" },
 	};
 	check_bodies("POST", "/ratelimit", ROWS(rows));
+}
+
+#define FIELD(value) "{\"operations\":[{\"op\":\"set\",\"type\":\"i64\",\"offset\":0,\"value\":" value "}]}"
+
+/* Of the type [integer, string]: 64 bits as a number or as its digits, to the last one. */
+static void wide_integers(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *body;
+		int64_t value;
+	} taken[] = {
+		{ FIELD("9223372036854775807"), INT64_MAX },
+		{ FIELD("\"9223372036854775807\""), INT64_MAX },
+		{ FIELD("-9223372036854775808"), INT64_MIN },
+		{ FIELD("\"-9223372036854775808\""), INT64_MIN },
+		{ FIELD("9007199254740993"), 9007199254740993 },
+		{ FIELD("\"9007199254740993\""), 9007199254740993 },
+		{ FIELD("\"0\""), 0 },
+		{ FIELD("\"-1\""), -1 },
+		{ FIELD("2.0"), 2 },
+	};
+	static const struct row refused[] = {
+		{ FIELD("\"9223372036854775808\""), "wrong_type /operations/0/value" },
+		{ FIELD("9223372036854775808"), "malformed_json" },
+		{ FIELD("9007199254740994.0"), "wrong_type /operations/0/value" },
+		{ FIELD("\"\""), "wrong_type /operations/0/value" },
+		{ FIELD("\"1.0\""), "wrong_type /operations/0/value" },
+		{ FIELD("\"1\\u0000\""), "wrong_type /operations/0/value" },
+	};
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		const void *in;
+		struct request *req = filled("POST", "/bitmaps/b/fields", text_of(taken[i].body), &in);
+		const struct bitmap_fields_input *fields = in;
+		assert_non_null(in);
+		assert_true(fields->operations.items[0].has_value);
+		assert_true(fields->operations.items[0].value == taken[i].value);
+		asked_end(req);
+	}
+	check_bodies("POST", "/bitmaps/b/fields", ROWS(refused));
+	/* Others are numbers only. */
+	assert_string_equal(verdict("PUT", "/bitmaps/b/bits/0", text_of("{\"value\":\"1\"}")), "wrong_type /value");
 }
 
 static void malformed_bodies(void **state)
@@ -155,9 +199,8 @@ static void nested_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_and_ranges),
-		cmocka_unit_test(malformed_bodies),
-		cmocka_unit_test(depth),
+		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers),
+		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),
 		cmocka_unit_test(nested_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,17 @@
+-- bitmap_count: how many bits of a range are set, as far as one call counts.
+-- KEYS[1]  the bitmap
+-- ARGV[1]  first of the range
+-- ARGV[2]  last of the range, as bit_range takes them
+-- ARGV[3]  'BYTE' or 'BIT': what these count
+-- Returns {0, now, set bits, next bit, last bit}: go on from next to last, in bits; next is -1 when that was all
+-- Errors: WRONGTYPE. At most STEP_BITS are looked through.
+--@include time bitmap
+--@reads
+local now = now_ms()
+local first, last = bit_range(redis.call('STRLEN', KEYS[1]), ARGV[1], ARGV[2], ARGV[3])
+if first > last then
+  return {0, now, 0, -1, -1}
+end
+local stop = math.min(last, first + STEP_BITS - 1)
+local count = redis.call('BITCOUNT', KEYS[1], digits(first), digits(stop), 'BIT')
+return {0, now, count, stop < last and stop + 1 or -1, last}

@@ -1,0 +1,9 @@
+-- bitmap_delete: removes a bitmap.
+-- KEYS[1]  the bitmap
+-- Returns {1, now} removed, {0, now} it was not there
+-- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+--@include time
+--@flags allow-oom
+local now = now_ms()
+redis.call('STRLEN', KEYS[1]) -- UNLINK would take anything
+return {redis.call('UNLINK', KEYS[1]), now}

@@ -1,0 +1,510 @@
+/* Bitmaps over HTTP: bits, bytes as base64, counts and positions, and integer fields exact to their last digit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+#define MIB (1024 * 1024)
+
+static struct answer put(const char *target, const char *body)
+{
+	return http(client, "PUT", target, body);
+}
+
+static struct answer fields(const char *operations)
+{
+	char body[2048];
+
+	snprintf(body, sizeof(body), "{\"operations\":[%s]}", operations);
+	return post("/bitmaps/f/fields", body);
+}
+
+/* A refusal that points at `pointer` and tells of `word`. */
+static void assert_refused(struct answer a, const char *code, const char *pointer, const char *word)
+{
+	assert_problem(a, 400, code, "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
+	if (!strstr(text_at(a, "/errors/0/detail"), word))
+		fail_msg("'%s' does not tell of '%s'", text_at(a, "/errors/0/detail"), word);
+}
+
+/* ---- Bits ---- */
+
+static void bits_are_written_and_read(void **state)
+{
+	(void)state;
+	struct answer a = put("/bitmaps/b/bits/9", "{\"value\":1}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "b");
+	assert_int_equal(int_at(a, "/offset"), 9);
+	assert_int_equal(int_at(a, "/previous"), 0);
+	assert_int_equal(int_at(put("/bitmaps/b/bits/9", "{\"value\":1}"), "/previous"), 1);
+	a = get("/bitmaps/b/bits/9");
+	assert_int_equal(int_at(a, "/value"), 1);
+	assert_int_equal(int_at(a, "/offset"), 9);
+	assert_int_equal(int_at(get("/bitmaps/b/bits/8"), "/value"), 0);
+	assert_int_equal(int_at(get("/bitmaps/b/bits/4294967295"), "/value"), 0);
+	assert_string_equal(text_at(get("/bitmaps/b"), "/base64"),
+			    "AEA="); /* bit 9: the second highest of the second byte */
+	assert_int_equal(int_at(put("/bitmaps/b/bits/9", "{\"value\":0}"), "/previous"), 1);
+	assert_int_equal(int_at(get("/bitmaps/b/count"), "/count"), 0);
+}
+
+static void offsets_end_where_redis_ends(void **state)
+{
+	static const struct {
+		const char *offset, *code;
+	} rows[] = {
+		{ "4294967296", "out_of_range" }, { "-1", "out_of_range" },
+		{ "1.0", "wrong_type" },          { "x", "wrong_type" },
+		{ "%20", "wrong_type" },          { "18446744073709551616", "wrong_type" },
+	};
+	char target[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(target, sizeof(target), "/bitmaps/b/bits/%s", rows[i].offset);
+		assert_problem(get(target), 400, rows[i].code, "none");
+		assert_problem(put(target, "{\"value\":1}"), 400, rows[i].code, "none");
+	}
+	assert_problem(put("/bitmaps/b/bits/0", "{\"value\":2}"), 400, "out_of_range", "none");
+	assert_problem(put("/bitmaps/b/bits/0", "{\"value\":true}"), 400, "wrong_type", "none");
+	assert_problem(put("/bitmaps/b/bits/0", "{}"), 400, "missing_field", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+/* ---- Whole bitmaps ---- */
+
+static void a_bitmap_goes_in_and_comes_out(void **state)
+{
+	(void)state;
+	struct answer a = put("/bitmaps/b", "{\"base64\":\"AP+A\"}");
+	assert_status(a, 201);
+	assert_int_equal(int_at(a, "/bytes"), 3);
+	a = get("/bitmaps/b");
+	assert_string_equal(text_at(a, "/base64"), "AP+A");
+	assert_int_equal(int_at(a, "/bytes"), 3);
+	assert_int_equal(int_at(a, "/start"), 0);
+	assert_int_equal(int_at(get("/bitmaps/b/bits/16"), "/value"), 1);
+	assert_status(put("/bitmaps/b", "{\"base64\":\"/w==\"}"), 200);
+	assert_string_equal(text_at(get("/bitmaps/b"), "/base64"), "/w==");
+	assert_status(put("/bitmaps/b", "{\"base64\":\"\"}"), 200);
+	assert_string_equal(text_at(get("/bitmaps/b"), "/base64"), "");
+	assert_status(http(client, "DELETE", "/bitmaps/b", NULL), 204);
+	assert_problem(http(client, "DELETE", "/bitmaps/b", NULL), 404, "not_found", "none");
+	a = get("/bitmaps/b"); /* as one that was never used */
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/bytes"), 0);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void base64_is_taken_strictly(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "AAA*", "'*' as character 4" },   { "AAA", "3 characters" },  { "AB==", "character 2" },
+		{ "AA\\nAA", "0x0a as character" }, { "A-_A", "character 2" },  { "AA==AAAA", "(=) as character 3" },
+		{ "\\u00e9", "0xc3 as character" }, { "A===", "character 2," },
+	};
+	char body[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(body, sizeof(body), "{\"base64\":\"%s\"}", rows[i][0]);
+		assert_refused(put("/bitmaps/b", body), "invalid_value", "/base64", rows[i][1]);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void parts_of_a_bitmap(void **state)
+{
+	static const struct {
+		const char *range, *base64;
+	} rows[] = {
+		{ "?start=1", "YmNkZQ==" },           { "?end=1", "YWI=" }, { "?start=1&end=3", "YmNk" },
+		{ "?start=4&end=536870911", "ZQ==" }, { "?start=5", "" },   { "?start=536870911", "" },
+		{ "?start=2&end=2", "Yw==" },
+	};
+	char target[64];
+
+	(void)state;
+	put("/bitmaps/b", "{\"base64\":\"YWJjZGU=\"}"); /* abcde */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(target, sizeof(target), "/bitmaps/b%s", rows[i].range);
+		assert_string_equal(text_at(get(target), "/base64"), rows[i].base64);
+	}
+	assert_int_equal(int_at(get("/bitmaps/b?start=3"), "/start"), 3);
+	assert_int_equal(int_at(get("/bitmaps/b?start=3"), "/bytes"), 2);
+	assert_refused(get("/bitmaps/b?start=2&end=1"), "out_of_range", "?end", "before");
+}
+
+/* An answer takes a mebibyte; what is more is refused whole, and can be had in parts. */
+static void a_large_bitmap_is_read_in_parts(void **state)
+{
+	size_t bytes = 0;
+	char target[64];
+
+	(void)state;
+	server_command(&redis, "SETRANGE p:bitmap:{b} %d x", 5 * MIB / 2 - 1);
+	assert_refused(get("/bitmaps/b"), "out_of_range", "?end", "1048576");
+	assert_refused(get("/bitmaps/b?start=1&end=1048577"), "out_of_range", "?end", "?start");
+	for (size_t start = 0;; start += MIB) {
+		snprintf(target, sizeof(target), "/bitmaps/b?start=%zu&end=%zu", start, start + MIB - 1);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		bytes += (size_t)int_at(a, "/bytes");
+		assert_int_equal(json_string_length(json_at(a, "/base64")), (int_at(a, "/bytes") + 2) / 3 * 4);
+		if (int_at(a, "/bytes") < MIB)
+			break;
+	}
+	assert_int_equal(bytes, 5 * MIB / 2);
+	server_command(&redis, "SETRANGE p:bitmap:{c} %d x", MIB - 1);
+	assert_int_equal(int_at(get("/bitmaps/c"), "/bytes"), MIB);
+}
+
+/* As large as a body may be: all its bytes arrive. A body beyond its limit is told so before anything else. */
+static void a_body_bounds_what_is_written(void **state)
+{
+	enum { BYTES = 768 * 1024 - 48 };
+	char *body = malloc(2 * MIB);
+
+	(void)state;
+	int n = snprintf(body, 2 * MIB, "{\"base64\":\"");
+	memset(body + n, '/', BYTES / 3 * 4); /* all ones */
+	strcpy(body + n + BYTES / 3 * 4, "\"}");
+	struct answer a = put("/bitmaps/b", body);
+	assert_status(a, 201);
+	assert_int_equal(int_at(a, "/bytes"), BYTES);
+	assert_int_equal(int_at(get("/bitmaps/b/count"), "/count"), BYTES * 8);
+	assert_int_equal(int_at(get("/bitmaps/b"), "/bytes"), BYTES);
+	memset(body + n, '/', MIB);
+	strcpy(body + n + MIB, "\"}");
+	assert_problem(put("/bitmaps/b", body), 413, "body_too_large", "none");
+	free(body);
+}
+
+/* ---- Counts and positions ---- */
+
+static void ranges_count_as_in_redis(void **state)
+{
+	static const struct {
+		const char *range;
+		int count;
+	} rows[] = {
+		{ "", 11 },
+		{ "?start=1", 8 },
+		{ "?start=-1", 1 },
+		{ "?end=0", 3 },
+		{ "?start=1&end=1", 7 },
+		{ "?start=0&end=-2", 10 },
+		{ "?start=9", 0 },
+		{ "?start=2&end=1", 0 },
+		{ "?unit=bit", 11 },
+		{ "?start=-5", 11 },
+		{ "?start=4&unit=bit", 10 },
+		{ "?start=3&end=8&unit=bit", 4 },
+		{ "?start=-1&unit=bit", 1 },
+		{ "?end=-4294967296&unit=bit", 0 },
+		{ "?end=4294967295", 11 },
+	};
+	char target[64];
+
+	(void)state;
+	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}"); /* 00011001 11111101 00000001 */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(target, sizeof(target), "/bitmaps/b/count%s", rows[i].range);
+		assert_int_equal(int_at(get(target), "/count"), rows[i].count);
+	}
+	assert_int_equal(int_at(get("/bitmaps/nothing/count"), "/count"), 0);
+	assert_problem(get("/bitmaps/b/count?unit=byt"), 400, "invalid_value", "none");
+	assert_problem(get("/bitmaps/b/count?start=4294967296"), 400, "out_of_range", "none");
+}
+
+static void positions_are_those_of_redis(void **state)
+{
+	static const struct {
+		const char *name, *range;
+		int position;
+	} rows[] = {
+		{ "b", "bit=1", 3 },
+		{ "b", "bit=0", 0 },
+		{ "b", "bit=1&start=1", 8 },
+		{ "b", "bit=0&start=1", 14 },
+		{ "b", "bit=1&start=5&unit=bit", 7 },
+		{ "b", "bit=1&start=16&end=22&unit=bit", -1 },
+		{ "b", "bit=1&start=-1", 23 },
+		{ "b", "bit=1&start=3", -1 },
+		{ "ones", "bit=0", 16 }, /* the clear bit behind the end */
+		{ "ones", "bit=0&start=1", 16 },
+		{ "ones", "bit=0&end=-1", -1 }, /* but an end is an end */
+		{ "ones", "bit=0&end=15&unit=bit", -1 },
+		{ "ones", "bit=1&start=15&unit=bit", 15 },
+		{ "nothing", "bit=0", 0 },
+		{ "nothing", "bit=1", -1 },
+	};
+	char target[96];
+
+	(void)state;
+	put("/bitmaps/b", "{\"base64\":\"Gf0B\"}");
+	put("/bitmaps/ones", "{\"base64\":\"//8=\"}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(target, sizeof(target), "/bitmaps/%s/position?%s", rows[i].name, rows[i].range);
+		struct answer a = get(target);
+		if (int_at(a, "/position") != rows[i].position)
+			fail_msg("%s: %lld", target, (long long)int_at(a, "/position"));
+		assert_int_equal(int_at(a, "/bit"), target[strlen("/bitmaps/") + strlen(rows[i].name) + 14] - '0');
+	}
+	assert_problem(get("/bitmaps/b/position"), 400, "missing_field", "none");
+	assert_problem(get("/bitmaps/b/position?bit=2"), 400, "out_of_range", "none");
+}
+
+/* Several steps of Redis, one answer. */
+static void a_large_bitmap_is_searched_whole(void **state)
+{
+	(void)state;
+	put("/bitmaps/b/bits/0", "{\"value\":1}");
+	put("/bitmaps/b/bits/50000000", "{\"value\":1}");
+	put("/bitmaps/b/bits/99999999", "{\"value\":1}");
+	assert_int_equal(int_at(get("/bitmaps/b/count"), "/count"), 3);
+	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=-1&unit=bit"), "/count"), 2);
+	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=99999998&unit=bit"), "/count"), 1);
+	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=1"), "/position"), 50000000);
+	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001&unit=bit"), "/position"), 99999999);
+	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998&unit=bit"), "/position"),
+			 -1);
+}
+
+/* ---- Fields ---- */
+
+static void fields_keep_every_digit(void **state)
+{
+	(void)state;
+	struct answer a = fields("{\"op\":\"set\",\"type\":\"i64\",\"offset\":0,\"value\":\"-9223372036854775808\"},"
+				 "{\"op\":\"get\",\"type\":\"i64\",\"offset\":0},"
+				 "{\"op\":\"incrby\",\"type\":\"i64\",\"offset\":0,\"value\":9007199254740993},"
+				 "{\"op\":\"set\",\"type\":\"u63\",\"element\":2,\"value\":9223372036854775807},"
+				 "{\"op\":\"incrby\",\"type\":\"u63\",\"element\":2,\"value\":\"-1\"},"
+				 "{\"op\":\"incrby\",\"type\":\"u53\",\"offset\":300,\"value\":9007199254740991},"
+				 "{\"op\":\"incrby\",\"type\":\"i55\",\"offset\":400,\"value\":\"9007199254740992\"},"
+				 "{\"op\":\"incrby\",\"type\":\"i55\",\"offset\":400,\"value\":1},"
+				 "{\"op\":\"get\",\"type\":\"i1\",\"offset\":126}");
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/values")), 9);
+	assert_int_equal(int_at(a, "/values/0"), 0);
+	assert_string_equal(text_at(a, "/values/1"), "-9223372036854775808");
+	assert_string_equal(text_at(a, "/values/2"), "-9214364837600034815");
+	assert_int_equal(int_at(a, "/values/3"), 0);
+	assert_string_equal(text_at(a, "/values/4"), "9223372036854775806");
+	assert_int_equal(int_at(a, "/values/5"), 9007199254740991);
+	assert_int_equal(int_at(a, "/values/6"), 9007199254740992); /* 2^53 is a number still */
+	assert_string_equal(text_at(a, "/values/7"), "9007199254740993");
+	assert_int_equal(int_at(a, "/values/8"), -1); /* one bit, and it is the sign */
+	redisReply *plain = server_command(&redis, "BITFIELD p:bitmap:{f} GET u63 #2 GET i64 0");
+	assert_true(plain->element[0]->integer == INT64_MAX - 1);
+	assert_true(plain->element[1]->integer == -9214364837600034815);
+}
+
+static void what_does_not_fit_overflows_as_asked(void **state)
+{
+	static const struct {
+		const char *operation, *values;
+	} rows[] = {
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20}", "[4]" },
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":20,\"overflow\":\"sat\"}", "[15]" },
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":1,\"overflow\":\"fail\"}", "[null]" },
+		{ "{\"op\":\"incrby\",\"type\":\"u4\",\"element\":3,\"value\":-16,\"overflow\":\"sat\"}", "[0]" },
+		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":200}", "[0]" },
+		{ "{\"op\":\"get\",\"type\":\"i8\",\"offset\":0}", "[-56]" },
+		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":-200,\"overflow\":\"sat\"}", "[-56]" },
+		{ "{\"op\":\"get\",\"type\":\"i8\",\"offset\":0}", "[-128]" },
+		{ "{\"op\":\"set\",\"type\":\"i8\",\"offset\":0,\"value\":128,\"overflow\":\"fail\"}", "[null]" },
+		{ "{\"op\":\"incrby\",\"type\":\"i8\",\"offset\":0,\"value\":-1}", "[127]" },
+		{ "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":-1,\"overflow\":\"sat\"}", "[127]" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}", "[255]" }, /* as Redis takes it */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = fields(rows[i].operation);
+		assert_status(a, 200);
+		char *values = json_dumps(json_at(a, "/values"), JSON_COMPACT);
+		if (strcmp(values, rows[i].values) != 0)
+			fail_msg("%s: %s", rows[i].operation, values);
+		free(values);
+	}
+}
+
+static void operations_are_checked(void **state)
+{
+	static const struct {
+		const char *operation, *code, *pointer;
+	} rows[] = {
+		{ "{\"op\":\"get\",\"type\":\"u64\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"i65\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u0\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u08\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"x8\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"U8\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u-8\",\"offset\":0}", "invalid_value", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u\",\"offset\":0}", "out_of_range", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u008\",\"offset\":0}", "out_of_range", "/operations/1/type" },
+		{ "{\"op\":\"get\",\"type\":\"u8\"}", "missing_field", "/operations/1/offset" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0,\"element\":0}", "invalid_value",
+		  "/operations/1/element" },
+		{ "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0}", "missing_field", "/operations/1/value" },
+		{ "{\"op\":\"incrby\",\"type\":\"u8\",\"offset\":0}", "missing_field", "/operations/1/value" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0,\"value\":0}", "invalid_value", "/operations/1/value" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":4294967289}", "out_of_range", "/operations/1/offset" },
+		{ "{\"op\":\"get\",\"type\":\"i64\",\"element\":67108864}", "out_of_range", "/operations/1/element" },
+		{ "{\"op\":\"set\",\"type\":\"u8\",\"element\":16777216,\"value\":0}", "out_of_range",
+		  "/operations/1/element" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":-1}", "out_of_range", "/operations/1/offset" },
+		{ "{\"op\":\"get\",\"type\":\"u8\",\"offset\":0,\"overflow\":\"WRAP\"}", "invalid_value",
+		  "/operations/1/overflow" },
+	};
+	char operations[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		/* The first one is good: it must not be done either. */
+		snprintf(operations, sizeof(operations), "{\"op\":\"set\",\"type\":\"u8\",\"offset\":0,\"value\":1},%s",
+			 rows[i].operation);
+		struct answer a = fields(operations);
+		assert_problem(a, 400, rows[i].code, "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	struct answer a = fields("{\"op\":\"get\",\"type\":\"u8\",\"offset\":4294967288},"
+				 "{\"op\":\"get\",\"type\":\"i64\",\"element\":67108863},"
+				 "{\"op\":\"get\",\"type\":\"u63\",\"offset\":4294967233}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/values/2"), 0);
+}
+
+static void a_retry_adds_once(void **state)
+{
+	static const char body[] = "{\"operations\":[{\"op\":\"incrby\",\"type\":\"i64\",\"offset\":0,\"value\":"
+				   "\"9007199254740993\"},{\"op\":\"set\",\"type\":\"u1\",\"offset\":70,\"value\":2,"
+				   "\"overflow\":\"fail\"}]}";
+
+	(void)state;
+	struct answer first = http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: one");
+	assert_string_equal(text_at(first, "/values/0"), "9007199254740993");
+	struct answer again = http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: one");
+	assert_status(again, 200);
+	assert_true(json_equal(first.json, again.json));
+	assert_string_equal(text_at(post("/bitmaps/f/fields", body), "/values/0"), "18014398509481986");
+	assert_problem(http(client, "POST", "/bitmaps/f/fields",
+			    "{\"operations\":[{\"op\":\"get\",\"type\":\"u1\",\"offset\":0}]}", "Idempotency-Key: one"),
+		       422, "idempotency_key_reused", "none");
+}
+
+/* What only looks is not kept: the same key finds what is there now. */
+static void a_look_is_not_kept(void **state)
+{
+	static const char body[] = "{\"operations\":[{\"op\":\"get\",\"type\":\"u8\",\"offset\":0}]}";
+
+	(void)state;
+	assert_int_equal(int_at(http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: two"), "/values/0"),
+			 0);
+	put("/bitmaps/f", "{\"base64\":\"BQ==\"}");
+	assert_int_equal(int_at(http(client, "POST", "/bitmaps/f/fields", body, "Idempotency-Key: two"), "/values/0"),
+			 5);
+}
+
+/* ---- The limit ---- */
+
+static void a_far_bit_is_refused_by_name(void **state)
+{
+	static const char option[] = "--max-bitmap-bytes";
+	struct daemon small = { 0 }, large = { 0 };
+
+	(void)state;
+	/* By default 16 MiB. */
+	assert_refused(put("/bitmaps/b/bits/134217728", "{\"value\":1}"), "out_of_range", "{offset}", option);
+	assert_status(get("/bitmaps/b/bits/134217728"), 200);
+	daemon_start(&small, "--redis", redis.url, option, "3");
+	struct client *c = client_open(small.port);
+	assert_status(http(c, "PUT", "/bitmaps/b/bits/23", "{\"value\":1}"), 200);
+	assert_refused(http(c, "PUT", "/bitmaps/b/bits/24", "{\"value\":0}"), "out_of_range", "{offset}", option);
+	assert_status(http(c, "PUT", "/bitmaps/b", "{\"base64\":\"AAAA\"}"), 200);
+	assert_refused(http(c, "PUT", "/bitmaps/b", "{\"base64\":\"AAAAAA==\"}"), "out_of_range", "/base64", option);
+	assert_status(http(c, "POST", "/bitmaps/b/fields",
+			   "{\"operations\":[{\"op\":\"set\",\"type\":\"u8\",\"offset\":16,\"value\":1},"
+			   "{\"op\":\"get\",\"type\":\"u8\",\"offset\":1000}]}"),
+		      200);
+	assert_refused(http(c, "POST", "/bitmaps/b/fields",
+			    "{\"operations\":[{\"op\":\"set\",\"type\":\"u8\",\"offset\":17,\"value\":1}]}"),
+		       "out_of_range", "/operations/0/offset", option);
+	assert_int_equal(server_command(&redis, "STRLEN p:bitmap:{b}")->integer, 3);
+	client_close(c);
+	daemon_stop(&small);
+	daemon_start(&large, "--redis", redis.url, option, "536870912", "--redis-timeout-ms", "20000");
+	c = client_open(large.port);
+	/* The last bit is not set here, for want of half a gigabyte: only that nothing of ours stands before it. */
+	assert_status(http(c, "GET", "/bitmaps/far/bits/4294967295", NULL), 200);
+	assert_status(http(c, "PUT", "/bitmaps/far/bits/200000000", "{\"value\":1}"), 200);
+	assert_problem(http(c, "PUT", "/bitmaps/far/bits/4294967296", "{\"value\":1}"), 400, "out_of_range", "none");
+	client_close(c);
+	daemon_stop(&large);
+}
+
+/* ---- Names, and what is not ours ---- */
+
+static void foreign_keys_are_told_and_kept(void **state)
+{
+	(void)state;
+	server_command(&redis, "RPUSH p:bitmap:{b} x");
+	assert_problem(get("/bitmaps/b"), 500, "foreign_key", "none");
+	assert_non_null(strstr(text_at(get("/bitmaps/b"), "/detail"), "p:bitmap:{b}"));
+	assert_problem(put("/bitmaps/b", "{\"base64\":\"AA==\"}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/bitmaps/b", NULL), 500, "foreign_key", "none");
+	assert_int_equal(server_command(&redis, "LLEN p:bitmap:{b}")->integer, 1);
+}
+
+static void names_of_all_kinds(void **state)
+{
+	static const char *const names[] = { "a%2Fb", "caf%C3%A9", "a%20b", "count", "b:%5B*%5D" };
+	char target[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(target, sizeof(target), "/bitmaps/%s/bits/1", names[i]);
+		assert_status(put(target, "{\"value\":1}"), 200);
+		snprintf(target, sizeof(target), "/bitmaps/%s/count", names[i]);
+		assert_int_equal(int_at(get(target), "/count"), 1);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, sizeof(names) / sizeof(names[0]));
+	assert_problem(get("/bitmaps/.."), 400, "reserved_name", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(bits_are_written_and_read, stage_forget),
+		cmocka_unit_test_teardown(offsets_end_where_redis_ends, stage_forget),
+		cmocka_unit_test_teardown(a_bitmap_goes_in_and_comes_out, stage_forget),
+		cmocka_unit_test_teardown(base64_is_taken_strictly, stage_forget),
+		cmocka_unit_test_teardown(parts_of_a_bitmap, stage_forget),
+		cmocka_unit_test_teardown(a_large_bitmap_is_read_in_parts, stage_forget),
+		cmocka_unit_test_teardown(a_body_bounds_what_is_written, stage_forget),
+		cmocka_unit_test_teardown(ranges_count_as_in_redis, stage_forget),
+		cmocka_unit_test_teardown(positions_are_those_of_redis, stage_forget),
+		cmocka_unit_test_teardown(a_large_bitmap_is_searched_whole, stage_forget),
+		cmocka_unit_test_teardown(fields_keep_every_digit, stage_forget),
+		cmocka_unit_test_teardown(what_does_not_fit_overflows_as_asked, stage_forget),
+		cmocka_unit_test_teardown(operations_are_checked, stage_forget),
+		cmocka_unit_test_teardown(a_retry_adds_once, stage_forget),
+		cmocka_unit_test_teardown(a_look_is_not_kept, stage_forget),
+		cmocka_unit_test_teardown(a_far_bit_is_refused_by_name, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
+		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("bitmaps", tests, stage_open, stage_close);
+}

@@ -1,0 +1,465 @@
+/*
+ * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that are counted and searched in
+ * steps against one BITCOUNT and BITPOS, and what is kept for a replay.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define KEY "p:bitmap:{b}"
+#define TWIN "twin" /* gets by plain commands what KEY gets by scripts */
+#define RECORD "p:idem:{b}"
+#define MIB (1024 * 1024)
+
+enum { WORDS = 6, OPERATIONS_MAX = 256, DIGITS = 24 };
+
+static unsigned seed;
+
+static unsigned random_below(unsigned n)
+{
+	return (unsigned)rand_r(&seed) % n;
+}
+
+/* ---- Fields ---- */
+
+/* Operations as the script takes them. */
+struct asked {
+	size_t count;
+	char words[OPERATIONS_MAX * WORDS][DIGITS];
+	const char *args[OPERATIONS_MAX * WORDS + 1];
+};
+
+static void ask(struct asked *a, const char *op, char sign, int bits, long long offset, const char *value,
+		const char *overflow)
+{
+	char(*w)[DIGITS] = a->words + a->count * WORDS;
+
+	snprintf(w[0], DIGITS, "%s", op);
+	snprintf(w[1], DIGITS, "%c", sign);
+	snprintf(w[2], DIGITS, "%d", bits);
+	snprintf(w[3], DIGITS, "%lld", offset);
+	snprintf(w[4], DIGITS, "%s", value);
+	snprintf(w[5], DIGITS, "%s", overflow);
+	for (size_t i = 0; i < WORDS; i++)
+		a->args[a->count * WORDS + i] = w[i];
+	a->args[++a->count * WORDS] = NULL;
+}
+
+/* The value that the script told for operation `i`, as the daemon puts it together; false when it was refused. */
+static bool told_value(size_t i, int64_t *value)
+{
+	const redisReply *upper = r.reply->element[2 + 2 * i];
+
+	if (upper->type == REDIS_REPLY_STRING) {
+		assert_string_equal(upper->str, "");
+		assert_string_equal(item_text(&r, 3 + 2 * i), "");
+		return false;
+	}
+	*value = (int64_t)(((uint64_t)item_int(&r, 2 + 2 * i) << 32) + (uint64_t)item_int(&r, 3 + 2 * i));
+	return true;
+}
+
+/* What BITFIELD itself says to operation `i`, on the twin. */
+static bool plain_value(const struct asked *a, size_t i, int64_t *value)
+{
+	const char *const *w = a->args + i * WORDS;
+	redisReply *reply = strcmp(w[0], "GET") == 0
+				    ? server_command(&r, "BITFIELD " TWIN " GET %s%s %s", w[1], w[2], w[3])
+				    : server_command(&r, "BITFIELD " TWIN " OVERFLOW %s %s %s%s %s %s", w[5], w[0],
+						     w[1], w[2], w[3], w[4]);
+
+	assert_int_equal(reply->elements, 1);
+	*value = reply->element[0]->integer;
+	return reply->element[0]->type != REDIS_REPLY_NIL;
+}
+
+/* Runs them, and BITFIELD on the twin: the same values, and the same bits afterwards. */
+static void must_be_as_bitfield(const struct asked *a)
+{
+	static int64_t values[OPERATIONS_MAX];
+	static bool done[OPERATIONS_MAX];
+
+	run(&r, &bitmap_fields_script, KEYS(KEY), a->args);
+	assert_int_equal(r.reply->elements, 2 + 2 * a->count);
+	for (size_t i = 0; i < a->count; i++)
+		done[i] = told_value(i, &values[i]);
+	for (size_t i = 0; i < a->count; i++) {
+		const char *const *w = a->args + i * WORDS;
+		int64_t wanted = 0;
+		bool was_done = plain_value(a, i, &wanted);
+		if (was_done != done[i] || (was_done && wanted != values[i]))
+			fail_msg("seed %u: %s %s%s at %s, %s, %s: %lld, not %lld", seed, w[0], w[1], w[2], w[3], w[4],
+				 w[5], done[i] ? (long long)values[i] : -999, was_done ? (long long)wanted : -999);
+	}
+	server_command(&r, "BITOP XOR difference " KEY " " TWIN);
+	assert_int_equal(server_command(&r, "BITCOUNT difference")->integer, 0);
+	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, server_command(&r, "STRLEN " TWIN)->integer);
+}
+
+static const char *random_value(int bits)
+{
+	static char text[DIGITS];
+	static const char *const ends[] = { "9223372036854775807",
+					    "-9223372036854775808",
+					    "9007199254740993",
+					    "-9007199254740993",
+					    "4294967296",
+					    "-1",
+					    "1",
+					    "0" };
+	int64_t value =
+		(int64_t)(((uint64_t)rand_r(&seed) << 62) ^ ((uint64_t)rand_r(&seed) << 31) ^ (uint64_t)rand_r(&seed));
+
+	if (random_below(3) == 0)
+		return ends[random_below(sizeof(ends) / sizeof(ends[0]))];
+	if (random_below(3) > 0) /* mostly one that about fits */
+		value >>= random_below(2) ? 64 - bits : (bits < 64 ? 63 - bits : 0);
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	return text;
+}
+
+/* Every type, again and again at places that overlap and lie across bytes, with all that may be done to it. */
+static void fields_are_those_of_bitfield(void **state)
+{
+	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };
+	static struct asked a;
+
+	(void)state;
+	seed = 4;
+	for (int round = 0; round < 60; round++) {
+		a.count = 0;
+		for (int type = 0; type < 127; type++) {
+			char sign = type < 63 ? 'u' : 'i';
+			int bits = type < 63 ? type + 1 : type - 62;
+			const char *op = ops[random_below(3)];
+			ask(&a, op, sign, bits, random_below(400), *op == 'G' ? "" : random_value(bits),
+			    overflows[random_below(3)]);
+		}
+		must_be_as_bitfield(&a);
+	}
+}
+
+/* The ends of the widest types, where a number of Lua would end in another digit. */
+static void the_last_digit_is_kept(void **state)
+{
+	static struct asked a;
+	static const int64_t wanted[] = { 0,         INT64_MAX, INT64_MIN,    0, INT64_MAX, INT64_MAX - 1,
+					  INT64_MIN, INT64_MAX, 1L << 53 | 1, -1 };
+
+	(void)state;
+	ask(&a, "SET", 'i', 64, 3, "9223372036854775807", "WRAP");
+	ask(&a, "GET", 'i', 64, 3, "", "WRAP");
+	ask(&a, "INCRBY", 'i', 64, 3, "1", "WRAP");
+	ask(&a, "INCRBY", 'u', 63, 100, "0", "WRAP");
+	ask(&a, "INCRBY", 'u', 63, 100, "9223372036854775807", "SAT");
+	ask(&a, "INCRBY", 'u', 63, 100, "-1", "FAIL");
+	ask(&a, "GET", 'i', 64, 3, "", "WRAP");
+	ask(&a, "INCRBY", 'i', 64, 3, "-1", "WRAP");
+	ask(&a, "INCRBY", 'u', 54, 200, "9007199254740993", "FAIL");
+	ask(&a, "SET", 'i', 54, 300, "-1", "FAIL");
+	run(&r, &bitmap_fields_script, KEYS(KEY), a.args);
+	for (size_t i = 0; i + 1 < a.count; i++) {
+		int64_t value = 0;
+		assert_true(told_value(i, &value));
+		assert_true(value == wanted[i]);
+	}
+	a.count = 0;
+	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
+	run(&r, &bitmap_fields_script, KEYS(KEY), a.args);
+	assert_int_equal(item_int(&r, 2), -1); /* its upper 22 bits */
+	assert_int_equal(item_int(&r, 3), UINT32_MAX);
+}
+
+static void a_look_has_no_effect_and_a_write_has(void **state)
+{
+	static struct asked look, refused, written;
+
+	(void)state;
+	ask(&look, "GET", 'i', 64, 0, "", "WRAP");
+	ask(&refused, "SET", 'u', 4, 0, "16", "FAIL");
+	ask(&written, "GET", 'u', 4, 0, "", "WRAP");
+	ask(&written, "SET", 'u', 4, 0, "0", "WRAP");
+	unchanged(&r, {
+		run_with_record(&r, &bitmap_fields_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	run(&r, &bitmap_fields_script, KEYS(KEY), written.args);
+	assert_int_equal(item_int(&r, 0), 1);
+	unchanged(&r, { /* it is there now: what is refused does not even make it longer */
+			run_with_record(&r, &bitmap_fields_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
+			assert_int_equal(item_int(&r, 0), 0);
+	});
+	server_command(&r, "DEL " KEY);
+	run(&r, &bitmap_fields_script, KEYS(KEY), refused.args);
+	assert_int_equal(item_int(&r, 0), 1); /* BITFIELD makes the bitmap before it refuses */
+	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
+}
+
+static void a_replay_keeps_every_digit(void **state)
+{
+	static struct asked a;
+	int64_t first = 0, again = 0, nothing = 0;
+
+	(void)state;
+	server_command(&r, "BITFIELD " KEY " SET i64 0 9007199254740992");
+	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
+	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
+	run_with_record(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+	assert_true(told_value(0, &first));
+	assert_true(first == 9007199254740993);
+	assert_false(told_value(1, &nothing));
+	unchanged(&r, {
+		run_with_record(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+		assert_true(told_value(0, &again));
+		assert_true(again == first);
+		assert_false(told_value(1, &nothing));
+		run_with_record_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
+				      "IDEMPOTENCY_KEY_REUSED");
+	});
+}
+
+/* As many as a request may have, all of the costliest kind. */
+static void many_operations_are_one_call(void **state)
+{
+	static struct asked a;
+
+	(void)state;
+	for (int i = 0; i < OPERATIONS_MAX; i++)
+		ask(&a, i % 2 ? "INCRBY" : "SET", 'i', 64, i / 2 * 64, "-9007199254740993", "SAT");
+	must_be_as_bitfield(&a);
+}
+
+/* ---- Counting and searching in steps ---- */
+
+/* A bitmap of `bytes`, with runs of set and of clear bits, here and there one astray. */
+static void fill(size_t bytes)
+{
+	char *bits = malloc(bytes);
+
+	for (size_t at = 0; at < bytes;) {
+		size_t run = 1 + random_below((unsigned)bytes);
+		char value = random_below(3) == 0 ? (char)random_below(256) : random_below(2) ? '\xff' : '\0';
+		for (; run-- > 0 && at < bytes; at++)
+			bits[at] = value;
+	}
+	for (int i = 0; i < 2; i++)
+		bits[random_below((unsigned)bytes)] = (char)random_below(256);
+	server_command(&r, "SET " KEY " %b", bits, bytes);
+	free(bits);
+}
+
+/* A place in a bitmap of `length`: inside, near its ends, or beyond them. */
+static long long random_place(long long length)
+{
+	long long at = (long long)random_below((unsigned)length + 1);
+
+	switch (random_below(5)) {
+	case 0:
+		return -at - random_below(3);
+	case 1:
+		return length - 2 + random_below(5);
+	case 2:
+		return -length - 2 + random_below(5);
+	default:
+		return at;
+	}
+}
+
+static int64_t counted(const char *first, const char *last, const char *unit, int *calls)
+{
+	char next[DIGITS], end[DIGITS];
+	int64_t sum = 0;
+
+	for (*calls = 1;; ++*calls) {
+		run(&r, &bitmap_count_script, KEYS(KEY), ARGS(first, last, unit));
+		sum += item_int(&r, 2);
+		if (item_int(&r, 3) < 0)
+			return sum;
+		snprintf(next, sizeof(next), "%lld", (long long)item_int(&r, 3));
+		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, 4));
+		first = next;
+		last = end;
+		unit = "BIT";
+	}
+}
+
+static int64_t found_at(const char *bit, const char *first, const char *last, const char *unit)
+{
+	char next[DIGITS], end[DIGITS];
+	bool endless = *last == '\0';
+
+	for (;;) {
+		run(&r, &bitmap_position_script, KEYS(KEY), ARGS(bit, first, last, unit));
+		if (item_int(&r, 3) < 0)
+			return item_int(&r, 2);
+		assert_int_equal(item_int(&r, 2), -1);
+		snprintf(next, sizeof(next), "%lld", (long long)item_int(&r, 3));
+		snprintf(end, sizeof(end), "%lld", (long long)item_int(&r, 4));
+		first = next;
+		last = endless ? "" : end;
+		unit = "BIT";
+	}
+}
+
+static void steps_add_up_to_one_command(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 7, 100, 1000, MIB, MIB + 1, 5 * MIB / 2 };
+	char first[DIGITS], last[DIGITS];
+	int calls;
+
+	(void)state;
+	seed = 7;
+	for (int round = 0; round < 240; round++) {
+		size_t bytes = sizes[round % 8];
+		fill(bytes);
+		for (int i = 0; i < 8; i++) {
+			const char *unit = random_below(2) ? "BIT" : "BYTE", *bit = random_below(2) ? "1" : "0";
+			long long length = (long long)bytes * (strcmp(unit, "BIT") == 0 ? 8 : 1);
+			long long from = random_place(length), to = random_place(length);
+			snprintf(first, sizeof(first), "%lld", from);
+			snprintf(last, sizeof(last), "%lld", to);
+			int64_t wanted = server_command(&r, "BITCOUNT " KEY " %s %s %s", first, last, unit)->integer;
+			assert_int_equal(counted(first, last, unit, &calls), wanted);
+			if (from < 0 && to < from)
+				continue; /* no range to BITCOUNT, but to BITPOS a byte when both are cut off */
+			wanted = server_command(&r, "BITPOS " KEY " %s %s %s %s", bit, first, last, unit)->integer;
+			assert_int_equal(found_at(bit, first, last, unit), wanted);
+		}
+		snprintf(first, sizeof(first), "%lld", random_place((long long)bytes));
+		for (int bit = 0; bit < 2; bit++) {
+			snprintf(last, sizeof(last), "%d", bit);
+			int64_t wanted = server_command(&r, "BITPOS " KEY " %d %s", bit, first)->integer;
+			assert_int_equal(found_at(last, first, "", "BYTE"), wanted);
+		}
+	}
+}
+
+static void a_step_is_a_mebibyte(void **state)
+{
+	int calls;
+
+	(void)state;
+	server_command(&r, "SETBIT " KEY " %d 1", 16 * MIB * 8 - 1);
+	assert_int_equal(counted("0", "-1", "BYTE", &calls), 1);
+	assert_int_equal(calls, 16);
+	assert_int_equal(counted("0", "1048575", "BYTE", &calls), 0);
+	assert_int_equal(calls, 1);
+	assert_int_equal(found_at("1", "0", "", "BYTE"), 16 * MIB * 8 - 1);
+	assert_int_equal(found_at("1", "0", "-2", "BIT"), -1);
+	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* ends before it begins */
+	/* One that shrinks or goes while it is counted ends there. */
+	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
+	assert_int_equal(item_int(&r, 3), 8 * MIB);
+	server_command(&r, "DEL " KEY);
+	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("8388608", "134217727", "BIT"));
+	assert_int_equal(item_int(&r, 3), -1);
+}
+
+static void nothing_is_all_clear(void **state)
+{
+	int calls;
+
+	(void)state;
+	unchanged(&r, {
+		assert_int_equal(counted("0", "-1", "BYTE", &calls), 0);
+		assert_int_equal(counted("-5", "-10", "BIT", &calls), 0);
+		assert_int_equal(found_at("0", "0", "", "BYTE"), 0);
+		assert_int_equal(found_at("1", "0", "", "BYTE"), -1);
+		run(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("4294967295"));
+		assert_int_equal(item_int(&r, 2), 0);
+		run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+}
+
+/* ---- Bits and whole bitmaps ---- */
+
+static void bits_tell_what_they_were(void **state)
+{
+	(void)state;
+	run(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("9", "1"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	run(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("9", "0"));
+	assert_int_equal(item_int(&r, 2), 1);
+	run(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("9"));
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 2);
+	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
+}
+
+static void a_whole_bitmap_is_replaced(void **state)
+{
+	(void)state;
+	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("abc"));
+	assert_int_equal(item_int(&r, 2), 0);
+	run(&r, &bitmap_write_script, KEYS(KEY), ARGS(""));
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
+	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("d"));
+	assert_int_equal(item_int(&r, 2), 1); /* empty was there, too */
+	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, KEY), 0);
+}
+
+static void foreign_keys_stay_as_they_are(void **state)
+{
+	static struct asked a;
+
+	(void)state;
+	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
+	server_command(&r, "RPUSH " KEY " x");
+	unchanged(&r, {
+		run_fails(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("0"), "WRONGTYPE");
+		run_fails(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
+		run_fails(&r, &bitmap_write_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
+		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
+		run_fails(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
+		run_fails(&r, &bitmap_position_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
+		run_with_record_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A, "WRONGTYPE");
+	});
+}
+
+static void a_full_redis_still_reads_and_frees(void **state)
+{
+	static struct asked a;
+
+	(void)state;
+	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
+	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("abc"));
+	server_command(&r, "CONFIG SET maxmemory 1");
+	run_fails(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("0", "1"), "OOM");
+	run_fails(&r, &bitmap_write_script, KEYS(KEY), ARGS("x"), "OOM");
+	run_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, "OOM");
+	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
+	run(&r, &bitmap_position_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
+	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(fields_are_those_of_bitfield, script_stage_empty),
+		cmocka_unit_test_setup(the_last_digit_is_kept, script_stage_empty),
+		cmocka_unit_test_setup(a_look_has_no_effect_and_a_write_has, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_keeps_every_digit, script_stage_empty),
+		cmocka_unit_test_setup(many_operations_are_one_call, script_stage_empty),
+		cmocka_unit_test_setup(steps_add_up_to_one_command, script_stage_empty),
+		cmocka_unit_test_setup(a_step_is_a_mebibyte, script_stage_empty),
+		cmocka_unit_test_setup(nothing_is_all_clear, script_stage_empty),
+		cmocka_unit_test_setup(bits_tell_what_they_were, script_stage_empty),
+		cmocka_unit_test_setup(a_whole_bitmap_is_replaced, script_stage_empty),
+		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_still_reads_and_frees, script_stage_empty),
+	};
+	return cmocka_run_group_tests_name("bitmap scripts", tests, script_stage_open, script_stage_close);
+}
