@@ -15,6 +15,7 @@
 #define KEY_UV "uv"       /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"       /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 
-#define KEY_BITMAP "bitmap" /* string of SETBIT; no TTL */
+#define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
+#define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/lib/checkin.lua; no TTL */
 
 #endif

@@ -13,7 +13,7 @@ WRAPPERS = {
     "sys/socket.h": ["service/http.c", "service/conn.c", "service/listener.c", "service/redis_link.c", "service/resp.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.
-SHARED = {"days.h": ["handlers/uv.c", "handlers/days.c"],
+SHARED = {"days.h": ["handlers/uv.c", "handlers/checkins.c", "handlers/days.c"],
           "base64.h": ["handlers/bitmaps.c", "handlers/base64.c"]}
 UMBRELLA = ["handler.h", "keys.h"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

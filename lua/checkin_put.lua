@@ -1,0 +1,17 @@
+-- checkin_put: notes a day.
+-- KEYS[1]  the user's check-ins: hash, no TTL
+-- ARGV[1]  the day, in days since 1970
+-- Returns {1, now} noted, {0, now} it was before
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time checkin
+local now = now_ms()
+local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
+local days = redis.call('HGET', KEYS[1], field) or ''
+days = days .. string.rep('\0', at - #days)
+local byte = string.byte(days, at)
+if bit.band(byte, bit_value) > 0 then
+  return {0, now}
+end
+days = string.sub(days, 1, at - 1) .. string.char(byte + bit_value) .. string.sub(days, at + 1)
+redis.call('HSET', KEYS[1], field, days)
+return {1, now}

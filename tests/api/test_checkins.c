@@ -1,0 +1,295 @@
+/* Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and whose clock says today. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+enum { DAY_S = 86400, MIDNIGHT_S = 15, TEXT = 32 };
+
+/* A day, counted from 1970, as the C library's calendar writes it. */
+static const char *day_text(int64_t day)
+{
+	static char texts[4][TEXT];
+	static unsigned turn;
+	char *text = texts[turn++ % 4];
+	time_t seconds = (time_t)(day * DAY_S);
+	struct tm tm;
+
+	strftime(text, TEXT, "%Y-%m-%d", gmtime_r(&seconds, &tm));
+	return text;
+}
+
+/* Redis's day; one that is about to end is waited out: a test is done within MIDNIGHT_S. */
+static int64_t redis_today(void)
+{
+	int64_t now = 0;
+
+	wait_until((now = atoll(server_command(&redis, "TIME")->element[0]->str)) % DAY_S < DAY_S - MIDNIGHT_S,
+		   MIDNIGHT_S * 2000);
+	return now / DAY_S;
+}
+
+static struct answer check(const char *method, const char *user, const char *day)
+{
+	char target[96];
+
+	snprintf(target, sizeof(target), "/checkins/%s/%s", user, day);
+	return http(client, method, target, NULL);
+}
+
+static void check_in(const char *user, const char *day)
+{
+	assert_int_equal(check("PUT", user, day).status / 100, 2);
+}
+
+static struct answer look(const char *user, const char *from, const char *to)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/checkins/%s?from=%s&to=%s", user, from, to);
+	struct answer a = get(target);
+	assert_status(a, 200);
+	return a;
+}
+
+static void a_day_is_noted_and_taken_back(void **state)
+{
+	(void)state;
+	struct answer a = check("PUT", "alice", "2026-11-20");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/user"), "alice");
+	assert_string_equal(text_at(a, "/date"), "2026-11-20");
+	assert_status(check("PUT", "alice", "2026-11-20"), 200);
+	a = look("alice", "2026-11-01", "2026-11-30");
+	assert_int_equal(int_at(a, "/count"), 1);
+	assert_string_equal(text_at(a, "/days/0"), "2026-11-20");
+	assert_int_equal(int_at(look("bob", "2026-11-01", "2026-11-30"), "/count"), 0);
+	assert_problem(check("DELETE", "alice", "2026-11-19"), 404, "not_found", "none");
+	assert_status(check("DELETE", "alice", "2026-11-20"), 204);
+	assert_problem(check("DELETE", "alice", "2026-11-20"), 404, "not_found", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+struct story {
+	const char *days[10]; /* ended by NULL */
+	const char *from, *to;
+	int count, current, longest;
+	const char *first; /* NULL: none */
+};
+
+static const struct story stories[] = {
+	/* Ends of months, and of years */
+	{ { "2026-01-31", "2026-02-01" }, "2026-01-01", "2026-02-01", 2, 2, 2, "2026-01-31" },
+	{ { "2026-04-30", "2026-05-01" }, "2026-04-01", "2026-05-02", 2, 2, 2, "2026-04-30" },
+	{ { "2025-12-30", "2025-12-31", "2026-01-01" }, "2025-12-01", "2026-01-01", 3, 3, 3, "2025-12-30" },
+	{ { "2025-12-31", "2026-01-01" }, "2026-01-01", "2026-01-31", 1, 0, 1, "2026-01-01" },
+	{ { "1999-12-31", "2000-01-01" }, "1999-01-01", "2000-01-02", 2, 2, 2, "1999-12-31" },
+	{ { "1969-12-31", "1970-01-01" }, "1969-01-01", "1970-01-01", 2, 2, 2, "1969-12-31" },
+	/* Leap days: of every fourth year, not of 1900 and 2100, but of 2000 */
+	{ { "2024-02-28", "2024-02-29", "2024-03-01" }, "2024-02-01", "2024-03-01", 3, 3, 3, "2024-02-28" },
+	{ { "2024-02-28", "2024-03-01" }, "2024-02-01", "2024-03-01", 2, 1, 1, "2024-02-28" },
+	{ { "2023-02-28", "2023-03-01" }, "2023-02-01", "2023-03-01", 2, 2, 2, "2023-02-28" },
+	{ { "2100-02-28", "2100-03-01" }, "2100-02-01", "2100-03-01", 2, 2, 2, "2100-02-28" },
+	{ { "1900-02-28", "1900-03-01" }, "1900-02-01", "1900-03-01", 2, 2, 2, "1900-02-28" },
+	{ { "2000-02-28", "2000-03-01" }, "2000-02-01", "2000-03-01", 2, 1, 1, "2000-02-28" },
+	/* `to` may still come; the day before it must have been */
+	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-18", 2, 2, 2, "2026-11-17" },
+	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-19", 2, 2, 2, "2026-11-17" },
+	{ { "2026-11-17", "2026-11-18" }, "2026-11-01", "2026-11-20", 2, 0, 2, "2026-11-17" },
+	{ { "2026-11-18" }, "2026-11-19", "2026-11-19", 0, 0, 0, NULL },
+	{ { "2026-11-19" }, "2026-11-19", "2026-11-19", 1, 1, 1, "2026-11-19" },
+	/* The longest is not the latest, and a range cuts it */
+	{ { "2026-03-30", "2026-03-31", "2026-04-01", "2026-04-05", "2026-04-06" },
+	  "2026-03-01",
+	  "2026-04-06",
+	  5,
+	  2,
+	  3,
+	  "2026-03-30" },
+	{ { "2026-03-30", "2026-03-31", "2026-04-01", "2026-04-05", "2026-04-06" },
+	  "2026-03-31",
+	  "2026-04-05",
+	  3,
+	  1,
+	  2,
+	  "2026-03-31" },
+	/* Many years in one look */
+	{ { "1990-01-01", "2001-05-05", "2026-11-20", "2026-11-21", "2089-12-31" },
+	  "1990-01-01",
+	  "2089-12-31",
+	  5,
+	  1,
+	  2,
+	  "1990-01-01" },
+	{ { "0001-01-01", "0001-01-02" }, "0001-01-01", "0001-01-02", 2, 2, 2, "0001-01-01" },
+	{ { "9999-12-30", "9999-12-31" }, "9999-01-01", "9999-12-31", 2, 2, 2, "9999-12-30" },
+};
+
+static void streaks_go_over_the_ends_of_months_and_years(void **state)
+{
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		const struct story *s = &stories[i];
+		for (size_t d = 0; s->days[d]; d++)
+			check_in("u", s->days[d]);
+		struct answer a = look("u", s->from, s->to);
+		if (int_at(a, "/count") != s->count || int_at(a, "/current_streak") != s->current ||
+		    int_at(a, "/longest_streak") != s->longest || (int)json_array_size(json_at(a, "/days")) != s->count)
+			fail_msg("%s to %s, from %s on: %s", s->from, s->to, s->days[0], a.body);
+		if (s->first)
+			assert_string_equal(text_at(a, "/first_day"), s->first);
+		else
+			assert_true(json_is_null(json_at(a, "/first_day")));
+		stage_forget(state);
+	}
+}
+
+/* Random days of four years, one of them a leap year, against a plain table: every figure, in several ranges. */
+static void figures_are_those_of_a_plain_table(void **state)
+{
+	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 over 2024-02-29 to 2025-12-29 */
+	static bool noted[DAYS];
+	unsigned seed = 3;
+
+	(void)state;
+	for (int at = 0; at < DAYS; at++) {
+		noted[at] = rand_r(&seed) % 8 > 0;
+		if (noted[at])
+			check_in("u", day_text(FIRST + at));
+	}
+	for (int i = 0; i < 40; i++) {
+		int from = rand_r(&seed) % DAYS, to = from + rand_r(&seed) % (DAYS - from);
+		int count = 0, longest = 0, current = 0, end = noted[to] ? to : to - 1;
+		struct answer a = look("u", day_text(FIRST + from), day_text(FIRST + to));
+		for (int at = from; at <= to; at++) {
+			int run = 0;
+			while (at + run <= to && noted[at + run])
+				run++;
+			longest = run > longest ? run : longest;
+			if (noted[at])
+				assert_string_equal(json_string_value(
+							    json_array_get(json_at(a, "/days"), (size_t)count++)),
+						    day_text(FIRST + at));
+		}
+		while (end - current >= from && noted[end - current])
+			current++;
+		assert_int_equal(int_at(a, "/count"), count);
+		assert_int_equal(json_array_size(json_at(a, "/days")), count);
+		assert_int_equal(int_at(a, "/longest_streak"), longest);
+		assert_int_equal(int_at(a, "/current_streak"), current);
+	}
+}
+
+static void today_is_redis_s(void **state)
+{
+	(void)state;
+	int64_t today = redis_today();
+	for (int64_t day = today - 2; day <= today; day++)
+		check_in("u", day_text(day));
+	struct answer a = get("/checkins/u");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/to"), day_text(today));
+	assert_string_equal(text_at(a, "/from"), day_text(today - 36599));
+	assert_int_equal(int_at(a, "/current_streak"), 3);
+	check("DELETE", "u", day_text(today));
+	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 2); /* today may still come */
+	check("DELETE", "u", day_text(today - 1));
+	assert_int_equal(int_at(get("/checkins/u"), "/current_streak"), 0);
+	assert_int_equal(int_at(get("/checkins/u"), "/longest_streak"), 1);
+}
+
+static void a_user_who_never_came_has_zeros(void **state)
+{
+	(void)state;
+	struct answer a = get("/checkins/nobody");
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/days")), 0);
+	assert_int_equal(int_at(a, "/count"), 0);
+	assert_int_equal(int_at(a, "/current_streak"), 0);
+	assert_int_equal(int_at(a, "/longest_streak"), 0);
+	assert_true(json_is_null(json_at(a, "/first_day")));
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void ranges_have_an_order_and_an_end(void **state)
+{
+	static const struct {
+		const char *target, *pointer; /* NULL: 200 */
+	} rows[] = {
+		{ "/checkins/u?from=2000-01-01&to=2100-03-16", NULL },    /* 36600 days */
+		{ "/checkins/u?from=2000-01-01&to=2100-03-17", "?from" }, /* one more */
+		{ "/checkins/u?from=2000-01-02&to=2000-01-01", "?from" },
+		{ "/checkins/u?from=9999-12-31", "?from" }, /* after today */
+		{ "/checkins/u?from=0001-01-01", "?from" }, /* too long ago */
+		{ "/checkins/u?to=0001-01-01", NULL },
+		{ "/checkins/u?to=9999-12-31", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = get(rows[i].target);
+		if (!rows[i].pointer) {
+			assert_status(a, 200);
+			continue;
+		}
+		assert_problem(a, 400, "out_of_range", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_string_equal(text_at(get("/checkins/u?to=0001-01-01"), "/from"), "0001-01-01");
+}
+
+static void what_is_no_day_is_refused(void **state)
+{
+	static const char *const wrong[] = { "2023-02-29", "2100-02-29",  "2026-13-01",  "2026-04-31",
+					     "2026-00-10", "0000-01-01",  "20261120",    "2026-1-1",
+					     "today",      "2026-11-20x", "2026-11-2%00" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct answer put = check("PUT", "u", wrong[i]), taken = check("DELETE", "u", wrong[i]);
+		assert_int_equal(put.status, 400);
+		assert_int_equal(taken.status, 400);
+		if (strlen(wrong[i]) == 10) {
+			assert_problem(put, 400, "invalid_value", "none");
+			assert_problem(taken, 400, "invalid_value", "none");
+			assert_string_equal(text_at(put, "/errors/0/pointer"), "{date}");
+		}
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void users_of_all_kinds(void **state)
+{
+	static const char *const users[] = { "a%2F2026-01-01", "caf%C3%A9", "2026-11-20", "u:1" };
+	char target[96];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+		check_in(users[i], "2026-11-20");
+		snprintf(target, sizeof(target), "/checkins/%s?to=2026-11-20", users[i]);
+		assert_int_equal(int_at(get(target), "/count"), 1);
+	}
+	assert_problem(check("PUT", "%2E%2E", "2026-11-20"), 400, "reserved_name", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_day_is_noted_and_taken_back, stage_forget),
+		cmocka_unit_test_teardown(streaks_go_over_the_ends_of_months_and_years, stage_forget),
+		cmocka_unit_test_teardown(figures_are_those_of_a_plain_table, stage_forget),
+		cmocka_unit_test_teardown(today_is_redis_s, stage_forget),
+		cmocka_unit_test_teardown(a_user_who_never_came_has_zeros, stage_forget),
+		cmocka_unit_test_teardown(ranges_have_an_order_and_an_end, stage_forget),
+		cmocka_unit_test_teardown(what_is_no_day_is_refused, stage_forget),
+		cmocka_unit_test_teardown(users_of_all_kinds, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("check-ins", tests, stage_open, stage_close);
+}

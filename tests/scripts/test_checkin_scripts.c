@@ -1,0 +1,171 @@
+/* The check-in scripts on a real Redis: days noted and taken back against a plain table, and which days a range has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define KEY "p:checkin:{u}"
+#define MOST "36600"
+
+enum { DIGITS = 24 };
+
+static int64_t put(const struct script *s, int64_t day)
+{
+	char text[DIGITS];
+
+	snprintf(text, sizeof(text), "%lld", (long long)day);
+	run(&r, s, KEYS(KEY), ARGS(text));
+	return item_int(&r, 0);
+}
+
+/* Asks for a range; its days can be asked for afterwards. */
+static void look(int64_t from, int64_t to)
+{
+	char first[DIGITS], last[DIGITS];
+
+	snprintf(first, sizeof(first), "%lld", (long long)from);
+	snprintf(last, sizeof(last), "%lld", (long long)to);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS(first, last, MOST));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(item_int(&r, 2), from);
+	assert_int_equal(item_int(&r, 3), to);
+}
+
+static bool is_told(int64_t day)
+{
+	const redisReply *bits = r.reply->element[5];
+	int64_t at = day - item_int(&r, 4);
+
+	assert_true(at >= 0 && (size_t)at < bits->len * 8);
+	return (unsigned char)bits->str[at / 8] >> (7 - at % 8) & 1;
+}
+
+/* Days around 1970, where the numbers change their sign, and over several blocks. */
+static void days_are_those_of_a_plain_table(void **state)
+{
+	enum { DAYS = 3000, FIRST = -1400 };
+	static bool noted[DAYS];
+	unsigned seed = 11;
+
+	(void)state;
+	for (int i = 0; i < 4000; i++) {
+		int at = (i % 3 ? 1200 : 0) + rand_r(&seed) % (i % 3 ? 300 : DAYS);
+		bool takes_back = rand_r(&seed) % 3 == 0;
+		int64_t outcome = put(takes_back ? &checkin_delete_script : &checkin_put_script, FIRST + at);
+		assert_int_equal(outcome, noted[at] == takes_back);
+		noted[at] = !takes_back;
+	}
+	for (int i = 0; i < 20; i++) {
+		int from = rand_r(&seed) % DAYS, to = from + rand_r(&seed) % (DAYS - from);
+		look(FIRST + from, FIRST + to);
+		for (int at = from; at <= to; at++)
+			assert_int_equal(is_told(FIRST + at), noted[at]);
+	}
+	/* A block is bits as SETBIT makes them, so that one can look. */
+	for (int at = 0; at < DAYS; at++)
+		if (noted[at])
+			put(&checkin_delete_script, FIRST + at);
+	assert_int_equal(redis_exists(&r, KEY), 0); /* nothing is left of what was taken back */
+	put(&checkin_put_script, 368 + 9);
+	redisReply *field = server_command(&r, "HGET " KEY " 1");
+	assert_int_equal(field->len, 2);
+	assert_memory_equal(field->str, "\0\x40", 2);
+}
+
+static void the_first_and_the_last_day(void **state)
+{
+	static const int64_t ends[] = { -719162, 2932896 }; /* 0001-01-01, 9999-12-31 */
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(put(&checkin_put_script, ends[i]), 1);
+		assert_int_equal(put(&checkin_put_script, ends[i]), 0);
+		look(ends[i], ends[i]);
+		assert_true(is_told(ends[i]));
+		assert_int_equal(put(&checkin_delete_script, ends[i]), 1);
+		assert_int_equal(put(&checkin_delete_script, ends[i]), 0);
+	}
+}
+
+/* A hash of a century is 46 bytes a year; only the fields of the range are read. */
+static void a_century_is_one_call(void **state)
+{
+	(void)state;
+	for (int64_t day = 0; day < 36600; day += 61)
+		put(&checkin_put_script, day);
+	look(0, 36599);
+	for (int64_t day = 0; day < 36600; day++)
+		assert_int_equal(is_told(day), day % 61 == 0);
+	redisReply *fields = server_command(&r, "HVALS " KEY);
+	assert_int_equal(fields->elements, 100);
+	for (size_t i = 0; i < fields->elements; i++)
+		assert_true(fields->element[i]->len <= 46);
+	assert_string_equal(server_command(&r, "OBJECT ENCODING " KEY)->str, "listpack");
+}
+
+static void ranges_are_checked_by_redis_s_clock(void **state)
+{
+	char today[DIGITS], tomorrow[DIGITS], earliest[DIGITS];
+
+	(void)state;
+	wait_until(redis_now_ms(&r) % 86400000 < 86395000, 10000);
+	int64_t day = redis_now_ms(&r) / 86400000;
+	snprintf(today, sizeof(today), "%lld", (long long)day);
+	snprintf(tomorrow, sizeof(tomorrow), "%lld", (long long)day + 1);
+	snprintf(earliest, sizeof(earliest), "%lld", (long long)day - 36599);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS("", "", MOST));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(item_int(&r, 2), day - 36599);
+	assert_int_equal(item_int(&r, 3), day);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS(earliest, today, MOST));
+	assert_int_equal(item_int(&r, 0), 0);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS(earliest, tomorrow, MOST));
+	assert_int_equal(item_int(&r, 0), -1);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS(tomorrow, "", MOST));
+	assert_int_equal(item_int(&r, 0), -1);
+	assert_int_equal(item_int(&r, 2), day + 1);
+	assert_int_equal(item_int(&r, 3), day);
+	run(&r, &checkin_look_script, KEYS(KEY), ARGS(tomorrow, tomorrow, MOST));
+	assert_int_equal(item_int(&r, 0), 0);
+}
+
+static void foreign_keys_stay_as_they_are(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " KEY " x");
+	unchanged(&r, {
+		run_fails(&r, &checkin_put_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &checkin_delete_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &checkin_look_script, KEYS(KEY), ARGS("1", "2", MOST), "WRONGTYPE");
+	});
+}
+
+static void a_full_redis_still_looks_and_forgets(void **state)
+{
+	(void)state;
+	put(&checkin_put_script, 1);
+	server_command(&r, "CONFIG SET maxmemory 1");
+	run_fails(&r, &checkin_put_script, KEYS(KEY), ARGS("2"), "OOM");
+	look(1, 1);
+	assert_true(is_told(1));
+	assert_int_equal(put(&checkin_delete_script, 1), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(days_are_those_of_a_plain_table, script_stage_empty),
+		cmocka_unit_test_setup(the_first_and_the_last_day, script_stage_empty),
+		cmocka_unit_test_setup(a_century_is_one_call, script_stage_empty),
+		cmocka_unit_test_setup(ranges_are_checked_by_redis_s_clock, script_stage_empty),
+		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_still_looks_and_forgets, script_stage_empty),
+	};
+	return cmocka_run_group_tests_name("check-in scripts", tests, script_stage_open, script_stage_close);
+}
