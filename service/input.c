@@ -42,7 +42,7 @@ static bool check_name(struct faults *f, const struct field *row, const struct s
 
 static bool store_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
 {
-	enum problem size_problem = row->kind == FIELD_NAME ? P_INVALID_NAME : P_OUT_OF_RANGE;
+	enum problem size_problem = row->kind == FIELD_TEXT ? P_OUT_OF_RANGE : P_INVALID_NAME;
 
 	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
 		return fault_add(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
@@ -111,6 +111,7 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 	switch (row->kind) {
 	case FIELD_TEXT:
 	case FIELD_NAME:
+	case FIELD_BYTES:
 		return store_text(f, row, at, value, slot);
 	case FIELD_CHOICE:
 		return store_choice(f, row, at, value, slot);
@@ -242,6 +243,7 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 		return true;
 	case FIELD_TEXT:
 	case FIELD_NAME:
+	case FIELD_BYTES:
 		if (string.at)
 			return store_text(f, row, at, string, slot);
 		break;

@@ -21,6 +21,7 @@ enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY };
 enum field_kind {
 	FIELD_TEXT,   /* struct text */
 	FIELD_NAME,   /* struct text that passed the rule of names */
+	FIELD_BYTES,  /* struct text, a name of any bytes but NUL; not from a body */
 	FIELD_INT,    /* int64_t */
 	FIELD_REAL,   /* double */
 	FIELD_BOOL,   /* bool */

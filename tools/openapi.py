@@ -6,6 +6,7 @@ object, and `x-any: true` (any JSON); anything else in a request stops the build
 that may also come as text of decimal digits, for those who cannot write 2^53 and more as a number.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
+    x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
 """
 import json
@@ -76,7 +77,10 @@ class Contract:
         elif kind == "string":
             if "x-max-bytes" not in s:
                 fail(where, "a string needs x-max-bytes")
-            f.update(kind="FIELD_NAME" if s.get("x-name") else "FIELD_TEXT", ctype="struct text ",
+            if s.get("x-bytes") and place == "IN_BODY":
+                fail(where, "JSON cannot carry any bytes")
+            f.update(kind="FIELD_NAME" if s.get("x-name") else "FIELD_BYTES" if s.get("x-bytes") else "FIELD_TEXT",
+                     ctype="struct text ",
                      extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ")
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
