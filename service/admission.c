@@ -12,25 +12,32 @@
 
 enum { MAX_TARGET_BYTES = 8192, MAX_REQUEST_ID_BYTES = 128, MAX_IDEMPOTENCY_KEY_BYTES = 200 };
 
+/* What to do with a header that stands there on several lines. */
+enum repeat { REFUSED, FIRST_COUNTS, ONE_LIST };
+
 static const struct {
 	const char *name;
 	size_t len;
-	bool may_repeat;
+	enum repeat repeat;
 } known[HEADER_COUNT] = {
 #define HEADER(id, text, repeat) [HEADER_##id] = { (text), sizeof(text) - 1, (repeat) }
-	HEADER(HOST, "Host", false),
-	HEADER(CONTENT_LENGTH, "Content-Length", false),
-	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", false),
-	HEADER(CONTENT_TYPE, "Content-Type", false),
-	HEADER(CONTENT_ENCODING, "Content-Encoding", false),
-	HEADER(ACCEPT, "Accept", true),
-	HEADER(EXPECT, "Expect", false),
-	HEADER(ORIGIN, "Origin", false),
-	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", false),
-	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", false),
-	HEADER(REQUEST_ID, "X-Request-ID", true),
-	HEADER(TRACEPARENT, "traceparent", true),
-	HEADER(LOCK_TOKEN, "Lock-Token", false),
+	HEADER(HOST, "Host", REFUSED),
+	HEADER(CONTENT_LENGTH, "Content-Length", REFUSED),
+	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REFUSED),
+	HEADER(CONTENT_TYPE, "Content-Type", REFUSED),
+	HEADER(CONTENT_ENCODING, "Content-Encoding", REFUSED),
+	HEADER(ACCEPT, "Accept", ONE_LIST),
+	HEADER(EXPECT, "Expect", REFUSED),
+	HEADER(ORIGIN, "Origin", REFUSED),
+	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REFUSED),
+	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REFUSED),
+	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
+	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
+	HEADER(LOCK_TOKEN, "Lock-Token", REFUSED),
+	HEADER(FENCE, "Fence", REFUSED),
+	HEADER(FILL_TICKET, "Fill-Ticket", REFUSED),
+	HEADER(IF_MATCH, "If-Match", ONE_LIST),
+	HEADER(IF_NONE_MATCH, "If-None-Match", ONE_LIST),
 #undef HEADER
 };
 
@@ -48,7 +55,7 @@ bool admission_header(struct admission *a, const char *name, const char *value)
 			continue;
 		if (a->times[i]++ == 0)
 			a->value[i] = text_of(value);
-		else if (i == HEADER_ACCEPT) /* several lines are one list (RFC 9110 section 5.3) */
+		else if (known[i].repeat == ONE_LIST) /* RFC 9110 section 5.3 */
 			a->value[i] = arena_join(&a->req->arena,
 						 (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
@@ -141,7 +148,7 @@ static bool check_framing(struct admission *a)
 	if (strncmp(a->version, "HTTP/1.", 7) != 0)
 		return refuse_framing(a, "HTTP/1.1 is expected");
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (a->times[i] > 1 && !known[i].may_repeat) {
+		if (a->times[i] > 1 && known[i].repeat == REFUSED) {
 			a->req->close = true;
 			answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s stands there %u times",
 				       known[i].name, a->times[i]);
@@ -355,6 +362,8 @@ bool admission_check(struct admission *a)
 {
 	identify(a);
 	trace(a);
+	a->req->if_match = a->value[HEADER_IF_MATCH];
+	a->req->if_none_match = a->value[HEADER_IF_NONE_MATCH];
 	return check_framing(a) && check_host(a) && check_site(a) && check_target(a) && check_accept(a) &&
 	       check_idempotency_key(a) && check_body(a);
 }

@@ -64,6 +64,8 @@ struct request {
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
 	struct text accept;
+	struct text if_match,
+		if_none_match; /* as they came, several lines as one list; work until the answer is given */
 	/* The value of a header, absent when there is none; set by http.c, works until the answer is given. */
 	struct text (*header)(struct request *req, const char *name);
 	void *exchange; /* (ref) http.c's side */

@@ -15,7 +15,7 @@ import sys
 
 import yaml
 
-MACHINE_HEADERS = {"idempotency-key", "x-request-id"}  # read by the machine, not part of any input
+MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}  # the machine's, not part of any input
 METHODS = ("get", "put", "post", "patch", "delete")
 
 

@@ -221,6 +221,21 @@ static void framing(void **state)
 	asked_end(req);
 }
 
+static void headers_that_repeat(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "Lock-Token: a\nLock-Token: a", BAD },
+		{ "Fence: 1\nFence: 1", BAD },
+		{ "Fill-Ticket: a\nFill-Ticket: a", BAD },
+		{ "If-Match: *\nIf-Match: *", "ok" }, /* its lines are a list; what it says is the handler's to judge */
+		{ "If-None-Match: a\nIf-None-Match: a", "ok" },
+		{ "X-Request-ID: a\nX-Request-ID: b", "ok" },
+	};
+
+	check("GET", "/locks", ROWS(rows));
+}
+
 static void bodies(void **state)
 {
 	(void)state;
@@ -256,9 +271,8 @@ static void bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts),
-		cmocka_unit_test(browsers_from_elsewhere),
-		cmocka_unit_test(framing),
+		cmocka_unit_test(hosts),   cmocka_unit_test(browsers_from_elsewhere),
+		cmocka_unit_test(framing), cmocka_unit_test(headers_that_repeat),
 		cmocka_unit_test(bodies),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);

@@ -214,6 +214,20 @@ static void accepted_types(void **state)
 	asked_end(req);
 }
 
+/* Lines of a list are one list, RFC 9110 section 5.3. */
+static void conditions(void **state)
+{
+	(void)state;
+	struct request *req = admitted("/locks", "If-Match", "\"a\"", "\"b\", \"c\"");
+	assert_string_equal(req->if_match.at, "\"a\", \"b\", \"c\"");
+	assert_null(req->if_none_match.at);
+	asked_end(req);
+	req = admitted("/locks", "If-None-Match", "*", NULL);
+	assert_string_equal(req->if_none_match.at, "*");
+	assert_null(req->if_match.at);
+	asked_end(req);
+}
+
 static void long_targets(void **state)
 {
 	(void)state;
@@ -235,8 +249,8 @@ static void long_targets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids),  cmocka_unit_test(idempotency_keys),
-		cmocka_unit_test(accepted_types), cmocka_unit_test(long_targets),
+		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids), cmocka_unit_test(idempotency_keys),
+		cmocka_unit_test(accepted_types), cmocka_unit_test(conditions),  cmocka_unit_test(long_targets),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);
 }
