@@ -1,0 +1,83 @@
+/* Entity tags: what If-Match and If-None-Match may say, and what is left of it to compare. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "etag.h"
+
+static struct arena arena;
+
+static int open_arena(void **state)
+{
+	return arena_new(1, &arena) && state ? 0 : -1;
+}
+
+static int free_arena(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+static void lists_are_taken_apart(void **state)
+{
+	static const struct {
+		const char *header, *strong, *weak; /* NULL: malformed */
+	} rows[] = {
+		{ "*", "*", "*" },
+		{ "\"a\"", " a ", " a " },
+		{ "\"\"", "  ", "  " },
+		{ "\"*\"", " * ", " * " }, /* a tag like any other */
+		{ "\"a\",\"b\"", " a  b ", " a  b " },
+		{ " \"a\" ,\t\"b\" ", " a  b ", " a  b " },
+		{ ",, \"a\",,\"b\",", " a  b ", " a  b " }, /* RFC 9110 section 5.6.1 */
+		{ "\"a,b\", \"c\\\"", " a,b  c\\ ", " a,b  c\\ " },
+		{ "\"\xc3\xa9\xff\"", " \xc3\xa9\xff ", " \xc3\xa9\xff " },
+		{ "W/\"a\"", " ", " a " },
+		{ "W/\"a\", \"b\"", " b ", " a  b " },
+		{ "W/\"\"", " ", "  " },
+		{ "\"W/a\"", " W/a ", " W/a " },
+		{ "", NULL, NULL },
+		{ " ", NULL, NULL },
+		{ ",", NULL, NULL },
+		{ "a", NULL, NULL },
+		{ "\"a", NULL, NULL },
+		{ "a\"", NULL, NULL },
+		{ "\"", NULL, NULL },
+		{ "W/", NULL, NULL },
+		{ "W/a", NULL, NULL },
+		{ "w/\"a\"", NULL, NULL },
+		{ "W /\"a\"", NULL, NULL },
+		{ "W/ \"a\"", NULL, NULL },
+		{ "\"a\" \"b\"", NULL, NULL },
+		{ "\"a\"\"b\"", NULL, NULL },
+		{ "\"a b\"", NULL, NULL },
+		{ "\"a\x7f\"", NULL, NULL },
+		{ "\"a\";q=1", NULL, NULL },
+		{ "*, \"a\"", NULL, NULL },
+		{ "\"a\", *", NULL, NULL },
+		{ "**", NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *const wanted[] = { [ETAG_STRONG] = rows[i].strong, [ETAG_WEAK] = rows[i].weak };
+		for (enum etag_comparison c = ETAG_STRONG; c <= ETAG_WEAK; c++) {
+			struct text got = etag_list(&arena, text_of(rows[i].header), c);
+			if (wanted[c] ? !text_is(got, wanted[c]) : got.at != NULL)
+				fail_msg("'%s' is '%s', not '%s'", rows[i].header, got.at, wanted[c]);
+		}
+	}
+	assert_true(text_is(etag_list(&arena, (struct text){ 0 }, ETAG_STRONG), ""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(lists_are_taken_apart, open_arena, free_arena),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
