@@ -17,6 +17,7 @@ struct found {
 struct listing {
 	const struct list_of *of;
 	struct text pattern;
+	const char *type; /* NULL: any */
 	size_t limit;
 	/*
 	 * A page may hold fewer keys than one SCAN step found. A step's keys are told in the order of a hash, and the cursor is then
@@ -45,6 +46,8 @@ static struct text pattern_of(struct request *req, const struct list_of *of, str
 		escaped[n++] = *p;
 	}
 	escaped[n] = '\0';
+	if (!of->kind)
+		return arena_printf(&req->arena, "%s%s", escaped, match.at ? match.at : "*");
 	return arena_printf(&req->arena, "%s%s:{%s}%s", escaped, of->kind, match.at ? match.at : "*",
 			    of->part_pattern ? of->part_pattern : "");
 }
@@ -79,13 +82,17 @@ static void begin(struct request *req)
 	out_array(answer_begin(req, 200), "items");
 }
 
-/* Takes {prefix}{kind}:{name}:part apart; false when it is not of that form. */
+/* Takes {prefix}{kind}:{name}:part apart; false when it is not of that form. Without a kind all behind the prefix is the name. */
 static bool split(const struct listing *l, struct text key, struct found *out)
 {
-	size_t lead = strlen(config()->prefix) + strlen(l->of->kind) + 2;
+	size_t lead = strlen(config()->prefix) + (l->of->kind ? strlen(l->of->kind) + 2 : 0);
 
 	if (key.len <= lead)
 		return false;
+	if (!l->of->kind) {
+		*out = (struct found){ { key.at + lead, key.len - lead }, { key.at + key.len, 0 } };
+		return true;
+	}
 	const char *close = memchr(key.at + lead, '}', key.len - lead);
 	if (!close)
 		return false;
@@ -228,20 +235,32 @@ static void scan(struct request *req, struct listing *l)
 	call_text(c, l->pattern);
 	call_string(c, "COUNT");
 	call_int(c, SCAN_COUNT);
+	if (l->type) {
+		call_string(c, "TYPE");
+		call_string(c, l->type);
+	}
 	call_send(c, on_scan);
 }
 
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit)
 {
+	list_typed_keys(req, of, match, NULL, cursor, limit);
+}
+
+void list_typed_keys(struct request *req, const struct list_of *of, struct text match, const char *type,
+		     struct text cursor, int64_t limit)
+{
 	struct listing *l = arena_alloc(&req->arena, sizeof(*l));
 
-	if (match.at && (memchr(match.at, '{', match.len) || memchr(match.at, '}', match.len) ||
-			 memchr(match.at, '\0', match.len))) {
+	if (of->kind && match.at &&
+	    (memchr(match.at, '{', match.len) || memchr(match.at, '}', match.len) ||
+	     memchr(match.at, '\0', match.len))) {
 		answer_field_problem(req, P_INVALID_VALUE, "?match", "must not hold { or }, as no name does");
 		return;
 	}
 	if (l) {
 		l->of = of;
+		l->type = type;
 		l->limit = (size_t)limit;
 		l->pattern = pattern_of(req, of, match);
 		l->found = arena_alloc(&req->arena, l->limit * sizeof(*l->found));

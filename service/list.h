@@ -1,5 +1,5 @@
 /*
- * list: `?match=&cursor=&limit=` over the keys of one kind, as {"items": [...], "cursor": "..." | null}.
+ * list: `?match=&cursor=&limit=` over the keys of one kind, or over all of ours, as {"items": [...], "cursor": "..." | null}.
  *
  *	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
  *	list_keys(req, &locks, in->match, in->cursor, in->limit);
@@ -14,7 +14,7 @@
 #include "script.h"
 
 struct list_of {
-	const char *kind; /* of handlers/keys.h */
+	const char *kind; /* of handlers/keys.h; NULL: every key, a name is all that follows the prefix */
 	const char
 		*part_pattern; /* glob of what follows the braces, with its colon (":????-??-??"); NULL: nothing does */
 	bool once_a_name;      /* keys that differ in what follows the braces are one item */
@@ -30,5 +30,9 @@ struct list_of {
 
 /* `match` is a glob on names, absent for all; `cursor` absent for the start; `limit` at least 1. `of` is static. */
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit);
+
+/* The same, of keys that have this type only ("zset"); NULL for all. */
+void list_typed_keys(struct request *req, const struct list_of *of, struct text match, const char *type,
+		     struct text cursor, int64_t limit);
 
 #endif

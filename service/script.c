@@ -123,6 +123,11 @@ void call_key(struct call *c, const char *kind, struct text name, const char *pa
 	push(c, &c->keys, script_key(c->req, kind, name, part));
 }
 
+void call_raw_key(struct call *c, struct text rest)
+{
+	push(c, &c->keys, arena_join(&c->req->arena, (struct text[]){ text_of(config()->prefix), rest }, 2));
+}
+
 void call_text(struct call *c, struct text value)
 {
 	push(c, &c->args, value.at ? value : TEXT(""));
