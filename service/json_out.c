@@ -171,6 +171,23 @@ void out_string(struct json_out *o, const char *key, const char *value)
 	out_text(o, key, text_of(value));
 }
 
+void out_base64(struct json_out *o, const char *key, struct text bytes)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *at = (const unsigned char *)bytes.at;
+
+	lead_in(o, key);
+	put(o, "\"", 1);
+	for (size_t i = 0; i < bytes.len; i += 3) {
+		bool two = i + 1 < bytes.len, three = i + 2 < bytes.len;
+		unsigned group = (unsigned)at[i] << 16 | (two ? (unsigned)at[i + 1] << 8 : 0) | (three ? at[i + 2] : 0);
+		char four[] = { digits[group >> 18], digits[group >> 12 & 63], two ? digits[group >> 6 & 63] : '=',
+				three ? digits[group & 63] : '=' };
+		put(o, four, sizeof(four));
+	}
+	put(o, "\"", 1);
+}
+
 void out_raw(struct json_out *o, const char *key, struct text json)
 {
 	lead_in(o, key);

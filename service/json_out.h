@@ -29,7 +29,8 @@ void out_int(struct json_out *o, const char *key, int64_t value);
 void out_real(struct json_out *o, const char *key, double value); /* shortest digits that read back the same */
 void out_bool(struct json_out *o, const char *key, bool value);
 void out_null(struct json_out *o, const char *key);
-void out_text(struct json_out *o, const char *key, struct text value); /* an absent text leaves as null */
+void out_text(struct json_out *o, const char *key, struct text value);   /* an absent text leaves as null */
+void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 4648 section 4, with padding */
 void out_string(struct json_out *o, const char *key, const char *value);
 void out_raw(struct json_out *o, const char *key, struct text json); /* JSON that was checked before */
 void out_key(struct json_out *o, struct text key); /* a key that is data; its value follows with key NULL */

@@ -82,6 +82,36 @@ static void texts(void **state)
 	assert_wrote("null");
 }
 
+/* The test vectors of RFC 4648 section 10, and what they do not reach. */
+static void base64(void **state)
+{
+	(void)state;
+	static const struct {
+		struct text given;
+		const char *wanted;
+	} rows[] = {
+		{ TEXT(""), "\"\"" },
+		{ TEXT("f"), "\"Zg==\"" },
+		{ TEXT("fo"), "\"Zm8=\"" },
+		{ TEXT("foo"), "\"Zm9v\"" },
+		{ TEXT("foob"), "\"Zm9vYg==\"" },
+		{ TEXT("fooba"), "\"Zm9vYmE=\"" },
+		{ TEXT("foobar"), "\"Zm9vYmFy\"" },
+		{ TEXT("\0\0\0"), "\"AAAA\"" },
+		{ TEXT("\xff\xfe\xfb\xef\xbe"), "\"//77774=\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		out_base64(&out, NULL, rows[i].given);
+		assert_wrote(rows[i].wanted);
+	}
+	out_object(&out, NULL);
+	out_base64(&out, "a", TEXT("foo"));
+	out_base64(&out, "b", TEXT("f"));
+	out_close(&out);
+	assert_wrote("{\"a\":\"Zm9v\",\"b\":\"Zg==\"}");
+}
+
 static void any_bytes_become_a_string(void **state)
 {
 	(void)state;
@@ -234,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(texts, fresh, end),
+		cmocka_unit_test_setup_teardown(base64, fresh, end),
 		cmocka_unit_test_setup_teardown(any_bytes_become_a_string, fresh, end),
 		cmocka_unit_test_setup_teardown(bad_bytes_cost_no_more_than_good_ones, fresh, end),
 		cmocka_unit_test_setup_teardown(integers, fresh, end),
