@@ -15,6 +15,7 @@
 
 #include "answer.h"
 #include "config.h"
+#include "etag.h"
 #include "json_tree.h"
 #include "list.h"
 #include "loop.h"

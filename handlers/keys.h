@@ -14,6 +14,7 @@
 #define KEY_GEO "geo"     /* sorted set of GEOADD; no TTL */
 #define KEY_UV "uv"       /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"       /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+#define KEY_CACHE "cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
 
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
 #define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/lib/checkin.lua; no TTL */

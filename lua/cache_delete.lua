@@ -1,0 +1,32 @@
+-- cache_delete: deletes a value, and takes away the ticket that is out.
+-- KEYS[1]  the value
+-- KEYS[2]  its highest fence
+-- KEYS[3]  the ticket that is out
+-- ARGV[1]  fence, 0 to 2^53 - 1; '' for none
+-- ARGV[2]  If-Match: '' for none, '*', or tags between blanks
+-- ARGV[3]  If-None-Match, the same
+-- Returns {1, now} gone
+--         {0, now} there was neither
+--         {-1, now, highest} the fence is below the highest one seen
+--         {-3, now, version ('': there is no value)} a condition does not hold
+-- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+--@include time cache
+--@flags allow-oom
+local now = now_ms()
+local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
+local fence = tonumber(ARGV[1])
+
+if fence and highest and fence < highest then
+  return {-1, now, highest}
+end
+if not version and not ticket then
+  return {0, now}
+end
+if (ARGV[2] ~= '' and not cache_is_listed(ARGV[2], version)) or cache_is_listed(ARGV[3], version) then
+  return {-3, now, version or ''}
+end
+redis.call('UNLINK', KEYS[1], KEYS[3])
+if fence then
+  cache_keep_fence(KEYS[2], fence, now)
+end
+return {1, now}

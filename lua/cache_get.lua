@@ -1,0 +1,19 @@
+-- cache_get: reads a value, if its reader wants it.
+-- KEYS[1]  the value
+-- ARGV[1]  If-Match: '' for none, '*', or tags between blanks
+-- ARGV[2]  If-None-Match, the same
+-- Returns {0, now, version, expires_at (-1: never), value}
+--         {-1, now} there is none
+--         {-2, now, version} If-Match does not hold
+--         {-3, the same as 0} If-None-Match does not hold: the reader has it
+-- Errors: WRONGTYPE. O(1) and the value's bytes.
+--@include time cache
+--@reads
+local now, version = now_ms(), cache_version(KEYS[1])
+if not version then
+  return {-1, now}
+end
+if ARGV[1] ~= '' and not cache_is_listed(ARGV[1], version) then
+  return {-2, now, version}
+end
+return cache_read(KEYS[1], now, version, cache_is_listed(ARGV[2], version) and -3 or 0)

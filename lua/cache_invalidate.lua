@@ -1,0 +1,31 @@
+-- cache_invalidate: deletes a value and the ticket that is out, now and once more. The second time is Redis's own
+-- expiry: what is made before that instant ends there (cache_put, cache_fill), so nobody needs to come back.
+-- Of instants that lie closer together than a grain, 1/64 of their distance from now rounded up to a power of two, the
+-- last one stands for all: however often a key is invalidated, it has at most 65 of them, some 1400 when the distances
+-- are of all sizes.
+-- KEYS[1]  the value
+-- KEYS[2]  the ticket that is out
+-- KEYS[3]  when invalidations are to be repeated: sorted set; TTL: the last instant
+-- ARGV[1]  when to do it again, ms from now
+-- Returns {1, now, deleted (1 or 0), again_at}
+-- Errors: WRONGTYPE, nothing done. O(log n), and as many as have passed since.
+--@include time cache
+--@idempotent
+--@flags allow-oom
+local GRAINS = 64
+local now, again_after = now_ms(), tonumber(ARGV[1])
+local version = cache_version(KEYS[1])
+redis.call('GET', KEYS[2])
+local last_at = redis.call('ZCARD', KEYS[3]) > 0 and redis.call('PEXPIRETIME', KEYS[3]) or now
+
+local grain = 1
+while grain * GRAINS < again_after do
+  grain = grain * 2
+end
+local at = now + again_after
+local member = digits(grain) .. ':' .. digits(math.floor(at / grain))
+redis.call('UNLINK', KEYS[1], KEYS[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', digits(now))
+redis.call('ZADD', KEYS[3], 'GT', digits(at), member)
+redis.call('PEXPIREAT', KEYS[3], digits(math.max(at, last_at)))
+return {1, now, version and 1 or 0, tonumber(redis.call('ZSCORE', KEYS[3], member))}

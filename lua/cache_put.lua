@@ -1,0 +1,43 @@
+-- cache_put: stores a value under a new version, unless its writer is late.
+-- KEYS[1]  the value
+-- KEYS[2]  its highest fence
+-- KEYS[3]  the ticket that is out
+-- KEYS[4]  when invalidations are to be repeated
+-- ARGV[1]  value: JSON text
+-- ARGV[2]  ttl, ms
+-- ARGV[3]  8 random digits: with Redis's time in microseconds they make the version
+-- ARGV[4]  fence, 0 to 2^53 - 1; '' for none
+-- ARGV[5]  ticket, '' for none
+-- ARGV[6]  If-Match: '' for none, '*', or tags between blanks
+-- ARGV[7]  If-None-Match, the same
+-- Returns {1, now, version, expires_at} stored, where there was none
+--         {2, the same} in the place of another
+--         {-1, now, highest} the fence is below the highest one seen
+--         {-2, now} the ticket is not the one that is out
+--         {-3, now, version ('': there is no value)} a condition does not hold
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time cache
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local version, highest, ticket = cache_version(KEYS[1]), cache_highest(KEYS[2]), redis.call('GET', KEYS[3])
+local expires_at = cache_end(KEYS[4], now, now + tonumber(ARGV[2]))
+local fence = tonumber(ARGV[4]) or highest
+
+if fence and fence < (highest or fence) then
+  return {-1, now, highest}
+end
+if ARGV[5] ~= '' and ARGV[5] ~= ticket then
+  return {-2, now}
+end
+if (ARGV[6] ~= '' and not cache_is_listed(ARGV[6], version)) or cache_is_listed(ARGV[7], version) then
+  return {-3, now, version or ''}
+end
+
+local new = digits(t[1] * 1000000 + t[2]) .. '-' .. ARGV[3]
+redis.call('HSET', KEYS[1], 'value', ARGV[1], 'version', new)
+redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
+redis.call('DEL', KEYS[3])
+if fence then
+  cache_keep_fence(KEYS[2], fence, expires_at)
+end
+return {version and 2 or 1, now, new, expires_at}

@@ -1,0 +1,527 @@
+/*
+ * The cache scripts on a real Redis: against a plain model of one key, then what time does: repeated invalidations, fences
+ * that outlive their value, versions that never come again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define VALUE "p:cache:{a}"
+#define FENCE "p:cache:{a}:fence"
+#define FILL "p:cache:{a}:fill"
+#define AGAIN "p:cache:{a}:again"
+#define RECORD "p:idem:{a}:k"
+
+#define DAY_MS INT64_C(86400000)
+
+enum { STALE_FENCE = -1, STALE_TICKET = -2, CONDITION = -3, NOT_MODIFIED = -3, NO_MATCH = -2, ABSENT = -1 };
+
+static const char *of_int(int64_t n)
+{
+	static char texts[8][24];
+	static unsigned next;
+	char *text = texts[next++ % 8];
+
+	snprintf(text, sizeof(texts[0]), "%lld", (long long)n);
+	return text;
+}
+
+static int64_t put_with(const char *value, int64_t ttl_ms, const char *fence, const char *ticket, const char *if_match,
+			const char *if_none_match)
+{
+	run(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+	    ARGS(value, of_int(ttl_ms), "00c0ffee", fence, ticket, if_match, if_none_match));
+	return item_int(&r, 0);
+}
+
+static int64_t put(const char *value, int64_t ttl_ms)
+{
+	return put_with(value, ttl_ms, "", "", "", "");
+}
+
+static int64_t delete_with(const char *fence, const char *if_match, const char *if_none_match)
+{
+	run(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL), ARGS(fence, if_match, if_none_match));
+	return item_int(&r, 0);
+}
+
+static int64_t get_with(const char *if_match, const char *if_none_match)
+{
+	run(&r, &cache_get_script, KEYS(VALUE), ARGS(if_match, if_none_match));
+	return item_int(&r, 0);
+}
+
+static int64_t fill(const char *ticket, int64_t fill_ms)
+{
+	run(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN), ARGS(ticket, of_int(fill_ms)));
+	return item_int(&r, 0);
+}
+
+/* When it is to be repeated. */
+static int64_t invalidate(int64_t again_after_ms)
+{
+	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN), ARGS(of_int(again_after_ms)));
+	assert_int_equal(item_int(&r, 0), 1);
+	return item_int(&r, 3);
+}
+
+/* ---- A model of one key, while no time passes that matters ---- */
+
+enum { TEXT_BYTES = 64 };
+
+static struct {
+	bool exists;
+	char value[TEXT_BYTES], version[TEXT_BYTES], former[TEXT_BYTES];
+	char ticket[TEXT_BYTES]; /* empty: none is out */
+	char last_ticket[TEXT_BYTES];
+	int64_t highest; /* -1: none */
+	int64_t ends_ms; /* the next repeated invalidation; 0: none */
+	int64_t late_ms; /* by how much it may be shared with a later one */
+} model;
+
+/* A condition: none, any, the version that is there, one that was, and both beside others. */
+static const char *some_condition(void)
+{
+	static char text[4 * TEXT_BYTES];
+
+	switch (rand() % 10) {
+	case 0:
+		return "*";
+	case 1:
+		snprintf(text, sizeof(text), " %s ", model.version);
+		return text;
+	case 2:
+		snprintf(text, sizeof(text), " x  %s  y ", model.version);
+		return text;
+	case 3:
+		snprintf(text, sizeof(text), " %s0  %.5s ", model.version, model.version);
+		return text;
+	case 4:
+		snprintf(text, sizeof(text), " %s ", model.former);
+		return text;
+	case 5:
+		return " ";
+	default:
+		return "";
+	}
+}
+
+static bool is_listed(const char *condition)
+{
+	char wanted[TEXT_BYTES + 2];
+
+	snprintf(wanted, sizeof(wanted), " %s ", model.version);
+	return model.exists && (strcmp(condition, "*") == 0 || strstr(condition, wanted));
+}
+
+static bool conditions_hold(const char *if_match, const char *if_none_match)
+{
+	return (!*if_match || is_listed(if_match)) && !is_listed(if_none_match);
+}
+
+static void model_value_gone(void)
+{
+	model.exists = false;
+	model.ticket[0] = '\0';
+}
+
+static void expect_failed_condition(int64_t got)
+{
+	assert_int_equal(got, CONDITION);
+	assert_string_equal(item_text(&r, 2), model.exists ? model.version : "");
+}
+
+/* Not later than the next repeated invalidation, and not earlier without need. */
+static void expect_end(int64_t ends_ms, int64_t life_ms)
+{
+	int64_t free_ms = item_int(&r, 1) + life_ms;
+
+	if (!model.ends_ms || free_ms < model.ends_ms)
+		assert_int_equal(ends_ms, free_ms);
+	else
+		assert_in_range(ends_ms, model.ends_ms, model.ends_ms + model.late_ms);
+}
+
+static void model_put(int64_t number)
+{
+	int64_t fence = rand() % 3 ? -1 : rand() % 50, ttl_ms = 1000000 + rand() % 1000000;
+	const char *ticket = rand() % 3 ? "" : rand() % 4 ? model.last_ticket : "another";
+	char if_match[4 * TEXT_BYTES], if_none_match[4 * TEXT_BYTES], value[TEXT_BYTES];
+
+	strcpy(if_match, some_condition());
+	strcpy(if_none_match, some_condition());
+	snprintf(value, sizeof(value), "{\"n\":%lld}", (long long)number);
+	int64_t got = put_with(value, ttl_ms, fence < 0 ? "" : of_int(fence), ticket, if_match, if_none_match);
+	if (fence >= 0 && fence < model.highest) {
+		assert_int_equal(got, STALE_FENCE);
+		assert_int_equal(item_int(&r, 2), model.highest);
+		return;
+	}
+	if (*ticket && strcmp(ticket, model.ticket) != 0) {
+		assert_int_equal(got, STALE_TICKET);
+		return;
+	}
+	if (!conditions_hold(if_match, if_none_match)) {
+		expect_failed_condition(got);
+		return;
+	}
+	assert_int_equal(got, model.exists ? 2 : 1);
+	expect_end(item_int(&r, 3), ttl_ms);
+	strcpy(model.former, model.version);
+	snprintf(model.version, sizeof(model.version), "%s", item_text(&r, 2));
+	assert_string_not_equal(model.version, model.former);
+	strcpy(model.value, value);
+	model_value_gone();
+	model.exists = true;
+	if (fence >= 0)
+		model.highest = fence;
+	assert_int_equal(redis_exists(&r, FENCE), model.highest >= 0);
+}
+
+static void model_delete(void)
+{
+	int64_t fence = rand() % 3 ? -1 : rand() % 50;
+	char if_match[4 * TEXT_BYTES], if_none_match[4 * TEXT_BYTES];
+
+	strcpy(if_match, some_condition());
+	strcpy(if_none_match, some_condition());
+	int64_t got = delete_with(fence < 0 ? "" : of_int(fence), if_match, if_none_match);
+	if (fence >= 0 && fence < model.highest) {
+		assert_int_equal(got, STALE_FENCE);
+		assert_int_equal(item_int(&r, 2), model.highest);
+	} else if (!model.exists && !*model.ticket) {
+		assert_int_equal(got, 0);
+	} else if (!conditions_hold(if_match, if_none_match)) {
+		expect_failed_condition(got);
+	} else {
+		assert_int_equal(got, 1);
+		model_value_gone();
+		if (fence >= 0)
+			model.highest = fence;
+	}
+}
+
+static void model_get(void)
+{
+	char if_match[4 * TEXT_BYTES], if_none_match[4 * TEXT_BYTES];
+
+	strcpy(if_match, some_condition());
+	strcpy(if_none_match, some_condition());
+	int64_t got = get_with(if_match, if_none_match);
+	if (!model.exists) {
+		assert_int_equal(got, ABSENT);
+		return;
+	}
+	if (*if_match && !is_listed(if_match))
+		assert_int_equal(got, NO_MATCH);
+	else
+		assert_int_equal(got, is_listed(if_none_match) ? NOT_MODIFIED : 0);
+	assert_string_equal(item_text(&r, 2), model.version);
+	if (got == 0)
+		assert_string_equal(item_text(&r, 4), model.value);
+}
+
+static void model_fill(int64_t number)
+{
+	char ticket[TEXT_BYTES];
+
+	snprintf(ticket, sizeof(ticket), "ticket%lld", (long long)number);
+	int64_t got = fill(ticket, 3600000);
+	if (model.exists) {
+		assert_int_equal(got, 0);
+		assert_string_equal(item_text(&r, 4), model.value);
+	} else if (*model.ticket) {
+		assert_int_equal(got, -1);
+		assert_true(item_int(&r, 2) > item_int(&r, 1));
+	} else {
+		assert_int_equal(got, 1);
+		assert_string_equal(item_text(&r, 2), ticket);
+		expect_end(item_int(&r, 3), 3600000);
+		strcpy(model.ticket, ticket);
+		strcpy(model.last_ticket, ticket);
+	}
+}
+
+static void model_invalidate(void)
+{
+	int64_t after_ms = 500000 + rand() % 2000000, at_ms = invalidate(after_ms),
+		wanted_ms = item_int(&r, 1) + after_ms;
+
+	assert_in_range(at_ms, wanted_ms, wanted_ms + after_ms / 32);
+	assert_int_equal(item_int(&r, 2), model.exists);
+	model_value_gone();
+	if (!model.ends_ms || wanted_ms < model.ends_ms) {
+		model.ends_ms = wanted_ms;
+		model.late_ms = after_ms / 32;
+	}
+}
+
+static void a_key_does_as_its_model(void **state)
+{
+	(void)state;
+	unsigned seed = (unsigned)monotonic_us();
+
+	print_message("seed %u\n", seed);
+	srand(seed);
+	for (int round = 0; round < 20; round++) {
+		script_stage_empty(NULL);
+		memset(&model, 0, sizeof(model));
+		model.highest = -1;
+		for (int i = 0; i < 400; i++) {
+			switch (rand() % 12) {
+			case 0:
+				model_delete();
+				break;
+			case 1:
+			case 2:
+			case 3:
+				model_fill(i);
+				break;
+			case 4:
+			case 5:
+				model_get();
+				break;
+			case 6:
+				if (round % 2 && rand() % 4 == 0)
+					model_invalidate();
+				break;
+			default:
+				model_put(i);
+			}
+		}
+	}
+}
+
+/* ---- What time does ---- */
+
+static bool is_gone(void)
+{
+	return redis_exists(&r, VALUE) == 0;
+}
+
+static void an_invalidation_is_repeated_by_redis_itself(void **state)
+{
+	(void)state;
+	put("1", 60000);
+	int64_t first_ms = invalidate(300), second_ms = invalidate(1500);
+	assert_int_equal(redis_exists(&r, VALUE), 0);
+	assert_int_equal(put("2", 60000), 1);
+	assert_int_equal(item_int(&r, 3), first_ms);
+	wait_until(is_gone(), 5000); /* and no script runs */
+	assert_true(redis_now_ms(&r) >= first_ms);
+	assert_int_equal(put("3", 60000), 1);
+	assert_int_equal(item_int(&r, 3), second_ms);
+	assert_int_equal(put("4", 1), 2); /* a shorter life stays as it is */
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 1);
+	wait_until(redis_now_ms(&r) > second_ms, 5000);
+	assert_int_equal(redis_exists(&r, AGAIN), 0);
+	put("5", 60000);
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 60000);
+}
+
+static void a_ticket_ends_with_the_repeated_invalidation(void **state)
+{
+	(void)state;
+	int64_t at_ms = invalidate(400);
+	assert_int_equal(fill("t", 60000), 1);
+	assert_int_equal(item_int(&r, 3), at_ms);
+	wait_until(redis_exists(&r, FILL) == 0, 5000);
+	assert_int_equal(put_with("1", 60000, "", "t", "", ""), STALE_TICKET);
+	assert_int_equal(fill("u", 60000), 1);
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 60000);
+	assert_int_equal(put_with("1", 60000, "", "u", "", ""), 1);
+}
+
+/* In the millisecond of the repetition and later, a PUT is a new one. */
+static void the_instant_itself_is_over(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		int64_t at_ms = invalidate(3), now_ms;
+		do {
+			put("1", 60000);
+			now_ms = item_int(&r, 1);
+			assert_int_equal(item_int(&r, 3), now_ms < at_ms ? at_ms : now_ms + 60000);
+		} while (now_ms <= at_ms);
+	}
+}
+
+static int64_t last_instant_ms(void)
+{
+	return strtoll(server_command(&r, "ZRANGE " AGAIN " -1 -1 WITHSCORES")->element[1]->str, NULL, 10);
+}
+
+/* However often a key is invalidated; and an instant that is shared is late by little, never early. */
+static void repeated_invalidations_are_few(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		int64_t at_ms = invalidate(100000 + i), wanted_ms = item_int(&r, 1) + 100000 + i;
+		assert_in_range(at_ms, wanted_ms, wanted_ms + 100000 / 32);
+	}
+	for (int64_t i = 0, last_ms = 0; i < 300; i++) {
+		int64_t at_ms = invalidate(130000 - 20 * i);
+		assert_true(last_instant_ms() >= last_ms);
+		last_ms = at_ms > last_ms ? at_ms : last_ms;
+	}
+	assert_in_range(server_command(&r, "ZCARD " AGAIN)->integer, 1, 65);
+	srand(7);
+	for (int i = 0; i < 6000; i++)
+		invalidate(1 + rand() % (INT64_C(1) << (1 + rand() % 26)) % DAY_MS);
+	assert_in_range(server_command(&r, "ZCARD " AGAIN)->integer, 1, 1430);
+	wait_until(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(redis_now_ms(&r)))->integer > 0, 5000);
+	int64_t last_ms = invalidate(DAY_MS);
+	assert_int_equal(server_command(&r, "ZCOUNT " AGAIN " -inf %s", of_int(item_int(&r, 1)))->integer, 0);
+	invalidate(10);
+	assert_in_range(redis_now_ms(&r) + redis_pttl_ms(&r, AGAIN), last_ms - 5, last_ms + 5);
+}
+
+static void a_fence_outlives_its_value_by_a_day(void **state)
+{
+	(void)state;
+	put_with("1", 60000, "5", "", "", "");
+	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 55000, DAY_MS + 60000);
+	put("2", 5000); /* it is not kept for shorter */
+	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 50000, DAY_MS + 60000);
+	put("3", 90000); /* nor, without a fence, does it go before its time */
+	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 85000, DAY_MS + 90000);
+	assert_string_equal(server_command(&r, "GET " FENCE)->str, "5");
+	assert_int_equal(delete_with("7", "", ""), 1);
+	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 85000, DAY_MS + 90000);
+	assert_int_equal(put_with("4", 1000, "6", "", "", ""), STALE_FENCE);
+	assert_int_equal(item_int(&r, 2), 7);
+	unchanged(&r, assert_int_equal(delete_with("6", "", ""), STALE_FENCE));
+	unchanged(&r, assert_int_equal(delete_with("8", "", ""), 0));
+	assert_int_equal(put_with("4", 1000, "9007199254740991", "", "", ""), 1);
+	assert_int_equal(put_with("4", 1000, "9007199254740990", "", "", ""), STALE_FENCE);
+	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	assert_string_equal(server_command(&r, "GET " FENCE)->str, "9007199254740991");
+}
+
+/* With the same random digits, so that time alone makes the difference. */
+static void no_version_comes_again(void **state)
+{
+	(void)state;
+	char former[TEXT_BYTES] = "";
+
+	for (int i = 0; i < 2000; i++) {
+		assert_int_equal(put("1", 60000), i % 2 ? 2 : 1);
+		assert_true(strcmp(item_text(&r, 2), former) > 0);
+		snprintf(former, sizeof(former), "%s", item_text(&r, 2));
+		assert_string_equal(former + strlen(former) - 9, "-00c0ffee");
+		if (i % 2)
+			delete_with("", "", "");
+	}
+}
+
+/* ---- Replays, foreign keys, no memory ---- */
+
+static void a_replay_gets_the_first_answer(void **state)
+{
+	(void)state;
+	const char *const *keys = KEYS(VALUE, FILL, AGAIN);
+
+	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000"), RECORD, FINGERPRINT_A);
+	int64_t expires_ms = item_int(&r, 3);
+	put("1", 60000);
+	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
+	run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A);
+	assert_string_equal(item_text(&r, 2), "first");
+	assert_int_equal(item_int(&r, 3), expires_ms);
+	run_with_record_fails(&r, &cache_fill_script, keys, ARGS("other", "5"), RECORD, FINGERPRINT_B,
+			      "IDEMPOTENCY_KEY_REUSED");
+	/* To be given the value has no effect, and is not kept. */
+	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("x", "5000"), RECORD "2", FINGERPRINT_A));
+	run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 2), 1);
+	put("2", 60000);
+	unchanged(&r, run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A));
+	assert_int_equal(get_with("", ""), 0);
+}
+
+static void all_fail(const char *part)
+{
+	unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+				ARGS("1", "60000", "00c0ffee", "1", "", "", ""), part));
+	unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN), ARGS("t", "5000"), RECORD,
+					    FINGERPRINT_A, part));
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const struct {
+		const char *make;
+		bool get, fill, invalidate, delete; /* which other scripts see it; all see the value */
+	} rows[] = {
+		{ "SET " VALUE " x", true, true, true, true },
+		{ "HSET " VALUE " a 1", true, true, true, true },
+		{ "RPUSH " VALUE " 1", true, true, true, true },
+		{ "HSET " FENCE " a 1", false, false, false, true },
+		{ "SET " FENCE " mine", false, false, false, true },
+		{ "SET " FENCE " -1", false, false, false, true },
+		{ "RPUSH " FILL " 1", false, true, true, true },
+		{ "SET " AGAIN " 1", false, true, true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		script_stage_empty(NULL);
+		assert_int_not_equal(server_command(&r, rows[i].make)->type, REDIS_REPLY_ERROR);
+		unchanged(&r, run_fails(&r, &cache_put_script, KEYS(VALUE, FENCE, FILL, AGAIN),
+					ARGS("1", "60000", "00c0ffee", "1", "", "", ""), "WRONGTYPE"));
+		if (rows[i].get)
+			unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
+		if (rows[i].fill)
+			unchanged(&r, run_with_record_fails(&r, &cache_fill_script, KEYS(VALUE, FILL, AGAIN),
+							    ARGS("t", "5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
+		if (rows[i].invalidate)
+			unchanged(&r, run_with_record_fails(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN),
+							    ARGS("5000"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
+		if (rows[i].delete)
+			unchanged(&r, run_fails(&r, &cache_delete_script, KEYS(VALUE, FENCE, FILL), ARGS("1", "", ""),
+						"WRONGTYPE"));
+	}
+	script_stage_empty(NULL);
+	server_command(&r, "HSET " VALUE " version 1-1");
+	unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
+}
+
+/* What is old must go, also when nothing more fits in. */
+static void a_full_redis_stores_nothing_and_still_forgets(void **state)
+{
+	(void)state;
+	put("1", 60000);
+	server_command(&r, "CONFIG SET maxmemory 1");
+	all_fail("OOM");
+	assert_int_equal(get_with("", ""), 0);
+	invalidate(5000);
+	assert_int_equal(get_with("", ""), ABSENT);
+	server_command(&r, "CONFIG SET maxmemory 0");
+	put("1", 60000);
+	server_command(&r, "CONFIG SET maxmemory 1");
+	assert_int_equal(delete_with("5", "", ""), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_key_does_as_its_model, script_stage_empty),
+		cmocka_unit_test_setup(an_invalidation_is_repeated_by_redis_itself, script_stage_empty),
+		cmocka_unit_test_setup(a_ticket_ends_with_the_repeated_invalidation, script_stage_empty),
+		cmocka_unit_test_setup(the_instant_itself_is_over, script_stage_empty),
+		cmocka_unit_test_setup(repeated_invalidations_are_few, script_stage_empty),
+		cmocka_unit_test_setup(a_fence_outlives_its_value_by_a_day, script_stage_empty),
+		cmocka_unit_test_setup(no_version_comes_again, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_stores_nothing_and_still_forgets, script_stage_empty),
+	};
+	return cmocka_run_group_tests_name("cache scripts", tests, script_stage_open, script_stage_close);
+}
