@@ -40,6 +40,9 @@ static void names(void **state)
 		{ "/geo/nearby?set=nearby&longitude=1&latitude=1&radius=1", "reserved_name ?set" },
 		{ "/geo/s/members/%01", "invalid_name {member}" },
 		{ "/geo/nearby/members/%01", "reserved_name {set} {member}" },
+		{ "/keys/%ff%01%7b%2f..", "ok" }, /* any bytes */
+		{ "/keys/..", "ok" },
+		{ "/keys/", "invalid_name {key}" },
 	};
 	char target[700];
 	size_t n = (size_t)snprintf(target, sizeof(target), "/locks/");

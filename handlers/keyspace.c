@@ -1,0 +1,209 @@
+/*
+ * keyspace: the keys in Redis one by one, as they stand below the daemon's prefix, whoever made them. Each operation is one
+ * script (lua/key_*.lua).
+ *
+ * Nothing outside the prefix can be named: a key is always the prefix and what the client gave. Keys and what they hold are
+ * bytes; those that are not UTF-8 leave twice, readable and exact.
+ */
+#include <math.h>
+
+#include "handler.h"
+
+/* The text, and under its second name its exact bytes where JSON cannot carry them. */
+static void write_bytes(struct json_out *o, const char *name, const char *exact_name, struct text bytes)
+{
+	out_text(o, name, bytes);
+	if (!text_is_utf8(bytes))
+		out_base64(o, exact_name, bytes);
+}
+
+static void write_ttl(struct json_out *o, struct request *req, int64_t expires_at_ms)
+{
+	if (expires_at_ms < 0)
+		out_null(o, "ttl_ms");
+	else
+		out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+}
+
+static struct call *key_call(struct request *req, const struct script *s, struct text key)
+{
+	struct call *c = script_call(req, s);
+
+	call_raw_key(c, key);
+	return c;
+}
+
+static void answer_no_key(struct request *req, struct text key)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no key '%s%s' in Redis", config()->prefix, key.at);
+}
+
+/* Items 2 to 4 are type, expires_at and size. */
+static void answer_key(struct request *req, struct text key, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	write_bytes(o, "key", "key_base64", key);
+	out_text(o, "type", reply_text(r, 2));
+	if (reply_int(r, 4) < 0)
+		out_null(o, "size");
+	else
+		out_int(o, "size", reply_int(r, 4));
+	write_ttl(o, req, reply_int(r, 3));
+	answer_end(req);
+}
+
+/* ---- GET, DELETE /keys/{key} ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct key_look_input *in = req->input;
+
+	if (text_is(reply_text(r, 2), "none"))
+		answer_no_key(req, in->key);
+	else
+		answer_key(req, in->key, r);
+}
+
+void key_look(struct request *req, const struct key_look_input *in)
+{
+	call_send(key_call(req, &key_look_script, in->key), on_looked);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct key_delete_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_no_key(req, in->key);
+}
+
+void key_delete(struct request *req, const struct key_delete_input *in)
+{
+	call_send(key_call(req, &key_delete_script, in->key), on_deleted);
+}
+
+/* ---- PUT /keys/{key}/ttl ---- */
+
+static void on_expires(struct request *req, const struct reply *r)
+{
+	const struct key_expire_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_key(req, in->key, r);
+	else
+		answer_no_key(req, in->key);
+}
+
+void key_expire(struct request *req, const struct key_expire_input *in)
+{
+	if (in->has_ttl_ms && in->persist) {
+		answer_field_problem(req, P_INVALID_VALUE, "/persist", "stands beside ttl_ms; give one of them");
+		return;
+	}
+	if (!in->has_ttl_ms && !in->persist) {
+		answer_field_problem(req, P_MISSING_FIELD, "/ttl_ms", "is required, or persist: true instead");
+		return;
+	}
+	struct call *c = key_call(req, &key_expire_script, in->key);
+	if (in->persist)
+		call_string(c, "");
+	else
+		call_int(c, in->ttl_ms);
+	call_send(c, on_expires);
+}
+
+/* ---- GET /keys/{key}/elements ---- */
+
+static void write_score(struct json_out *o, double score)
+{
+	if (isfinite(score))
+		out_real(o, "score", score);
+	else
+		out_string(o, "score", score > 0 ? "inf" : "-inf");
+}
+
+/* Items `i` to `i` + 2 are an element, what stands beside it, and whether it was cut. */
+static void write_element(struct json_out *o, struct text type, const struct reply *r, size_t i)
+{
+	out_object(o, NULL);
+	if (text_is(type, "hash")) {
+		write_bytes(o, "field", "field_base64", reply_text(r, i));
+		write_bytes(o, "value", "value_base64", reply_text(r, i + 1));
+	} else if (text_is(type, "list")) {
+		out_int(o, "index", reply_int(r, i + 1));
+		write_bytes(o, "value", "value_base64", reply_text(r, i));
+	} else {
+		write_bytes(o, "member", "member_base64", reply_text(r, i));
+		if (text_is(type, "zset"))
+			write_score(o, reply_real(r, i + 1));
+	}
+	if (reply_int(r, i + 2))
+		out_bool(o, "truncated", true);
+	out_close(o);
+}
+
+static void on_elements(struct request *req, const struct reply *r)
+{
+	const struct key_elements_input *in = req->input;
+	struct text type = reply_text(r, 2), cursor = reply_text(r, 3);
+
+	switch (reply_int(r, 0)) {
+	case -1:
+		answer_no_key(req, in->key);
+		return;
+	case -2:
+		answer_problem(req, P_NO_ELEMENTS, "'%s' is of the type %s", in->key.at, type.at);
+		return;
+	case -3:
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "type", type);
+	out_array(o, "items");
+	for (size_t i = 4; i + 2 < r->count; i += 3)
+		write_element(o, type, r, i);
+	out_close(o);
+	out_text(o, "cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
+	answer_end(req);
+}
+
+void key_elements(struct request *req, const struct key_elements_input *in)
+{
+	struct call *c = key_call(req, &key_elements_script, in->key);
+
+	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
+	call_int(c, in->limit);
+	call_send(c, on_elements);
+}
+
+/* ---- GET /keys ---- */
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return key_call(req, &key_look_script, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)part;
+	if (text_is(reply_text(r, 2), "none"))
+		return;
+	out_object(o, NULL);
+	write_bytes(o, "key", "key_base64", name);
+	out_text(o, "type", reply_text(r, 2));
+	write_ttl(o, req, reply_int(r, 3));
+	out_close(o);
+}
+
+void key_list(struct request *req, const struct key_list_input *in)
+{
+	static const struct list_of keys = { .look = look_one, .item = item_of };
+	static const char *const types[] = { NULL, "string", "list", "set", "zset", "hash", "stream" };
+
+	list_typed_keys(req, &keys, in->match, types[in->type], in->cursor, in->limit);
+}

@@ -1,0 +1,399 @@
+/* Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that nothing outside the prefix is reached. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+enum { TARGET_BYTES = 4096, KEYS_MAX = 600 };
+
+/* "/keys/" and the key, percent-encoded, and what follows; lives until the next call. */
+static const char *target_of(const char *key, const char *rest)
+{
+	static char target[TARGET_BYTES];
+	size_t n = (size_t)snprintf(target, sizeof(target), "/keys/");
+
+	for (const char *c = key; *c; c++)
+		n += (size_t)snprintf(target + n, sizeof(target) - n, isalnum((unsigned char)*c) ? "%c" : "%%%02X",
+				      (unsigned char)*c);
+	snprintf(target + n, sizeof(target) - n, "%s", rest);
+	return target;
+}
+
+/* How many keys a list has, over all its pages; each item is held against `check`. */
+static int list(struct client *c, const char *query, void (*check)(const json_t *item))
+{
+	char target[512], cursor[80] = "";
+	int n = 0, pages = 0;
+
+	do {
+		snprintf(target, sizeof(target), "/keys?%s%s%s", query, *cursor ? "&cursor=" : "", cursor);
+		struct answer a = http(c, "GET", target, NULL);
+		assert_status(a, 200);
+		size_t i;
+		const json_t *item;
+		json_array_foreach(json_at(a, "/items"), i, item) {
+			if (check)
+				check(item);
+			n++;
+		}
+		snprintf(cursor, sizeof(cursor), "%s",
+			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+		assert_true(++pages <= 2 * KEYS_MAX);
+	} while (*cursor);
+	return n;
+}
+
+/* ---- Lists and looks ---- */
+
+static void make_one_of_each(void)
+{
+	static const char *const made[] = {
+		"SET p:string 1",        "RPUSH p:list 1",   "SADD p:set 1", "ZADD p:zset 1 a", "HSET p:hash a 1",
+		"XADD p:stream 1-1 a 1", "PFADD p:uv:{a} x", "SET string 1", "SET q:string 1",  "SET xp:string 1",
+	};
+
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+		assert_int_not_equal(server_command(&redis, made[i])->type, REDIS_REPLY_ERROR);
+}
+
+static void is_named_after_its_type(const json_t *item)
+{
+	const char *key = json_string_value(json_object_get(item, "key"));
+	const char *type = json_string_value(json_object_get(item, "type"));
+
+	assert_string_equal(type, strcmp(key, "uv:{a}") == 0 ? "string" : key);
+	assert_true(json_is_null(json_object_get(item, "ttl_ms")));
+	assert_null(json_object_get(item, "key_base64"));
+}
+
+static void keys_are_listed_by_name_and_type(void **state)
+{
+	static const struct {
+		const char *query;
+		int count;
+	} rows[] = {
+		{ "", 7 },
+		{ "limit=1", 7 },
+		{ "type=string", 2 },
+		{ "type=list", 1 },
+		{ "type=set", 1 },
+		{ "type=zset&limit=1", 1 },
+		{ "type=hash", 1 },
+		{ "type=stream", 1 },
+		{ "match=*s*", 6 },
+		{ "match=*s*&type=stream", 1 },
+		{ "match=uv:{*", 1 }, /* braces are nothing special */
+		{ "match=*%7Ba%7D", 1 },
+		{ "match=string", 1 },
+		{ "match=p:string", 0 }, /* it begins behind the prefix */
+		{ "match=%5Bhz%5D*t", 1 },
+		{ "match=%5C*", 0 },
+	};
+
+	(void)state;
+	assert_int_equal(list(client, "", NULL), 0);
+	make_one_of_each();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int n = list(client, rows[i].query, is_named_after_its_type);
+		if (n != rows[i].count)
+			fail_msg("/keys?%s has %d keys, not %d", rows[i].query, n, rows[i].count);
+	}
+	server_command(&redis, "PEXPIRE p:hash 60000");
+	assert_in_range(int_at(get("/keys?match=hash"), "/items/0/ttl_ms"), 50000, 60000);
+	assert_problem(get("/keys?type=module"), 400, "invalid_value", "none");
+	assert_problem(get("/keys?cursor=x"), 400, "invalid_value", "none");
+	assert_problem(get("/keys?limit=1001"), 400, "out_of_range", "none");
+}
+
+static bool came[KEYS_MAX];
+
+static void note(const json_t *item)
+{
+	int n = atoi(json_string_value(json_object_get(item, "key")));
+
+	assert_in_range(n, 0, KEYS_MAX - 1);
+	came[n] = true;
+}
+
+/* Some may come twice: Redis may be making its table larger meanwhile. */
+static void paging_finds_every_key(void **state)
+{
+	static const char *const queries[] = { "limit=1", "limit=7", "limit=1000", "limit=7&match=*" };
+
+	(void)state;
+	for (int i = 0; i < KEYS_MAX; i++) {
+		server_command(&redis, "SET p:%d x", i);
+		server_command(&redis, "SET q:%d x", i);
+	}
+	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++) {
+		memset(came, 0, sizeof(came));
+		assert_in_range(list(client, queries[i], note), KEYS_MAX, 2 * KEYS_MAX);
+		for (int n = 0; n < KEYS_MAX; n++)
+			assert_true(came[n]);
+		client_forget(client);
+	}
+}
+
+static void a_key_is_looked_at_given_a_time_and_deleted(void **state)
+{
+	(void)state;
+	assert_problem(get("/keys/k"), 404, "not_found", "none");
+	assert_problem(http(client, "DELETE", "/keys/k", NULL), 404, "not_found", "none");
+	assert_problem(http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":1}"), 404, "not_found", "none");
+	server_command(&redis, "RPUSH p:k a b c");
+	struct answer a = get("/keys/k");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/key"), "k");
+	assert_string_equal(text_at(a, "/type"), "list");
+	assert_int_equal(int_at(a, "/size"), 3);
+	assert_true(json_is_null(json_at(a, "/ttl_ms")));
+	a = http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":60000}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
+	assert_int_equal(int_at(a, "/size"), 3);
+	assert_in_range(int_at(get("/keys/k"), "/ttl_ms"), 50000, 60000);
+	a = http(client, "PUT", "/keys/k/ttl", "{\"persist\":true}");
+	assert_true(json_is_null(json_at(a, "/ttl_ms")));
+	assert_int_equal(server_command(&redis, "PTTL p:k")->integer, -1);
+	a = http(client, "PUT", "/keys/k/ttl", "{}");
+	assert_problem(a, 400, "missing_field", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/ttl_ms");
+	a = http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":1,\"persist\":true}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/persist");
+	assert_problem(http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
+	assert_int_equal(server_command(&redis, "PTTL p:k")->integer, -1);
+	assert_status(http(client, "DELETE", "/keys/k", NULL), 204);
+	assert_int_equal(server_command(&redis, "EXISTS p:k")->integer, 0);
+	server_command(&redis, "SET p:k 1");
+	assert_status(http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":10}"), 200);
+	wait_until(get("/keys/k").status == 404, 5000);
+}
+
+/* Any bytes but NUL, up to 1024; the names of resources have stricter rules. */
+static void keys_of_all_kinds(void **state)
+{
+	char longest[1026];
+	const char *const keys[] = { "a", "{",        "}{",  "lock:{a}",    "a/b",      "..",
+				     ".", "elements", "%41", "caf\xc3\xa9", "\xff\xfe", "\x01",
+				     "*", "[a]",      "\\*", " ",           "?x=1&y#",  longest };
+
+	(void)state;
+	memset(longest, '{', 1024);
+	longest[1024] = '\0';
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		server_command(&redis, "SADD p:%b m", keys[i], strlen(keys[i]));
+		struct answer a = get(target_of(keys[i], ""));
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/type"), "set");
+		if (strchr(keys[i], '\xff'))
+			assert_string_equal(text_at(a, "/key_base64"), "//4=");
+		else
+			assert_string_equal(text_at(a, "/key"), keys[i]);
+		assert_string_equal(text_at(get(target_of(keys[i], "/elements")), "/items/0/member"), "m");
+		assert_status(http(client, "PUT", target_of(keys[i], "/ttl"), "{\"ttl_ms\":60000}"), 200);
+		assert_status(http(client, "DELETE", target_of(keys[i], ""), NULL), 204);
+		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+		assert_problem(get(target_of(keys[i], "")), 404, "not_found", "none");
+	}
+	longest[1024] = '{';
+	longest[1025] = '\0';
+	struct answer a = get(target_of(longest, ""));
+	assert_problem(a, 400, "invalid_name", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "{key}");
+	assert_problem(get("/keys/a%00b"), 400, "malformed_request", "none");
+	assert_problem(get("/keys/"), 400, "invalid_name", "none");
+}
+
+/* ---- Elements ---- */
+
+static void elements_of_each_type(void **state)
+{
+	(void)state;
+	make_one_of_each();
+	server_command(&redis, "HSET p:hash b \"\"");
+	server_command(&redis, "ZADD p:zset +inf up -inf down 0.1 tenth 9007199254740993 wide");
+	server_command(&redis, "RPUSH p:list two three");
+	struct answer a = get("/keys/set/elements");
+	assert_status(a, 200);
+	assert_string_equal(a.body, "{\"type\":\"set\",\"items\":[{\"member\":\"1\"}],\"cursor\":null}\n");
+	a = get("/keys/list/elements");
+	assert_string_equal(
+		a.body, "{\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"1\"},{\"index\":1,\"value\":\"two\"},"
+			"{\"index\":2,\"value\":\"three\"}],\"cursor\":null}\n");
+	a = get("/keys/list/elements?limit=2");
+	assert_string_equal(text_at(a, "/cursor"), "2");
+	a = get("/keys/list/elements?limit=2&cursor=2");
+	assert_string_equal(a.body,
+			    "{\"type\":\"list\",\"items\":[{\"index\":2,\"value\":\"three\"}],\"cursor\":null}\n");
+	a = get("/keys/hash/elements");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+	a = get("/keys/zset/elements");
+	for (size_t i = 0; i < 5; i++) {
+		const json_t *item = json_array_get(json_at(a, "/items"), i), *score = json_object_get(item, "score");
+		const char *member = json_string_value(json_object_get(item, "member"));
+		if (strcmp(member, "up") == 0)
+			assert_string_equal(json_string_value(score), "inf");
+		else if (strcmp(member, "down") == 0)
+			assert_string_equal(json_string_value(score), "-inf");
+		else
+			assert_true(json_number_value(score) == (strcmp(member, "tenth") == 0  ? 0.1
+								 : strcmp(member, "wide") == 0 ? 9007199254740992.0
+											       : 1.0));
+	}
+	assert_problem(get("/keys/none/elements"), 404, "not_found", "none");
+	assert_problem(get("/keys/string/elements"), 409, "no_elements", "none");
+	assert_problem(get("/keys/stream/elements"), 409, "no_elements", "none");
+	assert_problem(get("/keys/set/elements?cursor=x"), 400, "invalid_value", "none");
+	assert_problem(get("/keys/set/elements?match=x"), 400, "unknown_field", "none");
+}
+
+/* What JSON cannot carry comes twice: readable, and exact. */
+static void bytes_survive(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *text, *base64;
+	} rows[] = {
+		{ "caf\xc3\xa9", 5, "caf\xc3\xa9", NULL },
+		{ "a\x01\"\\", 4, "a\x01\"\\", NULL },
+		{ "\xff", 1, "\xef\xbf\xbd", "/w==" },
+		{ "a\xc3", 2, "a\xef\xbf\xbd", "YcM=" },
+		{ "\xc0\xaf", 2, "\xef\xbf\xbd\xef\xbf\xbd", "wK8=" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		stage_forget(NULL);
+		server_command(&redis, "HSET p:h %b %b", rows[i].bytes, rows[i].len, rows[i].bytes, rows[i].len);
+		struct answer a = get("/keys/h/elements");
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/items/0/field"), rows[i].text);
+		assert_string_equal(text_at(a, "/items/0/value"), rows[i].text);
+		if (rows[i].base64) {
+			assert_string_equal(text_at(a, "/items/0/field_base64"), rows[i].base64);
+			assert_string_equal(text_at(a, "/items/0/value_base64"), rows[i].base64);
+		} else {
+			assert_int_equal(json_object_size(json_at(a, "/items/0")), 2);
+		}
+	}
+	server_command(&redis, "RPUSH p:l %b %b", "a\0b", (size_t)3, "\xac\xed\x00\x05", (size_t)4);
+	assert_string_equal(
+		get("/keys/l/elements").body, /* the second is how Java begins what it wrote */
+		"{\"type\":\"list\",\"items\":[{\"index\":0,\"value\":\"a\\u0000b\"},{\"index\":1,\"value\":"
+		"\"\xef\xbf\xbd\xef\xbf\xbd\\u0000\\u0005\",\"value_base64\":\"rO0ABQ==\"}],\"cursor\":null}\n");
+	server_command(&redis, "SADD p:%b %b", "\xff{x}", (size_t)4, "\xfe", (size_t)1);
+	struct answer a = get("/keys?type=set");
+	assert_string_equal(text_at(a, "/items/0/key"), "\xef\xbf\xbd{x}");
+	assert_string_equal(text_at(a, "/items/0/key_base64"), "/3t4fQ==");
+	assert_string_equal(text_at(get("/keys/%FF%7Bx%7D/elements"), "/items/0/member_base64"), "/g==");
+	assert_status(http(client, "DELETE", "/keys/%FF%7Bx%7D", NULL), 204);
+}
+
+static void long_texts_are_cut_and_say_so(void **state)
+{
+	const size_t len = 3 * 1024 * 1024;
+	char *text = malloc(len);
+
+	(void)state;
+	memset(text, 'x', len);
+	server_command(&redis, "SADD p:s %b", text, len);
+	struct answer a = get("/keys/s/elements");
+	assert_int_equal(json_string_length(json_at(a, "/items/0/member")), 1024 * 1024);
+	assert_true(json_is_true(json_at(a, "/items/0/truncated")));
+	memset(text, '\xff', len);
+	server_command(&redis, "HSET p:h %b %b", text, len, text, len);
+	a = get("/keys/h/elements");
+	assert_int_equal(json_string_length(json_at(a, "/items/0/value")), 3 * 1024 * 1024);
+	assert_int_equal(json_string_length(json_at(a, "/items/0/value_base64")), (1024 * 1024 + 2) / 3 * 4);
+	free(text);
+}
+
+/* ---- The prefix ---- */
+
+/* Each daemon with a prefix of its own, some of which would match others' if they were taken for globs. */
+static const char *const prefixes[] = { "a:", "b:", "ab:", "*:", "?:", "[ab]:", "\\a:", "a\\:", "[^x]:" };
+enum { DAEMONS = sizeof(prefixes) / sizeof(prefixes[0]) };
+
+static const char *whose; /* the value of the one key that a list may have */
+
+static void is_our_own(const json_t *item)
+{
+	assert_string_equal(json_string_value(json_object_get(item, "key")), whose);
+}
+
+/* Names the key of `other` in every way that one might try from within `own`. */
+static void reach_out(struct client *c, size_t other)
+{
+	static const char *const tries[][2] = { { "", "" },     { "../", "" }, { "../../", "" }, { "*", "" },
+						{ "\r\n", "" }, { "", "*" },   { "{}", "" },     { "\"", "" } };
+	char mine[64], key[128];
+
+	snprintf(mine, sizeof(mine), "%zu", other);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		snprintf(key, sizeof(key), "%s%s%s%s", tries[i][0], prefixes[other], mine, tries[i][1]);
+		assert_problem(http(c, "GET", target_of(key, ""), NULL), 404, "not_found", "none");
+		assert_problem(http(c, "GET", target_of(key, "/elements"), NULL), 404, "not_found", "none");
+		assert_problem(http(c, "DELETE", target_of(key, ""), NULL), 404, "not_found", "none");
+		assert_problem(http(c, "PUT", target_of(key, "/ttl"), "{\"ttl_ms\":1}"), 404, "not_found", "none");
+	}
+	assert_problem(http(c, "DELETE", target_of(mine, ""), NULL), 404, "not_found", "none");
+}
+
+static void nothing_outside_the_prefix_is_reached(void **state)
+{
+	static const char *const queries[] = { "",        "match=*",  "match=?*",  "match=*:*", "match=[^z]*",
+					       "limit=1", "type=set", "match=*%5C" };
+
+	(void)state;
+	for (size_t i = 0; i < DAEMONS; i++)
+		server_command(&redis, "SADD %s%d m", prefixes[i], (int)i);
+	server_command(&redis, "SADD outside m");
+	for (size_t i = 0; i < DAEMONS; i++) {
+		struct daemon own = { 0 };
+		char mine[8];
+		daemon_start(&own, "--redis", redis.url, "--prefix", prefixes[i]);
+		struct client *c = client_open(own.port);
+		snprintf(mine, sizeof(mine), "%zu", i);
+		whose = mine;
+		for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++) {
+			int n = list(c, queries[q], is_our_own);
+			bool matches = !strstr(queries[q], ":") && !strstr(queries[q], "%5C");
+			if (n != matches)
+				fail_msg("--prefix %s: /keys?%s has %d keys", prefixes[i], queries[q], n);
+		}
+		for (size_t other = 0; other < DAEMONS; other++)
+			if (other != i)
+				reach_out(c, other);
+		assert_status(http(c, "GET", target_of(mine, ""), NULL), 200);
+		client_close(c);
+		daemon_stop(&own);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, DAEMONS + 1);
+	for (size_t i = 0; i < DAEMONS; i++)
+		assert_int_equal(server_command(&redis, "PTTL %s%d", prefixes[i], (int)i)->integer, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(keys_are_listed_by_name_and_type, stage_forget),
+		cmocka_unit_test_teardown(paging_finds_every_key, stage_forget),
+		cmocka_unit_test_teardown(a_key_is_looked_at_given_a_time_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(keys_of_all_kinds, stage_forget),
+		cmocka_unit_test_teardown(elements_of_each_type, stage_forget),
+		cmocka_unit_test_teardown(bytes_survive, stage_forget),
+		cmocka_unit_test_teardown(long_texts_are_cut_and_say_so, stage_forget),
+		cmocka_unit_test_teardown(nothing_outside_the_prefix_is_reached, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("keys", tests, stage_open, stage_close);
+}

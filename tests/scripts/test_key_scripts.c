@@ -1,0 +1,267 @@
+/* The key scripts on a real Redis: every type there is, pages that tell every element once, texts of any size and bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define KEY "p:some {key}"
+#define MIB 1048576
+
+static void make(const char *command)
+{
+	assert_int_not_equal(server_command(&r, command)->type, REDIS_REPLY_ERROR);
+}
+
+static void a_key_is_told_by_type_and_size(void **state)
+{
+	static const struct {
+		const char *make, *type;
+		int64_t size;
+	} rows[] = {
+		{ "SET k abc", "string", 3 },         { "SET k 12345", "string", 5 },
+		{ "RPUSH k a b", "list", 2 },         { "SADD k 1 2 3", "set", 3 },
+		{ "SADD k a 2 3", "set", 3 },         { "ZADD k 1 a 2 b", "zset", 2 },
+		{ "GEOADD k 1 1 a", "zset", 1 },      { "HSET k a 1 b 2", "hash", 2 },
+		{ "XADD k 1-1 a 1", "stream", 1 },    { "SETBIT k 800 1", "string", 101 },
+		{ "PFADD k a", "string", INT64_MAX }, /* however long */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		script_stage_empty(NULL);
+		make(rows[i].make);
+		unchanged(&r, run(&r, &key_look_script, KEYS("k"), ARGS()));
+		run(&r, &key_look_script, KEYS("k"), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+		assert_string_equal(item_text(&r, 2), rows[i].type);
+		assert_int_equal(item_int(&r, 3), -1);
+		if (rows[i].size != INT64_MAX)
+			assert_int_equal(item_int(&r, 4), rows[i].size);
+	}
+	run(&r, &key_look_script, KEYS("none"), ARGS());
+	assert_string_equal(item_text(&r, 2), "none");
+}
+
+static void keys_are_deleted_and_given_a_time(void **state)
+{
+	(void)state;
+	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
+	run(&r, &key_expire_script, KEYS(KEY), ARGS("1000"));
+	assert_int_equal(item_int(&r, 0), 0);
+	server_command(&r, "SADD %s a b", KEY);
+	run(&r, &key_expire_script, KEYS(KEY), ARGS("3155760000000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_string_equal(item_text(&r, 2), "set");
+	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + INT64_C(3155760000000));
+	assert_int_equal(item_int(&r, 4), 2);
+	assert_in_range(redis_pttl_ms(&r, KEY), INT64_C(3155759990000), INT64_C(3155760000000));
+	run(&r, &key_expire_script, KEYS(KEY), ARGS(""));
+	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
+	run(&r, &key_look_script, KEYS(KEY), ARGS());
+	assert_int_equal(item_int(&r, 3), -1);
+	server_command(&r, "CONFIG SET maxmemory 1"); /* what makes room goes on */
+	run(&r, &key_expire_script, KEYS(KEY), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	run(&r, &key_delete_script, KEYS(KEY), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, KEY), 0);
+	server_command(&r, "CONFIG SET maxmemory 0");
+	server_command(&r, "SET %s x", KEY);
+	run(&r, &key_expire_script, KEYS(KEY), ARGS("1"));
+	wait_until(redis_exists(&r, KEY) == 0, 5000);
+}
+
+/* ---- Elements ---- */
+
+enum { MOST = 2000 };
+
+/* Redis makes its tables larger bit by bit, and a scan may then find an element twice. */
+static bool is_table(void)
+{
+	return strcmp(server_command(&r, "OBJECT ENCODING %s", KEY)->str, "hashtable") == 0 ||
+	       strcmp(r.reply->str, "skiplist") == 0;
+}
+
+/* Walks the elements "m0", "m1", ... (numbers from 0 on in a set of integers) in pages. */
+static void walk(int elements, int limit)
+{
+	static bool came[MOST];
+	char cursor[64] = "0", count[16];
+	bool may_repeat = is_table();
+	int pages = 0, found = 0, last = -1;
+
+	memset(came, 0, sizeof(came));
+	snprintf(count, sizeof(count), "%d", limit);
+	do {
+		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, count));
+		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal((r.reply->elements - 4) % 3, 0);
+		assert_true(r.reply->elements <= 4 + 3 * (size_t)limit);
+		for (size_t i = 4; i < r.reply->elements; i += 3) {
+			const char *element = item_text(&r, i), *beside = item_text(&r, i + 1);
+			int n = atoi(element + (*element == 'm'));
+			assert_in_range(n, 0, elements - 1);
+			assert_true(may_repeat || !came[n]);
+			found += !came[n];
+			came[n] = true;
+			assert_int_equal(item_int(&r, i + 2), 0);
+			if (strcmp(item_text(&r, 2), "set") == 0)
+				assert_string_equal(beside, "");
+			else
+				assert_int_equal(atoi(beside), n);
+			if (strcmp(item_text(&r, 2), "list") == 0)
+				assert_int_equal(n, ++last); /* in its order */
+		}
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		assert_true(++pages <= 2 * elements + 1);
+	} while (strcmp(cursor, "0") != 0);
+	assert_int_equal(found, elements);
+	/* A page is full while there is more, as long as that needs no more than the steps of one call. */
+	assert_true(pages <= 2 * elements / (limit < 100 ? limit : 100) + 1);
+}
+
+/* Small keys are one piece for Redis, large ones tables: pages cut both. */
+static void every_element_is_told(void **state)
+{
+	static const char *const fillers[] = { "SADD %s %d", "SADD %s m%d", "HSET %s m%d %d", "ZADD %s %d m%d",
+					       "RPUSH %s m%d" };
+	static const int sizes[] = { 1, 10, 21, 100, MOST }, limits[] = { 1, 7, 10, 99, 1000 };
+
+	(void)state;
+	for (size_t f = 0; f < sizeof(fillers) / sizeof(*fillers); f++) {
+		script_stage_empty(NULL);
+		for (size_t s = 0, i = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+			for (; i < (size_t)sizes[s]; i++)
+				server_command(&r, fillers[f], KEY, (int)i, (int)i);
+			for (size_t l = 0; l < sizeof(limits) / sizeof(*limits); l++)
+				if (sizes[s] / limits[l] <= 300)
+					walk(sizes[s], limits[l]);
+		}
+	}
+}
+
+/* Between two pages one that was told goes, and another comes: the others are still all told. */
+static void a_walk_misses_none_that_stays(void **state)
+{
+	(void)state;
+	bool came[101] = { false };
+	char cursor[64] = "0", gone[16] = "";
+	int pages = 0;
+
+	for (int i = 0; i < 100; i++)
+		server_command(&r, "HSET %s m%d %d", KEY, i, i);
+	do {
+		assert_true(++pages <= 101);
+		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, "3"));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		for (size_t i = 4; i < r.reply->elements; i += 3)
+			came[atoi(item_text(&r, i) + 1)] = true;
+		if (!gone[0]) {
+			snprintf(gone, sizeof(gone), "%s", item_text(&r, 4));
+			server_command(&r, "HDEL %s %s", KEY, gone);
+			server_command(&r, "HSET %s m100 100", KEY);
+		}
+	} while (strcmp(cursor, "0") != 0);
+	for (int i = 0; i < 100; i++)
+		assert_true(came[i]);
+}
+
+static void a_page_has_128_kib(void **state)
+{
+	(void)state;
+	static char text[2 * MIB];
+	char cursor[64] = "0";
+	int found = 0, pages = 0;
+
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 40; i++)
+		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
+	do {
+		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, "1000"));
+		size_t items = (r.reply->elements - 4) / 3;
+		assert_in_range(items, 1, 14); /* 14 of them are more than 128 KiB */
+		found += (int)items;
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		pages++;
+	} while (strcmp(cursor, "0") != 0);
+	assert_int_equal(found, 40);
+	assert_int_equal(pages, 3);
+	script_stage_empty(NULL);
+	server_command(&r, "RPUSH %s %b %b %s", KEY, text, (size_t)MIB, text, (size_t)MIB + 1, "small");
+	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "1000"));
+	assert_int_equal(r.reply->elements, 4 + 3);
+	assert_int_equal(r.reply->element[4]->len, MIB);
+	assert_int_equal(item_int(&r, 6), 0);
+	assert_string_equal(item_text(&r, 3), "1");
+	run(&r, &key_elements_script, KEYS(KEY), ARGS("1", "1000"));
+	assert_int_equal(r.reply->elements, 4 + 3);
+	assert_int_equal(r.reply->element[4]->len, MIB);
+	assert_int_equal(item_int(&r, 6), 1);
+	run(&r, &key_elements_script, KEYS(KEY), ARGS("2", "1000"));
+	assert_string_equal(item_text(&r, 4), "small");
+	assert_string_equal(item_text(&r, 3), "0");
+}
+
+static void bytes_and_scores_come_as_they_are(void **state)
+{
+	(void)state;
+	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
+	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "10"));
+	assert_int_equal(r.reply->element[4]->len, 3);
+	assert_memory_equal(item_text(&r, 4), "a\0\xff", 3);
+	assert_string_equal(item_text(&r, 5), "inf");
+	script_stage_empty(NULL);
+	server_command(&r, "ZADD %s 2251799813685249.5 a", KEY);
+	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "10"));
+	assert_string_equal(item_text(&r, 5), "2251799813685249.5");
+}
+
+static void what_has_no_elements_is_told(void **state)
+{
+	static const char *const without[][2] = { { "SET k a", "string" }, { "XADD k 1-1 a 1", "stream" } };
+	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
+
+	(void)state;
+	run(&r, &key_elements_script, KEYS("k"), ARGS("0", "10"));
+	assert_int_equal(item_int(&r, 0), -1);
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		server_command(&r, "DEL k");
+		make(without[i][0]);
+		run(&r, &key_elements_script, KEYS("k"), ARGS("0", "10"));
+		assert_int_equal(item_int(&r, 0), -2);
+		assert_string_equal(item_text(&r, 2), without[i][1]);
+	}
+	static const char *const with[] = { "RPUSH k 1", "SADD k 1", "HSET k 1 1", "ZADD k 1 1" };
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+		server_command(&r, "DEL k");
+		make(with[i]);
+		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
+			unchanged(&r, run(&r, &key_elements_script, KEYS("k"), ARGS(wrong[w], "10")));
+			run(&r, &key_elements_script, KEYS("k"), ARGS(wrong[w], "10"));
+			assert_int_equal(item_int(&r, 0), -3);
+		}
+	}
+	run(&r, &key_elements_script, KEYS("k"), ARGS("999999999999999", "10")); /* past its end */
+	assert_int_equal(item_int(&r, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_key_is_told_by_type_and_size, script_stage_empty),
+		cmocka_unit_test_setup(keys_are_deleted_and_given_a_time, script_stage_empty),
+		cmocka_unit_test_setup(every_element_is_told, script_stage_empty),
+		cmocka_unit_test_setup(a_walk_misses_none_that_stays, script_stage_empty),
+		cmocka_unit_test_setup(a_page_has_128_kib, script_stage_empty),
+		cmocka_unit_test_setup(bytes_and_scores_come_as_they_are, script_stage_empty),
+		cmocka_unit_test_setup(what_has_no_elements_is_told, script_stage_empty),
+	};
+	return cmocka_run_group_tests_name("key scripts", tests, script_stage_open, script_stage_close);
+}
