@@ -6,14 +6,14 @@
 #ifndef PATTERND_KEYS_H
 #define PATTERND_KEYS_H
 
-#define KEY_LOCK "lock"   /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `line`, `offer`: TTL */
+#define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `line`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `line`, `offer`: TTL */
-#define KEY_FENCE "fence" /* counter, no TTL */
-#define KEY_LIMIT "limit" /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
-#define KEY_QUEUE "queue" /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
-#define KEY_GEO "geo"     /* sorted set of GEOADD; no TTL */
-#define KEY_UV "uv"       /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
-#define KEY_PV "pv"       /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+#define KEY_FENCE "fence"         /* counter, no TTL */
+#define KEY_LIMIT "limit"         /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
+#define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
+#define KEY_GEO "geo"             /* sorted set of GEOADD; no TTL */
+#define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+#define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_CACHE "cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
 
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */

@@ -14,9 +14,9 @@ struct hold {
 	int64_t asked_us;
 	int64_t max_until_us;
 	struct timer timer;
-	unsigned calls;      /* under way */
-	const char *ending;  /* why it is being released; NULL while it is held */
-	bool was_renewed;    /* by the call under way */
+	unsigned calls;     /* under way */
+	const char *ending; /* why it is being released; NULL while it is held */
+	bool was_renewed;   /* by the call under way */
 	bool is_lost;
 	struct text name, token_hash; /* behind the struct */
 };

@@ -10,7 +10,8 @@
 enum { PERMIT_DIGITS = 32 };
 
 /* The permit that a try may take. */
-struct try {
+struct
+try {
 	struct text permit, hash;
 };
 
@@ -52,8 +53,8 @@ static void answer_none_free(struct request *req, const struct reply *r)
 
 	answer_retry_after_ms(req, next_ms);
 	if (held < in->limit)
-		o = problem_begin(req, P_NO_PERMIT, "'%s' has a permit left, but others wait for it, and it is their turn",
-				  in->name.at);
+		o = problem_begin(req, P_NO_PERMIT,
+				  "'%s' has a permit left, but others wait for it, and it is their turn", in->name.at);
 	else
 		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first ends in %lld ms",
 				  (long long)in->limit, in->name.at, (long long)next_ms);

@@ -24,11 +24,6 @@ struct channel *channel_first(void)
 	return channels;
 }
 
-unsigned channel_count(void)
-{
-	return count;
-}
-
 static int compare_names(const void *a, const void *b)
 {
 	struct text x = ((const struct channel *)a)->name, y = ((const struct channel *)b)->name;

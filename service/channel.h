@@ -47,9 +47,8 @@ struct channel_owner {
 bool channel_open(const struct channel_owner *owner);
 void channel_close(void);
 
-/* All of them, by ->next, and how many. */
+/* All of them, by ->next. */
 struct channel *channel_first(void);
-unsigned channel_count(void);
 
 /* Goes to the end of the line at that name. False without memory. */
 bool channel_enter(struct place *p, struct text name, bool is_timed);

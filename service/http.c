@@ -30,7 +30,7 @@
 
 enum {
 	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
-	CLIENT_LEFT = 499, /* the status logged when nobody waited for the answer */
+	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
 };
 
 static struct MHD_Daemon *daemon_;

@@ -218,8 +218,8 @@ static struct request *compact(struct request *req)
 	if (query_size)
 		memcpy(kept->query, req->query, query_size);
 	char *to = (char *)(kept + 1) + query_size;
-	struct text *const texts[] = { &kept->target,     &kept->body,   &kept->request_id, &kept->idempotency_key,
-				       &kept->trace_id, &kept->accept };
+	struct text *const texts[] = { &kept->target,          &kept->body,     &kept->request_id,
+				       &kept->idempotency_key, &kept->trace_id, &kept->accept };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		keep(texts[i], &to);
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)

@@ -78,9 +78,9 @@ struct request {
 	 * it never came. Called at most once; may call Redis, nobody hears of the outcome.
 	 */
 	void (*gone)(struct request *req, const struct reply *reply);
-	bool detached;                        /* never had a client: its steps run all the same */
-	void (*ended)(struct request *req);   /* of a detached one: all is said; `problem` tells how it went */
-	struct stream *stream;                /* while STREAMING */
+	bool detached;                      /* never had a client: its steps run all the same */
+	void (*ended)(struct request *req); /* of a detached one: all is said; `problem` tells how it went */
+	struct stream *stream;              /* while STREAMING */
 
 	/* Between the steps of one handler: its input, whatever it wants to keep, Redis's clock of the latest reply */
 	const void *input;
@@ -94,7 +94,7 @@ struct request {
 	const char *content_type;
 	const struct problem_row *problem; /* NULL on success */
 	struct json_out out;
-	struct text answer; /* the body's bytes */
+	struct text answer;                /* the body's bytes */
 	struct answer_header_row *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
 	size_t header_count;
 	bool close; /* the connection must not be used again */
@@ -140,7 +140,8 @@ struct request_told {
 	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
 	void (*moved)(struct request *req);    /* it lies elsewhere now */
 	void (*streamed)(struct request *req); /* its stream has more */
-	bool (*has_left)(struct request *req); /* asks: did the client of a request that waited leave this very moment? */
+	bool (*has_left)(
+		struct request *req); /* asks: did the client of a request that waited leave this very moment? */
 };
 void request_tell_http(const struct request_told *told);
 void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req));

@@ -11,7 +11,7 @@ struct stream {
 	struct request *req;              /* (ref) */
 	const struct stream_owner *owner; /* (ref) */
 	void *whose;                      /* (ref) */
-	char *bytes; /* owned */
+	char *bytes;                      /* owned */
 	size_t taken, len, size;
 	bool ended;
 };

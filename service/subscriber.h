@@ -13,9 +13,9 @@
 
 /* Who is told. The texts live until the function returns. */
 struct subscriber_owner {
-	void (*up)(void);                                        /* connected: subscribe now */
-	void (*down)(void);                                      /* lost: no channel is heard any more */
-	void (*listening)(struct text channel);                  /* what is published from now on will be heard */
+	void (*up)(void);                       /* connected: subscribe now */
+	void (*down)(void);                     /* lost: no channel is heard any more */
+	void (*listening)(struct text channel); /* what is published from now on will be heard */
 	void (*heard)(struct text channel, struct text message);
 };
 

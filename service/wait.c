@@ -24,10 +24,10 @@ enum wait_state { TRYING, ASLEEP, READY };
 struct wait {
 	struct request *req; /* (ref) */
 	enum wait_state state;
-	bool covered;  /* its channels were heard before this try began */
-	bool again;    /* a wake-up came during this try */
-	bool woken;    /* there may be something that nobody else was woken for */
-	bool is_last;  /* this try */
+	bool covered;   /* its channels were heard before this try began */
+	bool again;     /* a wake-up came during this try */
+	bool woken;     /* there may be something that nobody else was woken for */
+	bool is_last;   /* this try */
 	bool has_ended; /* its time */
 	unsigned units;
 	uint64_t number;

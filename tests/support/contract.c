@@ -247,7 +247,12 @@ json_t *contract_body(const struct contract_operation *op)
 {
 	if (!op->body_schema)
 		return NULL;
-	return op->body_example ? json_deep_copy(op->body_example) : contract_value(op->body_schema);
+	json_t *body = op->body_example ? json_deep_copy(op->body_example) : contract_value(op->body_schema);
+	if (json_object_get(body, "wait_ms")) /* for something that will not come */
+		json_object_set_new(body, "wait_ms", json_integer(1));
+	if (contract_member(op->body_schema, "properties", "max_hold_ms")) /* of a stream, which would not end */
+		json_object_set_new(body, "max_hold_ms", json_integer(1));
+	return body;
 }
 
 /* A value as it stands in a target: percent-encoded text, digits, or the first item of an array. */
