@@ -41,6 +41,7 @@ lint: packages-lint
 
 bench: packages-bench build
 	@bench/run
+	@bench/wake
 
 clean:
 	@rm -rf build build-dev build-asan

@@ -48,15 +48,22 @@ void http_answer_ran(void)
 
 /* ---- Suspended, and back ---- */
 
+static void unwatch(struct conn *c)
+{
+	if (c->hangup.fd)
+		loop_unwatch(&c->hangup);
+	c->hangup.fd = 0;
+}
+
 static void resume(struct conn *c)
 {
-	loop_unwatch(&c->hangup);
+	unwatch(c);
 	c->suspended = false;
 	again = true;
 	MHD_resume_connection(c->connection);
 }
 
-/* The client closed its side, or the connection broke. A client that only half closes counts as gone too. */
+/* The client closed its side, or the connection broke. One that only half closes counts as gone, when it was to wait. */
 static void on_hangup(struct watch *w, uint32_t events)
 {
 	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
@@ -68,11 +75,19 @@ static void on_hangup(struct watch *w, uint32_t events)
 	resume(c);
 }
 
+/* Only who waits or streams: one who is answered soon may half close his side, and still wants the answer. */
+static void watch(struct conn *c)
+{
+	if (c->hangup.fd || (!c->req->wait && c->req->state != STREAMING))
+		return;
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
+	loop_watch(&c->hangup, EPOLLRDHUP);
+}
+
 static void suspend(struct conn *c)
 {
 	c->suspended = true;
-	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
-	loop_watch(&c->hangup, EPOLLRDHUP);
+	watch(c);
 	MHD_suspend_connection(c->connection);
 }
 
@@ -194,8 +209,7 @@ void http_answer_end(struct conn *c)
 
 	if (c->runs_waited && !c->suspended)
 		lingering--;
-	if (c->suspended)
-		loop_unwatch(&c->hangup);
+	unwatch(c);
 	c->req = NULL;
 	c->suspended = false;
 	c->runs_waited = 0;
