@@ -14,6 +14,7 @@
 #define PATTERND_HANDLER_H
 
 #include "answer.h"
+#include "channel.h"
 #include "config.h"
 #include "etag.h"
 #include "json_tree.h"

@@ -12,6 +12,7 @@
 #define KEY_LIMIT "limit"         /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
 #define KEY_GEO "geo"             /* sorted set of GEOADD; no TTL */
+#define KEY_TOPIC "topic"         /* no key: the name of a channel */
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_CACHE "cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */

@@ -102,6 +102,24 @@ bool channel_enter(struct place *p, struct text name, bool is_timed)
 	return true;
 }
 
+static bool is_empty(const struct channel *ch)
+{
+	return !ch->first && !ch->hearers;
+}
+
+static void when_empty(struct channel *ch)
+{
+	if (!is_empty(ch))
+		return;
+	if (ch->is_timed || ch->hearing == UNHEARD) {
+		channel_free(ch);
+		return;
+	}
+	ch->empty_since_us = loop_now_us();
+	if (!sweep.place)
+		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
+}
+
 void channel_leave(struct place *p)
 {
 	struct channel *ch = p->channel;
@@ -114,16 +132,48 @@ void channel_leave(struct place *p)
 		p->previous->next = p->next;
 	else
 		ch->first = p->next;
-	if (ch->first)
+	if (!ch->first)
+		timer_stop(&ch->due);
+	when_empty(ch);
+}
+
+bool channel_can_hear(void)
+{
+	return subscriber_is_up();
+}
+
+bool channel_hear(struct hearer *h, struct text name)
+{
+	struct channel *ch = name.at && subscriber_is_up() ? channel_get(name, false) : NULL;
+
+	if (!ch)
+		return false;
+	h->channel = ch;
+	h->previous = NULL;
+	h->next = ch->hearers;
+	if (h->next)
+		h->next->previous = h;
+	ch->hearers = h;
+	if (ch->hearing == HEARD)
+		h->listening(h);
+	else
+		channel_listen(ch);
+	return true;
+}
+
+void channel_unhear(struct hearer *h)
+{
+	struct channel *ch = h->channel;
+
+	if (!ch)
 		return;
-	timer_stop(&ch->due);
-	if (ch->is_timed || ch->hearing == UNHEARD) {
-		channel_free(ch);
-		return;
-	}
-	ch->empty_since_us = loop_now_us();
-	if (!sweep.place)
-		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
+	if (h->next)
+		h->next->previous = h->previous;
+	if (h->previous)
+		h->previous->next = h->next;
+	else
+		ch->hearers = h->next;
+	when_empty(ch);
 }
 
 static void on_sweep(struct timer *t)
@@ -133,7 +183,7 @@ static void on_sweep(struct timer *t)
 
 	for (struct channel *ch = channels, *next; ch; ch = next) {
 		next = ch->next;
-		if (ch->first)
+		if (!is_empty(ch))
 			continue;
 		if (ch->empty_since_us > oldest_us) {
 			some_left = true;
@@ -179,7 +229,7 @@ static void on_down(void)
 			continue;
 		ch->hearing = UNHEARD;
 		owner->deaf(ch);
-		if (!ch->first)
+		if (is_empty(ch))
 			channel_free(ch);
 	}
 }
@@ -192,6 +242,10 @@ static void on_listening(struct text name)
 		return;
 	ch->hearing = HEARD;
 	owner->heard(ch);
+	for (struct hearer *h = ch->hearers, *next; h; h = next) {
+		next = h->next;
+		h->listening(h);
+	}
 }
 
 /*
@@ -203,6 +257,10 @@ static void on_heard(struct text name, struct text message)
 	struct channel *ch = channel_find(name);
 	const char *space = message.at ? strchr(message.at, ' ') : NULL;
 
+	for (struct hearer *h = ch ? ch->hearers : NULL, *next; h; h = next) {
+		next = h->next;
+		h->message(h, message);
+	}
 	if (!ch || !ch->first || !space)
 		return;
 	metrics_count(METRIC_wakeups);

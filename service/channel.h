@@ -1,8 +1,8 @@
 /*
- * channel: where those who wait stand: one channel a resource, named as its first key.
+ * channel: where those who wait stand, or listen: one channel a resource, named as its first key.
  *
  * Knows which channels are heard, when something becomes due there, and who stands there in which order. What that means for a request
- * that waits is wait.c's affair.
+ * that waits is wait.c's affair. A hearer does not wait, but is told every message as it is.
  */
 #ifndef PATTERND_CHANNEL_H
 #define PATTERND_CHANNEL_H
@@ -23,6 +23,14 @@ struct place {
 	struct place *next, *previous; /* in the channel's line, the longest waiting first */
 };
 
+/* One listens here. Lives inside its owner, who must leave before it goes. */
+struct hearer {
+	struct channel *channel; /* (ref) */
+	struct hearer *next, *previous;
+	void (*listening)(struct hearer *h); /* from now on nothing is missed; again after each loss */
+	void (*message)(struct hearer *h, struct text message); /* lives until this returns; may leave */
+};
+
 enum hearing { UNHEARD, ASKED, HEARD };
 
 struct channel {
@@ -30,6 +38,7 @@ struct channel {
 	enum hearing hearing;
 	bool is_timed;              /* nothing is published here, only time makes progress */
 	struct place *first, *last; /* who stands here */
+	struct hearer *hearers;     /* who listens */
 	unsigned busy;              /* wait.c: units of those who try, or are about to */
 	struct timer due;           /* when time makes progress possible */
 	int64_t empty_since_us;
@@ -53,6 +62,12 @@ struct channel *channel_first(void);
 /* Goes to the end of the line at that name. False without memory. */
 bool channel_enter(struct place *p, struct text name, bool is_timed);
 void channel_leave(struct place *p);
+
+/* False while Redis is away. */
+bool channel_can_hear(void);
+/* Listens from when `listening` is called. False: nothing can be heard now, or there is no memory. */
+bool channel_hear(struct hearer *h, struct text name);
+void channel_unhear(struct hearer *h); /* also one that never listened */
 
 /* What is published is wanted from now on: `heard` follows, unless it is heard already. */
 void channel_listen(struct channel *ch);

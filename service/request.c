@@ -110,7 +110,7 @@ static bool may_move(enum request_state from, enum request_state to)
 {
 	switch (from) {
 	case READING:
-		return to == CALLING || to == ANSWERED;
+		return to == CALLING || to == STREAMING || to == ANSWERED;
 	case CALLING:
 		return to == PARKED || to == STREAMING || to == ANSWERED;
 	case PARKED:

@@ -4,7 +4,7 @@
  *	READING --> CALLING --> ANSWERED          freed when the HTTP side is done with it (http_gone)
  *	   |         |  ^ |        ^              and Redis owes it nothing more (calls_owed == 0)
  *	   |     PARKED-+ STREAMING|
- *	   +-----------------------+
+ *	   +-----------------------+               READING may go to STREAMING, too
  *
  * One owner at a time: http.c while READING, STREAMING and ANSWERED, the pending calls while CALLING, wait.c while PARKED. One function
  * moves it between states and asserts the move; it is answered exactly once. When the client leaves while Redis owes answers, the

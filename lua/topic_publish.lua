@@ -1,0 +1,9 @@
+-- topic_publish: tells a message to all who listen now.
+-- KEYS[1]  the topic: no key, a sharded channel of that name
+-- ARGV[1]  the message, JSON text
+-- Returns {1, now, daemons that listen, published_at}. O(daemons that listen).
+--@include time
+--@idempotent
+local now = now_ms()
+local message = '{"published_at_ms":' .. digits(now) .. ',"body":' .. ARGV[1] .. '}'
+return { 1, now, redis.call('SPUBLISH', KEYS[1], message), now }
