@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /* The value of a character; -1 when it has none. */
 static int value_of(char c)
 {
@@ -61,25 +59,4 @@ bool base64_decode(struct text in, char *out, size_t *out_len, char why[BASE64_W
 	}
 	*out_len = n;
 	return true;
-}
-
-struct text base64_encode(struct arena *a, struct text bytes)
-{
-	size_t len = (bytes.len + 2) / 3 * 4, n = 0;
-	char *out = arena_grow(a, NULL, 0, len + 1);
-
-	if (!out)
-		return (struct text){ 0 };
-	for (size_t i = 0; i < bytes.len; i += 3) {
-		size_t left = bytes.len - i;
-		unsigned group = (unsigned)(unsigned char)bytes.at[i] << 16;
-		group |= left > 1 ? (unsigned)(unsigned char)bytes.at[i + 1] << 8 : 0;
-		group |= left > 2 ? (unsigned)(unsigned char)bytes.at[i + 2] : 0;
-		out[n++] = alphabet[group >> 18];
-		out[n++] = alphabet[group >> 12 & 63];
-		out[n++] = left > 1 ? alphabet[group >> 6 & 63] : '=';
-		out[n++] = left > 2 ? alphabet[group & 63] : '=';
-	}
-	out[n] = '\0';
-	return (struct text){ out, n };
 }

@@ -51,7 +51,7 @@ static void on_bytes(struct request *req, const struct reply *r)
 	out_text(o, "name", in->name);
 	out_int(o, "start", in->start);
 	out_int(o, "bytes", (int64_t)r->text.len);
-	out_text(o, "base64", base64_encode(&req->arena, r->text));
+	out_base64(o, "base64", r->text);
 	answer_end(req);
 }
 
