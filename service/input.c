@@ -1,6 +1,7 @@
 /* input: fills the typed struct of an operation from its rows; see input.h. Generic: knows no operation. */
 #include "input.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,14 @@ static bool name_is_valid(struct text name, const char **why)
 	return false;
 }
 
+static bool is_plain(struct text name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.at[i]) && !strchr("._-", name.at[i]))
+			return false;
+	return true;
+}
+
 static bool check_name(struct faults *f, const struct field *row, const struct spot *at, struct text value)
 {
 	const char *why;
@@ -36,7 +45,9 @@ static bool check_name(struct faults *f, const struct field *row, const struct s
 		return fault_add(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
 	for (const char *const *r = row->reserved; r && *r; r++)
 		if (text_is(value, *r))
-			return fault_add(f, at, P_RESERVED_NAME, "'%s' is a path of its own and cannot be a name", *r);
+			return fault_add(f, at, P_RESERVED_NAME, "'%s' is reserved and cannot be a name", *r);
+	if (row->plain && !is_plain(value))
+		return fault_add(f, at, P_INVALID_NAME, "must consist of letters, digits, '.', '_' and '-'");
 	return true;
 }
 

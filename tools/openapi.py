@@ -8,6 +8,7 @@ that may also come as text of decimal digits, for those who cannot write 2^53 an
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
+    x-plain: true       a name of letters, digits and ._- only
 """
 import json
 import pathlib
@@ -84,6 +85,8 @@ class Contract:
                      extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ")
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
+            if s.get("x-plain"):
+                f["extra"] += ".plain = true, "
         elif kind == "integer" or as_text:
             if "minimum" not in s or "maximum" not in s:
                 fail(where, "an integer needs minimum and maximum")
