@@ -368,6 +368,8 @@ static void check_members(struct faults *f, const struct field *rows, size_t cou
 static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
 			void *into)
 {
+	uint64_t given = 0; /* a bit for each row whose member is there */
+
 	check_members(f, rows, count, object, at);
 	for (size_t i = 0; i < count; i++) {
 		const struct field *row = &rows[i];
@@ -375,8 +377,15 @@ static void fill_object(struct faults *f, const struct field *rows, size_t count
 			continue;
 		struct spot member = { .parent = at, .key = row->name };
 		json_t *value = json_object_get(object, row->name);
-		if (!value)
+		uint64_t rivals = row->unless & given;
+		given |= (uint64_t)(value != NULL) << i;
+		if (!value && rivals)
+			store_default(row, into);
+		else if (!value)
 			absent(f, row, &member, into);
+		else if (rivals)
+			fault_add(f, &member, P_INVALID_VALUE, "has no place beside %s",
+				  rows[__builtin_ctzll(rivals)].name);
 		else if (store_json(f, row, &member, value, (char *)into + row->offset))
 			present(row, into);
 	}

@@ -48,6 +48,7 @@ struct field {
 	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
 	const char *const *reserved; /* names that are refused, ended by NULL */
 	bool plain;                  /* of FIELD_NAME: letters, digits and ._- only */
+	uint64_t unless;             /* bits of earlier rows: members that it has no place beside; required without them */
 	const struct field *fields;  /* of FIELD_OBJECT and FIELD_ARRAY */
 	size_t field_count;
 	size_t size;   /* bytes of the struct, or of one item */

@@ -9,6 +9,7 @@ that may also come as text of decimal digits, for those who cannot write 2^53 an
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
     x-plain: true       a name of letters, digits and ._- only
+    x-unless: [...]     members of the body that it has no place beside; x-required: true makes it required without them
 """
 import json
 import pathlib
@@ -116,18 +117,27 @@ class Contract:
                 fail(where, "uniqueItems are compared each with each: at most 100, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
+        f["unless"] = s.get("x-unless", [])
         return f
 
     def properties(self, prefix, schema):
         if schema.get("additionalProperties") is not False:
             fail(prefix, "an object in a request needs additionalProperties: false")
         required = schema.get("required", [])
-        return [self.field(prefix, n, p, "IN_BODY", n in required) for n, p in schema.get("properties", {}).items()]
+        return [self.field(prefix, n, p, "IN_BODY", n in required or p.get("x-required", False))
+                for n, p in schema.get("properties", {}).items()]
 
     def emit_rows(self, name, fields, struct):
         """The const array of rows; offsets are into `struct`, or 0 for the single item of an array."""
         out = [f"static const struct field {name}_rows[] = {{"]
-        for f in fields:
+        index = {f["name"]: i for i, f in enumerate(fields) if f["place"] == "IN_BODY"}
+        for i, f in enumerate(fields):
+            if any(index.get(u, i) >= i for u in f["unless"]):
+                fail(f"{name}.{f['name']}", "what x-unless names must stand before it")
+            if i >= 64:
+                fail(name, "more than 64 fields")
+            if f["unless"]:
+                f["extra"] += f".unless = UINT64_C({sum(1 << index[u] for u in f['unless'])}), "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
             out.append(f"\t{{ .name = {c_text(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "
