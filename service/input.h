@@ -48,8 +48,8 @@ struct field {
 	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
 	const char *const *reserved; /* names that are refused, ended by NULL */
 	bool plain;                  /* of FIELD_NAME: letters, digits and ._- only */
-	uint64_t unless;             /* bits of earlier rows: members that it has no place beside; required without them */
-	const struct field *fields;  /* of FIELD_OBJECT and FIELD_ARRAY */
+	uint64_t unless; /* bits of earlier rows: members that it has no place beside; required without them */
+	const struct field *fields; /* of FIELD_OBJECT and FIELD_ARRAY */
 	size_t field_count;
 	size_t size;   /* bytes of the struct, or of one item */
 	bool distinct; /* FIELD_ARRAY: no item twice */
@@ -71,7 +71,9 @@ struct operation {
 	size_t field_count;
 	size_t input_size;
 	bool takes_body;
-	bool writes;            /* false: it only looks, a lost answer has effect none */
+	bool forwarded; /* proxies ask it with their client's request: any method; headers and body are not for us */
+	bool tail;      /* whatever follows its segments is part of the path, and not looked at, nor is the query */
+	bool writes;    /* false: it only looks, a lost answer has effect none */
 	const char *media_type; /* of its success; NULL: it has no body */
 	const char *other_type; /* a second one it can produce, or NULL */
 	void (*run)(struct request *req, const void *input);

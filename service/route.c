@@ -99,12 +99,21 @@ static bool parse_query(struct request *req, struct text query)
 
 static bool matches(const struct operation *op, const struct text *segments, size_t count)
 {
-	if (op->segment_count != count)
+	if (op->tail ? op->segment_count > count : op->segment_count != count)
 		return false;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < op->segment_count; i++)
 		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
 			return false;
 	return true;
+}
+
+/* True when an operation takes anything behind these segments: what cannot be decoded, too. */
+static bool takes_tail(const struct text *segments, size_t count)
+{
+	for (size_t i = 0; i < operation_count; i++)
+		if (operations[i].tail && matches(&operations[i], segments, count))
+			return true;
+	return false;
 }
 
 /* Fewer parameters win: /queues/receive goes before /queues/{queue}. */
@@ -120,7 +129,8 @@ static size_t parameters_of(const struct operation *op)
 /* GET answers HEAD too; libmicrohttpd leaves the body out. */
 static bool method_matches(const struct operation *op, const char *method)
 {
-	return strcmp(op->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
+	return op->forwarded || strcmp(op->method, method) == 0 ||
+	       (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
 }
 
 static void refuse_method(struct request *req, const struct text *segments, size_t count)
@@ -176,17 +186,20 @@ bool route_request(struct request *req)
 	for (bool more = true; more; count++) {
 		more = memchr(path.at, '/', path.len) != NULL;
 		struct text raw = cut(&path, '/');
-		if (count == MAX_SEGMENTS) {
-			answer_problem(req, P_NOT_FOUND, "no operation has a path of so many segments");
-			return false;
-		}
-		segments[count] = decode(req, raw, false);
-		if (!segments[count].at)
+		if (count < MAX_SEGMENTS)
+			segments[count] = decode(req, raw, false);
+		if (count < MAX_SEGMENTS && segments[count].at)
+			continue;
+		if (takes_tail(segments, count))
+			break;
+		if (count < MAX_SEGMENTS)
 			return refuse_target(req, "has a bad %XX escape or a NUL byte");
-	}
-	if (!find_operation(req, segments, count) || !parse_query(req, query))
+		answer_problem(req, P_NOT_FOUND, "no operation has a path of so many segments");
 		return false;
-	for (size_t i = 0; i < count; i++)
+	}
+	if (!find_operation(req, segments, count) || (!req->op->tail && !parse_query(req, query)))
+		return false;
+	for (size_t i = 0; i < req->op->segment_count; i++)
 		if (req->op->segments[i].len == 0)
 			req->path_values[value++] = segments[i];
 	return true;

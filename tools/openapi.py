@@ -9,6 +9,8 @@ that may also come as text of decimal digits, for those who cannot write 2^53 an
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
     x-plain: true       a name of letters, digits and ._- only
+    x-forwarded: true   of an operation: proxies ask it with their client's request; any method fits, no body is read
+    x-tail: true        of an operation: its last path parameter is whatever follows, and is not looked at
     x-unless: [...]     members of the body that it has no place beside; x-required: true makes it required without them
 """
 import json
@@ -163,6 +165,8 @@ class Contract:
         order = [s[1:-1] for s in path.strip("/").split("/") if s.startswith("{")]
         in_path = {p["name"]: p for p in parameters if p["in"] == "path"}
         rest = [p for p in parameters if p["in"] != "path" and p["name"].lower() not in MACHINE_HEADERS]
+        tail = op.get("x-tail", False)
+        order = order[:-1] if tail else order
         fields = [self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
                   for p in [in_path[n] for n in order] + rest]
         body = op.get("requestBody")
@@ -175,11 +179,12 @@ class Contract:
             fail(name, "x-effect must be reads or writes")
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
-        segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")]
+        segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][:-1 if tail else None]
         self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
         return (f"\t{{ .id = {c_text(name)}, .method = {c_text(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
                 f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
                 f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
+                f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
                 f"\t  .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "
                 f".other_type = {c_text(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},")
 
