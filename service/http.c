@@ -158,14 +158,15 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	a.target_was_cut = target_was_cut(url, req->target.len, version);
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
 	bool ok = admission_check(&a);
-	if (ok && a.body_expected) {
+	bool body_read = ok && a.body_expected && req->op->takes_body;
+	if (body_read) {
 		conn_deadline_in(c, config()->body_timeout_ms);
 		ok = request_expect_body(req, a.body_len);
 		if (!ok)
 			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 	}
-	/* Refused with a body on its way: said at once, and the connection is not used again. */
-	if (!ok && a.body_expected)
+	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
+	if (a.body_expected && !(body_read && ok))
 		req->close = true;
 	return ok;
 }
@@ -204,9 +205,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	struct request *req = c->req;
 	if (!c->headers_seen) {
 		c->headers_seen = true;
-		admit(c, method, version, url);
+		bool ok = admit(c, method, version, url);
 		/* Without a body the answer waits for the next call: given now it would cost the connection. */
-		return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
+		if (!ok || !req->close)
+			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||

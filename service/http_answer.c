@@ -102,7 +102,9 @@ static bool has_left(struct request *req)
 
 /*
  * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
- * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended.
+ * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended, and so is at once what waits for
+ * an event, and what has a body that is not read: libmicrohttpd would wait for it, and a proxy may have announced its client's without
+ * sending it.
  */
 void http_answer_wait(struct conn *c)
 {
@@ -110,7 +112,7 @@ void http_answer_wait(struct conn *c)
 
 	if (is_first && lingering++ == 0)
 		timer_set(&linger_end, loop_now_us() + LINGER_US);
-	if (c->runs_waited <= RUNS_TO_LINGER && !linger_over && c->req->state == CALLING)
+	if (c->runs_waited <= RUNS_TO_LINGER && !linger_over && c->req->state == CALLING && !c->req->close)
 		return;
 	lingering--;
 	suspend(c);
