@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "metrics.h"
 #include "request.h"
 
 enum { FIRST_BYTES = 512 };
@@ -147,10 +148,26 @@ void problem_end(struct request *req)
 	answer_end(req);
 }
 
+/* True when the handler had another answer for when the daemon or Redis fails. */
+static bool stood_in(struct request *req, enum problem p)
+{
+	bool (*stand_in)(struct request *) = req->stand_in;
+
+	if (!stand_in || problem_row(p)->status < 500)
+		return false;
+	req->stand_in = NULL;
+	if (!stand_in(req))
+		return false;
+	metrics_count(METRIC_answers_degraded);
+	return true;
+}
+
 void answer_problem(struct request *req, enum problem p, const char *detail, ...)
 {
 	va_list args;
 
+	if (stood_in(req, p))
+		return;
 	va_start(args, detail);
 	begin(req, p, problem_row(p)->effect, detail, args);
 	va_end(args);
@@ -161,6 +178,8 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 {
 	va_list args;
 
+	if (stood_in(req, p))
+		return;
 	va_start(args, detail);
 	begin(req, p, effect, detail, args);
 	va_end(args);

@@ -86,6 +86,8 @@ struct request {
 	const void *input;
 	void *work;
 	bool has_effect; /* an earlier step changed something: no problem may say `none` any more */
+	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
+	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
 	size_t tag; /* of the call whose `done` runs */
 
