@@ -11,6 +11,8 @@
 #include "json_tree.h"
 #include "request.h"
 
+enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
+
 /* The rule of names but for their length, which is in their row. False, with a reason for a person. */
 static bool name_is_valid(struct text name, const char **why)
 {
@@ -348,17 +350,22 @@ static void present(const struct field *row, void *into)
 		*(bool *)((char *)into + row->has_offset) = true;
 }
 
-static void check_members(struct faults *f, const struct field *rows, size_t count, json_t *object,
-			  const struct spot *at)
+/* Which member belongs to which row, values[i] being NULL where there is none; what belongs to no row is a fault. */
+static void match_members(struct faults *f, const struct field *rows, size_t count, json_t *object,
+			  const struct spot *at, json_t *values[MAX_FIELDS])
 {
 	const char *key;
 	json_t *value;
 
+	for (size_t i = 0; i < count; i++)
+		values[i] = NULL;
 	json_object_foreach(object, key, value) {
-		bool known = false;
-		for (size_t i = 0; i < count && !known; i++)
-			known = rows[i].place == IN_BODY && strcmp(rows[i].name, key) == 0;
-		if (!known) {
+		size_t i = 0;
+		while (i < count && (rows[i].place != IN_BODY || strcmp(rows[i].name, key) != 0))
+			i++;
+		if (i < count) {
+			values[i] = value;
+		} else {
 			struct spot member = { .parent = at, .key = key };
 			fault_add(f, &member, P_UNKNOWN_FIELD, "is not known here");
 		}
@@ -368,25 +375,25 @@ static void check_members(struct faults *f, const struct field *rows, size_t cou
 static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
 			void *into)
 {
+	json_t *values[MAX_FIELDS];
 	uint64_t given = 0; /* a bit for each row whose member is there */
 
-	check_members(f, rows, count, object, at);
+	match_members(f, rows, count, object, at, values);
 	for (size_t i = 0; i < count; i++) {
 		const struct field *row = &rows[i];
 		if (row->place != IN_BODY)
 			continue;
 		struct spot member = { .parent = at, .key = row->name };
-		json_t *value = json_object_get(object, row->name);
 		uint64_t rivals = row->unless & given;
-		given |= (uint64_t)(value != NULL) << i;
-		if (!value && rivals)
+		given |= (uint64_t)(values[i] != NULL) << i;
+		if (!values[i] && rivals)
 			store_default(row, into);
-		else if (!value)
+		else if (!values[i])
 			absent(f, row, &member, into);
 		else if (rivals)
 			fault_add(f, &member, P_INVALID_VALUE, "has no place beside %s",
 				  rows[__builtin_ctzll(rivals)].name);
-		else if (store_json(f, row, &member, value, (char *)into + row->offset))
+		else if (store_json(f, row, &member, values[i], (char *)into + row->offset))
 			present(row, into);
 	}
 }
