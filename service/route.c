@@ -97,9 +97,15 @@ static bool parse_query(struct request *req, struct text query)
 	return true;
 }
 
+/* Most operations are ruled out by this alone. */
+static inline bool may_match(const struct operation *op, size_t count)
+{
+	return op->segment_count == count || (op->tail && op->segment_count < count);
+}
+
 static bool matches(const struct operation *op, const struct text *segments, size_t count)
 {
-	if (op->tail ? op->segment_count > count : op->segment_count != count)
+	if (!may_match(op, count))
 		return false;
 	for (size_t i = 0; i < op->segment_count; i++)
 		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
@@ -155,7 +161,7 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 
 	for (size_t i = 0; i < operation_count; i++) {
 		const struct operation *op = &operations[i];
-		if (!matches(op, segments, count))
+		if (!may_match(op, count) || !matches(op, segments, count))
 			continue;
 		path_known = true;
 		if (method_matches(op, req->method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
