@@ -12,6 +12,11 @@ local function sliding_window_find(key, low, high, need)
     local e = redis.call('ZRANGE', key, rank, rank, 'WITHSCORES')
     return tonumber(e[1]), tonumber(e[2])
   end
+  local reach = 1 -- mostly it is among the oldest: in strides that double from there
+  while low + reach - 1 < high and at(low + reach - 1) < need do
+    low, reach = low + reach, reach * 2
+  end
+  high = math.min(high, low + reach - 1)
   while low < high do
     local middle = math.floor((low + high) / 2)
     local total = at(middle)
