@@ -107,6 +107,8 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->responses = json_object_get(node, "responses");
 	const char *effect = json_string_value(json_object_get(node, "x-effect"));
 	op->writes = effect && strcmp(effect, "writes") == 0;
+	op->forwarded = json_is_true(json_object_get(node, "x-forwarded"));
+	op->tail = json_is_true(json_object_get(node, "x-tail"));
 	add_parameters(op, shared);
 	add_parameters(op, json_object_get(node, "parameters"));
 	const json_t *body = resolve(json_object_get(node, "requestBody"));
@@ -153,12 +155,15 @@ const struct contract_operation *contract_operation(const char *id)
 	return NULL;
 }
 
-/* How well a target's path fits a template: -1 not at all, otherwise the number of literal segments. */
-static int fit(const char *template, const char *target)
+/* How well a target's path fits an operation's: -1 not at all, otherwise the number of literal segments. */
+static int fit(const struct contract_operation *op, const char *target)
 {
+	const char *template = op->path, *tail = op->tail ? strrchr(template, '/') : NULL;
 	int literal = 0;
 
-	while (*template == '/' && *target == '/') {
+	while (*template == '/' && (*target == '/' || template == tail)) {
+		if (template == tail)
+			return literal;
 		size_t t = strcspn(++template, "/"), len = strcspn(++target, "/?");
 		if (*template == '{') {
 			if (len == 0)
@@ -182,7 +187,8 @@ const struct contract_operation *contract_find(const char *method, const char *t
 	if (strcmp(method, "HEAD") == 0)
 		method = "GET";
 	for (size_t i = 0; i < contract_count(); i++) {
-		int fits = strcmp(operations[i].method, method) == 0 ? fit(operations[i].path, target) : -1;
+		bool takes = operations[i].forwarded || strcmp(operations[i].method, method) == 0;
+		int fits = takes ? fit(&operations[i], target) : -1;
 		if (fits > best_fit) {
 			best_fit = fits;
 			best = &operations[i];

@@ -24,6 +24,8 @@ struct contract_operation {
 	const char *method;        /* in capitals */
 	const char *path;          /* template: /locks/{name} */
 	bool writes;               /* x-effect */
+	bool forwarded;            /* x-forwarded: any method is as good, headers and body are not looked at */
+	bool tail;                 /* x-tail: the last segment of its path is anything, or nothing */
 	const json_t *body_schema; /* NULL: takes no body */
 	bool body_required;
 	const json_t *body_example; /* NULL: none given */
