@@ -21,6 +21,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "patterns.h"
 #include "redis.h"
 #include "subscriber.h"
 #include "version.h"
@@ -195,6 +196,10 @@ int main(int argc, char **argv)
 		return outcome == CONFIG_DONE ? EXIT_SUCCESS : EXIT_OPTIONS;
 	}
 	log_open();
+	if (!patterns_open()) {
+		config_free();
+		return EXIT_OPTIONS;
+	}
 	unsigned clients = raise_descriptor_limit();
 	if (!loop_open() || !open_signals() || !metrics_open()) {
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));

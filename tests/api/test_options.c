@@ -44,6 +44,7 @@ static const char *const flags[] = {
 	"--max-in-flight",
 	"--strict",
 	"--ready-follows-redis",
+	"--policies",
 	"--uv-retention-days",
 	"--max-bitmap-bytes",
 	"--log-level",

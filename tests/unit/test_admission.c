@@ -268,12 +268,40 @@ static void bodies(void **state)
 	assert_string_equal(verdict("GET", "/locks", "Content-Length: 0"), "ok");
 }
 
+/* What a reverse proxy passes on was said to it, not to us. How it is framed is ours to judge all the same. */
+static void forwarded(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "Host: evil.example", "ok" },
+		{ "Host: a b", "ok" },
+		{ "Host: localhost\nOrigin: https://evil.example", "ok" },
+		{ "Host: localhost\nSec-Fetch-Site: cross-site", "ok" },
+		{ "Host: localhost\nAccept: text/html", "ok" },
+		{ "Host: localhost\nExpect: the-unexpected", "ok" },
+		{ "Host: localhost\nContent-Type: text/plain\nContent-Length: 99999999", "ok" },
+		{ "Host: localhost\nContent-Encoding: gzip\nTransfer-Encoding: chunked", "ok" },
+		{ "Host: localhost\nIdempotency-Key: \"\"", "ok" },
+		{ "Host: evil.example\nHost: evil.example", "malformed_request+close" },
+		{ "Host: localhost\nContent-Length: 5\nTransfer-Encoding: chunked", "malformed_request+close" },
+		{ "Host: localhost\nContent-Length: 5, 5", "malformed_request+close" },
+	};
+	struct admission a;
+
+	check("GET", "/ratelimit/authorize?policy=p&key=k", ROWS(rows));
+	check("PROPFIND", "/ratelimit/authorize/p/%zz", ROWS(rows));
+	struct request *req = admitted("POST", "/ratelimit/authorize", "Idempotency-Key: theirs", &a);
+	assert_true(admission_check(&a));
+	assert_null(req->idempotency_key.at);
+	asked_end(req);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts),   cmocka_unit_test(browsers_from_elsewhere),
 		cmocka_unit_test(framing), cmocka_unit_test(headers_that_repeat),
-		cmocka_unit_test(bodies),
+		cmocka_unit_test(bodies),  cmocka_unit_test(forwarded),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);
 }

@@ -102,6 +102,34 @@ static void wide_integers(void **state)
 	assert_string_equal(verdict("PUT", "/bitmaps/b/bits/0", text_of("{\"value\":\"1\"}")), "wrong_type /value");
 }
 
+/* Members that have no place beside others, and are required only without them. */
+static void forms(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "{\"key\":\"k\",\"policy\":\"p\"}", "ok" },
+		{ "{\"policy\":\"p\",\"cost\":2,\"key\":\"k\"}", "ok" },
+		{ "{\"policy\":\"p\"}", "missing_field /key" },
+		{ "{\"key\":\"k\",\"policy\":5}", "wrong_type /policy" },
+		{ LIMIT(",\"policy\":\"p\""), "invalid_value /limit /window_ms" },
+		{ "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":\"funnel\"}", "invalid_value /algorithm" },
+		{ "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":null}", "invalid_value /algorithm" },
+		{ "{\"key\":\"k\",\"policy\":\"p\",\"count_refused\":false}", "invalid_value /count_refused" },
+		{ "{\"checks\":[" LIMIT("") "]}", "ok" },
+		{ "{\"checks\":[" LIMIT("") "],\"cost\":1}", "invalid_value /cost" },
+		{ "{\"checks\":[" LIMIT("") "],\"policy\":\"p\",\"key\":\"k\"}", "invalid_value /policy /key" },
+		{ "{\"checks\":[{\"key\":\"k\",\"policy\":\"p\"},{\"key\":\"k\"}]}",
+		  "missing_field /checks/1/limit /checks/1/window_ms" },
+		{ "{\"checks\":[{\"key\":\"k\",\"policy\":\"p\",\"burst\":1}]}", "invalid_value /checks/0/burst" },
+		{ "{\"key\":\"k\",\"policy\":\"a b\"}", "invalid_name /policy" },
+		{ "{\"key\":\"k\",\"policy\":\"\\u00e9\"}", "invalid_name /policy" },
+		{ "{\"key\":\"k\",\"policy\":\"default\"}", "reserved_name /policy" },
+		{ "{\"key\":\"k\",\"policy\":\"..\"}", "reserved_name /policy" },
+		{ "{\"key\":\"k\",\"policy\":\"A-z_0.9\"}", "ok" },
+	};
+	check_bodies("POST", "/ratelimit", ROWS(rows));
+}
+
 static void malformed_bodies(void **state)
 {
 	(void)state;
@@ -200,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers),
+		cmocka_unit_test(forms),
 		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),
 		cmocka_unit_test(nested_items),
 	};

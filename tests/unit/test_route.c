@@ -199,6 +199,34 @@ static void methods(void **state)
 }
 
 /* Whatever bytes a target has: routed, or answered. */
+/* Where whatever follows belongs to somebody else: it is not decoded, not counted, and no parameter comes of it. */
+static void tails(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "GET", TEXT("/ratelimit/authorize"), "ratelimit_authorize" },
+		{ "GET", TEXT("/ratelimit/authorize?policy=p&key=k"), "ratelimit_authorize policy=p key=k" },
+		{ "BREW", TEXT("/ratelimit/authorize"), "ratelimit_authorize" },
+		{ "GET", TEXT("/ratelimit/authorize/p"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p/"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p/a/b?c=d&policy=q"), "ratelimit_authorize_path p" },
+		{ "BREW", TEXT("/ratelimit/authorize/p/a"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p/%zz"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p/%00/x"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p?%zz"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p////////////////////"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/p/policies/x"), "ratelimit_authorize_path p" },
+		{ "GET", TEXT("/ratelimit/authorize/a%2Fb/c"), "ratelimit_authorize_path a/b" },
+		/* Up to there the rules are those of all. */
+		{ "GET", TEXT("/ratelimit/authorize/%zz/a"), "malformed_request" },
+		{ "GET", TEXT("/ratelimit/authorize?policy=%zz"), "malformed_request" },
+		{ "GET", TEXT("/ratelimit/%zz"), "malformed_request" },
+		{ "GET", TEXT("/ratelimit/keys/k/%zz"), "malformed_request" },
+		{ "GET", TEXT("/ratelimit/authorize%2Fp/x"), "not_found" },
+	};
+	check(ROWS(rows));
+}
+
 static void any_target_is_routed_or_answered(void **state)
 {
 	(void)state;
@@ -218,11 +246,9 @@ static void any_target_is_routed_or_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths),
-		cmocka_unit_test(malformed_targets),
-		cmocka_unit_test(queries),
-		cmocka_unit_test(methods),
-		cmocka_unit_test(any_target_is_routed_or_answered),
+		cmocka_unit_test(paths),   cmocka_unit_test(malformed_targets),
+		cmocka_unit_test(queries), cmocka_unit_test(methods),
+		cmocka_unit_test(tails),   cmocka_unit_test(any_target_is_routed_or_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

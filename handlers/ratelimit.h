@@ -1,0 +1,126 @@
+/*
+ * ratelimit: what the files ratelimit*.c share: limits, policies, and a decision on its way.
+ *
+ *	ratelimit.c            POST /ratelimit makes a take, ...
+ *	ratelimit_authorize.c  ... so does /ratelimit/authorize
+ *	ratelimit_known.c      fills in the policies that it names
+ *	ratelimit_decide.c     asks Redis
+ *	ratelimit_answer.c     tells what was decided
+ *
+ * A take lies in the request's arena, as req->work.
+ */
+#ifndef PATTERND_RATELIMIT_H
+#define PATTERND_RATELIMIT_H
+
+#include "handler.h"
+
+enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
+
+/* Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1. */
+extern const char *const algorithm_names[ALGORITHMS];
+enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
+
+/* What is allowed. */
+struct limit {
+	int algorithm;
+	int64_t limit, window_ms;
+	int64_t burst; /* what it holds at once: `limit`, unless it is a funnel of which more was said */
+	bool has_burst;
+	bool count_refused;
+};
+
+/* Of an input that says it; all have the same members. */
+#define LIMIT_OF(in)                                                           \
+	((struct limit){ .algorithm = (int)(in)->algorithm,                    \
+			 .limit = (in)->limit,                                 \
+			 .window_ms = (in)->window_ms,                         \
+			 .burst = (in)->has_burst ? (in)->burst : (in)->limit, \
+			 .has_burst = (in)->has_burst,                         \
+			 .count_refused = (in)->count_refused })
+
+struct policy {
+	struct limit limit;
+	bool open;                           /* grants when Redis cannot decide */
+	bool shadow;                         /* always grants */
+	char key_header[PLAIN_NAME_MAX + 1]; /* "": none */
+};
+
+/* What Redis decided of one check; times that are left, in milliseconds. */
+struct decision {
+	bool fits;
+	int64_t capacity, remaining;
+	int64_t retry_after_ms; /* -1: it fits */
+	int64_t reset_after_ms; /* until it is whole again */
+	int64_t more_after_ms;  /* until there is more than `remaining`; 0: it is full */
+};
+
+/* One limit that is asked. */
+struct check {
+	struct text name;        /* in the headers */
+	struct text policy_name; /* absent: the limit stood in the request */
+	struct text owner;       /* what its state belongs to: the policy, `default`, or its name (see ratelimit.c) */
+	struct text key;
+	int64_t cost;
+	struct policy policy; /* with a policy_name: once `known` */
+	bool known;
+	struct decision decision;
+};
+
+/* All that one request asks. */
+struct take {
+	bool several;           /* the request said `checks` */
+	bool degraded;          /* Redis could not decide */
+	bool granted;           /* once it was decided */
+	enum problem refusal;   /* what a refusal is told as */
+	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
+	void (*then)(struct request *req); /* the step after the policies */
+	int64_t asked_us;                  /* when Redis was asked for policies */
+	size_t policies_owed;
+	size_t count;
+	struct check checks[];
+};
+
+/* Returns new, as req->work; NULL: it was answered that there is no memory. */
+struct take *take_new(struct request *req, size_t count);
+
+/* The part of a state's key: "<owner>:<algorithm>". */
+const char *state_part(struct request *req, struct text owner, int algorithm);
+
+/* False: a rule between its members is broken, which was answered; `at` is the pointer to what holds them. */
+bool limit_is_sound(struct request *req, const struct limit *limit, const char *at);
+
+/* The policies are known, the keys too: decides and answers. */
+void ratelimit_decide(struct request *req);
+/* What stands in for Redis: grants when all that was asked is open. */
+bool ratelimit_degrade(struct request *req);
+void ratelimit_answer(struct request *req);
+
+/* ---- ratelimit_known.c: policies that need not be asked for ---- */
+
+/* Fills in what the checks name, asking Redis only for what this daemon does not know of the last second, then goes on. */
+void policies_fill(struct request *req, void (*then)(struct request *req));
+
+/* However long ago; NULL: never known, or deleted by this daemon. For when Redis cannot be asked. */
+const struct policy *policy_known_last(struct text name);
+
+/* Takes on what a file says. It goes before what Redis says, and stays. */
+bool policy_fix(struct text name, const struct policy *p);
+const struct policy *policy_fixed(struct text name);               /* NULL: it does not stand in the file */
+const struct policy *policy_fixed_at(size_t i, struct text *name); /* in the file's order; NULL: there are no more */
+
+/* This daemon itself has changed it, having asked at `asked_us`. NULL: deleted it. */
+void policy_changed(struct text name, const struct policy *p, int64_t asked_us);
+
+/* What ratelimit_policy_look.lua found. False: somebody else put it there. */
+bool policy_read(const struct reply *r, struct policy *out);
+void policy_answer_foreign(struct request *req, struct text name);
+
+/* ---- ratelimit_file.c ---- */
+
+/* Reads the file of --policies. False: stderr says what is wrong where. */
+bool policies_load(void);
+
+/* What a request to store one says; false: it was answered. */
+bool policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct policy *out);
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * patterns: what the machine asks of the patterns before there is a request. Defined in handlers/patterns.c.
+ */
+#ifndef PATTERND_PATTERNS_H
+#define PATTERND_PATTERNS_H
+
+#include <stdbool.h>
+
+/* Called once, when the options were read. False: a line on stderr said what is wrong, and the daemon does not start. */
+bool patterns_open(void);
+
+#endif

@@ -1,0 +1,312 @@
+/*
+ * Several limits as one decision, over HTTP: all or nothing, what is told of each, and what is told on top.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+static struct answer take(const char *checks)
+{
+	char body[4096];
+
+	snprintf(body, sizeof(body), "{\"checks\":[%s]}", checks);
+	return http(client, "POST", "/ratelimit", body);
+}
+
+#define SECOND "{\"name\":\"second\",\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}"
+#define DAY "{\"name\":\"day\",\"key\":\"u\",\"algorithm\":\"fixed_window\",\"limit\":5,\"window_ms\":86400000}"
+#define ALL \
+	"{\"name\":\"all\",\"key\":\"everybody\",\"algorithm\":\"sliding_window\",\"limit\":9,\"window_ms\":60000,\"cost\":2}"
+
+static int64_t remaining(const char *key, const char *algorithm)
+{
+	char target[96];
+
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?algorithm=%s", key, algorithm);
+	return int_at(get(target), "/remaining");
+}
+
+static void all_are_taken(void **state)
+{
+	(void)state;
+	struct answer a = take(SECOND "," DAY "," ALL);
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/checks")), 3);
+	assert_string_equal(text_at(a, "/checks/0/name"), "second");
+	assert_int_equal(int_at(a, "/checks/0/remaining"), 2);
+	assert_int_equal(int_at(a, "/checks/1/remaining"), 4);
+	assert_int_equal(int_at(a, "/checks/1/reset_after_ms"), 86400000);
+	assert_int_equal(int_at(a, "/checks/2/remaining"), 7);
+	assert_string_equal(text_at(a, "/checks/2/policy"), "default");
+	/* On top, the one with the least left. */
+	assert_string_equal(text_at(a, "/name"), "second");
+	assert_int_equal(int_at(a, "/limit"), 3);
+	assert_int_equal(int_at(a, "/remaining"), 2);
+	assert_int_equal(int_at(a, "/retry_after_ms"), -1);
+	assert_string_equal(header_of(a, "RateLimit-Policy"),
+			    "\"second\";q=3;w=3600, \"day\";q=5;w=86400, \"all\";q=9;w=60");
+	assert_string_equal(header_of(a, "RateLimit"), "\"second\";r=2;t=1200, \"day\";r=4;t=86400, \"all\";r=7;t=60");
+	assert_string_equal(header_of(a, "RateLimit-Limit"), "3");
+	assert_string_equal(header_of(a, "RateLimit-Remaining"), "2");
+	/* Counted where each would be alone. */
+	assert_int_equal(remaining("u", "funnel"), 2);
+	assert_int_equal(remaining("u", "fixed_window"), 4);
+	assert_int_equal(remaining("everybody", "sliding_window"), 7);
+	a = post("/ratelimit", "{\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}");
+	assert_int_equal(int_at(a, "/remaining"), 1);
+}
+
+/* So much a second and so much an hour: of one key by one algorithm, and yet two limits. */
+static void of_one_key_by_one_algorithm(void **state)
+{
+	static const char both[] =
+		"{\"name\":\"minute\",\"key\":\"u\",\"algorithm\":\"fixed_window\",\"limit\":2,"
+		"\"window_ms\":60000},{\"name\":\"hour\",\"key\":\"u\",\"algorithm\":\"fixed_window\","
+		"\"limit\":3,\"window_ms\":3600000},{\"name\":\"other\",\"key\":\"v\",\"limit\":9,"
+		"\"window_ms\":3600000}";
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_status(take(both), 200);
+	struct answer a = take(both);
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_string_equal(text_at(a, "/policy"), "minute");
+	assert_string_equal(text_at(a, "/checks/1/policy"), "hour");
+	assert_string_equal(text_at(a, "/checks/2/policy"), "default");
+	assert_int_equal(int_at(a, "/checks/1/remaining"), 1);
+	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=hour"), "/remaining"), 1);
+	assert_int_equal(int_at(get("/ratelimit/keys/u?policy=minute"), "/remaining"), 0);
+	a = post("/ratelimit/refund", "{\"key\":\"u\",\"policy\":\"minute\",\"algorithm\":\"fixed_window\"}");
+	assert_int_equal(int_at(a, "/refunded"), 1);
+	assert_status(take(both), 200);
+	assert_int_equal(server_command(&redis, "EXISTS p:limit:{u}:minute:fixed_window p:limit:{u}:hour:fixed_window "
+						"p:limit:{v}:default:funnel")
+				 ->integer,
+			 3);
+}
+
+static void one_refuses_and_none_is_taken(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_status(take(SECOND), 200);
+	for (int i = 0; i < 2; i++) {
+		struct answer a = take(DAY "," SECOND "," ALL);
+		assert_problem(a, 429, "rate_limited", "none");
+		assert_string_equal(text_at(a, "/name"), "second");
+		assert_int_equal(int_at(a, "/remaining"), 0);
+		assert_true(int_at(a, "/retry_after_ms") > 1100000);
+		assert_int_equal(int_at(a, "/retry_after_ms"), int_at(a, "/checks/1/retry_after_ms"));
+		assert_int_equal(atoi(header_of(a, "Retry-After")), 1200);
+		assert_true(bool_at(a, "/checks/0/allowed"));
+		assert_int_equal(int_at(a, "/checks/0/retry_after_ms"), -1);
+		assert_int_equal(int_at(a, "/checks/0/remaining"), 5);
+		assert_false(bool_at(a, "/checks/1/allowed"));
+		assert_int_equal(int_at(a, "/checks/2/remaining"), 9);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
+}
+
+/* Of two that refuse, the caller has to wait for the longer. */
+static void the_longest_wait_is_told(void **state)
+{
+	static const char both[] = "{\"name\":\"short\",\"key\":\"u\",\"limit\":1,\"window_ms\":1000},"
+				   "{\"name\":\"long\",\"key\":\"u\",\"limit\":1,\"window_ms\":400000},"
+				   "{\"name\":\"roomy\",\"key\":\"u\",\"limit\":9,\"window_ms\":1000}";
+
+	(void)state;
+	assert_status(take(both), 200);
+	struct answer a = take(both);
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_string_equal(text_at(a, "/name"), "long");
+	assert_string_equal(text_at(a, "/policy"), "long");
+	assert_in_range(int_at(a, "/retry_after_ms"), 390000, 400000);
+	assert_string_equal(header_of(a, "Retry-After"), "400");
+}
+
+static void policies_among_them(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/ratelimit/policies/p", "{\"limit\":2,\"window_ms\":3600000}");
+	http(client, "PUT", "/ratelimit/policies/s", "{\"limit\":1,\"window_ms\":3600000,\"shadow\":true}");
+	static const char checks[] = "{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"s\"},"
+				     "{\"key\":\"a\",\"limit\":9,\"window_ms\":3600000},"
+				     "{\"name\":\"again\",\"key\":\"b\",\"policy\":\"p\"}";
+	struct answer a = take(checks);
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "p"); /* the shadow has less left, but holds nobody back */
+	assert_string_equal(text_at(a, "/checks/2/name"), "default");
+	assert_string_equal(text_at(a, "/checks/3/policy"), "p");
+	assert_true(bool_at(a, "/shadow_allowed"));
+	assert_true(bool_at(a, "/checks/1/shadow_allowed"));
+	assert_null(json_at(a, "/checks/0/shadow_allowed"));
+	a = take(checks);
+	assert_status(a, 200);
+	assert_false(bool_at(a, "/shadow_allowed"));
+	assert_true(bool_at(a, "/checks/1/allowed"));
+	assert_false(bool_at(a, "/checks/1/shadow_allowed"));
+	assert_int_equal(int_at(a, "/checks/1/retry_after_ms"), -1);
+	a = take(checks);
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_int_equal(remaining("a", "funnel"), 7);
+	assert_problem(take("{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"nowhere\"}"), 404,
+		       "not_found", "none");
+	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are theirs */
+	assert_string_equal(text_at(a, "/name"), "s");
+}
+
+struct row {
+	const char *checks, *code, *pointer;
+};
+
+static void what_is_wrong_is_named(void **state)
+{
+	static const struct row rows[] = {
+		{ SECOND "," SECOND, "invalid_value", "/checks/1" },
+		{ "{\"key\":\"a\",\"limit\":1,\"window_ms\":1},{\"key\":\"b\",\"limit\":1,\"window_ms\":1}",
+		  "invalid_value", "/checks/1" },
+		{ "{\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p2\",\"key\":\"a\",\"policy\":\"p\"}", "invalid_value",
+		  "/checks/1" },
+		{ "{\"name\":\"x\",\"key\":\"a\",\"policy\":\"p\"},{\"name\":\"p\",\"key\":\"a\",\"limit\":1,\"window_ms\":1},"
+		  "{\"name\":\"q\",\"key\":\"a\",\"limit\":1,\"window_ms\":1}",
+		  "invalid_value", "/checks/1" },
+		{ SECOND ",{\"key\":\"a\",\"limit\":1}", "missing_field", "/checks/1/window_ms" },
+		{ SECOND ",{\"key\":\"a\"}", "missing_field", "/checks/1/limit" },
+		{ SECOND ",{\"limit\":1,\"window_ms\":1}", "missing_field", "/checks/1/key" },
+		{ SECOND ",{\"key\":\"a\",\"policy\":\"p\",\"limit\":5}", "invalid_value", "/checks/1/limit" },
+		{ SECOND ",{\"key\":\"a\",\"limit\":2,\"window_ms\":1,\"cost\":3}", "never_satisfiable",
+		  "/checks/1/cost" },
+		{ SECOND ",{\"key\":\"a\",\"limit\":2,\"window_ms\":1,\"count_refused\":true}", "invalid_value",
+		  "/checks/1/count_refused" },
+		{ SECOND ",{\"name\":\"a b\",\"key\":\"a\",\"limit\":2,\"window_ms\":1}", "invalid_name",
+		  "/checks/1/name" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = take(rows[i].checks);
+		assert_problem(a, 400, rows[i].code, "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	struct answer a = post("/ratelimit", "{\"checks\":[" SECOND "],\"key\":\"k\",\"cost\":1,\"policy\":\"p\"}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_int_equal(json_array_size(json_at(a, "/errors")), 3);
+	assert_problem(take(""), 400, "out_of_range", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void sixteen_fit_and_seventeen_do_not(void **state)
+{
+	char checks[4096] = "", one[160];
+
+	(void)state;
+	for (int i = 0; i < 17; i++) {
+		if (i == 16) {
+			struct answer a = take(checks);
+			assert_status(a, 200);
+			assert_int_equal(json_array_size(json_at(a, "/checks")), 16);
+			assert_string_equal(text_at(a, "/name"),
+					    "a.very.long.name.for.a.check.that.a.header.has.to.carry.0");
+		}
+		snprintf(
+			one, sizeof(one),
+			"%s{\"name\":\"a.very.long.name.for.a.check.that.a.header.has.to.carry.%d\",\"key\":\"k\",\"limit\":%d,"
+			"\"window_ms\":31622400000,\"burst\":%d}",
+			i ? "," : "", i, 1000 - i, 1000 + i);
+		strcat(checks, one);
+	}
+	assert_problem(take(checks), 400, "out_of_range", "none");
+}
+
+static void cost_of_nothing_looks(void **state)
+{
+	(void)state;
+	struct answer a = take("{\"name\":\"a\",\"key\":\"k\",\"limit\":1,\"window_ms\":3600000,\"cost\":0},"
+			       "{\"name\":\"b\",\"key\":\"k\",\"limit\":2,\"window_ms\":3600000,\"cost\":0}");
+	assert_status(a, 200);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void idempotency_key_takes_once(void **state)
+{
+	static const char body[] = "{\"checks\":[" SECOND "," DAY "]}";
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct answer a = http(client, "POST", "/ratelimit", body, "Idempotency-Key: all");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/checks/0/remaining"), 2);
+		assert_int_equal(int_at(a, "/checks/1/remaining"), 4);
+	}
+}
+
+/* ---- Two limits, many callers: neither is exceeded, and no refusal costs the other anything ---- */
+
+enum { CALLERS = 4, CALLS = 60, MOST = 50 };
+
+static void *call(void *granted)
+{
+	struct client *c = client_open(patternd.port);
+
+	for (int i = 0; i < CALLS; i++) {
+		struct answer a =
+			http(c, "POST", "/ratelimit",
+			     "{\"checks\":[{\"name\":\"one\",\"key\":\"k\",\"algorithm\":\"fixed_window\",\"limit\":50,"
+			     "\"window_ms\":3600000},{\"name\":\"two\",\"key\":\"k\",\"algorithm\":\"sliding_window\","
+			     "\"limit\":70,\"window_ms\":3600000}]}");
+		*(int *)granted += a.status == 200;
+	}
+	client_close(c);
+	return NULL;
+}
+
+static void callers_at_once_get_what_there_is(void **state)
+{
+	pthread_t threads[CALLERS];
+	int granted[CALLERS] = { 0 }, sum = 0;
+
+	(void)state;
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, call, &granted[i]), 0);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(threads[i], NULL);
+		sum += granted[i];
+	}
+	assert_int_equal(sum, MOST);
+	assert_int_equal(remaining("k", "sliding_window"), 70 - MOST);
+}
+
+static void foreign_key_half_applies_nothing(void **state)
+{
+	(void)state;
+	server_command(&redis, "RPUSH p:limit:{everybody}:default:sliding_window x");
+	assert_problem(take(SECOND "," DAY "," ALL), 500, "foreign_key", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(all_are_taken, stage_forget),
+		cmocka_unit_test_teardown(of_one_key_by_one_algorithm, stage_forget),
+		cmocka_unit_test_teardown(one_refuses_and_none_is_taken, stage_forget),
+		cmocka_unit_test_teardown(the_longest_wait_is_told, stage_forget),
+		cmocka_unit_test_teardown(policies_among_them, stage_forget),
+		cmocka_unit_test_teardown(what_is_wrong_is_named, stage_forget),
+		cmocka_unit_test_teardown(sixteen_fit_and_seventeen_do_not, stage_forget),
+		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),
+		cmocka_unit_test_teardown(idempotency_key_takes_once, stage_forget),
+		cmocka_unit_test_teardown(callers_at_once_get_what_there_is, stage_forget),
+		cmocka_unit_test_teardown(foreign_key_half_applies_nothing, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit, several checks", tests, stage_open, stage_close);
+}

@@ -1,0 +1,358 @@
+/*
+ * Named limits over HTTP: stored, listed, used, changed under the eyes of another daemon; shadows. (Those of a file:
+ * test_ratelimit_file.c; without Redis: tests/faults/test_ratelimit_away.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+static struct answer put(const char *policy, const char *body)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/ratelimit/policies/%s", policy);
+	return http(client, "PUT", target, body);
+}
+
+static struct answer take(const char *body)
+{
+	return http(client, "POST", "/ratelimit", body);
+}
+
+static void stored_and_told(void **state)
+{
+	(void)state;
+	assert_problem(get("/ratelimit/policies/p"), 404, "not_found", "none");
+	struct answer a =
+		put("p", "{\"limit\":30,\"window_ms\":60000,\"burst\":15,\"on_error\":\"open\",\"shadow\":true,"
+			 "\"key_header\":\"X-Real-IP\"}");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/source"), "redis");
+	a = get("/ratelimit/policies/p");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/policy"), "p");
+	assert_string_equal(text_at(a, "/algorithm"), "funnel");
+	assert_int_equal(int_at(a, "/limit"), 30);
+	assert_int_equal(int_at(a, "/window_ms"), 60000);
+	assert_int_equal(int_at(a, "/burst"), 15);
+	assert_string_equal(text_at(a, "/on_error"), "open");
+	assert_true(bool_at(a, "/shadow"));
+	assert_string_equal(text_at(a, "/key_header"), "X-Real-IP");
+	/* Whole: what is not said again has its default again. */
+	assert_status(put("p",
+			  "{\"limit\":5,\"window_ms\":1000,\"algorithm\":\"sliding_window\",\"count_refused\":true}"),
+		      200);
+	a = get("/ratelimit/policies/p");
+	assert_string_equal(text_at(a, "/algorithm"), "sliding_window");
+	assert_true(json_is_null(json_at(a, "/burst")));
+	assert_true(json_is_null(json_at(a, "/key_header")));
+	assert_true(bool_at(a, "/count_refused"));
+	assert_string_equal(text_at(a, "/on_error"), "closed");
+	assert_false(bool_at(a, "/shadow"));
+	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
+	assert_problem(http(client, "DELETE", "/ratelimit/policies/p", NULL), 404, "not_found", "none");
+	assert_problem(get("/ratelimit/policies/p"), 404, "not_found", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+struct row {
+	const char *policy, *body, *code, *pointer;
+};
+
+static void what_is_none_is_refused(void **state)
+{
+	static const struct row rows[] = {
+		{ "default", "{\"limit\":1,\"window_ms\":1000}", "reserved_name", "{policy}" },
+		{ "a%20b", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
+		{ "a%C3%A9", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
+		{ "a%3Ab", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
+		{ "a", "{\"limit\":1,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}", "invalid_value",
+		  "/burst" },
+		{ "a", "{\"limit\":1,\"window_ms\":1000,\"count_refused\":true}", "invalid_value", "/count_refused" },
+		{ "a", "{\"limit\":1000000000,\"window_ms\":31622400000}", "out_of_range", "/limit" },
+		{ "a", "{\"limit\":1,\"window_ms\":31622400000,\"burst\":1000000000}", "out_of_range", "/burst" },
+		{ "a", "{\"limit\":1,\"window_ms\":1000,\"key_header\":\"X User\"}", "invalid_name", "/key_header" },
+		{ "a", "{\"limit\":1,\"window_ms\":1000,\"on_error\":\"shut\"}", "invalid_value", "/on_error" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = put(rows[i].policy, rows[i].body);
+		assert_problem(a, 400, rows[i].code, "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void every_policy_is_listed(void **state)
+{
+	char target[96], name[32], cursor[64] = "";
+	bool seen[30] = { false };
+	int distinct = 0;
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		snprintf(name, sizeof(name), "many.%d", i);
+		assert_status(put(name, "{\"limit\":1,\"window_ms\":1000}"), 201);
+	}
+	put("other", "{\"limit\":1,\"window_ms\":1000}");
+	server_command(&redis, "SET p:policy:{many.foreign} x"); /* not ours: no item, and no harm */
+	server_command(&redis, "HSET p:policy:{many.odd} limit 5");
+	do {
+		snprintf(target, sizeof(target), "/ratelimit/policies?match=many.*&limit=7%s%s",
+			 *cursor ? "&cursor=" : "", cursor);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		size_t n = json_array_size(json_at(a, "/items"));
+		assert_true(n <= 7);
+		for (size_t i = 0; i < n; i++) {
+			const json_t *item = json_array_get(json_at(a, "/items"), i);
+			int at = atoi(json_string_value(json_object_get(item, "policy")) + strlen("many."));
+			distinct += !seen[at];
+			seen[at] = true;
+		}
+		snprintf(cursor, sizeof(cursor), "%s",
+			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+	} while (*cursor);
+	assert_int_equal(distinct, 30);
+}
+
+/* State belongs to policy, algorithm and key: another policy, and no policy, count apart. */
+static void used_by_name(void **state)
+{
+	(void)state;
+	assert_problem(take("{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
+	put("p", "{\"limit\":2,\"window_ms\":3600000}");
+	put("q", "{\"limit\":2,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
+	struct answer a = take("{\"key\":\"k\",\"policy\":\"p\"}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/policy"), "p");
+	assert_false(bool_at(a, "/degraded"));
+	assert_null(json_at(a, "/shadow_allowed"));
+	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"p\";q=2;w=3600");
+	assert_string_equal(header_of(a, "RateLimit"), "\"p\";r=1;t=1800");
+	assert_status(take("{\"key\":\"k\",\"policy\":\"p\"}"), 200);
+	a = take("{\"key\":\"k\",\"policy\":\"p\"}");
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_string_equal(text_at(a, "/policy"), "p");
+	assert_status(take("{\"key\":\"k\",\"policy\":\"q\",\"cost\":2}"), 200);
+	assert_status(take("{\"key\":\"k\",\"limit\":2,\"window_ms\":3600000}"), 200);
+	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:p:funnel p:limit:{k}:q:fixed_window "
+						"p:limit:{k}:default:funnel")
+				 ->integer,
+			 3);
+	a = take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
+	assert_problem(a, 400, "never_satisfiable", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
+	assert_problem(take("{\"key\":\"k\",\"policy\":\"default\"}"), 400, "reserved_name", "none");
+	a = take("{\"key\":\"k\",\"policy\":\"p\",\"limit\":3,\"algorithm\":\"funnel\"}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_int_equal(json_array_size(json_at(a, "/errors")), 2);
+}
+
+static void looked_at_and_forgotten_by_policy(void **state)
+{
+	(void)state;
+	put("p", "{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
+	take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":2}");
+	struct answer a = get("/ratelimit/keys/k?policy=p");
+	assert_string_equal(text_at(a, "/policy"), "p");
+	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
+	assert_int_equal(int_at(a, "/remaining"), 3);
+	a = get("/ratelimit/keys/k");
+	assert_string_equal(text_at(a, "/policy"), "default");
+	assert_true(json_is_null(json_at(a, "/algorithm")));
+	a = get("/ratelimit/keys/k?policy=never-stored");
+	assert_status(a, 200);
+	assert_true(json_is_null(json_at(a, "/algorithm")));
+	a = get("/ratelimit/keys?match=k");
+	assert_string_equal(text_at(a, "/items/0/policy"), "p");
+	assert_string_equal(text_at(a, "/items/0/algorithm"), "fixed_window");
+	assert_problem(http(client, "DELETE", "/ratelimit/keys/k", NULL), 404, "not_found", "none");
+	assert_status(http(client, "DELETE", "/ratelimit/keys/k?policy=p", NULL), 204);
+	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"p\"}"), "/remaining"), 4);
+}
+
+static void given_back_by_policy(void **state)
+{
+	(void)state;
+	put("p", "{\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\"}");
+	take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
+	struct answer a = post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\",\"cost\":2}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/refunded"), 2);
+	assert_string_equal(text_at(a, "/algorithm"), "fixed_window");
+	assert_int_equal(int_at(a, "/remaining"), 4);
+	/* Named with its algorithm it needs no policy: so the states of checks are reached. */
+	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
+	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
+	a = post("/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"p\",\"algorithm\":\"fixed_window\",\"cost\":9}");
+	assert_int_equal(int_at(a, "/refunded"), 1);
+	assert_int_equal(int_at(a, "/remaining"), 5);
+}
+
+static void given_back_without_policy(void **state)
+{
+	(void)state;
+	take("{\"key\":\"k\",\"limit\":10,\"window_ms\":3600000,\"cost\":4}");
+	struct answer a = http(client, "POST", "/ratelimit/refund", "{\"key\":\"k\"}", "Idempotency-Key: once");
+	assert_int_equal(int_at(a, "/refunded"), 1);
+	assert_int_equal(int_at(a, "/remaining"), 7);
+	a = http(client, "POST", "/ratelimit/refund", "{\"key\":\"k\"}", "Idempotency-Key: once");
+	assert_int_equal(int_at(a, "/refunded"), 1);
+	a = get("/ratelimit/keys/k");
+	assert_int_equal(int_at(a, "/remaining"), 7);
+	a = post("/ratelimit/refund", "{\"key\":\"never\"}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/refunded"), 0);
+	assert_int_equal(int_at(a, "/limit"), 0);
+	assert_true(bool_at(a, "/allowed"));
+	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"cost\":0}"), 400, "out_of_range", "none");
+}
+
+static void shadow_tells_and_grants(void **state)
+{
+	(void)state;
+	put("s", "{\"limit\":1,\"window_ms\":3600000,\"shadow\":true}");
+	struct answer a = take("{\"key\":\"k\",\"policy\":\"s\"}");
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/shadow_allowed"));
+	for (int i = 0; i < 2; i++) {
+		a = take("{\"key\":\"k\",\"policy\":\"s\"}");
+		assert_status(a, 200);
+		assert_true(bool_at(a, "/allowed"));
+		assert_false(bool_at(a, "/shadow_allowed"));
+		assert_int_equal(int_at(a, "/remaining"), 0);
+		assert_int_equal(int_at(a, "/retry_after_ms"), -1);
+		assert_null(header_of(a, "Retry-After"));
+	}
+}
+
+/* ---- Known without asking ---- */
+
+static void known_policy_costs_no_command(void **state)
+{
+	enum { TAKES = 300 };
+
+	(void)state;
+	put("p", "{\"limit\":1000000,\"window_ms\":1000}");
+	take("{\"key\":\"k\",\"policy\":\"p\"}");
+	long long before = server_scripts_run(&redis);
+	int64_t begun_ms = monotonic_ms();
+	for (int i = 0; i < TAKES; i++)
+		assert_status(take("{\"key\":\"k\",\"policy\":\"p\"}"), 200);
+	long long asked = server_scripts_run(&redis) - before - TAKES;
+	assert_in_range(asked, 0, (monotonic_ms() - begun_ms) / 500 + 1);
+}
+
+/* Whatever a daemon goes by, Redis held it less than a second ago; one that changes it goes by it at once. */
+static void others_follow_within_a_second(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct client *c = client_open(other.port);
+	put("p", "{\"limit\":10,\"window_ms\":1000}");
+	for (int round = 0; round < 2; round++) {
+		int64_t wanted = 20 + round;
+		char body[64];
+		assert_status(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"p\",\"cost\":0}"), 200);
+		snprintf(body, sizeof(body), "{\"limit\":%lld,\"window_ms\":1000}", (long long)wanted);
+		assert_status(put("p", body), 200);
+		int64_t changed_ms = monotonic_ms(), old_ms = changed_ms;
+		assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":0}"), "/limit"), wanted);
+		while (monotonic_ms() < changed_ms + 1300) {
+			int64_t asked_ms = monotonic_ms();
+			struct answer a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"p\",\"cost\":0}");
+			if (int_at(a, "/limit") != wanted)
+				old_ms = asked_ms;
+			client_forget(c);
+			nap_ms(round ? 300 : 5); /* often, and seldom */
+		}
+		assert_in_range(old_ms - changed_ms, 0, 999);
+	}
+	assert_status(http(client, "DELETE", "/ratelimit/policies/p", NULL), 204);
+	assert_problem(take("{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
+	nap_ms(1000);
+	assert_problem(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"p\"}"), 404, "not_found", "none");
+	client_close(c);
+	daemon_stop(&other);
+}
+
+/* More names than a daemon keeps: it goes on, and each is right. */
+static void more_policies_than_are_kept(void **state)
+{
+	char body[96];
+
+	(void)state;
+	server_command(
+		&redis, "EVAL %s 0",
+		"for i = 1, 5000 do redis.call('HSET', 'p:policy:{n' .. i .. '}', 'algorithm', 'funnel', 'limit', i, "
+		"'window_ms', 1000, 'burst', 0, 'count_refused', 0, 'on_error', 'closed', 'shadow', 0, 'key_header', '') "
+		"end");
+	for (int i = 1; i <= 5000; i++) {
+		snprintf(body, sizeof(body), "{\"key\":\"k\",\"policy\":\"n%d\",\"cost\":0}", i);
+		struct answer a = take(body);
+		assert_int_equal(int_at(a, "/limit"), i);
+		if (i % 100 == 0)
+			client_forget(client);
+	}
+	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"n1\",\"cost\":0}"), "/limit"), 1);
+}
+
+static void foreign_policy_is_told(void **state)
+{
+	static const char *const odd[] = { "limit 5",
+					   "algorithm funnel limit x window_ms 5",
+					   "algorithm funnel limit 5",
+					   "algorithm odd limit 5 window_ms 5",
+					   "algorithm funnel limit 5 window_ms 99999999999999",
+					   "algorithm funnel limit 5 window_ms 5 burst -1" };
+
+	(void)state;
+	server_command(&redis, "SET p:policy:{f} x");
+	assert_problem(get("/ratelimit/policies/f"), 500, "foreign_key", "none");
+	assert_problem(put("f", "{\"limit\":1,\"window_ms\":1}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/ratelimit/policies/f", NULL), 500, "foreign_key", "none");
+	assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		server_command(&redis, "FLUSHALL");
+		char fields[128], *save, *argv[16];
+		int n = 0;
+		snprintf(fields, sizeof(fields), "%s", odd[i]);
+		for (char *word = strtok_r(fields, " ", &save); word; word = strtok_r(NULL, " ", &save))
+			argv[n++] = word;
+		for (int k = 0; k < n; k += 2)
+			server_command(&redis, "HSET p:policy:{f} %s %s", argv[k], argv[k + 1]);
+		assert_problem(get("/ratelimit/policies/f"), 500, "foreign_key", "none");
+		assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(stored_and_told, stage_forget),
+		cmocka_unit_test_teardown(what_is_none_is_refused, stage_forget),
+		cmocka_unit_test_teardown(every_policy_is_listed, stage_forget),
+		cmocka_unit_test_teardown(used_by_name, stage_forget),
+		cmocka_unit_test_teardown(looked_at_and_forgotten_by_policy, stage_forget),
+		cmocka_unit_test_teardown(given_back_by_policy, stage_forget),
+		cmocka_unit_test_teardown(given_back_without_policy, stage_forget),
+		cmocka_unit_test_teardown(shadow_tells_and_grants, stage_forget),
+		cmocka_unit_test_teardown(known_policy_costs_no_command, stage_forget),
+		cmocka_unit_test_teardown(others_follow_within_a_second, stage_forget),
+		cmocka_unit_test_teardown(more_policies_than_are_kept, stage_forget),
+		cmocka_unit_test_teardown(foreign_policy_is_told, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit policies", tests, stage_open, stage_close);
+}

@@ -1,0 +1,274 @@
+/*
+ * Rate limits while Redis is away, slow or out of order: what is open grants and says so, what is closed does not, and the last that was
+ * known of a policy decides which it is. Afterwards everything counts again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { RECOVER_MS = 8000 };
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon patternd;
+static struct client *client;
+
+static struct answer take(const char *policy)
+{
+	char body[96];
+
+	snprintf(body, sizeof(body), "{\"key\":\"k\",\"policy\":\"%s\"}", policy);
+	return http(client, "POST", "/ratelimit", body);
+}
+
+static struct answer authorize(const char *policy)
+{
+	char target[96];
+
+	snprintf(target, sizeof(target), "/ratelimit/authorize?policy=%s&key=k", policy);
+	return http(client, "GET", target, NULL);
+}
+
+static bool counts(void)
+{
+	struct answer a = take("open");
+
+	return a.status == 200 && !bool_at(a, "/degraded");
+}
+
+static void put(const char *policy, const char *more)
+{
+	char target[64], body[128];
+
+	snprintf(target, sizeof(target), "/ratelimit/policies/%s", policy);
+	snprintf(body, sizeof(body), "{\"limit\":1000000,\"window_ms\":1000%s}", more);
+	struct answer a = http(client, "PUT", target, body);
+	assert_in_range(a.status, 200, 201);
+}
+
+static int64_t degraded_so_far(void)
+{
+	struct answer a = http(client, "GET", "/metrics", NULL);
+	const char *at = strstr(a.body, "\npatternd_answers_degraded_total ");
+
+	assert_non_null(at);
+	return atoll(at + strlen("\npatternd_answers_degraded_total "));
+}
+
+static void must_grant(struct answer a)
+{
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/allowed"));
+	assert_true(bool_at(a, "/degraded"));
+	assert_int_equal(int_at(a, "/remaining"), int_at(a, "/limit"));
+}
+
+/* Also when what was known is older than it is believed. */
+static void away(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(take("closed").status == 503, RECOVER_MS);
+	int64_t before = degraded_so_far();
+	for (int i = 0; i < 2; i++) {
+		must_grant(take("open"));
+		must_grant(take("shadow"));
+		must_grant(authorize("open"));
+		assert_problem(take("closed"), 503, "redis_unavailable", "none");
+		assert_problem(authorize("closed"), 503, "redis_unavailable", "none");
+		assert_problem(take("never-known"), 503, "redis_unavailable", "none");
+		assert_problem(http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":1}"), 503,
+			       "redis_unavailable", "none");
+		assert_problem(http(client, "POST", "/ratelimit/refund", "{\"key\":\"k\",\"policy\":\"open\"}"), 503,
+			       "redis_unavailable", "none");
+		nap_ms(i ? 0 : 1100);
+	}
+	assert_int_equal(degraded_so_far() - before, 6);
+}
+
+static struct answer take_both(const char *one, const char *other)
+{
+	char body[160];
+
+	snprintf(body, sizeof(body), "{\"checks\":[{\"key\":\"k\",\"policy\":\"%s\"},{\"key\":\"k\",%s}]}", one, other);
+	return http(client, "POST", "/ratelimit", body);
+}
+
+static void several_are_as_closed_as_any(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(take("closed").status == 503, RECOVER_MS);
+	struct answer a = take_both("open", "\"policy\":\"shadow\"");
+	must_grant(a);
+	assert_int_equal(json_array_size(json_at(a, "/checks")), 2);
+	assert_problem(take_both("open", "\"policy\":\"closed\""), 503, "redis_unavailable", "none");
+	assert_problem(take_both("open", "\"limit\":5,\"window_ms\":1000"), 503, "redis_unavailable", "none");
+}
+
+/* Sent, and not answered: whether it counted nobody knows, but the caller is let in. */
+static void no_answer(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .drop_down = true });
+	must_grant(take("open"));
+	struct answer a = take("closed");
+	assert_true(a.status == 504 || a.status == 503);
+	if (a.status == 504)
+		assert_problem(a, 504, "no_answer", NULL);
+}
+
+static void out_of_order(void **state)
+{
+	(void)state;
+	server_command(&redis, "CONFIG SET maxmemory 1");
+	must_grant(take("open"));
+	assert_problem(take("closed"), 503, "redis_oom", "none");
+	server_command(&redis, "CONFIG SET maxmemory 0");
+	server_command(&redis, "DEL p:limit:{k}:open:funnel");
+	server_command(&redis, "SADD p:limit:{k}:open:funnel x");
+	must_grant(take("open"));
+	server_command(&redis, "DEL p:limit:{k}:open:funnel");
+	assert_true(counts());
+}
+
+/* A policy deleted by this daemon is known no more, whatever it was. */
+static void deleted_is_not_open(void **state)
+{
+	(void)state;
+	put("gone", ",\"on_error\":\"open\"");
+	assert_status(take("gone"), 200);
+	assert_status(http(client, "DELETE", "/ratelimit/policies/gone", NULL), 204);
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(take("closed").status == 503, RECOVER_MS);
+	assert_problem(take("gone"), 503, "redis_unavailable", "none");
+}
+
+static int64_t limit_told(struct raw *r)
+{
+	struct answer a = raw_answer(r, 5000);
+
+	assert_status(a, 200);
+	int64_t limit = int_at(a, "/limit");
+	raw_close(r);
+	return limit;
+}
+
+static struct raw *ask_for(int port)
+{
+	static const char body[] = "{\"key\":\"k\",\"policy\":\"slow\"}";
+	char request[256];
+	struct raw *r = raw_connect(port);
+
+	snprintf(request, sizeof(request),
+		 "POST /ratelimit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %zu\r\n\r\n%s",
+		 strlen(body), body);
+	raw_text(r, request);
+	return r;
+}
+
+/* One request asks anew before the second is over, and Redis is slow: when it is over, the others do not go on without. */
+static void believed_for_a_second_at_most(void **state)
+{
+	struct daemon other = { 0 };
+	struct proxy *slow = proxy_open(redis.port);
+
+	(void)state;
+	daemon_start(&other, "--redis", proxy_url(slow), "--redis-timeout-ms", "5000");
+	server_command(&redis, "HSET p:policy:{slow} algorithm funnel limit 100 window_ms 1000");
+	int64_t begun_ms = monotonic_ms();
+	assert_int_equal(limit_told(ask_for(other.port)), 100);
+	server_command(&redis, "HSET p:policy:{slow} limit 200");
+	proxy_set(slow, (struct proxy_fault){ .delay_ms = 450 });
+	wait_until(monotonic_ms() >= begun_ms + 600, 1000);
+	struct raw *first = ask_for(other.port);
+	nap_ms(50);
+	struct raw *within = ask_for(other.port);
+	wait_until(monotonic_ms() >= begun_ms + 1050, 1000);
+	struct raw *beyond = ask_for(other.port);
+	assert_int_equal(limit_told(first), 200);
+	assert_int_equal(limit_told(within), 100);
+	assert_int_equal(limit_told(beyond), 200);
+	daemon_stop(&other);
+	proxy_close(slow);
+}
+
+/*
+ * What has a body that is not read is suspended at once. Its answer may come in the very turn in which the daemon stops lingering for
+ * others: libmicrohttpd must hear of it all the same.
+ */
+static void suspended_at_once_and_resumed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		proxy_set(proxy, (struct proxy_fault){ .delay_ms = i / 100 });
+		struct raw *r = raw_connect(patternd.port);
+		raw_text(
+			r,
+			"POST /ratelimit/authorize?policy=closed&key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
+		assert_status(raw_answer(r, 2000), 200);
+		raw_close(r);
+	}
+}
+
+static int heal(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, RECOVER_MS);
+	put("open", ",\"on_error\":\"open\"");
+	put("closed", "");
+	put("shadow", ",\"shadow\":true");
+	wait_until(counts(), RECOVER_MS);
+	assert_status(take("closed"), 200);
+	assert_status(take("shadow"), 200);
+	client_forget(client);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "200");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(away, heal),
+		cmocka_unit_test_setup(several_are_as_closed_as_any, heal),
+		cmocka_unit_test_setup(no_answer, heal),
+		cmocka_unit_test_setup(out_of_order, heal),
+		cmocka_unit_test_setup(deleted_is_not_open, heal),
+		cmocka_unit_test_setup(believed_for_a_second_at_most, heal),
+		cmocka_unit_test_setup(suspended_at_once_and_resumed, heal),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit without Redis", tests, set_up, tear_down);
+}
