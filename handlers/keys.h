@@ -19,13 +19,13 @@
 
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
 #define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/lib/checkin.lua; no TTL */
-#define KEY_LOCK "lock"     /* hash: holder; TTL. part `fence`: counter, no TTL */
-#define KEY_FENCE "fence"   /* counter, no TTL */
-#define KEY_LIMIT "limit"   /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
-#define KEY_POLICY "policy" /* hash: a rate-limit policy; no TTL */
-#define KEY_QUEUE "queue"   /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
-#define KEY_GEO "geo"       /* sorted set of GEOADD; no TTL */
-#define KEY_UV "uv"         /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
-#define KEY_PV "pv"         /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+#define KEY_LOCK "lock"       /* hash: holder; TTL. part `fence`: counter, no TTL */
+#define KEY_FENCE "fence"     /* counter, no TTL */
+#define KEY_LIMIT "limit"     /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
+#define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
+#define KEY_QUEUE "queue"     /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
+#define KEY_GEO "geo"         /* sorted set of GEOADD; no TTL */
+#define KEY_UV "uv"           /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+#define KEY_PV "pv"           /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 
 #endif

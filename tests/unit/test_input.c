@@ -227,10 +227,8 @@ static void nested_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers),
-		cmocka_unit_test(forms),
-		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),
-		cmocka_unit_test(nested_items),
+		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers), cmocka_unit_test(forms),
+		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),         cmocka_unit_test(nested_items),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
