@@ -87,6 +87,7 @@ void ratelimit_take(struct request *req, const struct ratelimit_take_input *in)
 	if (!t)
 		return;
 	t->several = in->checks.count > 0;
+	t->wait_ms = in->wait_ms;
 	for (size_t i = 0; i < in->checks.count; i++) {
 		const struct ratelimit_take_checks_item *item = &in->checks.items[i];
 		ask(&t->checks[i], item->name, item->policy, item->key, item->cost);

@@ -75,6 +75,7 @@ struct take {
 	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
 	void (*then)(struct request *req); /* the step after the policies */
 	int64_t asked_us;                  /* when Redis was asked for policies */
+	int64_t wait_ms;                   /* how long it may wait for room */
 	size_t policies_owed;
 	size_t count;
 	struct check checks[];

@@ -122,12 +122,32 @@ static void write_checks(struct json_out *o, const struct take *t, const struct 
 	out_close(o);
 }
 
+/*
+ * Who waits for one limit goes one by one: the first wakes when there should be room for him, and whoever is done lets the next one look
+ * when that is for him. Nothing is reserved: a wait that would be too short is refused at once.
+ */
+static bool waits(struct request *req, const struct take *t, const struct check *tightest)
+{
+	int64_t retry_after_ms = tightest->decision.retry_after_ms;
+
+	if (!t->granted && retry_after_ms >= 0 && retry_after_ms <= wait_left_ms(req)) {
+		wait_next(req, (size_t)(tightest - t->checks), 0, req->now_ms + retry_after_ms);
+		if (wait_park(req))
+			return true;
+	}
+	for (size_t i = 0; i < t->count; i++)
+		wait_next(req, i, 1, -1);
+	return false;
+}
+
 void ratelimit_answer(struct request *req)
 {
 	const struct take *t = req->work;
 	const struct check *c = tightest_of(t);
 	struct json_out *o;
 
+	if (t->wait_ms && waits(req, t, c))
+		return;
 	write_headers(req, t, &c->decision);
 	if (t->granted)
 		o = answer_begin(req, 200);

@@ -172,6 +172,13 @@ void ratelimit_decide(struct request *req)
 	for (size_t i = 0; i < t->count; i++)
 		if (!check_is_sound(req, t, &t->checks[i]))
 			return;
+	if (!wait_begin(req, t->wait_ms, t->count))
+		return;
+	for (size_t i = 0; t->wait_ms && i < t->count; i++) {
+		const struct check *c = &t->checks[i];
+		wait_on_time(req,
+			     script_key(req, KEY_LIMIT, c->key, state_part(req, c->owner, c->policy.limit.algorithm)));
+	}
 	if (t->several)
 		decide_all(req, t);
 	else
