@@ -59,8 +59,9 @@ bool fault_add(struct faults *f, const struct spot *at, enum problem p, const ch
 
 void faults_answer(struct faults *f)
 {
-	struct json_out *o = problem_begin(f->req, f->list[0].problem, "%s %s%s", f->list[0].pointer, f->list[0].why,
-					   f->count > 1 ? " (and more, see errors)" : "");
+	const char *pointer = f->list[0].pointer;
+	struct json_out *o = problem_begin(f->req, f->list[0].problem, "%s %s%s", *pointer ? pointer : "the body",
+					   f->list[0].why, f->count > 1 ? " (and more, see errors)" : "");
 
 	out_array(o, "errors");
 	for (size_t i = 0; i < f->count; i++) {

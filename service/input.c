@@ -220,6 +220,7 @@ static const char *type_name(const struct field *row)
 	case FIELD_BOOL:
 		return "true or false";
 	case FIELD_OBJECT:
+	case FIELD_MAP:
 		return "an object";
 	case FIELD_ARRAY:
 		return "an array";
@@ -243,8 +244,7 @@ static bool store_json_int(struct faults *f, const struct field *row, const stru
 	return store_int(f, row, at, (int64_t)real, slot);
 }
 
-static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value,
-			     void *slot);
+static bool store_many(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
 
 static bool store_json(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
@@ -283,8 +283,9 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 		}
 		break;
 	case FIELD_ARRAY:
-		if (json_is_array(value))
-			return store_json_array(f, row, at, value, slot);
+	case FIELD_MAP:
+		if (row->kind == FIELD_MAP ? json_is_object(value) : json_is_array(value))
+			return store_many(f, row, at, value, slot);
 		break;
 	}
 	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
@@ -299,26 +300,31 @@ static bool is_repeated(const json_t *array, size_t i)
 	return false;
 }
 
-static bool store_json_array(struct faults *f, const struct field *row, const struct spot *at, json_t *value,
-			     void *slot)
+static bool store_many(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
 {
-	struct input_array array = { .count = json_array_size(value) };
-	bool ok = true;
+	bool is_map = row->kind == FIELD_MAP, ok = true;
+	struct input_array many = { .count = is_map ? json_object_size(value) : json_array_size(value) };
+	const struct field *of = row->fields; /* of an item; in a map of its key, then of its value */
 
-	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld items, not %zu", (long long)row->low,
-				 (long long)row->high, array.count);
-	array.items = arena_alloc(&f->req->arena, array.count * row->size);
-	if (!array.items)
+	if ((int64_t)many.count < row->low || (int64_t)many.count > row->high)
+		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu", (long long)row->low,
+				 (long long)row->high, is_map ? "members" : "items", many.count);
+	char *item = many.items = arena_alloc(&f->req->arena, many.count * row->size);
+	if (!item)
 		return false;
-	for (size_t i = 0; i < array.count; i++) {
-		struct spot item = { .parent = at, .index = i };
-		ok = store_json(f, row->fields, &item, json_array_get(value, i), (char *)array.items + i * row->size) &&
-		     ok;
+	for (size_t i = 0; !is_map && i < many.count; i++, item += row->size) {
+		struct spot spot = { .parent = at, .index = i };
+		ok = store_json(f, of, &spot, json_array_get(value, i), item) && ok;
 		if (row->distinct && is_repeated(value, i))
-			ok = fault_add(f, &item, P_INVALID_VALUE, "stands there before");
+			ok = fault_add(f, &spot, P_INVALID_VALUE, "stands there before");
 	}
-	memcpy(slot, &array, sizeof(array));
+	/* An array has none of these. */
+	for (void *m = json_object_iter(value); m; m = json_object_iter_next(value, m), item += row->size) {
+		struct spot spot = { .parent = at, .key = json_object_iter_key(m) };
+		ok = store_text(f, &of[0], &spot, text_of(spot.key), item + of[0].offset) &&
+		     store_json(f, &of[1], &spot, json_object_iter_value(m), item + of[1].offset) && ok;
+	}
+	memcpy(slot, &many, sizeof(many));
 	return ok;
 }
 
@@ -378,6 +384,14 @@ static void fill_object(struct faults *f, const struct field *rows, size_t count
 	json_t *values[MAX_FIELDS];
 	uint64_t given = 0; /* a bit for each row whose member is there */
 
+	if (count && rows[count - 1].place == IN_WHOLE_BODY) {
+		rows += count - 1;
+		if (!object)
+			absent(f, rows, at, into);
+		else
+			store_json(f, rows, at, object, (char *)into + rows->offset);
+		return;
+	}
 	match_members(f, rows, count, object, at, values);
 	for (size_t i = 0; i < count; i++) {
 		const struct field *row = &rows[i];
@@ -406,7 +420,7 @@ static void fill_outside(struct faults *f, void *into)
 	for (size_t i = 0; i < op->field_count; i++) {
 		const struct field *row = &op->fields[i];
 		void *slot = (char *)into + row->offset;
-		if (row->place == IN_BODY)
+		if (row->place == IN_BODY || row->place == IN_WHOLE_BODY)
 			continue;
 		struct spot at = { .row = row };
 		if (row->kind == FIELD_ARRAY) {

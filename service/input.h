@@ -16,7 +16,8 @@
 
 struct request;
 
-enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY };
+/* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a row is the last. */
+enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, IN_WHOLE_BODY };
 
 enum field_kind {
 	FIELD_TEXT,   /* struct text */
@@ -29,6 +30,7 @@ enum field_kind {
 	FIELD_ANY,    /* json_t *, borrowed from the body; NULL when absent */
 	FIELD_OBJECT, /* a struct of `fields` */
 	FIELD_ARRAY,  /* struct { size_t count; T *items; }, an item being `fields[0]` */
+	FIELD_MAP,    /* the same of structs of `fields`: a key, which is data, and its value */
 };
 
 #define NO_OFFSET SIZE_MAX
@@ -42,20 +44,20 @@ struct field {
 	size_t has_offset;    /* of the companion bool has_<name>; NO_OFFSET: there is none */
 	int64_t standard;     /* default of integers, booleans and choices (their number) */
 	double real_standard; /* default of reals */
-	int64_t low, high;    /* range of integers; bytes of texts; count of items */
+	int64_t low, high;    /* range of integers; bytes of texts; count of items or members */
 	bool or_digits;       /* an integer that a body may also give as text of decimal digits */
 	double real_low, real_high;
 	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
 	const char *const *reserved; /* names that are refused, ended by NULL */
 	bool plain;                  /* of FIELD_NAME: letters, digits and ._- only */
 	uint64_t unless; /* bits of earlier rows: members that it has no place beside; required without them */
-	const struct field *fields; /* of FIELD_OBJECT and FIELD_ARRAY */
+	const struct field *fields; /* of FIELD_OBJECT, FIELD_ARRAY and FIELD_MAP */
 	size_t field_count;
 	size_t size;   /* bytes of the struct, or of one item */
 	bool distinct; /* FIELD_ARRAY: no item twice */
 };
 
-/* The layout that every array member has. */
+/* The layout that every array and map has. */
 struct input_array {
 	size_t count;
 	void *items;

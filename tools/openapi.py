@@ -2,8 +2,9 @@
 """Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON that is served.
 
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums, one level of array or
-object, and `x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer
-that may also come as text of decimal digits, for those who cannot write 2^53 and more as a number.
+object, maps (an object whose additionalProperties is a schema; the body itself may be one, its member is `body` then), and
+`x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer that may also
+come as text of decimal digits, for those who cannot write 2^53 and more as a number.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
@@ -29,6 +30,10 @@ def fail(where, why):
 
 def ident(name):
     return name.replace("-", "_").lower()
+
+
+def is_map(schema):
+    return isinstance(schema.get("additionalProperties"), dict)
 
 
 def c_text(s):
@@ -103,6 +108,12 @@ class Contract:
         elif kind == "boolean":
             f.update(kind="FIELD_BOOL", ctype="bool ", companion=optional,
                      extra=f".standard = {int(s.get('default', False))}, ")
+        elif is_map(s):
+            entry = f"{prefix}_{f['member']}_entry"
+            pair = self.struct(entry, [self.field(entry, n, s[of], "IN_BODY", True)
+                                       for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))])
+            f.update(kind="FIELD_MAP", ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
+                     extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ")
         elif kind == "object":
             inner = self.struct(f"{prefix}_{f['member']}", self.properties(f"{prefix}_{f['member']}", s))
             f.update(kind="FIELD_OBJECT", ctype=f"struct {inner['name']} ", companion=True, extra=inner["row"])
@@ -172,7 +183,8 @@ class Contract:
         body = op.get("requestBody")
         if body:
             schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
-            fields += self.properties(name, schema)
+            fields += ([self.field(name, "body", schema, "IN_WHOLE_BODY", True)] if is_map(schema)
+                       else self.properties(name, schema))
         self.struct(f"{name}_input", fields)
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):
