@@ -21,6 +21,8 @@ import sys
 import yaml
 
 MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}  # the machine's, not part of any input
+# Words of C among names: the member gets an _ behind.
+C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -29,7 +31,8 @@ def fail(where, why):
 
 
 def ident(name):
-    return name.replace("-", "_").lower()
+    name = name.replace("-", "_").lower()
+    return name + "_" if name in C_WORDS else name
 
 
 def is_map(schema):
