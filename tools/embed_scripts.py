@@ -8,6 +8,7 @@ A script file reads:
     --@include time queue      pastes lua/lib/time.lua and lua/lib/queue.lua in front
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory, or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua
+    --@idempotent parts        the same for a request that is several calls, with lua/lib/idempotency_parts.lua
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
 
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency record keeps), 0 and below
@@ -32,24 +33,24 @@ def strip(text):
 
 def assemble(path, lib):
     text = path.read_text()
-    flags, includes, idempotent, reads = [], [], False, False
+    flags, includes, wrapper, reads = [], [], None, False
     for word, rest in DIRECTIVE.findall(text):
         if word == "include":
             includes += rest.split()
         elif word == "flags":
             flags += rest.split()
         elif word == "idempotent":
-            idempotent = True
+            wrapper = "_".join(["idempotency"] + rest.split())
         elif word == "reads":
             reads = True
             flags.append("no-writes")
         else:
             sys.exit(f"{path}: unknown directive --@{word}")
     body = "\n".join([strip((lib / f"{name}.lua").read_text()) for name in includes] + [strip(text)])
-    if idempotent:
-        body = "local function body(KEYS, ARGV)\n" + body + "\nend\n" + strip((lib / "idempotency.lua").read_text())
+    if wrapper:
+        body = "local function body(KEYS, ARGV)\n" + body + "\nend\n" + strip((lib / f"{wrapper}.lua").read_text())
     shebang = "#!lua" + (" flags=" + ",".join(flags) if flags else "")
-    return {"name": path.stem, "source": shebang + "\n" + body + "\n", "idempotent": idempotent, "writes": not reads}
+    return {"name": path.stem, "source": shebang + "\n" + body + "\n", "idempotent": bool(wrapper), "writes": not reads}
 
 
 def c_string(text):

@@ -1,0 +1,36 @@
+-- Wrapped by the build around every script marked `@idempotent parts`; `body` is that script. A request that is several
+-- calls of it has one record for all of them: each call is a part with a name of its own, which the same request gives
+-- again, and every part is done once. A replay of a whole answer is so the first one to the last digit, and a request
+-- that broke off half-way goes on where it did.
+-- ARGV[last]      the request's fingerprint (64 hex digits), '' when it carries no Idempotency-Key
+-- ARGV[last - 1]  the part's name
+-- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed reply, kept 24 h from the
+--                 first part on
+-- Returns what body returns. For a part that was answered before: the stored reply with now_ms renewed. An error
+-- IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
+ARGV[#ARGV] = nil
+ARGV[#ARGV] = nil
+if fingerprint == '' then
+  return body(KEYS, ARGV)
+end
+local record = KEYS[#KEYS]
+KEYS[#KEYS] = nil
+local kept = redis.call('HMGET', record, 'fingerprint', 'part:' .. part)
+if kept[1] and kept[1] ~= fingerprint then
+  return redis.error_reply('IDEMPOTENCY_KEY_REUSED the record belongs to another request')
+end
+if kept[2] then
+  local reply = cmsgpack.unpack(kept[2])
+  local t = redis.call('TIME')
+  reply[2] = t[1] * 1000 + math.floor(t[2] / 1000)
+  return reply
+end
+local reply = body(KEYS, ARGV)
+if not reply.err and reply[1] > 0 then
+  redis.call('HSET', record, 'fingerprint', fingerprint, 'part:' .. part, cmsgpack.pack(reply))
+  if not kept[1] then
+    redis.call('PEXPIRE', record, 86400000)
+  end
+end
+return reply
