@@ -1,0 +1,62 @@
+-- scan_page(command, key, cursor, match, limit): one page of a set's members, by SSCAN or ZSCAN.
+-- A step of the scan may bring more members than the page takes (a small set comes in one step, whatever was asked for).
+-- They are told in the order of a digest, and the cursor names the last one told: who comes or goes meanwhile shifts
+-- nothing. `cursor` is '0' to begin, or as returned before; `match` a glob, '' for all. Returns the members and the next
+-- cursor, '0' when that was all; nil when that was no cursor. At most 20 steps of 100 members.
+local function scan_page(command, key, cursor, match, limit)
+  local stride = command == 'ZSCAN' and 2 or 1
+  local step, told = string.match(cursor, '^(%d+)%.?(%x*)$')
+  if not step then
+    return nil
+  end
+
+  -- The members of one step that come after digest `after`, and the step after. When the page has no room for all of
+  -- them they are in the order of their digests, which come third.
+  local function members_of(from, after, room)
+    local scan = { command, key, from, 'COUNT', '100' }
+    if match ~= '' then
+      scan[#scan + 1] = 'MATCH'
+      scan[#scan + 1] = match
+    end
+    local reply = redis.pcall(unpack(scan))
+    if reply.err and string.find(reply.err, 'invalid cursor', 1, true) then
+      return nil
+    elseif reply.err then
+      error(reply)
+    end
+    local members, digest_of, is_cut = {}, {}, after ~= '' or #reply[2] / stride > room
+    for i = 1, #reply[2], stride do
+      local member = reply[2][i]
+      if is_cut then
+        digest_of[member] = string.sub(redis.sha1hex(member), 1, 16)
+      end
+      if not is_cut or digest_of[member] > after then
+        members[#members + 1] = member
+      end
+    end
+    if is_cut then
+      table.sort(members, function(a, b) return digest_of[a] < digest_of[b] end)
+    end
+    return members, reply[1], digest_of
+  end
+
+  local members = {}
+  for _ = 1, 20 do
+    local room = limit - #members
+    local found, next_step, digest_of = members_of(step, told, room)
+    if not found then
+      return nil
+    end
+    for i = 1, math.min(room, #found) do
+      members[#members + 1] = found[i]
+    end
+    if #found > room then
+      return members, step .. '.' .. digest_of[found[room]]
+    end
+    step, told = next_step, ''
+    if step == '0' or #members == limit then
+      break
+    end
+  end
+  return members, step
+end
