@@ -10,6 +10,7 @@ WRAPPERS = {
     "microhttpd.h": ["service/http.c", "service/http_answer.c"],
     "hiredis/": ["service/redis_reply.c"],
     "openssl/": ["service/request.c"],
+    "xxhash.h": ["handlers/bloom.c"],
     "sys/socket.h": ["service/http.c", "service/http_answer.c", "service/conn.c", "service/listener.c", "service/redis_link.c", "service/resp.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.

@@ -1,0 +1,171 @@
+-- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007): layers of bits, each for twice the items of the
+-- one before at half its error rate, so that all of them together keep the promise: e/2 + e/4 + e/8 + ... < e. New items
+-- go to the newest layer; an item is there when one layer has all its bits.
+-- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated), and for each layer, from
+--            layer:1 on, "<bits> <hashes> <capacity> <items> <bits that are set>"; or, while it is being deleted,
+--            deleting and segments (how many are left). No TTL
+-- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all layers. A string of hundreds
+--            of MiB would hold Redis for as many ms where it is allocated; one of these takes half a millisecond.
+-- Replies that all have in common:
+--   {-1, now}            there is no filter
+--   {-2, now, segments}  it has more segments than were named as KEYS: call again with that many
+--   {-3, now}            a piece of the work was done: call again
+local bloom_segment_bits = 8388608
+local bloom_most_segments = 512 -- 2^32 bits
+local bloom_least_bits = 1024   -- fewer make the rate a matter of luck
+local bloom_most_calls = 160    -- of GETBIT and SETBIT in one script: a fifth of a millisecond or two
+
+local function bloom_segments(bits)
+  return math.ceil(bits / bloom_segment_bits)
+end
+
+local function bloom_foreign()
+  error(redis.error_reply('WRONGTYPE the key or a segment of it is not what a filter has there'))
+end
+
+-- Layer `number` of a filter, by the textbook: -n ln p / (ln 2)^2 bits, log2(1/p) hashes.
+local function bloom_sized(capacity, error_rate, number)
+  local items, rate = capacity * 2 ^ (number - 1), error_rate / 2 ^ number
+  local bits = math.ceil(-items * math.log(rate) / math.log(2) ^ 2)
+  local hashes = math.floor(-math.log(rate) / math.log(2) + 0.5)
+  return { bits = math.max(bits, bloom_least_bits), hashes = hashes, capacity = items, items = 0, set = 0 }
+end
+
+-- Adds a layer to a filter in memory; `first` is the index in KEYS of its first segment.
+local function bloom_append(filter, layer)
+  layer.first = filter.keys + 1
+  filter.keys = filter.keys + bloom_segments(layer.bits)
+  filter[#filter + 1] = layer
+end
+
+-- The filter, its layers from [1] on, `keys` the number of KEYS it takes; nil when there is none, and then how many
+-- segments are left of one whose deletion was begun.
+local function bloom_read()
+  local head = redis.call('HMGET', KEYS[1], 'capacity', 'error_rate', 'layers', 'segments', 'deleting')
+  local layers, segments = tonumber(head[3] or ''), tonumber(head[4] or '')
+  if head[5] and segments then
+    return nil, segments
+  elseif not head[1] and redis.call('EXISTS', KEYS[1]) == 0 then
+    return nil
+  elseif not (head[1] and head[2] and segments and layers and layers >= 1 and layers <= bloom_most_segments) then
+    bloom_foreign()
+  end
+  local filter = { capacity = head[1], error_rate = head[2], segments = segments, keys = 1 }
+  local names = {}
+  for number = 1, layers do
+    names[number] = 'layer:' .. digits(number)
+  end
+  for _, row in ipairs(redis.call('HMGET', KEYS[1], unpack(names))) do
+    local bits, hashes, capacity, items, set = string.match(row or '', '^([1-9]%d*) (%d+) (%d+) (%d+) (%d+)$')
+    if not bits then
+      bloom_foreign()
+    end
+    bloom_append(filter, { bits = tonumber(bits), hashes = tonumber(hashes), capacity = tonumber(capacity),
+      items = tonumber(items), set = tonumber(set) })
+  end
+  if filter.keys - 1 > bloom_most_segments then
+    bloom_foreign()
+  end
+  return filter
+end
+
+-- Writes the newest layer.
+local function bloom_save(filter)
+  local l = filter[#filter]
+  redis.call('HSET', KEYS[1], 'layers', digits(#filter), 'layer:' .. digits(#filter),
+    string.format('%.0f %.0f %.0f %.0f %.0f', l.bits, l.hashes, l.capacity, l.items, l.set))
+end
+
+-- Adds and writes a layer for more items. False when it would go beyond the largest filter.
+local function bloom_grow(filter)
+  local layer = bloom_sized(tonumber(filter.capacity), tonumber(filter.error_rate), #filter + 1)
+  if filter.keys - 1 + bloom_segments(layer.bits) > bloom_most_segments then
+    return false
+  end
+  bloom_append(filter, layer)
+  bloom_save(filter)
+  return true
+end
+
+-- How many bytes the segment KEYS[key] of a layer has.
+local function bloom_bytes(layer, key)
+  return math.ceil(math.min(layer.bits - (key - layer.first) * bloom_segment_bits, bloom_segment_bits) / 8)
+end
+
+-- Makes sure that the segments of all layers with items are there and whole: one that was lost would make the filter
+-- forget. After that nothing fails half-way.
+local function bloom_check(filter)
+  for _, layer in ipairs(filter) do
+    for key = layer.first, layer.first + bloom_segments(layer.bits) - 1 do
+      if (layer.items > 0 or key <= filter.segments + 1) and redis.call('STRLEN', KEYS[key]) ~= bloom_bytes(layer, key) then
+        bloom_foreign()
+      end
+    end
+  end
+end
+
+-- Asks Redis about an item's bits in a layer: GETBIT until one is 0, or SETBIT of all. Returns how many were 0, and how
+-- many calls it took.
+-- `hash` is 16 bytes, read as three numbers that Lua holds exactly. Two of them would do for large layers, with the i-th
+-- bit at h1 + i * h2 (Kirsch and Mitzenmacher 2006). But a small layer has so few pairs (h1, h2) that items with all their
+-- bits in common come far more often than low error rates allow. So the sum goes on: + C(i,2) h3 + ... + C(i,5) h6, with what
+-- is left of the three numbers after a division by the layer's bits: as good as independent bits. It is added up from
+-- bit to bit.
+local function bloom_bits(layer, hash, is_adding)
+  local bits, call, format, floor = layer.bits, redis.call, string.format, math.floor
+  local a, b, c = struct.unpack('>I5I5I6', hash)
+  local h1, h2, h3 = a % bits, b % bits, c % bits
+  local h4, h5, h6 = floor(c / bits) % bits, floor(b / bits) % bits, floor(a / bits) % bits
+  local zeros = 0
+  for i = 1, layer.hashes do
+    local segment = floor(h1 / bloom_segment_bits)
+    local key, offset = KEYS[layer.first + segment], format('%d', h1 - segment * bloom_segment_bits)
+    if is_adding then
+      zeros = zeros + 1 - call('SETBIT', key, offset, '1')
+    elseif call('GETBIT', key, offset) == 0 then
+      return 1, i
+    end
+    h1, h2, h3, h4, h5 = (h1 + h2) % bits, (h2 + h3) % bits, (h3 + h4) % bits, (h4 + h5) % bits, (h5 + h6) % bits
+  end
+  return zeros, layer.hashes
+end
+
+-- Whether one of the layers up to `newest` has an item, and how many calls it took.
+local function bloom_has(filter, newest, hash)
+  local calls = 0
+  for number = newest, 1, -1 do
+    if filter[number].items > 0 then
+      local zeros, more = bloom_bits(filter[number], hash, false)
+      calls = calls + more
+      if zeros == 0 then
+        return true, calls
+      end
+    end
+  end
+  return false, calls
+end
+
+-- What is told of a filter: capacity, error rate, and five numbers for each layer.
+local function bloom_told(outcome, now, filter)
+  local reply = { outcome, now, tonumber(filter.capacity), filter.error_rate }
+  for _, layer in ipairs(filter) do
+    for _, name in ipairs({ 'bits', 'hashes', 'capacity', 'items', 'set' }) do
+      reply[#reply + 1] = layer[name]
+    end
+  end
+  return reply
+end
+
+-- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone, and it says true.
+local function bloom_free(left)
+  local from = math.max(left - 8, 0)
+  for key = from + 2, left + 1 do
+    redis.call('UNLINK', KEYS[key])
+  end
+  if from > 0 then
+    redis.call('HSET', KEYS[1], 'deleting', '1', 'segments', digits(from))
+    return false
+  end
+  redis.call('UNLINK', KEYS[1])
+  return true
+end

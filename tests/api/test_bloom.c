@@ -1,0 +1,411 @@
+/* Bloom filters over HTTP: what is told of items, the promised error rate, replays, and that Redis is never held for long. */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proxy.h"
+#include "stage.h"
+
+enum { AT_ONCE = 1000 };
+
+/* {"items":["<family>-<from>", ...]}. The caller frees. */
+static char *items_of(const char *family, int from, int to)
+{
+	char *body = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&body, &size);
+
+	fputs("{\"items\":[", out);
+	for (int i = from; i < to; i++)
+		fprintf(out, "%s\"%s-%d\"", i > from ? "," : "", family, i);
+	fputs("]}", out);
+	fclose(out);
+	return body;
+}
+
+static struct answer send_items(struct client *c, const char *target, const char *family, int from, int to,
+				const char *header)
+{
+	char *body = items_of(family, from, to);
+	struct answer a = http(c, "POST", target, body, header);
+
+	free(body);
+	return a;
+}
+
+/* How many of the booleans are true. */
+static int trues(struct answer a, const char *pointer, int count)
+{
+	const json_t *list = json_at(a, pointer);
+	int n = 0;
+
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(list), count);
+	for (int i = 0; i < count; i++) {
+		assert_true(json_is_boolean(json_array_get(list, (size_t)i)));
+		n += json_is_true(json_array_get(list, (size_t)i));
+	}
+	return n;
+}
+
+/* Adds, or looks for, any number of items; how many answers were true. */
+static int all_trues(const char *target, const char *pointer, const char *family, int from, int to)
+{
+	int n = 0;
+
+	for (; from < to; from += AT_ONCE) {
+		int end = to - from > AT_ONCE ? from + AT_ONCE : to;
+		n += trues(send_items(client, target, family, from, end, "X-A: 1"), pointer, end - from);
+		client_forget(client);
+	}
+	return n;
+}
+
+static struct answer put(const char *filter, const char *body)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/bloom/%s", filter);
+	return http(client, "PUT", target, body);
+}
+
+/* `wanted` is a word of t and f. */
+static void assert_told(struct answer a, const char *pointer, const char *wanted)
+{
+	const json_t *list = json_at(a, pointer);
+
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(list), strlen(wanted));
+	for (size_t i = 0; wanted[i]; i++)
+		if (json_is_true(json_array_get(list, i)) != (wanted[i] == 't'))
+			fail_msg("%s: item %zu of %s", wanted, i, a.body);
+}
+
+static void a_filter_is_made_looked_at_and_deleted(void **state)
+{
+	(void)state;
+	assert_problem(get("/bloom/seen"), 404, "not_found", "none");
+	assert_problem(http(client, "DELETE", "/bloom/seen", NULL), 404, "not_found", "none");
+	struct answer a = put("seen", "{\"capacity\":1000,\"error_rate\":0.01}");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/filter"), "seen");
+	assert_int_equal(int_at(a, "/capacity"), 1000);
+	assert_true(real_at(a, "/error_rate") == 0.01);
+	assert_int_equal(int_at(a, "/size"), 0);
+	assert_int_equal(int_at(a, "/bits"), 11028);
+	assert_int_equal(int_at(a, "/hashes"), 8);
+	assert_true(real_at(a, "/fill") == 0 && real_at(a, "/expected_error") == 0);
+	assert_status(put("seen", "{\"error_rate\":1e-2,\"capacity\":1e3}"), 200);
+	a = put("seen", "{\"capacity\":1000,\"error_rate\":0.02}");
+	assert_problem(a, 409, "filter_exists", "none");
+	assert_int_equal(int_at(a, "/capacity"), 1000);
+	assert_true(real_at(a, "/error_rate") == 0.01);
+	assert_problem(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 409, "filter_exists", "none");
+	assert_status(get("/bloom/seen"), 200);
+	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
+	assert_problem(get("/bloom/seen"), 404, "not_found", "none");
+	assert_status(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 201);
+}
+
+static void values_out_of_range_are_named(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{ "{\"capacity\":0,\"error_rate\":0.01}", "out_of_range", "/capacity" },
+		{ "{\"capacity\":100000001,\"error_rate\":0.01}", "out_of_range", "/capacity" },
+		{ "{\"capacity\":10,\"error_rate\":0}", "out_of_range", "/error_rate" },
+		{ "{\"capacity\":10,\"error_rate\":0.51}", "out_of_range", "/error_rate" },
+		{ "{\"capacity\":10,\"error_rate\":9e-7}", "out_of_range", "/error_rate" },
+		{ "{\"capacity\":10}", "missing_field", "/error_rate" },
+		{ "{\"error_rate\":0.01}", "missing_field", "/capacity" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = put("seen", rows[i][0]);
+		assert_problem(a, 400, rows[i][1], "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
+	}
+	assert_status(put("least", "{\"capacity\":1,\"error_rate\":0.5}"), 201);
+	assert_status(put("most", "{\"capacity\":100000000,\"error_rate\":0.000001}"), 201);
+}
+
+static void items_are_told_in_their_order(void **state)
+{
+	(void)state;
+	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 404, "not_found", "none");
+	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 404, "not_found", "none");
+	put("seen", "{\"capacity\":1000,\"error_rate\":0.0001}");
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\",\"b\",\"a\",\"c\",\"b\",\"a\"]}"), "/added", "ttftff");
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"d\",\"a\",\"d\"]}"), "/added", "tff");
+	assert_told(post("/bloom/seen/exists", "{\"items\":[\"x\",\"a\",\"x\",\"d\",\"a\",\"A\",\"a \"]}"), "/exists",
+		    "ftfttff");
+	/* Text is bytes of UTF-8, however JSON spells it. */
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"\\u00e9\",\"\xc3\xa9\",\"e\\u0301\"]}"), "/added", "tft");
+	assert_int_equal(int_at(get("/bloom/seen"), "/size"), 6);
+}
+
+/*
+ * In the second half every twentieth item stood there before. It would be the first of a step, and was the last of
+ * another, which is under way at the same time and comes to Redis later, because a step takes several calls here.
+ */
+static void a_thousand_items_with_repeats(void **state)
+{
+	(void)state;
+	char *body = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&body, &size);
+
+	fputs("{\"items\":[", out);
+	for (int i = 0; i < AT_ONCE; i++)
+		fprintf(out, "%s\"u-%d\"", i ? "," : "", i >= 500 && i % 20 == 0 ? i - 21 : i);
+	fputs("]}", out);
+	fclose(out);
+	put("seen", "{\"capacity\":300,\"error_rate\":0.000001}"); /* two layers more are made under way */
+	for (int round = 0; round < 2; round++) {
+		struct answer a = post("/bloom/seen/add", body);
+		assert_int_equal(trues(a, "/added", AT_ONCE), round ? 0 : 975);
+		for (size_t i = 0; i < AT_ONCE && !round; i++)
+			assert_int_equal(json_is_true(json_array_get(json_at(a, "/added"), i)), i < 500 || i % 20);
+	}
+	assert_int_equal(trues(post("/bloom/seen/exists", body), "/exists", AT_ONCE), AT_ONCE);
+	assert_int_equal(all_trues("/bloom/seen/exists", "/exists", "other", 0, AT_ONCE), 0);
+	free(body);
+	struct answer a = get("/bloom/seen");
+	assert_int_equal(int_at(a, "/size"), 975);
+	assert_int_equal(json_array_size(json_at(a, "/layers")), 3);
+	assert_int_equal(int_at(a, "/layers/0/size"), 300);
+	assert_int_equal(int_at(a, "/layers/1/size"), 600);
+	assert_int_equal(int_at(a, "/layers/2/size"), 75);
+	assert_int_equal(int_at(a, "/layers/2/capacity"), 1200);
+	assert_int_equal(int_at(a, "/hashes"), int_at(a, "/layers/2/hashes"));
+}
+
+/* What is promised: at capacity, and at four times that, at most 1.2 times the rate. What GET expects is near what is. */
+static void the_error_rate_is_kept(void **state)
+{
+	(void)state;
+	enum { CAPACITY = 5000, ASKED = 40000 };
+	static const int filled[] = { CAPACITY, 4 * CAPACITY };
+	int before = 0;
+
+	put("seen", "{\"capacity\":5000,\"error_rate\":0.01}");
+	for (size_t i = 0; i < sizeof(filled) / sizeof(filled[0]); i++) {
+		all_trues("/bloom/seen/add", "/added", "member", before, filled[i]);
+		before = filled[i];
+		double measured = (double)all_trues("/bloom/seen/exists", "/exists", "stranger", 0, ASKED) / ASKED;
+		double expected = real_at(get("/bloom/seen"), "/expected_error");
+		print_message("%d items: 0.01 promised, %.5f expected, %.5f measured\n", filled[i], expected, measured);
+		assert_true(measured <= 0.012);
+		assert_true(expected > 0.003 && expected <= 0.01);
+		assert_true(fabs(measured - expected) < 0.002);
+		assert_int_equal(all_trues("/bloom/seen/exists", "/exists", "member", 0, filled[i]), filled[i]);
+	}
+}
+
+/* ---- Redis is never held for long: what its own counters say of a thousand items ---- */
+
+static long long called(const char *command)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
+	const char *at = strstr(server_command(&redis, "INFO commandstats")->str, name);
+	return at ? atoll(at + strlen(name)) : 0;
+}
+
+static void a_thousand_items_are_many_short_calls(void **state)
+{
+	(void)state;
+	put("seen", "{\"capacity\":100000,\"error_rate\":0.01}");
+	post("/bloom/seen/add", "{\"items\":[\"first\"]}");
+	server_command(&redis, "CONFIG RESETSTAT");
+	assert_int_equal(all_trues("/bloom/seen/add", "/added", "m", 0, AT_ONCE), AT_ONCE);
+	assert_int_equal(called("setbit"), 8 * AT_ONCE);
+	assert_in_range(called("evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
+	server_command(&redis, "CONFIG RESETSTAT");
+	assert_int_equal(all_trues("/bloom/seen/exists", "/exists", "m", 0, AT_ONCE), AT_ONCE);
+	assert_int_equal(called("getbit"), 8 * AT_ONCE);
+	assert_in_range(called("evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
+}
+
+struct adder {
+	pthread_t thread;
+	char *body;
+	bool added[AT_ONCE];
+};
+
+static void *add_all(void *arg)
+{
+	struct adder *self = arg;
+	struct client *own = client_open(patternd.port);
+	struct answer a = http(own, "POST", "/bloom/seen/add", self->body);
+
+	for (size_t i = 0; i < AT_ONCE; i++)
+		self->added[i] = json_is_true(json_array_get(json_at(a, "/added"), i));
+	client_close(own);
+	return NULL;
+}
+
+/* Each step is atomic: of several who add the same items at once, each item was added by exactly one. */
+static void an_item_is_added_by_one_of_many(void **state)
+{
+	(void)state;
+	enum { ADDERS = 4 };
+	static struct adder adders[ADDERS];
+	char *body = items_of("raced", 0, AT_ONCE);
+
+	put("seen", "{\"capacity\":400,\"error_rate\":0.000001}");
+	for (int i = 0; i < ADDERS; i++) {
+		adders[i].body = body;
+		assert_int_equal(pthread_create(&adders[i].thread, NULL, add_all, &adders[i]), 0);
+	}
+	for (int i = 0; i < ADDERS; i++)
+		pthread_join(adders[i].thread, NULL);
+	for (int item = 0; item < AT_ONCE; item++) {
+		int by = 0;
+		for (int i = 0; i < ADDERS; i++)
+			by += adders[i].added[item];
+		assert_int_equal(by, 1);
+	}
+	free(body);
+	assert_int_equal(int_at(get("/bloom/seen"), "/size"), AT_ONCE);
+}
+
+/* ---- Retries ---- */
+
+#define KEY "Idempotency-Key: one"
+
+static void a_retried_add_tells_the_first_answer(void **state)
+{
+	(void)state;
+	put("seen", "{\"capacity\":10000,\"error_rate\":0.000001}");
+	assert_int_equal(all_trues("/bloom/seen/add", "/added", "m", 0, 50), 50);
+	struct answer first = send_items(client, "/bloom/seen/add", "m", 0, AT_ONCE, KEY);
+	assert_int_equal(trues(first, "/added", AT_ONCE), AT_ONCE - 50);
+	for (int i = 0; i < 2; i++) {
+		struct answer again = send_items(client, "/bloom/seen/add", "m", 0, AT_ONCE, KEY);
+		assert_string_equal(again.body, first.body);
+	}
+	/* Another body under this key is refused whole, also what of it is longer than the first. */
+	assert_problem(send_items(client, "/bloom/seen/add", "other", 0, AT_ONCE, KEY), 422, "idempotency_key_reused",
+		       "none");
+	assert_problem(send_items(client, "/bloom/seen/add", "m", 0, 30, KEY), 422, "idempotency_key_reused", "none");
+	assert_int_equal(int_at(get("/bloom/seen"), "/size"), AT_ONCE);
+	put("short", "{\"capacity\":10000,\"error_rate\":0.01}");
+	assert_int_equal(trues(send_items(client, "/bloom/short/add", "m", 0, 1, KEY), "/added", 1), 1);
+	assert_problem(send_items(client, "/bloom/short/add", "m", 0, AT_ONCE, KEY), 422, "idempotency_key_reused",
+		       "none");
+	assert_int_equal(int_at(get("/bloom/short"), "/size"), 1);
+}
+
+/* The connection to Redis is lost after some of the steps were answered. What happened is unknown; the retry settles it. */
+static void a_retry_goes_on_where_the_first_broke_off(void **state)
+{
+	(void)state;
+	struct proxy *proxy = proxy_open(redis.port);
+	struct daemon behind = { 0 };
+
+	daemon_start(&behind, "--redis", proxy_url(proxy), "--pool-size", "1");
+	struct client *c = client_open(behind.port);
+	for (size_t cut_at = 50; cut_at < 3000; cut_at += 700) {
+		stage_forget(NULL);
+		put("seen", "{\"capacity\":10000,\"error_rate\":0.000001}");
+		assert_int_equal(all_trues("/bloom/seen/add", "/added", "m", 0, 100), 100);
+		proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_at = cut_at });
+		assert_problem(send_items(c, "/bloom/seen/add", "m", 0, AT_ONCE, KEY), 504, "no_answer", "unknown");
+		proxy_set(proxy, (struct proxy_fault){ 0 });
+		wait_until(http(c, "GET", "/bloom/seen", NULL).status == 200, 8000);
+		struct answer settled = send_items(c, "/bloom/seen/add", "m", 0, AT_ONCE, KEY);
+		assert_int_equal(trues(settled, "/added", AT_ONCE), AT_ONCE - 100);
+		assert_int_equal(int_at(get("/bloom/seen"), "/size"), AT_ONCE);
+	}
+	client_close(c);
+	daemon_stop(&behind);
+	proxy_close(proxy);
+}
+
+/* The first step is done when the others are refused: nobody may be told that nothing happened. */
+static void a_refusal_half_way_has_an_effect(void **state)
+{
+	(void)state;
+	struct daemon small = { 0 };
+
+	daemon_start(&small, "--redis", redis.url, "--max-in-flight", "2");
+	struct client *c = client_open(small.port);
+	put("seen", "{\"capacity\":10000,\"error_rate\":0.01}");
+	assert_problem(send_items(c, "/bloom/seen/add", "m", 0, AT_ONCE, "X-A: 1"), 503, "overloaded", "unknown");
+	assert_true(int_at(get("/bloom/seen"), "/size") > 0);
+	assert_problem(send_items(c, "/bloom/seen/exists", "m", 0, AT_ONCE, "X-A: 1"), 503, "overloaded", "none");
+	client_close(c);
+	daemon_stop(&small);
+}
+
+/* ---- What cannot be ---- */
+
+/* A filter of 3 * 10^9 bits has no room for a second layer. Its size is forged: nobody adds 10^8 items in a test. */
+static void a_full_filter_says_so(void **state)
+{
+	(void)state;
+	put("seen", "{\"capacity\":100000000,\"error_rate\":0.000001}");
+	server_command(&redis, "HSET p:bloom:{seen} layer:1 %s", "3019787018 21 100000000 100000000 1509893509");
+	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 409, "filter_full", "none");
+	struct answer a = get("/bloom/seen");
+	assert_int_equal(int_at(a, "/size"), 100000000);
+	assert_true(fabs(real_at(a, "/fill") - 0.5) < 0.001);
+	assert_true(fabs(real_at(a, "/expected_error") - 0.0000005) < 0.0000001);
+}
+
+/* Eleven segments and the hash: deleting is more than one step. */
+static void a_large_filter_is_deleted_whole(void **state)
+{
+	(void)state;
+	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 12);
+	assert_told(post("/bloom/seen/exists", "{\"items\":[\"a\",\"b\"]}"), "/exists", "tf");
+	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void foreign_keys_are_told(void **state)
+{
+	(void)state;
+	server_command(&redis, "SET p:bloom:{seen} x");
+	assert_problem(get("/bloom/seen"), 500, "foreign_key", "none");
+	assert_problem(put("seen", "{\"capacity\":10,\"error_rate\":0.1}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/bloom/seen", NULL), 500, "foreign_key", "none");
+	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
+	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
+	/* A filter that lost its bits would say that nothing was ever seen: it says this instead. */
+	put("lost", "{\"capacity\":10,\"error_rate\":0.1}");
+	assert_told(post("/bloom/lost/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	server_command(&redis, "DEL p:bloom:{lost}:0");
+	assert_problem(post("/bloom/lost/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_filter_is_made_looked_at_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(values_out_of_range_are_named, stage_forget),
+		cmocka_unit_test_teardown(items_are_told_in_their_order, stage_forget),
+		cmocka_unit_test_teardown(a_thousand_items_with_repeats, stage_forget),
+		cmocka_unit_test_teardown(the_error_rate_is_kept, stage_forget),
+		cmocka_unit_test_teardown(a_thousand_items_are_many_short_calls, stage_forget),
+		cmocka_unit_test_teardown(an_item_is_added_by_one_of_many, stage_forget),
+		cmocka_unit_test_teardown(a_retried_add_tells_the_first_answer, stage_forget),
+		cmocka_unit_test_teardown(a_retry_goes_on_where_the_first_broke_off, stage_forget),
+		cmocka_unit_test_teardown(a_refusal_half_way_has_an_effect, stage_forget),
+		cmocka_unit_test_teardown(a_full_filter_says_so, stage_forget),
+		cmocka_unit_test_teardown(a_large_filter_is_deleted_whole, stage_forget),
+		cmocka_unit_test_teardown(foreign_keys_are_told, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("bloom", tests, stage_open, stage_close);
+}

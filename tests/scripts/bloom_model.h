@@ -1,0 +1,40 @@
+/*
+ * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step: what lua/bloom_*.lua must do.
+ *
+ *	struct bloom_model m = { .capacity = 100, .error_rate = 0.01 };
+ *	bool added = bloom_model_add(&m, hash);
+ *	bloom_model_free(&m);
+ *
+ * Also hashes for tests: 16 bytes, none of them 0, so that they can be sent as C strings.
+ */
+#ifndef TEST_BLOOM_MODEL_H
+#define TEST_BLOOM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BLOOM_HASH = 16, BLOOM_LAYERS = 32 };
+
+struct bloom_layer {
+	uint64_t bits, capacity, items, set;
+	unsigned hashes;
+	unsigned char *bytes; /* the first bit is the highest of the first byte, as for SETBIT */
+};
+
+struct bloom_model {
+	uint64_t capacity;
+	double error_rate;
+	bool is_double; /* plain double hashing: what the script must be better than */
+	struct bloom_layer layers[BLOOM_LAYERS];
+	size_t layer_count; /* 0: nothing was added yet */
+};
+
+bool bloom_model_add(struct bloom_model *m, const char hash[BLOOM_HASH]);
+bool bloom_model_has(const struct bloom_model *m, const char hash[BLOOM_HASH]);
+void bloom_model_free(struct bloom_model *m);
+
+/* The n-th of a family of hashes, NUL-terminated; the same for the same numbers. */
+void bloom_hash(uint64_t family, uint64_t n, char out[BLOOM_HASH + 1]);
+
+#endif

@@ -1,0 +1,571 @@
+/*
+ * The Bloom filter scripts on a real Redis: bit for bit what the model does (bloom_model.h), the promised error rate, segments,
+ * the bounds of a call, and what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bloom_model.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+#define FILTER "p:bloom:{f}"
+#define RECORD "p:idem:{f}:k"
+
+enum { THERE = 0, MADE = 1, NOT_THERE = -1, MORE_KEYS = -2, AGAIN = -3, OTHER = -4, FULL = -4 };
+enum { SEGMENTS = 40, SEGMENT_BYTES = 1048576, AT_ONCE = 100, BITS_A_CALL = 160 };
+
+/* The filter's keys with this many segments, ended by NULL. */
+static const char *const *keys(int segments)
+{
+	static char text[SEGMENTS][32];
+	static const char *list[SEGMENTS + 2] = { FILTER };
+
+	for (int i = 0; i < segments; i++) {
+		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
+		list[i + 1] = text[i];
+	}
+	list[segments + 1] = NULL;
+	return list;
+}
+
+static int64_t put(const char *capacity, const char *error_rate)
+{
+	run(&r, &bloom_put_script, keys(SEGMENTS), ARGS(capacity, error_rate));
+	return item_int(&r, 0);
+}
+
+/* The arguments of a step: hashes `from` to `to` of a family, and for an add the part's name. */
+static const char *const *hashes(uint64_t family, int from, int to, const char *part)
+{
+	static char text[AT_ONCE][BLOOM_HASH + 1];
+	static const char *list[AT_ONCE + 2];
+	int n = 0;
+
+	assert_in_range(to - from, 1, AT_ONCE);
+	for (int i = from; i < to; i++, n++) {
+		bloom_hash(family, (uint64_t)i, text[n]);
+		list[n] = text[n];
+	}
+	list[n++] = part;
+	list[n] = NULL;
+	return list;
+}
+
+/* Adds items until the script has taken them all. */
+static void add(uint64_t family, int from, int to, char *added)
+{
+	while (from < to) {
+		int end = to - from > 20 ? from + 20 : to;
+		run(&r, &bloom_add_script, keys(SEGMENTS), hashes(family, from, end, "0"));
+		if (item_int(&r, 0) == AGAIN)
+			continue;
+		assert_int_equal(item_int(&r, 0), 1);
+		size_t n = strlen(item_text(&r, 2));
+		assert_in_range(n, 1, end - from);
+		memcpy(added, item_text(&r, 2), n);
+		added += n;
+		from += (int)n;
+	}
+}
+
+/* How many of the items are there. */
+static int found(uint64_t family, int from, int to)
+{
+	int there = 0;
+
+	while (from < to) {
+		int end = to - from > AT_ONCE ? from + AT_ONCE : to;
+		run(&r, &bloom_exists_script, keys(SEGMENTS), hashes(family, from, end, NULL));
+		assert_int_equal(item_int(&r, 0), 0);
+		const char *digits = item_text(&r, 2);
+		for (const char *c = digits; *c; c++)
+			there += *c == '1';
+		assert_in_range(strlen(digits), 1, end - from);
+		from += (int)strlen(digits);
+	}
+	return there;
+}
+
+/* ---- Making and looking ---- */
+
+static void layer_is(size_t number, int64_t bits, int64_t hash_count, int64_t capacity, int64_t items)
+{
+	size_t i = 4 + 5 * (number - 1);
+
+	assert_int_equal(item_int(&r, i), bits);
+	assert_int_equal(item_int(&r, i + 1), hash_count);
+	assert_int_equal(item_int(&r, i + 2), capacity);
+	assert_int_equal(item_int(&r, i + 3), items);
+}
+
+static void a_filter_is_sized_by_the_textbook(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *capacity, *error_rate;
+		int64_t bits, hashes;
+	} rows[] = {
+		/* ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)): the first layer has half the promised rate */
+		{ "1000000", "0.01", 11027754, 8 },
+		{ "1000", "0.001", 15821, 11 },
+		{ "100000000", "1e-06", 3019787018, 21 },
+		{ "100000", "0.5", 288540, 2 },
+		{ "1", "0.01", 1024, 8 }, /* fewer bits are a matter of luck */
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		script_stage_empty(NULL);
+		assert_int_equal(put(rows[i].capacity, rows[i].error_rate), MADE);
+		assert_int_equal(item_int(&r, 2), atoll(rows[i].capacity));
+		assert_near(item_real(&r, 3), atof(rows[i].error_rate), 0);
+		assert_int_equal(r.reply->elements, 4 + 5);
+		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
+		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1); /* no bits yet */
+		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
+	}
+}
+
+static void a_filter_is_made_once(void **state)
+{
+	(void)state;
+	assert_int_equal(put("1000", "0.01"), MADE);
+	unchanged(&r, {
+		assert_int_equal(put("1000", "0.01"), THERE);
+		layer_is(1, 11028, 8, 1000, 0);
+		assert_int_equal(put("1000", "0.010000000000000002"), OTHER);
+		assert_int_equal(put("1001", "0.01"), OTHER);
+		assert_int_equal(item_int(&r, 2), 1000);
+	});
+}
+
+static void what_was_never_made_is_not_there(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		run(&r, &bloom_exists_script, keys(1), hashes(1, 0, 1, NULL));
+		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		run_with_record(&r, &bloom_add_script, keys(1), hashes(1, 0, 1, "0"), RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		run(&r, &bloom_delete_script, keys(1), ARGS());
+		assert_int_equal(item_int(&r, 0), NOT_THERE);
+	});
+}
+
+/* ---- Against the model ---- */
+
+/* The bits in Redis are the model's, layer by layer. `segment` counts through all layers. */
+static void bits_are_the_models(const struct bloom_model *m)
+{
+	int segment = 0;
+
+	run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+	assert_int_equal(r.reply->elements, 4 + 5 * m->layer_count);
+	for (size_t i = 0; i < m->layer_count; i++) {
+		const struct bloom_layer *l = &m->layers[i];
+		layer_is(i + 1, (int64_t)l->bits, l->hashes, (int64_t)l->capacity, (int64_t)l->items);
+		assert_int_equal(item_int(&r, 8 + 5 * i), l->set);
+	}
+	for (size_t i = 0; i < m->layer_count; i++) {
+		const struct bloom_layer *l = &m->layers[i];
+		size_t bytes = (l->bits + 7) / 8;
+		for (size_t at = 0; at < bytes; at += SEGMENT_BYTES) {
+			size_t n = bytes - at < SEGMENT_BYTES ? bytes - at : SEGMENT_BYTES;
+			redisReply *got = server_command(&r, "GET " FILTER ":%d", segment++);
+			assert_int_equal(got->len, n);
+			assert_memory_equal(got->str, l->bytes + at, n);
+		}
+	}
+}
+
+/* 1000 different items and 300 that were there before, into a filter for 60: it has five layers then. */
+static void adding_is_what_the_model_does(void **state)
+{
+	(void)state;
+	struct bloom_model m = { .capacity = 60, .error_rate = 0.1 };
+	char added[1300], hash[BLOOM_HASH + 1];
+
+	assert_int_equal(put("60", "0.1"), MADE);
+	add(1, 0, 1000, added);
+	add(1, 200, 500, added + 1000);
+	for (int i = 0; i < 1300; i++) {
+		bloom_hash(1, (uint64_t)(i < 1000 ? i : i - 800), hash);
+		assert_int_equal(added[i] == '1', bloom_model_add(&m, hash));
+		assert_true(i < 1000 || added[i] == '0');
+	}
+	assert_int_equal(m.layer_count, 5);
+	bits_are_the_models(&m);
+	assert_int_equal(found(1, 0, 1000), 1000);
+	int wrong = 0;
+	for (int i = 0; i < 2000; i++) {
+		bloom_hash(2, (uint64_t)i, hash);
+		wrong += bloom_model_has(&m, hash);
+	}
+	assert_true(wrong > 0);
+	unchanged(&r, assert_int_equal(found(2, 0, 2000), wrong));
+	bloom_model_free(&m);
+}
+
+/* 30.2 million bits are four segments, the last one shorter. */
+static void a_layer_may_have_several_segments(void **state)
+{
+	(void)state;
+	struct bloom_model m = { .capacity = 1000000, .error_rate = 0.000001 };
+	char added[200], hash[BLOOM_HASH + 1];
+	int again = 0;
+
+	assert_int_equal(put("1000000", "0.000001"), MADE);
+	for (int given = 0; given < 4; given++) {
+		unchanged(&r, run(&r, &bloom_add_script, keys(given), hashes(3, 0, 1, "0")));
+		run(&r, &bloom_add_script, keys(given), hashes(3, 0, 1, "0"));
+		assert_int_equal(item_int(&r, 0), MORE_KEYS);
+		assert_int_equal(item_int(&r, 2), 4);
+	}
+	do {
+		run(&r, &bloom_add_script, keys(4), hashes(3, 0, 1, "0"));
+		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + (again < 4 ? again + 1 : 4));
+		run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+		again++;
+	} while (item_int(&r, 7) == 0);
+	assert_int_equal(again, 5); /* one segment a call, then the item */
+	add(3, 1, 200, added + 1);
+	for (int i = 0; i < 200; i++) {
+		bloom_hash(3, (uint64_t)i, hash);
+		assert_true(bloom_model_add(&m, hash));
+	}
+	bits_are_the_models(&m);
+	assert_int_equal(found(3, 0, 200), 200);
+	assert_int_equal(found(4, 0, 200), 0);
+	run(&r, &bloom_exists_script, keys(3), hashes(3, 0, 1, NULL));
+	assert_int_equal(item_int(&r, 0), MORE_KEYS);
+	assert_int_equal(item_int(&r, 2), 4);
+	bloom_model_free(&m);
+}
+
+/* ---- The promise ---- */
+
+/* False positives among items that were never added, at capacity and at four times that. */
+static void the_error_rate_is_kept(void **state)
+{
+	(void)state;
+	enum { CAPACITY = 5000, ASKED = 40000 };
+	static char added[4 * CAPACITY];
+
+	assert_int_equal(put("5000", "0.01"), MADE);
+	add(5, 0, CAPACITY, added);
+	double at_capacity = (double)found(6, 0, ASKED) / ASKED;
+	add(5, CAPACITY, 4 * CAPACITY, added);
+	double at_four_times = (double)found(6, 0, ASKED) / ASKED;
+	print_message("promised 0.01, measured %.5f at capacity, %.5f at four times that\n", at_capacity,
+		      at_four_times);
+	assert_true(at_capacity > 0.001 && at_capacity <= 0.012);
+	assert_true(at_four_times > at_capacity && at_four_times <= 0.012);
+	assert_int_equal(found(5, 0, 4 * CAPACITY), 4 * CAPACITY);
+}
+
+/* False positives of the model, which is bit for bit the script's: many more can be asked for. */
+static double measured(bool is_double, uint64_t capacity, uint64_t items, double error_rate, uint64_t asked)
+{
+	struct bloom_model m = { .capacity = capacity, .error_rate = error_rate, .is_double = is_double };
+	char hash[BLOOM_HASH + 1];
+	uint64_t wrong = 0;
+
+	for (uint64_t i = 0; i < items; i++) {
+		bloom_hash(7, i, hash);
+		bloom_model_add(&m, hash);
+	}
+	for (uint64_t i = 0; i < asked; i++) {
+		bloom_hash(8, i, hash);
+		wrong += bloom_model_has(&m, hash);
+	}
+	bloom_model_free(&m);
+	return (double)wrong / (double)asked;
+}
+
+/* Small filters with small rates are where plain double hashing fails: that more terms are needed shows, too. */
+static void small_filters_keep_it_too(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t capacity;
+		double error_rate;
+		uint64_t asked;
+	} rows[] = {
+		{ 1, 0.01, 100000 },    { 1, 0.001, 200000 },    { 10, 0.01, 100000 },    { 100, 0.01, 100000 },
+		{ 100, 0.001, 200000 }, { 100, 0.0001, 300000 }, { 50, 0.00002, 500000 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double rate = rows[i].error_rate;
+		double at_capacity = measured(false, rows[i].capacity, rows[i].capacity, rate, rows[i].asked);
+		double later = measured(false, rows[i].capacity, 4 * rows[i].capacity, rate, rows[i].asked);
+		if (at_capacity > 1.2 * rate || later > 1.2 * rate)
+			fail_msg("for %d items %.6f was promised, %.6f and %.6f measured", (int)rows[i].capacity, rate,
+				 at_capacity, later);
+	}
+	assert_true(measured(true, 50, 50, 0.00002, 200000) > 10 * 0.00002);
+}
+
+/* ---- Bounds of a call ---- */
+
+static long long bits_asked(void)
+{
+	const char *info = server_command(&r, "INFO commandstats")->str;
+	static const char *const names[] = { "cmdstat_getbit:calls=", "cmdstat_setbit:calls=" };
+	long long sum = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const char *at = strstr(info, names[i]);
+		sum += at ? atoll(at + strlen(names[i])) : 0;
+	}
+	return sum;
+}
+
+static void a_call_ends_when_it_has_asked_for_enough(void **state)
+{
+	(void)state;
+	char added[AT_ONCE];
+
+	assert_int_equal(put("1000", "0.000001"), MADE); /* 21 hashes */
+	add(9, 0, 1, added);
+	server_command(&r, "CONFIG RESETSTAT");
+	run(&r, &bloom_add_script, keys(SEGMENTS), hashes(9, 1, AT_ONCE, "0"));
+	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
+	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
+	add(9, 1, AT_ONCE, added);
+	server_command(&r, "CONFIG RESETSTAT");
+	run(&r, &bloom_exists_script, keys(SEGMENTS), hashes(9, 0, AT_ONCE, NULL));
+	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
+	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
+}
+
+static void a_full_layer_ends_a_call(void **state)
+{
+	(void)state;
+	assert_int_equal(put("3", "0.01"), MADE);
+	run(&r, &bloom_add_script, keys(4), hashes(10, 0, 5, "0"));
+	assert_int_equal(item_int(&r, 0), AGAIN); /* bits */
+	run(&r, &bloom_add_script, keys(4), hashes(10, 0, 5, "0"));
+	assert_string_equal(item_text(&r, 2), "111");
+	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	assert_int_equal(item_int(&r, 0), AGAIN); /* a layer */
+	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	assert_int_equal(item_int(&r, 0), AGAIN); /* its bits */
+	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	assert_string_equal(item_text(&r, 2), "11");
+	run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+	layer_is(1, 1024, 8, 3, 3);
+	layer_is(2, 1024, 9, 6, 2);
+}
+
+/* A filter of 3 * 10^9 bits cannot have a second layer. It is made full by hand, with bits that were never set. */
+static void the_largest_filter_is_full_at_last(void **state)
+{
+	(void)state;
+	static char text[360][32];
+	static const char *all[362] = { FILTER };
+
+	for (int i = 0; i < 360; i++) {
+		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
+		all[i + 1] = text[i];
+	}
+	assert_int_equal(put("100000000", "0.000001"), MADE);
+	server_command(&r, "HSET " FILTER " layer:1 %s", "3019787018 21 100000000 100000000 1509897187");
+	unchanged(&r, {
+		run_with_record(&r, &bloom_add_script, all, hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), FULL);
+	});
+}
+
+/* ---- Deleting ---- */
+
+/* 90.6 million bits are eleven segments, and one step frees eight. */
+static void deleting_goes_in_steps(void **state)
+{
+	(void)state;
+	char added[1];
+
+	assert_int_equal(put("3000000", "0.000001"), MADE);
+	add(12, 0, 1, added);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 12);
+	run(&r, &bloom_delete_script, keys(4), ARGS());
+	assert_int_equal(item_int(&r, 0), MORE_KEYS);
+	assert_int_equal(item_int(&r, 2), 11);
+	run(&r, &bloom_delete_script, keys(11), ARGS());
+	assert_int_equal(item_int(&r, 0), AGAIN);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 4);
+	unchanged(&r, { /* it is there for nobody any more */
+			run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			run(&r, &bloom_add_script, keys(11), hashes(12, 0, 1, "0"));
+			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			run(&r, &bloom_exists_script, keys(11), hashes(12, 0, 1, NULL));
+			assert_int_equal(item_int(&r, 0), NOT_THERE);
+			run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01"));
+			assert_int_equal(item_int(&r, 0), MORE_KEYS);
+			assert_int_equal(item_int(&r, 2), 3);
+	});
+	run(&r, &bloom_delete_script, keys(3), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+}
+
+static void making_goes_on_with_a_deletion_that_broke_off(void **state)
+{
+	(void)state;
+	char added[2];
+
+	assert_int_equal(put("3000000", "0.000001"), MADE);
+	add(12, 0, 1, added);
+	run(&r, &bloom_delete_script, keys(11), ARGS());
+	assert_int_equal(item_int(&r, 0), AGAIN);
+	assert_int_equal(put("10", "0.01"), MADE);
+	layer_is(1, 1024, 8, 10, 0);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1);
+	assert_int_equal(server_command(&r, "HEXISTS " FILTER " deleting")->integer, 0);
+	add(12, 0, 1, added);
+	assert_int_equal(added[0], '1');
+}
+
+/* Somebody removed the hash alone: the bits that were left are not taken for the new filter's. */
+static void bits_left_behind_are_not_taken_over(void **state)
+{
+	(void)state;
+	char added[50];
+
+	assert_int_equal(put("100", "0.01"), MADE);
+	add(13, 0, 50, added);
+	server_command(&r, "DEL " FILTER);
+	assert_int_equal(put("100", "0.01"), MADE);
+	assert_int_equal(found(13, 0, 50), 0);
+	add(13, 49, 50, added);
+	assert_int_equal(added[0], '1');
+	assert_int_equal(found(13, 0, 49), 0);
+}
+
+/* ---- Replays ---- */
+
+static void each_part_is_done_once(void **state)
+{
+	(void)state;
+	char added[20];
+
+	assert_int_equal(put("100", "0.01"), MADE);
+	add(14, 0, 3, added);
+	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+	assert_string_equal(item_text(&r, 2), "011");
+	int64_t now_ms = item_int(&r, 1);
+	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
+	wait_until(redis_now_ms(&r) > now_ms, 5000);
+	unchanged(&r, {
+		run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+		assert_string_equal(item_text(&r, 2), "011");
+		assert_true(item_int(&r, 1) > now_ms);
+	});
+	/* A part that broke off the first time is done now; all of it has one end. */
+	server_command(&r, "PEXPIRE " RECORD " 5000");
+	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
+	assert_string_equal(item_text(&r, 2), "011");
+	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
+	/* The same key with another body: also a part that the first did not have is refused. */
+	unchanged(&r, {
+		run_with_record_fails(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "0"), RECORD, FINGERPRINT_B,
+				      "IDEMPOTENCY_KEY_REUSED");
+		run_with_record_fails(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "60"), RECORD, FINGERPRINT_B,
+				      "IDEMPOTENCY_KEY_REUSED");
+	});
+	/* What only prepares is no answer, and is not kept. */
+	server_command(&r, "DEL " FILTER);
+	assert_int_equal(put("100", "0.01"), MADE);
+	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), AGAIN);
+	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
+}
+
+/* ---- What is not ours ---- */
+
+static void all_are_refused(void)
+{
+	unchanged(&r, {
+		run_fails(&r, &bloom_add_script, keys(2), hashes(15, 0, 5, "0"), "WRONGTYPE");
+		run_fails(&r, &bloom_exists_script, keys(2), hashes(15, 0, 5, NULL), "WRONGTYPE");
+	});
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+#define HEAD "HSET " FILTER " capacity 1 error_rate 0.1 "
+	static const char *const foreign[] = {
+		"SET " FILTER " x",
+		"HSET " FILTER " a b",
+		HEAD "layers 1 segments 0",
+		HEAD "layers 9999999 segments 0",
+		HEAD "layers x segments 0",
+		HEAD "layers 1 segments 0 layer:1 0",
+		HEAD "layers 1 segments 0 layer:1 %s",
+	};
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		script_stage_empty(NULL);
+		server_command(&r, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
+		all_are_refused();
+		unchanged(&r, {
+			run_fails(&r, &bloom_put_script, keys(1), ARGS("10", "0.01"), "WRONGTYPE");
+			run_fails(&r, &bloom_look_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
+			run_fails(&r, &bloom_delete_script, keys(1), ARGS(), "WRONGTYPE");
+		});
+	}
+}
+
+/* A filter with a segment missing would say that items are not there which are: nothing is better than that. */
+static void a_filter_that_lost_bits_says_so(void **state)
+{
+	(void)state;
+	static const char *const lost[] = { "DEL " FILTER ":0", "SET " FILTER ":0 short", "DEL " FILTER ":1" };
+	char added[20];
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		script_stage_empty(NULL);
+		assert_int_equal(put("10", "0.01"), MADE);
+		add(15, 0, 20, added);
+		server_command(&r, lost[i]);
+		all_are_refused();
+		run(&r, &bloom_delete_script, keys(2), ARGS());
+		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	}
+	assert_int_equal(put("10", "0.01"), MADE);
+	add(15, 0, 20, added);
+	server_command(&r, "DEL " FILTER ":0");
+	server_command(&r, "LPUSH " FILTER ":0 x");
+	all_are_refused();
+	unchanged(&r, run_fails(&r, &bloom_delete_script, keys(2), ARGS(), "WRONGTYPE"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_filter_is_sized_by_the_textbook, script_stage_empty),
+		cmocka_unit_test_setup(a_filter_is_made_once, script_stage_empty),
+		cmocka_unit_test_setup(what_was_never_made_is_not_there, script_stage_empty),
+		cmocka_unit_test_setup(adding_is_what_the_model_does, script_stage_empty),
+		cmocka_unit_test_setup(a_layer_may_have_several_segments, script_stage_empty),
+		cmocka_unit_test_setup(the_error_rate_is_kept, script_stage_empty),
+		cmocka_unit_test_setup(small_filters_keep_it_too, script_stage_empty),
+		cmocka_unit_test_setup(a_call_ends_when_it_has_asked_for_enough, script_stage_empty),
+		cmocka_unit_test_setup(a_full_layer_ends_a_call, script_stage_empty),
+		cmocka_unit_test_setup(the_largest_filter_is_full_at_last, script_stage_empty),
+		cmocka_unit_test_setup(deleting_goes_in_steps, script_stage_empty),
+		cmocka_unit_test_setup(making_goes_on_with_a_deletion_that_broke_off, script_stage_empty),
+		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
+		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_filter_that_lost_bits_says_so, script_stage_empty),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
