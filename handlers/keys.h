@@ -16,6 +16,7 @@
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_BLOOM "bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/lib/bloom.lua; no TTL */
+#define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
 #define KEY_CACHE "cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
 
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */

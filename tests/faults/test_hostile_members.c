@@ -270,6 +270,67 @@ static void break_value(const struct walk *w, const json_t *schema, const char *
 		break_array(w, schema, pointer);
 }
 
+/* Puts `instead` in the place of a whole object and all that is in it. */
+static void refuse_object(const struct walk *w, json_t *object, const json_t *instead, const char *codes,
+			  const char *pointer)
+{
+	json_t *was = json_copy(object);
+
+	json_object_clear(object);
+	json_object_update(object, (json_t *)(uintptr_t)instead);
+	char *text = json_dumps(w->root, JSON_COMPACT);
+	must_refuse(w->seen, send_bytes(w->op, text, strlen(text)), 400, codes, pointer, "%s = %.60s", pointer, text);
+	free(text);
+	json_object_clear(object);
+	json_object_update(object, was);
+	json_decref(was);
+}
+
+static json_t *map_of(size_t members, const char *key, const json_t *value)
+{
+	json_t *map = json_object();
+	char name[256];
+
+	for (size_t i = 0; i < members; i++) {
+		snprintf(name, sizeof(name), i ? "%s%zu" : "%s", key, i);
+		json_object_set(map, name, (json_t *)(uintptr_t)value);
+	}
+	return map;
+}
+
+/* A map: its keys are data, and follow a rule of their own. */
+static void walk_map(const struct walk *w, json_t *map, const json_t *schema, const char *pointer)
+{
+	static const char *const bad_keys[] = { "", "{", "}abc", ".", "..", "a\nb", "\x7f" };
+	const json_t *value_schema = contract_member(schema, "additionalProperties", NULL);
+	json_t *value = contract_value(value_schema);
+	size_t most = (size_t)json_integer_value(json_object_get(schema, "maxProperties"));
+	char below[256], long_key[202];
+
+	for (size_t i = 0; i < sizeof(bad_keys) / sizeof(bad_keys[0]); i++) {
+		json_t *bad = map_of(1, bad_keys[i], value);
+		snprintf(below, sizeof(below), "%s/%s", pointer, bad_keys[i]);
+		refuse_object(w, map, bad, "invalid_name reserved_name", below);
+		json_decref(bad);
+	}
+	memset(long_key, 'k', sizeof(long_key) - 1);
+	long_key[sizeof(long_key) - 1] = '\0';
+	snprintf(below, sizeof(below), "%s/%s", pointer, long_key);
+	json_t *bad = map_of(1, long_key, value), *many = map_of(most + 1, "k", value), *none = json_object();
+	refuse_object(w, map, bad, "invalid_name", below);
+	refuse_object(w, map, many, "out_of_range", pointer);
+	if (json_integer_value(json_object_get(schema, "minProperties")) > 0)
+		refuse_object(w, map, none, "out_of_range", pointer);
+	snprintf(below, sizeof(below), "%s/a~1b~0c", pointer);
+	json_object_set_new(map, "a/b~c", json_string(MARK));
+	break_value(w, value_schema, below);
+	json_object_del(map, "a/b~c");
+	json_decref(bad);
+	json_decref(many);
+	json_decref(none);
+	json_decref(value);
+}
+
 static void walk_object(const struct walk *w, json_t *object, const json_t *schema, const char *pointer,
 			unsigned depth);
 
@@ -301,6 +362,10 @@ static void walk_object(const struct walk *w, json_t *object, const json_t *sche
 	size_t i;
 
 	assert_in_range(depth, 0, 8);
+	if (json_is_object(json_object_get(schema, "additionalProperties"))) {
+		walk_map(w, object, schema, pointer);
+		return;
+	}
 	snprintf(below, sizeof(below), "%s/nonsense", pointer);
 	json_object_set_new(object, "nonsense", json_string(MARK));
 	refuse_text(w, "1", "unknown_field", below);

@@ -224,11 +224,30 @@ static void nested_items(void **state)
 	check_bodies("PUT", "/queues/q", ROWS(settings));
 }
 
+/* A body that is a map: its keys are data. */
+static void maps(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "{\"a\":1}", "ok" },
+		{ "{\"a\":-9007199254740991,\"b/c\":2.0,\"\xc3\xa9\":0}", "ok" },
+		{ "{\"name\":1,\"body\":2}", "ok" }, /* no names of ours here */
+		{ "{}", "out_of_range " },
+		{ "", "missing_field " },
+		{ "{\"a\":\"x\",\"b~/\":null,\"c\":\"-9223372036854775808\"}", "wrong_type /a /b~0~1" },
+		{ "{\"\":1}", "invalid_name /" },
+		{ "{\"..\":1}", "reserved_name /.." },
+		{ "{\"a}\":\"x\"}", "invalid_name /a}" }, /* one fault a member */
+	};
+	check_bodies("POST", "/counters/c", ROWS(rows));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers), cmocka_unit_test(forms),
 		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),         cmocka_unit_test(nested_items),
+		cmocka_unit_test(maps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,160 @@
+/* Counters over HTTP: a body that is a map, 64 bits to the last digit, replays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+static void counters_are_added_to_and_read(void **state)
+{
+	(void)state;
+	struct answer a = get("/counters/post");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "post");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 0);
+	a = post("/counters/post", "{\"likes\":1,\"stock\":-2,\"name\":0}");
+	assert_status(a, 200);
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
+	a = post("/counters/post", "{\"likes\":2.0}");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 1); /* those of the request */
+	assert_int_equal(int_at(a, "/counters/likes"), 3);
+	a = get("/counters/post");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
+	assert_int_equal(int_at(a, "/counters/likes"), 3);
+	assert_int_equal(int_at(a, "/counters/stock"), -2);
+	assert_int_equal(int_at(a, "/counters/name"), 0);
+}
+
+static void names_are_data(void **state)
+{
+	(void)state;
+	struct answer a =
+		post("/counters/p%2Fq", "{\"a/b\":1,\"\xc3\xa9\":2,\"\\u00e9x\":3,\"a b\":4,\"\\\"\":5,\"*\":6}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "p/q");
+	a = get("/counters/p%2Fq");
+	assert_int_equal(json_integer_value(json_object_get(json_at(a, "/counters"), "a/b")), 1);
+	assert_int_equal(int_at(a, "/counters/\xc3\xa9"), 2);
+	assert_int_equal(int_at(a, "/counters/\xc3\xa9x"), 3);
+	assert_int_equal(int_at(a, "/counters/a b"), 4);
+	assert_int_equal(int_at(a, "/counters/\""), 5);
+	assert_int_equal(int_at(a, "/counters/*"), 6);
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 6);
+}
+
+static void what_does_not_fit_is_named(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{ "{}", "out_of_range", "" },
+		{ "", "missing_field", "" },
+		{ "{\"a\":1,\"\":1}", "invalid_name", "/" },
+		{ "{\"a\":1,\".\":1}", "reserved_name", "/." },
+		{ "{\"a\":1,\"x{\":1}", "invalid_name", "/x{" },
+		{ "{\"a/b\":\"x\"}", "wrong_type", "/a~1b" },
+		{ "{\"a\":1.5}", "wrong_type", "/a" },
+		{ "{\"a\":null}", "wrong_type", "/a" },
+		{ "{\"a\":{}}", "wrong_type", "/a" },
+		{ "{\"a\":\"1.0\"}", "wrong_type", "/a" },
+		{ "{\"a\":\"9223372036854775808\"}", "wrong_type", "/a" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = post("/counters/post", rows[i][0]);
+		assert_problem(a, 400, rows[i][1], "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
+	}
+	assert_problem(post("/counters/post", "{\"a\":1,\"a\":2}"), 400, "malformed_json", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
+{
+	(void)state;
+	char body[4096];
+
+	for (int first = 0; first < 500; first += 100) {
+		size_t n = 0;
+		for (int i = first; i < first + 100; i++)
+			n += (size_t)snprintf(body + n, sizeof(body) - n, "%c\"c%d\":%d", i > first ? ',' : '{', i, i);
+		snprintf(body + n, sizeof(body) - n, "}");
+		assert_status(post("/counters/many", body), 200);
+	}
+	assert_problem(post("/counters/many", "{\"c0\":1,\"one more\":1}"), 409, "counter_full", "none");
+	struct answer a = get("/counters/many");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 500);
+	assert_int_equal(int_at(a, "/counters/c0"), 0);
+	assert_int_equal(int_at(a, "/counters/c499"), 499);
+	body[strlen(body) - 1] = '\0';
+	strcat(body, ",\"x\":1}");
+	a = post("/counters/many", body);
+	assert_problem(a, 400, "out_of_range", "none");
+	assert_string_equal(text_at(a, "/detail"), "the body must have 1 to 100 members, not 101");
+}
+
+static void sixty_four_bits_are_exact(void **state)
+{
+	(void)state;
+	server_command(&redis,
+		       "HSET p:counter:{wide} up 9223372036854775000 down -9223372036854775000 edge 9007199254740991");
+	struct answer a = post("/counters/wide", "{\"up\":807,\"down\":-808,\"edge\":1}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/counters/up"), "9223372036854775807");
+	assert_string_equal(text_at(a, "/counters/down"), "-9223372036854775808");
+	assert_int_equal(int_at(a, "/counters/edge"), 9007199254740992);
+	assert_problem(post("/counters/wide", "{\"edge\":1,\"up\":1}"), 409, "counter_overflow", "none");
+	a = post("/counters/wide", "{\"down\":-1,\"new\":1}");
+	assert_problem(a, 409, "counter_overflow", "none");
+	assert_string_equal(text_at(a, "/detail"), "'down' is -9223372036854775808, which has no room for -1");
+	a = get("/counters/wide");
+	assert_int_equal(json_object_size(json_at(a, "/counters")), 3);
+	assert_int_equal(int_at(a, "/counters/edge"), 9007199254740992);
+	a = post("/counters/other", "{\"up\":\"9223372036854775807\",\"down\":-9223372036854775808}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/counters/up"), "9223372036854775807");
+	a = post("/counters/other", "{\"up\":\"-9223372036854775808\",\"down\":\"9223372036854775807\"}");
+	assert_int_equal(int_at(a, "/counters/up"), -1);
+	assert_int_equal(int_at(a, "/counters/down"), -1);
+	a = post("/counters/wide", "{\"edge\":1}");
+	assert_string_equal(text_at(a, "/counters/edge"), "9007199254740993"); /* beyond 2^53: text */
+}
+
+static void a_retried_add_counts_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct answer a = http(client, "POST", "/counters/post", "{\"likes\":1}", "Idempotency-Key: k");
+		assert_int_equal(int_at(a, "/counters/likes"), 1);
+		assert_status(post("/counters/post", "{\"likes\":10}"), 200);
+	}
+	assert_problem(http(client, "POST", "/counters/post", "{\"likes\":2}", "Idempotency-Key: k"), 422,
+		       "idempotency_key_reused", "none");
+	assert_int_equal(int_at(get("/counters/post"), "/counters/likes"), 31);
+}
+
+static void a_foreign_key_is_told(void **state)
+{
+	(void)state;
+	server_command(&redis, "SET p:counter:{post} 5");
+	assert_problem(get("/counters/post"), 500, "foreign_key", "none");
+	assert_problem(post("/counters/post", "{\"likes\":1}"), 500, "foreign_key", "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(counters_are_added_to_and_read, stage_forget),
+		cmocka_unit_test_teardown(names_are_data, stage_forget),
+		cmocka_unit_test_teardown(what_does_not_fit_is_named, stage_forget),
+		cmocka_unit_test_teardown(a_call_names_a_hundred_a_name_has_five_hundred, stage_forget),
+		cmocka_unit_test_teardown(sixty_four_bits_are_exact, stage_forget),
+		cmocka_unit_test_teardown(a_retried_add_counts_once, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("counters", tests, stage_open, stage_close);
+}

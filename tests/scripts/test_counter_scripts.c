@@ -1,0 +1,222 @@
+/* The counter scripts on a real Redis: exact to the last of 64 bits, all or nothing, and that nothing foreign is touched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define COUNTERS "p:counter:{a}"
+#define RECORD "p:idem:{a}:k"
+#define MOST "9223372036854775807"
+#define LEAST "-9223372036854775808"
+
+enum { ADDED = 1, OVERFLOW = -1, TOO_MANY = -2 };
+
+static int64_t add(const char *name, const char *by)
+{
+	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS(name, by));
+	return item_int(&r, 0);
+}
+
+static void adding_answers_what_is(void **state)
+{
+	(void)state;
+	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("likes", "1", "stock", "-2", "none", "0"));
+	assert_int_equal(item_int(&r, 0), ADDED);
+	assert_int_equal(r.reply->elements, 5);
+	assert_string_equal(item_text(&r, 2), "1");
+	assert_string_equal(item_text(&r, 3), "-2");
+	assert_string_equal(item_text(&r, 4), "0");
+	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("stock", "42", "likes", "1"));
+	assert_string_equal(item_text(&r, 2), "40");
+	assert_string_equal(item_text(&r, 3), "2");
+	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
+	unchanged(&r, run(&r, &counter_look_script, KEYS(COUNTERS), ARGS()));
+	run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+	assert_int_equal(r.reply->elements, 2 + 6);
+	run(&r, &counter_look_script, KEYS("p:counter:{none}"), ARGS());
+	assert_int_equal(r.reply->elements, 2);
+}
+
+/* From a value by an amount: what is then, or NULL where that is beyond 64 bits. */
+static void sums_are_exact_to_the_last_digit(void **state)
+{
+	(void)state;
+	static const char *const rows[][3] = {
+		{ "9007199254740992", "1", "9007199254740993" },
+		{ "9223372036854775806", "1", MOST },
+		{ MOST, "0", MOST },
+		{ MOST, "1", NULL },
+		{ "9223372036000000000", "854775807", MOST },
+		{ "9223372036000000000", "854775808", NULL },
+		{ "9223372035999999999", "854775808", MOST },
+		{ "9223372035999999999", "854775809", NULL },
+		{ "9214364837600034816", "9007199254740991", MOST },
+		{ "9214364837600034817", "9007199254740991", NULL },
+		{ MOST, "-9007199254740991", "9214364837600034816" },
+		{ MOST, "-1", "9223372036854775806" },
+		{ "-9223372036854775807", "-1", LEAST },
+		{ LEAST, "0", LEAST },
+		{ LEAST, "-1", NULL },
+		{ LEAST, "1", "-9223372036854775807" },
+		{ "-9223372036000000000", "-854775808", LEAST },
+		{ "-9223372036000000000", "-854775809", NULL },
+		{ "-9214364837600034817", "-9007199254740991", LEAST },
+		{ "-9214364837600034818", "-9007199254740991", NULL },
+		{ LEAST, "9007199254740991", "-9214364837600034817" },
+		{ MOST, MOST, NULL },
+		{ MOST, LEAST, "-1" },
+		{ LEAST, MOST, "-1" },
+		{ LEAST, LEAST, NULL },
+		{ "0", LEAST, LEAST },
+		{ "-1", LEAST, NULL },
+		{ "1", "-1", "0" },
+		{ "-1000000000", "1", "-999999999" },
+		{ "999999999", "1", "1000000000" },
+		{ "-5", "1000000003", "999999998" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		server_command(&r, "HSET " COUNTERS " n %s", rows[i][0]);
+		if (rows[i][2]) {
+			assert_int_equal(add("n", rows[i][1]), ADDED);
+			assert_string_equal(item_text(&r, 2), rows[i][2]);
+			run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+			assert_string_equal(item_text(&r, 3), rows[i][2]);
+			continue;
+		}
+		unchanged(&r, {
+			assert_int_equal(add("n", rows[i][1]), OVERFLOW);
+			assert_string_equal(item_text(&r, 2), "n");
+			assert_string_equal(item_text(&r, 3), rows[i][0]);
+			assert_string_equal(item_text(&r, 4), rows[i][1]);
+		});
+	}
+}
+
+/* Against the processor's own arithmetic. */
+static void random_sums_are_the_processors(void **state)
+{
+	(void)state;
+	char from[24], by[24], sum[24];
+	uint64_t random = 88172645463325252;
+	int overflows = 0;
+
+	for (int i = 0; i < 400; i++) {
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		int64_t a = (int64_t)random >> (i % 3 ? 0 : random % 60);
+		random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+		int64_t b = (int64_t)random / (i % 5 ? 1024 : 1), wanted;
+		if (i % 2) /* near the ends */
+			a = a < 0 ? INT64_MIN + a / -1500 : INT64_MAX - a / 1500;
+		snprintf(from, sizeof(from), "%lld", (long long)a);
+		snprintf(by, sizeof(by), "%lld", (long long)b);
+		server_command(&r, "HSET " COUNTERS " n %s", from);
+		bool fits = !__builtin_add_overflow(a, b, &wanted);
+		overflows += !fits;
+		assert_int_equal(add("n", by), fits ? ADDED : OVERFLOW);
+		snprintf(sum, sizeof(sum), "%lld", (long long)wanted);
+		assert_string_equal(item_text(&r, fits ? 2 : 3), fits ? sum : from);
+	}
+	assert_in_range(overflows, 20, 380);
+}
+
+static void one_overflow_leaves_all_as_they_are(void **state)
+{
+	(void)state;
+	server_command(&r, "HSET " COUNTERS " full " MOST);
+	unchanged(&r, {
+		run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("new", "1", "full", "1", "other", "1"),
+				RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), OVERFLOW);
+		assert_string_equal(item_text(&r, 2), "full");
+	});
+}
+
+static void a_name_has_so_many_counters(void **state)
+{
+	(void)state;
+	char name[16];
+
+	for (int i = 0; i < 499; i++)
+		server_command(&r, "HSET " COUNTERS " c%d 1", i);
+	unchanged(&r, {
+		run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("c0", "1", "x", "1", "y", "1"));
+		assert_int_equal(item_int(&r, 0), TOO_MANY);
+		assert_int_equal(item_int(&r, 2), 501);
+	});
+	assert_int_equal(add("x", "1"), ADDED);
+	assert_int_equal(add("y", "1"), TOO_MANY);
+	for (int i = 0; i < 499; i += 100) {
+		snprintf(name, sizeof(name), "c%d", i);
+		assert_int_equal(add(name, "1"), ADDED);
+	}
+	run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+	assert_int_equal(r.reply->elements, 2 + 1000);
+}
+
+static void a_replay_gets_the_first_answer(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
+				FINGERPRINT_A);
+		assert_string_equal(item_text(&r, 2), "9007199254740991");
+	}
+	add("n", "9");
+	run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD, FINGERPRINT_A);
+	assert_string_equal(item_text(&r, 2), "9007199254740991");
+	unchanged(&r, run_with_record_fails(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "1"), RECORD,
+					    FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
+}
+
+/* Also values that HINCRBY would refuse only when others were changed already. */
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+	static const char *const values[] = { "x",
+					      "",
+					      "1.5",
+					      "01",
+					      "-0",
+					      "+1",
+					      " 1",
+					      "9223372036854775808",
+					      "-9223372036854775809",
+					      "99999999999999999999" };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		server_command(&r, "HSET " COUNTERS " good 1 bad %s", values[i]);
+		unchanged(&r,
+			  run_with_record_fails(&r, &counter_add_script, KEYS(COUNTERS), ARGS("good", "1", "bad", "-1"),
+						RECORD, FINGERPRINT_A, "WRONGTYPE"));
+	}
+	server_command(&r, "HSET " COUNTERS " bad x");
+	unchanged(&r, run_fails(&r, &counter_look_script, KEYS(COUNTERS), ARGS(), "WRONGTYPE"));
+	for (int i = 0; i < 501; i++)
+		server_command(&r, "HSET p:counter:{many} f%d 1", i);
+	run_fails(&r, &counter_look_script, KEYS("p:counter:{many}"), ARGS(), "WRONGTYPE");
+	server_command(&r, "SET p:counter:{text} 5");
+	unchanged(&r, {
+		run_fails(&r, &counter_add_script, KEYS("p:counter:{text}"), ARGS("n", "1"), "WRONGTYPE");
+		run_fails(&r, &counter_look_script, KEYS("p:counter:{text}"), ARGS(), "WRONGTYPE");
+	});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(adding_answers_what_is, script_stage_empty),
+		cmocka_unit_test_setup(sums_are_exact_to_the_last_digit, script_stage_empty),
+		cmocka_unit_test_setup(random_sums_are_the_processors, script_stage_empty),
+		cmocka_unit_test_setup(one_overflow_leaves_all_as_they_are, script_stage_empty),
+		cmocka_unit_test_setup(a_name_has_so_many_counters, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
