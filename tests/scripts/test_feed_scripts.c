@@ -1,0 +1,156 @@
+/* The feed scripts on a real Redis: order, what is kept, pages within their bounds, and that nothing foreign is touched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define FEED "p:feed:{a}"
+#define RECORD "p:idem:{a}:k"
+
+/* Puts items "from" to "to" in front, in one call; what it says the feed has. */
+static int64_t push(const char *keep, int from, int to)
+{
+	static char text[1000][16];
+	static const char *args[1002];
+	int n = 0;
+
+	args[n++] = keep;
+	for (int i = from; i < to; i++, n++) {
+		snprintf(text[n - 1], sizeof(text[0]), "%d", i);
+		args[n] = text[n - 1];
+	}
+	args[n] = NULL;
+	run(&r, &feed_push_script, KEYS(FEED), args);
+	assert_int_equal(item_int(&r, 0), 1);
+	return item_int(&r, 2);
+}
+
+/* Reads a page: it has `count` items, counted down from `first`. */
+static void page_is(const char *offset, const char *limit, int size, int first, int count)
+{
+	run(&r, &feed_read_script, KEYS(FEED), ARGS(offset, limit));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(item_int(&r, 2), size);
+	assert_int_equal(r.reply->elements, 3 + count);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(atoi(item_text(&r, 3 + (size_t)i)), first - i);
+}
+
+static void the_newest_comes_first(void **state)
+{
+	(void)state;
+	page_is("0", "10", 0, 0, 0);
+	assert_int_equal(push("1000", 0, 3), 3);
+	assert_int_equal(push("1000", 3, 4), 4);
+	unchanged(&r, page_is("0", "10", 4, 3, 4));
+	page_is("1", "2", 4, 2, 2);
+	page_is("3", "10", 4, 0, 1);
+	page_is("4", "10", 4, 0, 0);
+	page_is("10000", "10", 4, 0, 0);
+	assert_int_equal(redis_pttl_ms(&r, FEED), -1);
+	assert_int_equal(push("1000", 4, 1004), 1000);
+	for (int limit = 1; limit <= 1000; limit = limit * 2 + 1) { /* pages are read in pieces */
+		char text[16];
+		snprintf(text, sizeof(text), "%d", limit);
+		page_is("0", text, 1000, 1003, limit);
+	}
+	page_is("17", "1000", 1000, 986, 983);
+}
+
+static void only_the_newest_are_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(push("5", 0, 3), 3);
+	assert_int_equal(push("5", 3, 9), 5);
+	page_is("0", "10", 5, 8, 5);
+	assert_int_equal(push("2", 9, 10), 2);
+	page_is("0", "10", 2, 9, 2);
+	assert_int_equal(push("1", 10, 20), 1);
+	page_is("0", "10", 1, 19, 1);
+}
+
+/* A call drops 250 at most, or as many as it brings, and says what is left to do. */
+static void much_is_dropped_in_steps(void **state)
+{
+	(void)state;
+	push("10000", 0, 1000);
+	push("10000", 1000, 2000);
+	assert_int_equal(push("500", 2000, 2010), 1760);
+	page_is("0", "3", 1760, 2009, 3);
+	assert_int_equal(push("500", 0, 0), 1510);
+	assert_int_equal(push("500", 3000, 3300), 1510);
+	for (int size = 1260; size > 500; size -= 250)
+		assert_int_equal(push("500", 0, 0), size);
+	assert_int_equal(push("500", 0, 0), 500);
+	unchanged(&r, assert_int_equal(push("500", 0, 0), 500));
+	page_is("0", "3", 500, 3299, 3);
+}
+
+/* 40 items of 60000 bytes: four of them are a page. Small ones behind a large one are one, too. */
+static void a_page_is_bounded_in_bytes(void **state)
+{
+	(void)state;
+	static char large[60001], too_large[300001];
+
+	memset(large, '1', sizeof(large) - 1);
+	for (int i = 0; i < 40; i++)
+		run(&r, &feed_push_script, KEYS(FEED), ARGS("100", large));
+	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
+	assert_int_equal(item_int(&r, 2), 40);
+	assert_int_equal(r.reply->elements, 3 + 4);
+	run(&r, &feed_read_script, KEYS(FEED), ARGS("38", "1000"));
+	assert_int_equal(r.reply->elements, 3 + 2);
+	memset(too_large, '1', sizeof(too_large) - 1); /* never ours; still a page has one item */
+	run(&r, &feed_push_script, KEYS(FEED), ARGS("100", "7", too_large));
+	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
+	assert_int_equal(r.reply->elements, 3 + 1);
+	run(&r, &feed_read_script, KEYS(FEED), ARGS("1", "1000"));
+	assert_int_equal(r.reply->elements, 3 + 5);
+	assert_string_equal(item_text(&r, 3), "7");
+}
+
+static void a_replay_gets_the_first_answer(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 2), 2);
+	}
+	push("10", 3, 6);
+	unchanged(&r, {
+		run_with_record(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 2), 2);
+		run_with_record_fails(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1"), RECORD, FINGERPRINT_B,
+				      "IDEMPOTENCY_KEY_REUSED");
+	});
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " FEED " x");
+	unchanged(&r, {
+		run_with_record_fails(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1"), RECORD, FINGERPRINT_A,
+				      "WRONGTYPE");
+		run_fails(&r, &feed_read_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
+	});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_newest_comes_first, script_stage_empty),
+		cmocka_unit_test_setup(only_the_newest_are_kept, script_stage_empty),
+		cmocka_unit_test_setup(much_is_dropped_in_steps, script_stage_empty),
+		cmocka_unit_test_setup(a_page_is_bounded_in_bytes, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
