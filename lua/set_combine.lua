@@ -1,0 +1,22 @@
+-- set_combine: the union of sets, their intersection, or the first without the members of the others.
+-- KEYS     the sets, at most 16
+-- ARGV[1]  'union', 'intersect' or 'subtract'
+-- Returns {0, now, member, ...}
+--         {-1, now, members, most} that many would have to be gone through, and most is the most: of all sets together for
+--         a union, of the smallest for an intersection, of the first for a difference
+-- Errors: WRONGTYPE. O(sets * 1000).
+--@include time
+--@reads
+local most = 1000
+local commands = { union = 'SUNION', intersect = 'SINTER', subtract = 'SDIFF' }
+local now = now_ms()
+local all, least, first = 0, math.huge, nil
+for i = 1, #KEYS do
+  local size = redis.call('SCARD', KEYS[i])
+  all, least, first = all + size, math.min(least, size), first or size
+end
+local members = ARGV[1] == 'union' and all or ARGV[1] == 'intersect' and least or first
+if members > most then
+  return { -1, now, members, most }
+end
+return { 0, now, unpack(redis.call(commands[ARGV[1]], unpack(KEYS))) }

@@ -1,0 +1,190 @@
+/* The set scripts on a real Redis: members, walking through all of them, combining within the bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define A "p:set:{a}"
+#define B "p:set:{b}"
+#define C "p:set:{c}"
+
+/* Members m<from> to m<to - 1>. */
+static void fill(const char *key, int from, int to)
+{
+	for (int i = from; i < to; i++)
+		server_command(&r, "SADD %s m%d", key, i);
+}
+
+static void a_member_is_there_once(void **state)
+{
+	(void)state;
+	run(&r, &set_look_script, KEYS(A), ARGS("ann"));
+	assert_int_equal(item_int(&r, 0), -1);
+	run(&r, &set_put_script, KEYS(A), ARGS("ann"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(redis_pttl_ms(&r, A), -1);
+	unchanged(&r, {
+		run(&r, &set_put_script, KEYS(A), ARGS("ann"));
+		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(item_int(&r, 2), 1);
+		run(&r, &set_look_script, KEYS(A), ARGS("ann"));
+		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(item_int(&r, 2), 1);
+		run(&r, &set_look_script, KEYS(A), ARGS("Ann"));
+		assert_int_equal(item_int(&r, 0), -1);
+		run(&r, &set_remove_script, KEYS(A), ARGS("bob"));
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	run(&r, &set_remove_script, KEYS(A), ARGS("ann"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, A), 0);
+}
+
+/* Walks all pages; how many different members of m0, m1, ... came. */
+static int walk(int members, const char *count, const char *match)
+{
+	static bool came[2000];
+	char cursor[64] = "0";
+	int pages = 0, distinct = 0;
+	size_t limit = strtoul(count, NULL, 10);
+
+	memset(came, 0, sizeof(came));
+	do {
+		run(&r, &set_members_script, KEYS(A), ARGS(cursor, match, count));
+		assert_int_equal(item_int(&r, 0), 0);
+		assert_int_equal(item_int(&r, 2), members);
+		assert_true(r.reply->elements <= 4 + limit);
+		for (size_t i = 4; i < r.reply->elements; i++) {
+			int n = atoi(item_text(&r, i) + 1);
+			assert_in_range(n, 0, members - 1);
+			distinct += !came[n];
+			came[n] = true;
+		}
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		assert_true(++pages <= members + 1);
+	} while (strcmp(cursor, "0") != 0);
+	return distinct;
+}
+
+static void all_members_can_be_walked(void **state)
+{
+	(void)state;
+	assert_int_equal(walk(0, "10", ""), 0);
+	fill(A, 0, 21); /* one piece: SSCAN has them all in one step */
+	assert_int_equal(walk(21, "10", ""), 21);
+	assert_int_equal(walk(21, "1", ""), 21);
+	assert_int_equal(walk(21, "1", "m1?"), 10);
+	fill(A, 21, 1000); /* a hash table */
+	assert_int_equal(walk(1000, "7", ""), 1000);
+	assert_int_equal(walk(1000, "1000", ""), 1000);
+	assert_int_equal(walk(1000, "50", "m99?"), 10);
+	run(&r, &set_members_script, KEYS(A), ARGS("0", "", "100"));
+	assert_int_equal(r.reply->elements, 4 + 100);
+	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		run(&r, &set_members_script, KEYS(A), ARGS(wrong[i], "", "10"));
+		assert_int_equal(item_int(&r, 0), -1);
+	}
+}
+
+static int in_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Combines; the members in order, with blanks between them. */
+static const char *combined(const char *how, const char *const keys[])
+{
+	static char text[256];
+	const char *members[32];
+	size_t n = 0;
+
+	run(&r, &set_combine_script, keys, ARGS(how));
+	assert_int_equal(item_int(&r, 0), 0);
+	for (; n + 2 < r.reply->elements; n++)
+		members[n] = item_text(&r, n + 2);
+	qsort(members, n, sizeof(members[0]), in_order);
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "", members[i]);
+	return text;
+}
+
+static void sets_are_combined(void **state)
+{
+	(void)state;
+	fill(A, 0, 4);
+	fill(B, 2, 6);
+	fill(C, 3, 5);
+	unchanged(&r, {
+		assert_string_equal(combined("union", KEYS(A, B)), "m0 m1 m2 m3 m4 m5");
+		assert_string_equal(combined("intersect", KEYS(A, B)), "m2 m3");
+		assert_string_equal(combined("intersect", KEYS(A, B, C)), "m3");
+		assert_string_equal(combined("subtract", KEYS(A, B)), "m0 m1");
+		assert_string_equal(combined("subtract", KEYS(B, A, C)), "m5");
+		assert_string_equal(combined("union", KEYS(C)), "m3 m4");
+		assert_string_equal(combined("intersect", KEYS(A, "p:set:{none}")), "");
+		assert_string_equal(combined("subtract", KEYS(A, "p:set:{none}", A)), "");
+		assert_string_equal(combined("union", KEYS("p:set:{none}", C)), "m3 m4");
+	});
+}
+
+static void too_much_work_is_refused(void **state)
+{
+	(void)state;
+	const struct {
+		const char *how;
+		const char *const *keys;
+		int members; /* that are too many, or 0 */
+	} rows[] = {
+		{ "union", KEYS(A), 0 },          { "union", KEYS(A, B), 1003 },     { "union", KEYS(B, C), 1005 },
+		{ "union", KEYS(C), 1002 },       { "intersect", KEYS(A, C), 0 },    { "intersect", KEYS(C, B, C), 0 },
+		{ "intersect", KEYS(C), 1002 },   { "subtract", KEYS(A, C), 0 },     { "subtract", KEYS(C, A), 1002 },
+		{ "subtract", KEYS(B, C, C), 0 }, { "intersect", KEYS(C, C), 1002 },
+	};
+	fill(A, 0, 1000);
+	fill(B, 0, 3);
+	fill(C, 0, 1002);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		run(&r, &set_combine_script, rows[i].keys, ARGS(rows[i].how));
+		assert_int_equal(item_int(&r, 0), rows[i].members ? -1 : 0);
+		if (rows[i].members) {
+			assert_int_equal(item_int(&r, 2), rows[i].members);
+			assert_int_equal(item_int(&r, 3), 1000);
+		}
+	}
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " A " x");
+	fill(B, 0, 3);
+	unchanged(&r, {
+		run_fails(&r, &set_put_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_look_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_remove_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_members_script, KEYS(A), ARGS("0", "", "10"), "WRONGTYPE");
+		run_fails(&r, &set_combine_script, KEYS(B, A), ARGS("union"), "WRONGTYPE");
+		run_fails(&r, &set_combine_script, KEYS("p:set:{none}", A), ARGS("intersect"), "WRONGTYPE");
+	});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_member_is_there_once, script_stage_empty),
+		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
+		cmocka_unit_test_setup(sets_are_combined, script_stage_empty),
+		cmocka_unit_test_setup(too_much_work_is_refused, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
