@@ -245,8 +245,12 @@ static void maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_and_ranges), cmocka_unit_test(wide_integers), cmocka_unit_test(forms),
-		cmocka_unit_test(malformed_bodies), cmocka_unit_test(depth),         cmocka_unit_test(nested_items),
+		cmocka_unit_test(types_and_ranges),
+		cmocka_unit_test(wide_integers),
+		cmocka_unit_test(forms),
+		cmocka_unit_test(malformed_bodies),
+		cmocka_unit_test(depth),
+		cmocka_unit_test(nested_items),
 		cmocka_unit_test(maps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
