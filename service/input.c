@@ -1,119 +1,19 @@
 /* input: fills the typed struct of an operation from its rows; see input.h. Generic: knows no operation. */
 #include "input.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "fault.h"
+#include "input_value.h"
 #include "json_tree.h"
 #include "request.h"
 
 enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
 
-/* The rule of names but for their length, which is in their row. False, with a reason for a person. */
-static bool name_is_valid(struct text name, const char **why)
-{
-	if (name.len == 0)
-		*why = "must not be empty";
-	else if (!text_is_utf8(name))
-		*why = "must be UTF-8";
-	else if (text_has_control(name))
-		*why = "must not hold control characters";
-	else if (memchr(name.at, '{', name.len) || memchr(name.at, '}', name.len))
-		*why = "must not hold { or }";
-	else
-		return true;
-	return false;
-}
-
-static bool is_plain(struct text name)
-{
-	for (size_t i = 0; i < name.len; i++)
-		if (!isalnum((unsigned char)name.at[i]) && !strchr("._-", name.at[i]))
-			return false;
-	return true;
-}
-
-static bool check_name(struct faults *f, const struct field *row, const struct spot *at, struct text value)
-{
-	const char *why;
-
-	if (!name_is_valid(value, &why))
-		return fault_add(f, at, P_INVALID_NAME, "%s", why);
-	if (text_is(value, ".") || text_is(value, ".."))
-		return fault_add(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
-	for (const char *const *r = row->reserved; r && *r; r++)
-		if (text_is(value, *r))
-			return fault_add(f, at, P_RESERVED_NAME, "'%s' is reserved and cannot be a name", *r);
-	if (row->plain && !is_plain(value))
-		return fault_add(f, at, P_INVALID_NAME, "must consist of letters, digits, '.', '_' and '-'");
-	return true;
-}
-
-static bool store_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
-{
-	enum problem size_problem = row->kind == FIELD_TEXT ? P_OUT_OF_RANGE : P_INVALID_NAME;
-
-	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
-		return fault_add(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
-				 (long long)row->high, value.len);
-	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
-		return false;
-	if (row->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
-		return fault_add(f, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
-	*(struct text *)slot = value;
-	return true;
-}
-
-static bool store_int(struct faults *f, const struct field *row, const struct spot *at, int64_t value, void *slot)
-{
-	if (value < row->low || value > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
-				 (long long)row->high, (long long)value);
-	*(int64_t *)slot = value;
-	return true;
-}
-
-static bool store_real(struct faults *f, const struct field *row, const struct spot *at, double value, void *slot)
-{
-	if (!(value >= row->real_low && value <= row->real_high))
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low,
-				 row->real_high, value);
-	*(double *)slot = value;
-	return true;
-}
-
-static bool store_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value,
-			 void *slot)
-{
-	char list[WHY_BYTES] = "";
-	size_t n = 0;
-
-	for (int i = 0; row->choices[i]; i++) {
-		if (text_is(value, row->choices[i])) {
-			*(int *)slot = i + 1;
-			return true;
-		}
-	}
-	for (int i = 0; row->choices[i] && n < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", row->choices[i]);
-	return fault_add(f, at, P_INVALID_VALUE, "must be one of %s", list);
-}
-
 /* ---- From text: path, query, headers ---- */
-
-/* The whole text is a number within 64 bits. */
-static bool int_of_text(struct text value, int64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoll(value.at, &end, 10);
-	return value.len > 0 && strspn(value.at, "-0123456789") == value.len && end == value.at + value.len && !errno;
-}
 
 static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value,
 			 void *slot)
@@ -125,23 +25,23 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:
-		return store_text(f, row, at, value, slot);
+		return value_text(f, row, at, value, slot);
 	case FIELD_CHOICE:
-		return store_choice(f, row, at, value, slot);
+		return value_choice(f, row, at, value, slot);
 	case FIELD_BOOL:
 		if (!text_is(value, "true") && !text_is(value, "false"))
 			return fault_add(f, at, P_WRONG_TYPE, "must be true or false");
 		*(bool *)slot = text_is(value, "true");
 		return true;
 	case FIELD_INT:
-		if (!int_of_text(value, &n))
+		if (!value_digits(value, &n))
 			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
-		return store_int(f, row, at, n, slot);
+		return value_int(f, row, at, n, slot);
 	case FIELD_REAL:
 		double real = strtod(value.at, &end); /* too large is infinite, and out of every range */
 		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len)
 			return fault_add(f, at, P_WRONG_TYPE, "must be a number");
-		return store_real(f, row, at, real, slot);
+		return value_real(f, row, at, real, slot);
 	default:
 		return fault_add(f, at, P_WRONG_TYPE, "cannot be given here");
 	}
@@ -234,14 +134,14 @@ static bool store_json_int(struct faults *f, const struct field *row, const stru
 	struct text digits = { json_string_value(value), json_string_length(value) };
 	int64_t n;
 
-	if (row->or_digits && digits.at && int_of_text(digits, &n))
-		return store_int(f, row, at, n, slot);
+	if (row->or_digits && digits.at && value_digits(digits, &n))
+		return value_int(f, row, at, n, slot);
 	if (json_is_integer(value))
-		return store_int(f, row, at, json_integer_value(value), slot);
+		return value_int(f, row, at, json_integer_value(value), slot);
 	double real = json_real_value(value);
 	if (!json_is_real(value) || real != floor(real) || fabs(real) > 9007199254740992.0)
 		return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
-	return store_int(f, row, at, (int64_t)real, slot);
+	return value_int(f, row, at, (int64_t)real, slot);
 }
 
 static bool store_many(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
@@ -258,17 +158,17 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 	case FIELD_NAME:
 	case FIELD_BYTES:
 		if (string.at)
-			return store_text(f, row, at, string, slot);
+			return value_text(f, row, at, string, slot);
 		break;
 	case FIELD_CHOICE:
 		if (string.at)
-			return store_choice(f, row, at, string, slot);
+			return value_choice(f, row, at, string, slot);
 		break;
 	case FIELD_INT:
 		return store_json_int(f, row, at, value, slot);
 	case FIELD_REAL:
 		if (json_is_number(value))
-			return store_real(f, row, at, json_number_value(value), slot);
+			return value_real(f, row, at, json_number_value(value), slot);
 		break;
 	case FIELD_BOOL:
 		if (json_is_boolean(value)) {
@@ -321,7 +221,7 @@ static bool store_many(struct faults *f, const struct field *row, const struct s
 	/* An array has none of these. */
 	for (void *m = json_object_iter(value); m; m = json_object_iter_next(value, m), item += row->size) {
 		struct spot spot = { .parent = at, .key = json_object_iter_key(m) };
-		ok = store_text(f, &of[0], &spot, text_of(spot.key), item + of[0].offset) &&
+		ok = value_text(f, &of[0], &spot, text_of(spot.key), item + of[0].offset) &&
 		     store_json(f, &of[1], &spot, json_object_iter_value(m), item + of[1].offset) && ok;
 	}
 	memcpy(slot, &many, sizeof(many));
