@@ -1,0 +1,112 @@
+/* waiter: see waiter.h. */
+#include "waiter.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exchange.h"
+
+enum { METRICS_MS = 5000, PARK_MS = 5000 };
+
+bool waiter_ask(struct raw *r, const char *target, const char *body, const char *headers)
+{
+	char *text = NULL;
+
+	if (asprintf(&text,
+		     "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s"
+		     "Content-Length: %zu\r\n\r\n%s",
+		     target, headers, strlen(body), body) < 0)
+		fail_msg("no memory");
+	bool sent = raw_text(r, text);
+	free(text);
+	return sent;
+}
+
+struct raw *waiter_at(const struct daemon *d, const char *target, const char *body, const char *headers)
+{
+	struct raw *r = raw_connect(d->port);
+
+	assert_true(waiter_ask(r, target, body, headers));
+	return r;
+}
+
+struct raw *waiter(const struct daemon *d, const char *queue, const char *body)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	return waiter_at(d, target, body, "");
+}
+
+struct answer waiter_answer(struct raw *r, const char *target, int timeout_ms)
+{
+	struct answer a = raw_answer(r, timeout_ms);
+
+	exchange_record("POST", target, a);
+	return a;
+}
+
+bool waiter_heard(const struct raw *r)
+{
+	struct pollfd p = { .fd = raw_fd(r), .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+long metric_of(const struct daemon *d, const char *name)
+{
+	char line[128];
+	struct raw *r = raw_connect(d->port);
+
+	raw_text(r, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+	struct answer a = raw_answer(r, METRICS_MS);
+	assert_status(a, 200);
+	snprintf(line, sizeof(line), "\npatternd_%s ", name);
+	const char *at = strstr(a.body, line);
+	if (!at)
+		fail_msg("there is no metric patternd_%s", name);
+	long value = strtol(at + strlen(line), NULL, 10);
+	raw_close(r);
+	return value;
+}
+
+long waiting_at(const struct daemon *d)
+{
+	return metric_of(d, "requests_waiting");
+}
+
+long heard_by(struct redis_server *r, const char *queue)
+{
+	const redisReply *reply = server_command(r, "PUBSUB SHARDNUMSUB p:queue:{%s}", queue);
+
+	return reply->elements == 2 ? (long)reply->element[1]->integer : 0;
+}
+
+bool all_parked(const struct daemon *d, long count)
+{
+	return waiting_at(d) == count && metric_of(d, "redis_calls_in_flight") == 0;
+}
+
+struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, const char *queue, const char *body,
+			       const char *headers)
+{
+	char target[128];
+	long before = waiting_at(d);
+
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	struct raw *w = waiter_at(d, target, body, headers);
+	wait_until(heard_by(r, queue) > 0, PARK_MS);
+	wait_until(all_parked(d, before + 1), PARK_MS);
+	return w;
+}
+
+struct raw *waiter_parked(const struct daemon *d, struct redis_server *r, const char *queue, const char *body)
+{
+	return waiter_parked_with(d, r, queue, body, "");
+}
