@@ -103,6 +103,16 @@ void run_with_record_fails(struct redis_server *r, const struct script *s, const
 	must_be_error(s, call(r, s, keys, args, record, fingerprint), part);
 }
 
+bool run_may_fail(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
+		  const char *part)
+{
+	redisReply *reply = call(r, s, keys, args, NULL, "");
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		must_be_error(s, reply, part);
+	return reply->type != REDIS_REPLY_ERROR;
+}
+
 static const redisReply *item(const struct redis_server *r, size_t i)
 {
 	if (!r->reply || r->reply->type != REDIS_REPLY_ARRAY || i >= r->reply->elements)

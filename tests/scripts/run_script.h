@@ -34,6 +34,10 @@ void run_fails(struct redis_server *r, const struct script *s, const char *const
 void run_with_record_fails(struct redis_server *r, const struct script *s, const char *const keys[],
 			   const char *const args[], const char *record, const char *fingerprint, const char *part);
 
+/* Runs a script that may: true when it ran, false when it answered an error with `part` in it. */
+bool run_may_fail(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
+		  const char *part);
+
 /* Item `i` of the latest reply; another type, or nothing, fails the test. */
 int64_t item_int(const struct redis_server *r, size_t i);
 double item_real(const struct redis_server *r, size_t i);

@@ -1,0 +1,123 @@
+/* lock_calls: see lock_calls.h. */
+#include "lock_calls.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NAMES_MAX = 16, PARTS_MAX = 5, NAME_BYTES = 96, TTL_MS = 30000 };
+
+const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":line", ":offer", NULL };
+const char *const parts_to_release[] = { "", ":readers", ":line", ":offer", NULL };
+const char *const parts_to_extend[] = { "", ":readers", ":line", NULL };
+const char *const parts_to_look[] = { "", ":readers", ":line", ":fence", NULL };
+
+/* ---- Keys and arguments ---- */
+
+const char *lock_key(const char *name, const char *part)
+{
+	static char texts[8][NAME_BYTES];
+	static size_t next;
+	char *text = texts[next++ % 8];
+
+	snprintf(text, NAME_BYTES, "p:lock:{%s}%s", name, part);
+	return text;
+}
+
+const char *const *lock_keys(const char *names, const char *const parts[])
+{
+	static char texts[NAMES_MAX * PARTS_MAX][NAME_BYTES];
+	static const char *keys[NAMES_MAX * PARTS_MAX + 1];
+	size_t n = 0;
+
+	for (const char *at = names; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		for (size_t i = 0; parts[i]; i++, n++) {
+			assert_true(n < NAMES_MAX * PARTS_MAX);
+			snprintf(texts[n], NAME_BYTES, "p:lock:{%.*s}%s", (int)len, at, parts[i]);
+			keys[n] = texts[n];
+		}
+		at += len;
+	}
+	keys[n] = NULL;
+	return keys;
+}
+
+/* A number as an argument; a few texts may be in use at a time. */
+static const char *number(int64_t value)
+{
+	static char texts[8][24];
+	static size_t next;
+	char *text = texts[next++ % 8];
+
+	snprintf(text, sizeof(texts[0]), "%" PRId64, value);
+	return text;
+}
+
+static const char *given(const char *text)
+{
+	return text ? text : "";
+}
+
+const char *const *lock_try_keys(const struct lock_try *t)
+{
+	return lock_keys(t->names ? t->names : "a", parts_to_acquire);
+}
+
+const char *const *lock_try_args(const struct lock_try *t)
+{
+	static const char *args[10];
+
+	args[0] = number(t->ttl_ms ? t->ttl_ms : TTL_MS);
+	args[1] = given(t->owner);
+	args[2] = given(t->metadata);
+	args[3] = given(t->presented);
+	args[4] = given(t->token);
+	args[5] = given(t->sealed);
+	args[6] = given(t->mode);
+	args[7] = given(t->ticket);
+	args[8] = number(t->wait_ms);
+	return args;
+}
+
+/* ---- Calls ---- */
+
+int64_t lock_acquire(struct redis_server *r, struct lock_try t)
+{
+	run(r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t));
+	return item_int(r, 0);
+}
+
+int64_t lock_extend(struct redis_server *r, const char *name, const char *token, int64_t ttl_ms)
+{
+	run(r, &lock_extend_script, lock_keys(name, parts_to_extend), ARGS(number(ttl_ms), token));
+	return item_int(r, 0);
+}
+
+int64_t lock_release(struct redis_server *r, const char *name, const char *token)
+{
+	run(r, &lock_release_script, lock_keys(name, parts_to_release), ARGS(token, "0"));
+	return item_int(r, 0);
+}
+
+int64_t lock_force(struct redis_server *r, const char *name)
+{
+	run(r, &lock_release_script, lock_keys(name, parts_to_release), ARGS("", "1"));
+	return item_int(r, 0);
+}
+
+int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token)
+{
+	run(r, &lock_leave_script, lock_keys(names, parts_to_release), ARGS(ticket, token));
+	return item_int(r, 0);
+}
+
+int64_t lock_look(struct redis_server *r, const char *name)
+{
+	run(r, &lock_look_script, lock_keys(name, parts_to_look), ARGS());
+	return item_int(r, 0);
+}

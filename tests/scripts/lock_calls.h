@@ -1,0 +1,57 @@
+/*
+ * lock_calls: the lock scripts as C calls, for their tests. Each fails the test when the script answers an error.
+ *
+ *	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 }), TAKEN);
+ *	lock_acquire(&r, (struct lock_try){ .names = "a b", .token = TOKEN_2, .ticket = TICKET_1, .wait_ms = 5000 });
+ *	lock_release(&r, "a", TOKEN_1);
+ *
+ * The reply stays readable until the next call (run_script.h). Each call gives its outcome.
+ */
+#ifndef TEST_LOCK_CALLS_H
+#define TEST_LOCK_CALLS_H
+
+#include "run_script.h"
+
+/* Hashes of tokens, as the scripts get them. */
+#define TOKEN_1 "11111111111111111111111111111111"
+#define TOKEN_2 "22222222222222222222222222222222"
+#define TOKEN_3 "33333333333333333333333333333333"
+#define TOKEN_4 "44444444444444444444444444444444"
+
+/* lock_acquire's outcomes; the others have 1, and NOT_HOLDER. */
+enum { HELD = 0, TAKEN = 1, ENTERED = 2, NOT_HOLDER = -1, MODE_CONFLICT = -2 };
+/* Its items: of a lock that was taken, fences from TAKEN_FENCES; and of one that was not. */
+enum { TAKEN_OWNER = 2, TAKEN_MODE, TAKEN_HOLDS, TAKEN_EXPIRES_AT, TAKEN_SEALED, TAKEN_FENCES };
+enum { HELD_NEXT_AT = 2, HELD_WHICH, HELD_WAITERS, HELD_MODE, HELD_HOLDERS };
+/* lock_look's, from 4 on only of a lock that is held. */
+enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
+
+/* What is 0 or NULL is not given. */
+struct lock_try {
+	const char *names; /* with blanks between them; NULL: "a" */
+	const char *token, *presented, *owner, *metadata, *sealed;
+	const char *mode, *ticket;
+	int64_t ttl_ms; /* 0: 30000 */
+	int64_t wait_ms;
+};
+
+/* KEYS and ARGV of lock_acquire; they live until the next call. */
+const char *const *lock_try_keys(const struct lock_try *t);
+const char *const *lock_try_args(const struct lock_try *t);
+
+/* The keys of names with blanks between them, each with these parts, ended by NULL; they live until the next call. */
+extern const char *const parts_to_acquire[], *const parts_to_release[], *const parts_to_extend[],
+										*const parts_to_look[];
+const char *const *lock_keys(const char *names, const char *const parts[]);
+
+/* One of them: part is "" for the bare key, ":line", ... The text lives until a few calls later. */
+const char *lock_key(const char *name, const char *part);
+
+int64_t lock_acquire(struct redis_server *r, struct lock_try t);
+int64_t lock_extend(struct redis_server *r, const char *name, const char *token, int64_t ttl_ms);
+int64_t lock_release(struct redis_server *r, const char *name, const char *token);
+int64_t lock_force(struct redis_server *r, const char *name);
+int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token);
+int64_t lock_look(struct redis_server *r, const char *name);
+
+#endif
