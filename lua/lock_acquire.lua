@@ -33,7 +33,7 @@ for i = 1, #KEYS, LOCK_KEYS do
   local lock_key, fence_key, readers_key, line_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
   names[#names + 1] = {
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = lock_last_fence(fence_key), line = line_read(line_key, offer_key, now),
+    last_fence = lock_last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
   }
 end
 
@@ -95,7 +95,7 @@ local function take(n)
     digits(fence))
   local lock = { key = n.key, readers_key = n.readers_key, mode = mode }
   lock_write_reader(lock, { fence = digits(fence), tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
-  lock_offer(lock, n.line, n.key, now) -- the next may be a reader too
+  lock_offer(lock, n.line, now) -- the next may be a reader too
   return fence
 end
 if can_take then
@@ -131,9 +131,9 @@ local next_at, blocking, which = math.huge, nil, 0
 for i, n in ipairs(names) do
   local admits = lock_admits(n.lock, mode)
   if admits and n.line.head == ticket then
-    line_hold(n.line, now + wait_ms) -- another of the locks keeps us
+    line_hold(n.line, now, wait_ms) -- another of the locks keeps us
   else
-    lock_offer(n.lock, n.line, n.key, now)
+    lock_offer(n.lock, n.line, now)
   end
   if not admits or not is_my_turn(n) then
     next_at = math.min(next_at, admits and n.line.offered_until > 0 and n.line.offered_until or

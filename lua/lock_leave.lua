@@ -10,7 +10,7 @@ local names = {}
 for i = 1, #KEYS, 4 do
   local lock = lock_read(KEYS[i], KEYS[i + 1], now)
   names[#names + 1] = {
-    key = KEYS[i], lock = lock, line = line_read(KEYS[i + 2], KEYS[i + 3], now),
+    lock = lock, line = line_read(KEYS[i], KEYS[i + 2], KEYS[i + 3], now, ARGV[1]),
     grant = lock and ARGV[2] ~= '' and lock_grant_of(lock, ARGV[2]),
   }
 end
@@ -25,6 +25,6 @@ for _, n in ipairs(names) do
   if n.grant and lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
     n.lock = nil
   end
-  lock_offer(n.lock, n.line, n.key, now)
+  lock_offer(n.lock, n.line, now)
 end
 return {1, now}

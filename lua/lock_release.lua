@@ -10,7 +10,7 @@
 --@flags allow-oom
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
-local line = line_read(KEYS[3], KEYS[4], now)
+local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, '')
 local is_forced = ARGV[2] == '1'
 local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
 if not lock or not (is_forced or grant) then
@@ -25,7 +25,6 @@ else
   left = lock_drop(lock, grant, ARGV[1])
 end
 if left == 0 then
-  line.offered_until = 0 -- what was offered before was another time
-  lock_offer(nil, line, KEYS[1], now)
+  lock_offer(nil, line, now)
 end
 return {1, now, left}

@@ -13,7 +13,7 @@ local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local line = line_read(KEYS[3], KEYS[4], now)
+local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, ticket)
 local is_my_turn = not line.head or line.head == ticket
 line_settle(line)
 semaphore_settle(s)
@@ -34,7 +34,7 @@ elseif ticket ~= '' then
   line_leave(line, ticket)
 end
 if ticket ~= '' and line.head == ticket and s.held > 0 and s.held < s.limit then
-  line_hold(line, now + wait_ms) -- his limit is smaller than that of others: he is there, and waits for more
+  line_hold(line, now, wait_ms) -- his limit is smaller than that of others: he is there, and waits for more
 else
   semaphore_offer(s, line)
 end

@@ -7,7 +7,7 @@
 --@flags allow-oom
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
-local line = line_read(KEYS[3], KEYS[4], now)
+local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, ARGV[2])
 local held = ARGV[1] ~= '' and semaphore_holds(s, ARGV[1])
 line_settle(line)
 semaphore_settle(s)

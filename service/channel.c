@@ -251,6 +251,7 @@ static void on_listening(struct text name)
 /*
  * "<units> <ms>": so much is there now, and more in that time (-1: nothing is known).
  * "@<ticket> <ms>": his turn; others look after that time whether he came.
+ * "!<daemon> -1": the tickets of a daemon that seemed to be gone were dropped.
  */
 static void on_heard(struct text name, struct text message)
 {
@@ -265,10 +266,12 @@ static void on_heard(struct text name, struct text message)
 		return;
 	metrics_count(METRIC_wakeups);
 	int64_t in_ms = strtoll(space, NULL, 10);
+	struct text who = { message.at + 1, (size_t)(space - message.at - 1) };
 	if (message.at[0] == '@') {
-		struct text ticket = { message.at + 1, (size_t)(space - message.at - 1) };
-		if (owner->turn_of(ch, ticket))
+		if (owner->turn_of(ch, who))
 			return;
+	} else if (message.at[0] == '!') {
+		owner->dropped(ch, who);
 	} else {
 		owner->something(ch, (unsigned)strtoul(message.at, NULL, 10));
 	}

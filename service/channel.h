@@ -51,6 +51,7 @@ struct channel_owner {
 	void (*deaf)(struct channel *ch);                        /* it is not any more */
 	void (*something)(struct channel *ch, unsigned units);   /* there is so much, or may be */
 	bool (*turn_of)(struct channel *ch, struct text ticket); /* it is his turn; false: he does not stand here */
+	void (*dropped)(struct channel *ch, struct text life);   /* those of this daemon are in Redis's line no more */
 };
 
 bool channel_open(const struct channel_owner *owner);

@@ -123,6 +123,18 @@ static bool on_turn_of(struct channel *ch, struct text ticket)
 	return false;
 }
 
+/* We were taken for dead, a stop or a stall long: all of ours come again. */
+static void on_dropped(struct channel *ch, struct text daemon)
+{
+	if (daemon.len != WAIT_TICKET_DIGITS || memcmp(daemon.at, life, WAIT_TICKET_DIGITS) != 0)
+		return;
+	for (struct place *p = ch->first; p; p = p->next)
+		if (p->wait->state == ASLEEP)
+			make_ready(p->wait);
+		else if (p->wait->state == TRYING)
+			p->wait->again = true;
+}
+
 static bool is_covered(const struct wait *w)
 {
 	for (size_t i = 0; i < w->count; i++)
@@ -402,7 +414,7 @@ static double requests_waiting(void)
 
 bool wait_open(void)
 {
-	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of };
+	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
 
 	random_hex(life, WAIT_TICKET_DIGITS);
 	request_tell_wait(on_ended, on_moved);

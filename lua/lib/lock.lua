@@ -165,9 +165,9 @@ local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_offer(lock, line, channel, now): tells the first in line when there is room for him (his ticket ends in his mode).
-local function lock_offer(lock, line, channel, now)
+-- lock_offer(lock, line, now): tells the first in line when there is room for him (his ticket ends in his mode).
+local function lock_offer(lock, line, now)
   if line.head and lock_admits(lock, string.sub(line.head, -1) == 's' and 'shared' or 'exclusive') then
-    line_offer(line, channel, now)
+    line_offer(line, now)
   end
 end

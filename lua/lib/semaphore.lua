@@ -48,6 +48,6 @@ end
 -- semaphore_offer(s, line): tells the first in line when there is room.
 local function semaphore_offer(s, line)
   if s.held < s.limit or s.held == 0 then
-    line_offer(line, s.key, s.now)
+    line_offer(line, s.now)
   end
 end

@@ -1,0 +1,278 @@
+/* Several locks at once on a real Redis: all or none, one order wherever two stand in line, and nobody waits in a circle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "lock_calls.h"
+#include "script_stage.h"
+
+#define LOCK(name) "p:lock:{" name "}"
+#define A1 DAEMON_A ".0000000000000001.x"
+#define A2 DAEMON_A ".0000000000000002.x"
+#define B1 DAEMON_B ".0000000000000001.x"
+#define B2 DAEMON_B ".0000000000000002.x"
+#define C1 DAEMON_C ".0000000000000001.x"
+
+enum { WAIT_MS = 20000, OFFER_MS = 1000 };
+
+static int64_t take(const char *names, const char *token)
+{
+	return lock_acquire(&r, (struct lock_try){ .names = names, .token = token });
+}
+
+static int64_t stand_for(const char *names, const char *ticket, const char *token, int64_t wait_ms)
+{
+	return lock_acquire(&r,
+			    (struct lock_try){ .names = names, .token = token, .ticket = ticket, .wait_ms = wait_ms });
+}
+
+static bool is_free(const char *name)
+{
+	return redis_exists(&r, lock_key(name, "")) == 0;
+}
+
+static void assert_line(const char *name, const char *tickets, const char *offered_to)
+{
+	assert_string_equal(line_tickets(&r, lock_key(name, "")), tickets);
+	assert_string_equal(line_offered_to(&r, lock_key(name, "")), offered_to);
+}
+
+static void all_are_taken_with_one_token(void **state)
+{
+	(void)state;
+	server_command(&r, "SET " LOCK("b") ":fence 4102444800000000");
+	assert_int_equal(take("a b c", TOKEN_1), TAKEN);
+	assert_int_equal(r.reply->elements, TAKEN_FENCES + 3);
+	assert_int_equal(item_int(&r, TAKEN_FENCES + 1), 4102444800000001);
+	int64_t a = item_int(&r, TAKEN_FENCES), c = item_int(&r, TAKEN_FENCES + 2);
+	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOOK_FENCE), a);
+	assert_int_equal(lock_look(&r, "c"), 0);
+	assert_int_equal(item_int(&r, LOOK_FENCE), c);
+	assert_int_equal(lock_extend(&r, "b", TOKEN_1, 60000), 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_false(is_free("b"));
+	assert_false(is_free("c"));
+}
+
+static void all_or_none(void **state)
+{
+	static const struct {
+		const char *held, *wanted;
+		int64_t which;
+	} rows[] = { { "a", "a b c", 0 }, { "b", "a b c", 1 }, { "c", "a b c", 2 }, { "b c", "c b a", 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		script_stage_empty(NULL);
+		take(rows[i].held, TOKEN_1);
+		unchanged(&r, take(rows[i].wanted, TOKEN_2));
+		assert_int_equal(take(rows[i].wanted, TOKEN_2), HELD);
+		assert_int_equal(item_int(&r, HELD_WHICH), rows[i].which);
+		assert_string_equal(item_text(&r, HELD_MODE), "exclusive");
+	}
+	script_stage_empty(NULL);
+	lock_acquire(&r, (struct lock_try){ .names = "b", .mode = "shared", .token = TOKEN_1 });
+	assert_int_equal(take("a b", TOKEN_2), HELD);
+	assert_int_equal(item_int(&r, HELD_WHICH), 1);
+	assert_string_equal(item_text(&r, HELD_MODE), "shared");
+}
+
+/* The one that is held explains more than the one that is promised. */
+static void a_refusal_names_one_that_is_held(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	take("b", TOKEN_2);
+	stand_for("a", A1, TOKEN_3, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	assert_int_equal(take("a b", TOKEN_4), HELD);
+	assert_int_equal(item_int(&r, HELD_WHICH), 1);
+	lock_release(&r, "b", TOKEN_2);
+	assert_int_equal(take("a b", TOKEN_4), HELD);
+	assert_int_equal(item_int(&r, HELD_WHICH), 0);
+	assert_string_equal(item_text(&r, HELD_MODE), "");
+}
+
+static void who_waits_for_several_stands_in_each_line(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
+	assert_line("a", A1, "");
+	assert_line("b", A1, A1); /* free, and kept for him */
+	assert_in_range(line_offered_until(&r, LOCK("b")), redis_now_ms(&r) + WAIT_MS - 5000,
+			redis_now_ms(&r) + WAIT_MS + OFFER_MS);
+	assert_int_equal(take("b", TOKEN_3), HELD);
+	assert_string_equal(item_text(&r, HELD_MODE), "");
+	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), HELD);
+	int64_t next_at = item_int(&r, HELD_NEXT_AT);
+	assert_int_equal(next_at, line_offered_until(&r, LOCK("b")));
+	line_hear(&r, LOCK("a"));
+	lock_release(&r, "a", TOKEN_1);
+	assert_string_equal(line_heard(&r), "@" A1 " 1000");
+	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_line("a", "", "");
+	assert_line("b", B1, "");
+	line_hear(&r, NULL);
+}
+
+/* His turn lasts to his last try: another one who looks at the very end drops nobody. */
+static void his_turn_outlasts_his_time(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	stand_for("a b", A1, TOKEN_2, 1);
+	int64_t joined_ms = item_int(&r, 1);
+	wait_until(redis_now_ms(&r) > joined_ms + 1, 2000);
+	assert_int_equal(take("b", TOKEN_3), HELD);
+	assert_line("b", A1, A1);
+	assert_int_equal(stand_for("a b", A1, TOKEN_2, 0), HELD);
+	assert_line("a", "", "");
+	assert_int_equal(take("b", TOKEN_3), TAKEN);
+}
+
+static void who_leaves_frees_his_place_in_each_line(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		take("a", TOKEN_1);
+		stand_for("a b c", A1, TOKEN_2, WAIT_MS);
+		stand_for("b", B1, TOKEN_3, WAIT_MS);
+		line_hear(&r, LOCK("b"));
+		if (way)
+			lock_leave(&r, "a b c", A1, TOKEN_2);
+		else
+			assert_int_equal(stand_for("a b c", A1, TOKEN_2, 0), HELD);
+		assert_string_equal(line_heard(&r), "@" B1 " 1000");
+		assert_line("a", "", "");
+		assert_line("b", B1, B1);
+		assert_line("c", "", "");
+		assert_int_equal(take("c", TOKEN_4), TAKEN);
+	}
+	line_hear(&r, NULL);
+}
+
+static void what_was_won_goes_back_whole(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	stand_for("a b", A1, TOKEN_2, WAIT_MS);
+	stand_for("b", B1, TOKEN_3, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	stand_for("a b", A1, TOKEN_2, WAIT_MS);
+	lock_leave(&r, "a b", A1, TOKEN_2);
+	assert_true(is_free("a"));
+	assert_line("b", B1, B1);
+	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+}
+
+/* In whatever order each names them. */
+static void two_stand_in_the_same_order_in_each_line(void **state)
+{
+	(void)state;
+	take("a b c", TOKEN_1);
+	stand_for("c a", A1, TOKEN_2, WAIT_MS);
+	stand_for("a b c", B1, TOKEN_3, WAIT_MS);
+	stand_for("b", C1, TOKEN_4, WAIT_MS);
+	assert_line("a", A1 " " B1, "");
+	assert_line("b", B1 " " C1, "");
+	assert_line("c", A1 " " B1, "");
+	/* B1 was dropped from one of them: he goes to the end of all. */
+	server_command(&r, "ZREM " LOCK("c") ":line " B1);
+	stand_for("c", B2, TOKEN_4, WAIT_MS);
+	stand_for("a b c", B1, TOKEN_3, WAIT_MS);
+	assert_line("a", A1 " " B1, "");
+	assert_line("b", C1 " " B1, "");
+	assert_line("c", A1 " " B2 " " B1, "");
+}
+
+static void who_was_dropped_and_comes_again_was_offered_nothing(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	stand_for("a b", A1, TOKEN_2, WAIT_MS);
+	stand_for("b", B1, TOKEN_3, WAIT_MS);
+	server_command(&r, "ZREM " LOCK("a") ":line " A1);
+	stand_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it was his turn, and stands at the end there */
+	assert_line("b", B1 " " A1, B1);
+	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_line("b", A1, "");
+}
+
+/* He who can go on only when the first lock is free keeps the second from those behind, and all get their turn. */
+static void a_chain_of_waiters_unwinds(void **state)
+{
+	(void)state;
+	take("a", TOKEN_1);
+	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
+	assert_int_equal(stand_for("c", C1, TOKEN_4, WAIT_MS), HELD);
+	assert_line("c", B1 " " C1, B1);
+	lock_release(&r, "a", TOKEN_1);
+	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
+	lock_release(&r, "a", TOKEN_2);
+	lock_release(&r, "b", TOKEN_2);
+	assert_line("b", B1, B1);
+	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), TAKEN);
+	lock_release(&r, "c", TOKEN_3);
+	assert_int_equal(stand_for("c", C1, TOKEN_4, WAIT_MS), TAKEN);
+}
+
+static void sixteen_at_once(void **state)
+{
+	static const char names[] = "a b c d e f g h i j k l m n o p";
+
+	(void)state;
+	assert_int_equal(take(names, TOKEN_1), TAKEN);
+	assert_int_equal(r.reply->elements, TAKEN_FENCES + 16);
+	assert_int_equal(stand_for(names, A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(lock_leave(&r, names, A1, TOKEN_1), 1);
+	assert_int_equal(take(names, TOKEN_3), TAKEN);
+}
+
+static void one_foreign_key_and_none_is_touched(void **state)
+{
+	const struct lock_try t = { .names = "a b c", .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS };
+	static const char *const plants[] = { "RPUSH " LOCK("c") " x", "SET " LOCK("c") ":line x",
+					      "RPUSH " LOCK("c") ":offer x", "SET " LOCK("c") ":fence x" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+		script_stage_empty(NULL);
+		stand_for("a b", A2, TOKEN_1, WAIT_MS);
+		server_command(&r, plants[i]);
+		unchanged(&r, run_fails(&r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t), "WRONGTYPE"));
+		if (i < 3)
+			unchanged(&r, run_fails(&r, &lock_leave_script, lock_keys("a b c", parts_to_release),
+						ARGS(A2, TOKEN_1), "WRONGTYPE"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(all_are_taken_with_one_token, script_stage_empty),
+		cmocka_unit_test_teardown(all_or_none, script_stage_empty),
+		cmocka_unit_test_teardown(a_refusal_names_one_that_is_held, script_stage_empty),
+		cmocka_unit_test_teardown(who_waits_for_several_stands_in_each_line, script_stage_empty),
+		cmocka_unit_test_teardown(his_turn_outlasts_his_time, script_stage_empty),
+		cmocka_unit_test_teardown(who_leaves_frees_his_place_in_each_line, script_stage_empty),
+		cmocka_unit_test_teardown(what_was_won_goes_back_whole, script_stage_empty),
+		cmocka_unit_test_teardown(two_stand_in_the_same_order_in_each_line, script_stage_empty),
+		cmocka_unit_test_teardown(who_was_dropped_and_comes_again_was_offered_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(a_chain_of_waiters_unwinds, script_stage_empty),
+		cmocka_unit_test_teardown(sixteen_at_once, script_stage_empty),
+		cmocka_unit_test_teardown(one_foreign_key_and_none_is_touched, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("several locks scripts", tests, script_stage_open, script_stage_close);
+}
