@@ -18,7 +18,7 @@
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
 -- Errors: WRONGTYPE, nothing done. O(locks), O(line) when a daemon with waiters has died.
---@include time line lock
+--@include time wake line lock
 --@idempotent
 local LOCK_KEYS = 5
 local ttl_ms, owner, metadata, presented, new_hash, sealed = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -37,7 +37,7 @@ for i = 1, #KEYS, LOCK_KEYS do
   }
 end
 
-local function enter_again(lock)
+local function enter_again(lock, line)
   local grant = lock and lock_grant_of(lock, presented)
   if not grant then
     return { -1, now }
@@ -45,7 +45,7 @@ local function enter_again(lock)
     return { -2, now, lock.mode }
   end
   lock_settle(lock)
-  local holds, fence = lock.holds + 1, lock.fence
+  local holds, fence, was_until = lock.holds + 1, lock.fence, lock.expires_at_ms
   if lock.mode == 'shared' then
     redis.call('HSET', lock.key, 't:' .. new_hash, grant.fence)
     grant.tokens[#grant.tokens + 1] = new_hash
@@ -56,10 +56,11 @@ local function enter_again(lock)
     lock_renew(lock, grant, expires_at)
     owner = lock.owner
   end
+  lock_tell_end(lock, line.head, was_until)
   return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }
 end
 if presented ~= '' then
-  return enter_again(names[1].lock)
+  return enter_again(names[1].lock, names[1].line)
 end
 if mode == '' then
   mode = 'exclusive'
@@ -81,6 +82,7 @@ end
 
 local function take(n)
   local fence = math.max(n.last_fence + 1, now_us)
+  local lock = { key = n.key, readers_key = n.readers_key, mode = mode, now = now, expires_at_ms = expires_at }
   redis.call('SET', n.fence_key, digits(fence))
   if ticket ~= '' then
     line_leave(n.line, ticket)
@@ -89,13 +91,16 @@ local function take(n)
     redis.call('HSET', n.key, 'fence', digits(fence), 'owner', owner, 'mode', mode, 'metadata', metadata,
       't:' .. new_hash, digits(now))
     redis.call('PEXPIREAT', n.key, digits(expires_at))
-    return fence
+  else
+    if not n.lock then
+      redis.call('UNLINK', n.readers_key) -- of a lock that somebody removed by hand
+    end
+    redis.call('HSET', n.key, 'fence', digits(fence), 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
+      digits(fence))
+    lock_write_reader(lock, { fence = digits(fence), tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
+    lock_offer(lock, n.line, now) -- the next may be a reader too
   end
-  redis.call('HSET', n.key, 'fence', digits(fence), 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
-    digits(fence))
-  local lock = { key = n.key, readers_key = n.readers_key, mode = mode }
-  lock_write_reader(lock, { fence = digits(fence), tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
-  lock_offer(lock, n.line, now) -- the next may be a reader too
+  lock_tell_end(lock, n.line.head, now + OFFER_MS) -- till then nobody looks whether he came
   return fence
 end
 if can_take then

@@ -16,8 +16,6 @@ end
 local ttl_ms, was_until = tonumber(ARGV[1]), lock.expires_at_ms
 lock_settle(lock)
 lock_renew(lock, grant, now + ttl_ms)
-if waiters > 0 and lock.expires_at_ms < was_until then -- sooner than those who wait were told
-  wake(KEYS[1], 0, lock.expires_at_ms - now)
-end
+lock_tell_end(lock, waiters > 0, was_until)
 local fence = grant.fence and tonumber(grant.fence) or lock.fence
 return {1, now, fence, grant.tokens and #grant.tokens or lock.holds, now + ttl_ms}

@@ -3,7 +3,7 @@
 -- KEYS  four a lock: the lock, its readers, its line and its offer, as of lock_release
 -- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, '' for none
 -- Returns {1, now}. Errors: WRONGTYPE, nothing done. O(locks), O(line) when a daemon with waiters has died.
---@include time line lock
+--@include time wake line lock
 --@flags allow-oom
 local now = now_ms()
 local names = {}
@@ -22,8 +22,13 @@ for _, n in ipairs(names) do
   if ARGV[1] ~= '' then
     line_leave(n.line, ARGV[1])
   end
-  if n.grant and lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
-    n.lock = nil
+  if n.grant then
+    local was_until = n.lock.expires_at_ms
+    if lock_drop(n.lock, n.grant, ARGV[2]) == 0 then
+      n.lock = nil
+    else
+      lock_tell_end(n.lock, n.line.head, was_until)
+    end
   end
   lock_offer(n.lock, n.line, now)
 end

@@ -4,7 +4,7 @@
 -- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of each holder} held
 --         {-1, now, waiters, last fence} free
 -- Errors: WRONGTYPE. O(1).
---@include time line lock
+--@include time wake line lock
 --@reads
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)

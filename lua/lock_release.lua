@@ -6,7 +6,7 @@
 --         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed twice
 -- Errors: WRONGTYPE, nothing done. O(1), O(line) when a daemon with waiters has died; what the last one frees is freed in
 -- the background.
---@include time line lock
+--@include time wake line lock
 --@flags allow-oom
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
@@ -18,13 +18,15 @@ if not lock or not (is_forced or grant) then
 end
 lock_settle(lock)
 line_settle(line)
-local left = 0
+local left, was_until = 0, lock.expires_at_ms
 if is_forced then
-  redis.call('UNLINK', KEYS[1], KEYS[2])
+  lock_free(lock)
 else
   left = lock_drop(lock, grant, ARGV[1])
 end
 if left == 0 then
   lock_offer(nil, line, now)
+else
+  lock_tell_end(lock, line.head, was_until)
 end
 return {1, now, left}

@@ -3,7 +3,7 @@
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
 --              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms
--- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua.
+-- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/line.lua.
 local LOCK_FIXED_FIELDS = 4
 
 local function foreign_lock()
@@ -77,12 +77,25 @@ local function lock_grant_of(lock, hash)
   return expires_at_ms and expires_at_ms >= lock.now and lock_reader(lock, value) or nil
 end
 
--- The TTL of a shared lock: that of its last reader.
+-- lock_free(lock): nobody holds it any more. An exclusive lock has no readers: what lies there is not ours.
+local function lock_free(lock)
+  redis.call('UNLINK', lock.key)
+  if lock.mode == 'shared' then
+    redis.call('UNLINK', lock.readers_key)
+  end
+end
+
+-- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
   local last = redis.call('ZRANGE', lock.readers_key, -1, -1, 'WITHSCORES')[2]
+  if not last or tonumber(last) < lock.now then
+    lock_free(lock)
+    return false
+  end
   lock.expires_at_ms = tonumber(last)
   redis.call('PEXPIREAT', lock.key, last)
   redis.call('PEXPIREAT', lock.readers_key, last)
+  return true
 end
 
 -- lock_write_reader(lock, reader, expires_at_ms): a new one, or one that changed.
@@ -108,7 +121,7 @@ end
 local function lock_drop(lock, grant, hash)
   local left = lock.holds - 1
   if left == 0 then
-    redis.call('UNLINK', lock.key, lock.readers_key)
+    lock_free(lock)
     return 0
   end
   redis.call('HDEL', lock.key, 't:' .. hash)
@@ -127,7 +140,7 @@ local function lock_drop(lock, grant, hash)
   else
     redis.call('HDEL', lock.key, 'r:' .. grant.fence)
     redis.call('ZREM', lock.readers_key, grant.fence)
-    lock_keep_for_readers(lock)
+    left = lock_keep_for_readers(lock) and left or 0
   end
   return left
 end
@@ -169,5 +182,12 @@ end
 local function lock_offer(lock, line, now)
   if line.head and lock_admits(lock, string.sub(line.head, -1) == 's' and 'shared' or 'exclusive') then
     line_offer(line, now)
+  end
+end
+
+-- lock_tell_end(lock, waiters, told_at): tells those who wait when the lock ends, if it is sooner than they were told.
+local function lock_tell_end(lock, waiters, told_at)
+  if waiters and lock.expires_at_ms < told_at then
+    wake(lock.key, 0, lock.expires_at_ms - lock.now)
   end
 end

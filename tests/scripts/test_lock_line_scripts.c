@@ -360,6 +360,50 @@ static void a_thousand_dead_are_dropped_at_once(void **state)
 	assert_line(B1, B1);
 }
 
+/* ---- Sooner than they were told ---- */
+
+static void who_waits_is_told_when_the_end_comes_nearer(void **state)
+{
+	(void)state;
+	is_held(30000);
+	line_hear(&r, LOCK);
+	lock_extend(&r, "a", TOKEN_1, 20000); /* nobody waits */
+	assert_string_equal(line_heard(&r), "");
+	wait_for_it(A1, WAIT_MS);
+	lock_extend(&r, "a", TOKEN_1, 40000);
+	assert_string_equal(line_heard(&r), "");
+	lock_extend(&r, "a", TOKEN_1, 5000);
+	assert_string_equal(line_heard(&r), "0 5000");
+	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4, .ttl_ms = 50000 };
+	assert_int_equal(lock_acquire(&r, again), ENTERED);
+	assert_string_equal(line_heard(&r), "");
+	const struct lock_try shorter = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 3000 };
+	assert_int_equal(lock_acquire(&r, shorter), ENTERED);
+	assert_string_equal(line_heard(&r), "0 3000");
+	line_hear(&r, NULL);
+}
+
+/* Others look after a second whether an offer was taken: a time that ends before that must be told. */
+static void who_waits_is_told_of_a_very_short_time(void **state)
+{
+	(void)state;
+	const struct lock_try brief = { .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 50 };
+
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	lock_release(&r, "a", TOKEN_1);
+	line_hear(&r, LOCK);
+	assert_int_equal(lock_acquire(&r, brief), TAKEN); /* nobody else waits */
+	assert_string_equal(line_heard(&r), "");
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	lock_release(&r, "a", TOKEN_2);
+	assert_string_equal(line_heard(&r), "@" A1 " 1000");
+	assert_int_equal(lock_acquire(&r, brief), TAKEN);
+	assert_string_equal(line_heard(&r), "0 50");
+	line_hear(&r, NULL);
+}
+
 /* ---- Odds ---- */
 
 /* As after Redis's clock was set back: who comes later still stands behind. */
@@ -409,6 +453,8 @@ int main(void)
 		cmocka_unit_test_teardown(one_of_the_same_daemon_drops_only_who_did_not_come, script_stage_empty),
 		cmocka_unit_test_teardown(a_daemon_that_is_dropped_is_told, script_stage_empty),
 		cmocka_unit_test_teardown(a_thousand_dead_are_dropped_at_once, script_stage_empty),
+		cmocka_unit_test_teardown(who_waits_is_told_when_the_end_comes_nearer, script_stage_empty),
+		cmocka_unit_test_teardown(who_waits_is_told_of_a_very_short_time, script_stage_empty),
 		cmocka_unit_test_teardown(places_follow_arrival_whatever_the_clock_says, script_stage_empty),
 		cmocka_unit_test_teardown(a_full_redis_lets_nobody_in_line_and_everybody_out, script_stage_empty),
 	};

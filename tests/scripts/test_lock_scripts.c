@@ -399,6 +399,40 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 	}
 }
 
+/* A script either refuses, and changed nothing, or leaves alone what is not ours. */
+static void no_foreign_key_beside_a_lock_is_touched(void **state)
+{
+	static const char *const plants[][2] = {
+		{ FENCE, "RPUSH " FENCE " x" },     { FENCE, "SET " FENCE " x" }, { FENCE, "SET " FENCE " 1e3" },
+		{ READERS, "RPUSH " READERS " x" }, { LINE, "SET " LINE " x" },   { OFFER, "RPUSH " OFFER " x" },
+	};
+	static const char *const modes[] = { NULL, "exclusive", "shared" };
+	unsigned refused = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++)
+		for (size_t k = 0; k < 3 * EACH; k++) {
+			const struct script *s = each_script[k / 3];
+			server_command(&r, "FLUSHALL");
+			if (modes[k % 3])
+				lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = modes[k % 3] });
+			server_command(&r, "DEL %s", plants[i][0]);
+			server_command(&r, plants[i][1]);
+			char *before = redis_picture(&r);
+			if (!run_may_fail(&r, s, keys_of(s), args_of(k / 3), "WRONGTYPE")) {
+				char *after = redis_picture(&r);
+				assert_string_equal(after, before);
+				free(after);
+				refused++;
+			}
+			if (!redis_exists(&r, plants[i][0]))
+				fail_msg("%s (call %zu) of a lock %s removed %s", s->name, k / 3, modes[k % 3],
+					 plants[i][1]);
+			free(before);
+		}
+	assert_in_range(refused, 50, 6 * 3 * EACH);
+}
+
 static void a_foreign_record_key_stays_as_it_is(void **state)
 {
 	const struct lock_try t = { .token = TOKEN_1 };
@@ -442,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(no_foreign_key_beside_a_lock_is_touched, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_record_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_refuses_a_lock_and_still_frees_one, script_stage_empty),
 	};

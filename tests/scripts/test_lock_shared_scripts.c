@@ -1,0 +1,372 @@
+/* Readers beside each other on a real Redis: each with token, fence and time of its own, and writers that get in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "lock_calls.h"
+#include "script_stage.h"
+
+#define LOCK "p:lock:{a}"
+#define READERS "p:lock:{a}:readers"
+#define WRITER DAEMON_A ".0000000000000001.x"
+#define READER_1 DAEMON_A ".0000000000000002.s"
+#define READER_2 DAEMON_B ".0000000000000003.s"
+#define READER_3 DAEMON_B ".0000000000000004.s"
+
+enum { WAIT_MS = 20000 };
+
+static int64_t read_with(const char *token, int64_t ttl_ms)
+{
+	return lock_acquire(&r,
+			    (struct lock_try){ .token = token, .mode = "shared", .owner = token, .ttl_ms = ttl_ms });
+}
+
+static int64_t read_as(const char *ticket, const char *token)
+{
+	const struct lock_try t = { .token = token, .mode = "shared", .ticket = ticket, .wait_ms = WAIT_MS };
+
+	return lock_acquire(&r, t);
+}
+
+static int64_t write_as(const char *ticket, const char *token)
+{
+	return lock_acquire(&r, (struct lock_try){ .token = token, .ticket = ticket, .wait_ms = WAIT_MS });
+}
+
+/* The time of a reader is over, and nobody has looked since. */
+static void reader_ends(int64_t fence)
+{
+	server_command(&r, "ZADD " READERS " XX 1 %lld", (long long)fence);
+}
+
+static void readers_stand_beside_each_other(void **state)
+{
+	int64_t fences[3], ends[3];
+	static const char *const tokens[] = { TOKEN_1, TOKEN_2, TOKEN_3 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(read_with(tokens[i], 20000 + 10000 * i), TAKEN);
+		assert_string_equal(item_text(&r, TAKEN_MODE), "shared");
+		assert_string_equal(item_text(&r, TAKEN_OWNER), tokens[i]);
+		assert_int_equal(item_int(&r, TAKEN_HOLDS), 1);
+		fences[i] = item_int(&r, TAKEN_FENCES);
+		ends[i] = item_int(&r, TAKEN_EXPIRES_AT);
+		assert_true(i == 0 || fences[i] > fences[i - 1]);
+	}
+	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOOK_FENCE), fences[2]);
+	assert_int_equal(item_int(&r, LOOK_HOLDS), 3);
+	assert_int_equal(item_int(&r, LOOK_EXPIRES_AT), ends[2]);
+	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 9);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(item_text(&r, LOOK_HOLDERS + 3 * i), tokens[i]);
+		assert_int_equal(item_int(&r, LOOK_HOLDERS + 3 * i + 1), fences[i]);
+		assert_int_equal(item_int(&r, LOOK_HOLDERS + 3 * i + 2), ends[i]);
+	}
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, ends[2]);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " READERS)->integer, ends[2]);
+
+	/* A writer that passes by is told of them all. */
+	unchanged(&r, assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 }), HELD));
+	lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 });
+	assert_string_equal(item_text(&r, HELD_MODE), "shared");
+	assert_int_equal(item_int(&r, HELD_NEXT_AT), ends[2]);
+	assert_int_equal(r.reply->elements, HELD_HOLDERS + 9);
+}
+
+static void each_reader_gives_back_its_own(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	read_with(TOKEN_2, 40000);
+	int64_t second = item_int(&r, TAKEN_FENCES);
+	read_with(TOKEN_3, 30000);
+	int64_t third = item_int(&r, TAKEN_FENCES), third_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
+	assert_int_equal(item_int(&r, 2), 2);
+	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), NOT_HOLDER));
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* that of who is left */
+	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOOK_HOLDS), 2);
+	assert_true(item_int(&r, LOOK_HOLDERS + 1) != second && item_int(&r, LOOK_HOLDERS + 4) == third);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
+}
+
+static void each_reader_extends_its_own(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	int64_t first = item_int(&r, TAKEN_FENCES);
+	read_with(TOKEN_2, 30000);
+	int64_t second_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 60000), 1);
+	assert_int_equal(item_int(&r, 2), first);
+	assert_int_equal(item_int(&r, 3), 1);
+	int64_t first_ends = item_int(&r, 4);
+	assert_int_equal(first_ends, item_int(&r, 1) + 60000);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, first_ends);
+	lock_look(&r, "a");
+	assert_int_equal(item_int(&r, LOOK_HOLDERS + 2), second_ends);
+	assert_int_equal(item_int(&r, LOOK_HOLDERS + 5), first_ends);
+	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 5000), 1);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
+}
+
+static void readers_end_one_by_one(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	int64_t first = item_int(&r, TAKEN_FENCES);
+	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_3 });
+	read_with(TOKEN_2, 30000);
+	reader_ends(first);
+	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
+	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3);
+	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_1, 30000), NOT_HOLDER));
+	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_3), NOT_HOLDER));
+	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4 };
+	unchanged(&r, assert_int_equal(lock_acquire(&r, again), NOT_HOLDER));
+	/* The next change forgets it, with all its tokens. */
+	assert_int_equal(lock_extend(&r, "a", TOKEN_2, 25000), 1);
+	assert_int_equal(server_command(&r, "HLEN " LOCK)->integer, 4 + 2);
+	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+}
+
+/* More than are forgotten in one step. */
+static void many_readers_end_and_the_lock_is_free(void **state)
+{
+	enum { READERS_BEFORE = 250 };
+	char token[64];
+
+	(void)state;
+	for (int i = 0; i < READERS_BEFORE; i++) {
+		snprintf(token, sizeof(token), "%032x", i);
+		assert_int_equal(read_with(token, 20000), TAKEN);
+	}
+	read_with(TOKEN_1, 30000);
+	redisReply *all = server_command(&r, "ZRANGE " READERS " 0 %d", READERS_BEFORE - 1);
+	int64_t fences[READERS_BEFORE];
+	for (size_t i = 0; i < READERS_BEFORE; i++)
+		fences[i] = strtoll(all->element[i]->str, NULL, 10);
+	for (size_t i = 0; i < READERS_BEFORE; i++)
+		reader_ends(fences[i]);
+	assert_int_equal(write_as(WRITER, TOKEN_2), HELD);
+	line_hear(&r, LOCK);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
+	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
+	line_hear(&r, NULL);
+}
+
+static void a_reader_enters_again(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	int64_t first = item_int(&r, TAKEN_FENCES);
+	read_with(TOKEN_2, 30000);
+	int64_t second_ends = item_int(&r, TAKEN_EXPIRES_AT);
+	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 25000, .owner = "other" };
+	assert_int_equal(lock_acquire(&r, again), ENTERED);
+	assert_int_equal(item_int(&r, TAKEN_FENCES), first);
+	assert_int_equal(item_int(&r, TAKEN_HOLDS), 2);
+	assert_string_equal(item_text(&r, TAKEN_OWNER), TOKEN_1);
+	assert_string_equal(item_text(&r, TAKEN_MODE), "shared");
+	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), item_int(&r, 1) + 25000);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, second_ends);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(lock_extend(&r, "a", TOKEN_3, 40000), 1);
+	assert_int_equal(item_int(&r, 2), first);
+	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+}
+
+static void a_token_holds_in_its_own_mode(void **state)
+{
+	static const struct {
+		const char *held, *wanted;
+		int64_t outcome;
+	} rows[] = {
+		{ "shared", "exclusive", MODE_CONFLICT },
+		{ "exclusive", "shared", MODE_CONFLICT },
+		{ "shared", "shared", ENTERED },
+		{ "exclusive", "exclusive", ENTERED },
+		{ "shared", NULL, ENTERED },
+		{ "exclusive", NULL, ENTERED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		script_stage_empty(NULL);
+		lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = rows[i].held });
+		const struct lock_try t = { .presented = TOKEN_1, .token = TOKEN_2, .mode = rows[i].wanted };
+		if (rows[i].outcome == MODE_CONFLICT)
+			unchanged(&r, lock_acquire(&r, t));
+		assert_int_equal(lock_acquire(&r, t), rows[i].outcome);
+		if (rows[i].outcome == MODE_CONFLICT)
+			assert_string_equal(item_text(&r, 2), rows[i].held);
+		else
+			assert_string_equal(item_text(&r, TAKEN_MODE), rows[i].held);
+	}
+}
+
+static void a_writer_in_line_stops_new_readers(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	assert_int_equal(write_as(WRITER, TOKEN_2), HELD);
+	assert_int_equal(read_with(TOKEN_3, 20000), HELD);
+	assert_string_equal(item_text(&r, HELD_MODE), "shared");
+	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
+	assert_int_equal(read_as(READER_2, TOKEN_4), HELD);
+	line_hear(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
+	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
+	assert_int_equal(write_as(WRITER, TOKEN_2), TAKEN);
+	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_tickets(&r, LOCK), READER_1 " " READER_2);
+	line_hear(&r, NULL);
+}
+
+static void readers_in_a_row_go_in_together(void **state)
+{
+	(void)state;
+	lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 });
+	read_as(READER_1, TOKEN_2);
+	read_as(READER_2, TOKEN_3);
+	write_as(WRITER, TOKEN_1);
+	read_as(READER_3, TOKEN_4);
+	line_hear(&r, LOCK);
+	lock_release(&r, "a", TOKEN_1);
+	assert_int_equal(read_as(READER_1, TOKEN_2), TAKEN);
+	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
+	assert_string_equal(line_heard(&r), "@" READER_1 " 1000, @" READER_2 " 1000");
+	assert_int_equal(read_as(READER_3, TOKEN_4), HELD); /* behind the writer */
+	lock_release(&r, "a", TOKEN_2);
+	assert_string_equal(line_heard(&r), "");
+	lock_release(&r, "a", TOKEN_3);
+	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
+	line_hear(&r, NULL);
+}
+
+/* The writer gave up: those whom he kept go in at once. */
+static void a_writer_that_leaves_lets_readers_in(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		read_with(TOKEN_1, 20000);
+		write_as(WRITER, TOKEN_2);
+		read_as(READER_1, TOKEN_3);
+		line_hear(&r, LOCK);
+		if (way)
+			lock_leave(&r, "a", WRITER, TOKEN_2);
+		else
+			lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = WRITER });
+		assert_string_equal(line_heard(&r), "@" READER_1 " 1000");
+		assert_int_equal(read_as(READER_1, TOKEN_3), TAKEN);
+	}
+	line_hear(&r, NULL);
+}
+
+/* Those who wait were told the end of the reader that went. */
+static void who_waits_is_told_the_end_of_the_readers_left(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		script_stage_empty(NULL);
+		read_with(TOKEN_1, 5000);
+		int64_t ends = item_int(&r, TAKEN_EXPIRES_AT);
+		read_with(TOKEN_2, 60000);
+		write_as(WRITER, TOKEN_3);
+		line_hear(&r, LOCK);
+		if (way)
+			lock_leave(&r, "a", "", TOKEN_2);
+		else
+			lock_release(&r, "a", TOKEN_2);
+		int64_t now = item_int(&r, 1);
+		char told[32];
+		snprintf(told, sizeof(told), "0 %lld", (long long)(ends - now));
+		assert_string_equal(line_heard(&r), told);
+	}
+	line_hear(&r, NULL);
+}
+
+static void force_frees_all_readers(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	read_with(TOKEN_2, 20000);
+	assert_int_equal(lock_force(&r, "a"), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), NOT_HOLDER);
+}
+
+static void a_look_tells_sixteen_of_many(void **state)
+{
+	char token[64];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		snprintf(token, sizeof(token), "%032x", i);
+		read_with(token, 60000 - 100 * i);
+	}
+	lock_look(&r, "a");
+	assert_int_equal(item_int(&r, LOOK_HOLDS), 40);
+	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3 * 16);
+	assert_string_equal(item_text(&r, LOOK_HOLDERS), token); /* the first to end */
+}
+
+/* Somebody removed the lock alone, by hand: what lies beside it is not counted. */
+static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
+{
+	(void)state;
+	read_with(TOKEN_1, 20000);
+	read_with(TOKEN_2, 20000);
+	server_command(&r, "DEL " LOCK);
+	assert_int_equal(read_with(TOKEN_3, 10000), TAKEN);
+	lock_look(&r, "a");
+	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
+	assert_int_equal(item_int(&r, 2), 0);
+	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(readers_stand_beside_each_other, script_stage_empty),
+		cmocka_unit_test_teardown(each_reader_gives_back_its_own, script_stage_empty),
+		cmocka_unit_test_teardown(each_reader_extends_its_own, script_stage_empty),
+		cmocka_unit_test_teardown(readers_end_one_by_one, script_stage_empty),
+		cmocka_unit_test_teardown(many_readers_end_and_the_lock_is_free, script_stage_empty),
+		cmocka_unit_test_teardown(a_reader_enters_again, script_stage_empty),
+		cmocka_unit_test_teardown(a_token_holds_in_its_own_mode, script_stage_empty),
+		cmocka_unit_test_teardown(a_writer_in_line_stops_new_readers, script_stage_empty),
+		cmocka_unit_test_teardown(readers_in_a_row_go_in_together, script_stage_empty),
+		cmocka_unit_test_teardown(a_writer_that_leaves_lets_readers_in, script_stage_empty),
+		cmocka_unit_test_teardown(who_waits_is_told_the_end_of_the_readers_left, script_stage_empty),
+		cmocka_unit_test_teardown(force_frees_all_readers, script_stage_empty),
+		cmocka_unit_test_teardown(a_look_tells_sixteen_of_many, script_stage_empty),
+		cmocka_unit_test_teardown(readers_of_a_lock_that_is_gone_do_not_count, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("shared lock scripts", tests, script_stage_open, script_stage_close);
+}
