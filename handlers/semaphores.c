@@ -94,11 +94,12 @@ static void on_acquired(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static struct text ticket_of(struct request *req)
+/* "<ticket>.<limit>": the script must know for how much room the first of a line waits. */
+static struct text ticket_of(struct request *req, int64_t limit)
 {
 	struct text ticket = wait_ticket(req);
 
-	return ticket.len ? arena_printf(&req->arena, "%s.x", ticket.at) : ticket;
+	return ticket.len ? arena_printf(&req->arena, "%s.%lld", ticket.at, (long long)limit) : ticket;
 }
 
 /* The client left: out of the line, and the permit goes back; with an Idempotency-Key it may come again for that. */
@@ -110,7 +111,7 @@ static void leave(struct request *req, const struct reply *r)
 	(void)r;
 	struct call *c = semaphore_call(req, &semaphore_leave_script, in->name, 4);
 	call_text(c, try && !req->idempotency_key.at ? try->hash : TEXT(""));
-	call_text(c, ticket_of(req));
+	call_text(c, ticket_of(req, in->limit));
 	call_send(c, NULL);
 }
 
@@ -135,7 +136,7 @@ void semaphore_acquire(struct request *req, const struct semaphore_acquire_input
 	call_text(c, in->owner);
 	call_text(c, try ? try->hash : TEXT(""));
 	call_text(c, try && req->idempotency_key.at ? request_seal(req, try->permit) : TEXT(""));
-	call_text(c, ticket_of(req));
+	call_text(c, ticket_of(req, in->limit));
 	call_int(c, wait_left_ms(req));
 	call_send(c, on_acquired);
 }

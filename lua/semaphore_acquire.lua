@@ -1,11 +1,11 @@
 -- semaphore_acquire: takes one of `limit` permits, unless others were there before.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3, 4 its line and its offer (lib/line.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed: handed back as it is, for
---       a replay; 6 ticket, '' for who does not wait; 7 how long it may still wait, ms: 0 for the last try
+--       a replay; 6 ticket, its mode the limit, '' for who does not wait; 7 how long it may still wait, ms: 0 for the last try
 -- Returns {1, now, held, expires_at, owner, sealed} taken
 --         {0, now, next_at, held, waiters} not now; next_at is when trying again may help
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(line) when a daemon with waiters has died.
---@include time line semaphore
+--@include time wake line semaphore
 --@idempotent
 local limit, ttl_ms, owner, permit, sealed = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local ticket, wait_ms = ARGV[6], tonumber(ARGV[7])
@@ -26,6 +26,9 @@ if is_my_turn and s.held < limit then
     line_leave(line, ticket)
   end
   semaphore_offer(s, line)
+  if line.head and ttl_ms < OFFER_MS then -- others look no sooner whether he came
+    wake(KEYS[1], 0, ttl_ms)
+  end
   return { 1, now, s.held, now + ttl_ms, owner, sealed }
 end
 if ticket ~= '' and wait_ms > 0 then
@@ -33,11 +36,7 @@ if ticket ~= '' and wait_ms > 0 then
 elseif ticket ~= '' then
   line_leave(line, ticket)
 end
-if ticket ~= '' and line.head == ticket and s.held > 0 and s.held < s.limit then
-  line_hold(line, now, wait_ms) -- his limit is smaller than that of others: he is there, and waits for more
-else
-  semaphore_offer(s, line)
-end
+semaphore_offer(s, line)
 local next_at = tonumber(redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or now + OFFER_MS)
 if s.held < limit and line.offered_until > 0 then
   next_at = math.min(next_at, line.offered_until)

@@ -16,7 +16,6 @@ if ARGV[2] ~= '' then
 end
 if held then
   semaphore_drop(s, ARGV[1])
-  line.offered_until = 0 -- what was offered before was another permit
 end
 semaphore_offer(s, line)
 return { held and 1 or -1, now }

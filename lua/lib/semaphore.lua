@@ -45,9 +45,9 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_offer(s, line): tells the first in line when there is room.
+-- semaphore_offer(s, line): tells the first in line when there is room for him (his ticket ends in his limit).
 local function semaphore_offer(s, line)
-  if s.held < s.limit or s.held == 0 then
+  if line.head and s.held < tonumber(string.match(line.head, '%d+$')) then
     line_offer(line, s.now)
   end
 end

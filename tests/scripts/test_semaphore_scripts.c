@@ -1,0 +1,448 @@
+/* The semaphore scripts on a real Redis: never more than the limit, permits that end, and who waits in which order. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "line_look.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+#define SEMAPHORE "p:semaphore:{a}"
+#define PERMITS "p:semaphore:{a}:permits"
+#define RECORD "p:idem:{a}:k"
+#define A1 DAEMON_A ".0000000000000001"
+#define A2 DAEMON_A ".0000000000000002"
+#define B1 DAEMON_B ".0000000000000001"
+#define B2 DAEMON_B ".0000000000000002"
+
+enum { NONE_LEFT = 0, TAKEN = 1, NO_SUCH = -1, WAIT_MS = 20000, TTL_MS = 30000 };
+enum { TAKEN_HELD = 2, TAKEN_EXPIRES_AT, TAKEN_OWNER, TAKEN_SEALED };
+enum { FULL_NEXT_AT = 2, FULL_HELD, FULL_WAITERS };
+enum { LOOK_LIMIT = 2, LOOK_HELD, LOOK_WAITERS, LOOK_HOLDERS };
+
+static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":line", SEMAPHORE ":offer", NULL };
+static const char *const three_keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":line", NULL };
+
+/* What is 0 or NULL is not given. */
+struct permit_try {
+	int64_t limit, ttl_ms, wait_ms;
+	const char *permit, *owner, *sealed;
+	const char *ticket; /* without its limit */
+};
+
+static const char *const *args_of(const struct permit_try *t)
+{
+	static char texts[4][64];
+	static const char *args[8];
+
+	snprintf(texts[0], sizeof(texts[0]), "%" PRId64, t->limit);
+	snprintf(texts[1], sizeof(texts[1]), "%" PRId64, t->ttl_ms ? t->ttl_ms : (int64_t)TTL_MS);
+	snprintf(texts[2], sizeof(texts[2]), "%s.%" PRId64, t->ticket, t->limit);
+	snprintf(texts[3], sizeof(texts[3]), "%" PRId64, t->wait_ms);
+	args[0] = texts[0];
+	args[1] = texts[1];
+	args[2] = t->owner ? t->owner : "";
+	args[3] = t->permit;
+	args[4] = t->sealed ? t->sealed : "";
+	args[5] = t->ticket ? texts[2] : "";
+	args[6] = texts[3];
+	return args;
+}
+
+static int64_t acquire(struct permit_try t)
+{
+	run(&r, &semaphore_acquire_script, keys, args_of(&t));
+	return item_int(&r, 0);
+}
+
+static int64_t take(int64_t limit, const char *permit)
+{
+	return acquire((struct permit_try){ .limit = limit, .permit = permit });
+}
+
+static int64_t stand_for(int64_t limit, const char *ticket, const char *permit)
+{
+	return acquire((struct permit_try){ .limit = limit, .permit = permit, .ticket = ticket, .wait_ms = WAIT_MS });
+}
+
+static int64_t extend(const char *permit, const char *ttl_ms)
+{
+	run(&r, &semaphore_extend_script, three_keys, ARGS(permit, ttl_ms));
+	return item_int(&r, 0);
+}
+
+/* A permit back, or somebody out of the line, or both. */
+static int64_t leave(const char *permit, const char *ticket)
+{
+	run(&r, &semaphore_leave_script, keys, ARGS(permit, ticket));
+	return item_int(&r, 0);
+}
+
+static void look(int64_t limit, int64_t held, int64_t waiters)
+{
+	run(&r, &semaphore_look_script, three_keys, ARGS());
+	assert_int_equal(item_int(&r, LOOK_LIMIT), limit);
+	assert_int_equal(item_int(&r, LOOK_HELD), held);
+	assert_int_equal(item_int(&r, LOOK_WAITERS), waiters);
+}
+
+/* The permit's time is over, and nobody has looked since. */
+static void ends(const char *permit)
+{
+	server_command(&r, "ZADD " PERMITS " XX 1 %s", permit);
+}
+
+/* ---- Permits ---- */
+
+static void no_more_than_the_limit(void **state)
+{
+	static const char *const permits[] = { "p0", "p1", "p2" };
+	int64_t first = 0, last = 0;
+
+	(void)state;
+	look(0, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		const struct permit_try t = { .limit = 3,
+					      .permit = permits[i],
+					      .ttl_ms = 20000 + 1000 * i,
+					      .owner = i ? "me" : NULL,
+					      .sealed = "5ea1ed" };
+		assert_int_equal(acquire(t), TAKEN);
+		assert_int_equal(item_int(&r, TAKEN_HELD), i + 1);
+		assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), item_int(&r, 1) + 20000 + 1000 * i);
+		assert_string_equal(item_text(&r, TAKEN_OWNER), i ? "me" : "");
+		assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
+		last = item_int(&r, TAKEN_EXPIRES_AT);
+		first = i ? first : last;
+	}
+	unchanged(&r, assert_int_equal(take(3, "p3"), NONE_LEFT));
+	take(3, "p3");
+	assert_int_equal(item_int(&r, FULL_NEXT_AT), first);
+	assert_int_equal(item_int(&r, FULL_HELD), 3);
+	assert_int_equal(item_int(&r, FULL_WAITERS), 0);
+	look(3, 3, 0);
+	assert_string_equal(item_text(&r, LOOK_HOLDERS), "");
+	assert_int_equal(item_int(&r, LOOK_HOLDERS + 1), first);
+	assert_string_equal(item_text(&r, LOOK_HOLDERS + 4), "me");
+	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, last);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " PERMITS)->integer, last);
+
+	assert_int_equal(leave("p1", ""), 1);
+	unchanged(&r, assert_int_equal(leave("p1", ""), NO_SUCH));
+	unchanged(&r, assert_int_equal(leave("p9", ""), NO_SUCH));
+	assert_int_equal(take(3, "p4"), TAKEN);
+	assert_int_equal(take(3, "p5"), NONE_LEFT);
+}
+
+static void permits_end_one_by_one(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	ends("p1");
+	look(2, 1, 0);
+	unchanged(&r, assert_int_equal(extend("p1", "30000"), NO_SUCH));
+	assert_int_equal(take(2, "p3"), TAKEN);
+	assert_int_equal(server_command(&r, "HLEN " SEMAPHORE)->integer, 3); /* limit and two owners */
+	assert_int_equal(take(2, "p4"), NONE_LEFT);
+	ends("p2");
+	assert_int_equal(leave("p2", ""), NO_SUCH);
+	look(2, 1, 0);
+	assert_int_equal(take(2, "p4"), TAKEN);
+}
+
+/* More than are forgotten in one step. */
+static void many_permits_end_at_once(void **state)
+{
+	enum { LIMIT = 250 };
+	char permit[16];
+
+	(void)state;
+	for (int i = 0; i < LIMIT; i++) {
+		snprintf(permit, sizeof(permit), "p%d", i);
+		assert_int_equal(take(LIMIT, permit), TAKEN);
+	}
+	assert_int_equal(take(LIMIT, "more"), NONE_LEFT);
+	for (int i = 1; i < LIMIT; i++) {
+		snprintf(permit, sizeof(permit), "p%d", i);
+		ends(permit);
+	}
+	look(LIMIT, 1, 0);
+	assert_int_equal(take(LIMIT, "more"), TAKEN);
+	assert_int_equal(item_int(&r, TAKEN_HELD), 2);
+	assert_int_equal(take(2, "too many"), NONE_LEFT);
+	look(LIMIT, 2, 0);
+}
+
+static void extend_sets_what_is_left(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	assert_int_equal(extend("p1", "60000"), 1);
+	int64_t until = item_int(&r, 2);
+	assert_int_equal(until, item_int(&r, 1) + 60000);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, until);
+	assert_int_equal(extend("p1", "5"), 1);
+	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other */
+	unchanged(&r, assert_int_equal(extend("p9", "60000"), NO_SUCH));
+	wait_until((run(&r, &semaphore_look_script, three_keys, ARGS()), item_int(&r, LOOK_HELD)) == 1, 5000);
+	assert_int_equal(extend("p1", "60000"), NO_SUCH);
+}
+
+static void all_is_forgotten_with_the_last_permit(void **state)
+{
+	(void)state;
+	acquire((struct permit_try){ .limit = 2, .permit = "p1", .ttl_ms = 20 });
+	acquire((struct permit_try){ .limit = 2, .permit = "p2", .ttl_ms = 30 });
+	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+	look(0, 0, 0);
+	assert_int_equal(take(1, "p3"), TAKEN);
+}
+
+/* ---- The line ---- */
+
+static void first_come_first_served(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	assert_int_equal(stand_for(2, A1, "p3"), NONE_LEFT);
+	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
+	assert_int_equal(item_int(&r, FULL_WAITERS), 2);
+	line_hear(&r, SEMAPHORE);
+	assert_int_equal(leave("p1", ""), 1);
+	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
+	int64_t until = line_offered_until(&r, SEMAPHORE);
+	assert_int_equal(take(2, "p5"), NONE_LEFT); /* it is somebody's */
+	assert_int_equal(item_int(&r, FULL_HELD), 1);
+	assert_int_equal(item_int(&r, FULL_NEXT_AT), until);
+	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
+	assert_string_equal(line_heard(&r), "");
+	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+	assert_string_equal(line_heard(&r), "");
+	assert_int_equal(leave("p2", ""), 1);
+	assert_int_equal(stand_for(2, B1, "p4"), TAKEN);
+	look(2, 2, 0);
+	line_hear(&r, NULL);
+}
+
+/* Several come free: each who goes in makes way for the next. */
+static void as_many_go_in_as_there_is_room_for(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	stand_for(2, A1, "p3");
+	stand_for(2, A2, "p4");
+	stand_for(2, B1, "p5");
+	line_hear(&r, SEMAPHORE);
+	leave("p1", "");
+	leave("p2", "");
+	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
+	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+	assert_string_equal(line_heard(&r), "@" A2 ".2 1000");
+	assert_int_equal(stand_for(2, A2, "p4"), TAKEN);
+	assert_string_equal(line_heard(&r), "");
+	line_hear(&r, NULL);
+}
+
+/* However often permits come free meanwhile, the offer to one whose daemon is gone ends a second after it was made. */
+static void an_offer_is_made_once(void **state)
+{
+	(void)state;
+	take(3, "p1");
+	take(3, "p2");
+	take(3, "p3");
+	stand_for(3, A1, "p4");
+	stand_for(3, B1, "p5");
+	leave("p1", "");
+	int64_t until = line_offered_until(&r, SEMAPHORE);
+	wait_until(redis_now_ms(&r) + 1000 > until, 5000);
+	leave("p2", "");
+	assert_int_equal(line_offered_until(&r, SEMAPHORE), until);
+	line_lapse(&r, SEMAPHORE);
+	leave("p3", "");
+	assert_string_equal(line_tickets(&r, SEMAPHORE), B1 ".3");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".3");
+}
+
+static void who_leaves_makes_room_for_the_next(void **state)
+{
+	(void)state;
+	take(1, "p1");
+	stand_for(1, A1, "p2");
+	stand_for(1, B1, "p3");
+	leave("p1", "");
+	line_hear(&r, SEMAPHORE);
+	leave("p2", A1 ".1"); /* it was offered to him; he has no permit */
+	assert_string_equal(line_heard(&r), "@" B1 ".1 1000");
+	assert_int_equal(stand_for(1, B1, "p3"), TAKEN);
+	stand_for(1, A1, "p2");
+	const struct permit_try last = { .limit = 1, .permit = "p2", .ticket = A1 };
+	assert_int_equal(acquire(last), NONE_LEFT);
+	assert_string_equal(line_tickets(&r, SEMAPHORE), "");
+
+	/* His client left in the moment in which he won it. */
+	stand_for(1, A2, "p4");
+	leave("p3", "");
+	assert_int_equal(stand_for(1, A2, "p4"), TAKEN);
+	stand_for(1, B2, "p5");
+	assert_int_equal(leave("p4", A2 ".1"), 1);
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".1");
+	look(0, 0, 1);
+	line_hear(&r, NULL);
+}
+
+/* Who sees more room goes in as soon as it is his turn. */
+static void each_waits_for_his_own_limit(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	stand_for(2, A1, "p3");
+	stand_for(4, B1, "p4"); /* has room, and stands behind */
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
+	leave("p1", "");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
+	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
+	assert_int_equal(stand_for(4, B1, "p4"), TAKEN);
+	look(4, 3, 0);
+
+	/* Who sees less keeps those behind him. */
+	stand_for(1, A1, "p5");
+	stand_for(4, B1, "p6");
+	leave("p2", "");
+	leave("p3", "");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
+	assert_int_equal(stand_for(4, B1, "p6"), NONE_LEFT);
+	leave("p4", "");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".1");
+	assert_int_equal(stand_for(1, A1, "p5"), TAKEN);
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
+
+	/* And who gave up no longer does. */
+	stand_for(4, B1, "p6");
+	stand_for(1, A1, "p7");
+	stand_for(4, B2, "p8");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
+	leave("", A1 ".1");
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".4");
+}
+
+static void the_end_of_a_permit_offers_it_to_the_first(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	stand_for(2, A1, "p3");
+	stand_for(2, B1, "p4");
+	ends("p2");
+	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
+	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+}
+
+static void who_waits_is_told_when_an_end_comes_nearer(void **state)
+{
+	(void)state;
+	take(2, "p1");
+	take(2, "p2");
+	stand_for(2, A1, "p3");
+	stand_for(2, B1, "p4");
+	line_hear(&r, SEMAPHORE);
+	extend("p1", "60000");
+	assert_string_equal(line_heard(&r), "");
+	extend("p1", "5000");
+	assert_string_equal(line_heard(&r), "0 5000");
+	leave("p2", "");
+	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
+	const struct permit_try brief = { .limit = 2, .permit = "p3", .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 40 };
+	assert_int_equal(acquire(brief), TAKEN);
+	assert_string_equal(line_heard(&r), "0 40");
+	line_hear(&r, NULL);
+}
+
+/* ---- Records, foreign keys ---- */
+
+static void a_replay_gets_the_first_permit(void **state)
+{
+	const struct permit_try first = { .limit = 1, .permit = "p1", .sealed = "5ea1ed" };
+	const struct permit_try again = { .limit = 1, .permit = "p2", .sealed = "another" };
+
+	(void)state;
+	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&first), RECORD, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), TAKEN);
+	int64_t expires_at = item_int(&r, TAKEN_EXPIRES_AT);
+	unchanged(&r, run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
+	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), TAKEN);
+	assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
+	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at);
+	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), NONE_LEFT);
+	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not kept */
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const char *const plants[] = {
+		"SET " SEMAPHORE " x",      "HSET " SEMAPHORE " limit x",  "SET " PERMITS " x",
+		"SET " SEMAPHORE ":line x", "RPUSH " SEMAPHORE ":offer x",
+	};
+	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+		script_stage_empty(NULL);
+		take(2, "p1");
+		server_command(&r, i < 2 ? "DEL " SEMAPHORE : "DEL " PERMITS);
+		assert_int_not_equal(server_command(&r, plants[i])->type, REDIS_REPLY_ERROR);
+		unchanged(&r, run_fails(&r, &semaphore_acquire_script, keys, args_of(&t), "WRONGTYPE"));
+		if (i == 4)
+			continue;
+		unchanged(&r, run_fails(&r, &semaphore_leave_script, keys, ARGS("p1", A1), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_extend_script, three_keys, ARGS("p1", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_look_script, three_keys, ARGS(), "WRONGTYPE"));
+	}
+}
+
+static void a_full_redis_refuses_a_permit_and_still_takes_one_back(void **state)
+{
+	const struct permit_try t = { .limit = 2, .permit = "p2" };
+
+	(void)state;
+	take(2, "p1");
+	server_command(&r, "CONFIG SET maxmemory 1");
+	unchanged(&r, run_fails(&r, &semaphore_acquire_script, keys, args_of(&t), "OOM"));
+	assert_int_equal(leave("p1", ""), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(no_more_than_the_limit, script_stage_empty),
+		cmocka_unit_test_teardown(permits_end_one_by_one, script_stage_empty),
+		cmocka_unit_test_teardown(many_permits_end_at_once, script_stage_empty),
+		cmocka_unit_test_teardown(extend_sets_what_is_left, script_stage_empty),
+		cmocka_unit_test_teardown(all_is_forgotten_with_the_last_permit, script_stage_empty),
+		cmocka_unit_test_teardown(first_come_first_served, script_stage_empty),
+		cmocka_unit_test_teardown(as_many_go_in_as_there_is_room_for, script_stage_empty),
+		cmocka_unit_test_teardown(an_offer_is_made_once, script_stage_empty),
+		cmocka_unit_test_teardown(who_leaves_makes_room_for_the_next, script_stage_empty),
+		cmocka_unit_test_teardown(each_waits_for_his_own_limit, script_stage_empty),
+		cmocka_unit_test_teardown(the_end_of_a_permit_offers_it_to_the_first, script_stage_empty),
+		cmocka_unit_test_teardown(who_waits_is_told_when_an_end_comes_nearer, script_stage_empty),
+		cmocka_unit_test_teardown(a_replay_gets_the_first_permit, script_stage_empty),
+		cmocka_unit_test_teardown(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_teardown(a_full_redis_refuses_a_permit_and_still_takes_one_back, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("semaphore scripts", tests, script_stage_open, script_stage_close);
+}
