@@ -304,7 +304,7 @@ void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_a
 		return;
 	struct channel *ch = w->places[place].channel;
 	unsigned others = ch->busy - w->units; /* who will see it by themselves */
-	w->woken = w->again; /* of what came during the try it need not have seen anything */
+	w->woken = w->again;                   /* of what came during the try it need not have seen anything */
 	if (ready > others)
 		wake(ch, ready - others, w);
 	if (next_at_ms >= 0)

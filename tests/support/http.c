@@ -27,6 +27,7 @@ struct client {
 	struct bytes head, body; /* of the exchange under way */
 	int port;
 	bool new_connection;
+	bool heard; /* the first event of a stream: that is its answer here, and the connection is closed */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -43,6 +44,15 @@ static size_t gather(char *at, size_t size, size_t n, void *arg)
 	b->len += len;
 	b->at[b->len] = '\0';
 	return len;
+}
+
+static size_t gather_body(char *at, size_t size, size_t n, void *arg)
+{
+	struct client *c = arg;
+	size_t taken = gather(at, size, n, &c->body);
+
+	c->heard = c->head.at && strstr(c->head.at, "text/event-stream") && strstr(c->body.at, "\n\n");
+	return c->heard ? 0 : taken;
 }
 
 /* Each status line begins the head anew: what counts is the last answer, not a 100 before it. */
@@ -69,8 +79,8 @@ struct client *client_open(int port)
 	curl_easy_setopt(c->curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(c->curl, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_TCP_NODELAY, 1L);
-	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, gather);
-	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &c->body);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, gather_body);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, c);
 	curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, gather_head);
 	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, &c->head);
 	client_timeout_ms(c, TIMEOUT_MS);
@@ -158,12 +168,12 @@ struct answer http_bytes(struct client *c, const char *method, const char *targe
 	set_target(c, target);
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, list);
 	curl_easy_setopt(c->curl, CURLOPT_FRESH_CONNECT, c->new_connection ? 1L : 0L);
-	c->new_connection = false;
+	c->new_connection = c->heard = false;
 	int64_t start_us = monotonic_us();
 	CURLcode code = curl_easy_perform(c->curl);
 	int64_t took_us = monotonic_us() - start_us;
 	curl_slist_free_all(list);
-	if (code == CURLE_OK)
+	if (code == CURLE_OK || c->heard)
 		a = answer_make(&c->kept, c->head.at, c->head.len, c->body.at, c->body.len);
 	else
 		a = answer_missing(&c->kept, *c->error ? c->error : curl_easy_strerror(code));
