@@ -180,10 +180,10 @@ static void on_deadline(struct timer *t)
 		make_ready(w);
 }
 
-/* False: a request with the same Idempotency-Key waits already. */
-static bool claim_key(struct request *req, struct wait *w)
+/* False: a request with the same Idempotency-Key waits already, which was answered. */
+static bool key_is_free(struct request *req)
 {
-	struct text scope = request_scope(req);
+	struct text scope = keyed ? request_scope(req) : (struct text){ 0 };
 
 	for (struct wait *other = keyed; other; other = other->next_keyed) {
 		if (!text_equal(other->scope, scope))
@@ -195,12 +195,17 @@ static bool claim_key(struct request *req, struct wait *w)
 				       "this Idempotency-Key came with another body before");
 		return false;
 	}
-	char *copy = malloc(scope.len + 1);
-	if (!copy || !scope.at) {
-		free(copy);
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	return true;
+}
+
+/* False without memory. */
+static bool claim_key(struct request *req, struct wait *w)
+{
+	struct text scope = request_scope(req);
+	char *copy = scope.at ? malloc(scope.len + 1) : NULL;
+
+	if (!copy)
 		return false;
-	}
 	w->scope = (struct text){ memcpy(copy, scope.at, scope.len), scope.len };
 	w->next_keyed = keyed;
 	keyed = w;
@@ -221,16 +226,18 @@ static void disclaim_key(struct wait *w)
 
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
-	if (req->wait || ms <= 0 || draining)
+	if (req->wait)
+		return true;
+	if (req->idempotency_key.at && !key_is_free(req))
+		return false;
+	if (ms <= 0 || draining)
 		return true;
 	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
-	if (!w) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
-		return false;
-	}
-	*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
-	if (req->idempotency_key.at && !claim_key(req, w)) {
+	if (w)
+		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
+	if (!w || (req->idempotency_key.at && !claim_key(req, w))) {
 		free(w);
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return false;
 	}
 	w->deadline.expired = on_deadline;

@@ -1,0 +1,137 @@
+/* Waiting for room in a limit: until it fits, in order of arrival, at the cost of a try or two each; never when it cannot help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/proc.h"
+#include "../support/raw.h"
+#include "../support/stage.h"
+
+enum { SOON_MS = 5000, CROWD = 6 };
+
+#define SLOW(key, members) \
+	"{\"key\":\"" key "\",\"limit\":10,\"window_ms\":1000,\"burst\":1" members "}" /* one a 100 ms */
+
+static struct raw *ask(const char *body, const char *headers)
+{
+	struct raw *r = raw_connect(patternd.port);
+	char request[1024];
+
+	snprintf(
+		request, sizeof(request),
+		"POST /ratelimit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
+		strlen(body), headers, body);
+	raw_text(r, request);
+	return r;
+}
+
+static double metric(const char *name)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "\n%s ", name);
+	const char *at = strstr(get("/metrics").body, line);
+	return at ? strtod(at + strlen(line), NULL) : -1;
+}
+
+static void until_waiting(int count)
+{
+	wait_until(metric("patternd_requests_waiting") == count, SOON_MS);
+}
+
+static void it_waits_until_it_fits(void **state)
+{
+	(void)state;
+	assert_status(post("/ratelimit", SLOW("a", "")), 200);
+	struct answer a = post("/ratelimit", SLOW("a", ",\"wait_ms\":2000"));
+	assert_status(a, 200);
+	assert_true(json_is_true(json_at(a, "/allowed")));
+	assert_in_range(a.took_us / 1000, 50, 1500);
+}
+
+static void what_cannot_help_is_refused_at_once(void **state)
+{
+	(void)state;
+	static const char once[] = "{\"key\":\"b\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":5000}";
+	assert_status(post("/ratelimit", once), 200);
+	struct answer a = post("/ratelimit", once);
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_in_range(int_at(a, "/retry_after_ms"), 50000, 60000);
+	assert_in_range(a.took_us / 1000, 0, 2000);
+}
+
+static void a_crowd_goes_in_order_and_costs_little(void **state)
+{
+	struct raw *waiting[CROWD];
+
+	(void)state;
+	assert_status(post("/ratelimit", SLOW("c", "")), 200);
+	double before = metric("patternd_tries_again_total");
+	for (int i = 0; i < CROWD; i++) {
+		waiting[i] = ask(SLOW("c", ",\"wait_ms\":5000"), "");
+		if (i < 3) /* the first are served meanwhile */
+			wait_until(metric("patternd_requests_waiting") >= 1, SOON_MS);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		assert_status(raw_answer(waiting[i], SOON_MS), 200);
+		raw_close(waiting[i]);
+	}
+	assert_true(metric("patternd_tries_again_total") - before <= 3 * CROWD);
+	until_waiting(0);
+}
+
+static void several_checks_wait_for_the_slowest(void **state)
+{
+	(void)state;
+	static const char both[] = "{\"wait_ms\":3000,\"checks\":["
+				   "{\"name\":\"fast\",\"key\":\"d\",\"limit\":100,\"window_ms\":1000,\"burst\":1},"
+				   "{\"name\":\"slow\",\"key\":\"e\",\"limit\":5,\"window_ms\":1000,\"burst\":1}]}";
+	assert_status(post("/ratelimit", both), 200);
+	struct answer a = post("/ratelimit", both);
+	assert_status(a, 200);
+	assert_in_range(a.took_us / 1000, 100, 2000);
+}
+
+static void who_leaves_takes_nothing(void **state)
+{
+	(void)state;
+	assert_status(post("/ratelimit", SLOW("f", "")), 200);
+	struct raw *r = ask("{\"key\":\"f\",\"limit\":10,\"window_ms\":10000,\"burst\":1,\"wait_ms\":5000}", "");
+	until_waiting(1);
+	raw_reset(r);
+	until_waiting(0);
+}
+
+static void a_duplicate_of_one_who_waits_is_in_progress(void **state)
+{
+	(void)state;
+	static const char slow[] = "{\"key\":\"g\",\"limit\":1,\"window_ms\":1500,\"wait_ms\":5000}";
+	assert_status(post("/ratelimit", slow), 200);
+	struct raw *r = ask(slow, "Idempotency-Key: w1\r\n");
+	until_waiting(1);
+	struct answer a = http(client, "POST", "/ratelimit", slow, "Idempotency-Key: w1");
+	assert_problem(a, 409, "in_progress", "none");
+	a = http(client, "POST", "/ratelimit", SLOW("g", ""), "Idempotency-Key: w1");
+	assert_problem(a, 422, "idempotency_key_reused", "none");
+	assert_status(raw_answer(r, SOON_MS), 200);
+	raw_close(r);
+	assert_status(http(client, "POST", "/ratelimit", slow, "Idempotency-Key: w1"), 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(it_waits_until_it_fits, stage_forget),
+		cmocka_unit_test_teardown(what_cannot_help_is_refused_at_once, stage_forget),
+		cmocka_unit_test_teardown(a_crowd_goes_in_order_and_costs_little, stage_forget),
+		cmocka_unit_test_teardown(several_checks_wait_for_the_slowest, stage_forget),
+		cmocka_unit_test_teardown(who_leaves_takes_nothing, stage_forget),
+		cmocka_unit_test_teardown(a_duplicate_of_one_who_waits_is_in_progress, stage_forget),
+	};
+
+	return cmocka_run_group_tests(tests, stage_open, stage_close);
+}
