@@ -212,6 +212,8 @@ void http_answer_end(struct conn *c)
 	if (c->runs_waited && !c->suspended)
 		lingering--;
 	unwatch(c);
+	if (!c->left && (req->state == CALLING || req->state == PARKED))
+		metrics_count(METRIC_clients_left); /* while it lingered: libmicrohttpd has noticed by itself */
 	c->req = NULL;
 	c->suspended = false;
 	c->runs_waited = 0;
