@@ -89,10 +89,204 @@ static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 	daemon_stop(&d);
 }
 
+/* ---- A crowd ---- */
+
+static struct raw *crowd[CROWD];
+
+static void gather(const char *body)
+{
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = waiter_parked(&patternd, &redis, "q", body);
+}
+
+static void disperse(void)
+{
+	for (int i = 0; i < CROWD; i++)
+		raw_close(crowd[i]);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
+static int crowd_heard(void)
+{
+	int heard = 0;
+
+	for (int i = 0; i < CROWD; i++)
+		heard += waiter_heard(crowd[i]);
+	return heard;
+}
+
+static void one_message_goes_to_one(void **state)
+{
+	(void)state;
+	gather("{" LONG "}");
+	send_number(7);
+	assert_int_equal(number_for(crowd[0]), 7);
+	wait_until(all_parked(&patternd, CROWD - 1), SOON_MS);
+	assert_int_equal(crowd_heard(), 0);
+	assert_int_equal(int_at(get("/queues/q"), "/in_flight"), 1);
+	disperse();
+}
+
+static void who_came_first_is_served_first(void **state)
+{
+	(void)state;
+	gather("{" LONG "}");
+	for (int i = 0; i < CROWD; i++) {
+		send_number(i);
+		assert_int_equal(number_for(crowd[i]), i);
+		assert_int_equal(crowd_heard(), 0);
+	}
+	assert_int_equal(waiting_at(&patternd), 0);
+	disperse();
+}
+
+/* His place is kept, however often he is tried in vain. */
+static void a_try_in_vain_costs_no_place(void **state)
+{
+	(void)state;
+	struct raw *first = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
+	struct raw *second = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
+	for (int i = 0; i < 20; i++) {
+		long tries = metric_of(&patternd, "tries_again_total");
+		server_command(&redis, "SPUBLISH p:queue:{q} %s", "1 -1"); /* what somebody else then took */
+		wait_until(metric_of(&patternd, "tries_again_total") == tries + 1 && all_parked(&patternd, 2), SOON_MS);
+	}
+	send_number(1);
+	assert_int_equal(number_for(first), 1);
+	assert_false(waiter_heard(second));
+	raw_close(first);
+	raw_close(second);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
+/* Sent all at once, due all at once, or let go all at once: each goes to one, and nobody waits beside a message. */
+static void each_of_many_goes_to_one(void **state)
+{
+	static const char *const ways[] = { "", ",\"delay_ms\":100", "" };
+	char *body = malloc(CROWD * 64);
+
+	(void)state;
+	assert_non_null(body);
+	for (int way = 0; way < 3; way++) {
+		bool seen[CROWD] = { false };
+		if (way == 2)
+			assert_status(http(client, "PUT", "/queues/q", "{\"paused\":true}"), 200);
+		gather("{" LONG "}");
+		char *at = body + sprintf(body, "{\"messages\":[");
+		for (int i = 0; i < CROWD; i++)
+			at += sprintf(at, "%s{\"body\":%d%s}", i ? "," : "", i, ways[way]);
+		strcpy(at, "]}");
+		assert_status(post("/queues/q/messages", body), 201);
+		if (way == 2)
+			assert_status(http(client, "PUT", "/queues/q", "{}"), 200);
+		for (int i = 0; i < CROWD; i++) {
+			int64_t number = number_for(crowd[i]);
+			assert_in_range(number, 0, CROWD - 1);
+			assert_false(seen[number]);
+			seen[number] = true;
+		}
+		disperse();
+	}
+	free(body);
+}
+
+static void max_spares_the_others_the_way(void **state)
+{
+	(void)state;
+	struct raw *w[3];
+	for (int i = 0; i < 3; i++)
+		w[i] = waiter_parked(&patternd, &redis, "q", "{" LONG ",\"max\":5}");
+	long long scripts = server_scripts_run(&redis);
+	assert_status(post("/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3},{\"body\":4},"
+						 "{\"body\":5},{\"body\":6},{\"body\":7}]}"),
+		      201);
+	assert_int_equal(count_in(waiter_answer(w[0], receive_q, SOON_MS)), 5);
+	assert_int_equal(count_in(waiter_answer(w[1], receive_q, SOON_MS)), 2);
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	assert_int_equal(server_scripts_run(&redis), scripts + 3);
+	assert_false(waiter_heard(w[2]));
+	for (int i = 0; i < 3; i++)
+		raw_close(w[i]);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
+/* ---- Duplicates of a request that waits ---- */
+
+#define KEY "Idempotency-Key: one"
+
+static void a_duplicate_of_one_who_waits_is_refused(void **state)
+{
+	static const char body[] = "{" LONG ",\"visibility_ms\":60000}";
+
+	(void)state;
+	struct raw *first = waiter_parked_with(&patternd, &redis, "q", body, KEY "\r\n");
+	assert_problem(http(client, "POST", receive_q, body, KEY), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", receive_q, "{" LONG "}", KEY), 422, "idempotency_key_reused", "none");
+	/* Another queue's, another operation's, and another key are others. */
+	struct raw *others[] = {
+		waiter_parked_with(&patternd, &redis, "r", body, KEY "\r\n"),
+		waiter_at(&patternd, "/queues/receive", "{\"queues\":[\"q\"]," LONG "}", KEY "\r\n"),
+		waiter_parked_with(&patternd, &redis, "q", body, "Idempotency-Key: two\r\n"),
+	};
+	wait_until(all_parked(&patternd, 4), SOON_MS);
+	send_number(1);
+	struct answer a = waiter_answer(first, receive_q, SOON_MS);
+	assert_int_equal(number_in(a), 1);
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(http(client, "POST", receive_q, body, KEY).body, a.body);
+	assert_problem(http(client, "POST", receive_q, "{" LONG "}", KEY), 422, "idempotency_key_reused", "none");
+	assert_int_equal(waiting_at(&patternd), 3);
+	raw_close(first);
+	for (int i = 0; i < 3; i++)
+		raw_close(others[i]);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
+static void a_duplicate_of_many_queues_is_refused(void **state)
+{
+	static const char target[] = "/queues/receive", body[] = "{\"queues\":[\"q\",\"r\"]," LONG "}";
+
+	(void)state;
+	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
+	wait_until(heard_by(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
+	assert_problem(http(client, "POST", target, body, KEY), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", target, "{\"queues\":[\"r\",\"q\"]," LONG "}", KEY), 422,
+		       "idempotency_key_reused", "none");
+	send_number(1);
+	struct answer a = waiter_answer(first, target, SOON_MS);
+	assert_int_equal(number_in(a), 1);
+	assert_string_equal(http(client, "POST", target, body, KEY).body, a.body);
+	raw_close(first);
+}
+
+/* Nothing was done for the first, so nothing is kept: after it left, or waited in vain, the key is free. */
+static void a_key_is_free_again(void **state)
+{
+	(void)state;
+	struct raw *first = waiter_parked_with(&patternd, &redis, "q", "{" LONG "}", KEY "\r\n");
+	raw_close(first);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+	assert_int_equal(count_in(http(client, "POST", receive_q, "{\"wait_ms\":1}", KEY)), 0);
+	assert_int_equal(count_in(http(client, "POST", receive_q, "{\"wait_ms\":2}", KEY)), 0);
+	struct raw *again = waiter_parked_with(&patternd, &redis, "q", "{" LONG "}", KEY "\r\n");
+	send_number(1);
+	assert_int_equal(number_for(again), 1);
+	raw_close(again);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(one_message_goes_to_one, forget),
+		cmocka_unit_test_teardown(who_came_first_is_served_first, forget),
+		cmocka_unit_test_teardown(a_try_in_vain_costs_no_place, forget),
+		cmocka_unit_test_teardown(each_of_many_goes_to_one, forget),
+		cmocka_unit_test_teardown(max_spares_the_others_the_way, forget),
 		cmocka_unit_test_teardown(a_wake_up_that_one_needs_no_more_goes_to_the_next, forget),
+		cmocka_unit_test_teardown(a_duplicate_of_one_who_waits_is_refused, forget),
+		cmocka_unit_test_teardown(a_duplicate_of_many_queues_is_refused, forget),
+		cmocka_unit_test_teardown(a_key_is_free_again, forget),
 	};
 
 	return cmocka_run_group_tests_name("many who wait", tests, stage_open, stage_close);

@@ -59,6 +59,11 @@ void raw_close(struct raw *r)
 	free(r);
 }
 
+void raw_forget(struct raw *r)
+{
+	kept_free(&r->kept);
+}
+
 void raw_reset(struct raw *r)
 {
 	struct linger now = { .l_onoff = 1 };

@@ -17,6 +17,7 @@ struct raw;
 struct raw *raw_connect(int port);     /* fails the test when nobody listens */
 struct raw *raw_try_connect(int port); /* NULL then */
 void raw_close(struct raw *r);
+void raw_forget(struct raw *r);     /* frees the answers so far */
 void raw_reset(struct raw *r);      /* closes with RST */
 void raw_half_close(struct raw *r); /* sends FIN, goes on reading */
 int raw_fd(const struct raw *r);

@@ -175,3 +175,19 @@ long long server_scripts_run(struct redis_server *r)
 	return calls_of(stats, "evalsha") + calls_of(stats, "eval") + calls_of(stats, "evalsha_ro") +
 	       calls_of(stats, "eval_ro") + calls_of(stats, "fcall");
 }
+
+long long server_commands_run(struct redis_server *r)
+{
+	static const char *const looks[] = { "info:", "ping:", "pubsub|", "client|", "config|" };
+	long long calls = 0;
+
+	for (const char *at = server_command(r, "INFO commandstats")->str; (at = strstr(at, "cmdstat_"));) {
+		bool counts = true;
+		at += strlen("cmdstat_");
+		for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
+			counts = counts && strncmp(at, looks[i], strlen(looks[i])) != 0;
+		if (counts)
+			calls += atoll(strstr(at, "calls=") + strlen("calls="));
+	}
+	return calls;
+}

@@ -47,4 +47,7 @@ redisReply *server_command(struct redis_server *r, const char *format, ...);
 /* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
 long long server_scripts_run(struct redis_server *r);
 
+/* How many commands of any kind, those in scripts too; without INFO, PING and what tests look with (PUBSUB, CLIENT, CONFIG). */
+long long server_commands_run(struct redis_server *r);
+
 #endif

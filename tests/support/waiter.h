@@ -39,7 +39,10 @@ struct raw *waiter_parked(const struct daemon *d, struct redis_server *r, const 
 struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, const char *queue, const char *body,
 			       const char *headers);
 
-/* A number of /metrics without its prefix ("clients_left_total"); fails the test when it is not there. */
+/*
+ * A number of /metrics without its prefix ("clients_left_total"); fails the test when it is not there. Asked over one connection that
+ * stays open, so that looking often costs the daemon nothing.
+ */
 long metric_of(const struct daemon *d, const char *name);
 
 /* How many requests wait. */

@@ -1,0 +1,242 @@
+/*
+ * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message, however many wait; and little more
+ * memory than libmicrohttpd itself takes for a suspended connection (programs/suspender.c).
+ *
+ * PATTERND_WAITERS=10000 in the environment measures with so many, and for ten seconds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+#include "waiter.h"
+
+enum {
+	SOON_MS = 20000,
+	WAITERS = 1000,
+	QUEUES = 100,
+	GROUP = 10,
+	OTHER_FILES = 100, /* that this program needs beside one for each who waits */
+	CROWD = 200,
+	MESSAGES = 20,
+	MOST_BYTES = 1024, /* for a request that waits, beside libmicrohttpd's own */
+};
+
+#define LONG "{\"wait_ms\":60000}"
+
+static const char receive_q[] = "/queues/q/receive";
+
+static struct raw **waiters;
+static int waiter_count;
+
+static int forget(void **state)
+{
+	client_forget(client);
+	return stage_forget(state);
+}
+
+/* As many as are wanted, and as this process may have descriptors. */
+static int count_wanted(void)
+{
+	const char *given = getenv("PATTERND_WAITERS");
+	int wanted = given ? atoi(given) : WAITERS;
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	int most = limit.rlim_max > 100000 ? 100000 : (int)limit.rlim_max - OTHER_FILES;
+	return wanted < most ? wanted : most;
+}
+
+/* One more who waits, at one of QUEUES queues that are empty. */
+static void add_waiter(const struct daemon *d)
+{
+	char queue[32];
+
+	snprintf(queue, sizeof(queue), "empty-%d", waiter_count % QUEUES);
+	waiters[waiter_count++] = waiter(d, queue, LONG);
+}
+
+static void expect_waiters(int count)
+{
+	waiters = calloc((size_t)count, sizeof(*waiters));
+	assert_non_null(waiters);
+}
+
+static void disperse(void)
+{
+	for (int i = 0; i < waiter_count; i++)
+		raw_close(waiters[i]);
+	free(waiters);
+	waiters = NULL;
+	waiter_count = 0;
+}
+
+/*
+ * A group after the other, each parked before the next comes: who is under way needs more memory than who waits, and here it is the
+ * waiting that is measured. For the same reason the daemon is not asked whether they are: they are when their scripts have run, one
+ * each, and one more for who was the first at a queue.
+ */
+static void gather(int count, const struct daemon *d, long long scripts)
+{
+	while (waiter_count < count) {
+		for (int i = 0; i < GROUP && waiter_count < count; i++)
+			add_waiter(d);
+		int tries = waiter_count + (waiter_count < QUEUES ? waiter_count : QUEUES);
+		wait_until(server_scripts_run(&redis) >= scripts + tries, SOON_MS);
+	}
+}
+
+/* How much the suspender grows for each of so many requests, once a quarter is there. */
+static double baseline_bytes(int count)
+{
+	const char *program = getenv("PATTERND_SUSPENDER");
+	char wanted[16];
+	struct daemon d = { 0 };
+
+	snprintf(wanted, sizeof(wanted), "%d", count);
+	proc_start(&d.proc, (const char *const[]){ program ? program : "build/tests/suspender", wanted, NULL });
+	wait_until(proc_said(&d.proc, "listening 127.0.0.1:"), SOON_MS);
+	char *said = file_text(d.proc.err_path);
+	d.port = atoi(strchr(said, ':') + 1);
+	free(said);
+	expect_waiters(count);
+	while (waiter_count < count / 4)
+		add_waiter(&d);
+	wait_until(proc_said(&d.proc, "a quarter is suspended"), SOON_MS);
+	long before_kib = daemon_resident_kib(&d);
+	while (waiter_count < count)
+		add_waiter(&d);
+	wait_until(proc_said(&d.proc, "all are suspended"), SOON_MS);
+	double grown = (double)(daemon_resident_kib(&d) - before_kib) * 1024 / (count - count / 4);
+	disperse();
+	daemon_kill(&d);
+	return grown;
+}
+
+static void waiting_costs_nothing(void **state)
+{
+	int count = count_wanted(), look_ms = getenv("PATTERND_WAITERS") ? 10000 : 1000;
+	char most[16];
+	struct daemon d = { 0 };
+
+	(void)state;
+	double least = baseline_bytes(count);
+	snprintf(most, sizeof(most), "%d", count + OTHER_FILES);
+	daemon_start(&d, "--redis", redis.url, "--max-connections", most);
+	long long scripts = server_scripts_run(&redis);
+	expect_waiters(count);
+	gather(count / 4, &d, scripts);
+	long before_kib = daemon_resident_kib(&d); /* what is needed once, for however many, is there */
+	gather(count, &d, scripts);
+	double grown = (double)(daemon_resident_kib(&d) - before_kib) * 1024 / (count - count / 4);
+	wait_until(all_parked(&d, count), SOON_MS);
+
+	long long commands = server_commands_run(&redis);
+	long sent = metric_of(&d, "redis_commands_total"), cpu_ms = daemon_cpu_ms(&d);
+	nap_ms(look_ms);
+	cpu_ms = daemon_cpu_ms(&d) - cpu_ms;
+	assert_int_equal(server_commands_run(&redis), commands);
+	assert_int_equal(metric_of(&d, "redis_commands_total"), sent);
+	assert_int_equal(metric_of(&d, "requests_waiting"), count);
+	print_message("%d who wait at %d queues: %.0f bytes each, libmicrohttpd alone %.0f; %ld ms of CPU in %d ms\n", count,
+		      QUEUES, grown, least, cpu_ms, look_ms);
+	assert_in_range(cpu_ms, 0, look_ms / 100 + 10); /* a tick is 10 ms */
+	if (!daemon_is_sanitized())
+		assert_true(grown - least <= MOST_BYTES);
+
+	/* They still hear. */
+	struct client *c = client_open(d.port);
+	assert_status(http(c, "POST", "/queues/empty-7/messages", "{\"body\":7}"), 201);
+	assert_int_equal(int_at(waiter_answer(waiters[7], "/queues/empty-7/receive", SOON_MS), "/messages/0/body"), 7);
+	client_close(c);
+	disperse();
+	wait_until(metric_of(&d, "requests_waiting") == 0, SOON_MS);
+	daemon_stop(&d);
+}
+
+/* ---- Commands ---- */
+
+/* The scripts that run from the sending of one message until it was received, with so many waiting: each time the same. */
+static long long commands_a_message(int crowd)
+{
+	long long most = 0;
+	char body[32];
+
+	expect_waiters(crowd);
+	for (waiter_count = 0; waiter_count < crowd; waiter_count++)
+		waiters[waiter_count] = waiter(&patternd, "q", LONG);
+	for (int i = 0; i < MESSAGES; i++) {
+		struct raw *served = waiters[i % crowd];
+		wait_until(heard_by(&redis, "q") == 1 && all_parked(&patternd, crowd), SOON_MS);
+		long long scripts = server_scripts_run(&redis), sent = metric_of(&patternd, "redis_commands_total");
+		snprintf(body, sizeof(body), "{\"body\":%d}", i);
+		assert_status(post("/queues/q/messages", body), 201);
+		assert_int_equal(int_at(waiter_answer(served, receive_q, SOON_MS), "/messages/0/body"), i);
+		wait_until(all_parked(&patternd, crowd - 1), SOON_MS);
+		long long ran = server_scripts_run(&redis) - scripts;
+		assert_int_equal(metric_of(&patternd, "redis_commands_total") - sent, ran);
+		most = ran > most ? ran : most;
+		assert_true(waiter_ask(served, receive_q, LONG, ""));
+	}
+	disperse();
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+	return most;
+}
+
+static void wake_ups_cost_per_message_not_per_waiter(void **state)
+{
+	(void)state;
+	/* One that sends, one that takes. */
+	assert_int_equal(commands_a_message(1), 2);
+	forget(NULL);
+	assert_int_equal(commands_a_message(CROWD), 2);
+}
+
+/* A batch, at once or due at the same time: one try for each message of it. */
+static void a_batch_costs_a_try_a_message(void **state)
+{
+	static const char *const delays[] = { "", ",\"delay_ms\":100" };
+
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		char body[MESSAGES * 40], *at = body + sprintf(body, "{\"messages\":[");
+		expect_waiters(CROWD);
+		for (waiter_count = 0; waiter_count < CROWD; waiter_count++)
+			waiters[waiter_count] = waiter(&patternd, "q", LONG);
+		wait_until(heard_by(&redis, "q") == 1 && all_parked(&patternd, CROWD), SOON_MS);
+		long long scripts = server_scripts_run(&redis);
+		for (int i = 0; i < MESSAGES; i++)
+			at += sprintf(at, "%s{\"body\":%d%s}", i ? "," : "", i, delays[way]);
+		strcpy(at, "]}");
+		assert_status(post("/queues/q/messages", body), 201);
+		for (int i = 0; i < MESSAGES; i++)
+			assert_status(waiter_answer(waiters[i], receive_q, SOON_MS), 200);
+		wait_until(all_parked(&patternd, CROWD - MESSAGES), SOON_MS);
+		long long ran = server_scripts_run(&redis) - scripts;
+		print_message("%d messages%s for %d who wait: %lld scripts\n", MESSAGES, way ? ", due together," : "", CROWD,
+			      ran);
+		assert_in_range(ran, 1 + MESSAGES, 1 + MESSAGES + 2);
+		disperse();
+		wait_until(waiting_at(&patternd) == 0, SOON_MS);
+		forget(NULL);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(waiting_costs_nothing, forget),
+		cmocka_unit_test_teardown(wake_ups_cost_per_message_not_per_waiter, forget),
+		cmocka_unit_test_teardown(a_batch_costs_a_try_a_message, forget),
+	};
+
+	return cmocka_run_group_tests_name("the cost of waiting", tests, stage_open, stage_close);
+}

@@ -1,0 +1,379 @@
+/*
+ * Clients that leave while they wait for messages, or while one is being won for them: row 19 of the table of faults. They are out of
+ * the line at once, nothing is left of them, and what nobody read was not received: it is ready again, once, and does not count.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "../support/exchange.h"
+#include "../support/stage.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 5000, MANY = 1000, ROUNDS = 300 };
+
+#define ROWS(table) (sizeof(table) / sizeof(*(table)))
+#define LONG "\"wait_ms\":20000"
+
+static int forget(void **state)
+{
+	client_forget(client);
+	return stage_forget(state);
+}
+
+enum leaving { CLOSES, RESETS, HALF_CLOSES, WAYS };
+
+/* Its way of leaving; NULL for who goes on reading. */
+static struct raw *leave(struct raw *r, enum leaving way)
+{
+	if (way == CLOSES)
+		raw_close(r);
+	else if (way == RESETS)
+		raw_reset(r);
+	else
+		raw_half_close(r);
+	return way == HALF_CLOSES ? r : NULL;
+}
+
+static size_t count_in(struct answer a)
+{
+	assert_status(a, 200);
+	assert_true(json_is_array(json_at(a, "/messages")));
+	return json_array_size(json_at(a, "/messages"));
+}
+
+static struct answer receive(const char *queue, const char *body)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
+	return post(target, body);
+}
+
+static void send_to(const char *queue, const char *body)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	assert_status(post(target, body), 201);
+}
+
+static int64_t count_of(const char *queue, const char *state)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s", queue);
+	return int_at(get(target), state);
+}
+
+/* ---- While they are parked ---- */
+
+static void whoever_leaves_is_out_of_the_line(void **state)
+{
+	(void)state;
+	for (enum leaving way = 0; way < WAYS; way++) {
+		char headers[64], line[160];
+		long left = metric_of(&patternd, "clients_left_total");
+		snprintf(headers, sizeof(headers), "X-Request-ID: way-%d\r\n", way);
+		struct raw *w = waiter_parked_with(&patternd, &redis, "q", "{" LONG "}", headers);
+		struct raw *next = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
+		w = leave(w, way);
+		wait_until(waiting_at(&patternd) == 1, SOON_MS);
+		assert_int_equal(metric_of(&patternd, "clients_left_total"), left + 1);
+		if (w) {
+			assert_true(raw_closed(w, SOON_MS));
+			assert_int_equal(raw_answers_left(w), 0);
+			raw_close(w);
+		}
+		snprintf(line, sizeof(line), "\"request_id\":\"way-%d\",\"operation\":\"queue_receive\",\"method\":\"POST\",\"status\":499",
+			 way);
+		wait_until(proc_said(&patternd.proc, line), SOON_MS);
+		send_to("q", "{\"body\":1}");
+		assert_int_equal(count_in(waiter_answer(next, "/queues/q/receive", SOON_MS)), 1);
+		raw_close(next);
+	}
+}
+
+static void a_thousand_leave_at_once(void **state)
+{
+	struct raw **all = calloc(MANY, sizeof(*all));
+	struct rlimit limit;
+
+	(void)state;
+	assert_non_null(all);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	int files = daemon_open_files(&patternd);
+	long left = metric_of(&patternd, "clients_left_total");
+	for (int i = 0; i < MANY; i++)
+		all[i] = waiter(&patternd, i % 2 ? "q" : "r", "{" LONG "}");
+	wait_until(heard_by(&redis, "q") == 1 && heard_by(&redis, "r") == 1 && all_parked(&patternd, MANY), SOON_MS);
+	for (int i = 0; i < MANY; i++)
+		all[i] = leave(all[i], (enum leaving)(i % WAYS));
+	wait_until(waiting_at(&patternd) == 0, 2000);
+	assert_int_equal(metric_of(&patternd, "clients_left_total"), left + MANY);
+	for (int i = 0; i < MANY; i++)
+		raw_close(all[i]);
+	wait_until(daemon_open_files(&patternd) <= files + 1, SOON_MS); /* the connection for looking */
+	send_to("q", "{\"body\":1}");
+	assert_int_equal(int_at(receive("q", NULL), "/messages/0/receives"), 1);
+	free(all);
+}
+
+/* ---- While a message is being won for them: Redis is held until they have left ---- */
+
+struct won {
+	const char *name, *target, *body;
+};
+
+static const struct won wins[] = {
+	{ "waiting", "/queues/q/receive", "{" LONG ",\"max\":2}" },
+	{ "not waiting", "/queues/q/receive", "{\"max\":2}" },
+	{ "for good", "/queues/q/receive", "{" LONG ",\"max\":2,\"acknowledge\":true}" },
+	{ "for good, not waiting", "/queues/q/receive", "{\"max\":2,\"acknowledge\":true}" },
+	{ "of several queues", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2}" },
+	{ "of several queues for good", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2,\"acknowledge\":true}" },
+};
+
+/* Asks, and leaves before Redis does what was asked. */
+static void ask_and_leave(const struct won *w, enum leaving way, const char *headers)
+{
+	long commands = metric_of(&patternd, "redis_commands_total"), left = metric_of(&patternd, "clients_left_total");
+
+	server_command(&redis, "CLIENT PAUSE 10000 WRITE");
+	struct raw *r = waiter_at(&patternd, w->target, w->body, headers);
+	wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
+	r = leave(r, way);
+	wait_until(metric_of(&patternd, "clients_left_total") == left + 1, SOON_MS);
+	server_command(&redis, "CLIENT UNPAUSE");
+	wait_until(metric_of(&patternd, "redis_calls_in_flight") == 0, SOON_MS);
+	if (r) {
+		assert_true(raw_closed(r, SOON_MS));
+		assert_int_equal(raw_answers_left(r), 0);
+		raw_close(r);
+	}
+}
+
+/* A dead letter, were it counted: as if it had not happened, in the place where they were, ids and all. */
+static void what_was_won_for_nobody_was_not_received(void **state)
+{
+	const struct won *w = *state;
+
+	for (enum leaving way = 0; way < WAYS; way++) {
+		assert_status(http(client, "PUT", "/queues/q", "{\"max_receives\":1}"), 200);
+		send_to("q", "{\"messages\":[{\"body\":{\"n\":[1]},\"id\":\"a\",\"priority\":3},{\"body\":2,\"priority\":3}]}");
+		ask_and_leave(w, way, "");
+		wait_until(count_of("q", "/ready") == 2, SOON_MS);
+		send_to("q", "{\"body\":3,\"priority\":3}");
+		assert_true(bool_at(post("/queues/q/messages", "{\"body\":9,\"id\":\"a\"}"), "/messages/0/duplicate"));
+		struct answer a = receive("q", "{\"max\":10}");
+		assert_int_equal(count_in(a), 3);
+		assert_string_equal(text_at(a, "/messages/0/id"), "a");
+		assert_int_equal(int_at(a, "/messages/0/body/n/0"), 1);
+		assert_int_equal(int_at(a, "/messages/1/body"), 2);
+		assert_int_equal(int_at(a, "/messages/2/body"), 3);
+		for (int i = 0; i < 3; i++) {
+			char pointer[32];
+			snprintf(pointer, sizeof(pointer), "/messages/%d/receives", i);
+			assert_int_equal(int_at(a, pointer), 1);
+			snprintf(pointer, sizeof(pointer), "/messages/%d/priority", i);
+			assert_int_equal(int_at(a, pointer), 3);
+		}
+		assert_int_equal(count_of("q", "/in_flight"), 3);
+		forget(NULL);
+	}
+}
+
+/* It does not lie there until somebody asks: who waits gets it. */
+static void what_was_won_for_nobody_goes_to_the_next(void **state)
+{
+	(void)state;
+	for (enum leaving way = 0; way < WAYS; way++) {
+		send_to("q", "{\"body\":1}");
+		long commands = metric_of(&patternd, "redis_commands_total");
+		server_command(&redis, "CLIENT PAUSE 10000 WRITE");
+		struct raw *first = waiter(&patternd, "q", "{" LONG "}");
+		wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
+		struct raw *second = waiter(&patternd, "q", "{" LONG "}");
+		wait_until(metric_of(&patternd, "redis_commands_total") == commands + 2, SOON_MS);
+		first = leave(first, way);
+		server_command(&redis, "CLIENT UNPAUSE");
+		struct answer a = waiter_answer(second, "/queues/q/receive", SOON_MS);
+		assert_int_equal(count_in(a), 1);
+		assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+		raw_close(first);
+		raw_close(second);
+		forget(NULL);
+	}
+}
+
+/* With an Idempotency-Key it is kept for the retry. */
+static void with_a_key_it_is_kept_for_the_retry(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ROWS(wins); i++) {
+		send_to("q", "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3}]}");
+		ask_and_leave(&wins[i], (enum leaving)(i % WAYS), "Idempotency-Key: one\r\n");
+		assert_int_equal(count_of("q", "/ready"), 1);
+		struct answer a = http(client, "POST", wins[i].target, wins[i].body, "Idempotency-Key: one");
+		assert_int_equal(count_in(a), 2);
+		assert_int_equal(int_at(a, "/messages/1/body"), 2);
+		assert_int_equal(int_at(a, "/messages/1/receives"), 1);
+		assert_int_equal(count_in(receive("q", "{\"max\":10}")), 1);
+		forget(NULL);
+	}
+}
+
+/* ---- In the very moment ---- */
+
+/* A round: one waits at a queue of its own, a message is sent there, and he leaves. */
+struct round {
+	struct raw *raw;  /* of one who half closed */
+	bool got;         /* and read an answer all the same */
+	int status;       /* that the daemon wrote into its log */
+};
+
+static int rounds_wanted(void)
+{
+	const char *given = getenv("PATTERND_ROUNDS");
+
+	return given ? atoi(given) : ROUNDS;
+}
+
+static void spin_us(int64_t us)
+{
+	int64_t until_us = monotonic_us() + us;
+
+	while (monotonic_us() < until_us)
+		continue;
+}
+
+/* Before, after, or a little after. */
+static void play(struct round *r, int i, bool acknowledge)
+{
+	char queue[32], headers[64], target[64];
+	enum leaving way = (enum leaving)(i / 3 % WAYS);
+
+	snprintf(queue, sizeof(queue), "left-%d", i);
+	snprintf(headers, sizeof(headers), "X-Request-ID: %s-%d\r\n", acknowledge ? "done" : "left", i);
+	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	struct raw *sender = raw_connect(patternd.port);
+	struct raw *w = waiter_parked_with(&patternd, &redis, queue,
+					   acknowledge ? "{" LONG ",\"acknowledge\":true}" : "{" LONG "}", headers);
+	if (i % 3 == 0)
+		w = leave(w, way);
+	assert_true(waiter_ask(sender, target, "{\"body\":1,\"id\":\"m\"}", ""));
+	if (i % 3 == 2)
+		spin_us(i % 100 * 10);
+	if (i % 3 != 0)
+		w = leave(w, way);
+	assert_status(raw_answer(sender, SOON_MS), 201);
+	raw_close(sender);
+	r->raw = w;
+}
+
+static void read_log(struct round *rounds, int count, const char *stem)
+{
+	char *log = file_text(patternd.proc.err_path), id[64];
+
+	assert_non_null(log);
+	snprintf(id, sizeof(id), "\"request_id\":\"%s-", stem);
+	for (const char *at = log; (at = strstr(at, id));) {
+		at += strlen(id);
+		int i = atoi(at);
+		const char *status = strstr(at, "\"status\":");
+		assert_in_range(i, 0, count - 1);
+		assert_non_null(status);
+		rounds[i].status = atoi(status + strlen("\"status\":"));
+	}
+	free(log);
+}
+
+/* Where the message is, told by what the daemon says that it did. Returns whether it went out into the void. */
+static bool look_after(const struct round *r, int i, bool acknowledge)
+{
+	char queue[32];
+
+	snprintf(queue, sizeof(queue), "left-%d", i);
+	int64_t ready = count_of(queue, "/ready"), in_flight = count_of(queue, "/in_flight");
+	if (r->status == 200) {
+		/* The answer was given to the kernel: nobody can tell any more whether it was read. */
+		assert_int_equal(ready, 0);
+		assert_int_equal(in_flight, acknowledge ? 0 : 1);
+		return !r->got;
+	}
+	assert_int_equal(r->status, 499);
+	assert_false(r->got);
+	assert_int_equal(ready, 1);
+	assert_int_equal(in_flight, 0);
+	struct answer a = receive(queue, "{\"max\":10}");
+	assert_int_equal(count_in(a), 1);
+	assert_string_equal(text_at(a, "/messages/0/id"), "m");
+	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+	return false;
+}
+
+static void leave_in_the_moment(bool acknowledge)
+{
+	int count = rounds_wanted(), got = 0, lost = 0;
+	struct round *rounds = calloc((size_t)count, sizeof(*rounds));
+	long commands = metric_of(&patternd, "redis_commands_total"), tries = metric_of(&patternd, "tries_again_total");
+
+	assert_non_null(rounds);
+	for (int i = 0; i < count; i++)
+		play(&rounds[i], i, acknowledge);
+	wait_until(all_parked(&patternd, 0), SOON_MS);
+	for (int i = 0; i < count; i++) {
+		struct raw *w = rounds[i].raw;
+		rounds[i].got = w && raw_answer(w, SOON_MS).status == 200;
+		got += rounds[i].got;
+		raw_close(w);
+	}
+	tries = metric_of(&patternd, "tries_again_total") - tries;
+	long given_back = metric_of(&patternd, "redis_commands_total") - commands - tries - 2 * count;
+	read_log(rounds, count, acknowledge ? "done" : "left");
+	for (int i = 0; i < count; i++)
+		lost += look_after(&rounds[i], i, acknowledge);
+	print_message("%d rounds: %d read, %ld given back, %d written to who had left\n", count, got, given_back, lost);
+	free(rounds);
+}
+
+static void nothing_is_lost_and_nothing_comes_twice(void **state)
+{
+	(void)state;
+	leave_in_the_moment(false);
+}
+
+static void nothing_is_done_that_was_not_written(void **state)
+{
+	(void)state;
+	leave_in_the_moment(true);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest others[] = {
+		cmocka_unit_test_teardown(whoever_leaves_is_out_of_the_line, forget),
+		cmocka_unit_test_teardown(a_thousand_leave_at_once, forget),
+		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_to_the_next, forget),
+		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
+		cmocka_unit_test_teardown(nothing_is_lost_and_nothing_comes_twice, forget),
+		cmocka_unit_test_teardown(nothing_is_done_that_was_not_written, forget),
+	};
+	static struct CMUnitTest tests[ROWS(others) + ROWS(wins)];
+
+	memcpy(tests, others, sizeof(others));
+	for (size_t i = 0; i < ROWS(wins); i++)
+		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = wins[i].name,
+								.test_func = what_was_won_for_nobody_was_not_received,
+								.teardown_func = forget,
+								.initial_state = (void *)(uintptr_t)&wins[i] };
+	return cmocka_run_group_tests_name("clients that leave", tests, stage_open, stage_close);
+}
