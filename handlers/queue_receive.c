@@ -52,8 +52,9 @@ static void on_received(struct request *req, const struct reply *r)
 		receive(req);
 		return;
 	}
-	for (size_t i = 0; 2 * i < left->count; i++)
-		wait_next(req, i, (unsigned)reply_int(left, 2 * i), reply_int(left, 2 * i + 1));
+	bool is_of_now = reply_int(left, 0) == req->now_ms; /* not of a replay, which leaves others what woke it */
+	for (size_t i = 0; is_of_now && 2 * i + 1 < left->count; i++)
+		wait_next(req, i, (unsigned)reply_int(left, 2 * i + 1), reply_int(left, 2 * i + 2));
 	if (none && wait_park(req))
 		return;
 	struct json_out *o = answer_begin(req, 200);

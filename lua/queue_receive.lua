@@ -5,9 +5,9 @@
 --       bring it back by (queue_return), and its visible_until_ms 0,
 --       5 '1': tell what is left
 -- Returns {taken, now_ms, more, left, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms, queue (from
--- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is, for each
--- queue, how many more are ready and when the next one will be (-1: none is known); empty unless asked for. A paused
--- queue hands out nothing.
+-- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is now_ms
+-- (a replay's own is later: what it tells is over), then for each queue how many more are ready and when the next one
+-- will be (-1: none is known); empty unless asked for. A paused queue hands out nothing.
 -- Settles deliveries whose visibility ended (100 a queue), drops messages past their ttl (1000), trims
 -- (lib/queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
@@ -123,6 +123,7 @@ for i = 0, queue_count - 1 do
 end
 commit()
 
+left[1] = tells_left and now or nil
 for i = 0, tells_left and queue_count - 1 or -1 do
   use_queue(i)
   local ready, next_at = 0, math.huge
