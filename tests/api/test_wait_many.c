@@ -226,8 +226,8 @@ static void a_duplicate_of_one_who_waits_is_refused(void **state)
 	/* Another queue's, another operation's, and another key are others. */
 	struct raw *others[] = {
 		waiter_parked_with(&patternd, &redis, "r", body, KEY "\r\n"),
-		waiter_at(&patternd, "/queues/receive", "{\"queues\":[\"q\"]," LONG "}", KEY "\r\n"),
 		waiter_parked_with(&patternd, &redis, "q", body, "Idempotency-Key: two\r\n"),
+		waiter_at(&patternd, "/queues/receive", "{\"queues\":[\"q\"]," LONG "}", KEY "\r\n"),
 	};
 	wait_until(all_parked(&patternd, 4), SOON_MS);
 	send_number(1);
