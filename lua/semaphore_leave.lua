@@ -3,7 +3,7 @@
 -- ARGV  1 hash of the permit, '' for none; 2 ticket, '' for none
 -- Returns {1, now} the permit was good; {-1, now} it was not (any more).
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(line) when a daemon with waiters has died.
---@include time line semaphore
+--@include time wake line semaphore
 --@flags allow-oom
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)

@@ -2,7 +2,7 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its line (lib/line.lua)
 -- Returns {0, now, limit, held, waiters, owner, expires_at of the first 16 permits to end}. Errors: WRONGTYPE.
 -- O(16 + log permits).
---@include time line semaphore
+--@include time wake line semaphore
 --@reads
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)

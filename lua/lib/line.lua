@@ -1,4 +1,5 @@
--- A line of those who wait for one resource, first come, first served over all daemons. Wants lib/time.lua.
+-- A line of those who wait for one resource, first come, first served over all daemons. Wants lib/time.lua and
+-- lib/wake.lua.
 --   line   sorted set: ticket by arrival. It lives as long as anybody in it can wait
 --   offer  "<ticket> <until_ms>": the first in the line was told that it is his turn. Who does not come in time has no
 --          daemon any more, and all of that daemon's tickets are dropped: no heartbeats. Should it live all the same, it is
@@ -44,7 +45,7 @@ local function line_settle(l)
     redis.call('ZREM', l.line_key, unpack(l.gone, i, math.min(i + 999, #l.gone)))
   end
   redis.call('DEL', l.offer_key) -- who comes again with the same ticket was not offered anything
-  redis.call('SPUBLISH', l.channel, '!' .. l.gone_daemon .. ' -1')
+  tell(l.channel, '!' .. l.gone_daemon .. ' -1')
   l.gone, l.gone_daemon = {}, nil
 end
 
@@ -73,7 +74,7 @@ local function line_offer(l, now)
   if l.head and l.offered_until == 0 then
     l.offered_until = now + OFFER_MS
     redis.call('SET', l.offer_key, l.head .. ' ' .. digits(l.offered_until), 'PX', LINE_MS)
-    redis.call('SPUBLISH', l.channel, '@' .. l.head .. ' ' .. digits(OFFER_MS))
+    tell(l.channel, '@' .. l.head .. ' ' .. digits(OFFER_MS))
   end
 end
 

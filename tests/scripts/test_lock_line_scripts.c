@@ -434,6 +434,23 @@ static void a_full_redis_lets_nobody_in_line_and_everybody_out(void **state)
 	assert_line(B1, B1);
 }
 
+/* A user of Redis without the channels: nobody is told, and all the rest is done. */
+static void what_cannot_be_told_is_done_all_the_same(void **state)
+{
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	server_command(&r, "ACL SETUSER default resetchannels");
+	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 5000), 1);
+	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
+	assert_line(A1 " " B1, A1);
+	line_lapse(&r, LOCK);
+	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
+	assert_line("", "");
+	server_command(&r, "ACL SETUSER default allchannels");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +474,7 @@ int main(void)
 		cmocka_unit_test_teardown(who_waits_is_told_of_a_very_short_time, script_stage_empty),
 		cmocka_unit_test_teardown(places_follow_arrival_whatever_the_clock_says, script_stage_empty),
 		cmocka_unit_test_teardown(a_full_redis_lets_nobody_in_line_and_everybody_out, script_stage_empty),
+		cmocka_unit_test_teardown(what_cannot_be_told_is_done_all_the_same, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests_name("lock line scripts", tests, script_stage_open, script_stage_close);
