@@ -1,0 +1,267 @@
+/*
+ * The line of a lock over HTTP, with two daemons on one Redis: first come, first served, nobody overtakes, each way to get
+ * free wakes the next, and a crowd goes in one by one. (What a lock is: test_locks.c. The scripts: test_lock_line_scripts.c. When
+ * daemons or Redis fail: test_lock_faults.c.)
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lock_line.h"
+
+enum { SOON_MS = 5000 };
+
+/* ---- First come, first served ---- */
+
+static void all_are_served_as_they_came(void **state)
+{
+	enum { WAITERS = 10 };
+	struct raw *line[WAITERS];
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	int64_t fence = pair_number(LOCK_A, "/fence");
+	for (int i = 0; i < WAITERS; i++)
+		line[i] = line_stand(i * 7 % 3 % 2); /* 0 1 0 0 1 0 0 1 0 0 */
+	for (int i = 0; i < WAITERS; i++) {
+		for (int k = i; k < WAITERS; k++)
+			assert_true(pair_waits(line[k]));
+		line_release(i % 2);
+		struct answer a = pair_answer(line[i], LOCK_A);
+		assert_status(a, 201);
+		snprintf(line_token, sizeof(line_token), "%s", text_at(a, "/token"));
+		assert_true(int_at(a, "/fence") > fence);
+		assert_true(int_at(a, "/waited_ms") > 0);
+		assert_int_equal(int_at(a, "/ttl_ms"), 60000);
+		fence = int_at(a, "/fence");
+		raw_close(line[i]);
+		assert_int_equal(line_waiters(), WAITERS - 1 - i);
+		assert_problem(line_take(i % 2, NULL), 409, "lock_held",
+			       "none"); /* who does not wait does not get in between */
+	}
+	line_release(0);
+	assert_status(line_take(1, NULL), 201);
+}
+
+static void a_refusal_tells_how_many_wait(void **state)
+{
+	(void)state;
+	struct answer held = line_take(0, "{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
+	struct raw *one = line_stand(0), *two = line_stand(1);
+	struct answer a = line_take(1, NULL);
+	assert_problem(a, 409, "lock_held", "none");
+	assert_string_equal(text_at(a, "/name"), "a");
+	assert_string_equal(text_at(a, "/holder/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/holder/fence"), int_at(held, "/fence"));
+	assert_in_range(int_at(a, "/holder/ttl_ms"), 1, 60000);
+	assert_null(json_at(a, "/holders"));
+	assert_int_equal(int_at(a, "/waiters"), 2);
+	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 60);
+	assert_null(strstr(a.body, text_at(held, "/token")));
+	raw_close(one);
+	raw_close(two);
+}
+
+static void the_time_to_wait_has_an_end(void **state)
+{
+	(void)state;
+	line_take(0, "{\"ttl_ms\":60000}");
+	struct raw *before = line_stand(1);
+	for (int i = 0; i < 2; i++) {
+		struct answer a = line_take(i, "{\"wait_ms\":150}");
+		assert_problem(a, 409, "lock_held", "none");
+		assert_in_range(a.took_us, 149000, 1000000);
+		assert_int_equal(int_at(a, "/waiters"), 1); /* he is one of them no more */
+		assert_int_equal(line_waiters(), 1);
+	}
+	raw_close(before);
+	wait_until(line_waiters() == 0, SOON_MS);
+}
+
+/* A token enters again at once, whoever waits; and does not wait itself. */
+static void a_holder_enters_past_the_line(void **state)
+{
+	char body[128];
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *waiter = line_stand(1);
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"wait_ms\":20000,\"ttl_ms\":60000}", line_token);
+	assert_status(line_take(1, body), 200);
+	assert_true(pair_waits(waiter));
+	line_release(0);
+	struct answer a = line_take(0, body);
+	assert_problem(a, 409, "not_holder", "none");
+	assert_true(a.took_us < 1000000);
+	raw_close(waiter);
+}
+
+/* ---- Each way to get free wakes the next at once ---- */
+
+static void extend(int ttl_ms)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", line_token, ttl_ms);
+	assert_status(http(pair.c[0], "POST", LOCK_A "/extend", body), 200);
+}
+
+static void enter(int ttl_ms)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", line_token, ttl_ms);
+	assert_status(line_take(0, body), 200);
+}
+
+static void force(int ttl_ms)
+{
+	(void)ttl_ms;
+	assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
+}
+
+static void give_back(int ttl_ms)
+{
+	(void)ttl_ms;
+	line_release(0);
+}
+
+static void nothing(int ttl_ms)
+{
+	(void)ttl_ms;
+}
+
+static void whatever_frees_it_wakes_the_next(void **state)
+{
+	static const struct {
+		void (*end)(int ttl_ms);
+		int ttl_ms;  /* the holder's, */
+		int left_ms; /* and what is left of it then */
+	} rows[] = {
+		{ give_back, 60000, 0 }, { force, 60000, 0 },   { nothing, 300, 300 },
+		{ extend, 60000, 200 },  { enter, 60000, 200 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (int at = 0; at < 2; at++) {
+			char body[64];
+			snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", rows[i].ttl_ms);
+			line_hold(body);
+			struct raw *waiter = line_stand(at);
+			int64_t start_ms = monotonic_ms();
+			rows[i].end(rows[i].left_ms);
+			line_served(waiter);
+			assert_in_range(monotonic_ms() - start_ms, rows[i].left_ms ? rows[i].left_ms - 150 : 0,
+					rows[i].left_ms + 500);
+			line_release(1);
+		}
+}
+
+/* He who was let in from the line runs out himself: those at the other daemon do not wait for the second that an offer has. */
+static void each_end_wakes_the_next_over_daemons(void **state)
+{
+	enum { WAITERS = 6 };
+	struct raw *line[WAITERS];
+
+	(void)state;
+	line_take(0, "{\"ttl_ms\":100}");
+	for (int i = 0; i < WAITERS; i++)
+		line[i] = pair_ask(i % 2, LOCK_A, "{\"wait_ms\":20000,\"ttl_ms\":100}", "");
+	int64_t start_ms = monotonic_ms();
+	for (int i = 0; i < WAITERS; i++)
+		line_served(line[i]);
+	assert_in_range(monotonic_ms() - start_ms, 0, (WAITERS + 1) * 100 + 700);
+}
+
+/* ---- A crowd ---- */
+
+enum { CROWD = 64, TURNS = 6 };
+
+struct turn {
+	int64_t fence, from_us, to_us;
+};
+
+static struct turn turns[CROWD * TURNS];
+static atomic_int turn_count, inside, clashes, failures;
+
+/* No assertion here: they end the test, and only the main thread may. */
+static void *take_turns(void *arg)
+{
+	struct client *c = arg;
+
+	client_timeout_ms(c, 30000);
+	for (int i = 0; i < TURNS; i++) {
+		char target[96];
+		struct answer a = http(c, "POST", "/locks/crowd", "{\"wait_ms\":30000,\"ttl_ms\":60000}");
+		struct turn t = { .fence = json_integer_value(json_at(a, "/fence")), .from_us = monotonic_us() };
+		if (a.status != 201) {
+			atomic_fetch_add(&failures, 1);
+			answer_print(a);
+			continue;
+		}
+		clashes += atomic_fetch_add(&inside, 1) != 0;
+		snprintf(target, sizeof(target), "/locks/crowd?token=%s", json_string_value(json_at(a, "/token")));
+		atomic_fetch_sub(&inside, 1);
+		t.to_us = monotonic_us();
+		turns[atomic_fetch_add(&turn_count, 1)] = t;
+		failures += http(c, "DELETE", target, NULL).status != 200;
+		client_forget(c);
+	}
+	return NULL;
+}
+
+static int by_fence(const void *a, const void *b)
+{
+	int64_t x = ((const struct turn *)a)->fence, y = ((const struct turn *)b)->fence;
+
+	return (x > y) - (x < y);
+}
+
+static void a_crowd_goes_in_one_by_one(void **state)
+{
+	struct client *clients[CROWD];
+	pthread_t threads[CROWD];
+
+	(void)state;
+	for (int i = 0; i < CROWD; i++)
+		clients[i] = client_open(pair.d[i % 2].port);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_turns, clients[i]), 0);
+	for (int i = 0; i < CROWD; i++) {
+		pthread_join(threads[i], NULL);
+		client_close(clients[i]);
+	}
+	assert_int_equal(failures, 0);
+	assert_int_equal(clashes, 0);
+	assert_int_equal(turn_count, CROWD * TURNS);
+	qsort(turns, CROWD * TURNS, sizeof(turns[0]), by_fence);
+	for (int i = 1; i < CROWD * TURNS; i++) {
+		assert_true(turns[i].fence > turns[i - 1].fence);
+		assert_true(turns[i].from_us >= turns[i - 1].to_us);
+	}
+	assert_false(bool_at(http(pair.c[0], "GET", "/locks/crowd", NULL), "/held"));
+	assert_int_equal(pair_number("/locks/crowd", "/waiters"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(all_are_served_as_they_came, pair_forget),
+		cmocka_unit_test_teardown(a_refusal_tells_how_many_wait, pair_forget),
+		cmocka_unit_test_teardown(the_time_to_wait_has_an_end, pair_forget),
+		cmocka_unit_test_teardown(a_holder_enters_past_the_line, pair_forget),
+		cmocka_unit_test_teardown(whatever_frees_it_wakes_the_next, pair_forget),
+		cmocka_unit_test_teardown(each_end_wakes_the_next_over_daemons, pair_forget),
+		cmocka_unit_test_teardown(a_crowd_goes_in_one_by_one, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock line", tests, pair_open, pair_close);
+}
