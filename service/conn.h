@@ -22,7 +22,7 @@ struct conn {
 	bool headers_seen;                 /* of req */
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
 	bool suspended;
-	struct watch hangup; /* while suspended, of one who waits: libmicrohttpd does not look; no fd: not watched */
+	struct watch hangup; /* while suspended: libmicrohttpd does not look */
 	bool left;           /* the client did, while suspended */
 	struct conn *next, *previous;
 };

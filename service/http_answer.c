@@ -48,22 +48,18 @@ void http_answer_ran(void)
 
 /* ---- Suspended, and back ---- */
 
-static void unwatch(struct conn *c)
-{
-	if (c->hangup.fd)
-		loop_unwatch(&c->hangup);
-	c->hangup.fd = 0;
-}
-
 static void resume(struct conn *c)
 {
-	unwatch(c);
+	loop_unwatch(&c->hangup);
 	c->suspended = false;
 	again = true;
 	MHD_resume_connection(c->connection);
 }
 
-/* The client closed its side, or the connection broke. One that only half closes counts as gone, when it was to wait. */
+/*
+ * The client closed its side, or the connection broke. One that only half closes counts as gone: a close looks no different until
+ * something is sent, and then it is too late to give back what was won.
+ */
 static void on_hangup(struct watch *w, uint32_t events)
 {
 	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
@@ -75,19 +71,11 @@ static void on_hangup(struct watch *w, uint32_t events)
 	resume(c);
 }
 
-/* Only who waits or streams: one who is answered soon may half close his side, and still wants the answer. */
-static void watch(struct conn *c)
-{
-	if (c->hangup.fd || (!c->req->wait && c->req->state != STREAMING))
-		return;
-	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
-	loop_watch(&c->hangup, EPOLLRDHUP);
-}
-
 static void suspend(struct conn *c)
 {
 	c->suspended = true;
-	watch(c);
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
+	loop_watch(&c->hangup, EPOLLRDHUP);
 	MHD_suspend_connection(c->connection);
 }
 
@@ -211,7 +199,8 @@ void http_answer_end(struct conn *c)
 
 	if (c->runs_waited && !c->suspended)
 		lingering--;
-	unwatch(c);
+	if (c->suspended)
+		loop_unwatch(&c->hangup);
 	if (!c->left && (req->state == CALLING || req->state == PARKED))
 		metrics_count(METRIC_clients_left); /* while it lingered: libmicrohttpd has noticed by itself */
 	c->req = NULL;

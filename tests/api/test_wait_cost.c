@@ -146,8 +146,8 @@ static void waiting_costs_nothing(void **state)
 	assert_int_equal(server_commands_run(&redis), commands);
 	assert_int_equal(metric_of(&d, "redis_commands_total"), sent);
 	assert_int_equal(metric_of(&d, "requests_waiting"), count);
-	print_message("%d who wait at %d queues: %.0f bytes each, libmicrohttpd alone %.0f; %ld ms of CPU in %d ms\n", count,
-		      QUEUES, grown, least, cpu_ms, look_ms);
+	print_message("%d who wait at %d queues: %.0f bytes each, libmicrohttpd alone %.0f; %ld ms of CPU in %d ms\n",
+		      count, QUEUES, grown, least, cpu_ms, look_ms);
 	assert_in_range(cpu_ms, 0, look_ms / 100 + 10); /* a tick is 10 ms */
 	if (!daemon_is_sanitized())
 		assert_true(grown - least <= MOST_BYTES);
@@ -221,8 +221,8 @@ static void a_batch_costs_a_try_a_message(void **state)
 			assert_status(waiter_answer(waiters[i], receive_q, SOON_MS), 200);
 		wait_until(all_parked(&patternd, CROWD - MESSAGES), SOON_MS);
 		long long ran = server_scripts_run(&redis) - scripts;
-		print_message("%d messages%s for %d who wait: %lld scripts\n", MESSAGES, way ? ", due together," : "", CROWD,
-			      ran);
+		print_message("%d messages%s for %d who wait: %lld scripts\n", MESSAGES, way ? ", due together," : "",
+			      CROWD, ran);
 		assert_in_range(ran, 1 + MESSAGES, 1 + MESSAGES + 2);
 		disperse();
 		wait_until(waiting_at(&patternd) == 0, SOON_MS);

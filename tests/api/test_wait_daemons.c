@@ -22,7 +22,7 @@ enum { SOON_MS = 5000, SIDES = 2, CROWD = 10, MESSAGES = 200, LEAST_SHARE = MESS
 
 static const char receive_q[] = "/queues/q/receive";
 
-static struct daemon other; /* beside patternd, on the same Redis */
+static struct daemon other;  /* beside patternd, on the same Redis */
 static struct client *rival; /* of the other */
 
 static int open_both(void **state)

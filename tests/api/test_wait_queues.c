@@ -177,9 +177,10 @@ static void queues_are_1_to_16_each_once(void **state)
 		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
 	assert_problem(http(client, "POST", "/queues/receive/receive", "{}"), 400, "reserved_name", "none");
-	assert_status(receive("{\"queues\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\","
-			      "\"14\",\"15\",\"16\"]}"),
-		      200);
+	assert_status(
+		receive("{\"queues\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\","
+			"\"14\",\"15\",\"16\"]}"),
+		200);
 }
 
 /* ---- Waiting ---- */

@@ -91,7 +91,8 @@ static void whoever_leaves_is_out_of_the_line(void **state)
 			assert_int_equal(raw_answers_left(w), 0);
 			raw_close(w);
 		}
-		snprintf(line, sizeof(line), "\"request_id\":\"way-%d\",\"operation\":\"queue_receive\",\"method\":\"POST\",\"status\":499",
+		snprintf(line, sizeof(line),
+			 "\"request_id\":\"way-%d\",\"operation\":\"queue_receive\",\"method\":\"POST\",\"status\":499",
 			 way);
 		wait_until(proc_said(&patternd.proc, line), SOON_MS);
 		send_to("q", "{\"body\":1}");
@@ -139,7 +140,8 @@ static const struct won wins[] = {
 	{ "for good", "/queues/q/receive", "{" LONG ",\"max\":2,\"acknowledge\":true}" },
 	{ "for good, not waiting", "/queues/q/receive", "{\"max\":2,\"acknowledge\":true}" },
 	{ "of several queues", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2}" },
-	{ "of several queues for good", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2,\"acknowledge\":true}" },
+	{ "of several queues for good", "/queues/receive",
+	  "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2,\"acknowledge\":true}" },
 };
 
 /* Asks, and leaves before Redis does what was asked. */
@@ -168,7 +170,8 @@ static void what_was_won_for_nobody_was_not_received(void **state)
 
 	for (enum leaving way = 0; way < WAYS; way++) {
 		assert_status(http(client, "PUT", "/queues/q", "{\"max_receives\":1}"), 200);
-		send_to("q", "{\"messages\":[{\"body\":{\"n\":[1]},\"id\":\"a\",\"priority\":3},{\"body\":2,\"priority\":3}]}");
+		send_to("q",
+			"{\"messages\":[{\"body\":{\"n\":[1]},\"id\":\"a\",\"priority\":3},{\"body\":2,\"priority\":3}]}");
 		ask_and_leave(w, way, "");
 		wait_until(count_of("q", "/ready") == 2, SOON_MS);
 		send_to("q", "{\"body\":3,\"priority\":3}");
@@ -235,9 +238,9 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
 
 /* A round: one waits at a queue of its own, a message is sent there, and he leaves. */
 struct round {
-	struct raw *raw;  /* of one who half closed */
-	bool got;         /* and read an answer all the same */
-	int status;       /* that the daemon wrote into its log */
+	struct raw *raw; /* of one who half closed */
+	bool got;        /* and read an answer all the same */
+	int status;      /* that the daemon wrote into its log */
 };
 
 static int rounds_wanted(void)
@@ -372,8 +375,8 @@ int main(void)
 	memcpy(tests, others, sizeof(others));
 	for (size_t i = 0; i < ROWS(wins); i++)
 		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = wins[i].name,
-								.test_func = what_was_won_for_nobody_was_not_received,
-								.teardown_func = forget,
-								.initial_state = (void *)(uintptr_t)&wins[i] };
+							       .test_func = what_was_won_for_nobody_was_not_received,
+							       .teardown_func = forget,
+							       .initial_state = (void *)(uintptr_t)&wins[i] };
 	return cmocka_run_group_tests_name("clients that leave", tests, stage_open, stage_close);
 }
