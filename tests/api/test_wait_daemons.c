@@ -16,14 +16,14 @@
 #include "stage.h"
 #include "waiter.h"
 
-enum { SOON_MS = 5000, SIDES = 2, CROWD = 10, MESSAGES = 200, LEAST_SHARE = MESSAGES / 20 };
+enum { SOON_MS = 5000, SIDES = 2, CROWD = 10, MESSAGES = 200, LEAST_SHARE = MESSAGES / 20, MOST_TAKEN = 3 };
 
 #define LONG "\"wait_ms\":20000"
 
-static const char receive_q[] = "/queues/q/receive";
-
 static struct daemon other;  /* beside patternd, on the same Redis */
 static struct client *rival; /* of the other */
+static char queue[16];       /* each test has its own: no daemon hears it before somebody waits there */
+static char queue_target[64], receive_target[64], messages_target[64];
 
 static int open_both(void **state)
 {
@@ -40,6 +40,18 @@ static int close_both(void **state)
 	return stage_close(state);
 }
 
+static int new_queue(void **state)
+{
+	static int serial;
+
+	(void)state;
+	snprintf(queue, sizeof(queue), "q%d", serial++);
+	snprintf(queue_target, sizeof(queue_target), "/queues/%s", queue);
+	snprintf(receive_target, sizeof(receive_target), "/queues/%s/receive", queue);
+	snprintf(messages_target, sizeof(messages_target), "/queues/%s/messages", queue);
+	return 0;
+}
+
 static int forget(void **state)
 {
 	client_forget(client);
@@ -47,22 +59,16 @@ static int forget(void **state)
 	return stage_forget(state);
 }
 
-/* One more who waits at the daemon. */
-static struct raw *parked_with(const struct daemon *d, const char *body, const char *headers)
+static struct raw *ask(const struct daemon *d, const char *body, const char *headers)
 {
-	return waiter_parked_with(d, &redis, "q", body, headers);
+	return waiter_at(d, receive_target, body, headers);
 }
 
-/* The same where both daemons wait. */
-static struct raw *parked(const struct daemon *d, const char *body)
+/* So many wait at each, and so many daemons hear the queue. */
+static void settle(long at_patternd, long at_other, long daemons)
 {
-	struct raw *w = parked_with(d, body, "");
-
-	if (waiting_at(&patternd) && waiting_at(&other)) {
-		wait_until(heard_by(&redis, "q") == SIDES, SOON_MS);
-		wait_until(all_parked(d, waiting_at(d)), SOON_MS);
-	}
-	return w;
+	wait_until(heard_by(&redis, queue) == daemons, SOON_MS);
+	wait_until(all_parked(&patternd, at_patternd) && all_parked(&other, at_other), SOON_MS);
 }
 
 static void send_number(struct client *through, int number)
@@ -70,7 +76,7 @@ static void send_number(struct client *through, int number)
 	char body[64];
 
 	snprintf(body, sizeof(body), "{\"body\":%d}", number);
-	assert_status(http(through, "POST", "/queues/q/messages", body), 201);
+	assert_status(http(through, "POST", messages_target, body), 201);
 }
 
 static int64_t number_in(struct answer a)
@@ -82,35 +88,37 @@ static int64_t number_in(struct answer a)
 
 static int64_t number_for(struct raw *r)
 {
-	return number_in(waiter_answer(r, receive_q, SOON_MS));
+	return number_in(waiter_answer(r, receive_target, SOON_MS));
 }
 
 static void a_message_through_one_wakes_who_waits_at_the_other(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		struct raw *w = parked(&other, "{" LONG "}");
+		struct raw *w = ask(&other, "{" LONG "}", "");
+		settle(0, 1, 1);
 		send_number(client, i);
 		assert_int_equal(number_for(w), i);
 		raw_close(w);
 	}
 }
 
-/* Nor is the other's time unknown to it: a delay, a pause, a delivery that ends. */
+/* Nor is the other's time unknown to it: a delay, a delivery that ends, a delivery that is rejected. */
 static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 {
 	char target[128];
 
 	(void)state;
-	struct raw *w = parked(&other, "{" LONG ",\"visibility_ms\":150}");
-	assert_status(post("/queues/q/messages", "{\"body\":1,\"delay_ms\":100}"), 201);
+	struct raw *w = ask(&other, "{" LONG ",\"visibility_ms\":150}", "");
+	settle(0, 1, 1);
+	assert_status(post(messages_target, "{\"body\":1,\"delay_ms\":100}"), 201);
 	assert_int_equal(number_for(w), 1); /* who lets it lie */
-	assert_true(waiter_ask(w, receive_q, "{" LONG "}", ""));
-	struct answer a = waiter_answer(w, receive_q, SOON_MS);
+	assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
+	struct answer a = waiter_answer(w, receive_target, SOON_MS);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 2);
-	assert_true(waiter_ask(w, receive_q, "{" LONG "}", ""));
-	wait_until(all_parked(&other, 1), SOON_MS);
-	snprintf(target, sizeof(target), "/queues/q/deliveries/%s/reject", text_at(a, "/messages/0/receipt"));
+	assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
+	settle(0, 1, 1);
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s/reject", queue, text_at(a, "/messages/0/receipt"));
 	assert_status(post(target, "{\"delay_ms\":100}"), 200);
 	assert_int_equal(number_for(w), 1);
 	raw_close(w);
@@ -125,19 +133,23 @@ static void what_wakes_a_retry_goes_to_the_next(void **state)
 	static const char key[] = "Idempotency-Key: one\r\n";
 
 	(void)state;
-	struct raw *first = parked_with(&other, "{" LONG "}", "");
-	struct raw *retry = parked_with(&other, "{" LONG "}", key);
-	struct raw *original = parked_with(&patternd, "{" LONG "}", key);
-	wait_until(heard_by(&redis, "q") == SIDES && all_parked(&patternd, 1), SOON_MS);
+	struct raw *first = ask(&other, "{" LONG "}", "");
+	settle(0, 1, 1);
+	struct raw *retry = ask(&other, "{" LONG "}", key);
+	settle(0, 2, 1);
+	struct raw *original = ask(&patternd, "{" LONG "}", key);
+	settle(1, 2, 2);
 	long tries = metric_of(&other, "tries_again_total");
 	proc_signal(&other.proc, SIGSTOP);
 	send_number(client, 1);
 	assert_int_equal(number_for(original), 1);
 	proc_signal(&other.proc, SIGCONT);
-	wait_until(metric_of(&other, "tries_again_total") == tries + 1 && all_parked(&other, 2), SOON_MS);
+	wait_until(metric_of(&other, "tries_again_total") == tries + 1, SOON_MS);
+	settle(0, 2, 2);
 	send_number(client, 2);
 	assert_int_equal(number_for(first), 2);
-	struct raw *next = parked_with(&other, "{" LONG "}", "");
+	struct raw *next = ask(&other, "{" LONG "}", "");
+	settle(0, 2, 2);
 	send_number(client, 3);
 	assert_int_equal(number_for(retry), 1);
 	assert_int_equal(number_for(next), 3);
@@ -147,12 +159,168 @@ static void what_wakes_a_retry_goes_to_the_next(void **state)
 	raw_close(next);
 }
 
+/* ---- Both at once ---- */
+
+/* CROWD who wait at each side; who was served asks again. */
+static struct raw *crowd[SIDES][CROWD];
+
+static void gather(void)
+{
+	const struct daemon *sides[SIDES] = { &patternd, &other };
+
+	for (int s = 0; s < SIDES; s++)
+		for (int i = 0; i < CROWD; i++)
+			crowd[s][i] = ask(sides[s], "{" LONG "}", "");
+	settle(CROWD, CROWD, SIDES);
+}
+
+static void disperse(void)
+{
+	for (int s = 0; s < SIDES; s++)
+		for (int i = 0; i < CROWD; i++)
+			raw_close(crowd[s][i]);
+	wait_until(waiting_at(&patternd) == 0 && waiting_at(&other) == 0, SOON_MS);
+}
+
+/* Takes the answers until there were `count`, each message once; adds up how many each side got. */
+static void serve(int count, bool seen[], int shares[SIDES])
+{
+	int64_t until_ms = monotonic_ms() + SOON_MS;
+
+	while (count > 0) {
+		struct pollfd fds[SIDES * CROWD];
+		for (int i = 0; i < SIDES * CROWD; i++)
+			fds[i] = (struct pollfd){ .fd = raw_fd(crowd[i / CROWD][i % CROWD]), .events = POLLIN };
+		poll(fds, SIDES * CROWD, 100);
+		for (int i = 0; i < SIDES * CROWD; i++) {
+			struct raw *w = crowd[i / CROWD][i % CROWD];
+			if (!fds[i].revents)
+				continue;
+			int64_t number = number_for(w);
+			assert_in_range(number, 0, MESSAGES - 1);
+			assert_false(seen[number]);
+			seen[number] = true;
+			shares[i / CROWD]++;
+			count--;
+			assert_true(waiter_ask(w, receive_target, "{" LONG "}", ""));
+		}
+		if (monotonic_ms() > until_ms)
+			fail_msg("%d messages reached nobody", count);
+	}
+}
+
+static void neither_starves(void **state)
+{
+	for (int burst = 1; burst <= 25; burst += 24) {
+		bool seen[MESSAGES] = { false };
+		int shares[SIDES] = { 0 };
+		new_queue(state);
+		gather();
+		for (int i = 0; i < MESSAGES; i++) {
+			send_number(i / burst % 2 ? rival : client, i);
+			if (i % burst == burst - 1)
+				serve(burst, seen, shares);
+		}
+		print_message("%d messages, %d at a time: %d and %d\n", MESSAGES, burst, shares[0], shares[1]);
+		assert_true(shares[0] >= LEAST_SHARE && shares[1] >= LEAST_SHARE);
+		disperse();
+		forget(state);
+	}
+}
+
+/* ---- One is gone ---- */
+
+static void those_who_wait_at_the_other_get_all(void **state)
+{
+	struct daemon doomed = { 0 };
+	struct raw *victims[CROWD], *w[CROWD];
+
+	(void)state;
+	daemon_start(&doomed, "--redis", redis.url);
+	for (int i = 0; i < CROWD; i++) {
+		victims[i] = ask(&doomed, "{" LONG "}", "");
+		w[i] = ask(&patternd, "{" LONG "}", "");
+		settle(i + 1, 0, 2); /* in this order */
+	}
+	wait_until(all_parked(&doomed, CROWD), SOON_MS);
+	daemon_kill(&doomed);
+	for (int i = 0; i < CROWD; i++) {
+		send_number(i % 2 ? rival : client, i);
+		assert_int_equal(number_for(w[i]), i);
+		assert_true(raw_closed(victims[i], SOON_MS));
+		raw_close(victims[i]);
+		raw_close(w[i]);
+	}
+}
+
+/* One round of a worker who waits, takes and acknowledges. Returns how many messages it took; `twice` counts those taken before. */
+static int work(struct raw *w, const char *body, bool seen[], int *twice)
+{
+	char target[128];
+	size_t i;
+	json_t *m;
+
+	assert_true(waiter_ask(w, receive_target, body, ""));
+	struct answer a = waiter_answer(w, receive_target, SOON_MS);
+	assert_status(a, 200);
+	json_array_foreach(json_at(a, "/messages"), i, m) {
+		int64_t number = json_integer_value(json_object_get(m, "body"));
+		assert_in_range(number, 0, MESSAGES - 1);
+		assert_false(seen[number]);
+		seen[number] = true;
+		*twice += json_integer_value(json_object_get(m, "receives")) > 1;
+		snprintf(target, sizeof(target), "/queues/%s/deliveries/%s", queue,
+			 json_string_value(json_object_get(m, "receipt")));
+		assert_status(http(client, "DELETE", target, NULL), 204);
+	}
+	return (int)json_array_size(json_at(a, "/messages"));
+}
+
+/* Killed in the middle of it: what it had taken comes back when its time is over, and nothing else comes twice. */
+static void what_a_killed_one_had_taken_comes_back(void **state)
+{
+	static const char body[] = "{" LONG ",\"visibility_ms\":1000,\"max\":3}";
+	struct daemon doomed = { 0 };
+	struct raw *victims[CROWD];
+	bool seen[MESSAGES] = { false };
+	int twice = 0;
+
+	(void)state;
+	daemon_start(&doomed, "--redis", redis.url);
+	for (int i = 0; i < CROWD; i++)
+		victims[i] = ask(&doomed, body, "");
+	wait_until(heard_by(&redis, queue) == 1 && all_parked(&doomed, CROWD), SOON_MS);
+	struct raw *sender = raw_connect(patternd.port), *w = raw_connect(patternd.port);
+	for (int i = 0; i < MESSAGES; i++) {
+		char message[32];
+		snprintf(message, sizeof(message), "{\"body\":%d}", i);
+		assert_true(waiter_ask(sender, messages_target, message, ""));
+		if (i == CROWD) {
+			wait_until(int_at(get(queue_target), "/in_flight") > 0, SOON_MS);
+			daemon_kill(&doomed);
+		}
+	}
+	for (int done = 0; done < MESSAGES;)
+		done += work(w, body, seen, &twice);
+	print_message("%d messages, %d of them taken before by the one that was killed\n", MESSAGES, twice);
+	assert_in_range(twice, 1, MOST_TAKEN * CROWD);
+	for (int i = 0; i < CROWD; i++)
+		raw_close(victims[i]);
+	raw_close(w);
+	raw_close(sender);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, new_queue, forget)
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_message_through_one_wakes_who_waits_at_the_other, forget),
-		cmocka_unit_test_teardown(what_becomes_due_through_one_is_due_at_the_other, forget),
-		cmocka_unit_test_teardown(what_wakes_a_retry_goes_to_the_next, forget),
+		TEST(a_message_through_one_wakes_who_waits_at_the_other),
+		TEST(what_becomes_due_through_one_is_due_at_the_other),
+		TEST(what_wakes_a_retry_goes_to_the_next),
+		TEST(neither_starves),
+		TEST(those_who_wait_at_the_other_get_all),
+		TEST(what_a_killed_one_had_taken_comes_back),
 	};
 
 	return cmocka_run_group_tests_name("waiting at two daemons", tests, open_both, close_both);

@@ -267,6 +267,7 @@ static void play(struct round *r, int i, bool acknowledge)
 	snprintf(queue, sizeof(queue), "left-%d", i);
 	snprintf(headers, sizeof(headers), "X-Request-ID: %s-%d\r\n", acknowledge ? "done" : "left", i);
 	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one of the round before has left */
 	struct raw *sender = raw_connect(patternd.port);
 	struct raw *w = waiter_parked_with(&patternd, &redis, queue,
 					   acknowledge ? "{" LONG ",\"acknowledge\":true}" : "{" LONG "}", headers);

@@ -1,0 +1,403 @@
+/*
+ * Faults while clients wait for messages: Redis gone and back, the subscriber's connection cut, Redis without permission to subscribe,
+ * the daemon told to leave. Nobody is sent away before his time, no message is missed, and each answer is true.
+ */
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/exchange.h"
+#include "../support/proxy.h"
+#include "../support/stage.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 };
+
+#define LONG "{\"wait_ms\":30000}"
+
+static char queue[16]; /* each test has its own: no daemon hears it before somebody waits there */
+static char queue_target[64], receive_target[64], messages_target[64];
+
+static int new_queue(void **state)
+{
+	static int serial;
+
+	(void)state;
+	snprintf(queue, sizeof(queue), "q%d", serial++);
+	snprintf(queue_target, sizeof(queue_target), "/queues/%s", queue);
+	snprintf(receive_target, sizeof(receive_target), "/queues/%s/receive", queue);
+	snprintf(messages_target, sizeof(messages_target), "/queues/%s/messages", queue);
+	return 0;
+}
+
+static int forget(void **state)
+{
+	client_forget(client);
+	return stage_forget(state);
+}
+
+static size_t count_in(struct answer a)
+{
+	assert_status(a, 200);
+	assert_true(json_is_array(json_at(a, "/messages")));
+	return json_array_size(json_at(a, "/messages"));
+}
+
+static void send_number(int number)
+{
+	char body[64];
+
+	snprintf(body, sizeof(body), "{\"body\":%d}", number);
+	assert_status(post(messages_target, body), 201);
+}
+
+static struct raw *crowd[CROWD];
+
+static void gather(const struct daemon *d)
+{
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = waiter(d, queue, LONG);
+	wait_until(heard_by(&redis, queue) == 1 && all_parked(d, CROWD), SOON_MS);
+}
+
+static void disperse(void)
+{
+	for (int i = 0; i < CROWD; i++)
+		raw_close(crowd[i]);
+}
+
+static int crowd_heard(void)
+{
+	int heard = 0;
+
+	for (int i = 0; i < CROWD; i++)
+		heard += waiter_heard(crowd[i]);
+	return heard;
+}
+
+/* ---- Redis is gone ---- */
+
+static void redis_may_go_and_come_back(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++) {
+		gather(&patternd);
+		if (way == 0)
+			server_kill(&redis);
+		else
+			server_stop(&redis);
+		wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
+		assert_int_equal(waiting_at(&patternd), CROWD);
+		server_restart(&redis);
+		wait_until(metric_of(&patternd, "redis_up") == 1 && heard_by(&redis, queue) == 1, SOON_MS);
+		wait_until(all_parked(&patternd, CROWD), SOON_MS);
+		assert_int_equal(crowd_heard(), 0);
+		for (int i = 0; i < CROWD; i++) {
+			send_number(i);
+			struct answer a = waiter_answer(crowd[i], receive_target, SOON_MS);
+			assert_int_equal(count_in(a), 1);
+			assert_int_equal(int_at(a, "/messages/0/body"), i);
+		}
+		disperse();
+	}
+}
+
+/* He is answered when his time is over, and not before; what he is told has no effect. */
+static void the_time_may_end_without_redis(void **state)
+{
+	(void)state;
+	int64_t start_ms = monotonic_ms();
+	struct raw *w = waiter(&patternd, queue, "{\"wait_ms\":600}"), *keyed;
+	keyed = waiter_at(&patternd, receive_target, "{\"wait_ms\":600}", "Idempotency-Key: one\r\n");
+	wait_until(heard_by(&redis, queue) == 1, SOON_MS);
+	wait_until(all_parked(&patternd, 2), SOON_MS);
+	server_kill(&redis);
+	assert_problem(waiter_answer(w, receive_target, SOON_MS), 503, "redis_unavailable", "none");
+	assert_in_range(monotonic_ms() - start_ms, 599, 600 + SLACK_MS);
+	assert_problem(waiter_answer(keyed, receive_target, SOON_MS), 503, "redis_unavailable", "none");
+	assert_int_equal(waiting_at(&patternd), 0);
+	/* Whoever comes now is not made to wait for that. */
+	assert_problem(post(receive_target, LONG), 503, "redis_unavailable", "none");
+	server_restart(&redis);
+	wait_until(get(queue_target).status == 200, SOON_MS);
+	raw_close(w);
+	raw_close(keyed);
+}
+
+static void scripts_may_be_forgotten(void **state)
+{
+	(void)state;
+	gather(&patternd);
+	for (int i = 0; i < CROWD; i++) {
+		server_command(&redis, "SCRIPT FLUSH");
+		send_number(i);
+		assert_int_equal(count_in(waiter_answer(crowd[i], receive_target, SOON_MS)), 1);
+	}
+	disperse();
+}
+
+/* ---- The subscriber is cut ---- */
+
+/* What is sent while nobody hears it is found when the channel is heard again. */
+static void nothing_is_missed_while_it_is_cut(void **state)
+{
+	long heard = metric_of(&patternd, "wakeups_total");
+
+	(void)state;
+	struct raw *w = raw_connect(patternd.port);
+	for (int i = 0; i < CUTS; i++) {
+		assert_true(waiter_ask(w, receive_target, LONG, ""));
+		wait_until(heard_by(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
+		server_command(&redis, "CLIENT KILL TYPE pubsub");
+		send_number(i);
+		struct answer a = waiter_answer(w, receive_target, SOON_MS);
+		assert_int_equal(count_in(a), 1);
+		assert_int_equal(int_at(a, "/messages/0/body"), i);
+		raw_forget(w);
+	}
+	heard = metric_of(&patternd, "wakeups_total") - heard;
+	print_message("%d messages, %ld of them announced to somebody\n", CUTS, heard);
+	assert_in_range(heard, 0, CUTS / 2); /* else this tested nothing */
+	raw_close(w);
+}
+
+/* The same with the whole way to Redis, while another daemon sends. */
+static void nothing_is_missed_while_the_way_is_cut(void **state)
+{
+	struct proxy *proxy = proxy_open(redis.port);
+	struct daemon far = { 0 };
+
+	(void)state;
+	daemon_start(&far, "--redis", proxy_url(proxy));
+	gather(&far);
+	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
+	wait_until(heard_by(&redis, queue) == 0, SOON_MS);
+	for (int i = 0; i < CROWD / 2; i++)
+		send_number(i);
+	assert_int_equal(crowd_heard(), 0);
+	assert_int_equal(waiting_at(&far), CROWD);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(crowd_heard() == CROWD / 2, SOON_MS);
+	for (int i = 0; i < CROWD; i++) {
+		if (waiter_heard(crowd[i]))
+			assert_int_equal(count_in(waiter_answer(crowd[i], receive_target, SOON_MS)), 1);
+	}
+	wait_until(all_parked(&far, CROWD / 2), SOON_MS);
+	disperse();
+	daemon_stop(&far);
+	proxy_close(proxy);
+}
+
+/* A Redis that lets nobody subscribe: who waits is not woken, but tries a last time at his end. */
+static void without_permission_the_last_try_counts(void **state)
+{
+	struct daemon deaf = { 0 };
+	char url[160];
+
+	(void)state;
+	server_command(&redis, "ACL SETUSER deaf on >pw ~* +@all resetchannels");
+	snprintf(url, sizeof(url), "redis://deaf:pw@127.0.0.1:%d/0", redis.port);
+	daemon_start(&deaf, "--redis", url);
+	struct client *c = client_open(deaf.port);
+	int64_t start_ms = monotonic_ms();
+	struct raw *first = waiter(&deaf, queue, "{\"wait_ms\":500}"),
+		   *second = waiter(&deaf, queue, "{\"wait_ms\":500}");
+	wait_until(proc_said(&deaf.proc, "subscription_refused"), SOON_MS);
+	/* What is done is done, though nobody can be told of it. */
+	assert_status(http(c, "POST", messages_target, "{\"body\":1}"), 201);
+	struct answer a = waiter_answer(first, receive_target, SOON_MS);
+	assert_in_range(monotonic_ms() - start_ms, 499, 500 + SLACK_MS);
+	struct answer b = waiter_answer(second, receive_target, SOON_MS);
+	assert_int_equal(count_in(a) + count_in(b), 1);
+	assert_status(http(c, "PUT", queue_target, "{}"), 200);
+	/* What becomes due by time needs no channel. */
+	assert_status(http(c, "POST", "/queues/due/messages", "{\"body\":1,\"delay_ms\":150}"), 201);
+	assert_int_equal(count_in(http(c, "POST", "/queues/due/receive", LONG)), 1);
+	char *log = file_text(deaf.proc.err_path), *said = strstr(log, "subscription_refused");
+	assert_non_null(said);
+	assert_null(strstr(said + 1, "subscription_refused")); /* once */
+	free(log);
+	raw_close(first);
+	raw_close(second);
+	client_close(c);
+	daemon_stop(&deaf);
+	server_command(&redis, "ACL DELUSER deaf");
+}
+
+/* ---- The daemon leaves ---- */
+
+static void who_waits_is_answered_when_the_daemon_leaves(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000");
+	gather(&d);
+	int64_t start_ms = monotonic_ms();
+	proc_signal(&d.proc, SIGTERM);
+	for (int i = 0; i < CROWD; i++) {
+		struct answer a = waiter_answer(crowd[i], receive_target, SOON_MS);
+		assert_int_equal(count_in(a), 0);
+		assert_string_equal(header_of(a, "Connection"), "close");
+	}
+	assert_true(proc_ended(&d.proc, 2000));
+	assert_int_equal(proc_exit_status(&d.proc), 0);
+	assert_in_range(monotonic_ms() - start_ms, 0, 2000);
+	disperse();
+	daemon_stop(&d);
+}
+
+/* Redis being away, or silent, keeps nobody longer. */
+static void the_daemon_leaves_without_redis_too(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000", "--redis-timeout-ms", "500");
+	gather(&d);
+	proc_signal(&redis.proc, SIGSTOP);
+	proc_signal(&d.proc, SIGTERM);
+	for (int i = 0; i < CROWD; i++)
+		assert_problem(waiter_answer(crowd[i], receive_target, SOON_MS), 504, "no_answer", "unknown");
+	assert_true(proc_ended(&d.proc, 2000));
+	assert_int_equal(proc_exit_status(&d.proc), 0);
+	proc_signal(&redis.proc, SIGCONT);
+	disperse();
+	daemon_stop(&d);
+
+	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000");
+	gather(&d);
+	server_kill(&redis);
+	wait_until(metric_of(&d, "redis_up") == 0, SOON_MS);
+	proc_signal(&d.proc, SIGTERM);
+	for (int i = 0; i < CROWD; i++)
+		assert_problem(waiter_answer(crowd[i], receive_target, SOON_MS), 503, "redis_unavailable", "none");
+	assert_true(proc_ended(&d.proc, 2000));
+	assert_int_equal(proc_exit_status(&d.proc), 0);
+	disperse();
+	daemon_stop(&d);
+	server_restart(&redis);
+	wait_until(get(queue_target).status == 200, SOON_MS);
+}
+
+/* What is sent in that moment was delivered in an answer, or is there for the next. */
+static void what_is_sent_while_the_daemon_leaves_is_not_lost(void **state)
+{
+	for (int round = 0; round < 5; round++) {
+		new_queue(state);
+		struct daemon d = { 0 };
+		size_t got = 0;
+		daemon_start(&d, "--redis", redis.url);
+		gather(&d);
+		struct raw *sender = raw_connect(patternd.port);
+		for (int i = 0; i < CROWD; i++) {
+			if (i == round * CROWD / 5)
+				proc_signal(&d.proc, SIGTERM);
+			assert_true(waiter_ask(sender, messages_target, "{\"body\":1}", ""));
+		}
+		for (int i = 0; i < CROWD; i++)
+			assert_status(raw_answer(sender, SOON_MS), 201);
+		for (int i = 0; i < CROWD; i++)
+			got += count_in(waiter_answer(crowd[i], receive_target, SOON_MS));
+		assert_true(proc_ended(&d.proc, 2000));
+		assert_int_equal(proc_exit_status(&d.proc), 0);
+		struct answer a = get(queue_target);
+		assert_int_equal(int_at(a, "/in_flight"), got);
+		assert_int_equal(int_at(a, "/ready"), CROWD - got);
+		raw_close(sender);
+		disperse();
+		daemon_stop(&d);
+		forget(NULL);
+	}
+}
+
+/* ---- All at once ---- */
+
+/* Sends until it is known to be there: its id makes a second one of it impossible. */
+static void send_surely(int number)
+{
+	char body[64];
+
+	snprintf(body, sizeof(body), "{\"body\":%d,\"id\":\"n%d\"}", number, number);
+	wait_until(post(messages_target, body).status == 201, SOON_MS);
+}
+
+/* Takes what came for one of the crowd, who asks again. */
+static void take(struct raw *w, int seen[])
+{
+	struct answer a = raw_answer(w, SOON_MS);
+	size_t i;
+	json_t *m;
+
+	exchange_record("POST", receive_target, a);
+	if (a.status != 503 && a.status != 504)
+		assert_status(a, 200);
+	json_array_foreach(json_at(a, "/messages"), i, m)
+		seen[json_integer_value(json_object_get(m, "body"))]++;
+	raw_forget(w);
+	assert_true(waiter_ask(w, receive_target, "{\"wait_ms\":30000,\"visibility_ms\":60000}", ""));
+}
+
+/* Connections are killed again and again. What was taken by a try whose answer was lost is in flight, and everything else arrives once. */
+static void every_message_is_accounted_for(void **state)
+{
+	static const char *const kinds[] = { "normal", "pubsub" };
+	int seen[MESSAGES] = { 0 }, once = 0;
+
+	(void)state;
+	gather(&patternd);
+	for (int i = 0; i < MESSAGES; i++) {
+		if (i % 5 == 0)
+			server_command(&redis, "CLIENT KILL TYPE %s SKIPME yes", kinds[i / 5 % 2]);
+		send_surely(i);
+		for (int k = 0; k < CROWD; k++)
+			if (waiter_heard(crowd[k]))
+				take(crowd[k], seen);
+		client_forget(client);
+	}
+	int64_t until_ms = monotonic_ms() + SOON_MS;
+	while (int_at(get(queue_target), "/ready") > 0 || crowd_heard() > 0) {
+		for (int k = 0; k < CROWD; k++)
+			if (waiter_heard(crowd[k]))
+				take(crowd[k], seen);
+		assert_true(monotonic_ms() < until_ms);
+	}
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_in_range(seen[i], 0, 1);
+		once += seen[i];
+	}
+	struct answer a = get(queue_target);
+	print_message("%d messages: %d arrived, %d were taken by tries whose answer was lost\n", MESSAGES, once,
+		      MESSAGES - once);
+	assert_int_equal(int_at(a, "/in_flight"), MESSAGES);
+	assert_in_range(once, MESSAGES * 9 / 10, MESSAGES);
+	disperse();
+	wait_until(waiting_at(&patternd) == 0, SOON_MS);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, new_queue, forget)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(redis_may_go_and_come_back),
+		TEST(the_time_may_end_without_redis),
+		TEST(scripts_may_be_forgotten),
+		TEST(nothing_is_missed_while_it_is_cut),
+		TEST(nothing_is_missed_while_the_way_is_cut),
+		TEST(without_permission_the_last_try_counts),
+		TEST(who_waits_is_answered_when_the_daemon_leaves),
+		TEST(the_daemon_leaves_without_redis_too),
+		TEST(what_is_sent_while_the_daemon_leaves_is_not_lost),
+		TEST(every_message_is_accounted_for),
+	};
+
+	return cmocka_run_group_tests_name("faults while waiting", tests, stage_open, stage_close);
+}
