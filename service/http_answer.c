@@ -12,7 +12,7 @@
 #include "metrics.h"
 #include "stream.h"
 
-enum { RUNS_TO_LINGER = 3, LINGER_US = 3000, STREAM_BLOCK = 4096 };
+enum { RUNS_TO_LINGER = 3, LINGER_US = 3000, STREAM_BLOCK = 4096, STREAM_TIMEOUT_S = 1000000 };
 
 static bool (*leaving)(void);
 /* 0.9.75 forgets a resume unless MHD_run follows in the same turn. */
@@ -142,13 +142,13 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 	struct conn *c = cls;
 
 	(void)at;
-	if (c->left || !c->req)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	size_t n = stream_take(c->req->stream, to, most);
+	size_t n = c->left || !c->req ? 0 : stream_take(c->req->stream, to, most);
 	if (n > 0)
 		return (ssize_t)n;
-	if (stream_is_over(c->req->stream))
-		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (c->left || !c->req || stream_is_over(c->req->stream)) {
+		again = true; /* see stream_of */
+		return c->left || !c->req ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+	}
 	suspend(c);
 	return 0;
 }
@@ -163,12 +163,19 @@ static void on_streamed(struct request *req)
 	resume(c);
 }
 
-/* A client that vanished without a word is noticed when what was sent to it stays unacknowledged. */
+/*
+ * A client that vanished without a word is noticed when what was sent to it stays unacknowledged.
+ *
+ * libmicrohttpd 0.9.75 forgets a connection whose reader has ended with an error, or for HTTP/1.0 at all: closed, it is freed only when
+ * its timeout is looked at, and of those without one only the oldest connection is. One with a timeout of its own is looked at in each
+ * run; this one never passes, since a suspension starts it anew.
+ */
 static struct MHD_Response *stream_of(struct conn *c)
 {
 	unsigned ms = (unsigned)config()->write_timeout_ms;
 
 	setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
 	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
 }
 
