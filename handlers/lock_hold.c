@@ -11,12 +11,11 @@ struct hold {
 	const struct operation *op; /* (ref) */
 	int64_t ttl_ms;
 	int64_t sure_until_us; /* by our clock: before Redis's, since it counts from when the renewal was asked for */
-	int64_t asked_us;
+	int64_t asked_us;      /* when the latest renewal was */
 	int64_t max_until_us;
 	struct timer timer;
 	unsigned calls;     /* under way */
 	const char *ending; /* why it is being released; NULL while it is held */
-	bool was_renewed;   /* by the call under way */
 	bool is_lost;
 	struct text name, token_hash; /* behind the struct */
 };
@@ -100,9 +99,11 @@ static void schedule(struct hold *h)
 	timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
+/* An earlier renewal may be answered after a later one was asked for: each vouches for its own time only. */
 static void on_renewed(struct request *req, const struct reply *r)
 {
 	struct hold *h = req->work;
+	int64_t sure_until_us = req->started_us + h->ttl_ms * 1000;
 
 	if (h->ending || h->is_lost)
 		return;
@@ -110,7 +111,8 @@ static void on_renewed(struct request *req, const struct reply *r)
 		end(h, "lost", "somebody else released it, or it expired");
 		return;
 	}
-	h->sure_until_us = h->asked_us + h->ttl_ms * 1000;
+	if (sure_until_us > h->sure_until_us)
+		h->sure_until_us = sure_until_us;
 	if (h->stream)
 		stream_comment(h->stream, "kept");
 }
@@ -157,8 +159,8 @@ static void on_left(void *whose)
 {
 	struct hold *h = whose;
 
+	release(h, "left"); /* what the stream is told is heard by nobody; but it keeps the hold until this returns */
 	h->stream = NULL;
-	release(h, "left");
 	free_when_unneeded(h);
 }
 
@@ -227,6 +229,7 @@ static void on_taken(struct request *req, const struct lock_take *take, const st
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
+	req->idempotency_key = (struct text){ 0 }; /* a stream has no replay */
 	lock_take(req, &(struct lock_take){
 			       .names = &in->name,
 			       .count = 1,
