@@ -271,6 +271,38 @@ struct answer raw_answer(struct raw *r, int timeout_ms)
 	return a;
 }
 
+struct answer raw_head(struct raw *r, int timeout_ms)
+{
+	int64_t until_ms = monotonic_ms() + timeout_ms;
+	char *end;
+
+	while (!(end = strstr(r->in, "\r\n\r\n")))
+		if (!read_more(r, until_ms))
+			return answer_missing(&r->kept, r->ended ? "the connection ended" : "no answer in time");
+	size_t len = (size_t)(end - r->in) + 4;
+	struct answer a = answer_make(&r->kept, r->in, len, "", 0);
+	take(r, len);
+	return a;
+}
+
+char *raw_chunk(struct raw *r, int timeout_ms)
+{
+	int64_t until_ms = monotonic_ms() + timeout_ms;
+
+	for (;;) {
+		const char *line_end = strstr(r->in, "\r\n");
+		size_t size = (size_t)strtoul(r->in, NULL, 16), lead = line_end ? (size_t)(line_end - r->in) + 2 : 0;
+		if (lead && r->len >= lead + size + 2) {
+			char *chunk = strndup(r->in + lead, size);
+			assert_non_null(chunk);
+			take(r, lead + size + 2);
+			return chunk;
+		}
+		if (!read_more(r, until_ms))
+			return NULL;
+	}
+}
+
 struct answer raw_exchange(struct raw *r, const char *method, const char *target, const char *rest, int timeout_ms)
 {
 	char *line = NULL;

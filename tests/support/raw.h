@@ -35,6 +35,12 @@ void raw_drip(struct raw *r, const char *piece, int pause_ms, int max_ms);
 /* The next answer on the connection (100 Continue is one, too). Status 0: none came in time, or it ended. */
 struct answer raw_answer(struct raw *r, int timeout_ms);
 
+/* The head of an answer whose body goes on, for raw_chunk. Status 0: none came in time. */
+struct answer raw_head(struct raw *r, int timeout_ms);
+
+/* The next chunk of that body, which the caller frees; "" is the last. NULL: none came in time, or the connection ended. */
+char *raw_chunk(struct raw *r, int timeout_ms);
+
 /* True when the connection ends within the time. What still comes is read, and counted by raw_answers_left. */
 bool raw_closed(struct raw *r, int timeout_ms);
 

@@ -1,0 +1,381 @@
+/*
+ * Locks that live as long as a connection, with two daemons on one Redis: the events, who renews, and each way to an end. (When
+ * Redis or a daemon fails: test_lock_faults.c.)
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "events.h"
+#include "lock_line.h"
+#include "waiter.h"
+
+enum { SOON_MS = 5000, AT_ONCE_MS = 700 };
+
+#define HOLD LOCK_A "/hold"
+
+static struct events *hold(int i, const char *body)
+{
+	return events_open(pair_ask(i, HOLD, body, ""), HOLD);
+}
+
+/* The first event; keeps the token. */
+static struct event acquired(struct events *e)
+{
+	struct event v = events_next(e, SOON_MS);
+
+	assert_string_equal(v.name, "acquired");
+	snprintf(line_token, sizeof(line_token), "%s", json_string_value(json_object_get(v.json, "token")));
+	return v;
+}
+
+static int64_t number_of(struct event v, const char *member)
+{
+	const json_t *value = json_object_get(v.json, member);
+
+	assert_true(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static bool is_held(void)
+{
+	return bool_at(http(pair.c[0], "GET", LOCK_A, NULL), "/held");
+}
+
+/* The last event, and the end. */
+static void ends(struct events *e, const char *name, const char *reason)
+{
+	struct event v = events_next_named(e, SOON_MS);
+
+	assert_string_equal(v.name, name);
+	if (reason)
+		assert_string_equal(json_string_value(json_object_get(v.json, "reason")), reason);
+	assert_true(events_ended(e, SOON_MS));
+}
+
+/* ---- Held ---- */
+
+static void acquired_tells_what_a_lock_tells(void **state)
+{
+	(void)state;
+	struct events *e = hold(0, "{\"ttl_ms\":60000,\"owner\":\"backup\"}");
+	struct event v = acquired(e);
+	assert_string_equal(json_string_value(json_object_get(v.json, "name")), "a");
+	assert_string_equal(json_string_value(json_object_get(v.json, "owner")), "backup");
+	assert_int_equal(strspn(line_token, "0123456789abcdef"), 32);
+	assert_int_equal(number_of(v, "waited_ms"), 0);
+	assert_in_range(number_of(v, "ttl_ms"), 59000, 60000);
+	assert_non_null(json_object_get(v.json, "safety"));
+	struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
+	assert_int_equal(int_at(a, "/fence"), number_of(v, "fence"));
+	assert_int_equal(int_at(a, "/expires_at_ms"), number_of(v, "expires_at_ms"));
+	assert_string_equal(text_at(a, "/owner"), "backup");
+	assert_string_equal(text_at(a, "/mode"), "exclusive");
+	assert_problem(line_take(1, NULL), 409, "lock_held", "none");
+	events_close(e);
+}
+
+/* For several times its own time, a third of that between two renewals. */
+static void it_is_kept(void **state)
+{
+	enum { TTL_MS = 300, RENEWALS = 8 };
+
+	(void)state;
+	struct events *e = hold(0, "{\"ttl_ms\":300}");
+	int64_t fence = number_of(acquired(e), "fence"), start_ms = monotonic_ms();
+	for (int i = 1; i <= RENEWALS; i++) {
+		struct event v = events_next(e, SOON_MS);
+		assert_null(v.name);
+		assert_string_equal(v.data, "kept");
+		assert_in_range(monotonic_ms() - start_ms, i * TTL_MS / 3 - 20, i * TTL_MS / 3 + 80);
+		struct answer a = http(pair.c[1], "GET", LOCK_A, NULL);
+		assert_int_equal(int_at(a, "/fence"), fence);
+		assert_in_range(int_at(a, "/ttl_ms"), TTL_MS / 2, TTL_MS);
+		assert_int_equal(int_at(a, "/holds"), 1);
+	}
+	events_close(e);
+}
+
+static void its_token_is_good_for_all_that_a_token_is(void **state)
+{
+	char body[128];
+
+	(void)state;
+	struct events *e = hold(0, "{\"ttl_ms\":600}");
+	acquired(e);
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":5000}", line_token);
+	assert_status(http(pair.c[1], "POST", LOCK_A "/extend", body), 200);
+	struct answer again = line_take(1, body);
+	assert_status(again, 200);
+	assert_int_equal(int_at(again, "/holds"), 2);
+	line_release(1); /* the hold's own */
+	ends(e, "lost", NULL);
+	events_close(e);
+	assert_int_equal(pair_number(LOCK_A, "/holds"), 1); /* who entered again is in still */
+	snprintf(line_token, sizeof(line_token), "%s", text_at(again, "/token"));
+	line_release(0);
+}
+
+static void any_client_may_ask(void **state)
+{
+	static const char *const accepts[] = { "Accept: application/json\r\n", "Accept: text/event-stream\r\n",
+					       "Accept: */*\r\n", "" };
+	struct raw *r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(accepts) / sizeof(*accepts); i++) {
+		struct events *e = events_open(pair_ask(0, HOLD, "{\"wait_ms\":5000}", accepts[i]), HOLD);
+		acquired(e);
+		events_close(e);
+	}
+	r = pair_ask(0, HOLD, "{}", "Accept: image/png\r\n");
+	assert_problem(pair_answer(r, HOLD), 406, "not_acceptable", "none");
+	raw_close(r);
+	assert_problem(http(pair.c[0], "POST", "/locks/%2E/hold", NULL), 400, "reserved_name", "none");
+}
+
+/* As in README: a shell holds a lock for as long as curl runs. */
+static void curl_holds_a_lock(void **state)
+{
+	struct proc curl = { 0 };
+	char url[96];
+
+	(void)state;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d" HOLD, pair.d[0].port);
+	proc_start(&curl, (const char *const[]){ "curl", "-sN", "--json", "{\"ttl_ms\":30000}", url, NULL });
+	char *said = NULL;
+	wait_until((free(said), said = file_text(curl.out_path)) && strstr(said, "event: acquired\ndata: {"), SOON_MS);
+	free(said);
+	assert_true(is_held());
+	proc_kill(&curl);
+	wait_until(!is_held(), AT_ONCE_MS);
+}
+
+/* ---- Its client ---- */
+
+static void finish(struct events *e)
+{
+	events_close(e);
+}
+
+static void reset(struct events *e)
+{
+	events_reset(e);
+}
+
+static void half_close(struct events *e)
+{
+	raw_half_close(events_connection(e));
+	assert_true(raw_closed(events_connection(e), SOON_MS));
+	events_close(e);
+}
+
+static void it_is_free_as_soon_as_the_client_leaves(void **state)
+{
+	static void (*const ways[])(struct events * e) = { finish, reset, half_close };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
+		struct events *e = hold(0, "{\"ttl_ms\":60000}");
+		acquired(e);
+		struct raw *next = line_stand(i % 2);
+		assert_true(pair_waits(next));
+		int64_t start_ms = monotonic_ms();
+		ways[i / 2](e);
+		line_served(next);
+		assert_in_range(monotonic_ms() - start_ms, 0, AT_ONCE_MS);
+		line_release(0);
+	}
+}
+
+static void it_waits_in_line(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	int64_t fence = pair_number(LOCK_A, "/fence");
+	struct raw *first = line_stand(0), *second = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");
+	wait_until(line_waiters() == 2, SOON_MS);
+	struct raw *third = line_stand(0);
+	line_release(0);
+	line_served(first);
+	assert_true(pair_waits(second));
+	line_release(0);
+	struct events *e = events_open(second, HOLD);
+	struct event v = acquired(e);
+	assert_true(number_of(v, "waited_ms") > 0);
+	assert_true(number_of(v, "fence") > fence);
+	assert_true(pair_waits(third));
+	events_close(e);
+	line_served(third);
+}
+
+static void it_is_refused_as_a_lock_is(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
+	for (int i = 0; i < 2; i++) {
+		struct answer a = http(pair.c[i], "POST", HOLD, i ? "{\"wait_ms\":100}" : NULL);
+		assert_problem(a, 409, "lock_held", "none");
+		assert_string_equal(text_at(a, "/holder/owner"), "worker-7");
+		assert_int_equal(int_at(a, "/waiters"), 0);
+		assert_in_range(a.took_us, i * 99000, 1000000);
+	}
+	struct raw *leaves = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");
+	wait_until(line_waiters() == 1, SOON_MS);
+	raw_close(leaves);
+	wait_until(line_waiters() == 0, AT_ONCE_MS);
+}
+
+/* A stream has no replay: the key means nothing, neither in line nor when the client leaves. */
+static void an_idempotency_key_means_nothing(void **state)
+{
+	static const char key[] = "Idempotency-Key: one\r\n", body[] = "{\"wait_ms\":20000,\"ttl_ms\":60000}";
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *r[2];
+	for (int i = 0; i < 2; i++) {
+		r[i] = pair_ask(0, HOLD, body, key);
+		wait_until(line_waiters() == i + 1, SOON_MS);
+	}
+	line_release(0);
+	struct events *e = events_open(r[0], HOLD);
+	acquired(e);
+	assert_true(pair_waits(r[1]));
+	events_close(e);
+	e = events_open(r[1], HOLD);
+	acquired(e);
+	events_close(e);
+	wait_until(!is_held(), AT_ONCE_MS);
+}
+
+/* ---- Each way to an end ---- */
+
+static void a_release_by_force_is_told(void **state)
+{
+	(void)state;
+	struct events *e = hold(1, "{\"ttl_ms\":600}");
+	acquired(e);
+	assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
+	int64_t start_ms = monotonic_ms();
+	ends(e, "lost", NULL);
+	assert_in_range(monotonic_ms() - start_ms, 0, 600);
+	events_close(e);
+	assert_status(line_take(0, NULL), 201);
+}
+
+static void it_ends_after_max_hold_ms(void **state)
+{
+	(void)state;
+	struct events *e = hold(0, "{\"ttl_ms\":60000,\"max_hold_ms\":250}");
+	acquired(e);
+	int64_t start_ms = monotonic_ms();
+	struct raw *next = line_stand(1);
+	ends(e, "released", "max_hold_ms");
+	assert_in_range(monotonic_ms() - start_ms, 230, 250 + AT_ONCE_MS);
+	line_served(next);
+	events_close(e);
+}
+
+static void a_daemon_that_leaves_releases_what_it_holds(void **state)
+{
+	(void)state;
+	struct events *e = hold(1, "{\"ttl_ms\":60000}");
+	acquired(e);
+	struct raw *next = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGTERM);
+	ends(e, "released", "drain");
+	line_served(next);
+	assert_true(proc_ended(&pair.d[1].proc, 2000)); /* the client need not close first */
+	daemon_stop(&pair.d[1]);
+	events_close(e);
+}
+
+/* ---- Many ---- */
+
+/* Each with a lock of its own, all at once. */
+static void hold_many(void)
+{
+	enum { AT_ONCE = 100 };
+	struct events *open[AT_ONCE];
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		char target[64];
+		snprintf(target, sizeof(target), "/locks/many-%d/hold", i);
+		open[i] = events_open(pair_ask(0, target, "{\"ttl_ms\":60000,\"wait_ms\":5000}", ""), target);
+		acquired(open[i]);
+	}
+	for (int i = 0; i < AT_ONCE; i++)
+		events_close(open[i]);
+	wait_until(metric_of(&pair.d[0], "http_requests_in_progress") == 1, SOON_MS);
+}
+
+/* An older connection stays open all the while: libmicrohttpd looks at the oldest only, when it looks for closed ones. */
+static void a_thousand_leave_nothing_behind(void **state)
+{
+	enum { IN_A_ROW = 800 };
+
+	(void)state;
+	assert_status(line_take(0, "{\"ttl_ms\":1}"), 201);
+	hold_many();
+	wait_until(metric_of(&pair.d[0], "http_connections") == 2, SOON_MS);
+	long kib = daemon_resident_kib(&pair.d[0]);
+	int files = daemon_open_files(&pair.d[0]);
+	for (int i = 0; i < IN_A_ROW; i++) {
+		struct events *e = hold(0, "{\"wait_ms\":5000,\"ttl_ms\":60000}");
+		acquired(e);
+		events_close(e);
+	}
+	hold_many();
+	wait_until(metric_of(&pair.d[0], "http_connections") == 2, SOON_MS);
+	assert_true(daemon_open_files(&pair.d[0]) <= files);
+	if (!daemon_is_sanitized())
+		assert_in_range(daemon_resident_kib(&pair.d[0]), 1, kib + 512);
+	wait_until(json_array_size(json_at(http(pair.c[1], "GET", "/locks?limit=1000", NULL), "/items")) == 0, SOON_MS);
+}
+
+/* What a reverse proxy speaks: the body ends with the connection, and so does the connection. */
+static void http_1_0_gets_a_stream_that_ends(void **state)
+{
+	(void)state;
+	assert_status(line_take(0, "{\"ttl_ms\":1}"), 201); /* an older connection stays open */
+	for (int i = 0; i < 3; i++) {
+		struct raw *r = raw_connect(pair.d[0].port);
+		raw_text(r, "POST " HOLD " HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 35\r\n\r\n"
+			    "{\"max_hold_ms\":20, \"wait_ms\":5000}\n");
+		struct answer a = raw_answer(r, SOON_MS);
+		assert_status(a, 200);
+		assert_non_null(strstr(a.body, "event: acquired\ndata: {"));
+		assert_non_null(strstr(a.body, "event: released\ndata: {\"reason\":\"max_hold_ms\"}\n\n"));
+		raw_close(r);
+	}
+	wait_until(metric_of(&pair.d[0], "http_connections") == 2, SOON_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(acquired_tells_what_a_lock_tells, pair_forget),
+		cmocka_unit_test_teardown(it_is_kept, pair_forget),
+		cmocka_unit_test_teardown(its_token_is_good_for_all_that_a_token_is, pair_forget),
+		cmocka_unit_test_teardown(any_client_may_ask, pair_forget),
+		cmocka_unit_test_teardown(curl_holds_a_lock, pair_forget),
+		cmocka_unit_test_teardown(it_is_free_as_soon_as_the_client_leaves, pair_forget),
+		cmocka_unit_test_teardown(it_waits_in_line, pair_forget),
+		cmocka_unit_test_teardown(it_is_refused_as_a_lock_is, pair_forget),
+		cmocka_unit_test_teardown(an_idempotency_key_means_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_release_by_force_is_told, pair_forget),
+		cmocka_unit_test_teardown(it_ends_after_max_hold_ms, pair_forget),
+		cmocka_unit_test_teardown(a_daemon_that_leaves_releases_what_it_holds, pair_forget),
+		cmocka_unit_test_teardown(a_thousand_leave_nothing_behind, pair_forget),
+		cmocka_unit_test_teardown(http_1_0_gets_a_stream_that_ends, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock hold", tests, pair_open, pair_close);
+}

@@ -1,0 +1,42 @@
+/*
+ * events: what comes over a stream of server-sent events, one after the other.
+ *
+ *	struct events *e = events_open(pair_ask(0, "/locks/a/hold", "{}", ""), "/locks/a/hold");
+ *	struct event v = events_next(e, 2000);
+ *	assert_string_equal(v.name, "acquired");
+ *	json_integer_value(json_object_get(v.json, "fence"));
+ *	events_close(e);
+ */
+#ifndef TEST_EVENTS_H
+#define TEST_EVENTS_H
+
+#include <jansson.h>
+
+#include "raw.h"
+
+struct event {
+	const char *name;   /* NULL: a comment; "" when nothing came in time, or it ended */
+	const char *data;   /* the comment's text, for one */
+	const json_t *json; /* the data, when it is JSON */
+};
+
+struct events;
+
+/* Takes the connection over which a POST was sent to `target`; fails the test unless the answer is a stream. */
+struct events *events_open(struct raw *r, const char *target);
+
+/* The next event; lives until the one after it. */
+struct event events_next(struct events *e, int timeout_ms);
+
+/* The same, over comments. */
+struct event events_next_named(struct events *e, int timeout_ms);
+
+/* True when the answer is over, as it should be, and the connection closed. */
+bool events_ended(struct events *e, int timeout_ms);
+
+/* Recorded as far as it came; then the connection is closed, or reset, unless it was already. */
+void events_close(struct events *e);
+void events_reset(struct events *e);
+struct raw *events_connection(struct events *e);
+
+#endif
