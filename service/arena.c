@@ -92,16 +92,35 @@ void *arena_new_of(size_t size, struct arena *out)
 	return memset(b + 1, 0, size);
 }
 
-void arena_free(struct arena *a)
+/* Frees the blocks that are newer than `oldest`; returns that one. */
+static struct arena_block *free_down_to(struct arena_block *b, const struct arena_block *oldest)
 {
-	struct arena_block *b = a->blocks;
-
-	*a = (struct arena){ 0 };
-	while (b) {
+	while (b != oldest) {
 		struct arena_block *older = b->older;
 		block_free(b);
 		b = older;
 	}
+	return b;
+}
+
+void arena_free(struct arena *a)
+{
+	struct arena_block *newest = a->blocks;
+
+	*a = (struct arena){ 0 };
+	free_down_to(newest, NULL);
+}
+
+struct arena_mark arena_mark(const struct arena *a)
+{
+	return (struct arena_mark){ a->blocks, a->next };
+}
+
+void arena_rewind(struct arena *a, struct arena_mark to)
+{
+	a->blocks = free_down_to(a->blocks, to.block);
+	a->next = to.next;
+	a->end = to.block ? (char *)to.block + to.block->size : NULL;
 }
 
 /* Room for `size` bytes, not zeroed. */

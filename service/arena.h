@@ -29,6 +29,14 @@ void *arena_new(size_t size, struct arena *out);
 void *arena_new_of(size_t size, struct arena *out);
 void arena_free(struct arena *a);
 
+/* For work in many steps: what was allocated since a mark goes, and its memory is used anew. */
+struct arena_mark {
+	struct arena_block *block;
+	char *next;
+};
+struct arena_mark arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, struct arena_mark to);
+
 /* Zeroed, aligned for any type. Returns NULL (and sets a->failed) without memory. */
 void *arena_alloc(struct arena *a, size_t size);
 

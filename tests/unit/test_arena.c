@@ -197,6 +197,33 @@ static void the_struct_may_live_inside(void **state)
 	assert_null(untouched.blocks);
 }
 
+/* Many steps in the memory of one, whether a step fits into the block or takes new ones. */
+static void rewound_it_uses_the_same_memory(void **state)
+{
+	static const size_t sizes[] = { 100, 3900, 5000, 100000 };
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		struct arena a = { 0 };
+		struct arena_mark empty = arena_mark(&a);
+		char *kept = arena_copy(&a, "kept", 4).at ? a.next : NULL;
+		struct arena_mark mark = arena_mark(&a);
+		for (int step = 0; step < 50; step++) {
+			unsigned char *piece = arena_alloc(&a, sizes[s]);
+			assert_true(all_are(piece, sizes[s], 0));
+			memset(piece, 'x', sizes[s]);
+			arena_rewind(&a, mark);
+			assert_ptr_equal(a.next, kept);
+			assert_ptr_equal(a.blocks, mark.block);
+		}
+		assert_memory_equal(a.next - 16, "kept", 5);
+		arena_rewind(&a, empty);
+		assert_null(a.blocks);
+		assert_non_null(arena_alloc(&a, 10));
+		arena_free(&a);
+	}
+}
+
 static void without_memory_it_says_so_and_remembers(void **state)
 {
 	(void)state;
@@ -241,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_big_piece_stands_beside),
 		cmocka_unit_test(copies_and_prints_end_in_nul),
 		cmocka_unit_test(the_struct_may_live_inside),
+		cmocka_unit_test(rewound_it_uses_the_same_memory),
 		cmocka_unit_test(without_memory_it_says_so_and_remembers),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget);
