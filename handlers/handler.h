@@ -17,6 +17,7 @@
 #include "channel.h"
 #include "config.h"
 #include "etag.h"
+#include "fault.h"
 #include "json_tree.h"
 #include "list.h"
 #include "loop.h"

@@ -224,7 +224,7 @@ static void nested_items(void **state)
 	check_bodies("PUT", "/queues/q", ROWS(settings));
 }
 
-/* A body that is a map: its keys are data. */
+/* A body that is a map, and a member that is one: its keys are data. */
 static void maps(void **state)
 {
 	(void)state;
@@ -239,7 +239,16 @@ static void maps(void **state)
 		{ "{\"..\":1}", "reserved_name /.." },
 		{ "{\"a}\":\"x\"}", "invalid_name /a}" }, /* one fault a member */
 	};
+	static const struct row scores[] = {
+		{ "{\"scores\":{\"a\":0,\"b/c\":4294967295.0,\"scores\":2}}", "ok" },
+		{ "{\"scores\":{}}", "out_of_range /scores" },
+		{ "{\"scores\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1}}", "out_of_range /scores" },
+		{ "{\"scores\":[1]}", "wrong_type /scores" },
+		{ "{\"scores\":{\"a\":4294967296,\"b~/\":null}}", "out_of_range /scores/a /scores/b~0~1" },
+		{ "{\"a\":1}", "unknown_field /a /scores" },
+	};
 	check_bodies("POST", "/counters/c", ROWS(rows));
+	check_bodies("PUT", "/leaderboards/b/members/m", ROWS(scores));
 }
 
 int main(void)

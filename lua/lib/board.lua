@@ -1,0 +1,49 @@
+-- A board ranks members by one to four scores of 32 bits, exactly. A sorted set's score is a double, which holds no two
+-- of them, so all its scores are 0 and Redis orders its members by their bytes. Wants lib/time.lua. The keys:
+--   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us)
+--   ...:places       hash: member to place
+--   ...:ranks        sorted set, every score 0: the place with the member behind it
+-- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest bytes are the highest
+-- scores, and of equal ones whoever came to them first. Arrivals are Redis's clock, and rise with every change.
+local SCORE_MAX = 4294967295
+local WORD = 4
+local ARRIVAL = 2 * WORD
+
+-- read_board(key): {names, text (as stored), last}, or nil when there is none. O(1).
+local function read_board(key)
+  local f = redis.call('HMGET', key, 'dimensions', 'last')
+  if not f[1] then
+    if redis.call('EXISTS', key) == 1 then
+      error(redis.error_reply('WRONGTYPE the key holds a hash that is not a board'))
+    end
+    return nil
+  end
+  local names = {}
+  for name in string.gmatch(f[1], '[^\n]+') do
+    names[#names + 1] = name
+  end
+  return {names = names, text = f[1], last = tonumber(f[2] or '0')}
+end
+
+-- read_place(key, member, dimensions): nil when it is not there. What a union built has a byte more. O(1).
+local function read_place(key, member, dimensions)
+  local stored = redis.call('HGET', key, member)
+  return stored and string.sub(stored, 1, WORD * dimensions + ARRIVAL) or nil
+end
+
+-- place_of(scores, arrival), and back: scores_of(place, dimensions).
+local function place_of(scores, arrival)
+  local packed = {}
+  for i, score in ipairs(scores) do
+    packed[i] = struct.pack('>I4', SCORE_MAX - score)
+  end
+  packed[#packed + 1] = struct.pack('>I4I4', math.floor(arrival / 4294967296), arrival % 4294967296)
+  return table.concat(packed)
+end
+local function scores_of(place, dimensions)
+  local scores = {}
+  for i = 1, dimensions do
+    scores[i] = SCORE_MAX - struct.unpack('>I4', place, WORD * i - WORD + 1)
+  end
+  return scores
+end

@@ -1,0 +1,288 @@
+/* Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go. (Unions:
+ * test_leaderboard_union.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+#define MEDALS "{\"dimensions\":[\"gold\",\"silver\",\"bronze\"]}"
+
+static struct answer put(const char *member, const char *scores)
+{
+	char target[160], body[256];
+
+	snprintf(target, sizeof(target), "/leaderboards/b/members/%s", member);
+	snprintf(body, sizeof(body), "{\"scores\":{%s}}", scores);
+	return http(client, "PUT", target, body);
+}
+
+static struct answer add(const char *member, const char *scores)
+{
+	char target[160], body[256];
+
+	snprintf(target, sizeof(target), "/leaderboards/b/members/%s", member);
+	snprintf(body, sizeof(body), "{\"scores\":{%s}}", scores);
+	return http(client, "PATCH", target, body);
+}
+
+/* The members of a page, in its order: "b c a"; their ranks must count on from `first_rank`. */
+static void assert_page(const char *target, int first_rank, const char *wanted)
+{
+	struct answer a = get(target);
+	char got[400] = "";
+	const json_t *item;
+	size_t i;
+
+	assert_status(a, 200);
+	json_array_foreach(json_at(a, "/items"), i, item) {
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "",
+			 json_string_value(json_object_get(item, "member")));
+		assert_int_equal(json_integer_value(json_object_get(item, "rank")), first_rank + (int)i);
+	}
+	assert_string_equal(got, wanted);
+}
+
+/* ---- Order ---- */
+
+static void dimensions_count_one_after_the_other(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "PUT", "/leaderboards/b", MEDALS);
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/board"), "b");
+	assert_string_equal(text_at(a, "/dimensions/2"), "bronze");
+	assert_int_equal(int_at(a, "/size"), 0);
+	a = put("many", "\"gold\":5,\"silver\":15");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/member"), "many");
+	assert_int_equal(int_at(a, "/rank"), 1);
+	assert_int_equal(int_at(a, "/scores/silver"), 15);
+	assert_int_equal(int_at(a, "/scores/bronze"), 0);
+	assert_int_equal(int_at(put("few", "\"silver\":1,\"gold\":50"), "/rank"), 1);
+	assert_int_equal(int_at(get("/leaderboards/b/members/many"), "/rank"), 2);
+	assert_page("/leaderboards/b", 1, "few many");
+	assert_page("/leaderboards/b?order=asc", 1, "many few");
+}
+
+static void scores_are_exact_to_the_last_bit(void **state)
+{
+	static const char all[] = "\"a\":4294967295,\"b\":4294967295,\"c\":4294967295,\"d\":%s";
+	char scores[128];
+
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"a\",\"b\",\"c\",\"d\"]}");
+	snprintf(scores, sizeof(scores), all, "4294967294");
+	assert_status(put("second", scores), 201);
+	snprintf(scores, sizeof(scores), all, "4294967295");
+	assert_int_equal(int_at(put("first", scores), "/rank"), 1);
+	assert_int_equal(int_at(get("/leaderboards/b/members/first"), "/scores/d"), 4294967295);
+	assert_int_equal(int_at(get("/leaderboards/b/members/second"), "/scores/d"), 4294967294);
+	assert_page("/leaderboards/b", 1, "first second");
+	assert_int_equal(int_at(add("second", "\"d\":1"), "/rank"), 2); /* equal now, and later */
+	struct answer a = add("second", "\"a\":-1,\"d\":1");
+	assert_problem(a, 409, "score_out_of_range", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "'d' of 'second'"));
+	assert_int_equal(int_at(get("/leaderboards/b/members/second"), "/scores/a"), 4294967295);
+	assert_problem(add("nobody", "\"a\":-1"), 409, "score_out_of_range", "none");
+	assert_problem(get("/leaderboards/b/members/nobody"), 404, "not_found", "none");
+}
+
+static void first_come_is_ahead_of_equals(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"points\"]}");
+	put("z", "\"points\":7");
+	put("a", "\"points\":7");
+	put("m", "\"points\":7");
+	assert_page("/leaderboards/b", 1, "z a m");
+	assert_page("/leaderboards/b?order=asc", 1, "z a m");
+	assert_int_equal(int_at(put("z", "\"points\":7"), "/rank"), 1); /* nothing changed */
+	assert_int_equal(int_at(add("z", "\"points\":0"), "/rank"), 1);
+	add("z", "\"points\":1");
+	assert_int_equal(int_at(add("z", "\"points\":-1"), "/rank"), 3); /* away and back */
+	assert_page("/leaderboards/b", 1, "a m z");
+	assert_page("/leaderboards/b?order=asc&offset=1&limit=1", 2, "m");
+}
+
+/* ---- Pages and neighbours ---- */
+
+static void pages_and_neighbours(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
+	for (char c = 'a'; c <= 'j'; c++) {
+		char scores[16];
+		snprintf(scores, sizeof(scores), "\"p\":%d", 10 * ('k' - c));
+		put((char[]){ c, '\0' }, scores);
+	}
+	assert_page("/leaderboards/b?limit=3", 1, "a b c");
+	assert_page("/leaderboards/b?offset=8&limit=3", 9, "i j");
+	assert_page("/leaderboards/b?offset=10", 11, "");
+	assert_page("/leaderboards/b?offset=9007199254740991&limit=1000", 1, "");
+	assert_page("/leaderboards/b?offset=1&limit=2&order=asc", 2, "i h");
+	assert_page("/leaderboards/b/members/e/around?n=2", 3, "c d e f g");
+	assert_page("/leaderboards/b/members/e/around?n=0", 5, "e");
+	assert_page("/leaderboards/b/members/a/around?n=2", 1, "a b c");
+	assert_page("/leaderboards/b/members/j/around", 5, "e f g h i j");
+	assert_page("/leaderboards/b/members/i/around?n=1&order=asc", 1, "j i h");
+	assert_int_equal(int_at(get("/leaderboards/b/members/i?order=asc"), "/rank"), 2);
+	assert_int_equal(int_at(get("/leaderboards/b/members/i/around"), "/size"), 10);
+	assert_problem(get("/leaderboards/b?limit=1001"), 400, "out_of_range", "none");
+	assert_problem(get("/leaderboards/b?limit=0"), 400, "out_of_range", "none");
+	assert_problem(get("/leaderboards/b?offset=-1"), 400, "out_of_range", "none");
+	assert_problem(get("/leaderboards/b?order=up"), 400, "invalid_value", "none");
+	assert_problem(get("/leaderboards/b/members/e/around?n=500"), 400, "out_of_range", "none");
+}
+
+/* ---- Members and boards ---- */
+
+static void members_come_change_and_go(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", MEDALS);
+	assert_status(add("m", "\"silver\":2"), 201);
+	struct answer a = add("m", "\"gold\":1,\"silver\":3");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/scores/gold"), 1);
+	assert_int_equal(int_at(a, "/scores/silver"), 5);
+	a = put("m", "\"bronze\":4");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/scores/silver"), 0); /* what PUT does not name is 0 */
+	put("n", "\"bronze\":3");
+	assert_status(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 204);
+	assert_problem(http(client, "DELETE", "/leaderboards/b/members/m", NULL), 404, "not_found", "none");
+	assert_problem(get("/leaderboards/b/members/m"), 404, "not_found", "none");
+	assert_problem(get("/leaderboards/b/members/m/around"), 404, "not_found", "none");
+	assert_int_equal(int_at(get("/leaderboards/b/members/n"), "/rank"), 1);
+	assert_int_equal(int_at(get("/leaderboards/b"), "/size"), 1);
+}
+
+static void a_retried_add_counts_once(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", MEDALS);
+	for (int i = 0; i < 2; i++) {
+		struct answer a = http(client, "PATCH", "/leaderboards/b/members/m", "{\"scores\":{\"gold\":5}}",
+				       "Idempotency-Key: one");
+		assert_status(a, 201);
+		assert_int_equal(int_at(a, "/rank"), 1);
+		put("other", "\"gold\":9");
+	}
+	assert_int_equal(int_at(get("/leaderboards/b/members/m"), "/scores/gold"), 5);
+}
+
+static void boards_are_made_looked_at_and_listed(void **state)
+{
+	static const char *const methods[][2] = {
+		{ "PUT", "{\"scores\":{\"gold\":1}}" },
+		{ "PATCH", "{\"scores\":{\"gold\":1}}" },
+		{ "GET", NULL },
+		{ "DELETE", NULL },
+	};
+
+	(void)state;
+	assert_problem(get("/leaderboards/b"), 404, "not_found", "none");
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		assert_problem(http(client, methods[i][0], "/leaderboards/b/members/m", methods[i][1]), 404,
+			       "not_found", "none");
+	assert_problem(get("/leaderboards/b/members/m/around"), 404, "not_found", "none");
+	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 201);
+	assert_status(http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"points\"]}"),
+		      200); /* no members yet */
+	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 200);
+	put("m", "\"gold\":1");
+	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"silver\",\"gold\",\"bronze\"]}");
+	assert_problem(a, 409, "dimensions_differ", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "gold, silver, bronze"));
+	assert_int_equal(int_at(http(client, "PUT", "/leaderboards/b", MEDALS), "/size"), 1);
+	server_command(&redis, "SET p:board:{foreign} x");
+	a = get("/leaderboards");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_string_equal(text_at(a, "/items/0/board"), "b");
+	assert_string_equal(text_at(a, "/items/0/dimensions/0"), "gold");
+	assert_int_equal(int_at(a, "/items/0/size"), 1);
+	assert_int_equal(json_array_size(json_at(get("/leaderboards?match=x*"), "/items")), 0);
+	assert_problem(get("/leaderboards/foreign"), 500, "foreign_key", "none");
+}
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *body, *code, *pointer;
+	} rows[] = {
+		{ "{\"scores\":{\"gold\":4294967296}}", "out_of_range", "/scores/gold" },
+		{ "{\"scores\":{\"gold\":-1}}", "out_of_range", "/scores/gold" },
+		{ "{\"scores\":{\"gold\":1.5}}", "wrong_type", "/scores/gold" },
+		{ "{\"scores\":{\"gold\":\"5\"}}", "wrong_type", "/scores/gold" },
+		{ "{\"scores\":{}}", "out_of_range", "/scores" },
+		{ "{\"scores\":{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1}}", "out_of_range", "/scores" },
+		{ "{\"scores\":[1]}", "wrong_type", "/scores" },
+		{ "{\"scores\":{\"gold\":1,\"gold\":2}}", "malformed_json", NULL },
+		{ "{\"scores\":{\"gold\":1,\"iron/lead\":2}}", "unknown_field", "/scores/iron~1lead" },
+		{ "{\"scores\":{\"\":2}}", "invalid_name", "/scores/" },
+		{ "{}", "missing_field", "/scores" },
+	};
+
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", MEDALS);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = http(client, "PUT", "/leaderboards/b/members/m", rows[i].body);
+		assert_problem(a, 400, rows[i].code, "none");
+		if (rows[i].pointer)
+			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_status(http(client, "PUT", "/leaderboards/b/members/m", "{\"scores\":{\"gold\":4294967295.0}}"), 201);
+	struct answer a = http(client, "PUT", "/leaderboards/c", "{\"dimensions\":[\"x\",\"y\",\"x\"]}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/dimensions/2");
+	assert_problem(http(client, "PUT", "/leaderboards/c", "{\"dimensions\":[]}"), 400, "out_of_range", "none");
+	assert_problem(http(client, "PUT", "/leaderboards/c", "{\"dimensions\":[\"1\",\"2\",\"3\",\"4\",\"5\"]}"), 400,
+		       "out_of_range", "none");
+}
+
+static void names_of_all_kinds(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a%2Fb", "a/b" }, { "%E5%8C%97%E4%BA%AC", "北京" }, { "%22%5C", "\"\\" }, { "%FF", NULL },
+		{ "%7B", NULL },
+	};
+
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"金\",\"a b\"]}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char target[96];
+		struct answer a = put(rows[i][0], "\"金\":3");
+		if (!rows[i][1]) {
+			assert_problem(a, 400, "invalid_name", "none");
+			continue;
+		}
+		assert_status(a, 201);
+		assert_int_equal(int_at(a, "/scores/金"), 3);
+		snprintf(target, sizeof(target), "/leaderboards/b?offset=%zu&limit=1", i);
+		assert_string_equal(text_at(get(target), "/items/0/member"), rows[i][1]);
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
+	const struct CMUnitTest tests[] = {
+		TEST(dimensions_count_one_after_the_other),
+		TEST(scores_are_exact_to_the_last_bit),
+		TEST(first_come_is_ahead_of_equals),
+		TEST(pages_and_neighbours),
+		TEST(members_come_change_and_go),
+		TEST(a_retried_add_counts_once),
+		TEST(boards_are_made_looked_at_and_listed),
+		TEST(mistakes_are_named),
+		TEST(names_of_all_kinds),
+	};
+
+	return cmocka_run_group_tests_name("leaderboards", tests, stage_open, stage_close);
+}

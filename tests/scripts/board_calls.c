@@ -1,0 +1,128 @@
+/* board_calls: see board_calls.h. */
+#include "board_calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+enum { WORD = 4, ARRIVAL = 8, DIGITS = 24 };
+
+const char *board_key(const char *board, const char *part)
+{
+	static char keys[8][96];
+	static unsigned next;
+	char *key = keys[next++ % 8];
+
+	snprintf(key, sizeof(keys[0]), "p:board:{%s}%s", board, part);
+	return key;
+}
+
+const char *board_lines(size_t dimensions)
+{
+	static const char lines[] = "d0\nd1\nd2\nd3";
+	static char some[BOARD_DIMENSIONS + 1][sizeof(lines)];
+
+	snprintf(some[dimensions], sizeof(lines), "%.*s", (int)(3 * dimensions - 1), lines);
+	return some[dimensions];
+}
+
+#define BOARD_KEYS(board) KEYS(board_key(board, ""), board_key(board, ":places"), board_key(board, ":ranks"))
+
+void board_make(const char *board, size_t dimensions)
+{
+	run(&r, &leaderboard_configure_script, BOARD_KEYS(board), ARGS(board_lines(dimensions)));
+	assert_int_equal(item_int(&r, 0), 2);
+}
+
+int64_t board_put(const char *board, const char *member, const char *how, size_t dimensions, const int64_t *scores)
+{
+	static const char *const names[] = { "d0", "d1", "d2", "d3" };
+	const char *args[2 + 2 * BOARD_DIMENSIONS + 1] = { member, how };
+	char text[BOARD_DIMENSIONS][DIGITS];
+
+	for (size_t i = 0; i < dimensions; i++) {
+		snprintf(text[i], DIGITS, "%lld", (long long)scores[i]);
+		args[2 + 2 * i] = names[i];
+		args[3 + 2 * i] = text[i];
+	}
+	run(&r, &leaderboard_put_script, BOARD_KEYS(board), args);
+	return item_int(&r, 0);
+}
+
+static void take_apart(const redisReply *element, size_t dimensions, struct ranked *out)
+{
+	const unsigned char *b = (const unsigned char *)element->str;
+	size_t head = dimensions * WORD + ARRIVAL;
+
+	assert_int_equal(element->type, REDIS_REPLY_STRING);
+	assert_in_range(element->len, head + 1, head + BOARD_NAME - 1);
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < dimensions; i++, b += WORD)
+		out->scores[i] =
+			UINT32_MAX - ((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
+	memcpy(out->member, element->str + head, element->len - head);
+}
+
+static int page_told(size_t dimensions, struct ranked *found)
+{
+	if (item_int(&r, 0) < 0)
+		return (int)item_int(&r, 0);
+	const redisReply *elements = r.reply->element[5];
+	for (size_t i = 0; i < elements->elements; i++)
+		take_apart(elements->element[i], dimensions, &found[i]);
+	return (int)elements->elements;
+}
+
+int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
+	       struct ranked *found)
+{
+	char text[2][DIGITS];
+
+	snprintf(text[0], DIGITS, "%lld", (long long)from);
+	snprintf(text[1], DIGITS, "%lld", (long long)count);
+	run(&r, &leaderboard_page_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
+	    ARGS(text[0], text[1], order));
+	return page_told(dimensions, found);
+}
+
+int board_around(const char *board, const char *member, int64_t beside, const char *order, size_t dimensions,
+		 struct ranked *found)
+{
+	char text[DIGITS];
+
+	snprintf(text, DIGITS, "%lld", (long long)beside);
+	run(&r, &leaderboard_around_script, BOARD_KEYS(board), ARGS(member, text, order));
+	return page_told(dimensions, found);
+}
+
+int64_t board_position(const char *board, const char *member, const char *order)
+{
+	run(&r, &leaderboard_member_script, BOARD_KEYS(board), ARGS(member, order));
+	return item_int(&r, 0) < 0 ? item_int(&r, 0) : item_int(&r, 3);
+}
+
+void board_fill(const char *board, size_t members, unsigned seed)
+{
+	static const char source[] =
+		"math.randomseed(ARGV[3]) local hash, set = {}, {} "
+		"for i = tonumber(ARGV[1]), ARGV[2] - 1 do "
+		"  local name = 'm' .. string.format('%d', i) "
+		"  local place = struct.pack('>I4I4I4I4I4', 4294967295 - math.random(0, 99), 4294967295 - math.random(0, 9), "
+		"    4294967295 - math.random(0, 1000000), 417000, i) "
+		"  hash[#hash + 1] = name hash[#hash + 1] = place set[#set + 1] = 0 set[#set + 1] = place .. name "
+		"end "
+		"redis.call('HSET', KEYS[1], unpack(hash)) redis.call('ZADD', KEYS[2], unpack(set)) return 0";
+	enum { CHUNK = 1000 };
+
+	board_make(board, 3);
+	for (size_t i = 0; i < members; i += CHUNK)
+		server_command(&r, "EVAL %s 2 %s %s %d %d %d", source, board_key(board, ":places"),
+			       board_key(board, ":ranks"), (int)i, (int)(i + CHUNK < members ? i + CHUNK : members),
+			       (int)(seed + i));
+}

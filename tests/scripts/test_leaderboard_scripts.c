@@ -1,0 +1,351 @@
+/*
+ * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list that is sorted anew each
+ * time, and what a large board costs beside a small one. (Unions: test_leaderboard_union_scripts.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "board_calls.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+#define B "p:board:{b}"
+#define BOARD_KEYS KEYS(B, B ":places", B ":ranks")
+
+enum { MEMBERS = 60, PAGE_MAX = 1000 };
+
+static struct ranked found[PAGE_MAX];
+
+/* Steps of a pseudo-random walk that is the same in every run. */
+static uint32_t seed;
+static uint32_t next_random(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+}
+
+/* ---- The model: a list, sorted by scores and then by who came first ---- */
+
+struct entry {
+	struct ranked is;
+	int arrival; /* 0: not on the board */
+};
+
+static struct entry model[MEMBERS];
+static int arrivals;
+static size_t dimensions;
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	for (size_t i = 0; i < dimensions; i++)
+		if (x->is.scores[i] != y->is.scores[i])
+			return x->is.scores[i] > y->is.scores[i] ? -1 : 1;
+	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
+}
+
+static int compare_ascending(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	for (size_t i = 0; i < dimensions; i++)
+		if (x->is.scores[i] != y->is.scores[i])
+			return x->is.scores[i] < y->is.scores[i] ? -1 : 1;
+	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
+}
+
+/* The model in an order; how many there are. */
+static int sorted(const char *order, struct entry out[MEMBERS])
+{
+	int n = 0;
+
+	for (size_t i = 0; i < MEMBERS; i++)
+		if (model[i].arrival)
+			out[n++] = model[i];
+	qsort(out, (size_t)n, sizeof(*out), strcmp(order, "asc") == 0 ? compare_ascending : compare);
+	return n;
+}
+
+static void same(const struct entry *wanted, int from, int count, int size)
+{
+	int there = from >= size ? 0 : from + count > size ? size - from : count;
+
+	assert_int_equal(r.reply->element[5]->elements, there);
+	for (int i = 0; i < there; i++)
+		assert_memory_equal(&found[i], &wanted[from + i].is, sizeof(found[i]));
+}
+
+static void board_is_as_the_model(const char *order)
+{
+	struct entry all[MEMBERS];
+	int size = sorted(order, all), from = (int)next_random(MEMBERS + 5), count = 1 + (int)next_random(20);
+
+	board_page("b", 0, MEMBERS, order, dimensions, found);
+	same(all, 0, MEMBERS, size);
+	assert_int_equal(item_int(&r, 3), size);
+	board_page("b", from, count, order, dimensions, found);
+	same(all, from, count, size);
+	if (size == 0)
+		return;
+	int at = (int)next_random((uint32_t)size), beside = (int)next_random(6);
+	assert_int_equal(board_position("b", all[at].is.member, order), at);
+	board_around("b", all[at].is.member, beside, order, dimensions, found);
+	int first = at > beside ? at - beside : 0;
+	assert_int_equal(item_int(&r, 4), first);
+	same(all, first, at + beside - first + 1, size);
+}
+
+/* Few different scores, so that many are equal; the ends of the range among them. */
+static int64_t some_score(void)
+{
+	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295 };
+
+	return scores[next_random(sizeof(scores) / sizeof(scores[0]))];
+}
+
+static void step(void)
+{
+	struct entry *e = &model[next_random(MEMBERS)];
+	int64_t scores[BOARD_DIMENSIONS] = { 0 };
+	bool adds = next_random(3) == 0, is_same = e->arrival, fits = true;
+
+	if (next_random(4) == 0) {
+		run(&r, &leaderboard_remove_script, BOARD_KEYS, ARGS(e->is.member));
+		assert_int_equal(item_int(&r, 0), e->arrival ? 1 : -2);
+		e->arrival = 0;
+		memset(e->is.scores, 0, sizeof(e->is.scores));
+		return;
+	}
+	for (size_t i = 0; i < dimensions; i++) {
+		scores[i] = adds ? (int64_t)next_random(3) - 1 : some_score();
+		int64_t becomes = scores[i] + (adds ? e->is.scores[i] : 0);
+		fits = fits && becomes >= 0 && becomes <= UINT32_MAX;
+		is_same = is_same && becomes == e->is.scores[i];
+	}
+	int64_t outcome = board_put("b", e->is.member, adds ? "add" : "set", dimensions, scores);
+	assert_int_equal(outcome, !fits ? -2 : e->arrival ? 1 : 2);
+	if (!fits)
+		return;
+	for (size_t i = 0; i < dimensions; i++)
+		e->is.scores[i] = (uint32_t)(scores[i] + (adds ? e->is.scores[i] : 0));
+	if (!is_same)
+		e->arrival = ++arrivals;
+	struct entry all[MEMBERS];
+	int size = sorted("desc", all), at = 0;
+	while (at < size && strcmp(all[at].is.member, e->is.member) != 0)
+		at++;
+	assert_int_equal(item_int(&r, 3), at);
+}
+
+static void boards_follow_their_model(void **state)
+{
+	for (dimensions = 1; dimensions <= BOARD_DIMENSIONS; dimensions++) {
+		script_stage_empty(state);
+		board_make("b", dimensions);
+		seed = (uint32_t)dimensions;
+		memset(model, 0, sizeof(model));
+		for (int i = 0; i < MEMBERS; i++)
+			snprintf(model[i].is.member, sizeof(model[i].is.member), "%c%d", "zam"[i % 3], i);
+		for (int i = 0; i < 400; i++) {
+			step();
+			board_is_as_the_model("desc");
+			board_is_as_the_model("asc");
+		}
+	}
+}
+
+/* ---- By hand ---- */
+
+static void first_come_is_ahead_of_equals(void **state)
+{
+	static const int64_t five[] = { 5 }, six[] = { 6 };
+
+	(void)state;
+	board_make("b", 1);
+	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 2);
+	assert_int_equal(board_put("b", "early", "set", 1, five), 2);
+	assert_int_equal(board_position("b", "late-in-the-alphabet", "desc"), 0);
+	assert_int_equal(board_position("b", "late-in-the-alphabet", "asc"), 0);
+	/* The same scores again keep the place; away and back loses it. */
+	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 1);
+	assert_int_equal(item_int(&r, 3), 0);
+	board_put("b", "late-in-the-alphabet", "set", 1, six);
+	board_put("b", "late-in-the-alphabet", "set", 1, five);
+	assert_int_equal(item_int(&r, 3), 1);
+	assert_int_equal(board_position("b", "early", "asc"), 0);
+}
+
+/* Two changes in one microsecond, or a clock that was set back. */
+static void arrivals_rise_whatever_the_clock_says(void **state)
+{
+	static const int64_t five[] = { 5 };
+
+	(void)state;
+	board_make("b", 1);
+	server_command(&r, "HSET " B " last 4000000000000000");
+	board_put("b", "z", "set", 1, five);
+	board_put("b", "a", "set", 1, five);
+	assert_int_equal(board_position("b", "z", "desc"), 0);
+	assert_string_equal(server_command(&r, "HGET " B " last")->str, "4000000000000002");
+}
+
+static void what_is_not_there_is_told(void **state)
+{
+	static const int64_t five[] = { 5 };
+
+	(void)state;
+	unchanged(&r, assert_int_equal(board_put("b", "m", "set", 1, five), -1));
+	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), -1);
+	assert_int_equal(board_position("b", "m", "desc"), -1);
+	board_make("b", 1);
+	assert_int_equal(board_page("b", 0, 10, "desc", 1, found), 0);
+	assert_int_equal(board_page("b", 0, 10, "asc", 1, found), 0);
+	assert_int_equal(board_position("b", "m", "desc"), -2);
+	assert_int_equal(board_around("b", "m", 1, "asc", 1, found), -2);
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("m", "set", "d0", "1", "x", "2", "d1", "3"));
+	assert_int_equal(item_int(&r, 0), -3);
+	assert_int_equal(r.reply->elements, 3 + 2);
+	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
+}
+
+static void dimensions_change_while_there_are_no_members(void **state)
+{
+	static const int64_t scores[] = { 5, 6 };
+
+	(void)state;
+	board_make("b", 1);
+	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0\nd1"));
+	assert_int_equal(item_int(&r, 0), 1);
+	board_put("b", "m", "set", 2, scores);
+	unchanged(&r, run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d1\nd0")));
+	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d1\nd0"));
+	assert_int_equal(item_int(&r, 0), -1);
+	assert_string_equal(item_text(&r, 2), "d0\nd1");
+	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0\nd1"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+	/* Somebody deleted the first key by hand: a new board has none of the old one's members. */
+	server_command(&r, "DEL " B);
+	board_make("b", 3);
+	assert_int_equal(board_page("b", 0, 10, "desc", 3, found), 0);
+	assert_int_equal(redis_exists(&r, B ":places"), 0);
+}
+
+static void a_replay_gets_the_first_rank(void **state)
+{
+	static const int64_t more[] = { 9 };
+
+	(void)state;
+	board_make("b", 1);
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"), "p:idem:{k}",
+				FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), 2);
+		assert_int_equal(item_int(&r, 3), 0);
+		board_put("b", "other", "set", 1, more);
+	}
+	run(&r, &leaderboard_member_script, BOARD_KEYS, ARGS("m", "desc"));
+	assert_memory_equal(r.reply->element[4]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const char *const foreign[] = { "SET " B " x", "HSET " B " a b", "SET " B ":places x",
+					       "SET " B ":ranks x" };
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		script_stage_empty(state);
+		board_make("b", 1);
+		board_put("b", "m", "set", 1, (const int64_t[]){ 1 });
+		if (i == 1)
+			server_command(&r, "DEL " B);
+		server_command(&r, foreign[i]);
+		unchanged(&r,
+			  run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_remove_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0"), "WRONGTYPE"));
+		if (i != 2)
+			run_fails(&r, &leaderboard_page_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
+				  "WRONGTYPE");
+		run_fails(&r, &leaderboard_around_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+	}
+}
+
+/* ---- What it costs ---- */
+
+enum { SMALL = 1000, LARGE = 100000, CALLS = 200 };
+
+static double microseconds_a_call(void)
+{
+	const char *stats = server_command(&r, "INFO commandstats")->str;
+	const char *of = strstr(stats, "cmdstat_evalsha:"), *at = of ? strstr(of, "usec_per_call=") : NULL;
+
+	assert_non_null(at);
+	return strtod(at + strlen("usec_per_call="), NULL);
+}
+
+/* Rank, page and neighbours of random members, in either order: microseconds a call. */
+static void cost(const char *board, uint32_t members, double out[3])
+{
+	for (int kind = 0; kind < 3; kind++) {
+		server_command(&r, "CONFIG RESETSTAT");
+		for (int i = 0; i < CALLS; i++) {
+			char member[16];
+			const char *order = i % 2 ? "asc" : "desc";
+			uint32_t at = next_random(members - 10);
+			snprintf(member, sizeof(member), "m%u", at);
+			if (kind == 0)
+				assert_true(board_position(board, member, order) >= 0);
+			else if (kind == 1)
+				assert_int_equal(board_page(board, at, 10, order, 3, found), 10);
+			else
+				assert_true(board_around(board, member, 5, order, 3, found) >= 6);
+		}
+		out[kind] = microseconds_a_call();
+	}
+}
+
+/* A hundred times the members may cost a logarithm more, and the caches' misses: generously, five times as much. */
+static void a_large_board_costs_hardly_more(void **state)
+{
+	static const char *const kinds[] = { "rank", "page", "around" };
+	double small[3], large[3];
+
+	(void)state;
+	seed = 1;
+	board_fill("small", SMALL, 1);
+	board_fill("large", LARGE, 1);
+	cost("small", SMALL, small); /* both once for the caches */
+	cost("small", SMALL, small);
+	cost("large", LARGE, large);
+	for (int kind = 0; kind < 3; kind++) {
+		print_message("%s: %.1f us of %d members, %.1f us of %d\n", kinds[kind], small[kind], SMALL,
+			      large[kind], LARGE);
+		if (large[kind] > 5 * small[kind])
+			fail_msg("%s: %.1f us, and %.1f us on a board of %d", kinds[kind], large[kind], small[kind],
+				 SMALL);
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(boards_follow_their_model),
+		TEST(first_come_is_ahead_of_equals),
+		TEST(arrivals_rise_whatever_the_clock_says),
+		TEST(what_is_not_there_is_told),
+		TEST(dimensions_change_while_there_are_no_members),
+		TEST(a_replay_gets_the_first_rank),
+		TEST(a_foreign_key_stays_as_it_is),
+		TEST(a_large_board_costs_hardly_more),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
