@@ -15,7 +15,7 @@
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
-#define KEY_BOARD "board" /* hash: dimensions. parts `places`, `ranks`: see lua/lib/board.lua; no TTL */
+#define KEY_BOARD "board" /* hash: dimensions. parts `places`, `ranks`: see lua/lib/board.lua; `union:...`: TTL */
 #define KEY_BLOOM "bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/lib/bloom.lua; no TTL */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
 #define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL */

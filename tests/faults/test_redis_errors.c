@@ -177,6 +177,7 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:board:{w}:places x", "PUT", "/leaderboards/w", "{\"dimensions\":[\"d\"]}" },
 	{ "RPUSH p:board:{w} x", "PATCH", "/leaderboards/w/members/m", "{\"scores\":{\"d\":1}}" },
 	{ "RPUSH p:board:{w} x", "DELETE", "/leaderboards/w/members/m", NULL },
+	{ "RPUSH p:board:{w} x", "POST", "/leaderboards/v/union", "{\"sources\":[\"w\"]}" },
 	{ "RPUSH p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
 	{ "SET p:pv:{w}:2026-11-20 x", "POST", "/pv/w", "{\"at_ms\":1795132800000}" },
 	{ "RPUSH p:bitmap:{w} x", "GET", "/bitmaps/w", NULL },

@@ -1,0 +1,268 @@
+/*
+ * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, whoever asks again or
+ * looks meanwhile.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "raw.h"
+#include "stage.h"
+
+enum { MANY = 3000 };
+
+static void make(const char *board, const char *dimensions)
+{
+	char target[64], body[128];
+
+	snprintf(target, sizeof(target), "/leaderboards/%s", board);
+	snprintf(body, sizeof(body), "{\"dimensions\":[%s]}", dimensions);
+	assert_status(http(client, "PUT", target, body), 201);
+}
+
+static void put(const char *board, const char *member, int gold, int silver)
+{
+	char target[96], body[96];
+
+	snprintf(target, sizeof(target), "/leaderboards/%s/members/%s", board, member);
+	snprintf(body, sizeof(body), "{\"scores\":{\"gold\":%d,\"silver\":%d}}", gold, silver);
+	assert_int_equal(http(client, "PUT", target, body).status / 100, 2);
+}
+
+/* "member gold silver, ..." from the first rank on. */
+static void assert_board(const char *target, const char *wanted)
+{
+	struct answer a = get(target);
+	char got[400] = "";
+	const json_t *item;
+	size_t i;
+
+	assert_status(a, 200);
+	json_array_foreach(json_at(a, "/items"), i, item) {
+		const json_t *scores = json_object_get(item, "scores");
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s %lld %lld", i ? ", " : "",
+			 json_string_value(json_object_get(item, "member")),
+			 (long long)json_integer_value(json_object_get(scores, "gold")),
+			 (long long)json_integer_value(json_object_get(scores, "silver")));
+	}
+	assert_string_equal(got, wanted);
+}
+
+static void make_days(void)
+{
+	make("mon", "\"gold\",\"silver\"");
+	make("tue", "\"gold\",\"silver\"");
+	put("mon", "ann", 1, 5);
+	put("mon", "bob", 2, 0);
+	put("tue", "cat", 2, 0);
+	put("tue", "ann", 1, 1);
+}
+
+#define WEEK "/leaderboards/week/union"
+
+static void a_week_is_made_of_its_days(void **state)
+{
+	(void)state;
+	make_days();
+	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/board"), "week");
+	assert_string_equal(text_at(a, "/dimensions/1"), "silver");
+	assert_int_equal(int_at(a, "/size"), 3);
+	assert_board("/leaderboards/week", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: he came first */
+	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1,3]}"), 200);
+	assert_board("/leaderboards/week", "cat 6 0, ann 4 8, bob 2 0");
+	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"max\"}"), 200);
+	assert_board("/leaderboards/week", "bob 2 0, cat 2 0, ann 1 5");
+	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\",\"weights\":[]}"), 200);
+	assert_board("/leaderboards/week", "bob 2 0, cat 2 0, ann 1 1");
+	/* Itself as a source, and one twice. */
+	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
+	assert_board("/leaderboards/week", "cat 6 0, ann 3 3, bob 2 0");
+	/* What was united goes on as any other board. */
+	put("week", "bob", 9, 9);
+	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
+	assert_board("/leaderboards/week", "bob 9 9, ann 3 3");
+	assert_board("/leaderboards/mon", "bob 2 0, ann 1 5");
+}
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+	(void)state;
+	make_days();
+	make("points", "\"points\"");
+	make("turned", "\"silver\",\"gold\"");
+	make("week", "\"gold\",\"silver\"");
+	put("week", "old", 1, 1);
+	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"nothing\"]}");
+	assert_problem(a, 404, "not_found", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "'nothing'"));
+	a = post(WEEK, "{\"sources\":[\"mon\",\"points\"]}");
+	assert_problem(a, 409, "dimensions_differ", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as 'mon'"));
+	assert_problem(post(WEEK, "{\"sources\":[\"mon\",\"turned\"]}"), 409, "dimensions_differ", "none");
+	assert_problem(post(WEEK, "{\"sources\":[\"points\"]}"), 409, "dimensions_differ",
+		       "none"); /* the board itself */
+	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[4294967295,4294967295]}");
+	assert_problem(a, 409, "score_out_of_range", "none");
+	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1]}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/weights");
+	assert_problem(post(WEEK, "{\"sources\":[]}"), 400, "out_of_range", "none");
+	assert_board("/leaderboards/week", "old 1 1");
+	/* Nothing is left behind: four boards, two or three keys each. */
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 3 + 3 + 1 + 1 + 3);
+}
+
+static void a_retry_gets_the_first_answer(void **state)
+{
+	(void)state;
+	make_days();
+	for (int i = 0; i < 2; i++) {
+		struct answer a = http(client, "POST", WEEK, "{\"sources\":[\"mon\"]}", "Idempotency-Key: one");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/size"), 2);
+		put("mon", "new", 1, 1);
+	}
+	assert_board("/leaderboards/week", "bob 2 0, ann 1 5");
+	assert_problem(http(client, "POST", WEEK, "{\"sources\":[\"tue\"]}", "Idempotency-Key: one"), 422,
+		       "idempotency_key_reused", "none");
+}
+
+/* Members m0, m1, ... of a board, put there by hand: through HTTP it would take long. */
+static void make_many(const char *board)
+{
+	static const char source[] =
+		"for i = 1, ARGV[1] do "
+		"  local name = 'm' .. string.format('%d', i) "
+		"  local place = struct.pack('>I4I4I4I4', 4294967295 - i, 4294967295, 417000, i) "
+		"  redis.call('HSET', KEYS[1], name, place) redis.call('ZADD', KEYS[2], 0, place .. name) "
+		"end return 0";
+
+	make(board, "\"gold\",\"silver\"");
+	server_command(&redis, "EVAL %s 2 p:board:{%s}:places p:board:{%s}:ranks %d", source, board, board, MANY);
+}
+
+struct looker {
+	pthread_t thread;
+	atomic_bool done;
+	unsigned old, all, other;
+	long most_kib; /* that the daemon had */
+};
+
+static void *look_on(void *arg)
+{
+	struct looker *l = arg;
+	struct client *own = client_open(patternd.port);
+
+	while (!atomic_load(&l->done)) {
+		struct answer a = http(own, "GET", "/leaderboards/week?limit=1", NULL);
+		int64_t size = json_integer_value(json_at(a, "/size"));
+		l->old += size == 1;
+		l->all += size == MANY;
+		l->other += a.status != 200 || (size != 1 && size != MANY);
+		long kib = daemon_resident_kib(&patternd);
+		l->most_kib = kib > l->most_kib ? kib : l->most_kib;
+		client_forget(own);
+	}
+	client_close(own);
+	return NULL;
+}
+
+/* It takes many steps; whoever looks sees the old members or the new ones, never some. */
+static void it_appears_at_once(void **state)
+{
+	struct looker looker = { .done = false };
+
+	(void)state;
+	make_many("mon");
+	make_many("tue");
+	make("week", "\"gold\",\"silver\"");
+	put("week", "old", 1, 1);
+	server_command(&redis, "CONFIG RESETSTAT");
+	assert_int_equal(pthread_create(&looker.thread, NULL, look_on, &looker), 0);
+	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/size"), MANY);
+	assert_int_equal(int_at(get("/leaderboards/week"), "/size"), MANY);
+	atomic_store(&looker.done, true);
+	pthread_join(looker.thread, NULL);
+	assert_true(looker.old > 0);
+	assert_int_equal(looker.other, 0);
+	assert_in_range(server_scripts_run(&redis), 3 * MANY / 200, 1000000);
+	assert_board("/leaderboards/week?limit=2", "m3000 6000 0, m2999 5998 0");
+}
+
+/* Thousands of steps take the memory of one. */
+static void it_takes_no_memory(void **state)
+{
+	enum { TIMES = 50, GROWTH_KIB = 1024 };
+	struct looker looker = { .done = false };
+	char body[16 + TIMES * 8] = "{\"sources\":[\"mon\"";
+
+	(void)state;
+	make_many("mon");
+	make("week", "\"gold\",\"silver\"");
+	for (int i = 1; i < TIMES; i++)
+		strcat(body, ",\"mon\"");
+	strcat(body, "]}");
+	get("/leaderboards/week");
+	long before_kib = daemon_resident_kib(&patternd);
+	assert_int_equal(pthread_create(&looker.thread, NULL, look_on, &looker), 0);
+	assert_status(post(WEEK, body), 200);
+	atomic_store(&looker.done, true);
+	pthread_join(looker.thread, NULL);
+	if (!daemon_is_sanitized())
+		assert_in_range(looker.most_kib, 1, before_kib + GROWTH_KIB);
+	assert_board("/leaderboards/week?limit=1", "m3000 150000 0");
+}
+
+/* When the daemon dies on the way, the board stays as it is, and what was built lapses by itself. */
+static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
+{
+	static const char rest[] = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+				   "Content-Length: 61\r\n\r\n"
+				   "{\"sources\":[\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\",\"mon\"]}";
+	struct daemon other = { 0 };
+
+	(void)state;
+	make_many("mon");
+	make("week", "\"gold\",\"silver\"");
+	put("week", "old", 1, 1);
+	daemon_start(&other, "--redis", redis.url);
+	struct raw *raw = raw_connect(other.port);
+	raw_text(raw, "POST " WEEK);
+	raw_text(raw, rest);
+	wait_until(server_command(&redis, "KEYS p:board:{week}:union:*")->elements > 0, 5000);
+	daemon_kill(&other);
+	raw_close(raw);
+	const redisReply *left = server_command(&redis, "KEYS p:board:{week}:union:*");
+	assert_true(left->elements > 0);
+	char key[128];
+	snprintf(key, sizeof(key), "%s", left->element[0]->str);
+	assert_in_range(server_command(&redis, "PTTL %s", key)->integer, 1, 60000);
+	assert_board("/leaderboards/week", "old 1 1");
+	assert_int_equal(json_array_size(json_at(get("/leaderboards"), "/items")), 2);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
+	const struct CMUnitTest tests[] = {
+		TEST(a_week_is_made_of_its_days),
+		TEST(what_does_not_fit_changes_nothing),
+		TEST(a_retry_gets_the_first_answer),
+		TEST(it_appears_at_once),
+		TEST(it_takes_no_memory),
+		TEST(a_daemon_that_dies_leaves_the_board_as_it_was),
+	};
+
+	return cmocka_run_group_tests_name("leaderboard unions", tests, stage_open, stage_close);
+}

@@ -1,0 +1,442 @@
+/*
+ * The scripts that unite leaderboards on a real Redis, called in turn as the handler calls them: against a plain model, over
+ * boards large enough for many steps, and what happens when something is lost or changes on the way.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "board_calls.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+#define B "p:board:{week}"
+#define PLACES B ":union:x:places"
+#define RANKS B ":union:x:ranks"
+
+enum { SOURCES = 3, MEMBERS = 400, FOUND_MAX = 1000, D = 2 };
+
+static struct ranked found[FOUND_MAX];
+static const char *const sources[SOURCES] = { "mon", "tue", "wed" };
+
+static uint32_t seed;
+static uint32_t next_random(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+}
+
+static const char *number(char out[24], int64_t n)
+{
+	snprintf(out, 24, "%lld", (long long)n);
+	return out;
+}
+
+/* ---- The steps ---- */
+
+struct building {
+	char cursor[24];
+	int64_t built, ranked;
+};
+
+static int64_t begin(void)
+{
+	run(&r, &leaderboard_union_begin_script,
+	    KEYS(B, B ":ranks", board_key("mon", ""), board_key("tue", ""), board_key("wed", "")), ARGS());
+	return item_int(&r, 0);
+}
+
+/* One step; its outcome. */
+static int64_t add(struct building *b, int source, int64_t weight, const char *aggregate)
+{
+	char text[3][24];
+
+	run(&r, &leaderboard_union_add_script,
+	    KEYS(board_key(sources[source], ""), board_key(sources[source], ":places"), PLACES),
+	    ARGS(b->cursor, number(text[0], source + 1), number(text[1], weight), aggregate, board_lines(D),
+		 number(text[2], b->built)));
+	if (item_int(&r, 0) < 0)
+		return item_int(&r, 0);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, 2));
+	b->built = item_int(&r, 3);
+	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
+	return 0;
+}
+
+static void add_all(struct building *b, int source, int64_t weight, const char *aggregate)
+{
+	snprintf(b->cursor, sizeof(b->cursor), "0");
+	do
+		assert_int_equal(add(b, source, weight, aggregate), 0);
+	while (strcmp(b->cursor, "0") != 0);
+}
+
+static int64_t rank(struct building *b)
+{
+	char text[3][24];
+
+	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS),
+	    ARGS(b->cursor, number(text[0], D), number(text[1], b->built), number(text[2], b->ranked)));
+	if (item_int(&r, 0) < 0)
+		return item_int(&r, 0);
+	snprintf(b->cursor, sizeof(b->cursor), "%s", item_text(&r, 2));
+	b->ranked = item_int(&r, 3);
+	assert_in_range(redis_pttl_ms(&r, PLACES), 1, 60000);
+	assert_in_range(redis_pttl_ms(&r, RANKS), 1, 60000);
+	return 0;
+}
+
+static void rank_all(struct building *b)
+{
+	snprintf(b->cursor, sizeof(b->cursor), "0");
+	do
+		assert_int_equal(rank(b), 0);
+	while (strcmp(b->cursor, "0") != 0);
+}
+
+static int64_t end(const struct building *b)
+{
+	char text[24];
+
+	run(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+	    ARGS(board_lines(D), number(text, b->built)));
+	return item_int(&r, 0);
+}
+
+/* ---- The model ---- */
+
+struct entry {
+	struct ranked is;
+	bool there;
+	int arrival;
+};
+
+static struct entry source_model[SOURCES][MEMBERS];
+
+static void fill_sources(void)
+{
+	int arrival = 0;
+
+	for (int s = 0; s < SOURCES; s++)
+		board_make(sources[s], D);
+	memset(source_model, 0, sizeof(source_model));
+	for (int i = 0; i < SOURCES * MEMBERS; i++) {
+		int s = (int)next_random(SOURCES);
+		struct entry *e = &source_model[s][next_random(MEMBERS)];
+		int64_t scores[D] = { next_random(3), next_random(4) };
+		snprintf(e->is.member, sizeof(e->is.member), "m%d", (int)(e - source_model[s]));
+		if (e->there && e->is.scores[0] == scores[0] && e->is.scores[1] == scores[1])
+			continue;
+		board_put(sources[s], e->is.member, "set", D, scores);
+		e->there = true;
+		e->arrival = ++arrival;
+		for (int d = 0; d < D; d++)
+			e->is.scores[d] = (uint32_t)scores[d];
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	for (int d = 0; d < D; d++)
+		if (x->is.scores[d] != y->is.scores[d])
+			return x->is.scores[d] > y->is.scores[d] ? -1 : 1;
+	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
+}
+
+static int united(const int64_t weights[SOURCES], const char *aggregate, struct entry out[MEMBERS])
+{
+	int n = 0;
+
+	for (int i = 0; i < MEMBERS; i++) {
+		struct entry sum = { 0 };
+		for (int s = 0; s < SOURCES; s++) {
+			const struct entry *e = &source_model[s][i];
+			if (!e->there)
+				continue;
+			for (int d = 0; d < D; d++) {
+				uint32_t score = (uint32_t)(e->is.scores[d] * weights[s]), *had = &sum.is.scores[d];
+				if (!sum.there)
+					*had = score;
+				else if (strcmp(aggregate, "sum") == 0)
+					*had += score;
+				else if ((score > *had) == (strcmp(aggregate, "max") == 0))
+					*had = score;
+			}
+			memcpy(sum.is.member, e->is.member, sizeof(sum.is.member));
+			sum.arrival = e->arrival > sum.arrival ? e->arrival : sum.arrival;
+			sum.there = true;
+		}
+		if (sum.there)
+			out[n++] = sum;
+	}
+	qsort(out, (size_t)n, sizeof(*out), compare);
+	return n;
+}
+
+static void unions_follow_their_model(void **state)
+{
+	static const struct {
+		const char *aggregate;
+		int64_t weights[SOURCES];
+	} rows[] = { { "sum", { 1, 1, 1 } }, { "sum", { 3, 0, 1 } }, { "min", { 1, 2, 1 } }, { "max", { 1, 1, 2 } } };
+	struct entry wanted[MEMBERS];
+
+	(void)state;
+	seed = 7;
+	fill_sources();
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		struct building b = { .cursor = "0" };
+		assert_int_equal(begin(), 0);
+		for (int s = 0; s < SOURCES; s++)
+			add_all(&b, s, rows[row].weights[s], rows[row].aggregate);
+		rank_all(&b);
+		assert_int_equal(end(&b), 1);
+		int n = united(rows[row].weights, rows[row].aggregate, wanted);
+		assert_int_equal(item_int(&r, 3), n);
+		assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", D, found), n);
+		for (int i = 0; i < n; i++)
+			assert_memory_equal(&found[i], &wanted[i].is, sizeof(found[i]));
+		assert_int_equal(redis_exists(&r, PLACES) + redis_exists(&r, RANKS), 0);
+		assert_int_equal(redis_pttl_ms(&r, B ":places"), -1);
+		assert_int_equal(redis_pttl_ms(&r, B ":ranks"), -1);
+	}
+	/* A board that was united is one like any other: members move, go, and are a source themselves. */
+	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
+	run(&r, &leaderboard_remove_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer,
+			 server_command(&r, "HLEN " B ":places")->integer);
+	assert_true(board_position("week", found[0].member, "desc") > 0);
+}
+
+/* HSCAN may tell a member twice while its hash grows or shrinks. */
+static void what_is_told_twice_counts_once(void **state)
+{
+	struct building b = { .cursor = "0" };
+	int64_t size;
+
+	(void)state;
+	seed = 8;
+	fill_sources();
+	size = server_command(&r, "HLEN %s", board_key("mon", ":places"))->integer;
+	add_all(&b, 0, 1, "sum");
+	add_all(&b, 0, 1, "sum"); /* the whole source once more, as the same source */
+	assert_int_equal(b.built, size);
+	rank_all(&b);
+	rank_all(&b);
+	assert_int_equal(end(&b), 1);
+	int n = board_page("mon", 0, FOUND_MAX, "desc", D, found);
+	struct ranked mon[FOUND_MAX];
+	memcpy(mon, found, sizeof(mon));
+	assert_int_equal(board_page("week", 0, FOUND_MAX, "desc", D, found), n);
+	assert_memory_equal(found, mon, sizeof(mon));
+}
+
+static void a_step_takes_few_members(void **state)
+{
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	board_fill("large", 20000, 1);
+	server_command(&r, "HSET %s dimensions %s", board_key("large", ""), board_lines(3));
+	for (int steps = 0; steps < 20; steps++) {
+		int64_t before = b.built;
+		char text[24];
+		run(&r, &leaderboard_union_add_script,
+		    KEYS(board_key("large", ""), board_key("large", ":places"), PLACES),
+		    ARGS(b.cursor, "1", "1", "sum", board_lines(3), number(text, b.built)));
+		assert_int_equal(item_int(&r, 0), 0);
+		snprintf(b.cursor, sizeof(b.cursor), "%s", item_text(&r, 2));
+		b.built = item_int(&r, 3);
+		assert_in_range(b.built - before, 1, 200);
+	}
+}
+
+/* ---- What does not fit, or is lost ---- */
+
+static void make_sources(size_t dimensions)
+{
+	for (int s = 0; s < SOURCES; s++)
+		board_make(sources[s], dimensions);
+}
+
+static void boards_must_be_there_and_alike(void **state)
+{
+	static const int64_t one[] = { 1, 1 };
+
+	(void)state;
+	make_sources(D);
+	server_command(&r, "DEL %s", board_key("tue", ""));
+	assert_int_equal(begin(), -1);
+	assert_int_equal(item_int(&r, 2), 1);
+	board_make("tue", 1);
+	assert_int_equal(begin(), -2);
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_string_equal(item_text(&r, 3), "d0");
+	assert_string_equal(item_text(&r, 4), "d0\nd1");
+	server_command(&r, "DEL %s", board_key("tue", ""));
+	board_make("tue", D);
+	board_make("week", 1);
+	assert_int_equal(begin(), 0); /* it has no members yet */
+	board_put("week", "m", "set", 1, one);
+	unchanged(&r, begin());
+	assert_int_equal(begin(), -2);
+	assert_int_equal(item_int(&r, 2), -1);
+}
+
+static void what_changes_on_the_way_is_refused(void **state)
+{
+	static const int64_t one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	make_sources(D);
+	board_put("mon", "m", "set", D, one);
+	add_all(&b, 0, 1, "sum");
+	server_command(&r, "DEL %s", board_key("tue", ""));
+	assert_int_equal(add(&b, 1, 1, "sum"), -1);
+	assert_int_equal(redis_exists(&r, PLACES), 0);
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 0, 1, "sum");
+	board_make("tue", 1);
+	assert_int_equal(add(&b, 1, 1, "sum"), -2);
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 0, 1, "sum");
+	rank_all(&b);
+	board_make("week", 1);
+	board_put("week", "m", "set", 1, one);
+	unchanged(&r, end(&b));
+	assert_int_equal(end(&b), -2);
+}
+
+static void what_was_lost_is_noticed(void **state)
+{
+	static const int64_t one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	make_sources(D);
+	board_put("mon", "m", "set", D, one);
+	board_put("week", "old", "set", D, one);
+	add_all(&b, 0, 1, "sum");
+	server_command(&r, "DEL " PLACES);
+	assert_int_equal(add(&b, 1, 1, "sum"), -3);
+	assert_int_equal(rank(&b), -3);
+	assert_int_equal(end(&b), -3);
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 0, 1, "sum");
+	rank_all(&b);
+	server_command(&r, "DEL " RANKS);
+	unchanged(&r, end(&b));
+	assert_int_equal(end(&b), -3);
+}
+
+static void a_score_too_large_ends_it(void **state)
+{
+	static const int64_t most[] = { 1, 4294967295 }, one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	make_sources(D);
+	board_put("mon", "m", "set", D, most);
+	board_put("tue", "m", "set", D, one);
+	add_all(&b, 0, 1, "sum");
+	assert_int_equal(add(&b, 1, 1, "sum"), -4);
+	assert_string_equal(item_text(&r, 2), "m");
+	assert_string_equal(item_text(&r, 3), "d1");
+	assert_int_equal(redis_exists(&r, PLACES), 0);
+	b = (struct building){ .cursor = "0" };
+	assert_int_equal(add(&b, 0, 2, "min"), -4); /* on the way */
+	b = (struct building){ .cursor = "0" };
+	add_all(&b, 1, 4294967295, "sum"); /* just fits */
+	rank_all(&b);
+	assert_int_equal(end(&b), 1);
+	board_page("week", 0, 1, "desc", D, found);
+	assert_int_equal(found[0].scores[0], 4294967295);
+}
+
+/* The record is the end's; the beginning finds it, so that a retry does not do the work again. */
+static void a_replay_is_told_at_the_beginning(void **state)
+{
+	static const int64_t one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+	const char *const keys[] = { B, B ":ranks", "p:board:{mon}", NULL };
+	static const char record[] = "p:idem:{k}";
+	char size[24];
+
+	(void)state;
+	make_sources(D);
+	board_put("mon", "m", "set", D, one);
+	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), 0);
+	add_all(&b, 0, 1, "sum");
+	rank_all(&b);
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+				ARGS(board_lines(D), number(size, b.built)), record, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), 1);
+	}
+	board_put("mon", "n", "set", D, one);
+	run_with_record(&r, &leaderboard_union_begin_script, keys, ARGS(), record, FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_string_equal(item_text(&r, 2), board_lines(D));
+	assert_int_equal(item_int(&r, 3), 1);
+}
+
+static void an_empty_union_empties_the_board(void **state)
+{
+	static const int64_t one[] = { 1, 1 };
+	struct building b = { .cursor = "0" };
+
+	(void)state;
+	make_sources(D);
+	board_make("week", D);
+	board_put("week", "m", "set", D, one);
+	snprintf(b.cursor, sizeof(b.cursor), "0");
+	run(&r, &leaderboard_union_add_script, KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
+	    ARGS("0", "1", "1", "sum", board_lines(D), "0"));
+	assert_int_equal(item_int(&r, 3), 0);
+	run(&r, &leaderboard_union_rank_script, KEYS(PLACES, RANKS), ARGS("0", "2", "0", "0"));
+	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(end(&b), 1);
+	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	(void)state;
+	make_sources(D);
+	server_command(&r, "SET " B " x");
+	unchanged(&r, run_fails(&r, &leaderboard_union_begin_script, KEYS(B, B ":ranks", board_key("mon", "")), ARGS(),
+				"WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+				ARGS(board_lines(D), "0"), "WRONGTYPE"));
+	server_command(&r, "DEL " B);
+	server_command(&r, "SET " B ":places x");
+	unchanged(&r, run_fails(&r, &leaderboard_union_end_script, KEYS(B, B ":places", B ":ranks", PLACES, RANKS),
+				ARGS(board_lines(D), "0"), "WRONGTYPE"));
+	server_command(&r, "SET %s x", board_key("mon", ":places"));
+	unchanged(&r, run_fails(&r, &leaderboard_union_add_script,
+				KEYS(board_key("mon", ""), board_key("mon", ":places"), PLACES),
+				ARGS("0", "1", "1", "sum", board_lines(D), "0"), "WRONGTYPE"));
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(unions_follow_their_model),          TEST(what_is_told_twice_counts_once),
+		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
+		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
+		TEST(a_score_too_large_ends_it),          TEST(a_replay_is_told_at_the_beginning),
+		TEST(an_empty_union_empties_the_board),   TEST(a_foreign_key_stays_as_it_is),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
