@@ -16,6 +16,7 @@
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_BOARD "board" /* hash: dimensions. parts `places`, `ranks`: see lua/lib/board.lua; `union:...`: TTL */
+#define KEY_SALE "sale"   /* hash: settings, counts. parts `claims`, `holds`, `users`: see lua/lib/sale.lua */
 #define KEY_BLOOM "bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/lib/bloom.lua; no TTL */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
 #define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL */

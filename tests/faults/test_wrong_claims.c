@@ -281,6 +281,67 @@ static void test_receipt_after_reject(void **state)
 	assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), 1);
 }
 
+/* ---- Sales ---- */
+
+/* A claim of 2 on a sale of 5. */
+static const char *claimed(const char *sale)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/sales/%s", sale);
+	assert_int_equal(http(client, "PUT", target, "{\"stock\":5,\"hold_ms\":60000}").status / 100, 2);
+	snprintf(target, sizeof(target), "/sales/%s/claims", sale);
+	struct answer a = http(client, "POST", target, "{\"user\":\"u\",\"quantity\":2}");
+	assert_status(a, 201);
+	return text_at(a, "/claim");
+}
+
+static struct answer on_claim(const char *method, const char *sale, const char *claim_id, const char *what)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "/sales/%s/claims/%s%s", sale, claim_id, what);
+	return http(client, method, target, NULL);
+}
+
+static void assert_held(const char *sale)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/sales/%s", sale);
+	struct answer a = http(client, "GET", target, NULL);
+	assert_int_equal(int_at(a, "/held"), 2);
+	assert_int_equal(int_at(a, "/confirmed"), 0);
+	assert_int_equal(int_at(a, "/remaining"), 3);
+}
+
+static void test_nonsense_claims(void **state)
+{
+	(void)state;
+	claimed("a");
+	for (size_t i = 0; i < NONSENSE; i++) {
+		/* `..` is a reserved name. */
+		struct answer a = on_claim("DELETE", "a", nonsense[i], "");
+		assert_problem(a, a.status == 400 ? 400 : 404, NULL, "none");
+		a = on_claim("POST", "a", nonsense[i], "/confirm");
+		assert_problem(a, a.status == 400 ? 400 : 404, NULL, "none");
+	}
+	assert_problem(on_claim("POST", "a", "1.1", "/confirm"), 409, "hold_over", "none"); /* as if it had been one */
+	assert_held("a");
+}
+
+static void test_claim_of_another_sale(void **state)
+{
+	(void)state;
+	const char *of_b = claimed("b");
+	claimed("a");
+	assert_problem(on_claim("POST", "a", of_b, "/confirm"), 404, "not_found", "none");
+	assert_problem(on_claim("DELETE", "a", of_b, ""), 404, "not_found", "none");
+	assert_held("a");
+	assert_held("b");
+	assert_status(on_claim("DELETE", "b", of_b, ""), 204);
+}
+
 /* ---- The same claim twice at the same moment ---- */
 
 struct twin {
@@ -341,6 +402,12 @@ static void test_twice_at_once(void **state)
 		/* One message, two receivers: both get an answer, one gets the message. */
 		assert_int_equal(both("POST", "/queues/a/receive", NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/in_flight"), 1);
+		/* One claim: given back twice, once; confirmed twice, the same to both, and sold once. */
+		snprintf(target, sizeof(target), "/sales/a/claims/%s", claimed("a"));
+		assert_int_equal(both("DELETE", target, NULL, "X-A: 1", 204), 1);
+		snprintf(target, sizeof(target), "/sales/a/claims/%s/confirm", claimed("a"));
+		assert_int_equal(both("POST", target, NULL, "X-A: 1", 200), 2);
+		assert_int_equal(int_at(http(client, "GET", "/sales/a", NULL), "/confirmed"), 2);
 		/* One change under one key, asked for twice: once done, the same answer to both. */
 		assert_int_equal(both("POST", "/pv/p", "{\"by\":1}", "Idempotency-Key: twin", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/pv/p", NULL), "/count"), 1);
@@ -351,11 +418,12 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(test_wrong_token),          TEST(test_no_token),
-		TEST(test_expired_token),        TEST(test_used_token),
-		TEST(test_nonsense_receipts),    TEST(test_receipt_of_another_queue),
-		TEST(test_expired_receipt),      TEST(test_receipt_used_before),
-		TEST(test_receipt_after_reject), TEST(test_twice_at_once),
+		TEST(test_wrong_token),           TEST(test_no_token),
+		TEST(test_expired_token),         TEST(test_used_token),
+		TEST(test_nonsense_receipts),     TEST(test_receipt_of_another_queue),
+		TEST(test_expired_receipt),       TEST(test_receipt_used_before),
+		TEST(test_receipt_after_reject),  TEST(test_nonsense_claims),
+		TEST(test_claim_of_another_sale), TEST(test_twice_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

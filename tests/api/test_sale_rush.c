@@ -1,0 +1,237 @@
+/*
+ * A crowd at a sale: 200 buyers at once over two daemons, for what is far too little. Exactly the stock is sold, also when one
+ * daemon is killed while it has their claims under way and they ask the other one again; and what nobody confirmed is there
+ * for those who come later.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+enum { BUYERS = 200, STOCK = 50, CONFIRMED = 30, SOON_MS = 10000 };
+
+static struct redis_server redis;
+static struct daemon patternd[2];
+static struct client *client; /* of the second daemon, which stays */
+
+static int start(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	for (int i = 0; i < 2; i++)
+		daemon_start(&patternd[i], "--redis", redis.url, "--redis-timeout-ms", "5000");
+	client = client_open(patternd[1].port);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	client_close(client);
+	for (int i = 0; i < 2; i++)
+		daemon_stop(&patternd[i]);
+	server_stop(&redis);
+	return 0;
+}
+
+struct buyer {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	int number, first_port;
+	const char *name; /* of the crowd: each has users of its own */
+	int status;
+	unsigned tries;
+	char claim[64], code[32];
+};
+
+/* Asks until it is told yes or no; after a first try the daemon that stays. */
+static void *buy(void *arg)
+{
+	struct buyer *b = arg;
+	struct client *own = client_open(b->first_port);
+	char body[64], key[64];
+
+	snprintf(body, sizeof(body), "{\"user\":\"%s-%d\"}", b->name, b->number);
+	snprintf(key, sizeof(key), "Idempotency-Key: %s-%d", b->name, b->number);
+	http(own, "GET", "/healthz", NULL); /* the connection is there before the start */
+	pthread_barrier_wait(b->start);
+	while (b->tries < 50) {
+		struct answer a = http(own, "POST", "/sales/s/claims", body, key);
+		b->tries++;
+		b->status = a.status;
+		if (a.status == 201)
+			snprintf(b->claim, sizeof(b->claim), "%s", json_string_value(json_at(a, "/claim")));
+		if (a.status == 409)
+			snprintf(b->code, sizeof(b->code), "%s", json_string_value(json_at(a, "/code")));
+		if (a.status == 201 || a.status == 409)
+			break;
+		client_close(own);
+		own = client_open(patternd[1].port);
+	}
+	client_close(own);
+	return NULL;
+}
+
+static struct buyer buyers[BUYERS];
+static pthread_barrier_t starts[2]; /* of those that ask the one daemon, and of those that ask the other */
+
+static void send_buyers(const char *name)
+{
+	memset(buyers, 0, sizeof(buyers));
+	for (int i = 0; i < 2; i++)
+		pthread_barrier_init(&starts[i], NULL, BUYERS / 2 + 1);
+	for (int i = 0; i < BUYERS; i++) {
+		buyers[i] = (struct buyer){
+			.start = &starts[i % 2], .number = i, .first_port = patternd[i % 2].port, .name = name
+		};
+		assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy, &buyers[i]), 0);
+	}
+}
+
+/* Waits for all; exactly `sold` got a claim, each one of its own, and the others were told that it is sold out. */
+static void assert_sold(int sold)
+{
+	int got = 0;
+
+	for (int i = 0; i < BUYERS; i++)
+		pthread_join(buyers[i].thread, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_barrier_destroy(&starts[i]);
+	for (int i = 0; i < BUYERS; i++) {
+		if (buyers[i].status == 201) {
+			got++;
+			for (int j = 0; j < i; j++)
+				assert_string_not_equal(buyers[i].claim, buyers[j].claim);
+		} else {
+			assert_int_equal(buyers[i].status, 409);
+			assert_string_equal(buyers[i].code, "sold_out");
+		}
+	}
+	assert_int_equal(got, sold);
+}
+
+static void assert_counts(int remaining, int held, int confirmed)
+{
+	struct answer a = http(client, "GET", "/sales/s", NULL);
+
+	assert_int_equal(int_at(a, "/remaining"), remaining);
+	assert_int_equal(int_at(a, "/held"), held);
+	assert_int_equal(int_at(a, "/confirmed"), confirmed);
+}
+
+static void confirm(const char *claim)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/sales/s/claims/%s/confirm", claim);
+	assert_status(http(client, "POST", target, NULL), 200);
+}
+
+static void a_crowd_buys_exactly_the_stock(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
+	send_buyers("crowd");
+	for (int i = 0; i < 2; i++)
+		pthread_barrier_wait(&starts[i]);
+	assert_sold(STOCK);
+	assert_counts(0, STOCK, 0);
+	int confirmed = 0;
+	for (int i = 0; i < BUYERS && confirmed < CONFIRMED; i++) {
+		if (buyers[i].status != 201)
+			continue;
+		confirm(buyers[i].claim);
+		confirmed++;
+	}
+	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
+}
+
+/* Thirty are sold, twenty were held and not confirmed: these the next crowd gets. */
+static void what_was_not_confirmed_is_sold_to_the_next(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":1500}"), 201);
+	for (int i = 0; i < STOCK; i++) {
+		char body[64];
+		snprintf(body, sizeof(body), "{\"user\":\"first-%d\"}", i);
+		struct answer a = http(client, "POST", "/sales/s/claims", body);
+		assert_status(a, 201);
+		if (i < CONFIRMED)
+			confirm(text_at(a, "/claim"));
+	}
+	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sold_out", "none");
+	/* For the holds from now on. */
+	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 200);
+	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld",
+				  strtoll(server_command(&redis, "TIME")->element[0]->str, NULL, 10) * 1000)
+				   ->integer == STOCK - CONFIRMED,
+		   SOON_MS);
+	send_buyers("next");
+	for (int i = 0; i < 2; i++)
+		pthread_barrier_wait(&starts[i]);
+	assert_sold(STOCK - CONFIRMED);
+	assert_counts(0, STOCK - CONFIRMED, CONFIRMED);
+}
+
+/* How many commands a daemon has under way in Redis. */
+static int under_way(struct client *c)
+{
+	struct answer a = http(c, "GET", "/metrics", NULL);
+	const char *at = strstr(a.body, "\npatternd_redis_calls_in_flight ");
+	int n = at ? atoi(strchr(at + 1, ' ')) : -1;
+
+	client_forget(c);
+	return n;
+}
+
+/*
+ * Redis is stopped while one daemon hands it the claims of its hundred, and that daemon dies before Redis goes on: Redis then
+ * does what it was asked, and nobody is there to tell. Those buyers ask the other daemon again, beside its own hundred.
+ */
+static void a_killed_daemon_sells_nothing_twice(void **state)
+{
+	struct client *of_first = client_open(patternd[0].port);
+
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
+	send_buyers("orphan");
+	proc_signal(&redis.proc, SIGSTOP);
+	pthread_barrier_wait(&starts[0]);
+	wait_until(under_way(of_first) == BUYERS / 2, SOON_MS);
+	daemon_kill(&patternd[0]);
+	client_close(of_first);
+	proc_signal(&redis.proc, SIGCONT);
+	pthread_barrier_wait(&starts[1]);
+	assert_sold(STOCK);
+	assert_counts(0, STOCK, 0);
+	assert_int_equal(server_command(&redis, "HLEN p:sale:{s}:users")->integer, STOCK);
+	/* It was as bad as it should be: all that was sold was sold through the dead daemon, to who had to ask again. */
+	for (int i = 0; i < BUYERS; i += 2)
+		assert_in_range(buyers[i].tries, 2, 50);
+	for (int i = 1; i < BUYERS; i += 2)
+		assert_int_equal(buyers[i].status, 409);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_crowd_buys_exactly_the_stock),
+		cmocka_unit_test(what_was_not_confirmed_is_sold_to_the_next),
+		cmocka_unit_test(a_killed_daemon_sells_nothing_twice), /* the last: a daemon is gone afterwards */
+	};
+
+	return cmocka_run_group_tests_name("a crowd at a sale", tests, start, stop);
+}

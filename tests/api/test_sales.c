@@ -1,0 +1,292 @@
+/* Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd: test_sale_rush.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+enum { SOON_MS = 5000 };
+
+static struct answer configure(const char *body)
+{
+	return http(client, "PUT", "/sales/s", body);
+}
+
+static struct answer claim(const char *user, int quantity, const char *key_header)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"user\":\"%s\",\"quantity\":%d}", user, quantity);
+	return http(client, "POST", "/sales/s/claims", body, key_header);
+}
+
+#define NO_KEY "X-Key: none"
+
+static struct answer confirm(const char *claim_id)
+{
+	static unsigned times;
+	char target[128];
+
+	snprintf(target, sizeof(target), "/sales/s/claims/%s/confirm", claim_id);
+	return http(client, "POST", target, times++ % 2 ? "{}" : NULL); /* both will do */
+}
+
+static struct answer give_back(const char *claim_id)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/sales/s/claims/%s", claim_id);
+	return http(client, "DELETE", target, NULL);
+}
+
+static void assert_counts(int remaining, int held, int confirmed)
+{
+	struct answer a = get("/sales/s");
+
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/remaining"), remaining);
+	assert_int_equal(int_at(a, "/held"), held);
+	assert_int_equal(int_at(a, "/confirmed"), confirmed);
+}
+
+static int64_t redis_now_ms(void)
+{
+	const redisReply *t = server_command(&redis, "TIME");
+
+	return strtoll(t->element[0]->str, NULL, 10) * 1000 + strtoll(t->element[1]->str, NULL, 10) / 1000;
+}
+
+/* ---- Settings ---- */
+
+static void a_sale_is_made_looked_at_and_changed(void **state)
+{
+	(void)state;
+	assert_problem(get("/sales/s"), 404, "not_found", "none");
+	struct answer a = configure("{\"stock\":5}");
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/sale"), "s");
+	assert_string_equal(text_at(a, "/state"), "open");
+	assert_int_equal(int_at(a, "/opens_at_ms"), 0);
+	assert_true(json_is_null(json_at(a, "/closes_at_ms")));
+	assert_true(json_is_null(json_at(a, "/per_user")));
+	assert_int_equal(int_at(a, "/hold_ms"), 300000);
+	assert_int_equal(int_at(a, "/remaining"), 5);
+	a = configure(
+		"{\"stock\":7,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":1,\"closes_at_ms\":253402300799999}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/per_user"), 2);
+	assert_int_equal(int_at(a, "/closes_at_ms"), 253402300799999);
+	a = get("/sales/s");
+	assert_int_equal(int_at(a, "/stock"), 7);
+	assert_int_equal(int_at(a, "/hold_ms"), 60000);
+	assert_status(configure("{\"stock\":0}"), 200);
+	assert_problem(claim("u", 1, NO_KEY), 409, "sold_out", "none");
+	a = configure("{\"stock\":1,\"opens_at_ms\":5,\"closes_at_ms\":5}");
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
+	assert_problem(configure("{\"per_user\":1}"), 400, "missing_field", "none");
+	assert_problem(configure("{\"stock\":1,\"per_user\":0}"), 400, "out_of_range", "none");
+}
+
+static void a_running_sale_is_changed(void **state)
+{
+	char first[64];
+
+	(void)state;
+	configure("{\"stock\":5,\"hold_ms\":60000}");
+	snprintf(first, sizeof(first), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
+	assert_status(confirm(text_at(claim("v", 1, NO_KEY), "/claim")), 200);
+	struct answer a = configure("{\"stock\":2}");
+	assert_problem(a, 409, "stock_below_sold", "none");
+	assert_int_equal(int_at(a, "/held"), 2);
+	assert_int_equal(int_at(a, "/confirmed"), 1);
+	assert_counts(2, 2, 1);
+	assert_int_equal(int_at(configure("{\"stock\":3,\"per_user\":1}"), "/remaining"), 0);
+	/* Who has more than the new limit keeps it, and a closed sale still confirms what is held. */
+	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
+	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
+	assert_problem(claim("w", 1, NO_KEY), 409, "not_open", "none");
+	assert_status(confirm(first), 200);
+	assert_counts(6, 0, 3);
+}
+
+static void sales_are_listed_by_state(void **state)
+{
+	static const char *const states[] = { "upcoming", "open", "closed" };
+
+	(void)state;
+	http(client, "PUT", "/sales/upcoming", "{\"stock\":1,\"opens_at_ms\":253402300799999}");
+	http(client, "PUT", "/sales/open", "{\"stock\":2}");
+	http(client, "PUT", "/sales/closed", "{\"stock\":3,\"closes_at_ms\":1}");
+	server_command(&redis, "SET p:sale:{foreign} x");
+	struct answer a = get("/sales");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 3);
+	assert_true(json_is_null(json_at(a, "/cursor")));
+	for (size_t i = 0; i < 3; i++) {
+		char target[64];
+		snprintf(target, sizeof(target), "/sales?state=%s", states[i]);
+		a = get(target);
+		assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+		assert_string_equal(text_at(a, "/items/0/sale"), states[i]);
+		assert_string_equal(text_at(a, "/items/0/state"), states[i]);
+		assert_int_equal(int_at(a, "/items/0/stock"), (int)i + 1);
+	}
+	assert_int_equal(json_array_size(json_at(get("/sales?match=o*"), "/items")), 1);
+	assert_problem(get("/sales?state=sold"), 400, "invalid_value", "none");
+	assert_problem(get("/sales/foreign"), 500, "foreign_key", "none");
+}
+
+/* ---- Claims ---- */
+
+static void a_claim_is_held_and_confirmed_or_given_back(void **state)
+{
+	char one[64], two[64];
+
+	(void)state;
+	configure("{\"stock\":5,\"hold_ms\":60000}");
+	struct answer a = claim("u", 2, NO_KEY);
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/sale"), "s");
+	assert_string_equal(text_at(a, "/user"), "u");
+	assert_int_equal(int_at(a, "/quantity"), 2);
+	assert_int_equal(int_at(a, "/remaining"), 3);
+	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
+	assert_in_range(int_at(a, "/expires_at_ms"), redis_now_ms() + 50000, redis_now_ms() + 60000);
+	snprintf(one, sizeof(one), "%s", text_at(a, "/claim"));
+	snprintf(two, sizeof(two), "%s", text_at(claim("v", 1, NO_KEY), "/claim"));
+	assert_counts(2, 3, 0);
+	for (int i = 0; i < 2; i++) { /* again changes nothing */
+		a = confirm(one);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/user"), "u");
+		assert_int_equal(int_at(a, "/quantity"), 2);
+		assert_true(bool_at(a, "/confirmed"));
+		assert_counts(2, 1, 2);
+	}
+	assert_problem(give_back(one), 409, "claim_confirmed", "none");
+	assert_status(give_back(two), 204);
+	assert_problem(give_back(two), 404, "not_found", "none");
+	assert_problem(confirm(two), 404, "not_found", "none");
+	assert_counts(3, 0, 2);
+	assert_problem(http(client, "POST", "/sales/none/claims", "{\"user\":\"u\"}"), 404, "not_found", "none");
+	assert_problem(http(client, "POST", "/sales/none/claims/1.a/confirm", NULL), 404, "not_found", "none");
+	assert_problem(http(client, "DELETE", "/sales/none/claims/1.a", NULL), 404, "not_found", "none");
+}
+
+static void what_is_not_confirmed_returns(void **state)
+{
+	char over[64];
+
+	(void)state;
+	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":50}");
+	snprintf(over, sizeof(over), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
+	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS); /* a look brings it back */
+	assert_counts(3, 0, 0);
+	assert_problem(confirm(over), 409, "hold_over", "none");
+	assert_problem(give_back(over), 404, "not_found", "none");
+	claim("u", 2, NO_KEY);
+	/* A claim does, too: without a look in between, for the same user as for others. */
+	struct answer a;
+	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
+	assert_int_equal(int_at(a, "/remaining"), 1);
+	/* Confirmed it counts for ever. */
+	configure("{\"stock\":3,\"per_user\":2,\"hold_ms\":60000}");
+	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
+	assert_status(confirm(text_at(a, "/claim")), 200);
+	a = claim("u", 1, NO_KEY);
+	assert_problem(a, 409, "limit_reached", "none");
+	assert_int_equal(int_at(a, "/claimed"), 2);
+	assert_int_equal(int_at(a, "/per_user"), 2);
+}
+
+static void refusals_say_why(void **state)
+{
+	char body[128];
+
+	(void)state;
+	int64_t opens_at = redis_now_ms() + 1500;
+	snprintf(body, sizeof(body), "{\"stock\":3,\"per_user\":2,\"opens_at_ms\":%lld}", (long long)opens_at);
+	configure(body);
+	struct answer a = claim("u", 1, "Idempotency-Key: early");
+	assert_problem(a, 409, "not_open", "none");
+	assert_string_equal(text_at(a, "/state"), "upcoming");
+	assert_int_equal(int_at(a, "/opens_at_ms"), opens_at);
+	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 2);
+	configure("{\"stock\":3,\"per_user\":2,\"closes_at_ms\":1}");
+	a = claim("u", 1, NO_KEY);
+	assert_problem(a, 409, "not_open", "none");
+	assert_string_equal(text_at(a, "/state"), "closed");
+	assert_null(header_of(a, "Retry-After"));
+	configure("{\"stock\":3,\"per_user\":2}");
+	/* What was refused may be tried again under the same key. */
+	assert_status(claim("u", 1, "Idempotency-Key: early"), 201);
+	a = claim("u", 2, NO_KEY);
+	assert_problem(a, 409, "limit_reached", "none");
+	assert_int_equal(int_at(a, "/claimed"), 1);
+	assert_problem(claim("v", 3, NO_KEY), 409, "limit_reached", "none"); /* in one go */
+	assert_status(claim("v", 1, NO_KEY), 201);
+	a = claim("w", 2, NO_KEY);
+	assert_problem(a, 409, "sold_out", "none");
+	assert_int_equal(int_at(a, "/remaining"), 1);
+	assert_int_equal(int_at(a, "/held"), 2);
+	assert_status(claim("w", 1, NO_KEY), 201);
+	assert_problem(claim("x", 1, NO_KEY), 409, "sold_out", "none");
+	assert_problem(claim("x", 0, NO_KEY), 400, "out_of_range", "none");
+}
+
+/* ---- Retries ---- */
+
+static void a_retry_holds_nothing_twice(void **state)
+{
+	(void)state;
+	configure("{\"stock\":5,\"hold_ms\":60000}");
+	struct answer first = claim("u", 2, "Idempotency-Key: one"), again;
+	wait_until((again = claim("u", 2, "Idempotency-Key: one"), int_at(again, "/ttl_ms") < 60000), SOON_MS);
+	assert_status(again, 201);
+	assert_string_equal(text_at(again, "/claim"), text_at(first, "/claim"));
+	assert_int_equal(int_at(again, "/expires_at_ms"), int_at(first, "/expires_at_ms"));
+	assert_counts(3, 2, 0);
+	assert_problem(claim("u", 1, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
+	assert_status(give_back(text_at(first, "/claim")), 204);
+	assert_problem(claim("u", 2, "Idempotency-Key: one"), 409, "hold_over", "applied");
+	assert_counts(5, 0, 0);
+}
+
+static void a_retry_of_a_hold_that_is_over_says_so(void **state)
+{
+	(void)state;
+	configure("{\"stock\":5,\"hold_ms\":150}");
+	struct answer lapses = claim("u", 2, "Idempotency-Key: one"), stays = claim("v", 1, "Idempotency-Key: two");
+	assert_status(confirm(text_at(stays, "/claim")), 200);
+	int64_t until = int_at(stays, "/expires_at_ms");
+	wait_until(redis_now_ms() > until, SOON_MS);
+	assert_problem(claim("u", 2, "Idempotency-Key: one"), 409, "hold_over", "applied");
+	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed: it stands */
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/claim"), text_at(stays, "/claim"));
+	assert_int_equal(int_at(a, "/ttl_ms"), 0);
+	assert_problem(confirm(text_at(lapses, "/claim")), 409, "hold_over", "none");
+	assert_counts(4, 0, 1);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
+	const struct CMUnitTest tests[] = {
+		TEST(a_sale_is_made_looked_at_and_changed),
+		TEST(a_running_sale_is_changed),
+		TEST(sales_are_listed_by_state),
+		TEST(a_claim_is_held_and_confirmed_or_given_back),
+		TEST(what_is_not_confirmed_returns),
+		TEST(refusals_say_why),
+		TEST(a_retry_holds_nothing_twice),
+		TEST(a_retry_of_a_hold_that_is_over_says_so),
+	};
+
+	return cmocka_run_group_tests_name("sales", tests, stage_open, stage_close);
+}

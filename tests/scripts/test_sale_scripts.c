@@ -1,0 +1,424 @@
+/*
+ * The sale scripts on a real Redis, held against a plain model that is fed with the instants the scripts saw: holds end by
+ * themselves all the while, and nothing is ever sold twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define S "p:sale:{s}"
+#define SALE_KEYS KEYS(S, S ":claims", S ":holds", S ":users")
+
+/* The items of a reply that tells of a sale. */
+enum { OUTCOME, NOW, OPENS_AT, CLOSES_AT, STOCK, PER_USER, HOLD, HELD, CONFIRMED, MORE };
+
+static uint32_t seed;
+static uint32_t next_random(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+}
+
+static const char *number(char out[24], int64_t n)
+{
+	snprintf(out, 24, "%lld", (long long)n);
+	return out;
+}
+
+static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int64_t per_user, int64_t hold)
+{
+	char text[5][24];
+
+	run(&r, &sale_configure_script, SALE_KEYS,
+	    ARGS(number(text[0], opens_at), number(text[1], closes_at), number(text[2], stock),
+		 number(text[3], per_user), number(text[4], hold)));
+	return item_int(&r, OUTCOME);
+}
+
+/* The outcome; the claim's id, when there is one, goes to `id`. */
+static int64_t claim(const char *user, int64_t quantity, char id[40])
+{
+	static unsigned made;
+	char text[24], nonce[24];
+
+	snprintf(nonce, sizeof(nonce), "%016x", ++made);
+	run(&r, &sale_claim_script, SALE_KEYS, ARGS(nonce, user, number(text, quantity)));
+	if (item_int(&r, OUTCOME) == 1)
+		snprintf(id, 40, "%s", item_text(&r, 2));
+	return item_int(&r, OUTCOME);
+}
+
+static int64_t confirm(const char *id)
+{
+	run(&r, &sale_confirm_script, SALE_KEYS, ARGS(id));
+	return item_int(&r, OUTCOME);
+}
+
+static int64_t give_back(const char *id)
+{
+	run(&r, &sale_give_back_script, SALE_KEYS, ARGS(id));
+	return item_int(&r, OUTCOME);
+}
+
+static int64_t look(void)
+{
+	run(&r, &sale_look_script, SALE_KEYS, ARGS());
+	return item_int(&r, OUTCOME);
+}
+
+static int64_t stands(const char *id)
+{
+	run(&r, &sale_claim_look_script, SALE_KEYS, ARGS(id));
+	return item_int(&r, 2);
+}
+
+/* ---- The model ---- */
+
+enum { USERS = 4, CLAIMS = 4000 };
+static const char *const users[USERS] = { "u", "v w", "Zoë", "held 1 2 x" };
+
+struct entry {
+	char id[40];
+	int user;
+	int64_t quantity, expires_at;
+	enum { ENDED, IS_HELD, IS_CONFIRMED } state;
+};
+
+static struct {
+	int64_t stock, per_user, hold, held, confirmed, has[USERS];
+	struct entry claims[CLAIMS];
+	size_t count;
+} m;
+
+static void model_end(struct entry *e)
+{
+	e->state = ENDED;
+	m.held -= e->quantity;
+	m.has[e->user] -= e->quantity;
+}
+
+static void model_settle(int64_t now)
+{
+	for (size_t i = 0; i < m.count; i++)
+		if (m.claims[i].state == IS_HELD && m.claims[i].expires_at <= now)
+			model_end(&m.claims[i]);
+}
+
+static void claim_step(void)
+{
+	int user = (int)next_random(USERS);
+	int64_t quantity = 1 + next_random(4);
+	char id[40];
+	int64_t outcome = claim(users[user], quantity, id), now = item_int(&r, NOW);
+
+	model_settle(now);
+	int64_t remaining = m.stock - m.held - m.confirmed;
+	if (m.per_user && m.has[user] + quantity > m.per_user) {
+		assert_int_equal(outcome, -3);
+		assert_int_equal(item_int(&r, 2), m.has[user]);
+		return;
+	}
+	if (remaining < quantity) {
+		assert_int_equal(outcome, -4);
+		assert_int_equal(item_int(&r, 2), remaining);
+		assert_int_equal(item_int(&r, 3), m.held);
+		return;
+	}
+	assert_int_equal(outcome, 1);
+	assert_int_equal(item_int(&r, 3), now + m.hold);
+	assert_int_equal(item_int(&r, 4), remaining - quantity);
+	m.held += quantity;
+	m.has[user] += quantity;
+	assert_true(m.count < CLAIMS);
+	struct entry *e = &m.claims[m.count++];
+	*e = (struct entry){ .user = user, .quantity = quantity, .expires_at = now + m.hold, .state = IS_HELD };
+	snprintf(e->id, sizeof(e->id), "%s", id);
+}
+
+static void confirm_step(struct entry *e)
+{
+	int64_t outcome = confirm(e->id), now = item_int(&r, NOW);
+
+	if (e->state == IS_CONFIRMED || (e->state == IS_HELD && e->expires_at > now)) {
+		assert_int_equal(outcome, e->state == IS_HELD);
+		assert_string_equal(item_text(&r, 2), users[e->user]);
+		assert_int_equal(item_int(&r, 3), e->quantity);
+		m.held -= e->state == IS_HELD ? e->quantity : 0;
+		m.confirmed += e->state == IS_HELD ? e->quantity : 0;
+		e->state = IS_CONFIRMED;
+	} else {
+		assert_int_equal(outcome, e->expires_at <= now ? -3 : -2);
+	}
+}
+
+static void give_back_step(struct entry *e)
+{
+	int64_t outcome = give_back(e->id), now = item_int(&r, NOW);
+
+	if (e->state == IS_HELD && e->expires_at > now) {
+		assert_int_equal(outcome, 1);
+		model_end(e);
+	} else {
+		assert_int_equal(outcome, e->state == IS_CONFIRMED ? -3 : -2);
+	}
+}
+
+static void configure_step(void)
+{
+	int64_t stock = m.stock + next_random(20), outcome;
+
+	if (next_random(3) == 0)
+		stock = next_random((uint32_t)m.stock);
+	m.per_user = next_random(3) ? 5 + m.confirmed / 2 : 0;
+	int64_t hold = 1 + next_random(12);
+	outcome = configure(0, 0, stock, m.per_user, hold);
+	model_settle(item_int(&r, NOW));
+	assert_int_equal(outcome, stock < m.held + m.confirmed ? -1 : 1);
+	if (outcome < 0)
+		m.per_user = item_int(&r, PER_USER);
+	m.stock = outcome < 0 ? m.stock : stock;
+	m.hold = outcome < 0 ? m.hold : hold;
+}
+
+static void sale_is_as_the_model(void)
+{
+	assert_int_equal(look(), 0);
+	model_settle(item_int(&r, NOW));
+	assert_int_equal(item_int(&r, STOCK), m.stock);
+	assert_int_equal(item_int(&r, PER_USER), m.per_user);
+	assert_int_equal(item_int(&r, HOLD), m.hold);
+	assert_int_equal(item_int(&r, HELD), m.held);
+	assert_int_equal(item_int(&r, CONFIRMED), m.confirmed);
+	assert_true(m.held >= 0 && m.confirmed >= 0 && m.held + m.confirmed <= m.stock);
+	for (int i = 0; i < USERS; i++) {
+		const redisReply *has = server_command(&r, "HGET " S ":users %s", users[i]);
+		assert_int_equal(has->type == REDIS_REPLY_NIL ? 0 : strtoll(has->str, NULL, 10), m.has[i]);
+		assert_true(has->type == REDIS_REPLY_NIL || m.has[i] > 0);
+	}
+}
+
+static void sales_follow_their_model(void **state)
+{
+	(void)state;
+	memset(&m, 0, sizeof(m));
+	m.stock = 20;
+	m.hold = 3;
+	assert_int_equal(configure(0, 0, m.stock, 0, m.hold), 2);
+	seed = 3;
+	for (int i = 0; i < 6000; i++) {
+		/* Mostly one of the latest: those before are long ended. */
+		struct entry *e =
+			m.count ? &m.claims[m.count - 1 - next_random(m.count < 8 ? (uint32_t)m.count : 8)] : NULL;
+		uint32_t what = next_random(20);
+		if (what < 10)
+			claim_step();
+		else if (what == 10 && e)
+			confirm_step(e);
+		else if (what < 13 && e)
+			give_back_step(e);
+		else if (what == 13)
+			configure_step();
+		else
+			sale_is_as_the_model();
+	}
+	assert_true(m.confirmed > 20 && m.count > 500);
+}
+
+/* ---- By hand ---- */
+
+static void a_sale_opens_and_closes_to_the_millisecond(void **state)
+{
+	char id[40];
+
+	(void)state;
+	int64_t opens_at = redis_now_ms(&r) + 100, closes_at = opens_at + 100, outcome, now;
+	configure(opens_at, closes_at, 100000, 0, 60000);
+	bool was_open = false;
+	do {
+		outcome = claim("u", 1, id);
+		now = item_int(&r, NOW);
+		assert_int_equal(outcome, now >= opens_at && now < closes_at ? 1 : -2);
+		was_open = was_open || outcome == 1;
+	} while (now < closes_at);
+	assert_true(was_open);
+	assert_int_equal(item_int(&r, 2), opens_at);
+	assert_int_equal(item_int(&r, 3), closes_at);
+	assert_int_equal(confirm(id), 1); /* what was claimed may still be confirmed */
+}
+
+static void a_hold_ends_to_the_millisecond(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 100000, 0, 1);
+	for (int i = 0; i < 400; i++) {
+		assert_int_equal(claim("u", 1, id), 1);
+		int64_t ends_at = item_int(&r, 3), outcome = i % 2 ? confirm(id) : give_back(id);
+		bool is_over = item_int(&r, NOW) >= ends_at;
+		assert_int_equal(outcome, !is_over ? 1 : i % 2 ? -3 : -2);
+	}
+}
+
+/* More holds have ended than one call settles: it says so, and gives nothing that is not there. */
+static void many_ended_holds_take_several_calls(void **state)
+{
+	enum { HOLDS = 250 };
+	char id[40];
+
+	(void)state;
+	configure(0, 0, HOLDS, 0, 1500);
+	for (int i = 0; i < HOLDS; i++)
+		assert_int_equal(claim("u", 1, id), 1);
+	int64_t ends_at = item_int(&r, 3);
+	assert_int_equal(claim("v", 1, id), -4);
+	wait_until(redis_now_ms(&r) > ends_at, 5000);
+	assert_int_equal(configure(0, 0, 10, 0, 1000), 0); /* 100 are settled, 150 not */
+	assert_int_equal(claim("v", 230, id), 0);          /* 200 are settled, 50 not */
+	assert_int_equal(claim("v", 230, id), 1);
+	assert_int_equal(item_int(&r, 4), 20);
+	assert_int_equal(look(), 0);
+	assert_int_equal(item_int(&r, MORE), 0);
+	assert_int_equal(item_int(&r, HELD), 230);
+	assert_int_equal(configure(0, 0, 229, 0, 1000), -1);
+	assert_int_equal(configure(0, 0, 230, 0, 1000), 1);
+}
+
+static void a_look_says_that_there_is_more(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 150, 150, 1500);
+	for (int i = 0; i < 150; i++)
+		assert_int_equal(claim("u", 1, id), 1);
+	int64_t ends_at = item_int(&r, 3);
+	wait_until(redis_now_ms(&r) > ends_at, 5000);
+	look();
+	assert_int_equal(item_int(&r, MORE), 1);
+	assert_int_equal(item_int(&r, HELD), 50);
+	look();
+	assert_int_equal(item_int(&r, MORE), 0);
+	assert_int_equal(item_int(&r, HELD), 0);
+	assert_int_equal(redis_exists(&r, S ":claims") + redis_exists(&r, S ":holds") + redis_exists(&r, S ":users"),
+			 0);
+}
+
+/* The user's own ended holds are among those that were not settled yet. */
+static void a_limit_waits_for_what_is_not_settled(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 1000, 0, 1500);
+	for (int i = 0; i < 120; i++)
+		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
+	int64_t ends_at = item_int(&r, 3);
+	wait_until(redis_now_ms(&r) > ends_at, 5000);
+	/* Written as sale_configure would, which would settle. */
+	server_command(&r, "HSET " S " per_user 5");
+	assert_int_equal(claim("v", 1, id), 0);
+	assert_int_equal(claim("v", 1, id), 1);
+}
+
+static void what_is_not_there_is_told(void **state)
+{
+	char id[40];
+
+	(void)state;
+	unchanged(&r, claim("u", 1, id));
+	assert_int_equal(claim("u", 1, id), -1);
+	assert_int_equal(look(), -1);
+	assert_int_equal(confirm("1.a"), -1);
+	assert_int_equal(give_back("1.a"), -1);
+	configure(0, 0, 5, 0, 60000);
+	assert_int_equal(confirm("1.a"), -3); /* its time was long ago */
+	assert_int_equal(confirm("99999999999999.a"), -2);
+	assert_int_equal(confirm("x"), -2);
+	assert_int_equal(confirm(""), -2);
+	assert_int_equal(give_back("1.a"), -2);
+}
+
+static void a_replay_gets_the_first_claim(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 1, 0, 60000);
+	for (int i = 0; i < 2; i++) {
+		run_with_record(&r, &sale_claim_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
+				FINGERPRINT_A);
+		assert_int_equal(item_int(&r, OUTCOME), 1);
+		if (i == 0)
+			snprintf(id, sizeof(id), "%s", item_text(&r, 2));
+		assert_string_equal(item_text(&r, 2), id);
+	}
+	assert_int_equal(stands(id), 1);
+	assert_int_equal(give_back(id), 1);
+	assert_int_equal(stands(id), 0);
+	assert_int_equal(claim("u", 1, id), 1);
+	assert_int_equal(confirm(id), 1);
+	assert_int_equal(stands(id), 1);
+}
+
+static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 5, 1, 60000);
+	claim("u", 1, id);
+	server_command(&r, "DEL " S);
+	assert_int_equal(configure(0, 0, 5, 1, 60000), 2);
+	assert_int_equal(confirm(id), -2);
+	assert_int_equal(claim("u", 1, id), 1);
+}
+
+static void a_foreign_key_stays_as_it_is(void **state)
+{
+	static const char *const foreign[] = { "SET %s x", "SET %s:claims x", "SET %s:holds x", "SET %s:users x",
+					       "HSET %s a b" };
+	char id[40] = "";
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		script_stage_empty(state);
+		configure(0, 0, 5, 0, 1);
+		claim("u", 1, id); /* which ends at once: there is something to settle */
+		wait_until(stands(id) == 0, 1500);
+		if (i == 4)
+			server_command(&r, "DEL " S);
+		server_command(&r, foreign[i], S);
+		unchanged(&r, run_fails(&r, &sale_claim_script, SALE_KEYS, ARGS("a", "u", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_look_script, SALE_KEYS, ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_confirm_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_give_back_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
+		unchanged(&r,
+			  run_fails(&r, &sale_configure_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1"), "WRONGTYPE"));
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(sales_follow_their_model),
+		TEST(a_sale_opens_and_closes_to_the_millisecond),
+		TEST(a_hold_ends_to_the_millisecond),
+		TEST(many_ended_holds_take_several_calls),
+		TEST(a_look_says_that_there_is_more),
+		TEST(a_limit_waits_for_what_is_not_settled),
+		TEST(what_is_not_there_is_told),
+		TEST(a_replay_gets_the_first_claim),
+		TEST(a_sale_made_anew_has_nothing_of_the_old_one),
+		TEST(a_foreign_key_stays_as_it_is),
+	};
+	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
+}
