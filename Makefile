@@ -42,6 +42,7 @@ lint: packages-lint
 
 bench: packages-bench build
 	@bench/run
+	@bench/leaderboards
 	@bench/wake
 
 clean:
