@@ -315,7 +315,9 @@ static void a_receive_tells_what_is_left(void **state)
 	(void)state;
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
 	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), -1);
-	const struct outgoing batch[] = { { 0 }, { .priority = 9 }, { .priority = 1 }, { .priority = 1, .delay_ms = 5000 } };
+	const struct outgoing batch[] = {
+		{ 0 }, { .priority = 9 }, { .priority = 1 }, { .priority = 1, .delay_ms = 5000 }
+	};
 	queue_send_all(&r, "q", batch, 4);
 	int64_t due_ms = sent(&r, 3, SENT_DELIVER_AT)->integer;
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 2);
@@ -480,8 +482,8 @@ int main(void)
 	memcpy(tests, others, sizeof(others));
 	for (size_t i = 0; i < ROWS(announcements); i++)
 		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = announcements[i].name,
-								.test_func = what_can_be_taken_is_announced,
-								.teardown_func = script_stage_empty,
-								.initial_state = (void *)(uintptr_t)&announcements[i] };
+							       .test_func = what_can_be_taken_is_announced,
+							       .teardown_func = script_stage_empty,
+							       .initial_state = (void *)(uintptr_t)&announcements[i] };
 	return cmocka_run_group_tests_name("queue wait scripts", tests, open_all, close_all);
 }
