@@ -41,18 +41,23 @@ const struct problem_row *problem_by_code(struct text code)
 
 struct json_out *answer_begin(struct request *req, int status)
 {
+	static struct json_out nowhere; /* without memory; answer_end says so */
+
 	req->status = status;
 	req->content_type = "application/json";
-	out_init(&req->out, &req->arena, FIRST_BYTES);
-	out_object(&req->out, NULL);
-	return &req->out;
+	req->out = arena_grow(&req->arena, NULL, 0, sizeof(*req->out));
+	if (!req->out)
+		req->out = &nowhere;
+	out_init(req->out, &req->arena, FIRST_BYTES);
+	out_object(req->out, NULL);
+	return req->out;
 }
 
 void answer_end(struct request *req)
 {
-	out_close(&req->out);
-	out_newline(&req->out); /* for whoever reads it in a terminal */
-	req->answer = (struct text){ req->out.at, req->out.len };
+	out_close(req->out);
+	out_newline(req->out); /* for whoever reads it in a terminal */
+	req->answer = (struct text){ req->out->at, req->out->len };
 	if (req->arena.failed) {
 		req->status = 503;
 		req->problem = problem_row(P_OVERLOADED);

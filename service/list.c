@@ -70,7 +70,7 @@ static bool parse_cursor(struct listing *l, struct request *req, struct text cur
 
 static void finish(struct request *req, struct listing *l)
 {
-	struct json_out *o = &req->out;
+	struct json_out *o = req->out;
 
 	out_close(o);
 	out_text(o, "cursor", l->next);
@@ -183,7 +183,7 @@ static void on_look(struct request *req, const struct reply *reply)
 
 	l->looks_owed--;
 	if (reply) /* else the key is not ours: it is no item */
-		l->of->item(&req->out, req, f->name, f->part, reply);
+		l->of->item(req->out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);
 }
@@ -193,7 +193,7 @@ static void tell(struct request *req, struct listing *l)
 	begin(req);
 	if (!l->of->look) {
 		for (size_t i = 0; i < l->found_count; i++)
-			l->of->item(&req->out, req, l->found[i].name, l->found[i].part, NULL);
+			l->of->item(req->out, req, l->found[i].name, l->found[i].part, NULL);
 		finish(req, l);
 		return;
 	}

@@ -231,6 +231,7 @@ static struct request *compact(struct request *req)
 	kept->json = NULL;
 	kept->input = kept->work = NULL;
 	kept->headers = NULL;
+	kept->out = NULL;
 	kept->header_count = 0;
 	arena_free(&old);
 	return kept;

@@ -95,7 +95,7 @@ struct request {
 	int status;
 	const char *content_type;
 	const struct problem_row *problem; /* NULL on success */
-	struct json_out out;
+	struct json_out *out;
 	struct text answer;                /* the body's bytes */
 	struct answer_header_row *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
 	size_t header_count;

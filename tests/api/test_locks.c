@@ -89,7 +89,7 @@ static void all_of_a_request_may_be_left_out(void **state)
 	assert_true(json_is_null(json_at(a, "/owner")));
 	assert_problem(acquire("{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 	assert_problem(acquire("{\"ttl_ms\":86400001}"), 400, "out_of_range", "none");
-	assert_problem(acquire("{\"mode\":\"shared\"}"), 400, "invalid_value", "none");
+	assert_problem(acquire("{\"mode\":\"both\"}"), 400, "invalid_value", "none");
 }
 
 static void a_refusal_tells_who_holds_it_and_how_long(void **state)

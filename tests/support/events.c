@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum { HEAD_MS = 5000 };
 
 struct events {
 	struct raw *r;      /* owned */
+	const char *method; /* static */
 	char *target;       /* owned */
 	struct answer head; /* lives as long as r */
 	char *text;         /* all that came; owned */
@@ -24,18 +26,34 @@ struct events {
 	json_t *json;       /* owned */
 };
 
-struct events *events_open(struct raw *r, const char *target)
+static struct events *take(struct raw *r, const char *method, const char *target)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
 	assert_non_null(e);
 	e->r = r;
+	e->method = method;
 	e->target = strdup(target);
 	e->text = calloc(1, 1);
 	e->head = raw_head(r, HEAD_MS);
 	assert_status(e->head, 200);
 	assert_string_equal(header_of(e->head, "Content-Type"), "text/event-stream");
 	return e;
+}
+
+struct events *events_open(struct raw *r, const char *target)
+{
+	return take(r, "POST", target);
+}
+
+struct events *events_get(int port, const char *target)
+{
+	struct raw *r = raw_connect(port);
+	char request[512];
+
+	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", target);
+	raw_text(r, request);
+	return take(r, "GET", target);
 }
 
 /* False when nothing came in time, or it ended. */
@@ -123,7 +141,7 @@ static void finish(struct events *e, void (*end)(struct raw *r))
 
 	whole.body = e->text;
 	whole.body_len = e->len;
-	exchange_record("POST", e->target, whole);
+	exchange_record(e->method, e->target, whole);
 	end(e->r);
 	free(e->target);
 	free(e->text);

@@ -25,6 +25,9 @@ struct events;
 /* Takes the connection over which a POST was sent to `target`; fails the test unless the answer is a stream. */
 struct events *events_open(struct raw *r, const char *target);
 
+/* The same of a GET, over a connection of its own. */
+struct events *events_get(int port, const char *target);
+
 /* The next event; lives until the one after it. */
 struct event events_next(struct events *e, int timeout_ms);
 

@@ -1,0 +1,141 @@
+/* Topics: who listens hears, over daemons; nothing is kept; the stream says when it began to hear, and ends in order. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/events.h"
+#include "../support/proc.h"
+#include "../support/stage.h"
+
+enum { SOON_MS = 3000, CROWD = 50 };
+
+static struct events *listen_to(int port, const char *topic)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/topics/%s/stream", topic);
+	struct events *e = events_get(port, target);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "listening");
+	return e;
+}
+
+static const json_t *heard(struct events *e)
+{
+	struct event v = events_next_named(e, SOON_MS);
+
+	assert_string_equal(v.name, "message");
+	assert_true(json_integer_value(json_object_get(v.json, "published_at_ms")) > 0);
+	return json_object_get(v.json, "body");
+}
+
+static void who_listens_hears_over_daemons(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct events *here = listen_to(patternd.port, "news"), *there = listen_to(other.port, "news");
+	struct events *elsewhere = listen_to(patternd.port, "weather");
+	struct answer a = post("/topics/news", "{\"body\":{\"n\":1,\"text\":\"a\\nb\"}}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/daemons"), 2);
+	assert_string_equal(json_string_value(json_object_get(heard(here), "text")), "a\nb");
+	assert_int_equal(json_integer_value(json_object_get(heard(there), "n")), 1);
+	assert_int_equal(int_at(post("/topics/weather", "{\"body\":null}"), "/daemons"), 1);
+	const json_t *only = heard(elsewhere); /* and nothing of the news */
+	assert_true(json_is_null(only));
+	events_close(here);
+	events_close(there);
+	events_close(elsewhere);
+	daemon_stop(&other);
+}
+
+static void nobody_need_listen(void **state)
+{
+	(void)state;
+	struct answer a = post("/topics/void", "{\"body\":1}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/daemons"), 0);
+	assert_problem(post("/topics/void", "{}"), 400, "missing_field", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void a_retry_publishes_once(void **state)
+{
+	struct events *e = listen_to(patternd.port, "once");
+
+	(void)state;
+	struct answer first = http(client, "POST", "/topics/once", "{\"body\":1}", "Idempotency-Key: t1");
+	struct answer again = http(client, "POST", "/topics/once", "{\"body\":1}", "Idempotency-Key: t1");
+	assert_status(again, 200);
+	assert_int_equal(int_at(again, "/published_at_ms"), int_at(first, "/published_at_ms"));
+	post("/topics/once", "{\"body\":2}");
+	assert_int_equal(json_integer_value(heard(e)), 1);
+	assert_int_equal(json_integer_value(heard(e)), 2);
+	events_close(e);
+}
+
+/* After Redis was away the stream says so, by telling again that it listens. */
+static void it_says_when_it_listens_again(void **state)
+{
+	struct events *e = listen_to(patternd.port, "back");
+
+	(void)state;
+	server_kill(&redis);
+	wait_until(get("/topics/gone/stream").status == 503, SOON_MS);
+	server_restart(&redis);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "listening");
+	wait_until(post("/topics/back", "{\"body\":5}").status == 200, SOON_MS);
+	assert_int_equal(json_integer_value(heard(e)), 5);
+	events_close(e);
+}
+
+static void a_drain_ends_it_in_order(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct events *e = listen_to(other.port, "end");
+	kill(other.proc.pid, SIGTERM);
+	assert_string_equal(events_next_named(e, SOON_MS).name, "closing");
+	assert_true(events_ended(e, SOON_MS));
+	events_close(e);
+	daemon_stop(&other);
+}
+
+static void who_leaves_is_forgotten(void **state)
+{
+	struct events *listeners[CROWD];
+
+	(void)state;
+	for (size_t i = 0; i < CROWD; i++)
+		listeners[i] = listen_to(patternd.port, "crowd");
+	assert_int_equal(int_at(post("/topics/crowd", "{\"body\":1}"), "/daemons"), 1);
+	for (size_t i = 0; i < CROWD; i++) {
+		assert_int_equal(json_integer_value(heard(listeners[i])), 1);
+		if (i % 2)
+			events_close(listeners[i]);
+		else
+			events_reset(listeners[i]);
+	}
+	wait_until(strstr(get("/metrics").body, "patternd_http_requests_in_progress 1\n") != NULL, SOON_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(who_listens_hears_over_daemons, stage_forget),
+		cmocka_unit_test_teardown(nobody_need_listen, stage_forget),
+		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
+		cmocka_unit_test_teardown(it_says_when_it_listens_again, stage_forget),
+		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
+		cmocka_unit_test_teardown(who_leaves_is_forgotten, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("topics", tests, stage_open, stage_close);
+}
