@@ -1,0 +1,155 @@
+/* Semaphores: at most so many at once, whoever asks through whichever daemon; permits that end; a line like that of a lock. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/proc.h"
+#include "../support/raw.h"
+#include "../support/stage.h"
+
+enum { SOON_MS = 5000, LIMIT = 3, CROWD = 12 };
+
+#define PERMITS "/semaphores/s/permits"
+
+static struct answer give_back(const char *permit)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), PERMITS "/%s", permit);
+	return http(client, "DELETE", target, NULL);
+}
+
+static struct answer extend(const char *permit, const char *body)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), PERMITS "/%s/extend", permit);
+	return post(target, body);
+}
+
+static struct raw *queue_up(int port, const char *body, const char *headers)
+{
+	struct raw *r = raw_connect(port);
+	char request[1024];
+
+	snprintf(request, sizeof(request),
+		 "POST " PERMITS
+		 " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
+		 strlen(body), headers, body);
+	raw_text(r, request);
+	return r;
+}
+
+static void until_in_line(int count)
+{
+	wait_until(int_at(get("/semaphores/s"), "/waiters") == count, SOON_MS);
+}
+
+static void so_many_and_no_more(void **state)
+{
+	(void)state;
+	assert_int_equal(int_at(get("/semaphores/s"), "/held"), 0);
+	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}"), b = post(PERMITS, "{\"limit\":2}");
+	assert_status(a, 201);
+	assert_int_equal(int_at(b, "/held"), 2);
+	struct answer c = post(PERMITS, "{\"limit\":2}");
+	assert_problem(c, 409, "no_permit", "none");
+	assert_int_equal(int_at(c, "/held"), 2);
+	assert_true(header_of(c, "Retry-After") != NULL);
+	struct answer look = get("/semaphores/s");
+	assert_int_equal(int_at(look, "/limit"), 2);
+	assert_string_equal(text_at(look, "/holders/0/owner"), "a");
+	assert_null(strstr(look.body, text_at(a, "/permit")));
+	assert_status(give_back(text_at(a, "/permit")), 204);
+	assert_problem(give_back(text_at(a, "/permit")), 404, "not_found", "none");
+	assert_status(post(PERMITS, "{\"limit\":2}"), 201);
+	assert_status(post(PERMITS, "{\"limit\":3}"), 201); /* the limit belongs to the call */
+}
+
+static void permits_end(void **state)
+{
+	(void)state;
+	struct answer a = post(PERMITS, "{\"limit\":1,\"ttl_ms\":200}");
+	struct answer longer = extend(text_at(a, "/permit"), "{\"ttl_ms\":400}");
+	assert_status(longer, 200);
+	assert_true(int_at(longer, "/expires_at_ms") > int_at(a, "/expires_at_ms"));
+	struct answer next = post(PERMITS, "{\"limit\":1,\"wait_ms\":5000}"); /* nobody gives it back */
+	assert_status(next, 201);
+	assert_problem(extend(text_at(a, "/permit"), "{}"), 404, "not_found", "none");
+	assert_problem(give_back(text_at(a, "/permit")), 404, "not_found", "none");
+}
+
+static void a_crowd_over_two_daemons_goes_in_order(void **state)
+{
+	struct daemon other = { 0 };
+	struct answer in[CROWD];
+	struct raw *waiting[CROWD];
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	for (int i = 0; i < LIMIT; i++)
+		in[i] = post(PERMITS, "{\"limit\":3}");
+	for (int i = LIMIT; i < CROWD; i++) {
+		waiting[i] = queue_up(i % 2 ? other.port : patternd.port, "{\"limit\":3,\"wait_ms\":30000}", "");
+		until_in_line(i - LIMIT + 1);
+	}
+	assert_problem(post(PERMITS, "{\"limit\":3}"), 409, "no_permit", "none");
+	for (int i = LIMIT; i < CROWD; i++) {
+		assert_int_equal(int_at(get("/semaphores/s"), "/held"), LIMIT);
+		assert_status(give_back(text_at(in[i - LIMIT], "/permit")), 204);
+		in[i] = raw_answer(waiting[i], SOON_MS);
+		assert_status(in[i], 201);
+	}
+	for (int i = LIMIT; i < CROWD; i++)
+		raw_close(waiting[i]);
+	daemon_stop(&other);
+}
+
+static void who_leaves_is_out_of_the_line(void **state)
+{
+	(void)state;
+	struct answer a = post(PERMITS, "{\"limit\":1}");
+	struct raw *first = queue_up(patternd.port, "{\"limit\":1,\"wait_ms\":30000}", "");
+	until_in_line(1);
+	struct raw *second = queue_up(patternd.port, "{\"limit\":1,\"wait_ms\":30000}", "");
+	until_in_line(2);
+	raw_reset(first);
+	until_in_line(1);
+	give_back(text_at(a, "/permit"));
+	assert_status(raw_answer(second, SOON_MS), 201);
+	raw_close(second);
+}
+
+static void a_retry_gets_the_first_permit(void **state)
+{
+	static const char wait[] = "{\"limit\":1,\"wait_ms\":30000,\"ttl_ms\":500}";
+
+	(void)state;
+	struct answer a = post(PERMITS, "{\"limit\":1}");
+	struct raw *r = queue_up(patternd.port, wait, "Idempotency-Key: k\r\n");
+	until_in_line(1);
+	assert_problem(http(client, "POST", PERMITS, wait, "Idempotency-Key: k"), 409, "in_progress", "none");
+	give_back(text_at(a, "/permit"));
+	struct answer won = raw_answer(r, SOON_MS), again = http(client, "POST", PERMITS, wait, "Idempotency-Key: k");
+	assert_status(won, 201);
+	if (again.status == 201)
+		assert_string_equal(text_at(again, "/permit"), text_at(won, "/permit"));
+	wait_until(http(client, "POST", PERMITS, wait, "Idempotency-Key: k").status == 404, SOON_MS);
+	raw_close(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(so_many_and_no_more, stage_forget),
+		cmocka_unit_test_teardown(permits_end, stage_forget),
+		cmocka_unit_test_teardown(a_crowd_over_two_daemons_goes_in_order, stage_forget),
+		cmocka_unit_test_teardown(who_leaves_is_out_of_the_line, stage_forget),
+		cmocka_unit_test_teardown(a_retry_gets_the_first_permit, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("semaphores", tests, stage_open, stage_close);
+}
