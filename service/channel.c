@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "metrics.h"
+#include "redis.h"
 #include "subscriber.h"
 
 enum { KEEP_EMPTY_MS = 10000 };
@@ -139,12 +140,12 @@ void channel_leave(struct place *p)
 
 bool channel_can_hear(void)
 {
-	return subscriber_is_up();
+	return subscriber_is_up() || redis_connections() > 0; /* it comes up with the others, a moment later perhaps */
 }
 
 bool channel_hear(struct hearer *h, struct text name)
 {
-	struct channel *ch = name.at && subscriber_is_up() ? channel_get(name, false) : NULL;
+	struct channel *ch = name.at ? channel_get(name, false) : NULL;
 
 	if (!ch)
 		return false;

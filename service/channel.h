@@ -66,7 +66,7 @@ void channel_leave(struct place *p);
 
 /* False while Redis is away. */
 bool channel_can_hear(void);
-/* Listens from when `listening` is called. False: nothing can be heard now, or there is no memory. */
+/* Listens from when `listening` is called. False without memory. */
 bool channel_hear(struct hearer *h, struct text name);
 void channel_unhear(struct hearer *h); /* also one that never listened */
 
