@@ -53,6 +53,15 @@ static bool gets_idle(int i)
 	return is_idle(i);
 }
 
+bool pair_reaches_redis(void)
+{
+	bool reached = true;
+
+	for (int i = 0; i < 2; i++)
+		reached = http(pair.c[i], "GET", "/locks/reached", NULL).status == 200 && reached;
+	return reached;
+}
+
 int pair_forget(void **state)
 {
 	bool idle = true;
@@ -67,6 +76,7 @@ int pair_forget(void **state)
 			idle = false;
 		}
 	}
+	wait_until(pair_reaches_redis(), ANSWER_MS);
 	server_command(&pair.redis, "FLUSHALL");
 	if (!idle)
 		print_error("requests were under way after the test\n");

@@ -32,6 +32,9 @@ int pair_close(void **state);
 /* After each test: FLUSHALL, both daemons run, and nobody waits or holds anything at them any more. */
 int pair_forget(void **state);
 
+/* True when both reach Redis just now. */
+bool pair_reaches_redis(void);
+
 /* Starts a daemon anew, after daemon_kill. */
 void pair_restart(int i);
 

@@ -1,0 +1,192 @@
+/*
+ * Locks held by a connection when their daemon dies or stops, and when Redis is away: nobody believes in a lock that another may
+ * have, and what is lost is told. (What a hold is: test_lock_hold.c.)
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/events.h"
+#include "../support/lock_line.h"
+#include "../support/proxy.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 5000, SLACK_MS = 300 };
+
+#define HOLD LOCK_A "/hold"
+
+static struct events *hold_at(const struct daemon *d, const char *body)
+{
+	struct events *e = events_open(waiter_at(d, HOLD, body, ""), HOLD);
+
+	assert_string_equal(events_next(e, SOON_MS).name, "acquired");
+	return e;
+}
+
+static bool redis_has_it(void)
+{
+	return server_command(&pair.redis, "EXISTS p:lock:{a}")->integer == 1;
+}
+
+/* Nothing more is said than that it is kept, for so long; how often. */
+static unsigned kept_for(struct events *e, int ms)
+{
+	int64_t until_ms = monotonic_ms() + ms;
+	unsigned kept = 0;
+
+	for (int64_t left_ms; (left_ms = until_ms - monotonic_ms()) > 0;) {
+		struct event v = events_next(e, (int)left_ms);
+		assert_true(!v.name || !*v.name);
+		kept += !v.name;
+	}
+	return kept;
+}
+
+static void is_lost(struct events *e, int within_ms)
+{
+	struct event v = events_next_named(e, within_ms);
+
+	assert_string_equal(v.name, "lost");
+	assert_non_null(json_object_get(v.json, "reason"));
+	assert_true(events_ended(e, SOON_MS));
+}
+
+/* ---- Its daemon ---- */
+
+static void a_dead_daemons_hold_runs_out(void **state)
+{
+	(void)state;
+	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":700}");
+	struct raw *next = line_stand(0);
+	assert_null(events_next(e, SOON_MS).name); /* renewed */
+	daemon_kill(&pair.d[1]);
+	int64_t start_ms = monotonic_ms();
+	line_served(next);
+	assert_in_range(monotonic_ms() - start_ms, 700 / 3, 700 + SLACK_MS);
+	events_close(e);
+}
+
+/* Stopped for longer than its time: somebody else has it when the daemon goes on, and it is told, not kept. */
+static void a_stopped_daemons_hold_is_lost(void **state)
+{
+	(void)state;
+	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":400}");
+	struct raw *next = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGSTOP);
+	line_served(next);
+	int64_t fence = pair_number(LOCK_A, "/fence");
+	proc_signal(&pair.d[1].proc, SIGCONT);
+	is_lost(e, 1000);
+	events_close(e);
+	assert_int_equal(pair_number(LOCK_A, "/fence"), fence);
+	assert_int_equal(pair_number(LOCK_A, "/holds"), 1);
+}
+
+/* ---- Redis ---- */
+
+static void redis_away_too_long_is_told_in_time(void **state)
+{
+	enum { TTL_MS = 900 };
+
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":900}");
+		if (killed)
+			server_kill(&pair.redis);
+		else
+			proc_signal(&pair.redis.proc, SIGSTOP);
+		int64_t start_ms = monotonic_ms();
+		is_lost(e, SOON_MS);
+		assert_in_range(monotonic_ms() - start_ms, TTL_MS / 2, TTL_MS + 50);
+		events_close(e);
+		if (killed)
+			server_restart(&pair.redis);
+		else
+			proc_signal(&pair.redis.proc, SIGCONT);
+		wait_until(pair_reaches_redis(), SOON_MS);
+		wait_until(!redis_has_it(), TTL_MS + SLACK_MS);
+	}
+}
+
+static void redis_back_in_time_is_told_nothing(void **state)
+{
+	(void)state;
+	struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":3000}");
+	int64_t fence = pair_number(LOCK_A, "/fence");
+	proc_signal(&pair.redis.proc, SIGSTOP);
+	assert_int_equal(kept_for(e, 1200), 0); /* a renewal is lost, and the connections of the pool with it */
+	proc_signal(&pair.redis.proc, SIGCONT);
+	assert_true(kept_for(e, 1500) > 0);
+	wait_until(pair_reaches_redis(), SOON_MS);
+	assert_int_equal(pair_number(LOCK_A, "/fence"), fence);
+	assert_in_range(pair_number(LOCK_A, "/ttl_ms"), 1500, 3000);
+	events_close(e);
+	wait_until(!redis_has_it(), SOON_MS);
+}
+
+/* Nobody can be told, and the lock runs out; the daemon lives on. */
+static void a_client_may_leave_while_redis_is_away(void **state)
+{
+	(void)state;
+	struct events *leaves = hold_at(&pair.d[0], "{\"ttl_ms\":60000}");
+	struct events *ends =
+		events_open(waiter_at(&pair.d[0], "/locks/b/hold", "{\"ttl_ms\":60000,\"max_hold_ms\":300}", ""),
+			    "/locks/b/hold");
+	assert_string_equal(events_next(ends, SOON_MS).name, "acquired");
+	server_kill(&pair.redis);
+	wait_until(http(pair.c[0], "GET", LOCK_A, NULL).status == 503, SOON_MS);
+	events_close(leaves);
+	is_lost(ends, SOON_MS); /* it could not be released */
+	events_close(ends);
+	wait_until(metric_of(&pair.d[0], "http_requests_in_progress") == 1, SOON_MS);
+	assert_true(daemon_is_alive(&pair.d[0]));
+	server_restart(&pair.redis);
+}
+
+/*
+ * Each way takes so long that renewals are asked for before the earlier ones are answered. Then nothing reaches Redis any more: what
+ * was renewed last counts from when it was asked for, so the hold is lost before Redis lets the lock go.
+ */
+static void slow_answers_count_from_when_they_were_asked_for(void **state)
+{
+	enum { EACH_WAY_MS = 120 };
+	struct daemon d = { 0 };
+
+	(void)state;
+	struct proxy *proxy = proxy_open(pair.redis.port);
+	daemon_start(&d, "--redis", proxy_url(proxy));
+	struct events *e = hold_at(&d, "{\"ttl_ms\":600}");
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = EACH_WAY_MS });
+	assert_true(kept_for(e, 1100) >= 3);
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = EACH_WAY_MS, .drop_up = true });
+	struct event v;
+	while (!(v = events_next(e, SOON_MS)).name)
+		continue;
+	bool was_held = redis_has_it();
+	assert_string_equal(v.name, "lost");
+	assert_true(was_held);
+	events_close(e);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	daemon_stop(&d);
+	proxy_close(proxy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_dead_daemons_hold_runs_out, pair_forget),
+		cmocka_unit_test_teardown(a_stopped_daemons_hold_is_lost, pair_forget),
+		cmocka_unit_test_teardown(redis_away_too_long_is_told_in_time, pair_forget),
+		cmocka_unit_test_teardown(redis_back_in_time_is_told_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_client_may_leave_while_redis_is_away, pair_forget),
+		cmocka_unit_test_teardown(slow_answers_count_from_when_they_were_asked_for, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("hold faults", tests, pair_open, pair_close);
+}

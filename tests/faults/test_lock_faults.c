@@ -1,0 +1,272 @@
+/*
+ * The line of a lock when daemons die, stop and leave, and when Redis is lost, away or full: who lives is served, in order, by one
+ * at a time. (The line itself: test_lock_line.c.)
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/lock_line.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 5000, OFFER_MS = 1000 };
+
+/* ---- Whose daemon is gone ---- */
+
+static void all_of_a_dead_daemon_are_skipped_with_one_offer(void **state)
+{
+	struct raw *dead[3];
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < 3; i++)
+		dead[i] = line_stand(1);
+	struct raw *alive = line_stand(0);
+	daemon_kill(&pair.d[1]);
+	int64_t start_ms = monotonic_ms();
+	line_release(0);
+	struct answer a = line_take(0, NULL);
+	assert_problem(a, 409, "lock_held", "none");
+	assert_true(json_is_null(json_at(a, "/holder"))); /* free, but somebody's turn */
+	assert_int_equal(int_at(a, "/waiters"), 4);
+	assert_string_equal(header_of(a, "Retry-After"), "1");
+	line_served(alive);
+	assert_in_range(monotonic_ms() - start_ms, OFFER_MS - 10, OFFER_MS + 700);
+	assert_int_equal(line_waiters(), 0);
+	for (int i = 0; i < 3; i++)
+		raw_close(dead[i]);
+}
+
+static void who_passes_by_waits_no_longer_for_the_dead(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *dead = line_stand(1);
+	daemon_kill(&pair.d[1]);
+	line_release(0);
+	int64_t start_ms = monotonic_ms();
+	struct answer a;
+	wait_until((client_forget(pair.c[0]), a = line_take(0, NULL)).status == 201, SOON_MS);
+	assert_in_range(monotonic_ms() - start_ms, OFFER_MS - 50, OFFER_MS + 700);
+	raw_close(dead);
+}
+
+/* Stopped for longer than an offer lasts: all of its waiters lose their places, come again when it goes on, and are served. */
+static void those_of_a_stopped_daemon_come_again(void **state)
+{
+	struct raw *stopped[3];
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < 3; i++)
+		stopped[i] = line_stand(1);
+	struct raw *alive = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGSTOP);
+	line_release(0);
+	line_served(alive);
+	assert_int_equal(line_waiters(), 0);
+	proc_signal(&pair.d[1].proc, SIGCONT);
+	wait_until(line_waiters() == 3, SOON_MS);
+	struct raw *last = line_stand(0);
+	for (int i = 0; i < 3; i++) {
+		line_release(0);
+		line_served(stopped[i]);
+		for (int k = i + 1; k < 3; k++)
+			assert_true(pair_waits(stopped[k]));
+		assert_true(pair_waits(last));
+		assert_int_equal(pair_number(LOCK_A, "/holds"), 1);
+	}
+	line_release(1);
+	line_served(last);
+}
+
+/* Stopped for less: it is still its turn. */
+static void a_short_stop_costs_no_place(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *stopped = line_stand(1), *alive = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGSTOP);
+	line_release(0);
+	assert_problem(line_take(0, NULL), 409, "lock_held", "none");
+	assert_true(pair_waits(alive));
+	proc_signal(&pair.d[1].proc, SIGCONT);
+	line_served(stopped);
+	assert_true(pair_waits(alive));
+	line_release(0);
+	line_served(alive);
+}
+
+/* Over its waiters' time to wait: what was offered to them goes on, and they are told no. */
+static void a_stop_longer_than_the_wait_ends_it(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *stopped = line_stand_with(1, "{\"wait_ms\":400}");
+	struct raw *alive = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGSTOP);
+	line_release(0);
+	line_served(alive);
+	proc_signal(&pair.d[1].proc, SIGCONT);
+	assert_problem(pair_answer(stopped, LOCK_A), 409, "lock_held", "none");
+	assert_int_equal(line_waiters(), 0);
+	raw_close(stopped);
+}
+
+/* SIGTERM: who waits at that daemon is told no, and stands in line no more. */
+static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *leaving = line_stand(1), *alive = line_stand(0);
+	proc_signal(&pair.d[1].proc, SIGTERM);
+	assert_problem(pair_answer(leaving, LOCK_A), 409, "lock_held", "none");
+	raw_close(leaving);
+	daemon_stop(&pair.d[1]);
+	assert_int_equal(line_waiters(), 1);
+	int64_t start_ms = monotonic_ms();
+	line_release(0);
+	line_served(alive);
+	assert_in_range(monotonic_ms() - start_ms, 0, 500);
+}
+
+/* ---- Redis ---- */
+
+/* So many wait at each, both hear what happens, and none is being tried: what befalls Redis now befalls nobody's try. */
+static bool all_are_parked(long at_0, long at_1)
+{
+	const redisReply *heard = server_command(&pair.redis, "PUBSUB SHARDNUMSUB p:lock:{a}");
+
+	return heard->element[1]->integer == 2 && all_parked(&pair.d[0], at_0) && all_parked(&pair.d[1], at_1);
+}
+
+/* It forgot everything: all who wait stand in line again, and the lock is free for the first of them. */
+static void an_empty_redis_is_stood_in_line_at_again(void **state)
+{
+	enum { WAITERS = 6 };
+	struct raw *line[WAITERS];
+	unsigned served = 0;
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < WAITERS; i++)
+		line[i] = line_stand(i % 2);
+	wait_until(all_are_parked(WAITERS / 2, WAITERS / 2), SOON_MS);
+	server_kill(&pair.redis);
+	server_restart(&pair.redis);
+	wait_until(pair_reaches_redis(), SOON_MS);
+	while (served < WAITERS) {
+		struct raw *in = NULL;
+		wait_until(line_waiters() == WAITERS - 1 - served, SOON_MS);
+		for (int i = 0; i < WAITERS; i++) {
+			if (!line[i] || pair_waits(line[i]))
+				continue;
+			assert_null(in); /* one at a time */
+			in = line[i];
+			line[i] = NULL;
+		}
+		assert_non_null(in);
+		line_served(in);
+		line_release(0);
+		served++;
+		wait_until(served == WAITERS || bool_at(http(pair.c[0], "GET", LOCK_A, NULL), "/held"), SOON_MS);
+	}
+}
+
+/* The ear alone is lost: what was published meanwhile is not missed for ever. */
+static void a_lost_subscription_costs_nobody_his_turn(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < 6; i++) {
+		struct raw *first = line_stand(i % 2), *second = line_stand(1 - i % 2);
+		assert_true(server_command(&pair.redis, "CLIENT KILL TYPE pubsub")->integer > 0);
+		line_release(0);
+		int64_t start_ms = monotonic_ms();
+		line_served(first);
+		assert_in_range(monotonic_ms() - start_ms, 0, OFFER_MS + 700);
+		assert_true(pair_waits(second));
+		line_release(0);
+		line_served(second);
+	}
+}
+
+static void whose_time_ends_while_redis_is_away_is_told(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *brief = line_stand_with(0, "{\"wait_ms\":500}"), *patient = line_stand(1);
+	wait_until(all_are_parked(1, 1), SOON_MS);
+	server_kill(&pair.redis);
+	int64_t start_ms = monotonic_ms();
+	struct answer a = pair_answer(brief, LOCK_A);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_in_range(monotonic_ms() - start_ms, 0, 1500);
+	raw_close(brief);
+	assert_true(pair_waits(patient));
+	server_restart(&pair.redis);
+	line_served(patient);
+}
+
+/* Its answers stay out for longer than the daemons wait for them. */
+static void a_stall_of_redis_is_outlasted(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *first = line_stand(0), *second = line_stand(1);
+	wait_until(all_are_parked(1, 1), SOON_MS);
+	proc_signal(&pair.redis.proc, SIGSTOP);
+	struct answer a = line_take(0, NULL); /* nothing is heard for --redis-timeout-ms */
+	assert_problem(a, 504, "no_answer", "unknown");
+	proc_signal(&pair.redis.proc, SIGCONT);
+	wait_until(pair_reaches_redis(), SOON_MS);
+	line_release(1);
+	line_served(first);
+	assert_true(pair_waits(second));
+	line_release(0);
+	line_served(second);
+}
+
+/* His try was refused, and his place could not be given up: it costs those behind him a second, no more. */
+static void a_full_redis_does_not_keep_those_behind(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	struct raw *refused = line_stand(0), *next = line_stand(1);
+	server_command(&pair.redis, "CONFIG SET maxmemory 1");
+	line_release(1);
+	assert_problem(pair_answer(refused, LOCK_A), 503, "redis_oom", "none");
+	raw_close(refused);
+	server_command(&pair.redis, "CONFIG SET maxmemory 0");
+	struct raw *same = line_stand(0);
+	int64_t start_ms = monotonic_ms();
+	line_served(next);
+	assert_in_range(monotonic_ms() - start_ms, 0, OFFER_MS + 700);
+	line_release(0);
+	line_served(same);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(all_of_a_dead_daemon_are_skipped_with_one_offer, pair_forget),
+		cmocka_unit_test_teardown(who_passes_by_waits_no_longer_for_the_dead, pair_forget),
+		cmocka_unit_test_teardown(those_of_a_stopped_daemon_come_again, pair_forget),
+		cmocka_unit_test_teardown(a_short_stop_costs_no_place, pair_forget),
+		cmocka_unit_test_teardown(a_stop_longer_than_the_wait_ends_it, pair_forget),
+		cmocka_unit_test_teardown(a_daemon_that_leaves_takes_its_waiters_out, pair_forget),
+		cmocka_unit_test_teardown(an_empty_redis_is_stood_in_line_at_again, pair_forget),
+		cmocka_unit_test_teardown(a_lost_subscription_costs_nobody_his_turn, pair_forget),
+		cmocka_unit_test_teardown(whose_time_ends_while_redis_is_away_is_told, pair_forget),
+		cmocka_unit_test_teardown(a_stall_of_redis_is_outlasted, pair_forget),
+		cmocka_unit_test_teardown(a_full_redis_does_not_keep_those_behind, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock faults", tests, pair_open, pair_close);
+}
