@@ -174,8 +174,8 @@ static bool open_redis(void)
 static void close_all(void)
 {
 	http_close();
+	redis_close(); /* what was under way ends, and those who waited with it */
 	wait_close();
-	redis_close();
 	embedded_stop();
 	timer_stop(&drain_end);
 	if (signals.fd >= 0)
