@@ -1,0 +1,170 @@
+/*
+ * Clients that leave while they stand in line, with two daemons on one Redis: they are out of the line at once, nothing is given to
+ * them, and what was won in that moment goes back. Row 19 of the table of faults.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lock_line.h"
+#include "waiter.h"
+
+enum { SOON_MS = 5000, AT_ONCE_MS = 700, READ_MS = 2000 };
+
+static void (*const ways[])(struct raw *r) = { raw_close, raw_reset, raw_half_close };
+enum { WAYS = sizeof(ways) / sizeof(ways[0]), HALF_CLOSE = 2 };
+
+static void who_leaves_is_out_of_the_line(void **state)
+{
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < 2 * WAYS; i++) {
+		struct raw *before = line_stand(0), *leaves = line_stand(i % 2), *after = line_stand(1);
+		ways[i / 2](leaves);
+		wait_until(line_waiters() == 2, AT_ONCE_MS);
+		if (i / 2 == HALF_CLOSE) { /* he gets no answer, and the connection ends */
+			assert_true(raw_closed(leaves, SOON_MS));
+			assert_int_equal(raw_answers_left(leaves), 0);
+			raw_close(leaves);
+		}
+		line_release(0);
+		line_served(before);
+		line_release(0);
+		line_served(after);
+	}
+}
+
+/* It was his turn, but he is gone: the next is told within that moment, not after the second that an offer lasts. */
+static void who_leaves_when_it_is_his_turn_makes_way(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2 * WAYS; i++) {
+		line_hold("{\"ttl_ms\":60000}");
+		struct raw *leaves = line_stand(i % 2), *next = line_stand(1 - i % 2);
+		int64_t start_ms = monotonic_ms();
+		ways[i / 2](leaves);
+		line_release(0);
+		line_served(next);
+		assert_in_range(monotonic_ms() - start_ms, 0, AT_ONCE_MS);
+		line_release(0);
+		if (i / 2 == HALF_CLOSE)
+			raw_close(leaves);
+	}
+}
+
+static void many_leave_at_once(void **state)
+{
+	enum { MANY = 200 };
+	struct raw *many[MANY];
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < MANY; i++)
+		many[i] = pair_ask(i % 2, LOCK_A, "{\"wait_ms\":20000}", "");
+	wait_until(line_waiters() == MANY, SOON_MS);
+	struct raw *last = line_stand(0);
+	for (int i = 0; i < MANY; i++)
+		ways[i % 2](many[i]);
+	wait_until(line_waiters() == 1, SOON_MS);
+	line_release(0);
+	line_served(last);
+	wait_until(metric_of(&pair.d[1], "http_connections") <= 2, SOON_MS);
+}
+
+/* ---- In the very moment ---- */
+
+enum { ROUNDS = 400, STEP_US = 20, STEPS = 80 };
+
+/* The status of a request in the log of daemon `i`; 0: it is not there yet. */
+static int logged_status(int i, const char *request_id)
+{
+	char id[64];
+	char *log = file_text(pair.d[i].proc.err_path);
+
+	snprintf(id, sizeof(id), "\"request_id\":\"%s\"", request_id);
+	char *line = log ? strstr(log, id) : NULL;
+	char *status = line ? strstr(line, "\"status\":") : NULL;
+	int number = status ? atoi(status + strlen("\"status\":")) : 0;
+	free(log);
+	return number;
+}
+
+/* Sends the release, and has the leaver go so long before or after that. Neither waits for the other. */
+static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*leave)(struct raw *r),
+			     int64_t leave_after_us)
+{
+	char release[192];
+
+	snprintf(release, sizeof(release), "DELETE " LOCK_A "?token=%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		 line_token);
+	if (leave_after_us < 0)
+		leave(leaver);
+	else
+		raw_text(releaser, release);
+	int64_t until_us = monotonic_us() + llabs(leave_after_us);
+	while (monotonic_us() < until_us)
+		continue;
+	if (leave_after_us < 0)
+		raw_text(releaser, release);
+	else
+		leave(leaver);
+}
+
+/*
+ * He leaves in the moment in which the lock is released to him. Either he was answered before, and holds it; or he gets nothing, and
+ * it is the next one's at once: never is it nobody's until its time is over. Who half closed tells which it was, of who is gone the
+ * daemon's log does.
+ */
+static void who_leaves_in_that_moment_keeps_nothing(void **state)
+{
+	unsigned answered = 0, taken_back = 0;
+	struct raw *releaser = raw_connect(pair.d[0].port);
+
+	(void)state;
+	line_hold("{\"ttl_ms\":60000}");
+	for (int i = 0; i < ROUNDS; i++) {
+		char id[32], header[64];
+		snprintf(id, sizeof(id), "leaver-%d", i);
+		snprintf(header, sizeof(header), "X-Request-ID: %s\r\n", id);
+		struct raw *leaver = pair_ask(i / 2 % 2, LOCK_A, "{\"wait_ms\":20000,\"ttl_ms\":60000}", header);
+		wait_until(line_waiters() == 1, SOON_MS);
+		struct raw *next = line_stand(i % 2);
+		at_the_same_time(releaser, leaver, ways[i % WAYS], (i % STEPS - STEPS / 4) * STEP_US);
+		assert_status(raw_answer(releaser, SOON_MS), 200);
+		wait_until(logged_status(i / 2 % 2, id) != 0, SOON_MS);
+		bool has_it = logged_status(i / 2 % 2, id) == 201;
+		if (i % WAYS == HALF_CLOSE) {
+			struct answer a = raw_answer(leaver, SOON_MS);
+			assert_int_equal(a.status, has_it ? 201 : 0);
+			raw_close(leaver);
+		}
+		answered += has_it;
+		taken_back += !has_it;
+		if (has_it)
+			assert_status(http(pair.c[0], "DELETE", LOCK_A "?force=true", NULL), 200);
+		int64_t start_ms = monotonic_ms();
+		line_served(next);
+		assert_in_range(monotonic_ms() - start_ms, 0, AT_ONCE_MS);
+		client_forget(pair.c[0]);
+	}
+	raw_close(releaser);
+	print_message("%u were answered before they left, from %u it was taken back\n", answered, taken_back);
+	assert_true(answered > 0 && taken_back > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(who_leaves_is_out_of_the_line, pair_forget),
+		cmocka_unit_test_teardown(who_leaves_when_it_is_his_turn_makes_way, pair_forget),
+		cmocka_unit_test_teardown(many_leave_at_once, pair_forget),
+		cmocka_unit_test_teardown(who_leaves_in_that_moment_keeps_nothing, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock leave", tests, pair_open, pair_close);
+}
