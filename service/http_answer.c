@@ -71,6 +71,21 @@ static void on_hangup(struct watch *w, uint32_t events)
 	resume(c);
 }
 
+/* The same, when it was seen as the answer came. */
+static void on_left(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (c->left)
+		return;
+	metrics_count(METRIC_clients_left);
+	c->left = again = true;
+	if (!c->suspended)
+		return; /* libmicrohttpd asks in its next run */
+	c->runs_waited = 0;
+	resume(c);
+}
+
 static void suspend(struct conn *c)
 {
 	c->suspended = true;
@@ -227,7 +242,7 @@ static void on_linger_end(struct timer *t)
 
 void http_answer_open(bool (*is_leaving)(void))
 {
-	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left };
+	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left, on_left };
 
 	leaving = is_leaving;
 	linger_end.expired = on_linger_end;

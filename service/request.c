@@ -136,7 +136,10 @@ void request_give_back(struct request *req, const struct reply *reply)
 {
 	void (*gone)(struct request *, const struct reply *) = req->gone;
 
+	req->given_back = true;
 	req->gone = NULL;
+	if (!req->http_gone)
+		http.left(req);
 	if (gone)
 		gone(req, reply);
 	if (req->wait)
@@ -151,7 +154,7 @@ void request_streamed(struct request *req)
 
 bool request_has_left(struct request *req)
 {
-	return req->http_gone || (req->wait && http.has_left(req));
+	return req->http_gone || req->given_back || (req->wait && http.has_left(req));
 }
 
 static struct text no_header(struct request *req, const char *name)

@@ -48,6 +48,7 @@ struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
 	bool http_gone;      /* the HTTP side is done with it */
+	bool given_back;     /* its client left, which the HTTP side need not have seen yet */
 	unsigned calls_owed; /* replies that Redis owes it */
 
 	/* What was asked */
@@ -142,8 +143,9 @@ struct request_told {
 	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
 	void (*moved)(struct request *req);    /* it lies elsewhere now */
 	void (*streamed)(struct request *req); /* its stream has more */
-	bool (*has_left)(
-		struct request *req); /* asks: did the client of a request that waited leave this very moment? */
+	/* Asks: did the client of a request that waited leave this very moment? */
+	bool (*has_left)(struct request *req);
+	void (*left)(struct request *req); /* it did, and what was won for it goes back: close */
 };
 void request_tell_http(const struct request_told *told);
 void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req));
