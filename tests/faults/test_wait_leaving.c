@@ -3,6 +3,7 @@
  * the line at once, nothing is left of them, and what nobody read was not received: it is ready again, once, and does not count.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -194,6 +195,33 @@ static void what_was_won_for_nobody_was_not_received(void **state)
 	}
 }
 
+/* Also when the daemon learns of both at once, and of what was won first. It is stopped for that. */
+static void who_left_just_before_is_not_answered(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ROWS(wins); i++) {
+		const struct won *w = &wins[i];
+		if (!strstr(w->body, "wait_ms"))
+			continue; /* of one who does not wait nobody asks in that moment */
+		send_to("q", "{\"body\":1,\"id\":\"m\"}");
+		long long scripts = server_scripts_run(&redis);
+		long commands = metric_of(&patternd, "redis_commands_total");
+		server_command(&redis, "CLIENT PAUSE 10000 WRITE");
+		struct raw *r = waiter_at(&patternd, w->target, w->body, "");
+		wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
+		nap_ms(10); /* it does not linger any more, but is suspended */
+		proc_signal(&patternd.proc, SIGSTOP);
+		server_command(&redis, "CLIENT UNPAUSE");
+		wait_until(server_scripts_run(&redis) == scripts + 1, SOON_MS);
+		r = leave(r, (enum leaving)(i % WAYS));
+		proc_signal(&patternd.proc, SIGCONT);
+		wait_until(count_of("q", "/ready") == 1, SOON_MS);
+		assert_int_equal(int_at(receive("q", NULL), "/messages/0/receives"), 1);
+		raw_close(r);
+		forget(NULL);
+	}
+}
+
 /* It does not lie there until somebody asks: who waits gets it. */
 static void what_was_won_for_nobody_goes_to_the_next(void **state)
 {
@@ -367,6 +395,7 @@ int main(void)
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test_teardown(whoever_leaves_is_out_of_the_line, forget),
 		cmocka_unit_test_teardown(a_thousand_leave_at_once, forget),
+		cmocka_unit_test_teardown(who_left_just_before_is_not_answered, forget),
 		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_to_the_next, forget),
 		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
 		cmocka_unit_test_teardown(nothing_is_lost_and_nothing_comes_twice, forget),
