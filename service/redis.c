@@ -159,6 +159,7 @@ bool redis_open(const char *url, const char *password)
 
 void redis_close(void)
 {
+	ready_count = 0; /* whoever learns now that his call is lost sends no other */
 	while (pool_count)
 		link_free(pool[--pool_count]);
 	free(pool);
