@@ -37,8 +37,8 @@ static int exit_status;
 static void on_drain_end(struct timer *t)
 {
 	(void)t;
-	log_event(LOG_WARN, "drain_cut", "%u requests are still under way after %lld ms", http_busy(),
-		  (long long)config()->drain_ms);
+	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms", http_busy(),
+		  redis_in_flight(), (long long)config()->drain_ms);
 	loop_stop();
 }
 
@@ -116,7 +116,8 @@ static int64_t turn(void)
 	}
 	log_flush();
 	subscriber_flush();
-	if (http_draining() && http_busy() == 0)
+	/* What Redis does for clients that have left is waited for, too: what it won for them goes back. */
+	if (http_draining() && http_busy() == 0 && redis_in_flight() == 0)
 		loop_stop();
 	return some_wait ? 0 : http_timeout_ms();
 }
