@@ -262,6 +262,63 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
 	}
 }
 
+/* ---- While the daemon leaves, too ---- */
+
+/* It stays until Redis has said what became of what was asked for them, and gives that back. */
+static void what_was_won_for_nobody_goes_back_before_the_end(void **state)
+{
+	(void)state;
+	for (enum leaving way = 0; way < WAYS; way++) {
+		struct daemon d = { 0 };
+		daemon_start(&d, "--redis", redis.url);
+		send_to("q", "{\"body\":1}");
+		long commands = metric_of(&d, "redis_commands_total");
+		proc_signal(&redis.proc, SIGSTOP);
+		struct raw *r = waiter(&d, "q", "{" LONG "}");
+		wait_until(metric_of(&d, "redis_commands_total") == commands + 1, SOON_MS);
+		r = leave(r, way);
+		proc_signal(&d.proc, SIGTERM);
+		wait_until(proc_said(&d.proc, "\"draining\""), SOON_MS);
+		proc_signal(&redis.proc, SIGCONT);
+		assert_true(proc_ended(&d.proc, SOON_MS));
+		assert_int_equal(proc_exit_status(&d.proc), 0);
+		daemon_stop(&d);
+		assert_int_equal(int_at(receive("q", NULL), "/messages/0/receives"), 1);
+		raw_close(r);
+		forget(NULL);
+	}
+}
+
+/* Nor does it stumble when Redis never says so: it has an end to its waiting, and nothing is sent after that. */
+static void the_daemon_may_leave_before_redis_answers(void **state)
+{
+	static const char *const bodies[][2] = {
+		{ "/queues/q/receive", "{" LONG "}" },
+		{ "/locks/held", "{" LONG "}" },
+		{ "/locks", "{\"names\":[\"free\",\"held\"]," LONG "}" },
+		{ "/semaphores/s/permits", "{\"limit\":1," LONG "}" },
+		{ "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":60000}" },
+	};
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--drain-ms", "100", "--redis-timeout-ms", "5000");
+	assert_status(post("/locks/held", "{}"), 201);
+	assert_status(post("/semaphores/s/permits", "{\"limit\":1}"), 201);
+	assert_status(post("/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000}"), 200);
+	long commands = metric_of(&d, "redis_commands_total");
+	proc_signal(&redis.proc, SIGSTOP);
+	for (size_t i = 0; i < 20; i++) {
+		const char *const *ask = bodies[i % ROWS(bodies)];
+		struct raw *r = waiter_at(&d, ask[0], ask[1], "");
+		wait_until(metric_of(&d, "redis_commands_total") == commands + (long)i + 1, SOON_MS);
+		raw_close(leave(r, (enum leaving)(i % WAYS)));
+	}
+	wait_until(metric_of(&d, "requests_waiting") == 20, SOON_MS); /* as long as Redis owes them an answer */
+	daemon_stop(&d);
+	proc_signal(&redis.proc, SIGCONT);
+}
+
 /* ---- In the very moment ---- */
 
 /* A round: one waits at a queue of its own, a message is sent there, and he leaves. */
@@ -398,6 +455,8 @@ int main(void)
 		cmocka_unit_test_teardown(who_left_just_before_is_not_answered, forget),
 		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_to_the_next, forget),
 		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
+		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_back_before_the_end, forget),
+		cmocka_unit_test_teardown(the_daemon_may_leave_before_redis_answers, forget),
 		cmocka_unit_test_teardown(nothing_is_lost_and_nothing_comes_twice, forget),
 		cmocka_unit_test_teardown(nothing_is_done_that_was_not_written, forget),
 	};
