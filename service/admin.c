@@ -26,7 +26,7 @@ void readyz(struct request *req, const struct readyz_input *in)
 	if (http_draining()) {
 		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
 	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
-		answer_problem(req, P_NOT_READY, "Redis cannot be reached: %s", redis_trouble());
+		answer_problem(req, P_NOT_READY, "Redis cannot be reached: %s", redis_trouble(NULL));
 	} else {
 		out_string(answer_begin(req, 200), "status", "ready");
 		answer_end(req);
@@ -45,7 +45,7 @@ void info(struct request *req, const struct info_input *in)
 
 	(void)in;
 	out_string(o, "version", PATTERND_VERSION);
-	out_string(o, "mode", "single");
+	out_string(o, "mode", redis_mode());
 	out_object(o, "redis");
 	out_string(o, "address", redis_address());
 	out_string(o, "version", redis_server());

@@ -140,7 +140,7 @@ void channel_leave(struct place *p)
 
 bool channel_can_hear(void)
 {
-	return subscriber_is_up() || redis_connections() > 0; /* it comes up with the others, a moment later perhaps */
+	return redis_connections() > 0; /* who hears comes up with the others, a moment later perhaps */
 }
 
 bool channel_hear(struct hearer *h, struct text name)
@@ -190,8 +190,8 @@ static void on_sweep(struct timer *t)
 			some_left = true;
 			continue;
 		}
-		if (subscriber_is_up())
-			subscriber_ignore(ch->name);
+		if (ch->ear)
+			subscriber_ignore(ch->ear, ch->name);
 		channel_free(ch);
 	}
 	if (some_left)
@@ -200,10 +200,13 @@ static void on_sweep(struct timer *t)
 
 void channel_listen(struct channel *ch)
 {
-	if (ch->hearing != UNHEARD || !subscriber_is_up())
+	struct subscriber *ear = ch->hearing == UNHEARD ? redis_ear(ch->name) : NULL;
+
+	if (!ear)
 		return;
 	ch->hearing = ASKED;
-	subscriber_listen(ch->name);
+	ch->ear = ear;
+	subscriber_listen(ear, ch->name);
 }
 
 void channel_due_in(struct channel *ch, int64_t ms)
@@ -216,23 +219,54 @@ void channel_due_in(struct channel *ch, int64_t ms)
 
 /* ---- What the subscriber says ---- */
 
-static void on_up(void)
+static void on_up(struct subscriber *s)
 {
+	(void)s;
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		channel_listen(ch);
 }
 
-static void on_down(void)
+static void unheard(struct channel *ch)
+{
+	ch->hearing = UNHEARD;
+	ch->ear = NULL;
+	owner->deaf(ch);
+}
+
+static void on_down(struct subscriber *s)
 {
 	for (struct channel *ch = channels, *next; ch; ch = next) {
 		next = ch->next;
-		if (ch->is_timed)
+		if (ch->ear != s || ch->is_timed)
 			continue;
-		ch->hearing = UNHEARD;
-		owner->deaf(ch);
+		unheard(ch);
 		if (is_empty(ch))
 			channel_free(ch);
 	}
+}
+
+/* Its slot goes to another server, in a Cluster. Our own wish to hear no more is answered before a later one to hear again. */
+static bool on_taken_away(struct subscriber *s, struct text name)
+{
+	struct channel *ch = channel_find(name);
+
+	if (!ch || ch->ear != s || ch->hearing != HEARD)
+		return false;
+	unheard(ch);
+	if (is_empty(ch))
+		channel_free(ch);
+	else
+		channel_listen(ch);
+	return true;
+}
+
+static void on_misdirected(struct subscriber *s, struct text error)
+{
+	(void)error;
+	for (struct channel *ch = channels; ch; ch = ch->next)
+		if (ch->ear == s && ch->hearing == ASKED)
+			unheard(ch);
+	redis_doubt();
 }
 
 static void on_listening(struct text name)
@@ -287,17 +321,17 @@ static double channels_open(void)
 
 bool channel_open(const struct channel_owner *told)
 {
-	static const struct subscriber_owner ears = { on_up, on_down, on_listening, on_heard };
+	static const struct subscriber_owner ears = { on_up,    on_down,       on_listening,
+						      on_heard, on_taken_away, on_misdirected };
 
 	owner = told;
 	sweep.expired = on_sweep;
 	metrics_gauge("wait_channels", "Channels that somebody waits at, or did a moment ago.", channels_open);
-	return subscriber_open(&ears);
+	return redis_hear(&ears);
 }
 
 void channel_close(void)
 {
-	subscriber_close();
 	timer_stop(&sweep);
 	while (channels)
 		channel_free(channels);

@@ -15,6 +15,7 @@
 
 struct wait;
 struct channel;
+struct subscriber;
 
 /* One stands here. Lives inside its wait. */
 struct place {
@@ -36,6 +37,7 @@ enum hearing { UNHEARD, ASKED, HEARD };
 struct channel {
 	struct text name; /* behind the struct */
 	enum hearing hearing;
+	struct subscriber *ear;     /* (ref) who hears it, or was asked to; NULL while UNHEARD */
 	bool is_timed;              /* nothing is published here, only time makes progress */
 	struct place *first, *last; /* who stands here */
 	struct hearer *hearers;     /* who listens */

@@ -23,7 +23,6 @@
 #include "metrics.h"
 #include "patterns.h"
 #include "redis.h"
-#include "subscriber.h"
 #include "version.h"
 #include "wait.h"
 
@@ -115,7 +114,6 @@ static int64_t turn(void)
 		print_hint();
 	}
 	log_flush();
-	subscriber_flush();
 	/* What Redis does for clients that have left is waited for, too: what it won for them goes back. */
 	if (http_draining() && http_busy() == 0 && redis_in_flight() == 0)
 		loop_stop();

@@ -1,5 +1,5 @@
 /*
- * redis: the pool; see redis.h. Which link takes a call, and what is known of the server. The links are redis_link.c's.
+ * redis: see redis.h. Owns what --redis says, and the calls that are held for a moment; which node takes a call is decided here.
  */
 #include "redis.h"
 
@@ -8,29 +8,230 @@
 
 #include "config.h"
 #include "log.h"
+#include "loop.h"
 #include "metrics.h"
-#include "redis_link.h"
+#include "redis_cluster.h"
+#include "redis_node.h"
+#include "redis_sentinel.h"
+#include "redis_slot.h"
 #include "resolve.h"
 
-enum { TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
+enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
 
-static struct redis_link **pool;
-static unsigned pool_count, ready_count;
-static unsigned
-	turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
-static struct redis_url target;
-static char trouble[TROUBLE_BYTES] = "not connected yet";
-static char server[64];
-static bool was_reached;
+static struct redis_urls urls;
+static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
+static const struct subscriber_owner *ears;
+static bool was_reached, closing;
+static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
+
+static struct redis_call *first_held, *last_held; /* in the order of their time */
+static unsigned held_count;
+static struct timer held_timer;
+
+/* ---- Which node ---- */
+
+static bool is_cluster(void)
+{
+	return urls.kind == REDIS_CLUSTER;
+}
+
+int redis_slot(struct text key)
+{
+	return is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
+}
+
+int redis_next_place(int slot)
+{
+	return is_cluster() ? cluster_next_place(slot) : REDIS_ANYWHERE;
+}
+
+static struct redis_node *node_of(const struct redis_call *call)
+{
+	if (call->once)
+		return call->once;
+	return is_cluster() ? cluster_node(call->slot) : master;
+}
+
+enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count)
+{
+	struct redis_node *n = closing ? NULL : node_of(call);
+
+	if (call->give_up_us == 0)
+		call->give_up_us = loop_now_us() + config()->redis_timeout_ms * 1000;
+	call->node = n;
+	enum redis_refusal refusal = n ? node_send(n, call, args, count) : REDIS_DOWN;
+	if (refusal == REDIS_TOOK)
+		call->once = NULL;
+	/* Before Redis was ever there it may take any time to come. */
+	return refusal == REDIS_SOON && !was_reached ? REDIS_DOWN : refusal;
+}
+
+/* ---- Calls that are sent again ---- */
+
+static bool begins(struct text error, const char *word)
+{
+	size_t len = strlen(word);
+
+	return error.len > len && memcmp(error.at, word, len) == 0 && error.at[len] == ' ';
+}
+
+static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
+{
+	if (begins(error, "TRYAGAIN"))
+		return NEXT_HOLD;
+	if (begins(error, "CLUSTERDOWN"))
+		cluster_doubt();
+	bool moved = begins(error, "MOVED");
+	if ((!moved && !begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
+		return NEXT_NOTHING;
+	struct redis_node *n = moved ? cluster_moved(error, call->node) : cluster_asked(error, call->node);
+	if (!n)
+		return NEXT_NOTHING;
+	metrics_count(METRIC_redis_redirects);
+	call->once = moved ? NULL : n;
+	return NEXT_SEND;
+}
+
+enum redis_next redis_follow(struct redis_call *call, struct text error)
+{
+	if (is_cluster())
+		return follow_in_cluster(call, error);
+	if (urls.kind != REDIS_SENTINEL || !begins(error, "READONLY"))
+		return NEXT_NOTHING;
+	redis_distrust(call, error.at);
+	return NEXT_HOLD;
+}
+
+static void on_held(struct timer *t)
+{
+	unsigned due = held_count; /* not those that are held anew */
+
+	while (due--) {
+		struct redis_call *call = first_held;
+		first_held = call->next_held;
+		held_count--;
+		call->done(call, closing ? FATE_NOT_SENT : FATE_AGAIN, NULL);
+	}
+	if (held_count > 0)
+		timer_set(t, loop_now_us() + HOLD_MS * 1000);
+}
+
+bool redis_hold(struct redis_call *call)
+{
+	if (closing || loop_now_us() >= call->give_up_us)
+		return false;
+	call->next_held = NULL;
+	if (held_count == 0)
+		first_held = call;
+	else
+		last_held->next_held = call;
+	last_held = call;
+	if (held_count++ == 0)
+		timer_set(&held_timer, loop_now_us() + HOLD_MS * 1000);
+	return true;
+}
+
+void redis_flush(void)
+{
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		node_flush(n);
+	if (urls.kind == REDIS_SENTINEL)
+		sentinel_flush();
+	if (is_cluster() && held_count == 0)
+		cluster_sweep();
+}
+
+void redis_distrust(const struct redis_call *call, const char *why)
+{
+	if (call->node)
+		node_distrust(call->node, why);
+	if (urls.kind == REDIS_SENTINEL)
+		sentinel_doubt();
+}
+
+/* ---- What nodes, Sentinels and maps tell ---- */
+
+static void on_up(struct redis_node *n)
+{
+	(void)n;
+	if (is_cluster())
+		cluster_node_changed();
+	else
+		was_reached = true;
+}
+
+static void on_down(struct redis_node *n, const char *why, bool was_up)
+{
+	(void)why;
+	(void)was_up;
+	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
+	if (is_cluster())
+		cluster_node_changed();
+	else if (urls.kind == REDIS_SENTINEL)
+		sentinel_doubt();
+}
+
+static const struct redis_node_owner node_owner = { .up = on_up, .down = on_down };
+
+static void on_master(struct text host, long port)
+{
+	struct redis_url url;
+
+	if (!host.at || !redis_url_at(&url, &urls.at[0], host, port))
+		return;
+	url.kind = REDIS_WATCHED;
+	if (!master) {
+		master = node_new(&url, &node_owner);
+	} else if (strcmp(master->url.address, url.address) != 0) {
+		log_event(LOG_WARN, "redis_master_moved", "from %s to %s", master->url.address, url.address);
+		metrics_count(METRIC_redis_failovers);
+		master->url = url;
+		node_moved(master);
+	}
+}
+
+static void on_map(void)
+{
+	was_reached = true;
+	if (ears)
+		ears->up(NULL);
+}
+
+/* ---- What is published ---- */
+
+bool redis_hear(const struct subscriber_owner *told)
+{
+	ears = told;
+	return nodes_hear(told);
+}
+
+struct subscriber *redis_ear(struct text channel)
+{
+	struct redis_node *n = closing ? NULL : is_cluster() ? cluster_node(redis_slot_of(channel)) : master;
+
+	return n && n->ear && subscriber_is_up(n->ear) ? n->ear : NULL;
+}
+
+void redis_doubt(void)
+{
+	if (is_cluster())
+		cluster_doubt();
+}
+
+/* ---- What is known ---- */
 
 unsigned redis_connections(void)
 {
-	return ready_count;
+	unsigned ready = 0;
+
+	for (const struct redis_node *n = node_first(); n; n = n->next)
+		ready += n->ready;
+	return ready;
 }
 
 unsigned redis_in_flight(void)
 {
-	return links_in_flight();
+	return links_in_flight() + held_count;
 }
 
 bool redis_was_reached(void)
@@ -38,131 +239,90 @@ bool redis_was_reached(void)
 	return was_reached;
 }
 
-const char *redis_trouble(void)
+const char *redis_trouble(const struct redis_call *call)
 {
-	return trouble;
-}
-
-const struct redis_url *redis_target(void)
-{
-	return &target;
+	if (call && call->node && call->node->trouble[0])
+		return call->node->trouble;
+	if (call && !call->node && is_cluster() && cluster_is_known())
+		return "no node of the Cluster serves this key's slot";
+	return urls.kind == REDIS_SENTINEL && !master ? sentinel_trouble() : trouble;
 }
 
 const char *redis_address(void)
 {
-	return target.address;
+	return master ? master->url.address : urls.at[0].address;
 }
 
 const char *redis_server(void)
 {
-	return server;
+	const struct redis_node *n = is_cluster() ? cluster_node(REDIS_ANYWHERE) : master;
+
+	return n ? n->server : "";
 }
 
-enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count)
+const char *redis_mode(void)
 {
-	if (ready_count == 0)
-		return REDIS_DOWN;
-	if (links_in_flight() >= config()->max_in_flight)
-		return REDIS_FULL;
-	while (!link_is_ready(pool[turn_link]))
-		turn_link = (turn_link + 1) % pool_count;
-	return link_send(pool[turn_link], call, args, count) ? REDIS_TOOK : REDIS_FULL;
+	static const char *const modes[] = { [REDIS_SERVER] = "single",
+					     [REDIS_CLUSTER] = "cluster",
+					     [REDIS_SENTINEL] = "sentinel" };
+
+	return modes[urls.kind];
 }
 
-void redis_flush(void)
-{
-	for (unsigned i = 0; i < pool_count; i++)
-		link_flush(pool[i]);
-	if (pool_count)
-		turn_link = (turn_link + 1) % pool_count;
-}
-
-static void count_ready(void)
-{
-	ready_count = 0;
-	for (unsigned i = 0; i < pool_count; i++)
-		ready_count += link_is_ready(pool[i]);
-}
-
-static void note_trouble(const char *why)
-{
-	snprintf(trouble, sizeof(trouble), "%.60s: %s", target.address, why);
-}
-
-static void on_up(struct redis_link *l)
-{
-	count_ready();
-	was_reached = true;
-	snprintf(server, sizeof(server), "%s", link_server(l));
-	if (ready_count == 1)
-		log_event(LOG_INFO, "redis_connected", "%s at %s", server, target.address);
-}
-
-/* An attempt that fails for the same reason as the one before is no news. */
-static void on_down(struct redis_link *l, const char *why, bool was_up)
-{
-	bool news = was_up || strstr(trouble, why) == NULL;
-
-	(void)l;
-	count_ready();
-	note_trouble(why);
-	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", trouble);
-}
-
-void redis_distrust(const char *why)
-{
-	note_trouble(why);
-	for (unsigned i = 0; i < pool_count; i++)
-		link_leave(pool[i]);
-	count_ready();
-}
+/* ---- Start and end ---- */
 
 static double links_ready(void)
 {
-	return ready_count;
+	return redis_connections();
 }
 
 static double is_up(void)
 {
-	return ready_count > 0;
+	return redis_connections() > 0;
 }
 
 static double calls_in_flight(void)
 {
-	return links_in_flight();
+	return redis_in_flight();
+}
+
+static bool open_nodes(void)
+{
+	if (is_cluster())
+		return cluster_open(&urls, &node_owner, on_map);
+	if (urls.kind == REDIS_SENTINEL)
+		return sentinel_open(&urls, on_master);
+	master = node_new(&urls.at[0], &node_owner);
+	return master != NULL;
 }
 
 bool redis_open(const char *url, const char *password)
 {
-	static const struct redis_link_owner owner = { .up = on_up, .down = on_down };
-	const char *why = redis_url_parse(&target, url, password);
+	const char *why = redis_urls_parse(&urls, url, password);
 
 	if (why) {
 		fprintf(stderr,
-			"patternd: --redis: %s; expected redis://[user:password@]host:port[/db] or unix:///path\n",
+			"patternd: --redis: %s; expected redis://[user:password@]host:port[/db], unix:///path, "
+			"redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master\n",
 			why);
 		return false;
 	}
+	held_timer.expired = on_held;
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
-	pool = calloc((size_t)config()->pool_size, sizeof(*pool));
-	for (; pool && pool_count < config()->pool_size; pool_count++) {
-		pool[pool_count] = link_new(&target, &owner);
-		if (!pool[pool_count])
-			return false;
-	}
-	for (unsigned i = 0; i < pool_count; i++)
-		link_open(pool[i]);
-	return pool != NULL;
+	return open_nodes();
 }
 
 void redis_close(void)
 {
-	ready_count = 0; /* whoever learns now that his call is lost sends no other */
-	while (pool_count)
-		link_free(pool[--pool_count]);
-	free(pool);
-	pool = NULL;
+	closing = true; /* whoever learns now that his call is lost sends no other */
+	timer_stop(&held_timer);
+	on_held(&held_timer);
+	cluster_close();
+	sentinel_close();
+	while (node_first())
+		node_free(node_first());
+	master = NULL;
 	resolve_close();
 }

@@ -1,7 +1,8 @@
 /*
- * redis: the edge to Redis. Behind it: redis_link.c (a connection), resp.c (what goes out), redis_reply.c (what comes in).
+ * redis: the edge to Redis: one server, a master that Sentinels watch, or a Cluster. Behind it: redis_node.c (one server),
+ * redis_cluster.c and redis_sentinel.c (which one), redis_link.c (a connection), resp.c (what goes out), redis_reply.c (what comes in).
  *
- * A pool of pipelined connections. A command is written into a connection's buffer and flushed once a turn; answers come
+ * Connections are pipelined. A command is written into a connection's buffer and flushed once a turn; answers come
  * back in order. Each accepted call gets exactly one `done`, also when its connection dies. A connection counts as usable
  * after its handshake was answered, not when TCP says so.
  */
@@ -15,50 +16,96 @@
 #include "script.h"
 #include "text.h"
 
-struct redis_url;
+struct redis_node;
+struct subscriber;
+struct subscriber_owner;
 
 /* What became of a call. */
 enum redis_fate {
 	FATE_ANSWERED,
 	FATE_NOT_SENT, /* not a byte of it left: it had no effect */
 	FATE_LOST,     /* sent, at least in part, and not answered: nobody knows */
+	FATE_AGAIN,    /* it was held for a moment, which is over: send it again */
 };
 
-/* A call under way. Lives inside its owner until `done` was called. */
+enum { REDIS_ANYWHERE = -1 };
+
+/* A call under way. Lives inside its owner until `done` was called. Zero but for the first two. */
 struct redis_call {
 	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
 	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);
+	int slot; /* redis_slot of its keys */
+
+	struct redis_node *node; /* redis.c: where it went last */
+	struct redis_node *once; /* where it goes next, for once */
+	int64_t give_up_us;      /* when sending it again ends; 0: it was not sent yet */
+	unsigned redirects;
+	struct redis_call *next_held;
 	uint64_t starts_at; /* redis_link.c: the first byte's place in its connection's stream */
-	int64_t due_us;     /* redis_link.c: when the answer is overdue */
+	int64_t due_us;     /* when the answer is overdue */
 };
 
 /*
- * Starts to connect. `url` is redis://[user:password@]host:port[/db] or unix:///path[?db=N]; password may be NULL (or
- * comes from the URL). False: one line on stderr says what is wrong with the URL.
+ * Starts to connect. `url` as --redis has it; password may be NULL (or comes from the URL). False: one line on stderr says what is wrong
+ * with the URL.
  */
 bool redis_open(const char *url, const char *password);
 void redis_close(void);
 
-enum redis_refusal { REDIS_TOOK, REDIS_DOWN, REDIS_FULL };
+/* ---- Calls ---- */
+
+/* The slot of a key; REDIS_ANYWHERE without a Cluster, where there is one place for all. */
+int redis_slot(struct text key);
+
+enum redis_refusal {
+	REDIS_TOOK,
+	REDIS_DOWN,
+	REDIS_SOON, /* not yet, perhaps in a moment: redis_hold */
+	REDIS_FULL,
+};
 
 /* Sends a command of `count` texts; copies them. Unless it returns REDIS_TOOK, `done` is never called. */
 enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count);
 
+/*
+ * A call was answered with an error that comes before anything ran, and that another server, or the same in a moment, would not give:
+ * MOVED, ASK, TRYAGAIN; READONLY after a failover.
+ */
+enum redis_next { NEXT_NOTHING, NEXT_SEND, NEXT_HOLD };
+enum redis_next redis_follow(struct redis_call *call, struct text error);
+
+/* `done` is called with FATE_AGAIN in a moment. False: the call's time is over. */
+bool redis_hold(struct redis_call *call);
+
 /* Writes what was gathered; once a turn. */
 void redis_flush(void);
 
-/* This server should not be ours any more (READONLY, MOVED, NOAUTH). Connects anew once what is under way was answered. */
-void redis_distrust(const char *why);
+/* The server that said this to the call should not be ours any more. Connects anew once what is under way was answered. */
+void redis_distrust(const struct redis_call *call, const char *why);
+
+/* A slot of the node that comes after the one of `slot`; all nodes in turn, from REDIS_ANYWHERE to REDIS_ANYWHERE. */
+int redis_next_place(int slot);
+
+/* ---- What is published ---- */
+
+/* Who is told what scripts publish. Once, after redis_open. False without memory. */
+bool redis_hear(const struct subscriber_owner *told);
+/* Who hears a channel; NULL while nobody does. */
+struct subscriber *redis_ear(struct text channel);
+/* One of those who hear was told that a channel is another's: subscriber_owner.up(NULL) says when it is known whose. */
+void redis_doubt(void);
+
+/* ---- What is known ---- */
 
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 bool redis_was_reached(void); /* since start */
-/* What went wrong last with a connection to it, for a person. */
-const char *redis_trouble(void);
-/* Where it is; the same until redis_close. */
-const struct redis_url *redis_target(void);
-/* "127.0.0.1:6379" or a path; and what the server calls itself, "" before it was reached. */
+/* What went wrong last, for a person: with the server that the call went to, or at all (NULL). */
+const char *redis_trouble(const struct redis_call *call);
+/* "127.0.0.1:6379" or a path; "3 nodes"; and what the server calls itself, "" before it was reached. */
 const char *redis_address(void);
 const char *redis_server(void);
+/* "single", "sentinel", "cluster". */
+const char *redis_mode(void);
 
 #endif

@@ -33,13 +33,14 @@ size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, 
 {
 	struct text none = { 0 };
 
+	g->kind = url->kind;
 	for (size_t i = 0; i < GREETING_COMMANDS; i++)
 		out[i].count = 0;
 	if (url->password[0] && url->user[0])
 		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), text_of(url->password));
 	else if (url->password[0])
 		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->password), none);
-	if (url->db[0])
+	if (url->db[0] && url->kind != REDIS_SENTINEL)
 		add(g, out, STEP_SELECT, TEXT("SELECT"), text_of(url->db), none);
 	add(g, out, STEP_NAME, TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd"));
 	add(g, out, STEP_INFO, TEXT("INFO"), TEXT("default"), none);
@@ -108,18 +109,40 @@ static bool check_version(struct redis_greeting *g, struct text info)
 	return true;
 }
 
+/* Is it the kind of server that was to be there? */
+static bool check_kind(struct redis_greeting *g, struct text info)
+{
+	char mode[64], role[64];
+
+	info_value(info, "redis_mode", mode, sizeof(mode));
+	info_value(info, "role", role, sizeof(role));
+	bool is_cluster = strcmp(mode, "cluster") == 0;
+	if (strcmp(mode, "sentinel") == 0 && g->kind != REDIS_SENTINEL)
+		return refuse(g, "it is a Sentinel; it goes with redis+sentinel://host:port/master");
+	if (is_cluster && g->kind != REDIS_CLUSTER)
+		return refuse(g, "it is a Cluster node; it goes with redis+cluster://host:port");
+	if (strcmp(mode, "sentinel") != 0 && g->kind == REDIS_SENTINEL)
+		return refuse(g, "it is no Sentinel");
+	if (!is_cluster && g->kind == REDIS_CLUSTER)
+		return refuse(g, "it is no Cluster node; a single server goes with redis://");
+	if (strcmp(role, "slave") != 0 || g->kind == REDIS_CLUSTER)
+		return true;
+	if (g->kind == REDIS_SERVER)
+		return refuse(g, "it is a replica; patternd needs the master");
+	snprintf(g->why, sizeof(g->why), "it is a replica, not the master any more");
+	return false; /* the Sentinels will know better: no long pause */
+}
+
 static bool check_info(struct redis_greeting *g, struct text info)
 {
 	char value[64], what[160];
 
+	if (!check_kind(g, info))
+		return false;
+	if (g->kind == REDIS_SENTINEL)
+		return true;
 	if (!check_version(g, info))
 		return false;
-	info_value(info, "role", value, sizeof(value));
-	if (strcmp(value, "slave") == 0)
-		return refuse(g, "it is a replica; patternd needs the master");
-	info_value(info, "redis_mode", value, sizeof(value));
-	if (strcmp(value, "cluster") == 0)
-		return refuse(g, "it is a Cluster node; this version serves a single server");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		g->refused = false;

@@ -17,6 +17,7 @@ enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
 enum greeting_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
 
 struct redis_greeting {
+	enum redis_kind kind; /* what is expected at the other end */
 	enum greeting_step steps[GREETING_COMMANDS];
 	size_t at;       /* answers seen */
 	size_t asked;    /* commands before the scripts */

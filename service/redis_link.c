@@ -41,9 +41,10 @@ enum link_state { DOWN, RESOLVING, CONNECTING, GREETING, READY, LEAVING };
 struct redis_link {
 	const struct redis_url *target;       /* (ref) */
 	const struct redis_link_owner *owner; /* (ref) */
-	struct redis_link *next;              /* in the list of all */
+	void *whose;                          /* (ref) the owner's own */
 	enum link_state state;
 	struct watch watch;
+	struct lookup lookup; /* RESOLVING */
 	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last usable */
@@ -55,8 +56,7 @@ struct redis_link {
 	struct redis_greeting greeting;
 };
 
-static struct redis_link *links; /* all of them */
-static unsigned in_flight;
+static unsigned in_flight; /* on all links */
 static char read_buffer[READ_BYTES];
 
 unsigned links_in_flight(void)
@@ -67,6 +67,21 @@ unsigned links_in_flight(void)
 bool link_is_ready(const struct redis_link *l)
 {
 	return l->state == READY;
+}
+
+bool link_is_new(const struct redis_link *l)
+{
+	return l->failures == 0 && l->state != READY;
+}
+
+size_t link_owed(const struct redis_link *l)
+{
+	return l->ring.count;
+}
+
+void *link_whose(const struct redis_link *l)
+{
+	return l->whose;
 }
 
 const char *link_server(const struct redis_link *l)
@@ -140,6 +155,7 @@ static struct orphans link_close(struct redis_link *l)
 
 	l->state = DOWN;
 	timer_stop(&l->timer);
+	resolve_cancel(&l->lookup);
 	if (l->watch.fd >= 0) {
 		loop_unwatch(&l->watch);
 		close(l->watch.fd);
@@ -171,7 +187,7 @@ static void tell_fates(struct orphans o)
 static void link_lost(struct redis_link *l, const char *format, ...)
 {
 	char why[LINK_WHY_BYTES];
-	bool was_up = l->state >= READY;
+	bool was_up = l->state >= READY, was_leaving = l->state == LEAVING;
 	bool refused = l->greeting.refused;
 	va_list args;
 
@@ -181,6 +197,8 @@ static void link_lost(struct redis_link *l, const char *format, ...)
 	metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct orphans orphans = link_close(l);
 	pause_then_connect(l, refused ? REFUSED_PAUSE_MS : 0);
+	if (was_leaving) /* at will: that is no failure */
+		l->failures = 0;
 	l->owner->down(l, why, was_up);
 	tell_fates(orphans);
 }
@@ -198,6 +216,17 @@ void link_leave(struct redis_link *l)
 	l->state = LEAVING; /* nothing new goes out on it; it is lost once what is under way was answered */
 	if (l->ring.count == 0)
 		timer_set(&l->timer, loop_now_us());
+}
+
+void link_moved(struct redis_link *l)
+{
+	if (l->state >= READY) {
+		link_leave(l);
+		return;
+	}
+	tell_fates(link_close(l)); /* nothing but a greeting was under way */
+	l->failures = 0;
+	link_connect(l);
 }
 
 /* ---- The greeting ---- */
@@ -359,17 +388,15 @@ static void link_connect_to(struct redis_link *l, const struct sockaddr *address
 }
 
 /* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
-static void on_resolved(const struct addrinfo *found, const char *why)
+static void on_resolved(struct lookup *lookup, const struct addrinfo *found, const char *why)
 {
-	for (struct redis_link *l = links; l; l = l->next) {
-		if (l->state != RESOLVING)
-			continue;
-		const struct addrinfo *a = found ? resolve_nth(found, l->failures) : NULL;
-		if (a)
-			link_connect_to(l, a->ai_addr, a->ai_addrlen);
-		else
-			link_lost(l, "its name does not resolve: %s", why);
-	}
+	struct redis_link *l = (struct redis_link *)((char *)lookup - offsetof(struct redis_link, lookup));
+	const struct addrinfo *a = found ? resolve_nth(found, l->failures) : NULL;
+
+	if (a)
+		link_connect_to(l, a->ai_addr, a->ai_addrlen);
+	else
+		link_lost(l, "its name does not resolve: %s", why);
 }
 
 static void link_connect(struct redis_link *l)
@@ -383,10 +410,10 @@ static void link_connect(struct redis_link *l)
 		return;
 	}
 	l->state = RESOLVING;
-	resolve_name(l->target->host, l->target->port, on_resolved);
+	resolve_name(&l->lookup, l->target->host, l->target->port);
 }
 
-struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner)
+struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose)
 {
 	struct redis_link *l = calloc(1, sizeof(*l));
 
@@ -394,10 +421,10 @@ struct redis_link *link_new(const struct redis_url *target, const struct redis_l
 		return NULL;
 	l->target = target;
 	l->owner = owner;
+	l->whose = whose;
 	l->watch.fd = -1;
 	l->timer.expired = on_timer;
-	l->next = links;
-	links = l;
+	l->lookup.done = on_resolved;
 	return l;
 }
 
@@ -408,11 +435,8 @@ void link_open(struct redis_link *l)
 
 void link_free(struct redis_link *l)
 {
-	for (struct redis_link **at = &links; *at; at = &(*at)->next)
-		if (*at == l) {
-			*at = l->next;
-			break;
-		}
+	if (!l)
+		return;
 	tell_fates(link_close(l));
 	resp_free(&l->out);
 	free(l);

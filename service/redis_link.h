@@ -25,14 +25,20 @@ struct redis_link_owner {
 	void (*said)(struct redis_link *l, const struct reply *reply);
 };
 
-/* Makes a link that is down. Returns new; NULL without memory. Borrows both until link_free. */
-struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner);
+/*
+ * Makes a link that is down. Returns new; NULL without memory. Borrows all three until link_free; `target` is read at each attempt to
+ * connect, `whose` is the owner's own.
+ */
+struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose);
 void link_free(struct redis_link *l);
+void *link_whose(const struct redis_link *l);
 
 /* Begins to connect. Once. */
 void link_open(struct redis_link *l);
 
 bool link_is_ready(const struct redis_link *l);
+/* Not ready, and no attempt has failed: nobody knows yet whether it will be. */
+bool link_is_new(const struct redis_link *l);
 const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */
 
 /* Only while it is ready. False without room: the call was not taken. */
@@ -47,6 +53,12 @@ void link_drop(struct redis_link *l, const char *why);
 
 /* It should be used no more: connects anew once what is under way was answered. */
 void link_leave(struct redis_link *l);
+
+/* `target` is another now: connects to it without a pause. A link that is ready leaves first. */
+void link_moved(struct redis_link *l);
+
+/* Calls under way on it. */
+size_t link_owed(const struct redis_link *l);
 
 /* Calls under way on all links. */
 unsigned links_in_flight(void);

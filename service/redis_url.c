@@ -1,7 +1,6 @@
 /* redis_url: parses redis:// and unix:// URLs; see redis_url.h. */
 #include "redis_url.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +72,7 @@ static const char *parse_unix(struct redis_url *out, const char *rest)
 	return NULL;
 }
 
-static const char *parse_host(struct redis_url *out, const char *rest)
+static const char *parse_host(struct redis_url *out, const char *rest, const char *standard_port)
 {
 	const char *at = strrchr(rest, '@');
 
@@ -96,10 +95,17 @@ static const char *parse_host(struct redis_url *out, const char *rest)
 	if (host_len <= 2 * bracket || !take(out->host, sizeof(out->host), rest + bracket, host_len - 2 * bracket))
 		return "the host is missing or too long";
 	if (!colon)
-		memcpy(out->port, "6379", 5);
+		take(out->port, sizeof(out->port), standard_port, strlen(standard_port));
 	else if (!take(out->port, sizeof(out->port), colon + 1, len - host_len - 1) || !is_number(out->port, 65535))
 		return "the port is not a number up to 65535";
 	snprintf(out->address, sizeof(out->address), close ? "[%s]:%s" : "%s:%s", out->host, out->port);
+	return NULL;
+}
+
+static const char *set_password(struct redis_url *out, const char *password)
+{
+	if (password && *password && !take(out->password, sizeof(out->password), password, strlen(password)))
+		return "the password is too long";
 	return NULL;
 }
 
@@ -109,13 +115,99 @@ const char *redis_url_parse(struct redis_url *out, const char *url, const char *
 
 	*out = (struct redis_url){ 0 };
 	if (strncmp(url, "redis://", 8) == 0)
-		why = parse_host(out, url + 8);
+		why = parse_host(out, url + 8, "6379");
 	else if (strncmp(url, "unix://", 7) == 0)
 		why = parse_unix(out, url + 7);
 	else
 		return "the scheme is not one that this version knows";
-	if (!why && password && *password && !take(out->password, sizeof(out->password), password, strlen(password)))
-		why = "the password is too long";
+	return why ? why : set_password(out, password);
+}
+
+bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct text host, long port)
+{
+	*out = *like;
+	if (host.len == 0 || port <= 0 || port > 65535 || !take(out->host, sizeof(out->host), host.at, host.len))
+		return false;
+	out->path[0] = '\0';
+	snprintf(out->port, sizeof(out->port), "%ld", port);
+	snprintf(out->address, sizeof(out->address), strchr(out->host, ':') ? "[%s]:%s" : "%s:%s", out->host, out->port);
+	return true;
+}
+
+/* "<master>[/<db>]" behind the Sentinels' hosts. */
+static const char *parse_master(struct redis_urls *out, const char *rest, char *db, size_t db_size)
+{
+	size_t len = strcspn(rest, "/");
+
+	if (len == 0)
+		return "the name of the master is missing: redis+sentinel://host:26379,host2/mymaster";
+	if (!take(out->master, sizeof(out->master), rest, len))
+		return "the name of the master is too long";
+	if (rest[len] && (!take(db, db_size, rest + len + 1, strlen(rest + len + 1)) || !is_number(db, 65535)))
+		return "the database is not a number";
+	return NULL;
+}
+
+/* "[user:password@]host[:port],host[:port]...", each like `standard` where it says nothing. */
+static const char *parse_hosts(struct redis_urls *out, const char *hosts, size_t len, const char *standard_port)
+{
+	char one[1024];
+	const char *end = hosts + len, *at = memrchr(hosts, '@', len);
+	size_t credentials = at ? (size_t)(at + 1 - hosts) : 0;
+
+	for (const char *host = hosts + credentials; host <= end;) {
+		const char *comma = memchr(host, ',', (size_t)(end - host));
+		size_t host_len = (size_t)((comma ? comma : end) - host);
+		if (out->count == REDIS_MOST_HOSTS)
+			return "there are more than 16 hosts";
+		int n = snprintf(one, sizeof(one), "%.*s%.*s", (int)credentials, hosts, (int)host_len, host);
+		if (n < 0 || (size_t)n >= sizeof(one))
+			return "a host is too long";
+		struct redis_url *url = &out->at[out->count++];
+		const char *why = parse_host(url, one, standard_port);
+		if (why)
+			return why;
+		url->kind = out->kind;
+		host += host_len + 1;
+	}
+	return NULL;
+}
+
+static const char *parse_several(struct redis_urls *out, const char *rest, const char *standard_port)
+{
+	char db[sizeof(out->at[0].db)] = "";
+	const char *at = strrchr(rest, '@');
+	size_t hosts = (at ? (size_t)(at - rest) : 0) + strcspn(at ? at : rest, "/");
+	const char *why = NULL;
+
+	if (out->kind == REDIS_SENTINEL)
+		why = parse_master(out, rest + hosts + (rest[hosts] == '/'), db, sizeof(db));
+	else if (rest[hosts] && strcmp(rest + hosts, "/0") != 0 && strcmp(rest + hosts, "/") != 0)
+		why = "there is no database to choose in a Cluster";
+	if (!why)
+		why = parse_hosts(out, rest, hosts, standard_port);
+	for (size_t i = 0; i < out->count; i++)
+		memcpy(out->at[i].db, db, sizeof(db));
+	return why;
+}
+
+const char *redis_urls_parse(struct redis_urls *out, const char *url, const char *password)
+{
+	const char *why;
+
+	*out = (struct redis_urls){ .kind = REDIS_SERVER };
+	if (strncmp(url, "redis+cluster://", 16) == 0) {
+		out->kind = REDIS_CLUSTER;
+		why = parse_several(out, url + 16, "6379");
+	} else if (strncmp(url, "redis+sentinel://", 17) == 0) {
+		out->kind = REDIS_SENTINEL;
+		why = parse_several(out, url + 17, "26379");
+	} else {
+		out->count = 1;
+		return redis_url_parse(&out->at[0], url, password);
+	}
+	for (size_t i = 0; i < out->count && !why; i++)
+		why = set_password(&out->at[i], password);
 	return why;
 }
 

@@ -2,9 +2,20 @@
 #ifndef PATTERND_REDIS_URL_H
 #define PATTERND_REDIS_URL_H
 
+#include <stdbool.h>
+
 #include "text.h"
 
+/* What is at the other end. */
+enum redis_kind {
+	REDIS_SERVER,  /* one server that is to be used, a master */
+	REDIS_CLUSTER, /* a node of a Cluster, which tells who serves what */
+	REDIS_WATCHED, /* a master that Sentinels told of */
+	REDIS_SENTINEL,
+};
+
 struct redis_url {
+	enum redis_kind kind;
 	char host[256], port[16];      /* "" with a path */
 	char path[108];                /* of a unix socket, "" with a host */
 	char user[128], password[512]; /* "" when there is none */
@@ -12,8 +23,24 @@ struct redis_url {
 	char address[384];             /* for people: host:port or the path */
 };
 
-/* NULL, or what is wrong with `url`, for a person. A password given apart wins over the URL's. */
+/* One server: redis:// or unix://. NULL, or what is wrong with `url`, for a person. A password given apart wins over the URL's. */
 const char *redis_url_parse(struct redis_url *out, const char *url, const char *password);
+
+enum { REDIS_MOST_HOSTS = 16 };
+
+/* One server, the seeds of a Cluster, or Sentinels. */
+struct redis_urls {
+	enum redis_kind kind;
+	char master[128]; /* of Sentinels: the name that they know it by */
+	size_t count;
+	struct redis_url at[REDIS_MOST_HOSTS];
+};
+
+/* redis:// and unix://, redis+cluster://host:port,host:port and redis+sentinel://host:port,host:port/master[/db]. As above. */
+const char *redis_urls_parse(struct redis_urls *out, const char *url, const char *password);
+
+/* The same server's access (user, password, db), elsewhere. False: the address is too long, or no address. */
+bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct text host, long port);
 
 /* The URL for people to see: redis://user:secret@host is redis://user:...@host. In `out`, or the URL itself. */
 struct text redis_url_redacted(const char *url, char *out, size_t size);

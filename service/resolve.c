@@ -1,12 +1,17 @@
-/* resolve: getaddrinfo_a behind an eventfd; see resolve.h. */
+/*
+ * resolve: getaddrinfo_a behind an eventfd; see resolve.h.
+ *
+ * Owns the requests to glibc, each until it has ended, however long that takes and whoever has lost interest meanwhile: who asks for a
+ * name that is being resolved joins.
+ */
 #include "resolve.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,20 +19,27 @@
 
 #include "loop.h"
 
-static struct gaicb request;
-static struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
-static char host_copy[256], port_copy[16];
+/* One request to glibc. */
+struct resolving {
+	struct gaicb request;
+	char host[256], port[16];
+	struct lookup *lookups; /* who wants to know */
+	struct resolving *next;
+};
+
+static const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
 static struct watch watch = { .fd = -1 };
-static bool under_way;
-static resolve_done told;
+static struct resolving *all;
 
-static void tell(const struct addrinfo *found, const char *why)
+/* Each may ask again at once, which then is another request. */
+static void tell(struct resolving *r, const struct addrinfo *found, const char *why)
 {
-	resolve_done done = told;
-
-	told = NULL;
-	if (done)
-		done(found, why);
+	while (r->lookups) {
+		struct lookup *l = r->lookups;
+		r->lookups = l->next;
+		l->resolving = NULL;
+		l->done(l, found, why);
+	}
 }
 
 static void on_resolved(struct watch *w, uint32_t events)
@@ -37,13 +49,20 @@ static void on_resolved(struct watch *w, uint32_t events)
 	(void)events;
 	if (read(w->fd, &n, sizeof(n)) != sizeof(n))
 		return;
-	under_way = false;
-	int error = gai_error(&request);
-	struct addrinfo *found = error == 0 ? request.ar_result : NULL;
-	request.ar_result = NULL;
-	tell(found, error ? gai_strerror(error) : "no address");
-	if (found)
-		freeaddrinfo(found);
+	for (struct resolving **at = &all; *at;) {
+		struct resolving *r = *at;
+		int error = gai_error(&r->request);
+		if (error == EAI_INPROGRESS) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		tell(r, error ? NULL : r->request.ar_result, error ? gai_strerror(error) : "no address");
+		if (r->request.ar_result)
+			freeaddrinfo(r->request.ar_result);
+		free(r);
+		at = &all; /* whoever was told may have asked for another */
+	}
 }
 
 /* In glibc's thread: nothing but the write. */
@@ -55,40 +74,79 @@ static void wake(union sigval value)
 	(void)n;
 }
 
-static bool start(void)
+static bool open_watch(void)
 {
-	struct gaicb *list[] = { &request };
-	struct sigevent how = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = wake };
-
-	if (watch.fd < 0) {
-		watch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		watch.ready = on_resolved;
-		if (watch.fd < 0 || !loop_watch(&watch, EPOLLIN))
-			return false;
-	}
-	how.sigev_value.sival_int = watch.fd;
-	request = (struct gaicb){ .ar_name = host_copy, .ar_service = port_copy, .ar_request = &hints };
-	return getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
+	if (watch.fd >= 0)
+		return true;
+	watch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	watch.ready = on_resolved;
+	return watch.fd >= 0 && loop_watch(&watch, EPOLLIN);
 }
 
-void resolve_name(const char *host, const char *port, resolve_done done)
+/* NULL when the resolver cannot be started. */
+static struct resolving *start(const char *host, const char *port)
+{
+	struct resolving *r = open_watch() ? calloc(1, sizeof(*r)) : NULL;
+
+	if (!r)
+		return NULL;
+	snprintf(r->host, sizeof(r->host), "%s", host);
+	snprintf(r->port, sizeof(r->port), "%s", port);
+	r->request = (struct gaicb){ .ar_name = r->host, .ar_service = r->port, .ar_request = &hints };
+	struct gaicb *list[] = { &r->request };
+	struct sigevent how = { .sigev_notify = SIGEV_THREAD,
+				.sigev_notify_function = wake,
+				.sigev_value.sival_int = watch.fd };
+	if (getaddrinfo_a(GAI_NOWAIT, list, 1, &how) != 0) {
+		free(r);
+		return NULL;
+	}
+	r->next = all;
+	all = r;
+	return r;
+}
+
+static struct resolving *find(const char *host, const char *port)
+{
+	struct resolving *r = all;
+
+	while (r && (strcmp(r->host, host) != 0 || strcmp(r->port, port) != 0))
+		r = r->next;
+	return r;
+}
+
+void resolve_name(struct lookup *l, const char *host, const char *port)
 {
 	struct addrinfo literal = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
 	struct addrinfo *found = NULL;
 
-	told = done;
 	if (getaddrinfo(host, port, &literal, &found) == 0) { /* a literal: no look-up, no waiting */
-		tell(found, NULL);
+		l->done(l, found, NULL);
 		freeaddrinfo(found);
 		return;
 	}
-	if (under_way)
+	struct resolving *r = find(host, port);
+	if (!r)
+		r = start(host, port);
+	if (!r) {
+		l->done(l, NULL, "the resolver cannot be started");
 		return;
-	snprintf(host_copy, sizeof(host_copy), "%s", host);
-	snprintf(port_copy, sizeof(port_copy), "%s", port);
-	under_way = start();
-	if (!under_way)
-		tell(NULL, "the resolver cannot be started");
+	}
+	l->resolving = r;
+	l->next = r->lookups;
+	r->lookups = l;
+}
+
+void resolve_cancel(struct lookup *l)
+{
+	if (!l->resolving)
+		return;
+	for (struct lookup **at = &l->resolving->lookups; *at; at = &(*at)->next)
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
+	l->resolving = NULL;
 }
 
 const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)
@@ -102,8 +160,7 @@ const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)
 
 void resolve_close(void)
 {
-	told = NULL;
-	if (watch.fd >= 0 && !under_way) { /* else the thread may still write to it */
+	if (watch.fd >= 0 && !all) { /* else a thread may still write to it */
 		loop_unwatch(&watch);
 		close(watch.fd);
 		watch.fd = -1;

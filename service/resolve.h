@@ -1,21 +1,25 @@
 /*
  * resolve: host names to addresses without ever blocking the loop.
  *
- * getaddrinfo_a(3) works in a thread of glibc's, the only foreign one in the process; its end is told through an eventfd.
+ * getaddrinfo_a(3) works in threads of glibc's, the only foreign ones in the process; its end is told through an eventfd.
  */
 #ifndef PATTERND_RESOLVE_H
 #define PATTERND_RESOLVE_H
 
 struct addrinfo;
+struct resolving;
 
-/* All addresses of the name, of which the first may not be the one that answers; NULL when there is none, `why` then says so. */
-typedef void (*resolve_done)(const struct addrinfo *found, const char *why);
+/* A look-up under way. Lives inside its owner until `done` was called or it was cancelled. */
+struct lookup {
+	/* All addresses of the name, of which the first may not be the one that answers; NULL when there is none, `why` then says so. */
+	void (*done)(struct lookup *l, const struct addrinfo *found, const char *why);
+	struct resolving *resolving; /* resolve.c's; NULL: not under way */
+	struct lookup *next;
+};
 
-/*
- * Looks up one name; one look-up at a time, a second call while one is under way only changes who is told. An IP literal is
- * answered at once, before this returns.
- */
-void resolve_name(const char *host, const char *port, resolve_done done);
+/* Looks a name up; an IP literal is answered at once, before this returns. */
+void resolve_name(struct lookup *l, const char *host, const char *port);
+void resolve_cancel(struct lookup *l); /* also one that is not under way */
 
 /* The n-th address, counted round and round. */
 const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n);

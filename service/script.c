@@ -37,6 +37,7 @@ struct call {
 	call_done done;
 	size_t tag;
 	bool skips_foreign;
+	int slot; /* without keys: where it goes */
 };
 
 /* ---- Reading replies ---- */
@@ -91,7 +92,7 @@ static struct call *call_new(struct request *req, const struct script *s, bool w
 
 	if (!c)
 		c = &nowhere;
-	*c = (struct call){ .req = req, .script = s, .writes = writes };
+	*c = (struct call){ .req = req, .script = s, .writes = writes, .slot = REDIS_ANYWHERE };
 	return c;
 }
 
@@ -161,9 +162,26 @@ void call_skip_foreign(struct call *c)
 	c->skips_foreign = true;
 }
 
+void call_at(struct call *c, int slot)
+{
+	c->slot = slot;
+}
+
 void call_tag(struct call *c, size_t tag)
 {
 	c->tag = tag;
+}
+
+/* In a Cluster the record lies in the slot of what it is about. */
+static struct text record_key(struct request *req, struct text digest, struct text key)
+{
+	const char *open = memchr(key.at, '{', key.len), *close = open ? strchr(open, '}') : NULL;
+	struct text prefix = text_of(config()->prefix);
+
+	if (redis_slot(key) == REDIS_ANYWHERE || !close)
+		return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:{"), digest, TEXT("}") }, 4);
+	struct text tag = { open, (size_t)(close + 1 - open) };
+	return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:"), tag, TEXT(":"), digest }, 5);
 }
 
 /* The record's key is named by what the Idempotency-Key is scoped to, and by nothing of the body: 422 needs to find it. */
@@ -178,9 +196,7 @@ static void push_record(struct call *c)
 	}
 	struct text digest = request_digest(req, request_scope(req));
 	digest.len = digest.at ? RECORD_DIGITS : 0;
-	push(c, keys,
-	     arena_join(&req->arena, (struct text[]){ text_of(config()->prefix), TEXT("idem:{"), digest, TEXT("}") },
-			4));
+	push(c, keys, record_key(req, digest, keys->at[0]));
 	push(c, &c->args, request_digest(req, req->body.at ? req->body : TEXT("")));
 }
 
@@ -213,9 +229,9 @@ static bool assemble(struct call *c)
 
 /* ---- What is no answer ---- */
 
-static void answer_unavailable(struct request *req)
+static void answer_unavailable(struct call *c)
 {
-	answer_problem(req, P_REDIS_UNAVAILABLE, "Redis cannot be reached: %s", redis_trouble());
+	answer_problem(c->req, P_REDIS_UNAVAILABLE, "Redis cannot be reached: %s", redis_trouble(&c->redis));
 }
 
 /* Errors that Redis gives before anything ran, by the word they start with. */
@@ -270,7 +286,7 @@ static void answer_error(struct call *c, struct text error)
 		if (!starts_with_word(error, error_rows[i].code))
 			continue;
 		if (error_rows[i].distrust)
-			redis_distrust(error.at);
+			redis_distrust(&c->redis, error.at);
 		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
 			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
 				       "this Idempotency-Key came with another body before");
@@ -286,7 +302,7 @@ static void answer_error(struct call *c, struct text error)
 static void answer_lost(struct call *c)
 {
 	answer_problem_effect(c->req, P_NO_ANSWER, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-			      "it was sent to Redis, which did not answer: %s%s", redis_trouble(),
+			      "it was sent to Redis, which did not answer: %s%s", redis_trouble(&c->redis),
 			      c->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe"
 					: "");
 }
@@ -298,11 +314,11 @@ static bool put_on_wire(struct call *c)
 	struct request *req = c->req;
 	enum redis_refusal refusal = redis_send(&c->redis, c->command, c->command_count);
 
-	if (refusal == REDIS_TOOK)
+	if (refusal == REDIS_TOOK || (refusal == REDIS_SOON && redis_hold(&c->redis)))
 		return true;
 	metrics_count(METRIC_redis_refused);
-	if (refusal == REDIS_DOWN)
-		answer_unavailable(req);
+	if (refusal != REDIS_FULL)
+		answer_unavailable(c);
 	else
 		answer_problem(req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
 			       redis_in_flight());
@@ -317,6 +333,29 @@ static bool send_whole(struct call *c)
 	c->command[0] = TEXT("EVAL");
 	c->command[1] = c->script->source;
 	return put_on_wire(c);
+}
+
+/*
+ * Redis refused it before it ran, or it was held for a moment. True: it goes on, or was answered with a problem because it could not;
+ * then this call is over, too.
+ */
+static bool again(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	if (fate == FATE_AGAIN)
+		return put_on_wire(c);
+	if (fate != FATE_ANSWERED || reply->type != REPLY_ERROR)
+		return false;
+	if (c->script && !c->sent_whole && starts_with_word(reply->text, "NOSCRIPT"))
+		return send_whole(c);
+	switch (redis_follow(&c->redis, reply->text)) {
+	case NEXT_SEND:
+		return put_on_wire(c);
+	case NEXT_HOLD:
+		return redis_hold(&c->redis);
+	case NEXT_NOTHING:
+		break;
+	}
+	return false;
 }
 
 static void take_reply(struct call *c, const struct reply *reply)
@@ -355,8 +394,7 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 	struct request *req = c->req;
 	bool lives = req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done);
 
-	if (fate == FATE_ANSWERED && reply->type == REPLY_ERROR && c->script && !c->sent_whole &&
-	    starts_with_word(reply->text, "NOSCRIPT") && lives && send_whole(c))
+	if (lives && again(c, fate, reply))
 		return;
 	bool has_left = !req->detached && request_has_left(req);
 	if (req->state != CALLING || !c->done)
@@ -365,10 +403,10 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 		take_back(c, fate, reply);
 	else if (fate == FATE_ANSWERED)
 		take_reply(c, reply);
-	else if (fate == FATE_NOT_SENT)
-		answer_unavailable(req);
-	else
+	else if (fate == FATE_LOST)
 		answer_lost(c);
+	else
+		answer_unavailable(c);
 	/* A handler that neither answered nor called again would leave its client waiting for ever. */
 	if (req->state == CALLING && !has_left && !req->detached && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
@@ -382,7 +420,9 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step was refused */
 	c->done = done;
-	c->redis.done = on_reply;
+	c->redis = (struct redis_call){ .done = on_reply, .slot = c->slot };
+	if (c->keys.count)
+		c->redis.slot = redis_slot(c->keys.at[0]);
 	if (req->arena.failed || !assemble(c)) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;

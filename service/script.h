@@ -77,6 +77,9 @@ void call_without_record(struct call *c);
 /* A key that holds something else is no problem of the request: `done` gets NULL then. */
 void call_skip_foreign(struct call *c);
 
+/* A call without keys goes to the node that serves this slot (redis_next_place). */
+void call_at(struct call *c, int slot);
+
 /* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */
 void call_tag(struct call *c, size_t tag);
 

@@ -6,144 +6,169 @@
  */
 #include "subscriber.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
-#include "redis.h"
 #include "redis_link.h"
 
 enum { PING_MS = 10000 };
 
-static const struct subscriber_owner *owner;
-static struct redis_link *link_;
-static unsigned owed;       /* answers */
-static unsigned channels;   /* listened to */
-static struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
-static bool refusal_logged; /* on this connection */
+struct subscriber {
+	const struct subscriber_owner *owner; /* (ref) */
+	struct redis_link *link;              /* owned */
+	unsigned owed;                        /* answers */
+	unsigned channels;                    /* listened to */
+	struct timer timer;                   /* while answers are owed: the deadline of the next one; else the next PING */
+	bool refusal_logged;                  /* on this connection */
+};
 
-bool subscriber_is_up(void)
+bool subscriber_is_up(const struct subscriber *s)
 {
-	return link_ && link_is_ready(link_);
+	return link_is_ready(s->link);
 }
 
-static void set_timer(void)
+static void set_timer(struct subscriber *s)
 {
-	if (owed > 0)
-		timer_set(&timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	else if (channels > 0)
-		timer_set(&timer, loop_now_us() + PING_MS * 1000);
+	if (s->owed > 0)
+		timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+	else if (s->channels > 0)
+		timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
 	else
-		timer_stop(&timer);
+		timer_stop(&s->timer);
 }
 
-static void say(const struct text *args, size_t count)
+static void say(struct subscriber *s, const struct text *args, size_t count)
 {
-	if (!link_say(link_, args, count)) {
-		link_drop(link_, "no memory to subscribe");
+	if (!link_say(s->link, args, count)) {
+		link_drop(s->link, "no memory to subscribe");
 		return;
 	}
-	if (owed++ == 0)
-		set_timer();
+	if (s->owed++ == 0)
+		set_timer(s);
 }
 
-void subscriber_listen(struct text channel)
+void subscriber_listen(struct subscriber *s, struct text channel)
 {
-	channels++;
-	say((struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+	s->channels++;
+	say(s, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
 }
 
-void subscriber_ignore(struct text channel)
+void subscriber_ignore(struct subscriber *s, struct text channel)
 {
-	if (channels > 0)
-		channels--;
-	say((struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
+	if (s->channels > 0)
+		s->channels--;
+	say(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
 }
 
-void subscriber_flush(void)
+void subscriber_flush(struct subscriber *s)
 {
-	if (link_)
-		link_flush(link_);
+	link_flush(s->link);
 }
 
 static void on_timer(struct timer *t)
 {
-	(void)t;
-	if (owed > 0) {
+	struct subscriber *s = (struct subscriber *)((char *)t - offsetof(struct subscriber, timer));
+
+	if (s->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);
-		link_drop(link_, "no answer to a subscription in time");
+		link_drop(s->link, "no answer to a subscription in time");
 	} else {
-		say((struct text[]){ TEXT("PING") }, 1);
+		say(s, (struct text[]){ TEXT("PING") }, 1);
 	}
 }
 
 static void on_up(struct redis_link *l)
 {
-	(void)l;
-	owed = channels = 0;
-	refusal_logged = false;
-	owner->up();
+	struct subscriber *s = link_whose(l);
+
+	s->owed = s->channels = 0;
+	s->refusal_logged = false;
+	s->owner->up(s);
 }
 
 static void on_down(struct redis_link *l, const char *why, bool was_up)
 {
-	(void)l;
+	struct subscriber *s = link_whose(l);
+
 	(void)why; /* the pool says so too */
-	timer_stop(&timer);
-	owed = channels = 0;
+	timer_stop(&s->timer);
+	s->owed = s->channels = 0;
 	if (was_up)
-		owner->down();
+		s->owner->down(s);
 }
 
 /* An ACL without the channels: who waits is then not woken, but still tries at the end of his time. */
-static void log_refusal(struct text error)
+static void log_refusal(struct subscriber *s, struct text error)
 {
-	if (!refusal_logged)
+	if (!s->refusal_logged)
 		log_event(LOG_ERROR, "subscription_refused", "nobody who waits will be woken: %s", error.at);
-	refusal_logged = true;
+	s->refusal_logged = true;
 }
 
 /* [kind, channel, message or count], or the answer to a PING. */
 static void on_said(struct redis_link *l, const struct reply *reply)
 {
+	struct subscriber *s = link_whose(l);
 	struct text kind = reply_text(reply, 0);
 
 	if (text_is(kind, "smessage")) {
-		owner->heard(reply_text(reply, 1), reply_text(reply, 2));
+		s->owner->heard(reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}
-	if (owed == 0) {
+	if (text_is(kind, "sunsubscribe") && s->owner->taken_away(s, reply_text(reply, 1)))
+		return;
+	if (s->owed == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
 		link_drop(l, "it said something that was not asked for");
 		return;
 	}
-	owed--;
-	set_timer();
+	s->owed--;
+	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
-		owner->listening(reply_text(reply, 1));
+		s->owner->listening(reply_text(reply, 1));
+	else if (reply->type == REPLY_ERROR && strncmp(reply->text.at, "MOVED ", 6) == 0)
+		s->owner->misdirected(s, reply->text);
 	else if (reply->type == REPLY_ERROR)
-		log_refusal(reply->text);
+		log_refusal(s, reply->text);
 }
 
-bool subscriber_open(const struct subscriber_owner *told)
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner)
 {
 	static const struct redis_link_owner link_owner = { on_up, on_down, on_said };
+	struct subscriber *s = calloc(1, sizeof(*s));
 
-	owner = told;
-	timer.expired = on_timer;
-	link_ = link_new(redis_target(), &link_owner);
-	if (link_)
-		link_open(link_);
-	return link_ != NULL;
+	if (!s)
+		return NULL;
+	s->owner = owner;
+	s->timer.expired = on_timer;
+	s->link = link_new(url, &link_owner, s);
+	if (s->link)
+		return s;
+	free(s);
+	return NULL;
 }
 
-void subscriber_close(void)
+void subscriber_open(struct subscriber *s)
 {
-	if (!link_)
+	link_open(s->link);
+}
+
+void subscriber_moved(struct subscriber *s)
+{
+	link_moved(s->link);
+}
+
+void subscriber_free(struct subscriber *s)
+{
+	if (!s)
 		return;
-	timer_stop(&timer);
-	link_free(link_);
-	link_ = NULL;
+	if (subscriber_is_up(s))
+		s->owner->down(s);
+	timer_stop(&s->timer);
+	link_free(s->link);
+	free(s);
 }

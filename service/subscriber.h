@@ -1,7 +1,7 @@
 /*
- * subscriber: the one connection that hears what scripts publish, on sharded channels (SSUBSCRIBE, Redis 7.0).
+ * subscriber: a connection to one server that hears what scripts publish there, on sharded channels (SSUBSCRIBE, Redis 7.0).
  *
- * Says when a channel is heard, what is heard on it, and when nothing is heard any more. Remembers no channel: after a loss its owner
+ * Says when a channel is heard, what is heard on it, and when it is not heard any more. Remembers no channel: after a loss its owner
  * subscribes anew. Knows nothing of requests.
  */
 #ifndef PATTERND_SUBSCRIBER_H
@@ -11,25 +11,34 @@
 
 #include "text.h"
 
+struct redis_url;
+struct subscriber;
+
 /* Who is told. The texts live until the function returns. */
 struct subscriber_owner {
-	void (*up)(void);                       /* connected: subscribe now */
-	void (*down)(void);                     /* lost: no channel is heard any more */
+	void (*up)(struct subscriber *s);       /* connected: subscribe now */
+	void (*down)(struct subscriber *s);     /* lost, or freed: no channel is heard on it any more */
 	void (*listening)(struct text channel); /* what is published from now on will be heard */
 	void (*heard)(struct text channel, struct text message);
+	/* The server says that it unsubscribed us. False: that was asked for. */
+	bool (*taken_away)(struct subscriber *s, struct text channel);
+	/* It refused a channel, which one is not said, because another server has it: what was not heard yet will not be. */
+	void (*misdirected)(struct subscriber *s, struct text error);
 };
 
-/* Starts to connect to redis_target(). False without memory. */
-bool subscriber_open(const struct subscriber_owner *owner);
-void subscriber_close(void);
+/* Makes one, not connected yet. NULL without memory. Borrows both. */
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner);
+void subscriber_open(struct subscriber *s); /* starts to connect */
+void subscriber_moved(struct subscriber *s); /* its URL is another now */
+void subscriber_free(struct subscriber *s);
 
-bool subscriber_is_up(void);
+bool subscriber_is_up(const struct subscriber *s);
 
 /* Only while it is up. `listening` follows, or `down`. */
-void subscriber_listen(struct text channel);
-void subscriber_ignore(struct text channel);
+void subscriber_listen(struct subscriber *s, struct text channel);
+void subscriber_ignore(struct subscriber *s, struct text channel);
 
 /* Writes what was gathered; once a turn. */
-void subscriber_flush(void);
+void subscriber_flush(struct subscriber *s);
 
 #endif
