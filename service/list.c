@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "config.h"
+#include "redis.h"
+#include "redis_slot.h"
 #include "request.h"
 
 enum { SCAN_COUNT = 500, MAX_ROUNDS = 40 };
@@ -24,6 +26,7 @@ struct listing {
 	 * that step's own with the hash that was reached: keys that come or go meanwhile make no other be left out.
 	 */
 	struct text step;
+	int place;        /* a slot of the Cluster's node that is asked; REDIS_ANYWHERE without one */
 	uint64_t after;   /* tell only keys whose hash is greater */
 	struct text next; /* the next page's cursor; absent: this was the last */
 	unsigned rounds;
@@ -52,9 +55,26 @@ static struct text pattern_of(struct request *req, const struct list_of *of, str
 			    of->part_pattern ? of->part_pattern : "");
 }
 
+/* In a Cluster "<slot>-" begins it: which node the rest is for. */
+static bool parse_place(struct listing *l, struct text *cursor)
+{
+	bool is_cluster = l->place != REDIS_ANYWHERE;
+	size_t digits = strspn(cursor->at, "0123456789");
+	bool has_place = digits > 0 && digits <= 5 && cursor->at[digits] == '-';
+
+	if (has_place) {
+		l->place = (int)strtol(cursor->at, NULL, 10);
+		*cursor = (struct text){ cursor->at + digits + 1, cursor->len - digits - 1 };
+	}
+	return has_place == is_cluster && l->place < REDIS_SLOTS;
+}
+
 /* "123" or "123.0f5a...": a SCAN cursor, and the hash that was reached among that step's keys. */
 static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
 {
+	l->place = redis_next_place(REDIS_ANYWHERE);
+	if (cursor.at && !parse_place(l, &cursor))
+		return false;
 	if (!cursor.at)
 		cursor = TEXT("0");
 	size_t digits = strspn(cursor.at, "0123456789");
@@ -153,6 +173,13 @@ static struct hashed *in_order(struct request *req, const struct listing *l, con
 	return list;
 }
 
+static struct text cursor_at(struct request *req, int place, struct text step)
+{
+	if (place == REDIS_ANYWHERE)
+		return arena_copy(&req->arena, step.at, step.len);
+	return arena_printf(&req->arena, "%d-%s", place, step.at);
+}
+
 /* Keeps the names of one SCAN step, as many as the page still takes; what the next page starts with goes to l->next. */
 static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
 {
@@ -169,11 +196,14 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 			l->found[l->found_count++] = f;
 	}
 	l->next = (struct text){ 0 };
-	if (i < count)
-		l->next = arena_printf(&req->arena, "%s.%016llx", l->step.at, (unsigned long long)list[i - 1].hash);
-	else if (!text_is(next_step, "0"))
-		l->next = arena_copy(&req->arena, next_step.at, next_step.len);
-	l->after = 0;
+	if (i < count) {
+		l->next = cursor_at(req, l->place, l->step);
+		l->next = arena_printf(&req->arena, "%s.%016llx", l->next.at, (unsigned long long)list[i - 1].hash);
+	} else if (!text_is(next_step, "0")) {
+		l->next = cursor_at(req, l->place, next_step);
+	} else if (redis_next_place(l->place) != REDIS_ANYWHERE) {
+		l->next = cursor_at(req, redis_next_place(l->place), TEXT("0"));
+	}
 }
 
 static void on_look(struct request *req, const struct reply *reply)
@@ -218,18 +248,18 @@ static void on_scan(struct request *req, const struct reply *reply)
 		return;
 	}
 	keep(req, l, reply_item(reply, 1), next_step);
-	if (l->found_count == 0 && l->next.at && ++l->rounds < MAX_ROUNDS) {
-		l->step = l->next;
+	bool goes_on = l->found_count == 0 && l->next.at && ++l->rounds < MAX_ROUNDS;
+	if (goes_on && parse_cursor(l, req, l->next))
 		scan(req, l);
-		return;
-	}
-	tell(req, l);
+	else
+		tell(req, l);
 }
 
 static void scan(struct request *req, struct listing *l)
 {
 	struct call *c = command_call(req, "SCAN", false);
 
+	call_at(c, l->place);
 	call_text(c, l->step);
 	call_string(c, "MATCH");
 	call_text(c, l->pattern);

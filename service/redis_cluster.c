@@ -152,7 +152,9 @@ void cluster_doubt(void)
 
 void cluster_node_changed(void)
 {
-	if (!is_known || !map_holds())
+	if (!is_known && questions == 0)
+		ask_in(0); /* the first one that can be asked */
+	else if (!map_holds())
 		cluster_doubt();
 }
 
