@@ -1,12 +1,14 @@
 /* redis_server: starts, looks into and ends private redis-servers; see redis_server.h. */
 #include "redis_server.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -22,11 +24,20 @@ static void disconnect(struct redis_server *r)
 	r->context = NULL;
 }
 
+/* A server closes connections that it was told to kill, or that are left from before it was started again. */
+static bool is_connected(const struct redis_server *r)
+{
+	char byte;
+
+	return r->context && !r->context->err && recv(r->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
 static bool connect_to(struct redis_server *r)
 {
 	struct timeval patience = { .tv_sec = 10 };
 
-	if (r->context && !r->context->err)
+	if (is_connected(r))
 		return true;
 	disconnect(r);
 	r->context = r->over_unix ? redisConnectUnixWithTimeout(r->socket_path, patience)
@@ -80,7 +91,7 @@ static bool launch(struct redis_server *r)
 	return true;
 }
 
-static void print_log(const struct redis_server *r)
+void server_print_log(const struct redis_server *r)
 {
 	char *said = file_text(r->proc.out_path);
 
@@ -88,37 +99,48 @@ static void print_log(const struct redis_server *r)
 	free(said);
 }
 
+bool server_try_start(struct redis_server *r, const char *const options[])
+{
+	size_t n = 0;
+
+	for (; n < OPTIONS_MAX && options[n]; n++)
+		r->options[n] = options[n];
+	r->options[n] = NULL;
+	snprintf(r->dir, sizeof(r->dir), "%s", temp_dir());
+	snprintf(r->socket_path, sizeof(r->socket_path), "%s/redis.sock", r->dir);
+	if (r->over_unix)
+		snprintf(r->url, sizeof(r->url), "unix://%s", r->socket_path);
+	else
+		snprintf(r->url, sizeof(r->url), "redis://127.0.0.1:%d/0", r->port);
+	return launch(r);
+}
+
 void server_start_with(struct redis_server *r, ...)
 {
+	const char *options[OPTIONS_MAX + 1];
 	bool any_port = r->port == 0;
 	size_t n = 0;
 	va_list args;
 
 	va_start(args, r);
 	for (const char *option; n < OPTIONS_MAX && (option = va_arg(args, const char *)); n++)
-		r->options[n] = option;
+		options[n] = option;
 	va_end(args);
-	r->options[n] = NULL;
-	snprintf(r->dir, sizeof(r->dir), "%s", temp_dir());
-	snprintf(r->socket_path, sizeof(r->socket_path), "%s/redis.sock", r->dir);
+	options[n] = NULL;
 	for (int i = 0; i < (any_port ? TRIES : 1); i++) {
 		if (any_port)
 			r->port = free_port();
-		if (r->over_unix)
-			snprintf(r->url, sizeof(r->url), "unix://%s", r->socket_path);
-		else
-			snprintf(r->url, sizeof(r->url), "redis://127.0.0.1:%d/0", r->port);
-		if (launch(r))
+		if (server_try_start(r, options))
 			return;
 	}
-	print_log(r);
+	server_print_log(r);
 	fail_msg("redis-server did not start");
 }
 
 void server_restart(struct redis_server *r)
 {
 	if (!launch(r)) {
-		print_log(r);
+		server_print_log(r);
 		fail_msg("redis-server did not start again");
 	}
 }
@@ -154,6 +176,17 @@ redisReply *server_command(struct redis_server *r, const char *format, ...)
 	if (!r->reply)
 		fail_msg("%s: %s", format, r->context->errstr);
 	return r->reply;
+}
+
+redisReply *server_send(struct redis_server *r, const char *bytes, size_t len)
+{
+	void *reply = NULL;
+
+	if (!connect_to(r))
+		return NULL;
+	redisAppendFormattedCommand(r->context, bytes, len);
+	redisGetReply(r->context, &reply);
+	return reply;
 }
 
 static long long calls_of(const char *stats, const char *command)

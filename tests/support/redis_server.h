@@ -19,6 +19,7 @@
 struct redis_server {
 	struct proc proc;
 	bool over_unix; /* set before server_start: listen on a unix socket only */
+	bool alone;     /* set before server_start: one process, also where the tests run on a cluster */
 	int port;       /* 0: a free one is taken; may be set before server_start */
 	char dir[96];   /* its working folder; kept over server_restart */
 	char socket_path[128];
@@ -28,9 +29,15 @@ struct redis_server {
 	redisReply *reply;       /* owned: of the last server_command */
 };
 
+/* False when it did not come up on `r->port`, which somebody else has, most likely. Options end with NULL. */
+bool server_try_start(struct redis_server *r, const char *const options[]);
+
 /* Returns when it answers PING. More options as strings, two a setting: "--appendonly", "yes". */
 #define server_start(...) server_start_with(__VA_ARGS__, (const char *)NULL)
 void server_start_with(struct redis_server *r, ...) __attribute__((sentinel));
+
+/* What the process said, for whoever reads a failure. */
+void server_print_log(const struct redis_server *r);
 
 /* The same port, folder and options again, after server_kill. */
 void server_restart(struct redis_server *r);
@@ -43,6 +50,9 @@ void server_kill(struct redis_server *r);
 
 /* One command, formatted as by redisCommand. The reply lives until the next one; a lost connection fails the test. */
 redisReply *server_command(struct redis_server *r, const char *format, ...);
+
+/* A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be made, or was lost. */
+redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 
 /* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
 long long server_scripts_run(struct redis_server *r);

@@ -1,0 +1,88 @@
+/*
+ * redis_cluster: a real Redis Cluster of redis-server processes on the loopback, for tests.
+ *
+ *	struct redis_cluster c = { .with_replicas = true };
+ *	cluster_start(&c);                                 three masters and their replicas, all in order
+ *	daemon_start(&d, "--redis", c.url);
+ *	cluster_command(&c, "p:lock:{a}", "EXISTS %s", "p:lock:{a}");       at the node that has the key
+ *	cluster_kill(&c, cluster_owner_of(&c, "p:lock:{a}"));
+ *	cluster_stop(&c);
+ *
+ * Nodes 0, 1, 2 begin as the masters of a third of the slots each, 3, 4, 5 as their replicas. A node keeps its number, port
+ * and data whatever it becomes.
+ */
+#ifndef TEST_REDIS_CLUSTER_H
+#define TEST_REDIS_CLUSTER_H
+
+#include "redis_server.h"
+
+enum {
+	CLUSTER_MASTERS = 3,
+	CLUSTER_NODES_MAX = 2 * CLUSTER_MASTERS,
+	CLUSTER_SLOTS = 16384,
+	CLUSTER_ID_LEN = 40,
+	CLUSTER_OPTIONS_MAX = 24,
+};
+
+struct cluster_node {
+	struct redis_server server; /* its port, process and connection */
+	int bus_port;
+	char id[CLUSTER_ID_LEN + 1];
+	char config_path[160]; /* nodes.conf */
+	char settings[4][16];  /* texts of its options */
+};
+
+struct redis_cluster {
+	bool with_replicas; /* set before cluster_start */
+	int node_timeout_ms; /* when a silent node counts as failed; 1000 with replicas, else 15000. Set before cluster_start */
+	struct cluster_node nodes[CLUSTER_NODES_MAX];
+	int count;                          /* of nodes */
+	char url[160];                      /* for --redis: the first three */
+	unsigned char owner[CLUSTER_SLOTS]; /* where a slot was last seen; a node's redirection corrects it */
+	redisReply *reply;                  /* owned: of the last cluster_command */
+};
+
+/*
+ * Returns when all nodes agree that all is well, and every replica is in sync: after some 0.15 s. More of
+ * redis.conf for all nodes, as for server_start.
+ */
+#define cluster_start(...) cluster_start_with(__VA_ARGS__, (const char *)NULL)
+void cluster_start_with(struct redis_cluster *c, ...) __attribute__((sentinel));
+void cluster_start_list(struct redis_cluster *c, const char *const options[]);
+void cluster_stop(struct redis_cluster *c);
+
+/* SIGKILL to one node; the same node again. It comes back as what the others made of it. */
+void cluster_kill(struct redis_cluster *c, int node);
+void cluster_restart(struct redis_cluster *c, int node);
+
+/* Until all nodes that run take part again: all slots are served, all replicas of what runs are in sync. */
+bool cluster_is_well(struct redis_cluster *c);
+void cluster_wait_well(struct redis_cluster *c);
+
+/* The slot of a key, and a key's node as the nodes tell it now. -1: no node that runs claims it. */
+int cluster_slot(const char *key, size_t len);
+int cluster_owner(struct redis_cluster *c, int slot);
+int cluster_owner_of(struct redis_cluster *c, const char *key);
+
+/* A node that runs and says of itself that it replicates `node`; -1 when there is none. */
+int cluster_replica_of(struct redis_cluster *c, int node);
+
+/* One command at the node that has the key (key and format may be one text). The reply lives until the next one. */
+redisReply *cluster_command(struct redis_cluster *c, const char *key, const char *format, ...);
+
+/* A command as Redis wants to read it, to the node of that slot, wherever it is by now. The caller frees the reply. */
+redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, size_t len);
+
+/*
+ * Moves a slot while it is in use: marks it at both ends, moves its keys one by one and tells all masters. `between` may be
+ * NULL; it is called after the marking and after each key, with the number of keys moved so far.
+ */
+void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(void *arg, int moved), void *arg);
+
+/* Marks a slot as moving, only; and moves nothing. cluster_migrate may finish it. */
+void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to);
+
+/* A replica takes over from its master, which runs and agrees. Returns when all nodes know. */
+void cluster_failover(struct redis_cluster *c, int replica);
+
+#endif

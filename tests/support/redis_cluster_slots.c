@@ -1,0 +1,153 @@
+/* redis_cluster_slots: commands to the node that has a slot, and slots that move; see redis_cluster.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "redis_cluster.h"
+
+enum { SEND_MS = 15000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100 };
+
+/* ---- commands ---- */
+
+/* The node that "MOVED 5 127.0.0.1:7000" or "ASK ..." names; -1 when it is no such error. */
+static int redirected_to(const struct redis_cluster *c, const redisReply *reply, const char *kind)
+{
+	const char *colon;
+
+	if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, kind, strlen(kind)) != 0)
+		return -1;
+	colon = strrchr(reply->str, ':');
+	for (int i = 0; i < c->count; i++)
+		if (c->nodes[i].server.port == atoi(colon + 1))
+			return i;
+	return -1;
+}
+
+/* To the node that is thought to have it. NULL: not there; try again. */
+static redisReply *try_send(struct redis_cluster *c, int slot, const char *bytes, size_t len)
+{
+	redisReply *reply = server_send(&c->nodes[c->owner[slot]].server, bytes, len);
+	int to;
+
+	if (!reply) {
+		int owner = cluster_owner(c, slot);
+		if (owner >= 0)
+			c->owner[slot] = (unsigned char)owner;
+		return NULL;
+	}
+	if ((to = redirected_to(c, reply, "MOVED ")) >= 0) {
+		c->owner[slot] = (unsigned char)to;
+	} else if ((to = redirected_to(c, reply, "ASK ")) >= 0) {
+		server_command(&c->nodes[to].server, "ASKING");
+		freeReplyObject(reply);
+		return server_send(&c->nodes[to].server, bytes, len);
+	} else if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "TRYAGAIN", 8) != 0) {
+		return reply;
+	}
+	freeReplyObject(reply);
+	return NULL;
+}
+
+redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, size_t len)
+{
+	int64_t until_ms = monotonic_ms() + SEND_MS;
+
+	for (;;) {
+		redisReply *reply = try_send(c, slot, bytes, len);
+		if (reply)
+			return reply;
+		wait_step(until_ms, "an answer of the node that has the slot", __FILE__, __LINE__);
+	}
+}
+
+redisReply *cluster_command(struct redis_cluster *c, const char *key, const char *format, ...)
+{
+	char *bytes = NULL;
+	va_list args;
+
+	va_start(args, format);
+	int len = redisvFormatCommand(&bytes, format, args);
+	va_end(args);
+	if (len < 0)
+		fail_msg("%s: no command", format);
+	if (c->reply)
+		freeReplyObject(c->reply);
+	c->reply = cluster_send(c, cluster_slot(key, strlen(key)), bytes, (size_t)len);
+	redisFreeCommand(bytes);
+	return c->reply;
+}
+
+/* ---- slots that move ---- */
+
+#define must(node, ...) must_be_ok(server_command(&(node)->server, __VA_ARGS__), __FILE__, __LINE__)
+
+static void must_be_ok(const redisReply *reply, const char *file, int line)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return;
+	print_error("%s\n", reply->str);
+	_fail(file, line);
+}
+
+void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to)
+{
+	must(&c->nodes[to], "CLUSTER SETSLOT %d IMPORTING %s", slot, c->nodes[from].id);
+	must(&c->nodes[from], "CLUSTER SETSLOT %d MIGRATING %s", slot, c->nodes[to].id);
+}
+
+/* The new owner first, or the slot would be nobody's for a moment; then the old one, then who only needs to know. */
+static void hand_over(struct redis_cluster *c, int slot, int from, int to)
+{
+	must(&c->nodes[to], "CLUSTER SETSLOT %d NODE %s", slot, c->nodes[to].id);
+	must(&c->nodes[from], "CLUSTER SETSLOT %d NODE %s", slot, c->nodes[to].id);
+	for (int i = 0; i < c->count; i++)
+		if (i != to && i != from && c->nodes[i].server.proc.pid &&
+		    strstr(server_command(&c->nodes[i].server, "INFO replication")->str, "role:master"))
+			must(&c->nodes[i], "CLUSTER SETSLOT %d NODE %s", slot, c->nodes[to].id);
+	c->owner[slot] = (unsigned char)to;
+}
+
+/* Moves some keys; how many there were. */
+static size_t move_keys(struct redis_cluster *c, int slot, int from, int to, void (*between)(void *arg, int moved),
+			void *arg, int *moved)
+{
+	struct redis_server *source = &c->nodes[from].server;
+	redisReply *keys = server_command(source, "CLUSTER GETKEYSINSLOT %d %d", slot, KEYS_AT_ONCE);
+	size_t found = keys->elements;
+
+	source->reply = NULL; /* ours while other commands are sent */
+	for (size_t i = 0; i < found; i++) {
+		/* A key that is gone by now is no error, but NOKEY. */
+		must(&c->nodes[from], "MIGRATE 127.0.0.1 %d %b 0 %d", c->nodes[to].server.port, keys->element[i]->str,
+		     keys->element[i]->len, MIGRATE_MS);
+		if (between)
+			between(arg, ++*moved);
+	}
+	freeReplyObject(keys);
+	return found;
+}
+
+void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(void *arg, int moved), void *arg)
+{
+	int from = cluster_owner(c, slot), moved = 0;
+
+	assert_in_range(from, 0, c->count - 1);
+	assert_int_not_equal(from, to);
+	cluster_mark_moving(c, slot, from, to);
+	if (between)
+		between(arg, 0);
+	while (move_keys(c, slot, from, to, between, arg, &moved) > 0)
+		continue;
+	hand_over(c, slot, from, to);
+}
+
+void cluster_failover(struct redis_cluster *c, int replica)
+{
+	must(&c->nodes[replica], "CLUSTER FAILOVER");
+	wait_until(strstr(server_command(&c->nodes[replica].server, "INFO replication")->str, "role:master"), SEND_MS);
+	cluster_wait_well(c);
+}
