@@ -1,0 +1,310 @@
+/*
+ * redis_sentinel: starts and harms servers under the eyes of sentinels; see redis_sentinel.h.
+ *
+ * Sentinels find one another and the replicas through the master, every two to ten seconds. Here each is told of all others
+ * from the start, as it would write it into its own file.
+ */
+#include "redis_sentinel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TRIES = 5, START_MS = 8000, WELL_MS = 30000, FAILOVER_MS = 20000, OPTIONS_MAX = 24 };
+
+/* How long a failover may take before it is given up. The next may begin after twice that time. */
+enum { FAILOVER_TIMEOUT_MS = 2000, QUORUM = 2 };
+
+#define WATCHER_ID \
+	"%039d"    \
+	"e"
+
+/* ---- what a server says of itself ---- */
+
+/* Sentinels have a server close all connections when they change what it is. */
+static bool is_master(struct redis_server *server)
+{
+	redisReply *role = server_send(server, "ROLE\r\n", 6);
+	bool is = role && role->type == REDIS_REPLY_ARRAY && strcmp(role->element[0]->str, "master") == 0;
+
+	if (role)
+		freeReplyObject(role);
+	return is;
+}
+
+static bool is_in_sync(struct redis_server *replica)
+{
+	redisReply *info = server_send(replica, "INFO replication\r\n", 18);
+	bool is = info && info->type == REDIS_REPLY_STRING && strstr(info->str, "master_link_status:up");
+
+	if (info)
+		freeReplyObject(info);
+	return is;
+}
+
+/* ---- start ---- */
+
+static void write_config(const struct redis_sentinel *s, int self, const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	fprintf(f, "port %d\nbind 127.0.0.1\ndir %s\nsentinel myid " WATCHER_ID "\n", s->watchers[self].port,
+		s->watchers[self].dir, self);
+	fprintf(f, "sentinel monitor mymaster 127.0.0.1 %d %d\n", s->servers[0].port, QUORUM);
+	fprintf(f, "sentinel down-after-milliseconds mymaster %d\n", SENTINEL_DOWN_AFTER_MS);
+	fprintf(f, "sentinel failover-timeout mymaster %d\n", FAILOVER_TIMEOUT_MS);
+	for (int i = 1; i < SENTINEL_SERVERS; i++)
+		fprintf(f, "sentinel known-replica mymaster 127.0.0.1 %d\n", s->servers[i].port);
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (i != self)
+			fprintf(f, "sentinel known-sentinel mymaster 127.0.0.1 %d " WATCHER_ID "\n",
+				s->watchers[i].port, i);
+	fclose(f);
+}
+
+static bool answers_or_died(void *arg)
+{
+	struct redis_server *watcher = arg;
+	redisReply *pong = server_send(watcher, "PING\r\n", 6);
+	bool answers = pong != NULL;
+
+	if (pong)
+		freeReplyObject(pong);
+	return answers || proc_ended(&watcher->proc, 0);
+}
+
+/*
+ * As quick as it gets: what takes seconds otherwise is that one looks at each server every ten seconds, and believes a
+ * master that came back for eight. And a machine that stood still must not make it stand aside for half a minute.
+ */
+static void hurry(struct redis_server *watcher)
+{
+	const redisReply *reply =
+		server_command(watcher,
+			       "SENTINEL DEBUG info-period 100 publish-period 100 ask-period 100 tilt-trigger 10000");
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("SENTINEL DEBUG: %s", reply->str);
+}
+
+static bool launch_watcher(struct redis_server *watcher)
+{
+	char path[160];
+	const char *const argv[] = { "redis-server", path, "--sentinel", NULL };
+
+	snprintf(path, sizeof(path), "%s/sentinel.conf", watcher->dir);
+	proc_start(&watcher->proc, argv);
+	if (wait_for(answers_or_died, watcher, START_MS) && watcher->proc.pid) {
+		hurry(watcher);
+		return true;
+	}
+	server_print_log(watcher);
+	server_kill(watcher);
+	return false;
+}
+
+static bool start_watcher(struct redis_sentinel *s, int i)
+{
+	struct redis_server *watcher = &s->watchers[i];
+	char path[160];
+
+	snprintf(watcher->dir, sizeof(watcher->dir), "%s", temp_dir());
+	snprintf(path, sizeof(path), "%s/sentinel.conf", watcher->dir);
+	write_config(s, i, path);
+	return launch_watcher(watcher);
+}
+
+static bool start_replica(struct redis_sentinel *s, int i, const char *const more[])
+{
+	struct redis_server *replica = &s->servers[i];
+	const char *options[OPTIONS_MAX + 8] = { "--replicaof", "127.0.0.1", s->settings[0],
+						 "--repl-diskless-sync-delay", "0" };
+	size_t n = 5;
+
+	for (size_t k = 0; k < OPTIONS_MAX && more[k]; k++)
+		options[n++] = more[k];
+	options[n] = NULL;
+	/* The first is no replica; but it will have some. */
+	return server_try_start(replica, i ? options : options + 3);
+}
+
+static void kill_all(struct redis_sentinel *s)
+{
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		server_kill(&s->watchers[i]);
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		server_kill(&s->servers[i]);
+}
+
+/* False when somebody else took one of the ports first. */
+static bool start_all(struct redis_sentinel *s, const char *const options[])
+{
+	bool started = true;
+	int len = snprintf(s->url, sizeof(s->url), "redis+sentinel://");
+
+	for (int i = 0; i < SENTINEL_SERVERS; i++) {
+		s->servers[i].alone = true;
+		s->servers[i].port = free_port();
+	}
+	snprintf(s->settings[0], sizeof(s->settings[0]), "%d", s->servers[0].port);
+	for (int i = 0; i < SENTINEL_WATCHERS; i++) {
+		s->watchers[i].alone = true;
+		s->watchers[i].port = free_port();
+		len += snprintf(s->url + len, sizeof(s->url) - (size_t)len, "%s127.0.0.1:%d", i ? "," : "",
+				s->watchers[i].port);
+	}
+	snprintf(s->url + len, sizeof(s->url) - (size_t)len, "/mymaster");
+	for (int i = 0; i < SENTINEL_SERVERS && started; i++)
+		started = start_replica(s, i, options);
+	for (int i = 1; i < SENTINEL_SERVERS && started; i++)
+		wait_until(is_in_sync(&s->servers[i]),
+			   START_MS); /* a sentinel that saw otherwise looks again after a second */
+	for (int i = 0; i < SENTINEL_WATCHERS && started; i++)
+		started = start_watcher(s, i);
+	if (!started)
+		kill_all(s);
+	return started;
+}
+
+void sentinel_start_with(struct redis_sentinel *s, ...)
+{
+	const char *options[OPTIONS_MAX + 1];
+	bool started = false;
+	size_t n = 0;
+	va_list args;
+
+	va_start(args, s);
+	for (const char *option; n < OPTIONS_MAX && (option = va_arg(args, const char *)); n++)
+		options[n] = option;
+	va_end(args);
+	options[n] = NULL;
+	for (int i = 0; i < TRIES && !started; i++)
+		started = start_all(s, options);
+	if (!started)
+		fail_msg("no servers under sentinels");
+	sentinel_wait_well(s);
+}
+
+void sentinel_stop(struct redis_sentinel *s)
+{
+	kill_all(s);
+}
+
+/* ---- who is the master ---- */
+
+/* A member of what SENTINEL tells: names and values in turn. */
+static const char *member(const redisReply *map, const char *name)
+{
+	for (size_t i = 0; i + 1 < map->elements; i += 2)
+		if (strcmp(map->element[i]->str, name) == 0)
+			return map->element[i + 1]->str;
+	return "";
+}
+
+static bool names(struct redis_server *watcher, int port)
+{
+	const redisReply *address = server_command(watcher, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster");
+
+	return address->elements == 2 && atoi(address->element[1]->str) == port;
+}
+
+/* Whoever runs and watches names this server; when nobody watches, its own word is enough. */
+static bool is_named(struct redis_sentinel *s, int server)
+{
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (s->watchers[i].proc.pid && !names(&s->watchers[i], s->servers[server].port))
+			return false;
+	return true;
+}
+
+int sentinel_master(struct redis_sentinel *s)
+{
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (s->servers[i].proc.pid && is_master(&s->servers[i]) && is_named(s, i))
+			return i;
+	return -1;
+}
+
+int sentinel_kill_master(struct redis_sentinel *s)
+{
+	int master = sentinel_master(s);
+
+	assert_in_range(master, 0, SENTINEL_SERVERS - 1);
+	server_kill(&s->servers[master]);
+	return master;
+}
+
+int sentinel_wait_master(struct redis_sentinel *s, int old)
+{
+	int master;
+
+	wait_until((master = sentinel_master(s)) >= 0 && master != old, FAILOVER_MS);
+	return master;
+}
+
+void sentinel_restart(struct redis_sentinel *s, int server)
+{
+	server_restart(&s->servers[server]);
+}
+
+/* ---- is all well ---- */
+
+/* This sentinel sees each server that runs as it should be, and could lead a failover. */
+static bool sees_all(struct redis_sentinel *s, struct redis_server *watcher, int master)
+{
+	const redisReply *reply = server_command(watcher, "SENTINEL MASTER mymaster");
+	size_t in_sync = 0;
+
+	if (strcmp(member(reply, "flags"), "master") != 0)
+		return false;
+	reply = server_command(watcher, "SENTINEL REPLICAS mymaster");
+	for (size_t i = 0; i < reply->elements; i++) {
+		const redisReply *replica = reply->element[i];
+		in_sync += strcmp(member(replica, "flags"), "slave") == 0 &&
+			   strcmp(member(replica, "master-link-status"), "ok") == 0 &&
+			   atoi(member(replica, "master-port")) == s->servers[master].port;
+	}
+	if (in_sync != SENTINEL_SERVERS - 1)
+		return false;
+	reply = server_command(watcher, "SENTINEL CKQUORUM mymaster");
+	return reply->type == REDIS_REPLY_STATUS && strncmp(reply->str, "OK 3 usable", 11) == 0;
+}
+
+bool sentinel_is_well(struct redis_sentinel *s)
+{
+	int master;
+
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (!s->servers[i].proc.pid)
+			return false;
+	if ((master = sentinel_master(s)) < 0)
+		return false;
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (i != master && !is_in_sync(&s->servers[i]))
+			return false;
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (!s->watchers[i].proc.pid || !sees_all(s, &s->watchers[i], master))
+			return false;
+	return true;
+}
+
+void sentinel_wait_well(struct redis_sentinel *s)
+{
+	wait_until(sentinel_is_well(s), WELL_MS);
+}
+
+void sentinel_watcher_kill(struct redis_sentinel *s, int watcher)
+{
+	server_kill(&s->watchers[watcher]);
+}
+
+void sentinel_watcher_restart(struct redis_sentinel *s, int watcher)
+{
+	if (!launch_watcher(&s->watchers[watcher]))
+		fail_msg("the sentinel did not start again");
+}

@@ -1,0 +1,54 @@
+/*
+ * redis_sentinel: a master, two replicas and the three sentinels that watch them, real processes, for tests.
+ *
+ *	struct redis_sentinel s = { 0 };
+ *	sentinel_start(&s);
+ *	daemon_start(&d, "--redis", s.url);
+ *	int old = sentinel_kill_master(&s);
+ *	int master = sentinel_wait_master(&s, old);        another one takes writes
+ *	sentinel_restart(&s, old);                         comes back, and is made a replica
+ *	sentinel_stop(&s);
+ */
+#ifndef TEST_REDIS_SENTINEL_H
+#define TEST_REDIS_SENTINEL_H
+
+#include "redis_server.h"
+
+enum { SENTINEL_SERVERS = 3, SENTINEL_WATCHERS = 3, SENTINEL_DOWN_AFTER_MS = 400 };
+
+struct redis_sentinel {
+	struct redis_server servers[SENTINEL_SERVERS];   /* at first number 0 is the master */
+	struct redis_server watchers[SENTINEL_WATCHERS]; /* port, process and connection of each sentinel */
+	char settings[SENTINEL_SERVERS][16];             /* texts of the servers' options */
+	char url[160];                                   /* for --redis: all sentinels, and the name "mymaster" */
+};
+
+/*
+ * Returns when the replicas are in sync and each sentinel knows all others and could lead a failover, after 0.2 s. More of
+ * redis.conf for the servers, as for server_start.
+ */
+#define sentinel_start(...) sentinel_start_with(__VA_ARGS__, (const char *)NULL)
+void sentinel_start_with(struct redis_sentinel *s, ...) __attribute__((sentinel));
+void sentinel_stop(struct redis_sentinel *s);
+
+/* The server that says it is a master, takes writes, and is the one the sentinels name; -1 when there is none just now. */
+int sentinel_master(struct redis_sentinel *s);
+
+/* SIGKILL. Which one it was. */
+int sentinel_kill_master(struct redis_sentinel *s);
+
+/* Waits until another than `old` is the master (1.1 to 1.7 s after the kill); which one. */
+int sentinel_wait_master(struct redis_sentinel *s, int old);
+
+/* A server that was killed, once more. It may still think that it is the master, until a sentinel sees it. */
+void sentinel_restart(struct redis_sentinel *s, int server);
+
+/* All servers run, one is the master and the others are its replicas, in sync, and the sentinels know. */
+bool sentinel_is_well(struct redis_sentinel *s);
+void sentinel_wait_well(struct redis_sentinel *s);
+
+/* A sentinel is gone, and comes back. */
+void sentinel_watcher_kill(struct redis_sentinel *s, int watcher);
+void sentinel_watcher_restart(struct redis_sentinel *s, int watcher);
+
+#endif
