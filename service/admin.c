@@ -39,6 +39,24 @@ void metrics(struct request *req, const struct metrics_input *in)
 	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(req));
 }
 
+static void out_nodes(struct json_out *o)
+{
+	struct redis_look node;
+	bool is_cluster = strcmp(redis_mode(), "cluster") == 0;
+
+	out_array(o, "nodes");
+	for (size_t i = 0; redis_look(i, &node); i++) {
+		out_object(o, NULL);
+		out_string(o, "address", node.address);
+		out_text(o, "version", text_of(*node.server ? node.server : NULL));
+		out_int(o, "connections", node.connections);
+		if (is_cluster)
+			out_int(o, "slots", node.slots);
+		out_close(o);
+	}
+	out_close(o);
+}
+
 void info(struct request *req, const struct info_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
@@ -51,6 +69,7 @@ void info(struct request *req, const struct info_input *in)
 	out_string(o, "version", redis_server());
 	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
 	out_bool(o, "connected", redis_connections() > 0);
+	out_nodes(o);
 	out_close(o);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "uptime_ms", metrics_uptime_ms());

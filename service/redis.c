@@ -262,11 +262,23 @@ const char *redis_server(void)
 
 const char *redis_mode(void)
 {
-	static const char *const modes[] = { [REDIS_SERVER] = "single",
-					     [REDIS_CLUSTER] = "cluster",
-					     [REDIS_SENTINEL] = "sentinel" };
+	static const char *const modes[] = {
+		[REDIS_SERVER] = "single", [REDIS_CLUSTER] = "cluster", [REDIS_SENTINEL] = "sentinel"
+	};
 
 	return modes[urls.kind];
+}
+
+bool redis_look(size_t i, struct redis_look *out)
+{
+	for (const struct redis_node *n = node_first(); n; n = n->next) {
+		if (n->retired || i-- > 0)
+			continue;
+		*out = (struct redis_look){ n->url.address, n->server, n->ready,
+					    is_cluster() ? cluster_slots_of(n) : 0 };
+		return true;
+	}
+	return false;
 }
 
 /* ---- Start and end ---- */

@@ -108,4 +108,13 @@ const char *redis_server(void);
 /* "single", "sentinel", "cluster". */
 const char *redis_mode(void);
 
+/* One of the servers that take calls. */
+struct redis_look {
+	const char *address, *server; /* works until the next turn; server "" before it was reached */
+	unsigned connections;         /* usable */
+	unsigned slots;               /* that it serves, in a Cluster */
+};
+/* The i-th, from 0; false when there are no more. */
+bool redis_look(size_t i, struct redis_look *out);
+
 #endif

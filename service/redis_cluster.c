@@ -174,12 +174,13 @@ static bool take_range(const struct reply *range, const struct redis_node *told_
 	return true;
 }
 
-static bool is_owner(const struct redis_node *n)
+unsigned cluster_slots_of(const struct redis_node *n)
 {
+	unsigned count = 0;
+
 	for (int slot = 0; slot < REDIS_SLOTS; slot++)
-		if (owners[slot] == n->number)
-			return true;
-	return false;
+		count += owners[slot] == n->number;
+	return count;
 }
 
 static bool take_map(const struct reply *map, const struct redis_node *told_by)
@@ -192,7 +193,7 @@ static bool take_map(const struct reply *map, const struct redis_node *told_by)
 			return false;
 	memcpy(owners, fresh, sizeof(owners));
 	for (struct redis_node *n = node_first(); n; n = n->next)
-		if (n->number && !n->retired && !is_owner(n))
+		if (n->number && !n->retired && cluster_slots_of(n) == 0)
 			retire(n);
 	return true;
 }

@@ -24,6 +24,9 @@ struct redis_node *cluster_asked(struct text error, const struct redis_node *fro
 /* The map may be wrong. It is asked for soon, however often this is called. */
 void cluster_doubt(void);
 
+/* How many slots it serves. */
+unsigned cluster_slots_of(const struct redis_node *n);
+
 /* See redis_next_place. */
 int cluster_next_place(int slot);
 

@@ -45,7 +45,7 @@ struct redis_link {
 	enum link_state state;
 	struct watch watch;
 	struct lookup lookup; /* RESOLVING */
-	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
+	struct timer timer;   /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last usable */
 
@@ -285,7 +285,7 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 		call->done(call, FATE_ANSWERED, reply);
 	}
 	if (l->state == LEAVING && l->ring.count == 0)
-		link_lost(l, "left it: it does not serve us");
+		link_lost(l, LINK_LEFT);
 	return l->state >= GREETING;
 }
 
@@ -353,7 +353,7 @@ static void on_timer(struct timer *t)
 	} else if (l->state < READY) {
 		link_lost(l, l->state == RESOLVING ? "its name was not resolved in time" : "it did not answer in time");
 	} else if (l->state == LEAVING && l->ring.count == 0) {
-		link_lost(l, "left it: it does not serve us");
+		link_lost(l, LINK_LEFT);
 	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);

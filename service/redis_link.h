@@ -11,6 +11,7 @@
 #include "redis_url.h"
 
 enum { LINK_WHY_BYTES = 192 };
+#define LINK_LEFT "left it" /* why a link that was to leave went down */
 
 struct redis_link;
 

@@ -93,7 +93,7 @@ static void on_up(struct redis_link *l)
 static void on_down(struct redis_link *l, const char *why, bool was_up)
 {
 	struct redis_node *n = link_whose(l);
-	bool news = was_up || strstr(n->trouble, why) == NULL;
+	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, LINK_LEFT) != 0;
 
 	count_ready(n);
 	note_trouble(n, why);

@@ -18,10 +18,11 @@ struct redis_node {
 	struct redis_url url;    /* where it is */
 	struct redis_link **links;
 	unsigned count, ready; /* links, and those that are usable */
-	unsigned turn_link;    /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
-	struct subscriber *ear; /* NULL: nobody wants to hear */
-	bool retired;           /* no more calls; goes once what is under way was answered */
-	unsigned number;        /* redis_cluster.c's */
+	unsigned
+		turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
+	struct subscriber *ear;           /* NULL: nobody wants to hear */
+	bool retired;                     /* no more calls; goes once what is under way was answered */
+	unsigned number;                  /* redis_cluster.c's */
 	char trouble[NODE_TROUBLE_BYTES]; /* what went wrong last, for a person; "" when nothing did */
 	char server[64];                  /* "redis 7.0.15"; "" before it was reached */
 };

@@ -100,15 +100,25 @@ static void on_timer(struct timer *t)
 	}
 }
 
+/* The next word of a text, taken off it; absent at its end. */
+static struct text next_word(struct text *rest)
+{
+	const char *space = rest->at ? memchr(rest->at, ' ', rest->len) : NULL;
+	struct text word = { rest->at, space ? (size_t)(space - rest->at) : rest->len };
+
+	*rest = space ? (struct text){ space + 1, rest->len - word.len - 1 } : (struct text){ 0 };
+	return word;
+}
+
 /* "<name> <old host> <old port> <host> <port>" */
 static void on_switch(struct text message)
 {
-	char name[sizeof(sentinels->master)], host[256], port[16];
+	struct text words[5];
 
-	if (!message.at || sscanf(message.at, "%127s %*s %*s %255s %15s", name, host, port) != 3)
-		return;
-	if (strcmp(name, sentinels->master) == 0)
-		told(text_of(host), strtol(port, NULL, 10));
+	for (size_t i = 0; i < 5; i++)
+		words[i] = next_word(&message);
+	if (text_is(words[0], sentinels->master) && words[4].at)
+		told(words[3], strtol(words[4].at, NULL, 10));
 }
 
 /* The answer to the question, to SUBSCRIBE or to PING; or a message. */

@@ -130,7 +130,8 @@ bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct te
 		return false;
 	out->path[0] = '\0';
 	snprintf(out->port, sizeof(out->port), "%ld", port);
-	snprintf(out->address, sizeof(out->address), strchr(out->host, ':') ? "[%s]:%s" : "%s:%s", out->host, out->port);
+	snprintf(out->address, sizeof(out->address), strchr(out->host, ':') ? "[%s]:%s" : "%s:%s", out->host,
+		 out->port);
 	return true;
 }
 

@@ -22,8 +22,8 @@ struct subscriber {
 	struct redis_link *link;              /* owned */
 	unsigned owed;                        /* answers */
 	unsigned channels;                    /* listened to */
-	struct timer timer;                   /* while answers are owed: the deadline of the next one; else the next PING */
-	bool refusal_logged;                  /* on this connection */
+	struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
+	bool refusal_logged; /* on this connection */
 };
 
 bool subscriber_is_up(const struct subscriber *s)

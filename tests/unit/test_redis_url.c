@@ -162,13 +162,101 @@ static void sizes(void **state)
 	assert_string_equal(u.password, part);
 }
 
+static const struct {
+	const char *url;
+	enum redis_kind kind;
+	size_t count;
+	const char *master, *last_host, *last_port, *db, *user;
+} several[] = {
+	{ "redis://h:1/3", REDIS_SERVER, 1, "", "h", "1", "3", "" },
+	{ "redis+cluster://h", REDIS_CLUSTER, 1, "", "h", "6379", "", "" },
+	{ "redis+cluster://h:7000,h2/0", REDIS_CLUSTER, 2, "", "h2", "6379", "", "" },
+	{ "redis+cluster://u:p@h:7000,[::1]:7", REDIS_CLUSTER, 2, "", "::1", "7", "", "u" },
+	{ "redis+cluster://u:a,b@h,h3:1", REDIS_CLUSTER, 2, "", "h3", "1", "", "u" },
+	{ "redis+sentinel://h/mymaster", REDIS_SENTINEL, 1, "mymaster", "h", "26379", "", "" },
+	{ "redis+sentinel://u:p@h,h2:5/mymaster/7", REDIS_SENTINEL, 2, "mymaster", "h2", "5", "7", "u" },
+};
+
+static void several_hosts(void **state)
+{
+	static struct redis_urls urls;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++) {
+		const char *why = redis_urls_parse(&urls, several[i].url, NULL);
+		if (why)
+			fail_msg("%s is refused: %s", several[i].url, why);
+		const struct redis_url *last = &urls.at[urls.count - 1];
+		assert_int_equal(urls.kind, several[i].kind);
+		assert_int_equal(urls.count, several[i].count);
+		assert_int_equal(last->kind, several[i].kind);
+		assert_string_equal(urls.master, several[i].master);
+		assert_string_equal(last->host, several[i].last_host);
+		assert_string_equal(last->port, several[i].last_port);
+		assert_string_equal(last->db, several[i].db);
+		assert_string_equal(last->user, several[i].user);
+	}
+	assert_null(redis_urls_parse(&urls, "redis+cluster://u@a,b", "apart"));
+	assert_string_equal(urls.at[1].password, "apart");
+}
+
+static const struct {
+	const char *url, *why;
+} not_several[] = {
+	{ "redis+cluster://", "host" },
+	{ "redis+cluster://a,", "host" },
+	{ "redis+cluster://,a", "host" },
+	{ "redis+cluster://a,:1", "host" },
+	{ "redis+cluster://a:x,b", "port" },
+	{ "redis+cluster://a,b/1", "database" },
+	{ "redis+cluster://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "16" },
+	{ "redis+sentinel://h", "name of the master" },
+	{ "redis+sentinel://h/", "name of the master" },
+	{ "redis+sentinel://h//1", "name of the master" },
+	{ "redis+sentinel://h/m/x", "database" },
+	{ "redis+sentinel:///m", "host" },
+	{ "redis+other://h", "scheme" },
+};
+
+static void bad_hosts(void **state)
+{
+	static struct redis_urls urls;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(not_several) / sizeof(not_several[0]); i++) {
+		const char *why = redis_urls_parse(&urls, not_several[i].url, NULL);
+		if (!why)
+			fail_msg("%s should be refused", not_several[i].url);
+		if (!strstr(why, not_several[i].why))
+			fail_msg("%s is refused for another reason: %s", not_several[i].url, why);
+	}
+}
+
+/* What nodes and Sentinels tell: any bytes. */
+static void told_addresses(void **state)
+{
+	struct redis_url like = { .user = "u", .password = "p", .port = "1" }, u;
+	static const char longest[300] = { [0 ... 298] = 'x' };
+
+	(void)state;
+	assert_true(redis_url_at(&u, &like, TEXT("10.0.0.1"), 7000));
+	assert_string_equal(u.address, "10.0.0.1:7000");
+	assert_string_equal(u.password, "p");
+	assert_true(redis_url_at(&u, &like, TEXT("fe80::1"), 65535));
+	assert_string_equal(u.address, "[fe80::1]:65535");
+	assert_false(redis_url_at(&u, &like, TEXT(""), 1));
+	assert_false(redis_url_at(&u, &like, TEXT("h"), 0));
+	assert_false(redis_url_at(&u, &like, TEXT("h"), 65536));
+	assert_false(redis_url_at(&u, &like, TEXT("h"), -1));
+	assert_false(redis_url_at(&u, &like, text_of(longest), 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_urls),
-		cmocka_unit_test(bad_urls),
-		cmocka_unit_test(brackets_are_whole),
-		cmocka_unit_test(sizes),
+		cmocka_unit_test(good_urls),      cmocka_unit_test(bad_urls),      cmocka_unit_test(brackets_are_whole),
+		cmocka_unit_test(sizes),          cmocka_unit_test(several_hosts), cmocka_unit_test(bad_hosts),
+		cmocka_unit_test(told_addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,55 @@
+/* Slots of keys, against the values that the Redis Cluster specification and CLUSTER KEYSLOT give. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../support/redis_server.h"
+#include "redis_slot.h"
+
+static void known_slots(void **state)
+{
+	(void)state;
+	assert_int_equal(redis_slot_of(TEXT("123456789")), 0x31c3 % REDIS_SLOTS);
+	assert_int_equal(redis_slot_of(TEXT("foo")), 12182);
+	assert_int_equal(redis_slot_of(TEXT("{foo}.bar")), 12182);
+	assert_int_equal(redis_slot_of(TEXT("a{foo}b{bar}")), 12182);
+	assert_int_equal(redis_slot_of(TEXT("")), 0);
+	assert_int_equal(redis_slot_of(TEXT("{user1000}.following")), redis_slot_of(TEXT("user1000")));
+	/* No tag: empty, or not closed. */
+	assert_int_not_equal(redis_slot_of(TEXT("foo{}{bar}")), redis_slot_of(TEXT("bar")));
+	assert_int_not_equal(redis_slot_of(TEXT("foo{bar")), redis_slot_of(TEXT("bar")));
+	assert_int_equal(redis_slot_of(TEXT("foo{{bar}}zap")), redis_slot_of(TEXT("{bar")));
+}
+
+/* The server says so itself, of random bytes with many braces. */
+static void as_the_server_says(void **state)
+{
+	struct redis_server redis = { 0 };
+	static const char letters[] = "{}{}ab\xff\x80:";
+	char key[16];
+
+	(void)state;
+	server_start(&redis, "--cluster-enabled", "yes");
+	srand(7);
+	for (int i = 0; i < 2000; i++) {
+		size_t len = (size_t)rand() % sizeof(key);
+		for (size_t b = 0; b < len; b++)
+			key[b] = rand() % 3 ? letters[(size_t)rand() % (sizeof(letters) - 1)] : (char)rand();
+		redisReply *r = server_command(&redis, "CLUSTER KEYSLOT %b", key, len);
+		assert_int_equal(redis_slot_of((struct text){ key, len }), r->integer);
+	}
+	server_stop(&redis);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_slots),
+		cmocka_unit_test(as_the_server_says),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
