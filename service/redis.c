@@ -52,6 +52,13 @@ static struct redis_node *node_of(const struct redis_call *call)
 	return is_cluster() ? cluster_node(call->slot) : master;
 }
 
+bool redis_serves(struct text key)
+{
+	const struct redis_node *n = is_cluster() ? cluster_node(redis_slot_of(key)) : master;
+
+	return n && n->ready > 0;
+}
+
 enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count)
 {
 	struct redis_node *n = closing ? NULL : node_of(call);

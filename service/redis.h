@@ -77,6 +77,9 @@ enum redis_next redis_follow(struct redis_call *call, struct text error);
 /* `done` is called with FATE_AGAIN in a moment. False: the call's time is over. */
 bool redis_hold(struct redis_call *call);
 
+/* True when a call with this key would be sent now. */
+bool redis_serves(struct text key);
+
 /* Writes what was gathered; once a turn. */
 void redis_flush(void);
 

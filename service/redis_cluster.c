@@ -32,7 +32,7 @@ static uint16_t owners[REDIS_SLOTS];                 /* numbers; 0: nobody */
 static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
 static struct timer timer;                           /* when the map is asked for */
 static struct redis_call asking;                     /* for the map */
-static bool is_asked, is_known;
+static bool is_asked, is_known, is_closed;
 static unsigned questions; /* since the map last held */
 
 bool cluster_is_known(void)
@@ -207,6 +207,8 @@ static void open_seeds(void)
 
 static void on_map(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
 {
+	if (is_closed)
+		return;
 	is_asked = false;
 	if (fate == FATE_ANSWERED && take_map(reply, call->node)) {
 		is_known = true;
@@ -315,5 +317,5 @@ bool cluster_open(const struct redis_urls *from, const struct redis_node_owner *
 void cluster_close(void)
 {
 	timer_stop(&timer);
-	is_asked = true; /* no more questions */
+	is_closed = true;
 }

@@ -389,6 +389,12 @@ static void try_again(struct wait *w)
 		req->op->run(req, input);
 }
 
+/* While its server is away only he whose time is over need know. */
+static bool may_try(const struct wait *w)
+{
+	return w->has_ended || w->count == 0 || redis_serves(w->places[0].channel->name);
+}
+
 bool wait_run(void)
 {
 	int64_t most = config()->max_in_flight / 2 + 1;
@@ -396,8 +402,7 @@ bool wait_run(void)
 
 	for (struct wait *w = first_ready, *next; w && runs < RUNS_A_TURN && redis_in_flight() < most; w = next) {
 		next = w->next_ready;
-		/* While Redis is away only he whose time is over need know. */
-		if (redis_connections() == 0 && !w->has_ended)
+		if (!may_try(w))
 			continue;
 		try_again(w);
 		runs++;
