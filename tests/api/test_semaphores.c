@@ -52,7 +52,8 @@ static void so_many_and_no_more(void **state)
 {
 	(void)state;
 	assert_int_equal(int_at(get("/semaphores/s"), "/held"), 0);
-	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}"), b = post(PERMITS, "{\"limit\":2}");
+	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
+	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which is told first then */
 	assert_status(a, 201);
 	assert_int_equal(int_at(b, "/held"), 2);
 	struct answer c = post(PERMITS, "{\"limit\":2}");
