@@ -36,17 +36,41 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
 }
 
+/* Looked for as execlp does. Asked first: where there is no redis-server, nothing else that is missing matters. */
+static bool find_program(const char *name)
+{
+	char path[PATH_BYTES];
+	const char *folders = strchr(name, '/') ? "" : getenv("PATH");
+
+	if (folders && !*folders && access(name, F_OK) == 0)
+		return true;
+	while (folders && *folders) {
+		int len = (int)strcspn(folders, ":");
+		snprintf(path, sizeof(path), "%.*s/%s", len, folders, name);
+		if (access(path, X_OK) == 0)
+			return true;
+		folders += len + (folders[len] == ':');
+	}
+	return refuse(name, "no such program; install redis-server, or tell with --redis where a Redis is");
+}
+
+static bool make_temporary_folder(void)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (!parent || !*parent)
+		parent = "/tmp";
+	if ((size_t)snprintf(folder, sizeof(folder), "%s/patternd-XXXXXX", parent) >= sizeof(folder))
+		return refuse(parent, "its path is too long");
+	return mkdtemp(folder) ? true
+			       : refuse(parent, "no temporary folder can be made there; name one: --embedded=DIR");
+}
+
 static bool make_folder(const char *dir)
 {
-	char made[] = "/tmp/patternd-XXXXXX";
-
 	is_temporary = *dir == '\0';
-	if (is_temporary) {
-		if (!mkdtemp(made))
-			return refuse("no temporary folder", strerror(errno));
-		snprintf(folder, sizeof(folder), "%s", made);
-		return true;
-	}
+	if (is_temporary)
+		return make_temporary_folder();
 	if (mkdir(dir, 0700) != 0 && errno != EEXIST)
 		return refuse(dir, strerror(errno));
 	char *whole = realpath(dir, NULL);
@@ -136,7 +160,8 @@ static bool wait_for_socket(const char *path)
 		if (waitpid(server, &status, WNOHANG) == server) {
 			server = 0;
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-				return refuse(config()->redis_server, "no such program; install redis-server");
+				return refuse(config()->redis_server,
+					      "it has gone, or needs an interpreter that is not there");
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
 				return refuse(config()->redis_server, "it cannot be executed");
 			return refuse("redis-server left at once; the last it said", last_words());
@@ -150,7 +175,7 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 {
 	char socket_path[PATH_BYTES + 32];
 
-	if (!make_folder(dir) || !lock_folder())
+	if (!find_program(config()->redis_server) || !make_folder(dir) || !lock_folder())
 		return false;
 	snprintf(socket_path, sizeof(socket_path), "%s/redis.sock", folder);
 	if (strlen(socket_path) >= 108)

@@ -112,6 +112,7 @@ static void test_temporary_folder(void **state)
 	patternd.proc.env = with_dir;
 	daemon_start(&patternd, "--embedded");
 	pid_t redis = proc_child_of(patternd.proc.pid);
+	assert_int_not_equal(rmdir(dir), 0); /* it is in there */
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/pv/home", NULL), 200);
 	client_close(c);
@@ -127,6 +128,29 @@ static void test_no_such_program(void **state)
 		daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
 	assert_in_range(status, 1, 127);
 	assert_true(proc_said(&patternd.proc, "/no/such/redis-server"));
+}
+
+/* What is missing most is told, as in a container without a redis-server and without /tmp. */
+static void test_nothing_there(void **state)
+{
+	static const char *const bare[] = { "PATH=/no/such", "TMPDIR=/no/such", NULL };
+
+	(void)state;
+	patternd.proc.env = bare;
+	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
+	assert_true(proc_said(&patternd.proc, "redis-server: no such program"));
+	assert_true(proc_said(&patternd.proc, "--redis"));
+}
+
+static void test_no_temporary_folder(void **state)
+{
+	static const char *const without[] = { "TMPDIR=/no/such", NULL };
+
+	(void)state;
+	patternd.proc.env = without;
+	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
+	assert_true(proc_said(&patternd.proc, "/no/such"));
+	assert_true(proc_said(&patternd.proc, "--embedded=DIR"));
 }
 
 static void test_unusable_folder(void **state)
@@ -157,10 +181,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(test_survives_restart), TEST(test_second_daemon_is_refused),
-		TEST(test_killed),           TEST(test_redis_killed),
-		TEST(test_temporary_folder), TEST(test_no_such_program),
-		TEST(test_unusable_folder),  TEST(test_private),
+		TEST(test_survives_restart), TEST(test_second_daemon_is_refused), TEST(test_killed),
+		TEST(test_redis_killed),     TEST(test_temporary_folder),         TEST(test_no_such_program),
+		TEST(test_nothing_there),    TEST(test_no_temporary_folder),      TEST(test_unusable_folder),
+		TEST(test_private),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
