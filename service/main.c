@@ -21,6 +21,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "notify.h"
 #include "patterns.h"
 #include "redis.h"
 #include "version.h"
@@ -48,6 +49,7 @@ static void drain(void)
 		return;
 	}
 	log_event(LOG_INFO, "draining", "%u requests under way", http_busy());
+	notify_manager("STOPPING=1");
 	http_drain();
 	wait_drain();
 	drain_end.expired = on_drain_end;
@@ -206,6 +208,7 @@ int main(int argc, char **argv)
 	}
 	if (open_redis() && wait_open() && http_open(clients)) {
 		log_event(LOG_INFO, "listening", "http://%s", http_address());
+		notify_manager("READY=1");
 		log_flush();
 		loop_run(turn);
 		log_event(LOG_INFO, "stopping", "patternd %s", PATTERND_VERSION);

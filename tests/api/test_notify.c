@@ -1,0 +1,145 @@
+/*
+ * Under a service manager (NOTIFY_SOCKET): it is told when the daemon serves, not before, and when it leaves. A manager
+ * that cannot be reached changes nothing.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/redis_server.h"
+
+enum { TOLD_MS = 5000 };
+
+static struct redis_server redis;
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+/* A manager's socket; `name` as in NOTIFY_SOCKET. */
+static int manager_open(const char *name)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t len = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(at.sun_path, name, len);
+	if (*name == '@')
+		at.sun_path[0] = '\0';
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
+			 0);
+	return fd;
+}
+
+static void assert_told(int manager, const char *expected)
+{
+	char text[256] = "";
+
+	wait_until(recv(manager, text, sizeof(text) - 1, 0) > 0, TOLD_MS);
+	assert_string_equal(text, expected);
+}
+
+static void assert_told_nothing(int manager)
+{
+	char text[256];
+
+	assert_int_equal(recv(manager, text, sizeof(text), 0), -1);
+}
+
+static void run_under(const char *name)
+{
+	char variable[256];
+	const char *const with_manager[] = { variable, NULL };
+	struct daemon d = { .proc.env = with_manager };
+	int manager = manager_open(name);
+
+	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s", name);
+	daemon_start(&d, "--redis", redis.url);
+	assert_told(manager, "READY=1");
+	assert_told_nothing(manager);
+	daemon_stop(&d);
+	assert_told(manager, "STOPPING=1");
+	assert_told_nothing(manager);
+	close(manager);
+}
+
+static void test_path(void **state)
+{
+	char path[100];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/notify", temp_dir());
+	run_under(path);
+}
+
+static void test_abstract_name(void **state)
+{
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "@patternd-test-%ld", (long)getpid());
+	run_under(name);
+}
+
+/* A start that fails is never told as one that went well. */
+static void test_not_ready(void **state)
+{
+	char path[100], variable[128];
+	const char *const with_manager[] = { variable, NULL };
+	struct daemon d = { .proc.env = with_manager };
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/notify", temp_dir());
+	snprintf(variable, sizeof(variable), "NOTIFY_SOCKET=%s", path);
+	int manager = manager_open(path);
+	assert_int_equal(daemon_run(&d, "--redis", redis.url, "--listen", "127.0.0.1:99999"), 2);
+	assert_told_nothing(manager);
+	close(manager);
+}
+
+static void test_unreachable(void **state)
+{
+	static const char *const unreachable[] = { "NOTIFY_SOCKET=/no/such/socket", "NOTIFY_SOCKET=nonsense",
+						   "NOTIFY_SOCKET=" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(unreachable) / sizeof(unreachable[0]); i++) {
+		const char *const with[] = { unreachable[i], NULL };
+		struct daemon d = { .proc.env = with };
+		daemon_start(&d, "--redis", redis.url);
+		assert_int_equal(proc_said(&d.proc, "not_notified"), i < 2);
+		daemon_stop(&d);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_abstract_name),
+		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_unreachable),
+	};
+
+	return cmocka_run_group_tests_name("notify", tests, set_up, tear_down);
+}
