@@ -7,7 +7,13 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libcurl4-openssl-dev python3-json
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis
+# An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
+IMAGE_PACKAGES = redis-server python3 iproute2 util-linux $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
+	|| echo buildah debootstrap)
+ROOT_PACKAGES := debootstrap util-linux
 JOBS := $(shell nproc)
+# Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
+DEBIAN13 := build-roots/trixie-test
 
 # Installs what is missing of the packages in $(1); says nothing and needs no root when nothing is.
 define install
@@ -16,7 +22,8 @@ define install
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
 endef
 
-.PHONY: run build test test-asan lint bench clean packages-run packages-test packages-lint packages-bench
+.PHONY: run build test test-asan test-debian13 lint bench image clean packages-run packages-test packages-lint \
+	packages-bench packages-roots packages-image
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -45,6 +52,17 @@ bench: packages-bench build
 	@bench/leaderboards
 	@bench/wake
 
+# These need root or sudo, and some minutes; `.ci/run` does without them.
+test-debian13: packages-roots
+	@$(SUDO) tools/debian_root make trixie $(DEBIAN13)
+	@$(SUDO) tools/debian_root tree $(DEBIAN13)
+	@$(SUDO) tools/debian_root run $(DEBIAN13) sh -c 'apt-get update -qq && \
+		apt-get install -y -qq --no-install-recommends make $(filter valkey-server,$(PATTERND_TEST_REDIS)) >/dev/null'
+	@$(SUDO) tools/debian_root run $(DEBIAN13) PATTERND_TEST_REDIS=$(PATTERND_TEST_REDIS) make -C /src test JOBS=$(JOBS)
+
+image: packages-image
+	@$(SUDO) env ENGINE=$(ENGINE) docker/build
+
 clean:
 	@rm -rf build build-dev build-asan
 
@@ -54,5 +72,9 @@ packages-test:
 	$(call install,$(TEST_PACKAGES))
 packages-lint:
 	$(call install,$(LINT_PACKAGES))
+packages-roots:
+	$(call install,$(ROOT_PACKAGES))
+packages-image:
+	$(call install,$(IMAGE_PACKAGES))
 packages-bench:
 	$(call install,$(BENCH_PACKAGES))

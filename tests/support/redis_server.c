@@ -72,8 +72,11 @@ static bool launch(struct redis_server *r)
 		"--save",       "",      "--appendonly", "no",     "--daemonize", "no",     "--enable-debug-command",
 		"yes"
 	};
+	const char *other = getenv("PATTERND_TEST_REDIS");
 	size_t n = 15;
 
+	if (other && *other)
+		argv[0] = other;
 	snprintf(port, sizeof(port), "%d", r->over_unix ? 0 : r->port);
 	if (r->over_unix) {
 		argv[n++] = "--unixsocket";

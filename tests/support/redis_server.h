@@ -1,5 +1,6 @@
 /*
- * redis_server: private redis-server processes for tests, and a plain connection to look into them.
+ * redis_server: private redis-server processes for tests, and a plain connection to look into them. The variable
+ * PATTERND_TEST_REDIS names another program, like valkey-server.
  *
  *	struct redis_server r = { 0 };
  *	server_start(&r);                                  a free TCP port, nothing on disk
