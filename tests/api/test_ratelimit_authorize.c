@@ -146,14 +146,14 @@ static void body_is_not_waited_for_while_redis_is_slow(void **state)
 
 	(void)state;
 	put_all();
-	proc_signal(&redis.proc, SIGSTOP);
+	server_signal(&redis, SIGSTOP);
 	for (int i = 0; i < 2; i++) {
 		r[i] = raw_connect(patternd.port);
 		raw_text(r[i], HEAD("POST") "Content-Length: 5\r\n\r\n");
 	}
 	raw_text(r[1], "12345");
 	assert_int_equal(raw_answer(r[0], 100).status, 0);
-	proc_signal(&redis.proc, SIGCONT);
+	server_signal(&redis, SIGCONT);
 	for (int i = 0; i < 2; i++) {
 		assert_status(raw_answer(r[i], ANSWER_MS), 200);
 		assert_true(raw_closed(r[i], ANSWER_MS));
@@ -167,7 +167,7 @@ static void leaving_amid(void **state)
 	(void)state;
 	put_all();
 	int files = daemon_open_files(&patternd);
-	proc_signal(&redis.proc, SIGSTOP);
+	server_signal(&redis, SIGSTOP);
 	for (int i = 0; i < 20; i++) {
 		struct raw *r = raw_connect(patternd.port);
 		raw_text(r, i % 2 ? HEAD("POST") "Content-Length: 5\r\n\r\n" : HEAD("GET") "\r\n");
@@ -176,7 +176,7 @@ static void leaving_amid(void **state)
 		else
 			raw_close(r);
 	}
-	proc_signal(&redis.proc, SIGCONT);
+	server_signal(&redis, SIGCONT);
 	wait_until(daemon_open_files(&patternd) <= files, 5000);
 	assert_status(http(client, "GET", ASK, NULL), 200);
 }

@@ -208,12 +208,12 @@ static void a_killed_daemon_sells_nothing_twice(void **state)
 	server_command(&redis, "FLUSHALL");
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 201);
 	send_buyers("orphan");
-	proc_signal(&redis.proc, SIGSTOP);
+	server_signal(&redis, SIGSTOP);
 	pthread_barrier_wait(&starts[0]);
 	wait_until(under_way(of_first) == BUYERS / 2, SOON_MS);
 	daemon_kill(&patternd[0]);
 	client_close(of_first);
-	proc_signal(&redis.proc, SIGCONT);
+	server_signal(&redis, SIGCONT);
 	pthread_barrier_wait(&starts[1]);
 	assert_sold(STOCK);
 	assert_counts(0, STOCK, 0);

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "redis_as_one.h"
+
 enum { START_MS = 8000, STOP_MS = 8000, TRIES = 5, OPTIONS_MAX = 31 };
 
 static void disconnect(struct redis_server *r)
@@ -118,18 +120,10 @@ bool server_try_start(struct redis_server *r, const char *const options[])
 	return launch(r);
 }
 
-void server_start_with(struct redis_server *r, ...)
+static void start_alone(struct redis_server *r, const char *const options[])
 {
-	const char *options[OPTIONS_MAX + 1];
 	bool any_port = r->port == 0;
-	size_t n = 0;
-	va_list args;
 
-	va_start(args, r);
-	for (const char *option; n < OPTIONS_MAX && (option = va_arg(args, const char *)); n++)
-		options[n] = option;
-	va_end(args);
-	options[n] = NULL;
 	for (int i = 0; i < (any_port ? TRIES : 1); i++) {
 		if (any_port)
 			r->port = free_port();
@@ -140,9 +134,38 @@ void server_start_with(struct redis_server *r, ...)
 	fail_msg("redis-server did not start");
 }
 
+static void start_cluster(struct redis_server *r, const char *const options[])
+{
+	r->cluster = calloc(1, sizeof(*r->cluster));
+	assert_non_null(r->cluster);
+	cluster_start_list(r->cluster, options);
+	snprintf(r->url, sizeof(r->url), "%s", r->cluster->url);
+}
+
+void server_start_with(struct redis_server *r, ...)
+{
+	const char *options[OPTIONS_MAX + 1];
+	size_t n = 0;
+	va_list args;
+
+	va_start(args, r);
+	for (const char *option; n < OPTIONS_MAX && (option = va_arg(args, const char *)); n++)
+		options[n] = option;
+	va_end(args);
+	options[n] = NULL;
+	if (!r->alone && tests_run_on_a_cluster())
+		start_cluster(r, options);
+	else
+		start_alone(r, options);
+}
+
 void server_restart(struct redis_server *r)
 {
-	if (!launch(r)) {
+	for (int i = 0; r->cluster && i < r->cluster->count; i++)
+		cluster_restart(r->cluster, i);
+	if (r->cluster) {
+		cluster_wait_well(r->cluster);
+	} else if (!launch(r)) {
 		server_print_log(r);
 		fail_msg("redis-server did not start again");
 	}
@@ -151,6 +174,12 @@ void server_restart(struct redis_server *r)
 void server_stop(struct redis_server *r)
 {
 	disconnect(r);
+	if (r->cluster) {
+		cluster_stop(r->cluster);
+		free(r->cluster);
+		r->cluster = NULL;
+		return;
+	}
 	proc_signal(&r->proc, SIGTERM);
 	if (!proc_ended(&r->proc, STOP_MS)) {
 		proc_kill(&r->proc);
@@ -161,23 +190,36 @@ void server_stop(struct redis_server *r)
 void server_kill(struct redis_server *r)
 {
 	disconnect(r);
+	for (int i = 0; r->cluster && i < r->cluster->count; i++)
+		cluster_kill(r->cluster, i);
 	proc_kill(&r->proc);
+}
+
+void server_signal(struct redis_server *r, int number)
+{
+	for (int i = 0; r->cluster && i < r->cluster->count; i++)
+		server_signal(&r->cluster->nodes[i].server, number);
+	proc_signal(&r->proc, number);
 }
 
 redisReply *server_command(struct redis_server *r, const char *format, ...)
 {
+	char *bytes = NULL;
 	va_list args;
 
 	if (r->reply)
 		freeReplyObject(r->reply);
 	r->reply = NULL;
-	if (!connect_to(r))
-		fail_msg("no connection to redis-server");
 	va_start(args, format);
-	r->reply = redisvCommand(r->context, format, args);
+	int len = redisvFormatCommand(&bytes, format, args);
 	va_end(args);
+	if (len < 0)
+		fail_msg("%s: no command", format);
+	r->reply = r->cluster ? as_one_send(r->cluster, bytes, (size_t)len) : server_send(r, bytes, (size_t)len);
+	redisFreeCommand(bytes);
 	if (!r->reply)
-		fail_msg("%s: %s", format, r->context->errstr);
+		fail_msg("%s: %s", format,
+			 r->context && r->context->err ? r->context->errstr : "no connection to redis-server");
 	return r->reply;
 }
 
@@ -198,9 +240,8 @@ static long long calls_of(const char *stats, const char *command)
 	long long calls = 0;
 
 	snprintf(lead, sizeof(lead), "cmdstat_%s:calls=", command);
-	const char *at = strstr(stats, lead);
-	if (at)
-		calls = atoll(at + strlen(lead));
+	for (const char *at = stats; (at = strstr(at, lead));)
+		calls += atoll(at += strlen(lead));
 	return calls;
 }
 
@@ -214,7 +255,7 @@ long long server_scripts_run(struct redis_server *r)
 
 long long server_commands_run(struct redis_server *r)
 {
-	static const char *const looks[] = { "info:", "ping:", "pubsub|", "client|", "config|" };
+	static const char *const looks[] = { "info:", "ping:", "pubsub|", "client|", "config|", "cluster|" };
 	long long calls = 0;
 
 	for (const char *at = server_command(r, "INFO commandstats")->str; (at = strstr(at, "cmdstat_"));) {

@@ -2,6 +2,10 @@
  * redis_server: private redis-server processes for tests, and a plain connection to look into them. The variable
  * PATTERND_TEST_REDIS names another program, like valkey-server.
  *
+ * Where the variable PATTERND_TEST_TOPOLOGY is "cluster", each is a Redis Cluster of three masters, so that a test of one
+ * server runs on a cluster as it is: see redis_as_one.h for what its commands mean there. What happens to a server, happens
+ * to all nodes.
+ *
  *	struct redis_server r = { 0 };
  *	server_start(&r);                                  a free TCP port, nothing on disk
  *	server_start(&r, "--maxmemory", "10mb");           more of redis.conf
@@ -28,6 +32,8 @@ struct redis_server {
 	const char *options[32]; /* (ref) what server_start was given, for server_restart */
 	redisContext *context;   /* owned: the test's own connection, made when first needed */
 	redisReply *reply;       /* owned: of the last server_command */
+	struct redis_cluster
+		*cluster; /* owned: what stands for it. NULL: it is one process, and `port` and `proc` are its own */
 };
 
 /* False when it did not come up on `r->port`, which somebody else has, most likely. Options end with NULL. */
@@ -49,6 +55,9 @@ void server_stop(struct redis_server *r);
 /* SIGKILL. */
 void server_kill(struct redis_server *r);
 
+/* Another signal: SIGSTOP and SIGCONT. */
+void server_signal(struct redis_server *r, int number);
+
 /* One command, formatted as by redisCommand. The reply lives until the next one; a lost connection fails the test. */
 redisReply *server_command(struct redis_server *r, const char *format, ...);
 
@@ -58,7 +67,7 @@ redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 /* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
 long long server_scripts_run(struct redis_server *r);
 
-/* How many commands of any kind, those in scripts too; without INFO, PING and what tests look with (PUBSUB, CLIENT, CONFIG). */
+/* How many commands of any kind, those in scripts too; without INFO, PING and what tests look with (PUBSUB, CLIENT, CONFIG, CLUSTER). */
 long long server_commands_run(struct redis_server *r);
 
 #endif
