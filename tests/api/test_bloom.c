@@ -210,15 +210,6 @@ static void the_error_rate_is_kept(void **state)
 
 /* ---- Redis is never held for long: what its own counters say of a thousand items ---- */
 
-static long long called(const char *command)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
-	const char *at = strstr(server_command(&redis, "INFO commandstats")->str, name);
-	return at ? atoll(at + strlen(name)) : 0;
-}
-
 static void a_thousand_items_are_many_short_calls(void **state)
 {
 	(void)state;
@@ -226,12 +217,12 @@ static void a_thousand_items_are_many_short_calls(void **state)
 	post("/bloom/seen/add", "{\"items\":[\"first\"]}");
 	server_command(&redis, "CONFIG RESETSTAT");
 	assert_int_equal(all_trues("/bloom/seen/add", "/added", "m", 0, AT_ONCE), AT_ONCE);
-	assert_int_equal(called("setbit"), 8 * AT_ONCE);
-	assert_in_range(called("evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
+	assert_int_equal(server_calls(&redis, "setbit"), 8 * AT_ONCE);
+	assert_in_range(server_calls(&redis, "evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
 	server_command(&redis, "CONFIG RESETSTAT");
 	assert_int_equal(all_trues("/bloom/seen/exists", "/exists", "m", 0, AT_ONCE), AT_ONCE);
-	assert_int_equal(called("getbit"), 8 * AT_ONCE);
-	assert_in_range(called("evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
+	assert_int_equal(server_calls(&redis, "getbit"), 8 * AT_ONCE);
+	assert_in_range(server_calls(&redis, "evalsha"), 8 * AT_ONCE / 160, 8 * AT_ONCE / 160 + 2);
 }
 
 struct adder {
@@ -308,6 +299,8 @@ static void a_retried_add_tells_the_first_answer(void **state)
 static void a_retry_goes_on_where_the_first_broke_off(void **state)
 {
 	(void)state;
+	if (redis.cluster)
+		skip(); /* its nodes tell the daemon where they are, and so it would not come through the proxy */
 	struct proxy *proxy = proxy_open(redis.port);
 	struct daemon behind = { 0 };
 

@@ -196,15 +196,14 @@ static bool holds_text(const redisReply *r, const char *text)
 /* Whether a key's name or its value, as DUMP shows it, has the text. */
 static bool redis_keeps(const char *text)
 {
-	redisContext *walk = redisConnect("127.0.0.1", redis.port);
-	redisReply *keys = redisCommand(walk, "KEYS *");
+	redisReply *keys = server_command(&redis, "KEYS *");
+	redis.reply = NULL; /* ours while other commands are sent */
 	bool found = holds_text(keys, text);
 
 	for (size_t i = 0; i < keys->elements && !found; i++)
 		found = holds_text(server_command(&redis, "DUMP %b", keys->element[i]->str, keys->element[i]->len),
 				   text);
 	freeReplyObject(keys);
-	redisFree(walk);
 	return found;
 }
 

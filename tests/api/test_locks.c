@@ -390,7 +390,7 @@ static void names_of_all_kinds(void **state)
 		assert_true(bool_at(http(client, "GET", target, NULL), "/held"));
 	}
 	assert_true(is_free());
-	struct answer a = http(client, "GET", "/locks", NULL);
+	struct answer a = http_all(client, "/locks");
 	assert_int_equal(json_array_size(json_at(a, "/items")), sizeof(rows) / sizeof(*rows));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_non_null(strstr(a.body, rows[i][1]));

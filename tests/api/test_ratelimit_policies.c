@@ -293,11 +293,11 @@ static void more_policies_than_are_kept(void **state)
 	char body[96];
 
 	(void)state;
-	server_command(
-		&redis, "EVAL %s 0",
-		"for i = 1, 5000 do redis.call('HSET', 'p:policy:{n' .. i .. '}', 'algorithm', 'funnel', 'limit', i, "
-		"'window_ms', 1000, 'burst', 0, 'count_refused', 0, 'on_error', 'closed', 'shadow', 0, 'key_header', '') "
-		"end");
+	for (int i = 1; i <= 5000; i++)
+		server_command(&redis,
+			       "HSET p:policy:{n%d} algorithm funnel limit %d window_ms 1000 burst 0 count_refused 0 "
+			       "on_error closed shadow 0 key_header %s",
+			       i, i, "");
 	for (int i = 1; i <= 5000; i++) {
 		snprintf(body, sizeof(body), "{\"key\":\"k\",\"policy\":\"n%d\",\"cost\":0}", i);
 		struct answer a = take(body);

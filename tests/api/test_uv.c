@@ -225,10 +225,9 @@ static void pages_are_listed_once(void **state)
 		visit(target, "\"u\"", MAR_1);
 	}
 	post("/pv/views-only", NULL);
-	struct answer a = get("/uv/pages");
+	struct answer a = get_all("/uv/pages");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a day each is no item of its own */
-	assert_true(json_is_null(json_at(a, "/cursor")));
-	assert_int_equal(json_array_size(json_at(get("/uv/pages?match=page2*"), "/items")), 11);
+	assert_int_equal(json_array_size(json_at(get_all("/uv/pages?match=page2*"), "/items")), 11);
 	do {
 		snprintf(target, sizeof(target), "/uv/pages?limit=4%s%s", *cursor ? "&cursor=" : "", cursor);
 		a = get(target);
@@ -273,7 +272,7 @@ static void names_of_all_kinds(void **state)
 		assert_string_equal(text_at(get(target), "/page"), rows[i][1]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
-	assert_int_equal(json_array_size(json_at(get("/uv/pages"), "/items")), sizeof(rows) / sizeof(*rows));
+	assert_int_equal(json_array_size(json_at(get_all("/uv/pages"), "/items")), sizeof(rows) / sizeof(*rows));
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
 		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
 			       "none");

@@ -14,7 +14,7 @@
 #include "exchange.h"
 #include "proc.h"
 
-enum { HEADERS_MAX = 32, TIMEOUT_MS = 10000 };
+enum { HEADERS_MAX = 32, TIMEOUT_MS = 10000, PAGES_MAX = 1000 };
 
 struct bytes {
 	char *at;
@@ -192,4 +192,41 @@ struct answer http_exchange(struct client *c, const char *method, const char *ta
 		continue;
 	va_end(args);
 	return http_bytes(c, method, target, body, body ? strlen(body) : 0, headers);
+}
+
+/* Takes the items. */
+static struct answer as_one_page(struct client *c, json_t *items)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
+	json_t *page = json_pack("{s:o, s:n}", "items", items, "cursor");
+	char *text = json_dumps(page, 0);
+
+	assert_non_null(text);
+	struct answer a = answer_make(&c->kept, head, sizeof(head) - 1, text, strlen(text));
+	free(text);
+	json_decref(page);
+	return a;
+}
+
+struct answer http_all(struct client *c, const char *target)
+{
+	json_t *items = json_array();
+	const char *cursor = NULL;
+	char next[1024];
+
+	for (int pages = 0; pages < PAGES_MAX; pages++) {
+		snprintf(next, sizeof(next), "%s%s%s%s", target, cursor ? strchr(target, '?') ? "&" : "?" : "",
+			 cursor ? "cursor=" : "", cursor ? cursor : "");
+		struct answer a = http(c, "GET", next, NULL);
+		if (a.status != 200) {
+			json_decref(items);
+			return a;
+		}
+		json_array_extend(items, (json_t *)(uintptr_t)json_at(a, "/items"));
+		cursor = json_string_value(json_at(a, "/cursor"));
+		if (!cursor)
+			return as_one_page(c, items);
+	}
+	fail_msg("%s has no end", target);
+	return answer_missing(&c->kept, "");
 }

@@ -59,6 +59,12 @@ struct answer http_exchange(struct client *c, const char *method, const char *ta
 struct answer http_bytes(struct client *c, const char *method, const char *target, const void *body, size_t len,
 			 const char *const headers[]);
 
+/*
+ * All pages of a list as if they were one, for tests of few items: a list of a Cluster has a page a node at least. The first
+ * answer that is not 200 instead.
+ */
+struct answer http_all(struct client *c, const char *target);
+
 /* A header's value, NULL when there is none; upper and lower case are the same. */
 const char *header_of(struct answer a, const char *name);
 

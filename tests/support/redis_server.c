@@ -140,6 +140,7 @@ static void start_cluster(struct redis_server *r, const char *const options[])
 	assert_non_null(r->cluster);
 	cluster_start_list(r->cluster, options);
 	snprintf(r->url, sizeof(r->url), "%s", r->cluster->url);
+	r->port = r->cluster->nodes[0].server.port;
 }
 
 void server_start_with(struct redis_server *r, ...)
@@ -243,6 +244,11 @@ static long long calls_of(const char *stats, const char *command)
 	for (const char *at = stats; (at = strstr(at, lead));)
 		calls += atoll(at += strlen(lead));
 	return calls;
+}
+
+long long server_calls(struct redis_server *r, const char *command)
+{
+	return calls_of(server_command(r, "INFO commandstats")->str, command);
 }
 
 long long server_scripts_run(struct redis_server *r)

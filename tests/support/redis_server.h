@@ -28,12 +28,11 @@ struct redis_server {
 	int port;       /* 0: a free one is taken; may be set before server_start */
 	char dir[96];   /* its working folder; kept over server_restart */
 	char socket_path[128];
-	char url[160];           /* for --redis */
-	const char *options[32]; /* (ref) what server_start was given, for server_restart */
-	redisContext *context;   /* owned: the test's own connection, made when first needed */
-	redisReply *reply;       /* owned: of the last server_command */
-	struct redis_cluster
-		*cluster; /* owned: what stands for it. NULL: it is one process, and `port` and `proc` are its own */
+	char url[160];                 /* for --redis */
+	const char *options[32];       /* (ref) what server_start was given, for server_restart */
+	redisContext *context;         /* owned: the test's own connection, made when first needed */
+	redisReply *reply;             /* owned: of the last server_command */
+	struct redis_cluster *cluster; /* owned: what stands for it. `port` is its first node's. NULL: one process */
 };
 
 /* False when it did not come up on `r->port`, which somebody else has, most likely. Options end with NULL. */
@@ -63,6 +62,9 @@ redisReply *server_command(struct redis_server *r, const char *format, ...);
 
 /* A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be made, or was lost. */
 redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
+
+/* How often a command ran since the server started, or since CONFIG RESETSTAT. */
+long long server_calls(struct redis_server *r, const char *command);
 
 /* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
 long long server_scripts_run(struct redis_server *r);

@@ -35,6 +35,11 @@ struct answer get(const char *target)
 	return http(client, "GET", target, NULL);
 }
 
+struct answer get_all(const char *target)
+{
+	return http_all(client, target);
+}
+
 struct answer post(const char *target, const char *body)
 {
 	return http(client, "POST", target, body);

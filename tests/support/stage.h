@@ -23,6 +23,7 @@ int stage_close(void **state);
 int stage_forget(void **state);
 
 struct answer get(const char *target);
+struct answer get_all(const char *target); /* of a list: http_all */
 struct answer post(const char *target, const char *body);
 
 #endif
