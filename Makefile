@@ -1,6 +1,6 @@
 # Thin names over CMake. `make run` and `make test` work on a fresh Debian 12 or 13 as root or with sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml libmicrohttpd-dev libhiredis-dev \
+RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libjansson-dev libssl-dev libxxhash-dev redis-server
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libcurl4-openssl-dev python3-jsonschema curl faketime \
 	nginx caddy haproxy

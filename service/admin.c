@@ -64,6 +64,11 @@ void info(struct request *req, const struct info_input *in)
 	(void)in;
 	out_string(o, "version", PATTERND_VERSION);
 	out_string(o, "mode", redis_mode());
+	out_array(o, "addresses");
+	for (size_t i = 0; http_address(i); i++)
+		out_string(o, NULL, http_address(i));
+	out_close(o);
+	out_text(o, "health_address", text_of(http_health_address()));
 	out_object(o, "redis");
 	out_string(o, "address", redis_address());
 	out_string(o, "version", redis_server());

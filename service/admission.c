@@ -346,10 +346,26 @@ static bool check_idempotency_key(struct admission *a)
 	return true;
 }
 
+static bool is_health(struct text target)
+{
+	static const char *const paths[] = { "/healthz", "/readyz", "/metrics" };
+	size_t len = strcspn(target.at, "?");
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (strlen(paths[i]) == len && memcmp(paths[i], target.at, len) == 0)
+			return true;
+	return false;
+}
+
 static bool check_target(struct admission *a)
 {
 	struct request *req = a->req;
 
+	if (req->only_health && !is_health(req->target)) {
+		answer_problem(req, P_NOT_FOUND,
+			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
+		return false;
+	}
 	if (req->target.len > MAX_TARGET_BYTES) {
 		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed",
 			       req->target.len, MAX_TARGET_BYTES);

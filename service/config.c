@@ -371,6 +371,7 @@ static void print_help(void)
 	printf("\nOther\n"
 	       "  --config FILE\n        read options from FILE first\n"
 	       "  --print-config\n        print the options in force and where each came from, then leave\n"
+	       "  --check [URL]\n        ask the daemon of these options, or URL, whether it is ready; exit status 0 or 1\n"
 	       "  --version, --help\n");
 }
 

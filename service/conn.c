@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "config.h"
 #include "metrics.h"
 
 static struct conn *conns;
@@ -29,15 +28,15 @@ static void on_deadline(struct timer *t)
 {
 	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
 
-	if (c->runs_waited || c->suspended) { /* not the client's doing: it waits for us */
-		conn_deadline_in(c, config()->write_timeout_ms);
+	if ((c->runs_waited || c->suspended) && !c->shakes_hands) { /* not the client's doing: it waits for us */
+		conn_deadline_in(c, c->wait->write_ms);
 		return;
 	}
 	metrics_count(METRIC_connections_timed_out);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-struct conn *conn_new(struct MHD_Connection *connection, int fd)
+struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct patience *wait)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 
@@ -45,13 +44,14 @@ struct conn *conn_new(struct MHD_Connection *connection, int fd)
 		return NULL;
 	c->connection = connection;
 	c->fd = fd;
+	c->wait = wait;
 	c->next = conns;
 	if (conns)
 		conns->previous = c;
 	conns = c;
 	count++;
 	c->deadline.expired = on_deadline;
-	conn_deadline_in(c, config()->header_timeout_ms);
+	conn_deadline_in(c, wait->header_ms);
 	return c;
 }
 

@@ -13,22 +13,34 @@
 #include "request.h"
 
 struct MHD_Connection;
+struct http_server;
+struct http_tls;
+
+/* How long a client may take, for each thing that is his to do. */
+struct patience {
+	int64_t header_ms, body_ms, write_ms, idle_ms;
+};
 
 struct conn {
 	int fd;                            /* (ref) libmicrohttpd's */
 	struct timer deadline;             /* of whatever the connection does now */
 	struct MHD_Connection *connection; /* (ref) libmicrohttpd's */
+	struct http_server *server;        /* (ref) that it belongs to */
+	const struct patience *wait;       /* (ref) that server's */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
 	bool suspended;
-	struct watch hangup; /* while suspended: libmicrohttpd does not look */
-	bool left;           /* the client did, while suspended */
+	struct watch hangup;  /* while suspended: libmicrohttpd does not look */
+	bool left;            /* the client did, while suspended */
+	struct http_tls *tls; /* owned; NULL: plain */
+	bool shakes_hands; /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
+	struct conn *next_awake; /* while it is looked at meanwhile */
 	struct conn *next, *previous;
 };
 
 /* Returns new, with the deadline of its first headers; NULL without memory. */
-struct conn *conn_new(struct MHD_Connection *connection, int fd);
+struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct patience *wait);
 void conn_free(struct conn *c);
 
 /* The new deadline; the old one is forgotten. */

@@ -1,54 +1,77 @@
 /*
- * http: libmicrohttpd in external epoll mode; see http.h.
+ * http: the servers, and the gates that clients come in by; see http.h.
  *
- * Owns the order of a request's steps: target, headers (checked
- * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
- * then neither reads, nor times out, nor notices the client leaving.
+ * Those of --listen share one gate, and so --max-connections. Health has a gate, places and patience of its own, and nothing that is asked
+ * there ever waits for anything: whatever becomes of the others, a probe is answered.
  */
 #include "http.h"
 
-#include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "admission.h"
 #include "config.h"
 #include "conn.h"
+#include "gate.h"
 #include "http_answer.h"
-#include "listener.h"
-#include "log.h"
-#include "loop.h"
+#include "http_handshake.h"
+#include "http_server.h"
+#include "http_tls.h"
 #include "metrics.h"
 #include "request.h"
-#include "route.h"
 #include "stream.h"
 
-enum {
-	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
-	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
+enum { HEALTH_PLACES = 64 };
+
+enum { PLAIN, SECURE, HEALTH, SERVERS };
+
+static struct http_server servers[SERVERS];
+static struct gate front = { 0 }, side = { 0 };
+static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
+static bool draining;
+
+static const struct patience health_patience = {
+	.header_ms = 2000,
+	.body_ms = 2000,
+	.write_ms = 2000,
+	.idle_ms = 30000,
 };
 
-static struct MHD_Daemon *daemon_;
-static struct watch daemon_watch;
-static int listen_fd = -1;
-static char address[128];
-static bool daemon_ready; /* its epoll set has something */
-static bool draining;
-static unsigned busy_count;
-
-const char *http_address(void)
+static bool has_tls(void)
 {
-	return address;
+	return *config()->tls_cert || *config()->tls_key || *config()->tls_client_ca;
+}
+
+static bool has_health(void)
+{
+	return *config()->health_listen;
+}
+
+/* A socket each address, an epoll set each server. */
+unsigned http_descriptors(void)
+{
+	unsigned n = SERVERS + 1;
+
+	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
+		n++;
+	for (const char *at = config()->health_listen; (at = strchr(at, ',')); at++)
+		n++;
+	return n + (has_health() ? 1 + HEALTH_PLACES : 0);
+}
+
+const char *http_address(size_t i)
+{
+	return i < front.count ? urls[i] : NULL;
+}
+
+const char *http_health_address(void)
+{
+	return side.count ? health_url : NULL;
 }
 
 const char *http_library(void)
 {
-	return MHD_get_version();
+	return http_server_library();
 }
 
 bool http_draining(void)
@@ -58,227 +81,58 @@ bool http_draining(void)
 
 unsigned http_busy(void)
 {
-	return busy_count;
+	return servers[PLAIN].busy + servers[SECURE].busy;
 }
 
-/* ---- Connections ---- */
+/* ---- Start ---- */
 
-/* HTTP is done with the connection's request. */
-static void request_done(struct conn *c)
+static void enter_front(const struct listener *by, int fd)
 {
-	busy_count--;
-	http_answer_end(c);
+	http_server_add(&servers[by->is_unix || !has_tls() ? PLAIN : SECURE], fd);
 }
 
-static void connection_closed(struct conn *c)
+static void enter_side(const struct listener *by, int fd)
 {
-	/* 0.9.75 listens again after its limit was reached only in the run after the one that saw a connection close. */
-	http_answer_run_again();
-	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
-		request_done(c);
-	conn_free(c);
+	(void)by;
+	http_server_add(&servers[HEALTH], fd);
 }
 
-static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
-			  enum MHD_ConnectionNotificationCode code)
+/* Whoever has been there longest is idle, or slow: an answer takes no time. He makes room for the next. */
+static void on_side_crowded(struct gate *g)
 {
-	(void)cls;
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		*context = conn_new(connection,
-				    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
-	} else if (*context) {
-		connection_closed(*context);
-		*context = NULL;
+	struct conn *oldest = NULL;
+
+	(void)g;
+	for (struct conn *c = conn_first(); c; c = c->next)
+		if (c->server == &servers[HEALTH])
+			oldest = c; /* the newest is first */
+	if (oldest)
+		shutdown(oldest->fd, SHUT_RDWR);
+}
+
+static void note_urls(void)
+{
+	for (size_t i = 0; i < front.count; i++) {
+		const struct listener *l = &front.ways[i].listener;
+		const char *scheme = l->is_unix ? "" : has_tls() ? "https://" : "http://";
+		snprintf(urls[i], sizeof(urls[i]), "%s%s", scheme, l->address);
+	}
+	if (side.count) {
+		const struct listener *l = &side.ways[0].listener;
+		snprintf(health_url, sizeof(health_url), "%s%s", l->is_unix ? "" : "http://", l->address);
 	}
 }
 
-static struct conn *conn_of(struct MHD_Connection *connection)
+static bool open_tls(void)
 {
-	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-/* ---- The request ---- */
-
-static struct text header_value(struct request *req, const char *name)
-{
-	struct conn *c = req->exchange;
-	const char *value = NULL;
-	size_t len = 0;
-
-	if (MHD_lookup_connection_value_n(c->connection, MHD_HEADER_KIND, name, strlen(name), &value, &len) != MHD_YES)
-		return (struct text){ 0 };
-	return (struct text){ value, len };
-}
-
-/* The request line is there. What this returns becomes *con_cls of the handler. */
-static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
-{
-	struct conn *c = conn_of(connection);
-
-	(void)cls;
-	if (!c || !target)
-		return NULL;
-	struct request *req = request_new(target, strlen(target));
-	if (!req)
-		return NULL;
-	req->exchange = c;
-	req->header = header_value;
-	c->req = req;
-	c->headers_seen = false;
-	busy_count++;
-	conn_deadline_in(c, config()->header_timeout_ms);
-	return req;
-}
-
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	(void)kind;
-	return admission_header(cls, name, value ? value : "") ? MHD_YES : MHD_NO;
-}
-
-/*
- * libmicrohttpd 0.9.75 cuts a target at a raw NUL byte. The version stands behind the target in the same buffer, so their
- * distance tells the target's true length.
- */
-static bool target_was_cut(const char *target_in_buffer, size_t len, const char *version)
-{
-	uintptr_t from = (uintptr_t)target_in_buffer, to = (uintptr_t)version;
-
-	return to > from && to - from < CONNECTION_MEMORY && to - from - 1 > len;
-}
-
-/* All headers are there and no byte of the body was read. True: go on. */
-static bool admit(struct conn *c, const char *method, const char *version, const char *url)
-{
-	struct request *req = c->req;
-	struct admission a;
-
-	req->method = method;
-	admission_begin(&a, req, version);
-	a.target_was_cut = target_was_cut(url, req->target.len, version);
-	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
-	bool ok = admission_check(&a);
-	bool body_read = ok && a.body_expected && req->op->takes_body;
-	if (body_read) {
-		conn_deadline_in(c, config()->body_timeout_ms);
-		ok = request_expect_body(req, a.body_len);
-		if (!ok)
-			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	if (!has_tls())
+		return true;
+	if (!http_server_has_tls()) {
+		fprintf(stderr, "patternd: --tls-cert: this libmicrohttpd (%s) was built without TLS\n",
+			http_server_library());
+		return false;
 	}
-	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
-	if (a.body_expected && !(body_read && ok))
-		req->close = true;
-	return ok;
-}
-
-/* The request is whole: to its handler. */
-static void run(struct conn *c)
-{
-	struct request *req = c->req;
-
-	if (req->body_discarded) {
-		req->close = true;
-		answer_problem(req, P_BODY_TOO_LARGE,
-			       "the body is larger than the %lld bytes that --max-body-bytes allows",
-			       (long long)config()->max_body_bytes);
-		return;
-	}
-	const void *input = input_fill(req);
-	if (input)
-		req->op->run(req, input);
-}
-
-static enum MHD_Result to_answer(struct conn *c)
-{
-	return http_answer_send(c) ? MHD_YES : MHD_NO;
-}
-
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-				  const char *version, const char *upload_data, size_t *upload_data_size,
-				  void **con_cls)
-{
-	struct conn *c = conn_of(connection);
-
-	(void)cls;
-	if (!c || !*con_cls || !c->req || c->left)
-		return MHD_NO;
-	struct request *req = c->req;
-	if (!c->headers_seen) {
-		c->headers_seen = true;
-		bool ok = admit(c, method, version, url);
-		/* Without a body the answer waits for the next call: given now it would cost the connection. */
-		if (!ok || !req->close)
-			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
-	}
-	if (*upload_data_size) {
-		bool ok = req->state == ANSWERED ||
-			  request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
-		*upload_data_size = 0;
-		return ok ? MHD_YES : MHD_NO;
-	}
-	if (req->state == READING)
-		run(c);
-	if (req->state == ANSWERED || req->state == STREAMING)
-		return to_answer(c);
-	http_answer_wait(c);
-	return MHD_YES;
-}
-
-static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
-			 enum MHD_RequestTerminationCode code)
-{
-	struct conn *c = conn_of(connection);
-
-	(void)cls;
-	(void)code;
-	*con_cls = NULL;
-	if (!c || !c->req)
-		return;
-	struct request *req = c->req;
-	int64_t duration_us = loop_now_us() - req->started_us;
-	int status = req->state >= STREAMING ? req->status : CLIENT_LEFT;
-	metrics_request(req->op, status, duration_us);
-	struct log_request line = {
-		.request_id = req->request_id,
-		.trace_id = req->trace_id,
-		.operation = req->op ? req->op->id : "-",
-		.method = req->method ? req->method : "-",
-		.status = status,
-		.duration_us = duration_us,
-		.code = req->problem ? req->problem->code : NULL,
-	};
-	log_request(&line);
-	request_done(c);
-	conn_deadline_in(c, config()->idle_timeout_ms);
-}
-
-/* Keeps escapes: route decodes them itself, with lengths. */
-static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
-{
-	(void)cls;
-	(void)connection;
-	return strlen(text);
-}
-
-static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-
-static void on_library_message(void *cls, const char *format, va_list args)
-{
-	char message[512];
-
-	(void)cls;
-	int n = vsnprintf(message, sizeof(message), format, args);
-	if (n > 0)
-		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
-}
-
-/* ---- Start, turn, end ---- */
-
-static void on_daemon_ready(struct watch *w, uint32_t events)
-{
-	(void)w;
-	(void)events;
-	daemon_ready = true;
+	return http_tls_open(config()->tls_cert, config()->tls_key, config()->tls_client_ca);
 }
 
 static double open_connections(void)
@@ -288,93 +142,110 @@ static double open_connections(void)
 
 static double requests_in_progress(void)
 {
-	return busy_count;
+	return servers[PLAIN].busy + servers[SECURE].busy + servers[HEALTH].busy;
+}
+
+static bool open_front(unsigned most_connections, mode_t mode)
+{
+	const struct config *o = config();
+	struct patience patience = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
+				     o->idle_timeout_ms };
+
+	front.most = most_connections;
+	front.enter = enter_front;
+	servers[PLAIN] = (struct http_server){ .gate = &front, .wait = patience };
+	servers[SECURE] = (struct http_server){ .gate = &front, .wait = patience, .is_secure = true };
+	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
+	       gate_open(&front, "listen", o->listen, mode);
+}
+
+static bool open_side(mode_t mode)
+{
+	side.most = HEALTH_PLACES;
+	side.enter = enter_side;
+	side.crowded = on_side_crowded;
+	servers[HEALTH] = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
+	return !has_health() ||
+	       (http_server_open(&servers[HEALTH]) && gate_open(&side, "health-listen", config()->health_listen, mode));
 }
 
 bool http_open(unsigned most_connections)
 {
-	listen_fd = listener_open(config()->listen, address, sizeof(address));
-	if (listen_fd < 0)
-		return false;
+	mode_t mode;
+
 	http_answer_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
-	/* clang-format off */
-	daemon_ = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, NULL,
-		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
-		MHD_OPTION_LISTEN_SOCKET, listen_fd,
-		MHD_OPTION_CONNECTION_LIMIT, most_connections,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-		MHD_OPTION_END);
-	/* clang-format on */
-	if (!daemon_) {
-		fprintf(stderr, "patternd: cannot start libmicrohttpd: %s\n", strerror(errno));
+	if (!listener_mode("listen-mode", config()->listen_mode, &mode) || !open_front(most_connections, mode) ||
+	    !open_side(mode))
 		return false;
-	}
-	daemon_watch.fd = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-	daemon_watch.ready = on_daemon_ready;
-	return loop_watch(&daemon_watch, EPOLLIN);
+	note_urls();
+	return true;
 }
+
+void http_reload(void)
+{
+	http_tls_reload();
+}
+
+/* ---- Turn ---- */
 
 int64_t http_timeout_ms(void)
 {
-	MHD_UNSIGNED_LONG_LONG ms;
+	int64_t least_ms = -1;
 
-	if (http_answer_wants_run())
-		return 0;
-	if (http_answer_lingers()) /* it would say 0, to ask again whether they were answered: on_answered tells */
-		return -1;
-	return daemon_ && MHD_get_timeout(daemon_, &ms) == MHD_YES ? (int64_t)ms : -1;
+	for (int i = 0; i < SERVERS; i++) {
+		int64_t ms = http_server_timeout_ms(&servers[i]);
+		if (ms >= 0 && (least_ms < 0 || ms < least_ms))
+			least_ms = ms;
+	}
+	return least_ms;
 }
 
 bool http_run(void)
 {
-	if (daemon_ && (daemon_ready || http_timeout_ms() == 0)) {
-		daemon_ready = false;
-		http_answer_running();
-		MHD_run(daemon_);
-		http_answer_ran();
-	}
-	return http_answer_wants_run();
+	bool again = false;
+
+	for (int i = 0; i < SERVERS; i++)
+		again |= http_server_run(&servers[i]);
+	return again;
 }
+
+/* ---- End ---- */
 
 void http_drain(void)
 {
 	if (draining)
 		return;
 	draining = true;
-	if (MHD_quiesce_daemon(daemon_) != MHD_INVALID_SOCKET) {
-		close(listen_fd);
-		listen_fd = -1;
-	}
+	gate_close(&front);
 	for (struct conn *c = conn_first(); c; c = c->next)
-		if (!c->req)
+		if (c->server->is_health)
+			continue;
+		else if (!c->req)
 			shutdown(c->fd, SHUT_RDWR);
 		else if (c->req->stream)
 			stream_drain(c->req->stream);
 }
 
+/* Nothing may be suspended when libmicrohttpd stops. */
+static void end_conn(struct conn *c)
+{
+	if (c->shakes_hands && c->suspended)
+		http_handshake_wake(c);
+	else if (c->req && c->req->stream)
+		stream_end(c->req->stream);
+	else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))
+		answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
+}
+
 void http_close(void)
 {
-	if (!daemon_)
-		return;
 	http_drain();
+	gate_close(&side);
 	for (struct conn *c = conn_first(); c; c = c->next)
-		if (c->req && c->req->stream)
-			stream_end(c->req->stream);
-		else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))
-			answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
-	for (int i = 0; i < 3; i++)
-		MHD_run(daemon_);
-	loop_unwatch(&daemon_watch);
-	MHD_stop_daemon(daemon_);
-	http_answer_close();
-	daemon_ = NULL;
+		end_conn(c);
+	for (int i = 0; i < SERVERS; i++)
+		http_server_close(&servers[i]);
+	http_tls_close();
 }

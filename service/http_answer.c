@@ -1,4 +1,4 @@
-/* http_answer: see http_answer.h. Beside http.c the only file that includes microhttpd.h. */
+/* http_answer: see http_answer.h. */
 #include "http_answer.h"
 
 #include <microhttpd.h>
@@ -8,43 +8,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "config.h"
+#include "http_server.h"
 #include "metrics.h"
 #include "stream.h"
 
 enum { RUNS_TO_LINGER = 3, LINGER_US = 3000, STREAM_BLOCK = 4096, STREAM_TIMEOUT_S = 1000000 };
 
 static bool (*leaving)(void);
-/* 0.9.75 forgets a resume unless MHD_run follows in the same turn. */
-static bool again;
-static unsigned lingering; /* requests that wait for Redis without being suspended */
-static struct timer linger_end;
-static bool linger_over; /* a slow Redis must not keep libmicrohttpd from what other clients sent */
-
-bool http_answer_wants_run(void)
-{
-	return again;
-}
-
-void http_answer_run_again(void)
-{
-	again = true;
-}
-
-bool http_answer_lingers(void)
-{
-	return lingering > 0;
-}
-
-void http_answer_running(void)
-{
-	again = false;
-}
-
-void http_answer_ran(void)
-{
-	linger_over = false;
-}
 
 /* ---- Suspended, and back ---- */
 
@@ -52,7 +22,7 @@ static void resume(struct conn *c)
 {
 	loop_unwatch(&c->hangup);
 	c->suspended = false;
-	again = true;
+	c->server->again = true; /* 0.9.75 forgets a resume unless MHD_run follows in the same turn */
 	MHD_resume_connection(c->connection);
 }
 
@@ -79,7 +49,7 @@ static void on_left(struct request *req)
 	if (c->left)
 		return;
 	metrics_count(METRIC_clients_left);
-	c->left = again = true;
+	c->left = c->server->again = true;
 	if (!c->suspended)
 		return; /* libmicrohttpd asks in its next run */
 	c->runs_waited = 0;
@@ -111,13 +81,14 @@ static bool has_left(struct request *req)
  */
 void http_answer_wait(struct conn *c)
 {
+	struct http_server *s = c->server;
 	bool is_first = c->runs_waited++ == 0;
 
-	if (is_first && lingering++ == 0)
-		timer_set(&linger_end, loop_now_us() + LINGER_US);
-	if (c->runs_waited <= RUNS_TO_LINGER && !linger_over && c->req->state == CALLING && !c->req->close)
+	if (is_first && s->lingering++ == 0)
+		timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+	if (c->runs_waited <= RUNS_TO_LINGER && !s->linger_over && c->req->state == CALLING && !c->req->close)
 		return;
-	lingering--;
+	s->lingering--;
 	suspend(c);
 }
 
@@ -129,11 +100,11 @@ static void on_answered(struct request *req)
 	if (c->runs_waited == 0)
 		return; /* within its handler: the answer is queued when that returns */
 	c->runs_waited = 0;
-	again = true;
+	c->server->again = true;
 	if (c->suspended)
 		resume(c);
 	else
-		lingering--;
+		c->server->lingering--;
 }
 
 static void on_moved(struct request *req)
@@ -161,7 +132,7 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 	if (n > 0)
 		return (ssize_t)n;
 	if (c->left || !c->req || stream_is_over(c->req->stream)) {
-		again = true; /* see stream_of */
+		c->server->again = true; /* see stream_of */
 		return c->left || !c->req ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
 	}
 	suspend(c);
@@ -174,7 +145,7 @@ static void on_streamed(struct request *req)
 
 	if (!c->suspended || c->runs_waited)
 		return; /* its reader will come by itself */
-	conn_deadline_in(c, config()->write_timeout_ms);
+	conn_deadline_in(c, c->wait->write_ms);
 	resume(c);
 }
 
@@ -187,7 +158,7 @@ static void on_streamed(struct request *req)
  */
 static struct MHD_Response *stream_of(struct conn *c)
 {
-	unsigned ms = (unsigned)config()->write_timeout_ms;
+	unsigned ms = (unsigned)c->wait->write_ms;
 
 	setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
@@ -209,7 +180,7 @@ bool http_answer_send(struct conn *c)
 		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
 	if (req->close || req->state == STREAMING || leaving())
 		MHD_add_response_header(response, "Connection", "close");
-	conn_deadline_in(c, config()->write_timeout_ms);
+	conn_deadline_in(c, c->wait->write_ms);
 	bool ok = MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
 	MHD_destroy_response(response);
 	return ok;
@@ -220,7 +191,7 @@ void http_answer_end(struct conn *c)
 	struct request *req = c->req;
 
 	if (c->runs_waited && !c->suspended)
-		lingering--;
+		c->server->lingering--;
 	if (c->suspended)
 		loop_unwatch(&c->hangup);
 	if (!c->left && (req->state == CALLING || req->state == PARKED))
@@ -231,13 +202,19 @@ void http_answer_end(struct conn *c)
 	request_http_gone(req);
 }
 
-/* ---- Start and end ---- */
+/* ---- Start ---- */
 
 static void on_linger_end(struct timer *t)
 {
-	(void)t;
-	if (lingering > 0)
-		linger_over = again = true;
+	struct http_server *s = (struct http_server *)((char *)t - offsetof(struct http_server, linger_end));
+
+	if (s->lingering > 0)
+		s->linger_over = s->again = true;
+}
+
+void http_answer_server(struct http_server *s)
+{
+	s->linger_end.expired = on_linger_end;
 }
 
 void http_answer_open(bool (*is_leaving)(void))
@@ -245,11 +222,5 @@ void http_answer_open(bool (*is_leaving)(void))
 	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left, on_left };
 
 	leaving = is_leaving;
-	linger_end.expired = on_linger_end;
 	request_tell_http(&told);
-}
-
-void http_answer_close(void)
-{
-	timer_stop(&linger_end);
 }

@@ -1,5 +1,5 @@
 /*
- * http_answer: how a connection waits for its answer and gets it, over libmicrohttpd. The other half of http.c.
+ * http_answer: how a connection waits for its answer and gets it, over libmicrohttpd. The other half of http_server.c.
  *
  * A request that waits for Redis lingers a few runs of libmicrohttpd, then its connection is suspended; one that waits for an event, or
  * streams, is suspended at once. libmicrohttpd then neither reads, nor times out, nor notices the client leaving: this does.
@@ -13,7 +13,9 @@
 
 /* Once, before the first connection. `leaving` says whether each answer is to be the connection's last. */
 void http_answer_open(bool (*leaving)(void));
-void http_answer_close(void);
+
+/* A server opens. */
+void http_answer_server(struct http_server *s);
 
 /* The request was answered, or streams. False: the connection must go. */
 bool http_answer_send(struct conn *c);
@@ -23,14 +25,5 @@ void http_answer_wait(struct conn *c);
 
 /* HTTP is done with the connection's request. */
 void http_answer_end(struct conn *c);
-
-/* libmicrohttpd must run once more: something was resumed, or `http_answer_run_again`. */
-bool http_answer_wants_run(void);
-void http_answer_run_again(void);
-/* libmicrohttpd would ask to be run at once: some linger, and will say themselves when they were answered. */
-bool http_answer_lingers(void);
-/* Before and after libmicrohttpd runs. */
-void http_answer_running(void);
-void http_answer_ran(void);
 
 #endif

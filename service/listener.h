@@ -1,13 +1,52 @@
-/* listener: the socket that clients connect to. */
+/*
+ * listener: the sockets that clients connect to, and what --listen and --health-listen say of them.
+ *
+ * Owns the sockets, and the files of Unix sockets: one that a dead daemon left is replaced; nothing else is ever removed but what was made
+ * here.
+ */
 #ifndef PATTERND_LISTENER_H
 #define PATTERND_LISTENER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+enum { LISTEN_ADDRESSES_MAX = 16, LISTEN_HOST_BYTES = 256, LISTEN_PATH_BYTES = 108 };
+
+/* HOST:PORT (a name, an IPv4 address, or an IPv6 address in brackets) or unix:/path, taken apart. */
+struct listen_address {
+	bool is_unix;
+	char host[LISTEN_HOST_BYTES]; /* without brackets; of a Unix socket, its path */
+	char port[6];                 /* decimal; 0 takes a free one */
+};
 
 /*
- * Binds HOST:PORT (a name, an IPv4 address, or an IPv6 address in brackets; port 0 takes a free one) and listens. Returns the
- * descriptor, and what was bound in `address`; -1 after one line on stderr that says why not.
+ * Takes a list apart, separated by commas. Returns how many addresses it has; 0 after one line on stderr that names `option` and says
+ * what is wrong. Opens nothing.
  */
-int listener_open(const char *option, char *address, size_t size);
+size_t listen_addresses_parse(const char *option, const char *list, struct listen_address out[LISTEN_ADDRESSES_MAX]);
+
+struct listener {
+	int fd; /* -1: closed */
+	bool is_unix;
+	char address[LISTEN_HOST_BYTES + 16]; /* 127.0.0.1:8379 with the port that was really taken; unix:/path */
+	dev_t device;                         /* of a Unix socket's file */
+	ino_t inode;
+};
+
+struct listener_options {
+	const char *option; /* that the address came from, for messages */
+	mode_t mode;        /* of a Unix socket's file */
+	bool only_v6;       /* [::] leaves IPv4 to another address */
+};
+
+/* Binds and listens. False after one line on stderr that says why not. */
+bool listener_open(struct listener *l, const struct listen_address *a, const struct listener_options *options);
+
+/* Nobody connects any more. A Unix socket's file goes too, unless somebody else has put his own in its place. */
+void listener_close(struct listener *l);
+
+/* "0660" as a file mode. False after one line on stderr. */
+bool listener_mode(const char *option, const char *text, mode_t *out);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "check.h"
 #include "config.h"
 #include "embedded.h"
 #include "http.h"
@@ -27,7 +28,7 @@
 #include "version.h"
 #include "wait.h"
 
-enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 24 };
+enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 22 };
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
@@ -56,6 +57,12 @@ static void drain(void)
 	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
 }
 
+/* SIGHUP: files that may have changed are read again. */
+static void reload(void)
+{
+	http_reload();
+}
+
 static void on_signal(struct watch *w, uint32_t events)
 {
 	struct signalfd_siginfo s;
@@ -64,6 +71,8 @@ static void on_signal(struct watch *w, uint32_t events)
 	while (read(w->fd, &s, sizeof(s)) == sizeof(s)) {
 		if (s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT) {
 			drain();
+		} else if (s.ssi_signo == SIGHUP) {
+			reload();
 		} else if (s.ssi_signo == SIGCHLD && embedded_ended()) {
 			exit_status = 1;
 			loop_stop();
@@ -79,6 +88,7 @@ static bool open_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -89,13 +99,18 @@ static bool open_signals(void)
 /* With a private Redis somebody is trying it out: tell how. */
 static void print_hint(void)
 {
-	const char *at = http_address();
+	char at[512];
+	const char *address = http_address(0);
 
-	printf("patternd listens on http://%s; Ctrl-C ends it. Try:\n"
-	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' http://%s/locks/report\n"
-	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' http://%s/ratelimit\n"
-	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' http://%s/queues/orders/messages\n",
-	       at, at, at, at);
+	if (strncmp(address, "unix:", 5) == 0)
+		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
+	else
+		snprintf(at, sizeof(at), "%s", address);
+	printf("patternd listens on %s; Ctrl-C ends it. Try:\n"
+	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
+	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
+	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n",
+	       address, at, at, at);
 	fflush(stdout);
 }
 
@@ -126,7 +141,7 @@ static int64_t turn(void)
 static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
-	rlim_t others = (rlim_t)config()->pool_size + DESCRIPTORS_BESIDE_CLIENTS;
+	rlim_t others = (rlim_t)config()->pool_size + http_descriptors() + DESCRIPTORS_BESIDE_CLIENTS;
 	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
@@ -172,6 +187,19 @@ static bool open_redis(void)
 	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, NULL);
 }
 
+/* One line with all of them, then health's. */
+static void log_addresses(void)
+{
+	char all[4096] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; http_address(i) && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", http_address(i));
+	log_event(LOG_INFO, "listening", "%s", all);
+	if (http_health_address())
+		log_event(LOG_INFO, "health_listening", "%s", http_health_address());
+}
+
 static void close_all(void)
 {
 	http_close();
@@ -190,11 +218,18 @@ static void close_all(void)
 
 int main(int argc, char **argv)
 {
+	const char *url;
+	bool only_checks = check_asked(&argc, argv, &url);
 	enum config_outcome outcome = config_load(argc, argv, environ);
 
 	if (outcome != CONFIG_RUN) {
 		config_free();
-		return outcome == CONFIG_DONE ? EXIT_SUCCESS : EXIT_OPTIONS;
+		return outcome == CONFIG_DONE ? EXIT_SUCCESS : only_checks ? EXIT_FAILURE : EXIT_OPTIONS;
+	}
+	if (only_checks) {
+		exit_status = check_run(url);
+		config_free();
+		return exit_status;
 	}
 	log_open();
 	if (!patterns_open()) {
@@ -207,7 +242,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	if (open_redis() && wait_open() && http_open(clients)) {
-		log_event(LOG_INFO, "listening", "http://%s", http_address());
+		log_addresses();
 		notify_manager("READY=1");
 		log_flush();
 		loop_run(turn);

@@ -65,6 +65,7 @@ struct request {
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
 	struct text accept;
+	bool only_health; /* it came by --health-listen: nothing but health is served there, and that to everybody */
 	struct text if_match,
 		if_none_match; /* as they came, several lines as one list; work until the answer is given */
 	/* The value of a header, absent when there is none; set by http.c, works until the answer is given. */

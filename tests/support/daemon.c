@@ -38,24 +38,28 @@ static void launch(struct daemon *d, const char *const lead[], va_list options)
 		unlink(d->proc.err_path);
 		unlink(d->proc.out_path);
 	}
-	d->port = 0;
+	d->port = d->health_port = 0;
 	proc_start(&d->proc, argv);
 }
 
-/* The port in the first line that tells of listening on the loopback. */
-static bool listens_or_died(void *arg)
+/* The port in the log's line of this event, on the loopback; 0 when it is not there yet, or not whole. */
+static int port_in(const char *log, const char *event)
 {
 	static const char address[] = "127.0.0.1:";
+	const char *line = log ? strstr(log, event) : NULL;
+	const char *end = line ? strchr(line, '\n') : NULL;
+	const char *at = end ? strstr(line, address) : NULL;
+
+	return at && at < end ? atoi(at + strlen(address)) : 0;
+}
+
+static bool listens_or_died(void *arg)
+{
 	struct daemon *d = arg;
 	char *log = file_text(d->proc.err_path);
-	char *line = log ? strstr(log, "listening") : NULL;
-	char *end = line ? strchr(line, '\n') : NULL;
 
-	if (end) {
-		*end = '\0';
-		char *at = strstr(line, address);
-		d->port = at ? atoi(at + strlen(address)) : 0;
-	}
+	d->port = port_in(log, "listening");
+	d->health_port = port_in(log, "health_listening"); /* written together with the line before it */
 	free(log);
 	return d->port > 0 || proc_ended(&d->proc, 0);
 }
@@ -115,7 +119,7 @@ int daemon_run_with(struct daemon *d, ...)
 static int status_of(struct daemon *d, const char *path)
 {
 	char request[128];
-	struct raw *r = raw_try_connect(d->port);
+	struct raw *r = raw_try_connect(d->health_port ? d->health_port : d->port);
 	int status = 0;
 
 	if (!r)

@@ -19,6 +19,7 @@
 struct daemon {
 	struct proc proc; /* proc.env and proc.files_max may be set before the start */
 	int port;         /* where it listens, read from its log; 0 before and after */
+	int health_port;  /* of --health-listen, which is asked for readiness then; 0: it has none */
 };
 
 /* Starts it with `--listen 127.0.0.1:0` and these options, and waits until it listens and is ready. */

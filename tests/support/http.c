@@ -26,6 +26,7 @@ struct client {
 	struct kept *kept;
 	struct bytes head, body; /* of the exchange under way */
 	int port;
+	const char *origin; /* up to the port */
 	bool new_connection;
 	bool heard; /* the first event of a stream: that is its answer here, and the connection is closed */
 	char error[CURL_ERROR_SIZE];
@@ -71,6 +72,7 @@ struct client *client_open(int port)
 
 	assert_non_null(c);
 	c->port = port;
+	c->origin = "http://127.0.0.1";
 	c->curl = curl_easy_init();
 	assert_non_null(c->curl);
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
@@ -85,6 +87,20 @@ struct client *client_open(int port)
 	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, &c->head);
 	client_timeout_ms(c, TIMEOUT_MS);
 	return c;
+}
+
+void client_by_unix(struct client *c, const char *path)
+{
+	curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, path);
+	c->origin = "http://localhost";
+}
+
+void client_by_tls(struct client *c, const char *ca, const char *cert, const char *key)
+{
+	c->origin = "https://localhost";
+	curl_easy_setopt(c->curl, CURLOPT_CAINFO, ca);
+	curl_easy_setopt(c->curl, CURLOPT_SSLCERT, cert);
+	curl_easy_setopt(c->curl, CURLOPT_SSLKEY, key);
 }
 
 void client_close(struct client *c)
@@ -150,7 +166,7 @@ static void set_target(struct client *c, const char *target)
 {
 	char url[128];
 
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", c->port);
+	snprintf(url, sizeof(url), "%s:%d/", c->origin, c->port);
 	curl_easy_setopt(c->curl, CURLOPT_URL, url);
 	/* The target goes out byte by byte as the test wrote it. */
 	curl_easy_setopt(c->curl, CURLOPT_REQUEST_TARGET, target);

@@ -41,6 +41,9 @@ struct kept;
 
 struct client;
 struct client *client_open(int port);
+void client_by_unix(struct client *c, const char *path); /* by that socket instead of the port */
+/* By https://localhost:port, whose certificate `ca` must have signed, with a certificate of its own (NULL: none). All are files. */
+void client_by_tls(struct client *c, const char *ca, const char *cert, const char *key);
 void client_close(struct client *c);
 void client_forget(struct client *c);             /* frees the answers so far */
 void client_timeout_ms(struct client *c, int ms); /* for a whole exchange; 10 s when never called */

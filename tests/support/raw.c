@@ -2,6 +2,8 @@
 #include "raw.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,15 +24,15 @@ enum { SEND_MS = 5000 };
 
 struct raw {
 	int fd;
+	SSL *tls;   /* NULL: plain */
 	bool ended; /* FIN or an error was read */
 	char *in;   /* read and not yet taken; owned, ends in NUL */
 	size_t len;
 	struct kept *kept;
 };
 
-struct raw *raw_try_connect(int port)
+static struct raw *raw_of(int fd)
 {
-	int fd = loopback_connect(port);
 	struct raw *r = fd >= 0 ? calloc(1, sizeof(*r)) : NULL;
 
 	if (!r)
@@ -38,6 +41,22 @@ struct raw *raw_try_connect(int port)
 	r->in = calloc(1, 1);
 	assert_non_null(r->in);
 	return r;
+}
+
+struct raw *raw_try_connect(int port)
+{
+	return raw_of(loopback_connect(port));
+}
+
+struct raw *raw_connect_unix(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+		fail_msg("nobody listens on %s", path);
+	return raw_of(fd);
 }
 
 struct raw *raw_connect(int port)
@@ -53,6 +72,9 @@ void raw_close(struct raw *r)
 {
 	if (!r)
 		return;
+	if (r->tls)
+		SSL_shutdown(r->tls);
+	SSL_free(r->tls);
 	close(r->fd);
 	free(r->in);
 	kept_free(&r->kept);
@@ -69,6 +91,8 @@ void raw_reset(struct raw *r)
 	struct linger now = { .l_onoff = 1 };
 
 	setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	SSL_free(r->tls);
+	r->tls = NULL;
 	raw_close(r);
 }
 
@@ -82,11 +106,63 @@ int raw_fd(const struct raw *r)
 	return r->fd;
 }
 
+static bool poll_for(const struct raw *r, short events, int64_t timeout_ms)
+{
+	struct pollfd p = { .fd = r->fd, .events = events };
+
+	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
+}
+
+/* Waits for what an unfinished step of TLS needs. False when it cannot go on, or the time is over. */
+static bool tls_waits(struct raw *r, int result, int64_t until_ms)
+{
+	int why = SSL_get_error(r->tls, result);
+
+	if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE)
+		return false;
+	return poll_for(r, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until_ms - monotonic_ms());
+}
+
+bool raw_secure(struct raw *r)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	int64_t until_ms = monotonic_ms() + SEND_MS;
+	int result;
+
+	assert_non_null(context);
+	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	r->tls = SSL_new(context);
+	SSL_CTX_free(context);
+	assert_non_null(r->tls);
+	fcntl(r->fd, F_SETFL, O_NONBLOCK);
+	SSL_set_fd(r->tls, r->fd);
+	while ((result = SSL_connect(r->tls)) != 1)
+		if (!tls_waits(r, result, until_ms))
+			return false;
+	return true;
+}
+
+static bool send_secured(struct raw *r, const char *at, size_t len)
+{
+	int64_t until_ms = monotonic_ms() + SEND_MS;
+
+	while (len > 0) {
+		int n = SSL_write(r->tls, at, (int)len);
+		if (n <= 0 && !tls_waits(r, n, until_ms))
+			return false;
+		at += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
 bool raw_send(struct raw *r, const void *bytes, size_t len)
 {
 	const char *at = bytes;
 	int64_t until_ms = monotonic_ms() + SEND_MS;
 
+	if (r->tls)
+		return send_secured(r, bytes, len);
 	while (len > 0) {
 		ssize_t n = send(r->fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -111,9 +187,7 @@ bool raw_text(struct raw *r, const char *text)
 
 static bool readable(const struct raw *r, int64_t timeout_ms)
 {
-	struct pollfd p = { .fd = r->fd, .events = POLLIN };
-
-	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
+	return (r->tls && SSL_pending(r->tls) > 0) || poll_for(r, POLLIN, timeout_ms);
 }
 
 void raw_drip(struct raw *r, const char *piece, int pause_ms, int max_ms)
@@ -149,7 +223,9 @@ static bool read_more(struct raw *r, int64_t until_ms)
 
 	if (r->ended || !readable(r, until_ms - monotonic_ms()))
 		return false;
-	ssize_t n = recv(r->fd, block, sizeof(block), 0);
+	ssize_t n = r->tls ? SSL_read(r->tls, block, sizeof(block)) : recv(r->fd, block, sizeof(block), 0);
+	if (n <= 0 && r->tls && SSL_get_error(r->tls, (int)n) == SSL_ERROR_WANT_READ)
+		return true; /* half a record */
 	if (n <= 0) {
 		r->ended = true;
 		return false;

@@ -16,6 +16,13 @@ struct raw;
 
 struct raw *raw_connect(int port);     /* fails the test when nobody listens */
 struct raw *raw_try_connect(int port); /* NULL then */
+struct raw *raw_connect_unix(const char *path);
+
+/*
+ * TLS from here on; whom it talks to is not verified. False when no handshake succeeds within 5 s. raw_close then says close_notify first.
+ */
+bool raw_secure(struct raw *r);
+
 void raw_close(struct raw *r);
 void raw_forget(struct raw *r);     /* frees the answers so far */
 void raw_reset(struct raw *r);      /* closes with RST */

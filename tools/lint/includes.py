@@ -7,11 +7,13 @@ import tree
 
 # A header (or a folder of headers) and the only files that include it.
 WRAPPERS = {
-    "microhttpd.h": ["service/http.c", "service/http_answer.c"],
+    "microhttpd.h": ["service/http_server.c", "service/http_answer.c", "service/http_handshake.c"],
+    "gnutls/": ["service/http_tls.c"],
     "hiredis/": ["service/redis_reply.c"],
-    "openssl/": ["service/request.c"],
+    "openssl/": ["service/request.c", "service/check.c"],
     "xxhash.h": ["handlers/bloom.c"],
-    "sys/socket.h": ["service/http.c", "service/http_answer.c", "service/conn.c", "service/listener.c", "service/redis_link.c", "service/resp.c"],
+    "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
+                     "service/listener.c", "service/check.c", "service/redis_link.c", "service/resp.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.
 SHARED = {"days.h": ["handlers/uv.c", "handlers/checkins.c", "handlers/days.c"],

@@ -1,0 +1,67 @@
+/* http_handshake: see http_handshake.h. */
+#include "http_handshake.h"
+
+#include <microhttpd.h>
+#include <sys/epoll.h>
+
+#include "http_tls.h"
+
+static void awaken(struct conn *c)
+{
+	c->next_awake = c->server->awake;
+	c->server->awake = c;
+	c->server->again = true;
+}
+
+static void on_bytes(struct watch *w, uint32_t events)
+{
+	(void)events;
+	http_handshake_wake((struct conn *)((char *)w - offsetof(struct conn, hangup)));
+}
+
+void http_handshake_begin(struct conn *c, void *session)
+{
+	c->tls = http_tls_begin(session);
+	c->shakes_hands = true;
+	awaken(c);
+}
+
+void http_handshake_wake(struct conn *c)
+{
+	loop_unwatch(&c->hangup);
+	c->suspended = false;
+	awaken(c);
+	MHD_resume_connection(c->connection);
+}
+
+/* Outside of a run, where nothing else of libmicrohttpd is under way: safe in 0.9.75 and in 1.0.1. */
+static void sleep_until_bytes(struct conn *c)
+{
+	c->suspended = true;
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_bytes };
+	loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
+	MHD_suspend_connection(c->connection);
+}
+
+void http_handshake_sleep(struct http_server *s)
+{
+	for (struct conn *c = s->awake, *next; c; c = next) {
+		next = c->next_awake;
+		c->shakes_hands = c->tls && !http_tls_is_secured(c->tls);
+		if (c->shakes_hands)
+			sleep_until_bytes(c);
+	}
+	s->awake = NULL;
+}
+
+void http_handshake_end(struct conn *c)
+{
+	for (struct conn **at = &c->server->awake; *at; at = &(*at)->next_awake)
+		if (*at == c) {
+			*at = c->next_awake;
+			break;
+		}
+	if (c->shakes_hands && c->suspended)
+		loop_unwatch(&c->hangup);
+	http_tls_end(c->tls);
+}

@@ -1,0 +1,370 @@
+/*
+ * http_server: libmicrohttpd in external epoll mode; see http_server.h.
+ *
+ * Owns the order of a request's steps: target, headers (checked
+ * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
+ * then neither reads, nor times out, nor notices the client leaving.
+ */
+#include "http_server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "admission.h"
+#include "config.h"
+#include "http_answer.h"
+#include "http_handshake.h"
+#include "http_tls.h"
+#include "log.h"
+#include "metrics.h"
+#include "request.h"
+#include "route.h"
+
+enum {
+	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
+	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
+};
+
+const char *http_server_library(void)
+{
+	return MHD_get_version();
+}
+
+bool http_server_has_tls(void)
+{
+	return MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_YES;
+}
+
+/* ---- Connections ---- */
+
+/* HTTP is done with the connection's request. */
+static void request_done(struct conn *c)
+{
+	c->server->busy--;
+	http_answer_end(c);
+}
+
+static void connection_opened(struct http_server *s, struct MHD_Connection *connection, void **context)
+{
+	struct conn *c =
+		conn_new(connection, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+			 &s->wait);
+
+	*context = c;
+	if (!c)
+		return;
+	c->server = s;
+	gate_entered(s->gate);
+	if (s->is_secure)
+		http_handshake_begin(
+			c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+}
+
+static void connection_closed(struct conn *c)
+{
+	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
+		request_done(c);
+	if (c->server->is_secure)
+		http_handshake_end(c);
+	gate_left(c->server->gate);
+	conn_free(c);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		connection_opened(cls, connection, context);
+	} else if (*context) {
+		connection_closed(*context);
+		*context = NULL;
+	}
+}
+
+static struct conn *conn_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* ---- The request ---- */
+
+static struct text header_value(struct request *req, const char *name)
+{
+	struct conn *c = req->exchange;
+	const char *value = NULL;
+	size_t len = 0;
+
+	if (MHD_lookup_connection_value_n(c->connection, MHD_HEADER_KIND, name, strlen(name), &value, &len) != MHD_YES)
+		return (struct text){ 0 };
+	return (struct text){ value, len };
+}
+
+/* The request line is there. What this returns becomes *con_cls of the handler. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !target)
+		return NULL;
+	struct request *req = request_new(target, strlen(target));
+	if (!req)
+		return NULL;
+	req->exchange = c;
+	req->header = header_value;
+	req->only_health = c->server->is_health;
+	c->req = req;
+	c->headers_seen = false;
+	c->server->busy++;
+	conn_deadline_in(c, c->wait->header_ms);
+	return req;
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	return admission_header(cls, name, value ? value : "") ? MHD_YES : MHD_NO;
+}
+
+/*
+ * libmicrohttpd 0.9.75 cuts a target at a raw NUL byte. The version stands behind the target in the same buffer, so their
+ * distance tells the target's true length.
+ */
+static bool target_was_cut(const char *target_in_buffer, size_t len, const char *version)
+{
+	uintptr_t from = (uintptr_t)target_in_buffer, to = (uintptr_t)version;
+
+	return to > from && to - from < CONNECTION_MEMORY && to - from - 1 > len;
+}
+
+/* All headers are there and no byte of the body was read. True: go on. */
+static bool admit(struct conn *c, const char *method, const char *version, const char *url)
+{
+	struct request *req = c->req;
+	struct admission a;
+
+	req->method = method;
+	admission_begin(&a, req, version);
+	a.target_was_cut = target_was_cut(url, req->target.len, version);
+	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
+	bool ok = admission_check(&a);
+	bool body_read = ok && a.body_expected && req->op->takes_body;
+	if (body_read) {
+		conn_deadline_in(c, c->wait->body_ms);
+		ok = request_expect_body(req, a.body_len);
+		if (!ok)
+			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	}
+	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
+	if (a.body_expected && !(body_read && ok))
+		req->close = true;
+	return ok;
+}
+
+/* The request is whole: to its handler. */
+static void run(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (req->body_discarded) {
+		req->close = true;
+		answer_problem(req, P_BODY_TOO_LARGE,
+			       "the body is larger than the %lld bytes that --max-body-bytes allows",
+			       (long long)config()->max_body_bytes);
+		return;
+	}
+	const void *input = input_fill(req);
+	if (input)
+		req->op->run(req, input);
+}
+
+static enum MHD_Result to_answer(struct conn *c)
+{
+	return http_answer_send(c) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				  const char *version, const char *upload_data, size_t *upload_data_size,
+				  void **con_cls)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !*con_cls || !c->req || c->left)
+		return MHD_NO;
+	struct request *req = c->req;
+	if (!c->headers_seen) {
+		c->headers_seen = true;
+		bool ok = admit(c, method, version, url);
+		/* Without a body the answer waits for the next call: given now it would cost the connection. */
+		if (!ok || !req->close)
+			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
+	}
+	if (*upload_data_size) {
+		bool ok = req->state == ANSWERED ||
+			  request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
+		*upload_data_size = 0;
+		return ok ? MHD_YES : MHD_NO;
+	}
+	if (req->state == READING)
+		run(c);
+	if (req->state == ANSWERED || req->state == STREAMING)
+		return to_answer(c);
+	http_answer_wait(c);
+	return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	(void)code;
+	*con_cls = NULL;
+	if (!c || !c->req)
+		return;
+	struct request *req = c->req;
+	int64_t duration_us = loop_now_us() - req->started_us;
+	int status = req->state >= STREAMING ? req->status : CLIENT_LEFT;
+	metrics_request(req->op, status, duration_us);
+	struct log_request line = {
+		.request_id = req->request_id,
+		.trace_id = req->trace_id,
+		.operation = req->op ? req->op->id : "-",
+		.method = req->method ? req->method : "-",
+		.status = status,
+		.duration_us = duration_us,
+		.code = req->problem ? req->problem->code : NULL,
+	};
+	log_request(&line);
+	request_done(c);
+	conn_deadline_in(c, c->wait->idle_ms);
+}
+
+/* Keeps escapes: route decodes them itself, with lengths. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+	(void)cls;
+	(void)connection;
+	return strlen(text);
+}
+
+static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+static void on_library_message(void *cls, const char *format, va_list args)
+{
+	char message[512];
+
+	(void)cls;
+	if (*config()->log_level !=
+	    'd') /* debug: it has a word for each setsockopt that a Unix socket knows nothing of */
+		return;
+	int n = vsnprintf(message, sizeof(message), format, args);
+	if (n > 0)
+		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
+}
+
+/* ---- Start, turn, end ---- */
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+	struct http_server *s = (struct http_server *)((char *)w - offsetof(struct http_server, watch));
+
+	(void)events;
+	s->ready = true;
+}
+
+static unsigned flags_of(const struct http_server *s)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+
+#if MHD_VERSION >= 0x00097707
+	/* Without it a socket that is given only comes to life in a later run. */
+	flags |= MHD_USE_NO_THREAD_SAFETY;
+#endif
+	return s->is_secure ? flags | MHD_USE_TLS : flags;
+}
+
+bool http_server_open(struct http_server *s)
+{
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_certificate_callback() },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)http_tls_priorities() },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+
+	http_answer_server(s);
+	/* clang-format off */
+	s->daemon = MHD_start_daemon(
+		flags_of(s), 0, NULL, NULL, on_request, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, s->gate->most,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		MHD_OPTION_ARRAY, s->is_secure ? tls : tls + 2,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (!s->daemon) {
+		fprintf(stderr, "patternd: cannot start libmicrohttpd: %s\n", strerror(errno));
+		return false;
+	}
+	s->watch.fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	s->watch.ready = on_ready;
+	return loop_watch(&s->watch, EPOLLIN);
+}
+
+void http_server_add(struct http_server *s, int fd)
+{
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC }; /* whoever it is, nothing here asks */
+
+	s->again = true; /* its request may be there already */
+	MHD_add_connection(s->daemon, fd, &nobody, sizeof(nobody));
+}
+
+int64_t http_server_timeout_ms(struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (!s->daemon)
+		return -1;
+	if (s->again)
+		return 0;
+	if (s->lingering > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
+		return -1;
+	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
+}
+
+bool http_server_run(struct http_server *s)
+{
+	if (s->ready || http_server_timeout_ms(s) == 0) {
+		s->ready = s->again = false;
+		MHD_run(s->daemon);
+		s->linger_over = false;
+		if (s->awake)
+			http_handshake_sleep(s);
+	}
+	return s->again;
+}
+
+void http_server_close(struct http_server *s)
+{
+	if (!s->daemon)
+		return;
+	for (int i = 0; i < 3; i++)
+		MHD_run(s->daemon);
+	loop_unwatch(&s->watch);
+	MHD_stop_daemon(s->daemon);
+	timer_stop(&s->linger_end);
+	s->daemon = NULL;
+}

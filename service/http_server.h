@@ -1,0 +1,56 @@
+/*
+ * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of the requests that reach it.
+ *
+ * libmicrohttpd is given sockets that are connected already (gate.h): it never listens. There is one for plain HTTP, one for HTTPS, one for
+ * health. For http.c and http_answer.c only.
+ */
+#ifndef PATTERND_HTTP_SERVER_H
+#define PATTERND_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conn.h"
+#include "gate.h"
+#include "loop.h"
+
+struct MHD_Daemon;
+
+struct http_server {
+	/* Set before http_server_open. */
+	struct gate *gate;    /* (ref) its clients count there */
+	bool is_secure;       /* TLS */
+	bool is_health;       /* nothing but health is served */
+	struct patience wait; /* how long its clients may take */
+
+	struct MHD_Daemon *daemon; /* owned; NULL: not open */
+	struct watch watch;        /* of its epoll set */
+	bool ready;                /* which has something */
+	bool again;                /* it must run once more in this turn */
+	unsigned busy;             /* requests that are not done with */
+	unsigned lingering;        /* those that wait for Redis without being suspended */
+	struct timer linger_end;
+	bool linger_over;   /* a slow Redis must not keep libmicrohttpd from what other clients sent */
+	struct conn *awake; /* in their TLS handshake, and about to be looked at; by ->next_awake */
+};
+
+/* The version of libmicrohttpd that is loaded, and whether it has TLS. */
+const char *http_server_library(void);
+bool http_server_has_tls(void);
+
+/* Starts it. False after one line on stderr. */
+bool http_server_open(struct http_server *s);
+
+/* A client's socket; taken, also when it cannot be served. */
+void http_server_add(struct http_server *s, int fd);
+
+/* Runs it when there is something to do. True when it must run again. */
+bool http_server_run(struct http_server *s);
+
+/* How long http_server_run may wait, in milliseconds; -1: until something happens. */
+int64_t http_server_timeout_ms(struct http_server *s);
+
+/* Closes every connection and ends it; nothing may be suspended then but by TLS. */
+void http_server_close(struct http_server *s);
+
+#endif

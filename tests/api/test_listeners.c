@@ -1,0 +1,405 @@
+/*
+ * Where the daemon serves: several addresses, Unix sockets and their files, health apart; and `--check`, which asks for it.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/certificates.h"
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { ANSWER_MS = 5000, LONG_BYTES = 512 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static char path[256], listen_both[LONG_BYTES];
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	snprintf(path, sizeof(path), "%s/patternd.sock", temp_dir());
+	snprintf(listen_both, sizeof(listen_both), "127.0.0.1:0,unix:%s", path);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+/* Each test leaves nothing behind, and finds nothing of another's. */
+static int forget(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	unlink(path);
+	patternd = (struct daemon){ 0 };
+	return 0;
+}
+
+static mode_t mode_of(const char *of)
+{
+	struct stat s;
+
+	return lstat(of, &s) == 0 ? s.st_mode : 0;
+}
+
+/* A socket's file whose owner is gone, as a crash leaves it. */
+static void leave_stale(const char *at)
+{
+	struct sockaddr_un own = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(own.sun_path, sizeof(own.sun_path), "%s", at);
+	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
+	close(fd);
+}
+
+static int status_by_unix(const char *target)
+{
+	struct client *c = client_open(1);
+
+	client_by_unix(c, path);
+	int status = http(c, "GET", target, NULL).status;
+	client_close(c);
+	return status;
+}
+
+static int status_by_port(int port, const char *target)
+{
+	struct client *c = client_open(port);
+	int status = http(c, "GET", target, NULL).status;
+
+	client_close(c);
+	return status;
+}
+
+/* ---- Unix sockets ---- */
+
+static void test_unix_socket(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
+	assert_int_equal(mode_of(path), S_IFSOCK | 0600);
+	assert_int_equal(status_by_unix("/locks/a"), 200);
+	assert_int_equal(status_by_port(patternd.port, "/locks/a"), 200);
+	struct client *c = client_open(1);
+	client_by_unix(c, path);
+	for (int i = 0; i < 50; i++)
+		assert_status(http(c, "POST", "/counters/n", "{\"a\":1}"), 200);
+	/* Names that were not configured are refused here, too. */
+	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 403, "host_not_allowed", "none");
+	struct answer info = http(c, "GET", "/info", NULL);
+	char url[64], by_unix[LONG_BYTES];
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
+	snprintf(by_unix, sizeof(by_unix), "unix:%s", path);
+	assert_string_equal(text_at(info, "/addresses/0"), url);
+	assert_string_equal(text_at(info, "/addresses/1"), by_unix);
+	assert_null(json_at(info, "/addresses/2"));
+	assert_true(json_is_null(json_at(info, "/health_address")));
+	client_close(c);
+	daemon_stop(&patternd);
+	assert_int_equal(mode_of(path), 0); /* gone with the daemon */
+}
+
+static void test_unix_mode(void **state)
+{
+	mode_t before = umask(0);
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--listen-mode", "0660");
+	assert_int_equal(mode_of(path), S_IFSOCK | 0660);
+	umask(before);
+}
+
+static void test_unix_stale(void **state)
+{
+	(void)state;
+	leave_stale(path);
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
+	assert_int_equal(status_by_unix("/healthz"), 200);
+	daemon_kill(&patternd);
+	assert_int_equal(mode_of(path) & S_IFMT, S_IFSOCK); /* a crash leaves it */
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
+	assert_int_equal(status_by_unix("/healthz"), 200);
+}
+
+static void test_unix_live(void **state)
+{
+	struct daemon second = { 0 };
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
+	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen_both), 2);
+	assert_true(proc_said(&second.proc, "something else listens there already"));
+	assert_true(proc_said(&second.proc, path));
+	assert_int_equal(status_by_unix("/healthz"), 200);
+}
+
+static void test_unix_no_socket(void **state)
+{
+	FILE *f = fopen(path, "we");
+
+	(void)state;
+	fputs("precious", f);
+	fclose(f);
+	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
+	assert_true(proc_said(&patternd.proc, "no socket"));
+	char *kept = file_text(path);
+	assert_string_equal(kept, "precious");
+	free(kept);
+	unlink(path);
+	/* A link is no socket either, wherever it leads. */
+	assert_int_equal(symlink("/nowhere", path), 0);
+	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
+	assert_int_equal(mode_of(path) & S_IFMT, S_IFLNK);
+}
+
+/* Somebody else has put a socket of his own there meanwhile: it stays. */
+static void test_unix_not_ours(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
+	unlink(path);
+	leave_stale(path);
+	daemon_stop(&patternd);
+	assert_int_equal(mode_of(path) & S_IFMT, S_IFSOCK);
+}
+
+/* Of many that start at once on a dead one's socket, one gets it, and keeps it. */
+static void test_unix_race(void **state)
+{
+	enum { RIVALS = 6 };
+	char listen[LONG_BYTES];
+	struct proc rivals[RIVALS] = { 0 };
+	const char *argv[] = { getenv("PATTERND_BIN"), "--redis", redis.url, "--listen", listen, NULL };
+
+	(void)state;
+	snprintf(listen, sizeof(listen), "unix:%s", path);
+	for (int round = 0; round < 3; round++) {
+		unlink(path);
+		leave_stale(path);
+		for (int i = 0; i < RIVALS; i++)
+			proc_start(&rivals[i], argv);
+		int running, served;
+		for (int64_t until_ms = monotonic_ms() + ANSWER_MS;; nap_ms(5)) {
+			running = 0;
+			for (int i = 0; i < RIVALS; i++)
+				running += !proc_ended(&rivals[i], 0);
+			if (running <= 1 || monotonic_ms() > until_ms)
+				break;
+		}
+		served = status_by_unix("/healthz");
+		for (int i = 0; i < RIVALS; i++)
+			proc_kill(&rivals[i]);
+		assert_int_equal(running, 1);
+		assert_int_equal(served, 200);
+	}
+}
+
+/* ---- Several addresses ---- */
+
+static void test_both_loopbacks(void **state)
+{
+	char listen[LONG_BYTES];
+	int port = free_port();
+
+	(void)state;
+	snprintf(listen, sizeof(listen), "127.0.0.1:%d,[::1]:%d", port, port);
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen);
+	snprintf(listen, sizeof(listen), "http://[::1]:%d", port);
+	assert_int_equal(daemon_run(&(struct daemon){ 0 }, "--check", listen), 0);
+	assert_int_equal(status_by_port(port, "/locks/a"), 200);
+	daemon_stop(&patternd);
+	/* Both wildcards, the same port: the IPv6 one leaves IPv4 to the other. */
+	snprintf(listen, sizeof(listen), "[::]:%d,127.0.0.1:%d", port, port);
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen);
+}
+
+/* All or nothing: what was opened before the one that is taken goes again. */
+static void test_one_is_taken(void **state)
+{
+	char listen[LONG_BYTES], port[16];
+	struct daemon second = { 0 };
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url);
+	snprintf(listen, sizeof(listen), "unix:%s,127.0.0.1:%d", path, patternd.port);
+	snprintf(port, sizeof(port), ":%d'", patternd.port);
+	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen), 2);
+	assert_true(proc_said(&second.proc, port));
+	assert_int_equal(mode_of(path), 0);
+}
+
+static bool answers(struct raw *r)
+{
+	return raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") && raw_answer(r, 300).status == 200;
+}
+
+/* --max-connections counts over all addresses; whoever comes too many waits, whichever he takes, and costs nothing meanwhile. */
+static void test_shared_limit(void **state)
+{
+	enum { MOST = 8, EACH = 8 };
+	struct raw *r[2 * EACH];
+	int served = 0;
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--max-connections", "8");
+	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
+	for (int i = 0; i < 2 * EACH; i++)
+		r[i] = i % 2 ? raw_connect_unix(path) : raw_connect(patternd.port);
+	for (int i = 0; i < 2 * EACH; i++)
+		served += answers(r[i]);
+	assert_in_range(served, MOST - 1, MOST);
+	long before = daemon_cpu_ms(&patternd);
+	nap_ms(500);
+	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 50);
+	for (int i = 0; i < 2 * EACH; i++)
+		raw_close(r[i]);
+	wait_until(status_by_unix("/healthz") == 200 && daemon_is_alive(&patternd), ANSWER_MS);
+}
+
+/* ---- Health apart ---- */
+
+static void test_health_listener(void **state)
+{
+	static const char *const others[] = { "/locks/a",  "/info",         "/",         "/healthz/",
+					      "/healthzz", "/openapi.json", "/metrics/x" };
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0");
+	assert_int_not_equal(patternd.health_port, 0);
+	assert_int_not_equal(patternd.health_port, patternd.port);
+	struct client *c = client_open(patternd.health_port);
+	assert_status(http(c, "GET", "/healthz", NULL), 200);
+	assert_status(http(c, "GET", "/readyz", NULL), 200);
+	assert_status(http(c, "GET", "/readyz?verbose=1", NULL), 400); /* it has no such parameter, here as there */
+	assert_status(http(c, "HEAD", "/healthz", NULL), 200);
+	assert_status(http(c, "GET", "/metrics", NULL), 200);
+	/* A kubelet names the address of the pod. */
+	assert_status(http(c, "GET", "/healthz", NULL, "Host: 10.1.2.3:8380"), 200);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_problem(http(c, "GET", others[i], NULL), 404, "not_found", "none");
+	assert_problem(http(c, "POST", "/counters/n", "{\"a\":1}"), 404, "not_found", "none");
+	assert_problem(http(c, "POST", "/healthz", NULL), 405, "method_not_allowed", "none");
+	client_close(c);
+	c = client_open(patternd.port);
+	char url[64];
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.health_port);
+	assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/health_address"), url);
+	assert_int_equal(int_at(http(c, "GET", "/counters/n", NULL), "/counters/a") == 1, 0);
+	client_close(c);
+}
+
+/* ---- --check ---- */
+
+/* The line it wrote, without its end. */
+static const char *line_of(const struct daemon *d)
+{
+	static char line[1024];
+	char *text = file_text(d->proc.out_path);
+
+	snprintf(line, sizeof(line), "%s", text);
+	free(text);
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+static void test_check(void **state)
+{
+	struct daemon asks = { 0 };
+	char url[64], by_unix[LONG_BYTES], health[64];
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--health-listen", "127.0.0.1:0");
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
+	snprintf(health, sizeof(health), "127.0.0.1:%d", patternd.health_port);
+	snprintf(by_unix, sizeof(by_unix), "unix:%s", path);
+	assert_int_equal(daemon_run(&asks, "--check", url), 0);
+	assert_non_null(strstr(line_of(&asks), "/readyz says 200"));
+	assert_int_equal(daemon_run(&asks, "--check", by_unix), 0);
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", by_unix), 0);
+	/* Health has an address of its own: that is the one. */
+	assert_int_equal(daemon_run(&asks, "--listen", "127.0.0.1:1", "--health-listen", health, "--check"), 0);
+	assert_non_null(strstr(line_of(&asks), health));
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/locks", patternd.health_port);
+	assert_int_equal(daemon_run(&asks, "--check", url), 1);
+	assert_non_null(strstr(line_of(&asks), "says 404"));
+	proc_signal(&patternd.proc, SIGSTOP);
+	int64_t start_ms = monotonic_ms();
+	assert_int_equal(daemon_run(&asks, "--check", "--health-listen", health), 1);
+	assert_in_range(monotonic_ms() - start_ms, 1000, 3500);
+	assert_non_null(strstr(line_of(&asks), "does not answer"));
+	proc_signal(&patternd.proc, SIGCONT);
+}
+
+static void test_check_says_no(void **state)
+{
+	struct daemon asks = { 0 };
+	char url[64];
+
+	(void)state;
+	daemon_launch(&patternd, "--redis", "redis://127.0.0.1:1/0");
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
+	assert_int_equal(daemon_run(&asks, "--check", url), 1);
+	assert_non_null(strstr(line_of(&asks), "says 503: Redis cannot be reached"));
+	assert_int_equal(daemon_run(&asks, "--check", "http://127.0.0.1:1"), 1);
+	assert_int_equal(daemon_run(&asks, "--check", "ftp://127.0.0.1"), 1);
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", "127.0.0.1:0"), 1);
+	assert_true(proc_said(&asks.proc, "cannot be known"));
+	assert_int_equal(daemon_run(&asks, "--check", "--pool-size", "no"), 1);
+}
+
+static void test_check_https(void **state)
+{
+	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
+	struct certificate own = certificate_make(
+		(struct certificate_wish){ .name = "patternd", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
+	struct daemon asks = { 0 };
+	char listen[64];
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--tls-cert", own.cert_path, "--tls-key", own.key_path,
+		     "--health-listen", "127.0.0.1:0");
+	snprintf(listen, sizeof(listen), "127.0.0.1:%d", patternd.port);
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, "--tls-cert", own.cert_path), 0);
+	assert_non_null(strstr(line_of(&asks), "https://127.0.0.1"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_unix_socket, forget),
+		cmocka_unit_test_teardown(test_unix_mode, forget),
+		cmocka_unit_test_teardown(test_unix_stale, forget),
+		cmocka_unit_test_teardown(test_unix_live, forget),
+		cmocka_unit_test_teardown(test_unix_no_socket, forget),
+		cmocka_unit_test_teardown(test_unix_not_ours, forget),
+		cmocka_unit_test_teardown(test_unix_race, forget),
+		cmocka_unit_test_teardown(test_both_loopbacks, forget),
+		cmocka_unit_test_teardown(test_one_is_taken, forget),
+		cmocka_unit_test_teardown(test_shared_limit, forget),
+		cmocka_unit_test_teardown(test_health_listener, forget),
+		cmocka_unit_test_teardown(test_check, forget),
+		cmocka_unit_test_teardown(test_check_says_no, forget),
+		cmocka_unit_test_teardown(test_check_https, forget),
+	};
+
+	return cmocka_run_group_tests_name("listeners", tests, set_up, tear_down);
+}

@@ -1,0 +1,30 @@
+/*
+ * certificates: a CA of the test's own, and what it signs, as PEM files in a temporary folder.
+ *
+ *	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
+ *	struct certificate server = certificate_make((struct certificate_wish){ .name = "redis", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
+ *	server_start(&r, "--tls-port", port, "--tls-cert-file", server.cert_path, "--tls-key-file", server.key_path, ...);
+ */
+#ifndef TEST_CERTIFICATES_H
+#define TEST_CERTIFICATES_H
+
+#include <limits.h>
+
+struct certificate {
+	char cert_path[PATH_MAX], key_path[PATH_MAX];
+};
+
+struct certificate_wish {
+	const char *name;             /* its common name */
+	const char *dns, *ip;         /* whom it is for; NULL: nobody in particular */
+	const struct certificate *by; /* who signs it; NULL: itself, as a CA */
+	int starts_in_s, ends_in_s;   /* from now; both 0: from an hour ago until in an hour */
+};
+
+/* Fails the test when it cannot be made. */
+struct certificate certificate_make(struct certificate_wish wish);
+
+/* Puts the files of one in the place of another's, as whoever renews certificates does. */
+void certificate_replace(const struct certificate *old, const struct certificate *fresh);
+
+#endif
