@@ -123,7 +123,7 @@ static const struct row bad[] = {
 	{ { "--listen=127.0.0.1:0", "--listen-mode=07777" }, "--listen-mode" },
 	{ { "--listen=127.0.0.1:0", "--health-listen=8380" }, "health-listen" },
 	{ { "--listen=127.0.0.1:0", "--tls-cert=/no/such/file" }, "--tls-key" },
-	{ { "--listen=127.0.0.1:0", "--tls-cert=/no/such/file", "--tls-key=/no/such/key" }, "/no/such/file" },
+	{ { "--tls-cert=/no/such/file", "--tls-key=/no/such/key" }, "/no/such/file" },
 	{ { "--listen=127.0.0.1:0", "--tls-client-ca=/no/such/file" }, "--tls-cert" },
 	{ { "--redis", "http://127.0.0.1:6379" }, "redis" },
 	{ { "--redis", "redis://127.0.0.1:port" }, "redis" },

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,7 @@ bool raw_secure(struct raw *r)
 	int64_t until_ms = monotonic_ms() + SEND_MS;
 	int result;
 
+	signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
 	assert_non_null(context);
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	r->tls = SSL_new(context);

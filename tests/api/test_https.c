@@ -1,0 +1,429 @@
+/*
+ * HTTPS: who is let in and who is not, certificates that change, and that what waits, streams or leaves does so over TLS as it does without.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+#include <openssl/ssl.h>
+
+#include "../support/certificates.h"
+#include "../support/daemon.h"
+#include "../support/events.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+
+enum { ANSWER_MS = 5000, HEADER_MS = 500, GRACE_MS = 1000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct certificate ca, own;
+
+static struct certificate for_localhost(void)
+{
+	return certificate_make(
+		(struct certificate_wish){ .name = "patternd", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	ca = certificate_make((struct certificate_wish){ .name = "a CA" });
+	own = for_localhost();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+#define start(...)                                                                                            \
+	daemon_start(&patternd, "--redis", redis.url, "--tls-cert", own.cert_path, "--tls-key", own.key_path, \
+		     "--health-listen", "127.0.0.1:0", "--header-timeout-ms", "500", __VA_ARGS__)
+
+static int start_one(void **state)
+{
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	start("--idle-timeout-ms", "60000");
+	return 0;
+}
+
+static int stop_one(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static struct client *client_with(const struct certificate *trusted, const struct certificate *shown)
+{
+	struct client *c = client_open(patternd.port);
+
+	client_by_tls(c, trusted->cert_path, shown ? shown->cert_path : NULL, shown ? shown->key_path : NULL);
+	return c;
+}
+
+static int status_with(const struct certificate *trusted, const struct certificate *shown)
+{
+	struct client *c = client_with(trusted, shown);
+	int status = http(c, "GET", "/locks/a", NULL).status;
+
+	client_close(c);
+	return status;
+}
+
+static struct raw *connect_secured(void)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	assert_true(raw_secure(r));
+	return r;
+}
+
+/* A number of /metrics, asked for where health is. */
+static long metric(const char *name)
+{
+	struct client *c = client_open(patternd.health_port);
+	char line[128];
+
+	snprintf(line, sizeof(line), "\npatternd_%s ", name);
+	struct answer a = http(c, "GET", "/metrics", NULL);
+	const char *at = a.body ? strstr(a.body, line) : NULL;
+	long n = at ? atol(at + strlen(line)) : -1;
+	client_close(c);
+	return n;
+}
+
+/* ---- Who is let in ---- */
+
+static void test_served(void **state)
+{
+	struct client *c = client_with(&ca, NULL);
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_status(http(c, "POST", "/counters/n", "{\"a\":1}"), 200);
+	assert_int_equal(int_at(http(c, "GET", "/counters/n", NULL), "/counters/a"), 100);
+	char url[64];
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d", patternd.port);
+	assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/addresses/0"), url);
+	client_close(c);
+}
+
+/* Bodies and answers of many records, and pieces of them. */
+static void test_large(void **state)
+{
+	enum { BYTES = 700 * 1024 };
+	struct client *c = client_with(&ca, NULL);
+	char *body = malloc(BYTES + 64);
+
+	(void)state;
+	assert_non_null(body);
+	size_t len = (size_t)sprintf(body, "{\"value\":\"");
+	memset(body + len, 'x', BYTES);
+	sprintf(body + len + BYTES, "\"}");
+	for (int i = 0; i < 3; i++)
+		assert_true(http(c, "PUT", "/cache/large", body).status / 100 == 2);
+	for (int i = 0; i < 3; i++) {
+		struct answer a = http(c, "GET", "/cache/large", NULL);
+		assert_status(a, 200);
+		assert_in_range(a.body_len, BYTES, BYTES + 1024);
+	}
+	free(body);
+	client_close(c);
+}
+
+static void test_wrong_ca(void **state)
+{
+	struct certificate other = certificate_make((struct certificate_wish){ .name = "another CA" });
+
+	(void)state;
+	assert_int_equal(status_with(&ca, NULL), 200);
+	assert_int_equal(status_with(&other, NULL), 0);
+	assert_int_equal(status_with(&ca, NULL), 200);
+}
+
+static void test_plain_on_tls_port(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	assert_true(raw_closed(r, ANSWER_MS));
+	assert_int_equal(raw_answers_left(r), 0);
+	raw_close(r);
+	assert_int_equal(status_with(&ca, NULL), 200);
+}
+
+static bool speaks(int version)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	struct raw *r = raw_connect(patternd.port);
+
+	/* Level 0: what is refused is refused by the daemon. */
+	SSL_CTX_set_security_level(context, 0);
+	SSL_CTX_set_min_proto_version(context, version);
+	SSL_CTX_set_max_proto_version(context, version);
+	SSL *tls = SSL_new(context);
+	SSL_set_fd(tls, raw_fd(r));
+	bool ok = SSL_connect(tls) == 1;
+	SSL_free(tls);
+	SSL_CTX_free(context);
+	raw_close(r);
+	return ok;
+}
+
+static void test_versions(void **state)
+{
+	(void)state;
+	assert_false(speaks(TLS1_VERSION));
+	assert_false(speaks(TLS1_1_VERSION));
+	assert_true(speaks(TLS1_2_VERSION));
+	assert_true(speaks(TLS1_3_VERSION));
+}
+
+static void test_client_certificates(void **state)
+{
+	struct certificate others = certificate_make((struct certificate_wish){ .name = "another CA" });
+	struct certificate good = certificate_make((struct certificate_wish){ .name = "a client", .by = &ca });
+	struct certificate old = certificate_make(
+		(struct certificate_wish){ .name = "late", .by = &ca, .starts_in_s = -7200, .ends_in_s = -3600 });
+	struct certificate foreign = certificate_make((struct certificate_wish){ .name = "a client", .by = &others });
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	start("--tls-client-ca", ca.cert_path);
+	assert_int_equal(status_with(&ca, &good), 200);
+	assert_int_equal(status_with(&ca, NULL), 0);
+	assert_int_equal(status_with(&ca, &foreign), 0);
+	assert_int_equal(status_with(&ca, &old), 0);
+	assert_int_equal(status_with(&ca, &good), 200);
+	assert_true(daemon_is_alive(&patternd)); /* health asks for none */
+}
+
+/* ---- Certificates that change ---- */
+
+static void test_reload(void **state)
+{
+	struct certificate new_ca = certificate_make((struct certificate_wish){ .name = "a new CA" });
+	struct certificate fresh =
+		certificate_make((struct certificate_wish){ .name = "fresh", .dns = "localhost", .by = &new_ca });
+
+	(void)state;
+	own = for_localhost();
+	start("--log-level", "info");
+	struct client *before = client_with(&ca, NULL);
+	assert_status(http(before, "GET", "/locks/a", NULL), 200);
+	certificate_replace(&own, &fresh);
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "tls_reloaded"), ANSWER_MS);
+	assert_int_equal(status_with(&new_ca, NULL), 200);
+	assert_int_equal(status_with(&ca, NULL), 0);
+	/* Who was connected stays so. */
+	assert_status(http(before, "GET", "/locks/a", NULL), 200);
+	client_close(before);
+	/* What cannot be used changes nothing. */
+	FILE *f = fopen(own.cert_path, "we");
+	fputs("nothing of the kind\n", f);
+	fclose(f);
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
+	assert_int_equal(status_with(&new_ca, NULL), 200);
+	daemon_stop(&patternd);
+	own = for_localhost();
+}
+
+/* ---- Handshakes that never end ---- */
+
+static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+			    "0123456789abcdef0123456789abcdef";
+
+/* A whole ClientHello of OpenSSL's, sent; what the server says to it is not taken. */
+static void send_whole_hello(const struct raw *r)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	SSL *tls = SSL_new(context);
+	BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+	char bytes[4096];
+
+	SSL_set_bio(tls, in, out);
+	assert_int_not_equal(SSL_connect(tls), 1);
+	int n = BIO_read(out, bytes, sizeof(bytes));
+	assert_true(n > 0 && send(raw_fd(r), bytes, (size_t)n, MSG_NOSIGNAL) == n);
+	SSL_free(tls);
+	SSL_CTX_free(context);
+}
+
+/* They cost nothing while they wait, are cut in time, and hurt nobody. */
+static void test_unfinished_handshakes(void **state)
+{
+	enum { EACH = 30 };
+	struct raw *r[2 * EACH];
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	start("--header-timeout-ms", "1500");
+	assert_int_equal(status_with(&ca, NULL), 200);
+	for (int i = 0; i < 2 * EACH; i++) {
+		r[i] = raw_connect(patternd.port);
+		if (i % 2)
+			raw_send(r[i], hello, sizeof(hello) - 1);
+		else
+			send_whole_hello(r[i]);
+	}
+	assert_int_equal(status_with(&ca, NULL), 200);
+	long before = daemon_cpu_ms(&patternd);
+	nap_ms(500);
+	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 50);
+	for (int i = 0; i < 2 * EACH; i++) {
+		assert_true(raw_closed(r[i], 1500 + GRACE_MS));
+		raw_close(r[i]);
+	}
+}
+
+/* ---- Waiting, streaming, leaving ---- */
+
+static void test_long_poll(void **state)
+{
+	struct raw *r = connect_secured();
+	struct client *c = client_with(&ca, NULL);
+
+	(void)state;
+	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
+	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	assert_false(waiter_heard(r));
+	long before = daemon_cpu_ms(&patternd);
+	nap_ms(300);
+	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 30);
+	assert_status(http(c, "POST", "/queues/q/messages", "{\"body\":1}"), 201);
+	struct answer a = waiter_answer(r, "/queues/q/receive", ANSWER_MS);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/messages/0/body"), 1);
+	/* And again on the same connection. */
+	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":50}", ""));
+	assert_status(waiter_answer(r, "/queues/q/receive", ANSWER_MS), 200);
+	raw_close(r);
+	client_close(c);
+}
+
+static void test_leaving(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct raw *r = connect_secured();
+		assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
+		wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+		if (way == 0)
+			raw_close(r); /* close_notify, then FIN */
+		else if (way == 1)
+			raw_reset(r);
+		else
+			raw_half_close(r); /* FIN alone */
+		wait_until(metric("requests_waiting") == 0, ANSWER_MS);
+		if (way == 2)
+			raw_close(r);
+	}
+	/* Nothing is delivered to any of them. */
+	struct client *c = client_with(&ca, NULL);
+	assert_status(http(c, "POST", "/queues/q/messages", "{\"body\":1}"), 201);
+	assert_int_equal(int_at(http(c, "GET", "/queues/q", NULL), "/ready"), 1);
+	client_close(c);
+}
+
+static void test_stream(void **state)
+{
+	struct client *c = client_with(&ca, NULL);
+	struct raw *r = connect_secured();
+
+	(void)state;
+	assert_true(waiter_ask(r, "/locks/a/hold", "{\"ttl_ms\":300}", ""));
+	struct events *e = events_open(r, "/locks/a/hold");
+	assert_string_equal(events_next_named(e, ANSWER_MS).name, "acquired");
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(events_next(e, ANSWER_MS).data, "kept");
+	assert_true(bool_at(http(c, "GET", "/locks/a", NULL), "/held"));
+	events_close(e);
+	wait_until(!bool_at(http(c, "GET", "/locks/a", NULL), "/held"), ANSWER_MS);
+	client_close(c);
+}
+
+static void test_drain(void **state)
+{
+	struct raw *idle = connect_secured(), *busy = connect_secured(), *half = raw_connect(patternd.port),
+		   *held = connect_secured();
+
+	(void)state;
+	raw_send(half, hello, sizeof(hello) - 1);
+	assert_true(waiter_ask(busy, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
+	assert_true(waiter_ask(held, "/locks/a/hold", "{}", ""));
+	struct events *e = events_open(held, "/locks/a/hold");
+	assert_string_equal(events_next_named(e, ANSWER_MS).name, "acquired");
+	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	proc_signal(&patternd.proc, SIGTERM);
+	struct answer a = waiter_answer(busy, "/queues/q/receive", ANSWER_MS);
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
+	assert_string_equal(events_next_named(e, ANSWER_MS).name, "released");
+	assert_true(raw_closed(idle, ANSWER_MS));
+	assert_true(raw_closed(half, ANSWER_MS));
+	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
+	assert_int_equal(proc_exit_status(&patternd.proc), 0);
+	events_close(e);
+	raw_close(idle);
+	raw_close(half);
+	raw_close(busy);
+	patternd.port = 0;
+}
+
+/* A second SIGTERM leaves at once, whatever is suspended. */
+static void test_leaves_at_once(void **state)
+{
+	struct raw *busy = connect_secured(), *half = raw_connect(patternd.port);
+
+	(void)state;
+	raw_send(half, hello, sizeof(hello) - 1);
+	assert_true(waiter_ask(busy, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
+	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
+	proc_signal(&patternd.proc, SIGTERM);
+	proc_signal(&patternd.proc, SIGINT);
+	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
+	assert_int_equal(proc_exit_status(&patternd.proc), 0);
+	raw_close(busy);
+	raw_close(half);
+	patternd.port = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_served, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_large, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_wrong_ca, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_plain_on_tls_port, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_versions, start_one, stop_one),
+		cmocka_unit_test_teardown(test_client_certificates, stop_one),
+		cmocka_unit_test_teardown(test_reload, stop_one),
+		cmocka_unit_test_teardown(test_unfinished_handshakes, stop_one),
+		cmocka_unit_test_setup_teardown(test_long_poll, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_leaving, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_stream, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_drain, start_one, stop_one),
+		cmocka_unit_test_setup_teardown(test_leaves_at_once, start_one, stop_one),
+	};
+
+	return cmocka_run_group_tests_name("https", tests, set_up, tear_down);
+}
