@@ -95,7 +95,8 @@ static void hurry(struct redis_server *watcher)
 static bool launch_watcher(struct redis_server *watcher)
 {
 	char path[160];
-	const char *const argv[] = { "redis-server", path, "--sentinel", NULL };
+	const char *other = getenv("PATTERND_TEST_REDIS");
+	const char *const argv[] = { other && *other ? other : "redis-server", path, "--sentinel", NULL };
 
 	snprintf(path, sizeof(path), "%s/sentinel.conf", watcher->dir);
 	proc_start(&watcher->proc, argv);
