@@ -1,6 +1,7 @@
 /*
  * Where the daemon serves: several addresses, Unix sockets and their files, health apart; and `--check`, which asks for it.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -60,15 +62,20 @@ static mode_t mode_of(const char *of)
 	return lstat(of, &s) == 0 ? s.st_mode : 0;
 }
 
-/* A socket's file whose owner is gone, as a crash leaves it. */
-static void leave_stale(const char *at)
+static int bind_to(const char *at)
 {
 	struct sockaddr_un own = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(own.sun_path, sizeof(own.sun_path), "%s", at);
 	assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof(own)), 0);
-	close(fd);
+	return fd;
+}
+
+/* A socket's file whose owner is gone, as a crash leaves it. */
+static void leave_stale(const char *at)
+{
+	close(bind_to(at));
 }
 
 static int status_by_unix(const char *target)
@@ -182,35 +189,45 @@ static void test_unix_not_ours(void **state)
 	assert_int_equal(mode_of(path) & S_IFMT, S_IFSOCK);
 }
 
-/* Of many that start at once on a dead one's socket, one gets it, and keeps it. */
+/* True when a process waits for a lock on a file. */
+static bool waits_for_lock(pid_t pid)
+{
+	char wanted[64];
+	char *locks = file_text("/proc/locks");
+	bool found = false;
+
+	snprintf(wanted, sizeof(wanted), "WRITE %ld ", (long)pid);
+	for (char *line = locks ? strstr(locks, "-> FLOCK") : NULL; line && !found;
+	     line = strstr(line + 1, "-> FLOCK")) {
+		char *at = strstr(line, wanted), *end = strchr(line, '\n');
+		found = at && end && at < end;
+	}
+	free(locks);
+	return found;
+}
+
+/* Of two that start on a dead one's socket, the second finds what the first has put there, and leaves it. */
 static void test_unix_race(void **state)
 {
-	enum { RIVALS = 6 };
-	char listen[LONG_BYTES];
-	struct proc rivals[RIVALS] = { 0 };
-	const char *argv[] = { getenv("PATTERND_BIN"), "--redis", redis.url, "--listen", listen, NULL };
+	char listen_at[LONG_BYTES], folder[256];
+	const char *argv[] = { getenv("PATTERND_BIN"), "--redis", redis.url, "--listen", listen_at, NULL };
 
 	(void)state;
-	snprintf(listen, sizeof(listen), "unix:%s", path);
-	for (int round = 0; round < 3; round++) {
-		unlink(path);
-		leave_stale(path);
-		for (int i = 0; i < RIVALS; i++)
-			proc_start(&rivals[i], argv);
-		int running, served;
-		for (int64_t until_ms = monotonic_ms() + ANSWER_MS;; nap_ms(5)) {
-			running = 0;
-			for (int i = 0; i < RIVALS; i++)
-				running += !proc_ended(&rivals[i], 0);
-			if (running <= 1 || monotonic_ms() > until_ms)
-				break;
-		}
-		served = status_by_unix("/healthz");
-		for (int i = 0; i < RIVALS; i++)
-			proc_kill(&rivals[i]);
-		assert_int_equal(running, 1);
-		assert_int_equal(served, 200);
-	}
+	leave_stale(path);
+	snprintf(listen_at, sizeof(listen_at), "unix:%s", path);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(lock, LOCK_EX), 0); /* as a daemon that starts */
+	proc_start(&patternd.proc, argv);
+	wait_until(waits_for_lock(patternd.proc.pid), ANSWER_MS);
+	unlink(path);
+	int first = bind_to(path);
+	assert_int_equal(listen(first, 8), 0);
+	close(lock);
+	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
+	assert_int_equal(proc_exit_status(&patternd.proc), 2);
+	assert_true(proc_said(&patternd.proc, "something else listens there already"));
+	close(first);
 }
 
 /* ---- Several addresses ---- */
@@ -247,32 +264,49 @@ static void test_one_is_taken(void **state)
 	assert_int_equal(mode_of(path), 0);
 }
 
-static bool answers(struct raw *r)
+static bool asks(struct raw *r)
 {
-	return raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") && raw_answer(r, 300).status == 200;
+	return raw_text(r, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-/* --max-connections counts over all addresses; whoever comes too many waits, whichever he takes, and costs nothing meanwhile. */
+/*
+ * --max-connections counts over all addresses and both servers; whoever comes too many waits, whichever he takes, costs nothing
+ * meanwhile, and is served when others have gone.
+ */
 static void test_shared_limit(void **state)
 {
-	enum { MOST = 8, EACH = 8 };
-	struct raw *r[2 * EACH];
-	int served = 0;
+	enum { MOST = 8, BY_UNIX = 6, BY_TLS = 5 };
+	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
+	struct certificate own = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
+	struct raw *by_unix[BY_UNIX], *by_tls[BY_TLS];
 
 	(void)state;
-	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--max-connections", "8");
-	wait_until(daemon_is_alive(&patternd), ANSWER_MS);
-	for (int i = 0; i < 2 * EACH; i++)
-		r[i] = i % 2 ? raw_connect_unix(path) : raw_connect(patternd.port);
-	for (int i = 0; i < 2 * EACH; i++)
-		served += answers(r[i]);
-	assert_in_range(served, MOST - 1, MOST);
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--max-connections", "8", "--tls-cert",
+		     own.cert_path, "--tls-key", own.key_path, "--health-listen", "127.0.0.1:0");
+	for (int i = 0; i < BY_UNIX; i++) {
+		by_unix[i] = raw_connect_unix(path);
+		assert_true(asks(by_unix[i]) && raw_answer(by_unix[i], ANSWER_MS).status == 200);
+	}
+	for (int i = 0; i < BY_TLS; i++)
+		by_tls[i] = raw_connect(patternd.port);
+	for (int i = 0; i < MOST - BY_UNIX; i++)
+		assert_true(raw_secure(by_tls[i]));
+	/* All places are taken. */
+	struct raw *last = raw_connect_unix(path);
+	asks(last);
+	assert_int_equal(raw_answer(last, 200).status, 0);
+	assert_false(raw_closed(last, 0));
 	long before = daemon_cpu_ms(&patternd);
 	nap_ms(500);
 	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 50);
-	for (int i = 0; i < 2 * EACH; i++)
-		raw_close(r[i]);
-	wait_until(status_by_unix("/healthz") == 200 && daemon_is_alive(&patternd), ANSWER_MS);
+	for (int i = 0; i < BY_UNIX; i++)
+		raw_close(by_unix[i]);
+	for (int i = MOST - BY_UNIX; i < BY_TLS; i++)
+		assert_true(raw_secure(by_tls[i]));
+	assert_int_equal(raw_answer(last, ANSWER_MS).status, 200);
+	raw_close(last);
+	for (int i = 0; i < BY_TLS; i++)
+		raw_close(by_tls[i]);
 }
 
 /* ---- Health apart ---- */
