@@ -1,0 +1,243 @@
+/*
+ * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still, its own places taken, or while the daemon
+ * drains, a probe each 50 ms is answered within 100 ms, each of them.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+#include "requests.h"
+
+enum {
+	EACH_MS = 50,
+	MOST_MS = 100,
+	PATIENCE_MS = 2000, /* beyond it a probe has failed, however long it would still take */
+	ANSWER_MS = 5000,
+	PLACES = 150,
+};
+
+static struct redis_server redis;
+static struct daemon patternd;
+
+/* ---- Probes, in a thread of their own ---- */
+
+struct prober {
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_int asked, failed, late, not_ready;
+	atomic_int slowest_ms;
+};
+static struct prober prober;
+
+/* As a kubelet does: a connection each. The status; 0: none in time. */
+static int probe(const char *request)
+{
+	struct raw *r = raw_try_connect(patternd.health_port);
+	int status = r && raw_text(r, request) ? raw_answer(r, PATIENCE_MS).status : 0;
+
+	raw_close(r);
+	return status;
+}
+
+/* How late this thread comes back when it asks for a moment: then the machine stands still, and not the daemon. */
+static int64_t stall_ms(void)
+{
+	int64_t before_ms = monotonic_ms();
+
+	nap_ms(1);
+	return monotonic_ms() - before_ms - 1;
+}
+
+static void *probe_on(void *arg)
+{
+	static const char *const requests[] = {
+		GET("/healthz") "Host: 10.0.0.7:8380\r\n" END,
+		GET("/readyz") "Host: 10.0.0.7:8380\r\n" END,
+		GET("/metrics") "Host: 10.0.0.7:8380\r\n" END,
+	};
+	struct prober *p = arg;
+
+	while (!p->stop) {
+		int64_t start_ms = monotonic_ms();
+		int status = probe(requests[p->asked % 3]);
+		int took_ms = (int)(monotonic_ms() - start_ms);
+		bool is_ready = p->asked % 3 == 1;
+		p->failed += status != 200 && !(is_ready && status == 503);
+		p->not_ready += is_ready && status == 503;
+		p->late += took_ms > MOST_MS && stall_ms() < MOST_MS / 4;
+		if (took_ms > p->slowest_ms)
+			p->slowest_ms = took_ms;
+		p->asked++;
+		if (took_ms < EACH_MS)
+			nap_ms(EACH_MS - took_ms);
+	}
+	return NULL;
+}
+
+static void probes_begin(void)
+{
+	memset(&prober, 0, sizeof(prober));
+	assert_int_equal(pthread_create(&prober.thread, NULL, probe_on, &prober), 0);
+}
+
+/* Some more of them are asked. */
+static void probes_go_on(int ms)
+{
+	int wanted = prober.asked + ms / EACH_MS;
+
+	wait_until(prober.asked >= wanted, 10 * ms + ANSWER_MS);
+}
+
+static void probes_end(const char *when)
+{
+	prober.stop = true;
+	pthread_join(prober.thread, NULL);
+	if (prober.failed || prober.late)
+		fail_msg("%s: of %d probes %d failed and %d were late, the slowest by %d ms", when, prober.asked,
+			 prober.failed, prober.late, prober.slowest_ms);
+	assert_true(prober.asked > 5);
+	print_message("%s: %d probes, the slowest took %d ms\n", when, prober.asked, prober.slowest_ms);
+}
+
+/* ---- What goes on meanwhile ---- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0", "--max-connections", "150",
+		     "--drain-ms", "2500", "--redis-timeout-ms", "10000");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+static struct raw *crowd[2 * PLACES];
+
+/* More than there are places: they wait, or dawdle, or only sit there. */
+static void crowd_comes(bool all_wait)
+{
+	for (int i = 0; i < 2 * PLACES; i++) {
+		crowd[i] = raw_connect(patternd.port);
+		if (all_wait || i % 3 == 0)
+			waiter_ask(crowd[i], "/queues/q/receive", "{\"wait_ms\":30000}", "");
+		else if (i % 3 == 1)
+			raw_text(crowd[i], GET("/locks/a") "X-Slow: ");
+	}
+}
+
+static void crowd_goes(void)
+{
+	for (int i = 0; i < 2 * PLACES; i++)
+		raw_close(crowd[i]);
+}
+
+static void test_all_places_taken(void **state)
+{
+	(void)state;
+	probes_begin();
+	crowd_comes(false);
+	probes_go_on(1000);
+	crowd_goes();
+	probes_go_on(200);
+	probes_end("all places taken");
+}
+
+static void test_all_wait(void **state)
+{
+	(void)state;
+	probes_begin();
+	crowd_comes(true);
+	probes_go_on(1000);
+	crowd_goes();
+	probes_end("all wait");
+	assert_int_equal(prober.not_ready, 0);
+}
+
+/* Redis stands still, and the daemon owes answers to all. */
+static void test_redis_stands_still(void **state)
+{
+	(void)state;
+	proc_signal(&redis.proc, SIGSTOP);
+	probes_begin();
+	for (int i = 0; i < 2 * PLACES; i++) {
+		crowd[i] = raw_connect(patternd.port);
+		raw_text(crowd[i], TAKE "Content-Length: 38\r\n" END BODY);
+	}
+	probes_go_on(1500);
+	proc_signal(&redis.proc, SIGCONT);
+	probes_go_on(500);
+	crowd_goes();
+	probes_end("Redis stands still");
+}
+
+/* Its own places are taken by whoever sits there, or dawdles. */
+static void test_own_places_taken(void **state)
+{
+	(void)state;
+	probes_begin();
+	for (int i = 0; i < 2 * PLACES; i++) {
+		crowd[i] = raw_connect(patternd.health_port);
+		if (i % 2)
+			raw_text(crowd[i], GET("/healthz") "X-Slow: ");
+	}
+	probes_go_on(1000);
+	crowd_goes();
+	probes_end("its own places taken");
+}
+
+static void test_draining(void **state)
+{
+	struct raw *owed = raw_connect(patternd.port);
+
+	(void)state;
+	proc_signal(&redis.proc, SIGSTOP);
+	raw_text(owed, TAKE "Content-Length: 38\r\n" END BODY);
+	wait_until(metric_of(&patternd, "redis_calls_in_flight") > 0, ANSWER_MS);
+	probes_begin();
+	probes_go_on(200);
+	assert_int_equal(prober.not_ready, 0);
+	proc_signal(&patternd.proc, SIGTERM);
+	wait_until(prober.not_ready > 0, ANSWER_MS);
+	probes_go_on(1000);
+	assert_null(raw_try_connect(patternd.port)); /* the main door is closed, and it still drains */
+	probes_end("draining");
+	proc_signal(&redis.proc, SIGCONT);
+	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
+	assert_int_equal(proc_exit_status(&patternd.proc), 0);
+	patternd.port = 0;
+	raw_close(owed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all_places_taken, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_all_wait, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_redis_stands_still, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_own_places_taken, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_draining, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("health", tests, NULL, NULL);
+}
