@@ -80,8 +80,10 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 {
 	static const struct stream_owner owner = { on_left, on_drain };
 	struct text channel = script_key(req, KEY_TOPIC, in->topic, NULL);
-	struct listener *l = calloc(1, sizeof(*l));
 
+	if (!wait_has_room(req))
+		return;
+	struct listener *l = calloc(1, sizeof(*l));
 	if (!l) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;

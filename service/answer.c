@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+#include "budget.h"
+#include "config.h"
+#include "input.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -43,6 +46,8 @@ struct json_out *answer_begin(struct request *req, int status)
 {
 	static struct json_out nowhere; /* without memory; answer_end says so */
 
+	if (req->op && req->op->writes)
+		req->arena.bounded = false; /* what a change has done is owed */
 	req->status = status;
 	req->content_type = "application/json";
 	req->out = arena_grow(&req->arena, NULL, 0, sizeof(*req->out));
@@ -58,6 +63,11 @@ void answer_end(struct request *req)
 	out_close(req->out);
 	out_newline(req->out); /* for whoever reads it in a terminal */
 	req->answer = (struct text){ req->out->at, req->out->len };
+	if (req->arena.failed && !req->problem) {
+		req->header_count = 0;
+		answer_no_memory(req, req->op && !req->op->writes ? EFFECT_NONE : EFFECT_UNKNOWN);
+		return;
+	}
 	if (req->arena.failed) {
 		req->status = 503;
 		req->problem = problem_row(P_OVERLOADED);
@@ -120,8 +130,11 @@ void answer_retry_after_ms(struct request *req, int64_t ms)
 static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
 {
 	const struct problem_row *row = problem_row(p);
-	struct json_out *o = answer_begin(req, row->status);
 
+	req->arena.bounded = req->arena.failed = false; /* this must be said, also of what had no room */
+	struct json_out *o = answer_begin(req, row->status);
+	if (p == P_OVERLOADED)
+		metrics_count(METRIC_requests_overloaded);
 	if (req->has_effect && effect == EFFECT_NONE)
 		effect = EFFECT_UNKNOWN;
 	req->content_type = "application/problem+json";
@@ -161,6 +174,8 @@ static bool stood_in(struct request *req, enum problem p)
 	if (!stand_in || problem_row(p)->status < 500)
 		return false;
 	req->stand_in = NULL;
+	req->arena.bounded = req->arena.failed =
+		false; /* it answers instead of the problem, which would be said as well */
 	if (!stand_in(req))
 		return false;
 	metrics_count(METRIC_answers_degraded);
@@ -189,6 +204,17 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 	begin(req, p, effect, detail, args);
 	va_end(args);
 	problem_end(req);
+}
+
+void answer_no_memory(struct request *req, enum effect effect)
+{
+	if (req->arena.bounded)
+		answer_problem_effect(
+			req, P_OVERLOADED, effect,
+			"requests take %zu bytes of memory; --max-request-memory allows %lld, and this one needs more",
+			budget_taken(), (long long)config()->max_request_memory);
+	else
+		answer_problem_effect(req, P_OVERLOADED, effect, "the daemon is out of memory");
 }
 
 void answer_field_problem(struct request *req, enum problem p, const char *pointer, const char *detail, ...)

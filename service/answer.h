@@ -73,6 +73,9 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* 503: what the request needs has no room, in the budget of all requests or at all. */
+void answer_no_memory(struct request *req, enum effect effect);
+
 /*
  * 400 with `errors: [{pointer, detail}]` for one field. The pointer is a JSON pointer into the body ("/delay_ms"), or
  * "?name" for a query parameter, "{name}" for a path parameter, "Header-Name:" for a header.

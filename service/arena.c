@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
+
 enum {
 	FIRST_BLOCK = 4096, /* bytes with the header: an ordinary request fits */
 	CACHED_BLOCKS = 128,
+	LARGEST_STEP = 256 * 1024, /* of a block that is larger than what is asked for */
 	ALIGNMENT = 16,
 };
 
@@ -32,8 +35,6 @@ static struct arena_block *block_new(size_t size)
 		cached--;
 		return b;
 	}
-	if (size < FIRST_BLOCK)
-		size = FIRST_BLOCK;
 	b = malloc(size);
 	if (b)
 		b->size = size;
@@ -42,6 +43,7 @@ static struct arena_block *block_new(size_t size)
 
 static void block_free(struct arena_block *b)
 {
+	budget_give(b->size);
 	if (b->size == FIRST_BLOCK && cached < CACHED_BLOCKS) {
 		b->older = cache;
 		cache = b;
@@ -51,10 +53,36 @@ static void block_free(struct arena_block *b)
 	}
 }
 
+static enum budget_use use_of(const struct arena *a, size_t payload)
+{
+	return !a->bounded ? BUDGET_OWED : payload > FIRST_BLOCK ? BUDGET_LARGE : BUDGET_SMALL;
+}
+
+/* The third block and those after it double, so that what grows large lies in few, which malloc gives back to the system. */
+static size_t wanted_size(const struct arena *a)
+{
+	if (!a->blocks || !a->blocks->older)
+		return FIRST_BLOCK;
+	return a->blocks->size < LARGEST_STEP / 2 ? a->blocks->size * 2 : LARGEST_STEP;
+}
+
 static bool add_block(struct arena *a, size_t payload)
 {
-	struct arena_block *b = block_new(payload + sizeof(*b));
+	size_t least = payload + sizeof(struct arena_block), wanted = wanted_size(a);
+	enum budget_use use = use_of(a, payload);
+	struct arena_block *b = NULL;
 
+	if (least < FIRST_BLOCK)
+		least = FIRST_BLOCK;
+	size_t size = wanted > least ? wanted : least;
+	bool fits = budget_take(size, use);
+	if (!fits && size > least)
+		fits = budget_take(size = least, use);
+	if (fits) {
+		b = block_new(size);
+		if (!b)
+			budget_give(size);
+	}
 	if (!b) {
 		a->failed = true;
 		return false;
@@ -88,6 +116,7 @@ void *arena_new_of(size_t size, struct arena *out)
 	if (!b)
 		return NULL;
 	*b = (struct arena_block){ .size = sizeof(*b) + size };
+	budget_take(b->size, BUDGET_OWED);
 	*out = (struct arena){ .blocks = b, .next = (char *)b + b->size, .end = (char *)b + b->size };
 	return memset(b + 1, 0, size);
 }
@@ -132,9 +161,7 @@ static char *reserve(struct arena *a, size_t size)
 	}
 	size = aligned(size ? size : 1);
 	if ((size_t)(a->end - a->next) < size) {
-		/* A large piece gets a block of its own size; small ones share one. */
-		size_t payload = size > FIRST_BLOCK ? size : FIRST_BLOCK - sizeof(struct arena_block);
-		if (!add_block(a, payload > size ? payload : size))
+		if (!add_block(a, size))
 			return NULL;
 	}
 	char *at = a->next;
@@ -149,6 +176,27 @@ void *arena_alloc(struct arena *a, size_t size)
 	return at ? memset(at, 0, size) : NULL;
 }
 
+/* The newest block, and the one piece in it. */
+static void *grow_block(struct arena *a, size_t payload)
+{
+	size_t size = payload + sizeof(struct arena_block), more = size - a->blocks->size;
+	struct arena_block *b = NULL;
+
+	if (budget_take(more, use_of(a, payload))) {
+		b = realloc(a->blocks, size);
+		if (!b)
+			budget_give(more);
+	}
+	if (!b) {
+		a->failed = true;
+		return NULL;
+	}
+	b->size = size;
+	a->blocks = b;
+	a->next = a->end = (char *)b + size;
+	return b + 1;
+}
+
 void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
 {
 	char *at;
@@ -158,6 +206,9 @@ void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
 		a->next = (char *)old + aligned(new_size);
 		return old;
 	}
+	if (old && (char *)old == (char *)(a->blocks + 1) && (char *)old + aligned(old_size) == a->next &&
+	    a->blocks->size > FIRST_BLOCK && new_size <= SIZE_MAX / 2)
+		return grow_block(a, aligned(new_size));
 	at = reserve(a, new_size);
 	if (at && old)
 		memcpy(at, old, old_size < new_size ? old_size : new_size);

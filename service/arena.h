@@ -3,7 +3,7 @@
  *
  * Allocation is a pointer bump; everything goes at once in arena_free. The first block comes from a small cache, so that an
  * ordinary request calls malloc not at all. When memory runs out `failed` is set and stays set: callers that build
- * something in several steps may check once, at the end.
+ * something in several steps may check once, at the end. What is allocated counts in the budget of all requests (budget.h).
  */
 #ifndef PATTERND_ARENA_H
 #define PATTERND_ARENA_H
@@ -21,6 +21,7 @@ struct arena {
 	char *next;                 /* first free byte of the newest block */
 	char *end;
 	bool failed;
+	bool bounded; /* the budget may say no; set by the owner once it has what it cannot do without */
 };
 
 /* Makes an arena together with `size` zeroed bytes inside it, at which *arena itself may live. Returns NULL without memory. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "budget.h"
 #include "config.h"
 #include "conn.h"
 #include "gate.h"
@@ -21,7 +22,10 @@
 #include "request.h"
 #include "stream.h"
 
-enum { HEALTH_PLACES = 64 };
+enum {
+	HEALTH_PLACES = 64,
+	LEAST_BODIES = 8, /* that the memory of requests must be enough for */
+};
 
 enum { PLAIN, SECURE, HEALTH, SERVERS };
 
@@ -169,13 +173,33 @@ static bool open_side(mode_t mode)
 	       (http_server_open(&servers[HEALTH]) && gate_open(&side, "health-listen", config()->health_listen, mode));
 }
 
+static double request_memory(void)
+{
+	return (double)budget_taken();
+}
+
+static bool set_budget(void)
+{
+	if (config()->max_request_memory < LEAST_BODIES * config()->max_body_bytes) {
+		fprintf(stderr,
+			"patternd: --max-request-memory: %lld is less than %d bodies of --max-body-bytes; raise it, or lower that\n",
+			(long long)config()->max_request_memory, LEAST_BODIES);
+		return false;
+	}
+	budget_limit((size_t)config()->max_request_memory);
+	return true;
+}
+
 bool http_open(unsigned most_connections)
 {
 	mode_t mode;
 
+	if (!set_budget())
+		return false;
 	http_answer_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
+	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
 	if (!listener_mode("listen-mode", config()->listen_mode, &mode) || !open_front(most_connections, mode) ||
 	    !open_side(mode))
 		return false;

@@ -158,7 +158,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 		conn_deadline_in(c, c->wait->body_ms);
 		ok = request_expect_body(req, a.body_len);
 		if (!ok)
-			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+			answer_no_memory(req, EFFECT_NONE);
 	}
 	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
 	if (a.body_expected && !(body_read && ok))
@@ -173,9 +173,12 @@ static void run(struct conn *c)
 
 	if (req->body_discarded) {
 		req->close = true;
-		answer_problem(req, P_BODY_TOO_LARGE,
-			       "the body is larger than the %lld bytes that --max-body-bytes allows",
-			       (long long)config()->max_body_bytes);
+		if (req->arena.failed)
+			answer_no_memory(req, EFFECT_NONE);
+		else
+			answer_problem(req, P_BODY_TOO_LARGE,
+				       "the body is larger than the %lld bytes that --max-body-bytes allows",
+				       (long long)config()->max_body_bytes);
 		return;
 	}
 	const void *input = input_fill(req);

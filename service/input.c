@@ -342,7 +342,9 @@ static bool parse_body(struct request *req)
 	if (!req->op->takes_body || req->body.len == 0)
 		return true;
 	req->json = json_tree_parse(&req->arena, req->body, why, sizeof(why));
-	if (!req->json)
+	if (!req->json && req->arena.failed)
+		answer_no_memory(req, EFFECT_NONE);
+	else if (!req->json)
 		answer_problem(req, P_MALFORMED_JSON, "%s", why);
 	return req->json != NULL;
 }
@@ -355,7 +357,7 @@ const void *input_fill(struct request *req)
 
 	faults_begin(&f, req);
 	if (!into) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	if (!parse_body(req))
@@ -368,7 +370,7 @@ const void *input_fill(struct request *req)
 		return NULL;
 	}
 	if (req->arena.failed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	req->input = into;

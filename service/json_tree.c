@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "budget.h"
 #include "json_out.h"
 
 enum { MAX_DEPTH = 32, FIRST_JSON_BYTES = 256 };
@@ -45,6 +46,28 @@ static void parse_free(void *memory)
 	(void)memory;
 }
 
+/*
+ * jansson 2.14 does not survive an allocation that fails (it goes on in the middle of the text, and asserts). So while it parses the
+ * budget may not say no, and is asked afterwards: a tree is at most some hundred times as large as its text.
+ */
+static json_t *parse(struct arena *arena, struct text body, json_error_t *error)
+{
+	struct arena_mark before = arena_mark(arena);
+	bool bounded = arena->bounded;
+
+	parse_arena = arena;
+	arena->bounded = false;
+	json_set_alloc_funcs(parse_alloc, parse_free);
+	json_t *root = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+	json_set_alloc_funcs(malloc, free);
+	arena->bounded = bounded;
+	if (!bounded || !budget_is_full())
+		return root;
+	arena_rewind(arena, before);
+	arena->failed = true;
+	return NULL;
+}
+
 json_t *json_tree_parse(struct arena *arena, struct text body, char *why, size_t why_size)
 {
 	json_error_t error;
@@ -53,10 +76,7 @@ json_t *json_tree_parse(struct arena *arena, struct text body, char *why, size_t
 		snprintf(why, why_size, "the body is nested more than %d levels deep", MAX_DEPTH);
 		return NULL;
 	}
-	parse_arena = arena;
-	json_set_alloc_funcs(parse_alloc, parse_free);
-	json_t *root = json_loadb(body.at, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-	json_set_alloc_funcs(malloc, free);
+	json_t *root = parse(arena, body, &error);
 	if (!root) {
 		snprintf(why, why_size, "the body is not valid JSON: %s (line %d, column %d)", error.text, error.line,
 			 error.column);

@@ -102,14 +102,21 @@ bool listener_mode(const char *option, const char *text, mode_t *out)
 
 /* ---- TCP ---- */
 
+/*
+ * What the kernel keeps of answers that a client does not take; it would let that grow to mebibytes a client, of which the bound on the
+ * memory of requests knows nothing. Linux doubles it.
+ */
+enum { SEND_BUFFER_BYTES = 128 * 1024 };
+
 static int open_tcp(const struct addrinfo *a, bool only_v6)
 {
-	int on = 1, v6 = only_v6;
+	int on = 1, v6 = only_v6, send_buffer = SEND_BUFFER_BYTES;
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)); /* connections inherit it */
 	if (a->ai_family == AF_INET6 && v6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6, sizeof(v6));
 	if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)

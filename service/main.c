@@ -5,6 +5,7 @@
  * once. Signals are events of the loop.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,13 @@
 #include "version.h"
 #include "wait.h"
 
-enum { EXIT_OPTIONS = 2, PASSWORD_BYTES = 512, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 22 };
+enum {
+	EXIT_OPTIONS = 2,
+	PASSWORD_BYTES = 512,
+	HTTP_RUNS_A_TURN = 4,
+	DESCRIPTORS_BESIDE_CLIENTS = 22,
+	LARGE_BYTES = 128 * 1024
+};
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
@@ -231,6 +238,8 @@ int main(int argc, char **argv)
 		config_free();
 		return exit_status;
 	}
+	/* Said once, it stays: else each large piece that is freed raises it, and what a flood of bodies took is never given back. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	log_open();
 	if (!patterns_open()) {
 		config_free();

@@ -9,10 +9,13 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "budget.h"
 #include "loop.h"
 #include "stream.h"
 
-enum { FIRST_BODY_BYTES = 2048 }; /* of a chunked body, whose size is not known */
+enum {
+	FIRST_BODY_BYTES = 2048
+}; /* of a chunked body, whose size is not known; smaller ones are let in as long as there is memory */
 
 static struct request_told http;
 static void (*wait_ended)(struct request *req);
@@ -44,6 +47,7 @@ struct request *request_new(const char *target, size_t target_len)
 		arena_free(&arena);
 		return NULL;
 	}
+	req->arena.bounded = true;
 	return req;
 }
 
@@ -57,6 +61,7 @@ struct request *request_detached(const struct operation *op, void *work, void (*
 	req->work = work;
 	req->ended = ended;
 	req->detached = req->http_gone = true;
+	req->arena.bounded = false; /* the daemon owes it */
 	req->state = CALLING;
 	req->calls_owed = 1; /* until request_detached_go */
 	return req;
@@ -67,30 +72,43 @@ void request_detached_go(struct request *req)
 	request_call_ended(req);
 }
 
+/* Room for a body of `size` bytes. False: there is none (arena.failed). */
+static bool make_room(struct request *req, size_t size)
+{
+	char *at = (char *)(uintptr_t)req->body.at;
+
+	if (size > FIRST_BODY_BYTES && !budget_lets_in(size - req->body.len)) {
+		req->arena.failed = true;
+		return false;
+	}
+	at = arena_grow(&req->arena, at, req->body.len, size + 1);
+	if (!at)
+		return false;
+	req->body.at = at;
+	req->body_size = size;
+	return true;
+}
+
 bool request_expect_body(struct request *req, size_t len)
 {
-	req->body_size = len ? len : FIRST_BODY_BYTES;
-	req->body.at = arena_grow(&req->arena, NULL, 0, req->body_size + 1);
-	return req->body.at != NULL;
+	return make_room(req, len ? len : FIRST_BODY_BYTES);
 }
 
 bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit)
 {
-	char *at = (char *)(uintptr_t)req->body.at;
-
 	if (req->body_discarded || req->body.len + len > limit) {
 		req->body_discarded += len;
 		return req->body_discarded + req->body.len <= 2 * limit;
 	}
 	if (req->body.len + len > req->body_size) {
 		size_t size = req->body_size * 2 > req->body.len + len ? req->body_size * 2 : req->body.len + len;
-		at = arena_grow(&req->arena, at, req->body.len, size + 1);
-		if (!at)
-			return false;
-		req->body_size = size;
+		if (!make_room(req, size)) {
+			req->body_discarded += len;
+			return true;
+		}
 	}
-	memcpy(at + req->body.len, bytes, len);
-	req->body = (struct text){ at, req->body.len + len };
+	memcpy((char *)(uintptr_t)req->body.at + req->body.len, bytes, len);
+	req->body.len += len;
 	return true;
 }
 
@@ -138,6 +156,7 @@ void request_give_back(struct request *req, const struct reply *reply)
 
 	req->given_back = true;
 	req->gone = NULL;
+	req->arena.bounded = false;
 	if (!req->http_gone)
 		http.left(req);
 	if (gone)

@@ -60,7 +60,7 @@ struct request {
 	size_t query_count;
 	struct text body;
 	size_t body_size;      /* room for it */
-	size_t body_discarded; /* bytes of a body that went over its limit; they are thrown away */
+	size_t body_discarded; /* bytes of a body that went over its limit, or found no room; they are thrown away */
 	json_t *json;          /* in the arena */
 	struct text request_id, idempotency_key;
 	struct text trace_id; /* of a valid traceparent; else absent */
@@ -118,8 +118,8 @@ void request_detached_go(struct request *req);
 bool request_expect_body(struct request *req, size_t len);
 
 /*
- * More of the body. Beyond `limit` it is thrown away, so that the client can read why; false when it goes on for ever (twice the
- * limit), or without memory: the connection must go.
+ * More of the body. Beyond `limit`, or without memory (arena.failed), it is thrown away, so that the client can read why; false when it
+ * goes on for ever (twice the limit): the connection must go.
  */
 bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit);
 

@@ -5,7 +5,21 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { MAX_BYTES = 64 * 1024 * 1024, HEADER_BYTES = 26 };
+enum {
+	MAX_BYTES = 64 * 1024 * 1024,
+	KEPT_BYTES = 1024 * 1024, /* that an empty buffer keeps for the next commands */
+	HEADER_BYTES = 26,
+};
+
+static void empty(struct resp_buffer *o)
+{
+	o->len = o->done = 0;
+	if (o->size <= KEPT_BYTES)
+		return;
+	free(o->at);
+	o->at = NULL;
+	o->size = 0;
+}
 
 static bool reserve(struct resp_buffer *o, size_t more)
 {
@@ -79,13 +93,13 @@ bool resp_write(struct resp_buffer *o, int fd)
 		o->done += (size_t)n;
 		o->written += (uint64_t)n;
 	}
-	o->len = o->done = 0;
+	empty(o);
 	return true;
 }
 
 void resp_reset(struct resp_buffer *o)
 {
-	o->len = o->done = 0;
+	empty(o);
 	o->written = 0;
 }
 

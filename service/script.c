@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "budget.h"
 #include "config.h"
 #include "metrics.h"
 #include "redis.h"
@@ -423,8 +424,8 @@ void call_send(struct call *c, call_done done)
 	c->redis = (struct redis_call){ .done = on_reply, .slot = c->slot };
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
-	if (req->arena.failed || !assemble(c)) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	if ((req->state == READING && budget_is_full()) || req->arena.failed || !assemble(c)) {
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	if (!put_on_wire(c))

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "budget.h"
 #include "request.h"
 
 enum { FIRST_BYTES = 512, MOST_BYTES = 4 * 1024 * 1024 }; /* that wait for a client who does not read */
@@ -16,16 +17,24 @@ struct stream {
 	bool ended;
 };
 
+static unsigned streams;
+
+unsigned stream_count(void)
+{
+	return streams;
+}
+
 struct stream *stream_begin(struct request *req, const struct stream_owner *owner, void *whose)
 {
 	struct stream *s = arena_alloc(&req->arena, sizeof(*s));
 
 	if (!s) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_UNKNOWN);
 		return NULL;
 	}
 	*s = (struct stream){ .req = req, .owner = owner, .whose = whose };
 	req->stream = s;
+	streams++;
 	req->status = 200;
 	req->content_type = "text/event-stream";
 	request_move(req, STREAMING);
@@ -45,9 +54,13 @@ static bool make_room(struct stream *s, size_t len)
 	if (size > MOST_BYTES)
 		return false;
 	if (size > s->size) {
-		char *bigger = realloc(s->bytes, size);
-		if (!bigger)
+		if (!budget_take(size - s->size, BUDGET_SMALL))
 			return false;
+		char *bigger = realloc(s->bytes, size);
+		if (!bigger) {
+			budget_give(size - s->size);
+			return false;
+		}
 		s->bytes = bigger;
 		s->size = size;
 	}
@@ -118,7 +131,9 @@ void stream_drain(struct stream *s)
 void stream_left(struct stream *s)
 {
 	s->ended = true;
+	streams--;
 	free(s->bytes);
+	budget_give(s->size);
 	s->bytes = NULL;
 	s->taken = s->len = s->size = 0;
 	s->owner->left(s->whose);

@@ -36,6 +36,9 @@ void stream_comment(struct stream *s, const char *text);
 /* No more is said; the connection closes once everything was taken. */
 void stream_end(struct stream *s);
 
+/* How many there are. */
+unsigned stream_count(void);
+
 /* ---- For request.c, http.c and http_answer.c ---- */
 
 void stream_drain(struct stream *s);

@@ -10,12 +10,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "budget.h"
 #include "channel.h"
 #include "config.h"
 #include "input.h"
 #include "metrics.h"
 #include "redis.h"
 #include "request.h"
+#include "stream.h"
 
 enum { RUNS_A_TURN = 256 };
 
@@ -51,12 +53,8 @@ static bool draining;
 
 static void set_busy(struct wait *w, bool busy)
 {
-	for (size_t i = 0; i < w->count; i++) {
-		if (busy)
-			w->places[i].channel->busy += w->units;
-		else
-			w->places[i].channel->busy -= w->units;
-	}
+	for (size_t i = 0; i < w->count; i++)
+		w->places[i].channel->busy += busy ? w->units : 0U - w->units; /* unsigned: that is - w->units */
 }
 
 static void make_ready(struct wait *w)
@@ -224,6 +222,16 @@ static void disclaim_key(struct wait *w)
 	free((void *)(uintptr_t)w->scope.at);
 }
 
+bool wait_has_room(struct request *req)
+{
+	unsigned staying = waiting + stream_count();
+
+	if (staying < config()->max_parked)
+		return true;
+	answer_problem(req, P_OVERLOADED, "%u requests wait or stream; --max-parked allows no more", staying);
+	return false;
+}
+
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
 	if (req->wait)
@@ -232,12 +240,14 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 		return false;
 	if (ms <= 0 || draining)
 		return true;
+	if (!wait_has_room(req))
+		return false;
 	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
 		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
 	if (!w || (req->idempotency_key.at && !claim_key(req, w))) {
 		free(w);
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
 	w->deadline.expired = on_deadline;
@@ -338,10 +348,8 @@ static void leave_ready(struct wait *w)
 {
 	struct wait **at = &first_ready, *previous = NULL;
 
-	while (*at != w) {
+	for (; *at != w; at = &previous->next_ready)
 		previous = *at;
-		at = &(*at)->next_ready;
-	}
 	*at = w->next_ready;
 	if (last_ready == w)
 		last_ready = previous;
@@ -389,10 +397,10 @@ static void try_again(struct wait *w)
 		req->op->run(req, input);
 }
 
-/* While its server is away only he whose time is over need know. */
+/* While its server is away, or there is no memory for a try, only he whose time is over need know. */
 static bool may_try(const struct wait *w)
 {
-	return w->has_ended || w->count == 0 || redis_serves(w->places[0].channel->name);
+	return w->has_ended || w->count == 0 || (redis_serves(w->places[0].channel->name) && !budget_is_full());
 }
 
 bool wait_run(void)

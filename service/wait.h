@@ -30,9 +30,15 @@ enum { WAIT_PLACES = 16, WAIT_TICKET_DIGITS = 16 };
 
 /*
  * Once a try, before anything else: the request may wait `ms` from when it came, at `places` places. With 0 it never waits, and the other
- * functions say so. False: it was answered (no memory, or its Idempotency-Key is that of a request that waits already).
+ * functions say so. False: it was answered (no memory, too many wait, or its Idempotency-Key is that of a request that waits already).
  */
 bool wait_begin(struct request *req, int64_t ms, size_t places);
+
+/*
+ * For what would stay otherwise than by waiting, a stream: false when as many stay as --max-parked allows, and it was answered. wait_begin
+ * asks by itself.
+ */
+bool wait_has_room(struct request *req);
 
 /* A place, in order. `channel` as script_key makes it. */
 void wait_on(struct request *req, struct text channel);

@@ -36,6 +36,8 @@ static const char *const flags[] = {
 	"--allowed-hosts",
 	"--max-connections",
 	"--max-body-bytes",
+	"--max-request-memory",
+	"--max-parked",
 	"--header-timeout-ms",
 	"--body-timeout-ms",
 	"--idle-timeout-ms",

@@ -130,7 +130,7 @@ static void waiting_costs_nothing(void **state)
 	(void)state;
 	double least = baseline_bytes(count);
 	snprintf(most, sizeof(most), "%d", count + OTHER_FILES);
-	daemon_start(&d, "--redis", redis.url, "--max-connections", most);
+	daemon_start(&d, "--redis", redis.url, "--max-connections", most, "--max-parked", most);
 	long long scripts = server_scripts_run(&redis);
 	expect_waiters(count);
 	gather(count / 4, &d, scripts);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "arena.h"
+#include "budget.h"
 
 /* More than any address space has, and less than what arena refuses by itself: malloc is asked and says no. */
 #define TOO_MUCH ((size_t)1 << 62)
@@ -156,6 +157,58 @@ static void a_big_piece_stands_beside(void **state)
 	arena_free(&a);
 }
 
+/* Alone in its block it grows with it, and leaves no copies behind. */
+static void a_big_piece_grows_alone(void **state)
+{
+	(void)state;
+	enum { LAST = 4 * 1024 * 1024 };
+	struct arena a = { 0 };
+	unsigned char *at = NULL;
+	size_t before = budget_taken();
+
+	arena_alloc(&a, 100);
+	for (size_t n = 0, next; n < LAST; n = next) {
+		next = n ? n * 2 : 64 * 1024;
+		at = arena_grow(&a, at, n, next);
+		memset(at + n, (int)(n >> 16), next - n);
+	}
+	assert_in_range(budget_taken() - before, LAST, LAST + 16 * 1024);
+	assert_int_equal(at[0], 0);
+	for (size_t n = 64 * 1024; n < LAST; n *= 2)
+		assert_true(all_are(at + n, n, (unsigned char)(n >> 16)));
+	arena_free(&a);
+	assert_int_equal(budget_taken(), before);
+}
+
+static void the_budget_counts_and_bounds(void **state)
+{
+	(void)state;
+	enum { LIMIT = 1024 * 1024, SMALL = 100, LARGE = 64 * 1024 };
+	struct arena a = { 0 }, b = { 0 };
+	size_t large = 0, small = 0;
+
+	budget_limit(LIMIT);
+	assert_true(budget_lets_in(LIMIT / 2));
+	assert_false(budget_lets_in(LIMIT / 2 + 1));
+	a.bounded = true;
+	while (arena_alloc(&a, LARGE))
+		large += LARGE;
+	assert_in_range(large, LIMIT / 2, LIMIT / 8 * 7);
+	assert_true(a.failed);
+	assert_false(budget_is_full());
+	a.failed = false; /* an eighth is left for small pieces */
+	while (arena_alloc(&a, SMALL))
+		small += SMALL;
+	assert_true(small > LIMIT / 10 && budget_taken() <= LIMIT);
+	assert_non_null(arena_alloc(&b, 2 * LIMIT)); /* that one is owed */
+	assert_true(budget_is_full());
+	assert_false(budget_lets_in(1));
+	arena_free(&b);
+	arena_free(&a);
+	assert_int_equal(budget_taken(), 0);
+	budget_limit(SIZE_MAX);
+}
+
 static void copies_and_prints_end_in_nul(void **state)
 {
 	(void)state;
@@ -265,6 +318,8 @@ int main(void)
 		cmocka_unit_test(the_newest_grows_in_place),
 		cmocka_unit_test(older_ones_grow_by_copy),
 		cmocka_unit_test(growth_keeps_what_was_there),
+		cmocka_unit_test(a_big_piece_grows_alone),
+		cmocka_unit_test(the_budget_counts_and_bounds),
 		cmocka_unit_test(a_big_piece_stands_beside),
 		cmocka_unit_test(copies_and_prints_end_in_nul),
 		cmocka_unit_test(the_struct_may_live_inside),

@@ -1,0 +1,359 @@
+/*
+ * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from hundreds of clients while Redis stands still,
+ * clients that do not read what they asked for, more requests that wait than may. Its memory stays below what ARCHITECTURE.md says and
+ * comes back afterwards; who finds no room is told so (503, Retry-After, effect none), and who asks for little is served.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/exchange.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum {
+	MIB = 1024 * 1024,
+	LIMIT_MIB = 32,
+	SLACK_MIB = 24, /* connections, and what malloc keeps */
+	TREE_MIB = 110, /* a body's JSON may be there once before its size is known */
+	BODY_BYTES = 1000000,
+	CLIENTS = 200,
+	ANSWER_MS = 10000,
+};
+#define LIMIT "33554432"
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct raw *clients[CLIENTS];
+static long most_kib;
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+static void start(const char *timeout_ms)
+{
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", timeout_ms, "--max-request-memory", LIMIT);
+	most_kib = 0;
+}
+
+static void look_at_memory(void)
+{
+	long kib = daemon_resident_kib(&patternd);
+
+	most_kib = kib > most_kib ? kib : most_kib;
+}
+
+static void assert_memory(const char *what, long before_kib, long most_mib)
+{
+	print_message("%s: %ld KiB before, %ld at most\n", what, before_kib, most_kib);
+	if (!daemon_is_sanitized())
+		assert_in_range(most_kib, 0, before_kib + most_mib * 1024);
+}
+
+static void assert_memory_back(long before_kib)
+{
+	if (!daemon_is_sanitized())
+		wait_until(daemon_resident_kib(&patternd) < before_kib + SLACK_MIB * 1024, ANSWER_MS);
+}
+
+static void assert_refused(struct answer a)
+{
+	assert_problem(a, 503, "overloaded", "none");
+	assert_non_null(header_of(a, "Retry-After"));
+	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 5);
+}
+
+static void close_all(void)
+{
+	for (int i = 0; i < CLIENTS; i++) {
+		raw_close(clients[i]);
+		clients[i] = NULL;
+	}
+}
+
+static long health_ms(void)
+{
+	int64_t start_ms = monotonic_ms();
+
+	assert_true(daemon_is_alive(&patternd));
+	return (long)(monotonic_ms() - start_ms);
+}
+
+/* ---- Bodies ---- */
+
+/* A body of BODY_BYTES: `first`, then `piece` over and over, then `last`. */
+static char *body_of(const char *first, const char *piece, const char *last)
+{
+	char *body = malloc(BODY_BYTES + 1), *at = body + sprintf(body, "%s", first);
+
+	while ((size_t)(at - body) + strlen(piece) + strlen(last) <= BODY_BYTES)
+		at += sprintf(at, "%s", piece);
+	while ((size_t)(at - body) + strlen(last) < BODY_BYTES)
+		*at++ = ' ';
+	strcpy(at, last);
+	return body;
+}
+
+static const char head[] = "POST /queues/q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+
+static void send_whole(struct raw *r, const char *body)
+{
+	char length[64];
+
+	snprintf(length, sizeof(length), "Content-Length: %d\r\n\r\n", BODY_BYTES);
+	(void)(raw_text(r, head) && raw_text(r, length) && raw_text(r, body)); /* may be refused in the middle */
+}
+
+static void send_chunked(struct raw *r, const char *body)
+{
+	enum { CHUNK = 50000 };
+	bool ok = raw_text(r, head) && raw_text(r, "Transfer-Encoding: chunked\r\n\r\n");
+
+	for (int at = 0; at < BODY_BYTES && ok; at += CHUNK) {
+		char size[16];
+		snprintf(size, sizeof(size), "%x\r\n", CHUNK);
+		ok = raw_text(r, size) && raw_send(r, body + at, CHUNK) && raw_text(r, "\r\n");
+	}
+	(void)(ok && raw_text(r, "0\r\n\r\n"));
+}
+
+struct kind {
+	const char *name, *first, *piece, *last;
+	void (*send)(struct raw *r, const char *body);
+	long tree_mib;
+};
+
+static const struct kind kinds[] = {
+	{ "text", "{\"body\":\"", "x", "\"}", send_whole, 0 },
+	{ "text in chunks", "{\"body\":\"", "x", "\"}", send_chunked, 0 },
+	{ "integers", "{\"body\":[", "1,", "1]}", send_whole, 0 },
+	{ "objects", "{\"body\":[", "{},", "{}]}", send_whole, TREE_MIB },
+};
+
+/* While Redis stands still: those with room wait for it, the others are told at once. */
+static void flood_of(const struct kind *k)
+{
+	char *body = body_of(k->first, k->piece, k->last);
+	int refused = 0, sent = 0;
+
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = raw_connect(patternd.port);
+	long before_kib = daemon_resident_kib(&patternd), slowest_ms = 0;
+	most_kib = 0;
+	proc_signal(&redis.proc, SIGSTOP);
+	for (int i = 0; i < CLIENTS; i++) {
+		k->send(clients[i], body);
+		look_at_memory();
+		if (i % 20 == 0) {
+			long ms = health_ms();
+			slowest_ms = ms > slowest_ms ? ms : slowest_ms;
+		}
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		struct answer a = raw_answer(clients[i], ANSWER_MS);
+		look_at_memory();
+		exchange_record("POST", "/queues/q/messages", a);
+		if (a.status == 504) {
+			assert_problem(a, 504, "no_answer", "unknown");
+			sent++;
+		} else if (strcmp(text_at(a, "/code"), "redis_unavailable") == 0) {
+			assert_problem(a, 503, "redis_unavailable", "none");
+		} else {
+			assert_refused(a);
+			refused++;
+		}
+	}
+	proc_signal(&redis.proc, SIGCONT);
+	print_message("%s: %d refused, %d sent to Redis; health within %ld ms\n", k->name, refused, sent, slowest_ms);
+	/* What Redis has not taken lies in its connections' buffers once more. */
+	assert_memory(k->name, before_kib, 2L * LIMIT_MIB + SLACK_MIB + k->tree_mib);
+	assert_true(refused > CLIENTS / 2);
+	close_all();
+	assert_memory_back(before_kib);
+	free(body);
+}
+
+static void bodies_while_redis_stands_still(void **state)
+{
+	(void)state;
+	start("2000");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		flood_of(&kinds[i]);
+		assert_true(daemon_is_ready(&patternd, ANSWER_MS));
+	}
+	/* Now that there is room a body of that size is taken. */
+	struct client *c = client_open(patternd.port);
+	char *body = body_of("{\"body\":\"", "x", "\"}");
+	wait_until(http(c, "POST", "/queues/after/messages", body).status == 201, ANSWER_MS);
+	free(body);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* Bodies that were announced and do not come take their room; small requests do not need it. */
+static void small_requests_go_on(void **state)
+{
+	enum { ANNOUNCED = LIMIT_MIB / 2 + 4 };
+	char *body = body_of("{\"body\":\"", "x", "\"}");
+	int refused = 0;
+
+	(void)state;
+	start("2000");
+	struct client *c = client_open(patternd.port);
+	for (int i = 0; i < ANNOUNCED; i++) {
+		clients[i] = raw_connect(patternd.port);
+		raw_text(clients[i], head);
+		raw_text(clients[i], "Expect: 100-continue\r\nContent-Length: 1000000\r\n\r\n");
+		struct answer a = raw_answer(clients[i], ANSWER_MS);
+		if (a.status != 100) {
+			assert_refused(a);
+			refused++;
+		}
+	}
+	assert_in_range(refused, 1, 8);
+	assert_refused(http(c, "POST", "/queues/never/messages", body, "Expect:"));
+	for (int i = 0; i < 100; i++)
+		assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
+	assert_int_equal(int_at(http(c, "GET", "/queues/never", NULL), "/ready"), 0);
+	close_all();
+	wait_until(http(c, "POST", "/queues/never/messages", body).status == 201, ANSWER_MS);
+	free(body);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* ---- Answers ---- */
+
+/* A client that takes as good as nothing. */
+static struct raw *slow_reader(void)
+{
+	struct raw *r = raw_connect(patternd.port);
+	int least = 2048;
+
+	setsockopt(raw_fd(r), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+	raw_text(r, "GET /bitmaps/big HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	return r;
+}
+
+static void answers_that_are_not_read(void **state)
+{
+	int refused = 0, served = 0;
+
+	(void)state;
+	start("8000");
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "PUT", "/bitmaps/big/bits/8000000", "{\"value\":1}"), 200);
+	long before_kib = daemon_resident_kib(&patternd);
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = slow_reader();
+		look_at_memory();
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		struct answer a = raw_head(clients[i], ANSWER_MS);
+		look_at_memory();
+		served += a.status == 200;
+		refused += a.status == 503;
+		if (a.status == 503)
+			assert_string_equal(header_of(a, "Retry-After"), "1");
+	}
+	print_message("%d answers of a mebibyte under way, %d refused\n", served, refused);
+	assert_int_equal(served + refused, CLIENTS);
+	assert_true(refused > CLIENTS / 2 && served > 4);
+	assert_refused(http(c, "GET", "/bitmaps/big", NULL));
+	assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
+	/* What Redis answered is there once more, a reply a connection, until it is told. */
+	assert_memory("slow readers", before_kib, LIMIT_MIB + SLACK_MIB);
+	close_all();
+	wait_until(http(c, "GET", "/bitmaps/big", NULL).status == 200, ANSWER_MS);
+	client_forget(c);
+	assert_memory_back(before_kib);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* ---- Requests that wait ---- */
+
+static const char waits[] =
+	"POST /queues/empty/receive HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	"Content-Length: 17\r\n\r\n{\"wait_ms\":30000}";
+static const char streams[] = "GET /topics/t/stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static void more_wait_than_may(void **state)
+{
+	enum { MOST = 10 };
+
+	(void)state;
+	patternd = (struct daemon){ 0 };
+	daemon_start(&patternd, "--redis", redis.url, "--max-parked", "10");
+	struct client *c = client_open(patternd.port);
+	for (int i = 0; i < MOST; i++) {
+		clients[i] = raw_connect(patternd.port);
+		raw_text(clients[i], i % 2 ? waits : streams);
+		if (i % 2 == 0)
+			assert_status(raw_head(clients[i], ANSWER_MS), 200);
+	}
+	wait_until(strstr(http(c, "GET", "/metrics", NULL).body, "patternd_requests_waiting 5\n") != NULL, ANSWER_MS);
+	assert_refused(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1000}"));
+	assert_refused(http(c, "POST", "/locks/free", "{\"wait_ms\":1000}"));
+	assert_refused(http(c, "POST", "/locks/free/hold", "{}"));
+	assert_refused(http(c, "GET", "/topics/t/stream", NULL));
+	assert_false(bool_at(http(c, "GET", "/locks/free", NULL), "/held"));
+	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200); /* who does not wait needs no room */
+	assert_status(http(c, "POST", "/locks/free", "{}"), 201);
+	assert_non_null(strstr(http(c, "GET", "/metrics", NULL).body, "patternd_requests_overloaded_total 4\n"));
+	raw_close(clients[1]); /* room for one more, of either kind */
+	clients[1] = NULL;
+	wait_until(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1}").status == 200, ANSWER_MS);
+	raw_close(clients[0]);
+	clients[0] = NULL;
+	wait_until(http(c, "POST", "/queues/empty/receive", "{\"wait_ms\":1}").status == 200, ANSWER_MS);
+	close_all();
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* ---- Options ---- */
+
+static void a_limit_below_a_few_bodies_is_refused(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	assert_int_equal(daemon_run(&d, "--redis", redis.url, "--max-request-memory", "4194304"), 2);
+	assert_true(proc_said(&d.proc, "--max-request-memory"));
+	assert_true(proc_said(&d.proc, "--max-body-bytes"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bodies_while_redis_stands_still),
+		cmocka_unit_test(small_requests_go_on),
+		cmocka_unit_test(answers_that_are_not_read),
+		cmocka_unit_test(more_wait_than_may),
+		cmocka_unit_test(a_limit_below_a_few_bodies_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("overload", tests, set_up, tear_down);
+}
