@@ -38,6 +38,8 @@ void *link_whose(const struct redis_link *l);
 void link_open(struct redis_link *l);
 
 bool link_is_ready(const struct redis_link *l);
+/* It was lost because an answer was overdue, and has not been usable since. */
+bool link_was_silent(const struct redis_link *l);
 /* Not ready, and no attempt has failed: nobody knows yet whether it will be. */
 bool link_is_new(const struct redis_link *l);
 const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */

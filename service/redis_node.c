@@ -73,6 +73,13 @@ static void count_ready(struct redis_node *n)
 		n->ready += link_is_ready(n->links[i]);
 }
 
+static void leave(struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		link_leave(n->links[i]);
+	count_ready(n);
+}
+
 static void note_trouble(struct redis_node *n, const char *why)
 {
 	snprintf(n->trouble, sizeof(n->trouble), "%.60s: %s", n->url.address, why);
@@ -96,18 +103,13 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
 	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, LINK_LEFT) != 0;
 
 	count_ready(n);
+	if (was_up && link_was_silent(l))
+		leave(n); /* what one was not told in time the others would wait for in vain: first they greet anew */
 	note_trouble(n, why);
 	if (n->retired)
 		return;
 	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
 	owner->down(n, why, was_up);
-}
-
-static void leave(struct redis_node *n)
-{
-	for (unsigned i = 0; i < n->count; i++)
-		link_leave(n->links[i]);
-	count_ready(n);
 }
 
 void node_distrust(struct redis_node *n, const char *why)

@@ -1,0 +1,205 @@
+/*
+ * The circuit between requests and a Redis that stands still (SIGSTOP) or is gone: closed while answers come; open after the first that is
+ * overdue, and then every request fails at once; half open while a connection is greeted, which is the probe. However many connections
+ * the pool has, a caller waits in vain once. Promises 1 and 7 of the table of faults.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { TIMEOUT_MS = 500, SLACK_MS = 400, FAST_US = 100000, CLOSES_MS = 2500, DAEMONS = 10, LINKS = 3, CROWD = 64 };
+
+static struct redis_server redis;
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	proc_signal(&redis.proc, SIGCONT); /* a test that failed left it so */
+	server_stop(&redis);
+	return 0;
+}
+
+static double metric_of(const struct daemon *d, const char *name)
+{
+	struct client *c = client_open(d->port);
+	char wanted[96];
+
+	snprintf(wanted, sizeof(wanted), "\npatternd_%s ", name);
+	struct answer a = http(c, "GET", "/metrics", NULL);
+	const char *at = strstr(a.body, wanted);
+	assert_non_null(at);
+	double value = strtod(at + strlen(wanted), NULL);
+	client_close(c);
+	return value;
+}
+
+static int by_duration(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One caller, one request after the other: it waits in vain once, not once for each connection of the pool. */
+static void one_caller_waits_once(void **state)
+{
+	enum { TRIES = 200 };
+	static const char *const pools[] = { "1", "2", "8" };
+	int64_t took[TRIES];
+
+	(void)state;
+	for (size_t pool = 0; pool < sizeof(pools) / sizeof(pools[0]); pool++) {
+		struct daemon d = { 0 };
+		daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "500", "--pool-size", pools[pool]);
+		wait_until(metric_of(&d, "redis_connections") == atoi(pools[pool]), CLOSES_MS);
+		struct client *c = client_open(d.port);
+		for (int i = 0; i < 20; i++)
+			assert_status(http(c, "POST", "/pv/circuit", NULL), 200);
+		proc_signal(&redis.proc, SIGSTOP);
+		struct answer first = http(c, "POST", "/pv/circuit", NULL);
+		assert_problem(first, 504, "no_answer", "unknown");
+		assert_in_range(first.took_us, (TIMEOUT_MS - 50) * 1000, (TIMEOUT_MS + SLACK_MS) * 1000);
+		for (int i = 0; i < TRIES; i++) {
+			struct answer a = http(c, "POST", "/pv/circuit", NULL);
+			assert_problem(a, 503, "redis_unavailable", "none");
+			assert_string_equal(header_of(a, "Retry-After"), "1");
+			assert_in_range(a.took_us, 0, FAST_US);
+			took[i] = a.took_us;
+			nap_ms(5); /* over several probes */
+		}
+		assert_true(metric_of(&d, "redis_up") == 0);
+		assert_true(metric_of(&d, "redis_timeouts_total") == 1);
+		qsort(took, TRIES, sizeof(took[0]), by_duration);
+		print_message("pool of %s: open, the median answer takes %lld us\n", pools[pool],
+			      (long long)took[TRIES / 2]);
+		assert_in_range(took[TRIES / 2], 0, 5000);
+		proc_signal(&redis.proc, SIGCONT);
+		wait_until(http(c, "POST", "/pv/circuit", NULL).status == 200, CLOSES_MS);
+		wait_until(metric_of(&d, "redis_up") == 1, CLOSES_MS);
+		client_close(c);
+		daemon_stop(&d);
+	}
+}
+
+/* Many at once: each that was on its way waits its time, no longer; who comes afterwards does not. */
+static void a_crowd_waits_once(void **state)
+{
+	static const char ask[] = "POST /pv/crowd HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct raw *callers[CROWD];
+	struct daemon d = { 0 };
+	int lost = 0;
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "500");
+	for (int i = 0; i < CROWD; i++) {
+		callers[i] = raw_connect(d.port);
+		raw_text(callers[i], ask);
+		assert_status(raw_answer(callers[i], CLOSES_MS), 200);
+	}
+	proc_signal(&redis.proc, SIGSTOP);
+	int64_t start_ms = monotonic_ms();
+	for (int i = 0; i < CROWD; i++)
+		raw_text(callers[i], ask);
+	for (int i = 0; i < CROWD; i++)
+		lost += raw_answer(callers[i], TIMEOUT_MS + SLACK_MS + 2000).status == 504;
+	assert_in_range(monotonic_ms() - start_ms, TIMEOUT_MS - 50, TIMEOUT_MS + SLACK_MS);
+	assert_in_range(lost, 1, CROWD);
+	for (int round = 0; round < 5; round++) {
+		start_ms = monotonic_ms();
+		for (int i = 0; i < CROWD; i++)
+			raw_text(callers[i], ask);
+		for (int i = 0; i < CROWD; i++)
+			assert_status(raw_answer(callers[i], CLOSES_MS), 503);
+		assert_in_range(monotonic_ms() - start_ms, 0, TIMEOUT_MS / 2);
+	}
+	proc_signal(&redis.proc, SIGCONT);
+	assert_true(daemon_is_ready(&d, CLOSES_MS));
+	for (int i = 0; i < CROWD; i++)
+		raw_close(callers[i]);
+	daemon_stop(&d);
+}
+
+static double attempts_of(const struct daemon *daemons)
+{
+	double sum = 0;
+
+	for (int i = 0; i < DAEMONS; i++)
+		sum += metric_of(&daemons[i], "redis_connect_failures_total");
+	return sum;
+}
+
+static bool all_up(const struct daemon *daemons)
+{
+	for (int i = 0; i < DAEMONS; i++)
+		if (metric_of(&daemons[i], "redis_up") == 0)
+			return false;
+	return true;
+}
+
+/* However long it is away, nobody storms it: a try a connection and some half a second, and back within a pause of its return. */
+static void probes_are_polite(void **state)
+{
+	enum { LOOK_MS = 3000 };
+	struct daemon daemons[DAEMONS] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < DAEMONS; i++)
+		daemon_start(&daemons[i], "--redis", redis.url, "--redis-timeout-ms", "500");
+	wait_until(all_up(daemons), CLOSES_MS);
+	for (int is_gone = 0; is_gone < 2; is_gone++) {
+		if (is_gone) {
+			server_kill(&redis);
+		} else {
+			proc_signal(&redis.proc, SIGSTOP);
+			for (int i = 0; i < DAEMONS; i++) {
+				struct client *c = client_open(daemons[i].port);
+				assert_status(http(c, "POST", "/pv/polite", NULL), 504);
+				client_close(c);
+			}
+		}
+		nap_ms(1500); /* the pauses have grown to their longest */
+		double before = attempts_of(daemons);
+		int64_t start_ms = monotonic_ms();
+		nap_ms(LOOK_MS);
+		double rate = (attempts_of(daemons) - before) * 1000 / (double)(monotonic_ms() - start_ms);
+		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
+			      is_gone ? "gone" : "standing still", rate, DAEMONS, LINKS);
+		assert_true(rate <= DAEMONS * LINKS * 2.5);
+		if (is_gone)
+			server_restart(&redis);
+		else
+			proc_signal(&redis.proc, SIGCONT);
+		wait_until(all_up(daemons), CLOSES_MS);
+	}
+	for (int i = 0; i < DAEMONS; i++)
+		daemon_stop(&daemons[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_caller_waits_once),
+		cmocka_unit_test(a_crowd_waits_once),
+		cmocka_unit_test(probes_are_polite),
+	};
+
+	return cmocka_run_group_tests_name("circuit", tests, set_up, tear_down);
+}
