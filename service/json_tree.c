@@ -7,30 +7,55 @@
 #include "budget.h"
 #include "json_out.h"
 
-enum { MAX_DEPTH = 32, FIRST_JSON_BYTES = 256 };
+enum { MAX_DEPTH = 32, FIRST_JSON_BYTES = 256, BYTES_A_BYTE = 3 };
 
-/* Nesting is bounded before anything is built, so that a bomb costs no more than its bytes. */
-static bool too_deep(struct text body)
+/* What is known of a text before anything is built, so that a bomb costs no more than its bytes. */
+struct outline {
+	bool too_deep;
+	size_t tree_bytes; /* about as much as jansson will take */
+};
+
+/* What jansson 2.14 takes for a piece of text, by the byte that begins it; tables that grew are not given back to an arena. */
+static size_t cost_of(char c)
 {
+	switch (c) {
+	case '{':
+		return 224;
+	case '[':
+		return 112;
+	case ':':
+		return 112;
+	case ',':
+		return 48;
+	default:
+		return 0;
+	}
+}
+
+static struct outline outline_of(struct text body)
+{
+	struct outline o = { .tree_bytes = BYTES_A_BYTE * body.len };
 	size_t depth = 0;
 	bool in_string = false;
 
-	for (size_t i = 0; i < body.len; i++) {
+	for (size_t i = 0; i < body.len && !o.too_deep; i++) {
 		char c = body.at[i];
 		if (in_string) {
 			if (c == '\\')
 				i++;
 			else if (c == '"')
 				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if ((c == '[' || c == '{') && ++depth > MAX_DEPTH) {
-			return true;
-		} else if ((c == ']' || c == '}') && depth) {
-			depth--;
+			continue;
 		}
+		o.tree_bytes += cost_of(c);
+		if (c == '"')
+			in_string = true;
+		else if (c == '[' || c == '{')
+			o.too_deep = ++depth > MAX_DEPTH;
+		else if ((c == ']' || c == '}') && depth)
+			depth--;
 	}
-	return false;
+	return o;
 }
 
 /* jansson's memory while it parses: the request's arena, so that a tree costs no malloc and no free of its own. */
@@ -48,13 +73,17 @@ static void parse_free(void *memory)
 
 /*
  * jansson 2.14 does not survive an allocation that fails (it goes on in the middle of the text, and asserts). So while it parses the
- * budget may not say no, and is asked afterwards: a tree is at most some hundred times as large as its text.
+ * budget may not say no; it is asked before, by what the tree will take, and afterwards, by what it took.
  */
-static json_t *parse(struct arena *arena, struct text body, json_error_t *error)
+static json_t *parse(struct arena *arena, struct text body, size_t tree_bytes, json_error_t *error)
 {
 	struct arena_mark before = arena_mark(arena);
 	bool bounded = arena->bounded;
 
+	if (bounded && !budget_has_room(tree_bytes)) {
+		arena->failed = true;
+		return NULL;
+	}
 	parse_arena = arena;
 	arena->bounded = false;
 	json_set_alloc_funcs(parse_alloc, parse_free);
@@ -71,12 +100,13 @@ static json_t *parse(struct arena *arena, struct text body, json_error_t *error)
 json_t *json_tree_parse(struct arena *arena, struct text body, char *why, size_t why_size)
 {
 	json_error_t error;
+	struct outline outline = outline_of(body);
 
-	if (too_deep(body)) {
+	if (outline.too_deep) {
 		snprintf(why, why_size, "the body is nested more than %d levels deep", MAX_DEPTH);
 		return NULL;
 	}
-	json_t *root = parse(arena, body, &error);
+	json_t *root = parse(arena, body, outline.tree_bytes, &error);
 	if (!root) {
 		snprintf(why, why_size, "the body is not valid JSON: %s (line %d, column %d)", error.text, error.line,
 			 error.column);
@@ -100,7 +130,7 @@ static void write_real(struct json_out *o, double value)
 	out_raw(o, NULL, digits);
 }
 
-/* Depth is bounded by too_deep. Numbers leave with the fewest digits that read back the same. */
+/* Depth is bounded by outline_of. Numbers leave with the fewest digits that read back the same. */
 static void write_json(struct json_out *o, json_t *value)
 {
 	char buffer[TEXT_DIGITS];

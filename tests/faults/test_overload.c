@@ -24,7 +24,6 @@ enum {
 	MIB = 1024 * 1024,
 	LIMIT_MIB = 32,
 	SLACK_MIB = 24, /* connections, and what malloc keeps */
-	TREE_MIB = 110, /* a body's JSON may be there once before its size is known */
 	BODY_BYTES = 1000000,
 	CLIENTS = 200,
 	ANSWER_MS = 10000,
@@ -46,6 +45,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	proc_signal(&redis.proc, SIGCONT); /* a test that failed left it so */
 	server_stop(&redis);
 	return 0;
 }
@@ -141,14 +141,13 @@ static void send_chunked(struct raw *r, const char *body)
 struct kind {
 	const char *name, *first, *piece, *last;
 	void (*send)(struct raw *r, const char *body);
-	long tree_mib;
 };
 
 static const struct kind kinds[] = {
-	{ "text", "{\"body\":\"", "x", "\"}", send_whole, 0 },
-	{ "text in chunks", "{\"body\":\"", "x", "\"}", send_chunked, 0 },
-	{ "integers", "{\"body\":[", "1,", "1]}", send_whole, 0 },
-	{ "objects", "{\"body\":[", "{},", "{}]}", send_whole, TREE_MIB },
+	{ "text", "{\"body\":\"", "x", "\"}", send_whole },
+	{ "text in chunks", "{\"body\":\"", "x", "\"}", send_chunked },
+	{ "integers", "{\"body\":[", "1,", "1]}", send_whole },
+	{ "objects", "{\"body\":[", "{},", "{}]}", send_whole },
 };
 
 /* While Redis stands still: those with room wait for it, the others are told at once. */
@@ -187,7 +186,7 @@ static void flood_of(const struct kind *k)
 	proc_signal(&redis.proc, SIGCONT);
 	print_message("%s: %d refused, %d sent to Redis; health within %ld ms\n", k->name, refused, sent, slowest_ms);
 	/* What Redis has not taken lies in its connections' buffers once more. */
-	assert_memory(k->name, before_kib, 2L * LIMIT_MIB + SLACK_MIB + k->tree_mib);
+	assert_memory(k->name, before_kib, 2L * LIMIT_MIB + SLACK_MIB);
 	assert_true(refused > CLIENTS / 2);
 	close_all();
 	assert_memory_back(before_kib);
