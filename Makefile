@@ -10,8 +10,11 @@ BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 iproute2 util-linux $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
-ROOT_PACKAGES := debootstrap util-linux
+# What dpkg-shlibdeps is in, and what it asks.
+DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
+ROOT_PACKAGES := debootstrap util-linux iproute2
 JOBS := $(shell nproc)
+PREFIX := /usr/local
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
@@ -22,8 +25,8 @@ define install
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
 endef
 
-.PHONY: run build test test-asan test-debian13 lint bench image clean packages-run packages-test packages-lint \
-	packages-bench packages-roots packages-image
+.PHONY: run build test test-asan test-debian13 lint bench install deb test-deb image clean packages-run packages-test packages-lint \
+	packages-bench packages-deb packages-roots packages-image
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -52,6 +55,18 @@ bench: packages-bench build
 	@bench/leaderboards
 	@bench/wake
 
+# Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there already.
+install:
+	@cmake --preset release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@DESTDIR=$(DESTDIR) cmake --install build --strip
+
+deb: packages-deb
+	@cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
+	@cmake --build build-deb -j $(JOBS)
+	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
+	@ls build-deb/*.deb
+
 # These need root or sudo, and some minutes; `.ci/run` does without them.
 test-debian13: packages-roots
 	@$(SUDO) tools/debian_root make trixie $(DEBIAN13)
@@ -59,6 +74,11 @@ test-debian13: packages-roots
 	@$(SUDO) tools/debian_root run $(DEBIAN13) sh -c 'apt-get update -qq && \
 		apt-get install -y -qq --no-install-recommends make $(filter valkey-server,$(PATTERND_TEST_REDIS)) >/dev/null'
 	@$(SUDO) tools/debian_root run $(DEBIAN13) PATTERND_TEST_REDIS=$(PATTERND_TEST_REDIS) make -C /src test JOBS=$(JOBS)
+
+# The package, made and tried in a fresh Debian 12 and a fresh Debian 13.
+test-deb: packages-roots
+	@$(SUDO) packaging/try_deb bookworm
+	@$(SUDO) packaging/try_deb trixie
 
 image: packages-image
 	@$(SUDO) env ENGINE=$(ENGINE) docker/build
@@ -72,6 +92,8 @@ packages-test:
 	$(call install,$(TEST_PACKAGES))
 packages-lint:
 	$(call install,$(LINT_PACKAGES))
+packages-deb:
+	$(call install,$(DEB_PACKAGES))
 packages-roots:
 	$(call install,$(ROOT_PACKAGES))
 packages-image:

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What `make install` leaves: the program, a unit that starts it with a configuration that is there, and that configuration,
+every option in it, each with a value that the program takes. tests/test_install.py BUILD_FOLDER
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,]*$")  # it shows what kind of value goes there
+OPTION = re.compile(r"#([a-z-]+ = .*)$")
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **options).stdout
+
+
+def install(build, root):
+    run("cmake", "--install", build, env=os.environ | {"DESTDIR": str(root)})
+
+
+def below(root, path):
+    """An absolute path of the installation, where it stands now."""
+    return root / path.lstrip("/")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        install(build, root)
+        unit = next(root.rglob("patternd.service")).read_text()
+        assert not re.search("@[A-Z_]+@", unit), "the unit has a name that was not filled in"
+        program, config = re.search(r"^ExecStart=(\S+) --config (\S+)$", unit, re.M).groups()
+        program, config = below(root, program), below(root, config)
+
+        given = {line.split()[0][2:] for line in run(program, "--help").split("\n") if line.startswith("  --")}
+        given = {name.split("[")[0] for name in given} - {"config", "print-config", "version,"}
+        lines = config.read_text().split("\n")
+        told = {OPTION.match(line).group(1).split(" ")[0] for line in lines if OPTION.match(line)}
+        assert told == given, f"the configuration and --help differ: {sorted(told ^ given)}"
+        assert all(line == "" or line.startswith("#") for line in lines), "something is set"
+        as_it_is = run(program, "--config", config, "--print-config")
+        assert "# file" not in as_it_is, as_it_is
+
+        settings = [OPTION.match(line).group(1) for line in lines if OPTION.match(line) and not NO_DEFAULT.match(line)]
+        everything = root / "everything.conf"
+        everything.write_text("\n".join(settings) + "\n")
+        printed = run(program, "--config", everything, "--print-config")
+        values = {line.split("  # ")[0] for line in as_it_is.split("\n")}
+        assert printed.count("  # file") == len(settings), printed
+        assert {line.split("  # ")[0] for line in printed.split("\n")} == values, "a default in it is not the default"
+
+        config.write_text("pool-size = 3\n")
+        install(build, root)
+        assert config.read_text() == "pool-size = 3\n", "installing again took away what was set"
+
+
+main()
