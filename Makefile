@@ -8,7 +8,7 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libcurl4-openssl-dev python3-json
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
-IMAGE_PACKAGES = redis-server python3 iproute2 util-linux openssl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
+IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
 # What dpkg-shlibdeps is in, and what it asks.
 DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Fence: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and in packaging/, is an option of
+service/options.def (another would be ignored without a word); a kustomization names the files beside it; ports, volumes
+and labels that are referred to by name are there.
+"""
+import pathlib
+import re
+
+import yaml
+
+import tree
+
+VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
+OPTION = re.compile(r'^OPTION_[A-Z]+\(\w+, "([a-z-]+)"', re.M)
+OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
+
+fence = tree.Fence()
+known = {"PATTERND_" + name.upper().replace("-", "_") for name in OPTION.findall(pathlib.Path("service/options.def").read_text())}
+
+
+def line_with(path, text):
+    lines = path.read_text().split("\n")
+    return next((number for number, line in enumerate(lines, 1) if text in line), 1)
+
+
+def check_pod(path, pod):
+    volumes = {v["name"] for v in pod.get("volumes", [])}
+    for container in pod.get("initContainers", []) + pod["containers"]:
+        ports = {p["name"] for p in container.get("ports", [])}
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            port = container.get(probe, {}).get("httpGet", {}).get("port")
+            if port and port not in ports:
+                fence.finding(path, line_with(path, probe), f"the {probe} asks port {port}, which {container['name']} does not name")
+        for mount in container.get("volumeMounts", []):
+            if mount["name"] not in volumes:
+                fence.finding(path, line_with(path, mount["mountPath"]), f"there is no volume {mount['name']}")
+
+
+def check_object(path, thing):
+    if thing.get("kind") == "Kustomization":
+        beside = {p.name for p in path.parent.glob("*.yaml")} - {path.name}
+        for name in sorted(beside ^ set(thing["resources"])):
+            fence.finding(path, 1, f"{name} is in the folder or among the resources, not both")
+    if thing.get("kind") == "Deployment":
+        template = thing["spec"]["template"]
+        if not thing["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
+            fence.finding(path, line_with(path, "selector"), "the selector does not match the pod's labels")
+        check_pod(path, template["spec"])
+
+
+for path in tree.files("docker", ".yaml"):
+    try:
+        for thing in yaml.safe_load_all(path.read_text()):
+            check_object(path, thing)
+    except yaml.YAMLError as error:
+        fence.finding(path, error.problem_mark.line + 1, error.problem)
+for path in tree.files("docker") + tree.files("packaging"):
+    text = path.read_text()
+    for found in VARIABLE.finditer(text):
+        if found.group() not in known | OF_THE_BUILD:
+            fence.finding(path, tree.line_of(text, found.start()), f"{found.group()} is no option")
+fence.done()
