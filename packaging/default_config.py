@@ -14,25 +14,30 @@ HEAD = """\
 # shows what holds and where it came from. Passwords belong into files of their own: see redis-password-file.
 """
 OPTION = re.compile(r"  --([a-z-]+)(?:(?:\[=|[ ])([^\]]+)\]?)?$")
-HELP = re.compile(r" {8}(.*?)(?: \[([^\[\]]*)\])?$")
+HELP = re.compile(r"(.*?) *(?:\[([^\[\]]*)\])?$")
 NOT_IN_A_FILE = "Other"  # the group of what only a command line can ask for
 
 
+def entry(option, text):
+    """What the file says of an option: its help, then the option with its default."""
+    about, default = HELP.match(text).groups()
+    yield from ("", *textwrap.wrap(about, 116, initial_indent="# ", subsequent_indent="# "))
+    yield f"#{option[1]} = {default or option[2] or 'false'}"
+
+
 def lines_of(help_text):
-    """The file's lines, from the groups, options and helps of the text."""
-    option = None
+    """The file's lines, from the groups, options and helps of the text. A help may take several lines."""
+    option, text = None, ""
     for line in help_text.split("\n\n", 2)[2].split("\n"):
+        if option and line.startswith(" " * 8):
+            text = f"{text} {line.strip()}".strip()
+            continue
+        if option:
+            yield from entry(option, text)
+        option, text = OPTION.match(line), ""
         if line == NOT_IN_A_FILE:
             return
-        found = OPTION.match(line)
-        if found:
-            option = found
-        elif option and HELP.match(line):
-            text, default = HELP.match(line).groups()
-            yield from ("", *textwrap.wrap(text, 116, initial_indent="# ", subsequent_indent="# "))
-            yield f"#{option[1]} = {default or option[2] or 'false'}"
-            option = None
-        elif line:
+        if line and not option:
             yield from ("", f"# ---- {line}")
 
 

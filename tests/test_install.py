@@ -36,8 +36,8 @@ def main():
         program, config = re.search(r"^ExecStart=(\S+) --config (\S+)$", unit, re.M).groups()
         program, config = below(root, program), below(root, config)
 
-        given = {line.split()[0][2:] for line in run(program, "--help").split("\n") if line.startswith("  --")}
-        given = {name.split("[")[0] for name in given} - {"config", "print-config", "version,"}
+        options = run(program, "--help").split("\nOther\n")[0]
+        given = set(re.findall(r"^  --([a-z-]+)", options, re.M))
         lines = config.read_text().split("\n")
         told = {OPTION.match(line).group(1).split(" ")[0] for line in lines if OPTION.match(line)}
         assert told == given, f"the configuration and --help differ: {sorted(told ^ given)}"
@@ -46,6 +46,9 @@ def main():
         assert "# file" not in as_it_is, as_it_is
 
         settings = [OPTION.match(line).group(1) for line in lines if OPTION.match(line) and not NO_DEFAULT.match(line)]
+        shown = {line.split(" = ")[0]: line.split(" = ")[1].split("  #")[0] for line in as_it_is.split("\n") if " = " in line}
+        without = {line[1:].split(" = ")[0] for line in lines if NO_DEFAULT.match(line)}
+        assert not any(shown.get(name) for name in without), f"one of these has a default: {sorted(without)}"
         everything = root / "everything.conf"
         everything.write_text("\n".join(settings) + "\n")
         printed = run(program, "--config", everything, "--print-config")

@@ -13,7 +13,8 @@ WRAPPERS = {
     "openssl/": ["service/request.c", "service/check.c"],
     "xxhash.h": ["handlers/bloom.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
-                     "service/listener.c", "service/check.c", "service/redis_link.c", "service/resp.c"],
+                     "service/listener.c", "service/check.c", "service/redis_link.c", "service/resp.c",
+                     "service/notify.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.
 SHARED = {"days.h": ["handlers/uv.c", "handlers/checkins.c", "handlers/days.c"],
