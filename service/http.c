@@ -24,6 +24,7 @@
 
 enum {
 	HEALTH_PLACES = 64,
+	HEALTH_LEAVE = 16,
 	LEAST_BODIES = 8, /* that the memory of requests must be enough for */
 };
 
@@ -101,17 +102,14 @@ static void enter_side(const struct listener *by, int fd)
 	http_server_add(&servers[HEALTH], fd);
 }
 
-/* Whoever has been there longest is idle, or slow: an answer takes no time. He makes room for the next. */
+/* Whoever has been there longest is idle, or slow: an answer takes no time. Some of them make room for those who wait. */
 static void on_side_crowded(struct gate *g)
 {
-	struct conn *oldest = NULL;
+	unsigned seen = 0;
 
-	(void)g;
-	for (struct conn *c = conn_first(); c; c = c->next)
-		if (c->server == &servers[HEALTH])
-			oldest = c; /* the newest is first */
-	if (oldest)
-		shutdown(oldest->fd, SHUT_RDWR);
+	for (struct conn *c = conn_first(); c; c = c->next) /* the newest is first */
+		if (c->server == &servers[HEALTH] && seen++ + HEALTH_LEAVE >= g->inside)
+			shutdown(c->fd, SHUT_RDWR);
 }
 
 static void note_urls(void)

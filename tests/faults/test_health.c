@@ -127,6 +127,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	proc_signal(&redis.proc, SIGCONT);
 	daemon_stop(&patternd);
 	server_stop(&redis);
 	return 0;
