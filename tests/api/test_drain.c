@@ -14,6 +14,7 @@
 
 #include "../support/daemon.h"
 #include "../support/exchange.h"
+#include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 
@@ -175,12 +176,152 @@ static void test_second_term_is_immediate(void **state)
 	server_command(&redis, "CLIENT UNPAUSE");
 }
 
+/* ---- A crowd of those who wait ---- */
+
+struct waiters {
+	const char *method, *target, *body;
+	int count;
+	int status;       /* of the answer */
+	const char *code; /* of a problem; NULL: none */
+	const char *says; /* in the body, or in what a stream says last */
+	bool is_stream;
+};
+
+static const struct waiters crowd[] = {
+	{ "POST", "/queues/empty/receive", "{\"wait_ms\":60000}", 620, 200, NULL, "\"messages\":[]", false },
+	{ "POST", "/queues/receive", "{\"queues\":[\"a\",\"b\"],\"wait_ms\":60000}", 100, 200, NULL, "\"messages\":[]",
+	  false },
+	{ "POST", "/locks/held", "{\"wait_ms\":60000}", 100, 409, "lock_held", NULL, false },
+	{ "POST", "/locks", "{\"names\":[\"free\",\"held\"],\"wait_ms\":60000}", 50, 409, "lock_held", NULL, false },
+	{ "POST", "/locks/held/hold", "{\"wait_ms\":60000}", 30, 409, "lock_held", NULL, false },
+	{ "POST", "/semaphores/full/permits", "{\"limit\":1,\"wait_ms\":60000}", 50, 409, "no_permit", NULL, false },
+	{ "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000,\"wait_ms\":60000}", 50, 429,
+	  "rate_limited", NULL, false },
+	{ "POST", "/locks/kept/hold", "{}", 1, 200, NULL, "event: released", true },
+	{ "GET", "/topics/t/stream", NULL, 30, 200, NULL, "event: closing", true },
+};
+enum { KINDS = sizeof(crowd) / sizeof(crowd[0]), CROWD = 1100, DRAIN_MS = 5000 };
+
+static struct raw *ask(const struct daemon *d, const struct waiters *w)
+{
+	struct raw *r = raw_connect(d->port);
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		 w->method, w->target, w->body ? strlen(w->body) : 0, w->body ? w->body : "");
+	raw_text(r, text);
+	return r;
+}
+
+static bool waits(struct client *c, int count)
+{
+	char wanted[64];
+
+	snprintf(wanted, sizeof(wanted), "\npatternd_requests_waiting %d\n", count);
+	bool they_do = strstr(http(c, "GET", "/metrics", NULL).body, wanted) != NULL;
+	client_forget(c);
+	return they_do;
+}
+
+/* What holds the crowd up. */
+static void take_what_they_want(struct client *c)
+{
+	assert_status(http(c, "POST", "/locks/held", "{\"ttl_ms\":600000}"), 201);
+	assert_status(http(c, "POST", "/semaphores/full/permits", "{\"limit\":1,\"ttl_ms\":600000}"), 201);
+	assert_status(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":60000}"), 200);
+}
+
+static void assert_last_word(struct raw *r, const struct waiters *w)
+{
+	struct answer a = w->is_stream ? (struct answer){ 0 } : raw_answer(r, DRAIN_MS);
+	char *said = NULL;
+
+	for (bool found = false; w->is_stream && !found; free(said)) {
+		said = raw_chunk(r, DRAIN_MS);
+		assert_non_null(said);
+		assert_true(*said); /* else it ended without the word */
+		found = strstr(said, w->says) != NULL;
+	}
+	if (!w->is_stream) {
+		exchange_record(w->method, w->target, a);
+		assert_status(a, w->status);
+		if (w->code)
+			assert_problem(a, w->status, w->code, "none");
+		if (w->says)
+			assert_non_null(strstr(a.body, w->says));
+	}
+	assert_true(raw_closed(r, DRAIN_MS));
+	raw_close(r);
+}
+
+/* All who wait, for whatever they do, get the answer that they would get at the end of their time; streams their last word. */
+static void test_term_answers_all_who_wait(void **state)
+{
+	static struct raw *who[KINDS][CROWD];
+	struct daemon d = { .proc.files_max = 4096 };
+	int waiting = 0;
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--drain-ms", "5000");
+	struct client *c = client_open(d.port);
+	take_what_they_want(c);
+	for (size_t k = 0; k < KINDS; k++)
+		for (int i = 0; i < crowd[k].count; i++) {
+			who[k][i] = ask(&d, &crowd[k]);
+			if (crowd[k].is_stream)
+				assert_status(raw_head(who[k][i], ANSWER_MS), 200);
+			else
+				waiting++;
+		}
+	wait_until(waits(c, waiting), ANSWER_MS);
+	int64_t start_ms = monotonic_ms();
+	proc_signal(&d.proc, SIGTERM);
+	for (size_t k = 0; k < KINDS; k++)
+		for (int i = 0; i < crowd[k].count; i++)
+			assert_last_word(who[k][i], &crowd[k]);
+	assert_true(proc_ended(&d.proc, DRAIN_MS));
+	print_message("%d who waited were answered, and it ended, in %lld ms\n", waiting,
+		      (long long)(monotonic_ms() - start_ms));
+	assert_in_range(monotonic_ms() - start_ms, 0, DRAIN_MS);
+	assert_int_equal(proc_exit_status(&d.proc), 0);
+	client_close(c);
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{kept} p:lock:{free}")->integer, 0);
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{held}:line p:semaphore:{full}:line")->integer, 0);
+}
+
+/* ---- SIGTERM while it starts ---- */
+
+/* It ends, be it before it can drain, and its private Redis does not stay behind. */
+static void test_term_while_it_starts(void **state)
+{
+	(void)state;
+	for (int delay_ms = 0; delay_ms <= 60; delay_ms += 5) {
+		const char *program = getenv("PATTERND_BIN");
+		struct proc p = { 0 };
+		proc_start(&p, (const char *const[]){ program ? program : "build/patternd", "--listen", "127.0.0.1:0",
+						      "--embedded", NULL });
+		nap_ms(delay_ms); /* any instant of its start */
+		pid_t child = proc_child_of(p.pid);
+		proc_signal(&p, SIGTERM);
+		assert_true(proc_ended(&p, ANSWER_MS));
+		int status = proc_exit_status(&p);
+		assert_true(status == 0 || status == 128 + SIGTERM);
+		wait_until(child == 0 || !proc_runs(child), ANSWER_MS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_term_drains),      cmocka_unit_test(test_term_when_idle_is_quick),
-		cmocka_unit_test(test_term_with_halves), cmocka_unit_test(test_term_with_halves_left),
-		cmocka_unit_test(test_drain_has_an_end), cmocka_unit_test(test_second_term_is_immediate),
+		cmocka_unit_test(test_term_drains),
+		cmocka_unit_test(test_term_when_idle_is_quick),
+		cmocka_unit_test(test_term_with_halves),
+		cmocka_unit_test(test_term_with_halves_left),
+		cmocka_unit_test(test_drain_has_an_end),
+		cmocka_unit_test(test_second_term_is_immediate),
+		cmocka_unit_test(test_term_answers_all_who_wait),
+		cmocka_unit_test(test_term_while_it_starts),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
