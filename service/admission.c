@@ -3,14 +3,17 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "access.h"
 #include "config.h"
+#include "cors.h"
 #include "request.h"
 #include "route.h"
 
-enum { MAX_TARGET_BYTES = 8192, MAX_REQUEST_ID_BYTES = 128, MAX_IDEMPOTENCY_KEY_BYTES = 200 };
+enum { MAX_PORT = 65535, MAX_TARGET_BYTES = 8192, MAX_REQUEST_ID_BYTES = 128, MAX_IDEMPOTENCY_KEY_BYTES = 200 };
 
 /* What to do with a header that stands there on several lines. */
 enum repeat { REFUSED, FIRST_COUNTS, ONE_LIST };
@@ -24,12 +27,14 @@ static const struct {
 	HEADER(HOST, "Host", REFUSED),
 	HEADER(CONTENT_LENGTH, "Content-Length", REFUSED),
 	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REFUSED),
+	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c judges how often */
 	HEADER(CONTENT_TYPE, "Content-Type", REFUSED),
 	HEADER(CONTENT_ENCODING, "Content-Encoding", REFUSED),
 	HEADER(ACCEPT, "Accept", ONE_LIST),
 	HEADER(EXPECT, "Expect", REFUSED),
 	HEADER(ORIGIN, "Origin", REFUSED),
 	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REFUSED),
+	HEADER(REQUEST_METHOD, "Access-Control-Request-Method", FIRST_COUNTS),
 	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REFUSED),
 	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
 	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
@@ -182,8 +187,9 @@ static struct text host_name(struct text host)
 			name.len = (size_t)(colon - host.at);
 	}
 	struct text rest = { host.at + name.len, host.len - name.len };
-	bool port_ok = rest.len == 0 || (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 &&
-					 strspn(rest.at + 1, "0123456789") == rest.len - 1);
+	bool port_ok = rest.len == 0 ||
+		       (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 &&
+			strspn(rest.at + 1, "0123456789") == rest.len - 1 && strtol(rest.at + 1, NULL, 10) <= MAX_PORT);
 	return port_ok && name.len ? name : (struct text){ 0 };
 }
 
@@ -201,8 +207,11 @@ static bool is_ip_literal(struct text name)
 	return inet_pton(six ? AF_INET6 : AF_INET, copy, bytes) == 1;
 }
 
+/* A dot behind a name says that nothing is to be put behind it: it is the same name. */
 static bool is_in_list(const char *list, struct text name)
 {
+	if (name.len > 1 && name.at[name.len - 1] == '.')
+		name.len--;
 	for (const char *at = list; *at; at += strspn(at, ", ")) {
 		size_t n = strcspn(at, ", ");
 		if (n == name.len && strncasecmp(at, name.at, n) == 0)
@@ -237,14 +246,16 @@ static bool check_site(struct admission *a)
 	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE],
 		    host = a->value[HEADER_HOST];
 
+	if (a->req->cors_origin)
+		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
 		answer_problem(a->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
 		return false;
 	}
 	if (!origin.at)
 		return true;
-	const char *authority = strstr(origin.at, "://");
-	if (authority && host.at && strcasecmp(authority + 3, host.at) == 0)
+	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
+	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
 		return true;
 	answer_problem(a->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
 	return false;
@@ -371,7 +382,18 @@ static bool check_target(struct admission *a)
 			       req->target.len, MAX_TARGET_BYTES);
 		return false;
 	}
-	return route_request(req);
+	return true;
+}
+
+/* A browser asks for a page of an allowed origin whether it may send what it wants to send. It sends no token with that. */
+static bool is_preflight(const struct admission *a)
+{
+	return a->req->cors_origin && a->value[HEADER_REQUEST_METHOD].at && strcmp(a->req->method, "OPTIONS") == 0;
+}
+
+static bool check_token(struct admission *a)
+{
+	return access_admit(a->req, a->value[HEADER_AUTHORIZATION], a->times[HEADER_AUTHORIZATION]);
 }
 
 bool admission_check(struct admission *a)
@@ -380,10 +402,18 @@ bool admission_check(struct admission *a)
 	trace(a);
 	a->req->if_match = a->value[HEADER_IF_MATCH];
 	a->req->if_none_match = a->value[HEADER_IF_NONE_MATCH];
+	a->req->cors_origin = cors_origin(a->value[HEADER_ORIGIN]);
 	if (!check_framing(a) || !check_target(a))
 		return false;
+	if (is_preflight(a) && (!check_host(a) || cors_preflight(a->req)))
+		return false;
+	if (!route_request(a->req))
+		return false;
 	/* What a proxy passes on was said to others by anybody. An Idempotency-Key taken from there would let its sender pass for ever. */
-	if (a->req->op->forwarded)
-		return true;
-	return check_host(a) && check_site(a) && check_accept(a) && check_idempotency_key(a) && check_body(a);
+	if (a->req->op->forwarded) {
+		a->req->cors_origin = NULL;
+		return check_token(a);
+	}
+	return check_host(a) && check_site(a) && check_token(a) && check_accept(a) && check_idempotency_key(a) &&
+	       check_body(a);
 }

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "cors.h"
 #include "http_server.h"
 #include "metrics.h"
 #include "stream.h"

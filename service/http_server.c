@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "access.h"
 #include "admission.h"
 #include "config.h"
 #include "http_answer.h"
@@ -182,7 +183,7 @@ static void run(struct conn *c)
 		return;
 	}
 	const void *input = input_fill(req);
-	if (input)
+	if (input && access_allows(req, input))
 		req->op->run(req, input);
 }
 
@@ -239,6 +240,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	struct log_request line = {
 		.request_id = req->request_id,
 		.trace_id = req->trace_id,
+		.caller = req->caller,
 		.operation = req->op ? req->op->id : "-",
 		.method = req->method ? req->method : "-",
 		.status = status,

@@ -63,6 +63,15 @@ struct input_array {
 	void *items;
 };
 
+/* What a token must be allowed for an operation: the action, on the name that stands in a field, if one is meant. */
+struct needed_scope {
+	struct text kind, action;
+	int field; /* which of the operation's fields names it; -1: no name is meant */
+	int inner; /* of a list of objects: which member of each; else -1 */
+	int flag;  /* a boolean field: only needed when that is `when`; -1: always */
+	bool when;
+};
+
 /* One operation of the contract. */
 struct operation {
 	const char *id;
@@ -72,6 +81,9 @@ struct operation {
 	const struct field *fields; /* path parameters in the order of the path, then the others */
 	size_t field_count;
 	size_t input_size;
+	const struct needed_scope *scopes;
+	size_t scope_count; /* none: any token will do, or, without needs_token, anybody */
+	bool needs_token;
 	bool takes_body;
 	bool forwarded; /* proxies ask it with their client's request: any method; headers and body are not for us */
 	bool tail;      /* whatever follows its segments is part of the path, and not looked at, nor is the query */

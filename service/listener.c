@@ -1,6 +1,7 @@
 /* listener: see listener.h. */
 #include "listener.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -86,6 +88,45 @@ size_t listen_addresses_parse(const char *option, const char *list, struct liste
 			return count;
 		at += len + 1;
 	}
+}
+
+void listen_address_print(const struct listen_address *a, char *out, size_t size)
+{
+	if (a->is_unix)
+		snprintf(out, size, "%s%s", unix_prefix, a->host);
+	else
+		snprintf(out, size, strchr(a->host, ':') ? "[%s]:%s" : "%s:%s", a->host, a->port);
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+
+	if (a->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return a->sa_family == AF_INET6 &&
+	       (IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET));
+}
+
+bool listen_address_is_private(const struct listen_address *a)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+	unsigned char bytes[16];
+
+	if (a->is_unix)
+		return true;
+	/* Of names only this one: what the others mean may be another tomorrow. Nor does "127.1" count, which is a name, too. */
+	if (strcasecmp(a->host, "localhost") != 0 && inet_pton(AF_INET, a->host, bytes) != 1 &&
+	    inet_pton(AF_INET6, a->host, bytes) != 1)
+		return false;
+	if (getaddrinfo(a->host, NULL, &hints, &found) != 0)
+		return false;
+	bool all = true;
+	for (struct addrinfo *at = found; at; at = at->ai_next)
+		all = all && is_loopback(at->ai_addr);
+	freeaddrinfo(found);
+	return all;
 }
 
 bool listener_mode(const char *option, const char *text, mode_t *out)
@@ -248,10 +289,8 @@ bool listener_open(struct listener *l, const struct listen_address *a, const str
 	const char *why = a->is_unix ? listen_unix(l, a->host, options->mode) : listen_tcp(l, a, options->only_v6);
 	if (!why)
 		return true;
-	bool v6 = !a->is_unix && strchr(a->host, ':');
-	int n = a->is_unix ? snprintf(shown, sizeof(shown), "%s%s", unix_prefix, a->host)
-			   : snprintf(shown, sizeof(shown), v6 ? "[%s]:%s" : "%s:%s", a->host, a->port);
-	return refuse(options->option, shown, (size_t)n, why);
+	listen_address_print(a, shown, sizeof(shown));
+	return refuse(options->option, shown, strlen(shown), why);
 }
 
 void listener_close(struct listener *l)

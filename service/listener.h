@@ -40,6 +40,12 @@ struct listener_options {
 	bool only_v6;       /* [::] leaves IPv4 to another address */
 };
 
+/* As it would be written. */
+void listen_address_print(const struct listen_address *a, char *out, size_t size);
+
+/* True when nobody but this machine reaches it: an address of the loopback, localhost where that has no others, a Unix socket. */
+bool listen_address_is_private(const struct listen_address *a);
+
 /* Binds and listens. False after one line on stderr that says why not. */
 bool listener_open(struct listener *l, const struct listen_address *a, const struct listener_options *options);
 

@@ -203,6 +203,8 @@ void log_request(const struct log_request *r)
 	member_text(&l, "request_id", r->request_id);
 	if (r->trace_id.at)
 		member_text(&l, "trace_id", r->trace_id);
+	if (r->caller.at)
+		member_text(&l, "caller", r->caller);
 	member_text(&l, "operation", text_of(r->operation));
 	member_text(&l, "method", text_of(r->method));
 	member(&l, "status", false);

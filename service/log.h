@@ -23,6 +23,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 struct log_request {
 	struct text request_id;
 	struct text trace_id;  /* absent: none came */
+	struct text caller;    /* the label of its token; absent: it has none */
 	const char *operation; /* "-" when no operation matched */
 	const char *method;
 	int status;

@@ -2,7 +2,7 @@
  * main: start, the turn of the loop, signals, end.
  *
  * The first SIGTERM or SIGINT drains: no new connections, what is under way is answered, then exit 0. The second leaves at
- * once. Signals are events of the loop.
+ * once. SIGHUP reads files again. Signals are events of the loop.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -15,9 +15,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "arena.h"
 #include "check.h"
 #include "config.h"
+#include "cors.h"
 #include "embedded.h"
 #include "http.h"
 #include "log.h"
@@ -64,9 +66,20 @@ static void drain(void)
 	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
 }
 
+/* The terminal that it was started from, so that it ends with it though SIGHUP means something else; -1: there was none. */
+static int terminal = -1;
+
+static void find_terminal(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && terminal < 0; fd++)
+		if (isatty(fd))
+			terminal = fd;
+}
+
 /* SIGHUP: files that may have changed are read again. */
 static void reload(void)
 {
+	access_reload();
 	http_reload();
 }
 
@@ -77,6 +90,8 @@ static void on_signal(struct watch *w, uint32_t events)
 	(void)events;
 	while (read(w->fd, &s, sizeof(s)) == sizeof(s)) {
 		if (s.ssi_signo == SIGTERM || s.ssi_signo == SIGINT) {
+			drain();
+		} else if (s.ssi_signo == SIGHUP && terminal >= 0 && !isatty(terminal)) {
 			drain();
 		} else if (s.ssi_signo == SIGHUP) {
 			reload();
@@ -92,6 +107,7 @@ static bool open_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	find_terminal();
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -213,6 +229,8 @@ static void close_all(void)
 	redis_close(); /* what was under way ends, and those who waited with it */
 	wait_close();
 	embedded_stop();
+	access_close();
+	cors_close();
 	timer_stop(&drain_end);
 	if (signals.fd >= 0)
 		close(signals.fd);
@@ -241,7 +259,7 @@ int main(int argc, char **argv)
 	/* Said once, it stays: else each large piece that is freed raises it, and what a flood of bodies took is never given back. */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	log_open();
-	if (!patterns_open()) {
+	if (!access_open() || !cors_open() || !patterns_open()) {
 		config_free();
 		return EXIT_OPTIONS;
 	}

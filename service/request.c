@@ -216,7 +216,7 @@ static void keep(struct text *t, char **to)
 static size_t kept_size(const struct request *req)
 {
 	size_t size = req->target.len + req->body.len + req->request_id.len + req->idempotency_key.len +
-		      req->trace_id.len + req->accept.len + 6;
+		      req->trace_id.len + req->caller.len + req->accept.len + 7;
 
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
 		size += req->path_values[i].len + 1;
@@ -240,8 +240,8 @@ static struct request *compact(struct request *req)
 	if (query_size)
 		memcpy(kept->query, req->query, query_size);
 	char *to = (char *)(kept + 1) + query_size;
-	struct text *const texts[] = { &kept->target,          &kept->body,     &kept->request_id,
-				       &kept->idempotency_key, &kept->trace_id, &kept->accept };
+	struct text *const texts[] = { &kept->target,   &kept->body,   &kept->request_id, &kept->idempotency_key,
+				       &kept->trace_id, &kept->caller, &kept->accept };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		keep(texts[i], &to);
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
@@ -251,6 +251,7 @@ static struct request *compact(struct request *req)
 		keep(&kept->query[i].value, &to);
 	}
 	kept->json = NULL;
+	kept->token_digest = (struct text){ 0 };
 	kept->input = kept->work = NULL;
 	kept->headers = NULL;
 	kept->out = NULL;

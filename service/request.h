@@ -63,7 +63,10 @@ struct request {
 	size_t body_discarded; /* bytes of a body that went over its limit, or found no room; they are thrown away */
 	json_t *json;          /* in the arena */
 	struct text request_id, idempotency_key;
-	struct text trace_id; /* of a valid traceparent; else absent */
+	struct text trace_id;     /* of a valid traceparent; else absent */
+	struct text caller;       /* the label of its token; absent: it has none */
+	struct text token_digest; /* until its input was filled, where that decides; else absent */
+	const char *cors_origin;  /* static: an allowed origin that it comes from; else NULL */
 	struct text accept;
 	bool only_health; /* it came by --health-listen: nothing but health is served there, and that to everybody */
 	struct text if_match,

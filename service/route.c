@@ -155,6 +155,13 @@ static void refuse_method(struct request *req, const struct text *segments, size
 	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
 }
 
+static void refuse_path(struct request *req, const struct text *segments, size_t count)
+{
+	answer_problem(req, P_NOT_FOUND, "no operation has the path '%.*s'%s; GET /openapi.json lists them",
+		       (int)strcspn(req->target.at, "?"), req->target.at,
+		       count > 1 && segments[count - 1].len == 0 ? " with a slash at its end" : "");
+}
+
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
 	bool path_known = false;
@@ -172,41 +179,67 @@ static bool find_operation(struct request *req, const struct text *segments, siz
 	if (path_known)
 		refuse_method(req, segments, count);
 	else
-		answer_problem(req, P_NOT_FOUND, "no operation has the path '%.*s'%s; GET /openapi.json lists them",
-			       (int)strcspn(req->target.at, "?"), req->target.at,
-			       count > 1 && segments[count - 1].len == 0 ? " with a slash at its end" : "");
+		refuse_path(req, segments, count);
 	return false;
 }
 
-bool route_request(struct request *req)
+/* Cuts the path and decodes its segments. False: it has been answered. */
+static bool decode_path(struct request *req, struct text path, struct text segments[MAX_SEGMENTS], size_t *count)
 {
-	struct text segments[MAX_SEGMENTS];
-	size_t count = 0, value = 0;
-	struct text query = req->target;
-	struct text path = cut(&query, '?');
+	size_t n = 0;
 
 	if (path.len == 0 || path.at[0] != '/')
 		return refuse_target(req, "must start with '/'");
 	path.at++;
 	path.len--;
-	for (bool more = true; more; count++) {
+	for (bool more = true; more; n++) {
 		more = memchr(path.at, '/', path.len) != NULL;
 		struct text raw = cut(&path, '/');
-		if (count < MAX_SEGMENTS)
-			segments[count] = decode(req, raw, false);
-		if (count < MAX_SEGMENTS && segments[count].at)
+		if (n < MAX_SEGMENTS)
+			segments[n] = decode(req, raw, false);
+		if (n < MAX_SEGMENTS && segments[n].at)
 			continue;
-		if (takes_tail(segments, count))
+		if (takes_tail(segments, n))
 			break;
-		if (count < MAX_SEGMENTS)
+		if (n < MAX_SEGMENTS)
 			return refuse_target(req, "has a bad %XX escape or a NUL byte");
 		answer_problem(req, P_NOT_FOUND, "no operation has a path of so many segments");
 		return false;
 	}
-	if (!find_operation(req, segments, count) || (!req->op->tail && !parse_query(req, query)))
+	*count = n;
+	return true;
+}
+
+bool route_request(struct request *req)
+{
+	struct text segments[MAX_SEGMENTS];
+	size_t count, value = 0;
+	struct text query = req->target;
+	struct text path = cut(&query, '?');
+
+	if (!decode_path(req, path, segments, &count) || !find_operation(req, segments, count) ||
+	    (!req->op->tail && !parse_query(req, query)))
 		return false;
 	for (size_t i = 0; i < req->op->segment_count; i++)
 		if (req->op->segments[i].len == 0)
 			req->path_values[value++] = segments[i];
 	return true;
+}
+
+bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *found_count)
+{
+	struct text segments[MAX_SEGMENTS];
+	size_t count;
+	struct text query = req->target;
+	struct text path = cut(&query, '?');
+
+	*found_count = 0;
+	if (!decode_path(req, path, segments, &count))
+		return false;
+	for (size_t i = 0; i < operation_count && *found_count < ROUTE_METHODS_MAX; i++)
+		if (matches(&operations[i], segments, count))
+			found[(*found_count)++] = &operations[i];
+	if (*found_count == 0)
+		refuse_path(req, segments, count);
+	return *found_count > 0;
 }

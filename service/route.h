@@ -8,10 +8,16 @@
 #define PATTERND_ROUTE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+struct operation;
 struct request;
 
 /* Fills op, path_values and query of the request. False: it has been answered with what is wrong (400, 404, 405). */
 bool route_request(struct request *req);
+
+/* All operations of the target's path, whatever their methods. False: it has been answered with what is wrong. */
+enum { ROUTE_METHODS_MAX = 8 };
+bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *count);
 
 #endif

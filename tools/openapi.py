@@ -13,9 +13,15 @@ come as text of decimal digits, for those who cannot write 2^53 and more as a nu
     x-forwarded: true   of an operation: proxies ask it with their client's request; any method fits, no body is read
     x-tail: true        of an operation: its last path parameter is whatever follows, and is not looked at
     x-unless: [...]     members of the body that it has no place beside; x-required: true makes it required without them
+    x-scope: ...        of an operation: what a token must be allowed, one or a list of `kind:{field}:action`, or `kind:action`
+                        where no name is meant; `any` token, or `none`. {field} is a parameter or member, {list.member} one of
+                        the items of a list; behind it ` if flag` or ` unless flag`. Every operation must say it.
+    x-part: true        a name that no scope is about, since it lies inside of what one is about: a member, say. Every name that
+                        is not in x-scope must be one.
 """
 import json
 import pathlib
+import re
 import sys
 
 import yaml
@@ -23,6 +29,7 @@ import yaml
 MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}  # the machine's, not part of any input
 # Words of C among names: the member gets an _ behind.
 C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
+SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (if|unless) ([a-z_]+))?")
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -75,7 +82,7 @@ class Contract:
         where, kind = f"{prefix}.{name}", s.get("type")
         as_text = kind == ["integer", "string"]
         f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
-             "extra": "", "companion": False}
+             "extra": "", "companion": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
         optional = not required and "default" not in s
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="json_t *")
@@ -115,17 +122,18 @@ class Contract:
             entry = f"{prefix}_{f['member']}_entry"
             pair = self.struct(entry, [self.field(entry, n, s[of], "IN_BODY", True)
                                        for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))])
-            f.update(kind="FIELD_MAP", ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
+            f.update(kind="FIELD_MAP", inner=pair["fields"], ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
                      extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ")
         elif kind == "object":
             inner = self.struct(f"{prefix}_{f['member']}", self.properties(f"{prefix}_{f['member']}", s))
-            f.update(kind="FIELD_OBJECT", ctype=f"struct {inner['name']} ", companion=True, extra=inner["row"])
+            f.update(kind="FIELD_OBJECT", inner=inner["fields"], ctype=f"struct {inner['name']} ", companion=True, extra=inner["row"])
         elif kind == "array":
             item = self.field(f"{prefix}_{f['member']}", "item", s["items"], place, True)
             name = f"{prefix}_{f['member']}_array"
             rows = self.emit_rows(name, [item], None)
             size = f"sizeof({item['ctype'].strip()})"
-            f.update(kind="FIELD_ARRAY", ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
+            f.update(kind="FIELD_ARRAY", named=item["named"], part=f["part"] or item["part"], inner=item["inner"],
+                     ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
                      extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
                            f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
                            f".distinct = {str(s.get('uniqueItems', False)).lower()}, ")
@@ -170,8 +178,40 @@ class Contract:
             members.append(f"\t{f['ctype']}{f['member']};")
         self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
         rows = self.emit_rows(name, fields, name)
-        return {"name": name, "rows": rows,
+        return {"name": name, "rows": rows, "fields": fields,
                 "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {name}), "}
+
+    def scopes(self, path, op, fields):
+        """The rows of what a token must be allowed, and whether one is asked for at all."""
+        name, written, rows, used = op["operationId"], op.get("x-scope"), [], set()
+        for text in [] if written in ("any", "none") else written if isinstance(written, list) else [written]:
+            form = SCOPE.fullmatch(str(text))
+            if not form:
+                fail(name, f"x-scope must be none, any, kind:action or kind:{{field}}:action, not {text!r}")
+            kind, field, inner, action, word, flag = form.groups()
+            if kind != path.strip("/").split("/")[0].split(".")[0]:
+                fail(name, f"the scope {text!r} must start with the first segment of {path}")
+            at = [-1, -1, -1]
+            for n, (wanted, among) in enumerate(((field, fields), (inner, []), (flag, fields))):
+                among = fields[at[0]]["inner"] if n == 1 and inner else among
+                found = [i for i, f in enumerate(among) if f["name"] == wanted]
+                if wanted and not found:
+                    fail(name, f"the scope {text!r} names a field {wanted!r} that is not there")
+                at[n] = found[0] if found else -1
+            named = fields[at[0]]["inner"][at[1]]["named"] if inner else field is None or fields[at[0]]["named"]
+            if not named or flag and fields[at[2]]["kind"] != "FIELD_BOOL":
+                fail(name, f"the scope {text!r} needs a name in its braces, and a flag behind them")
+            if inner and fields[at[0]]["kind"] != "FIELD_ARRAY":
+                fail(name, f"the scope {text!r}: {field} is no list")
+            used.add(f"{field}.{inner}" if inner else field)
+            rows.append(f"{{ {{ {c_text(kind)}, {len(kind)} }}, {{ {c_text(action)}, {len(action)} }}, "
+                        f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, ")
+        names = [(f["name"], f) for f in fields] + [(f"{f['name']}.{i['name']}", i) for f in fields for i in f["inner"]]
+        for dotted, f in names:
+            if f["named"] and not f["part"] and dotted not in used:
+                fail(name, f"{dotted} is a name: x-scope must say who may use it, or x-part that it is within another's")
+        return (f".scopes = {'(const struct needed_scope[]){ ' + ''.join(rows) + '}' if rows else 'NULL'}, "
+                f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},")
 
     def operation(self, path, method, op, shared):
         name = op["operationId"]
@@ -199,6 +239,7 @@ class Contract:
         return (f"\t{{ .id = {c_text(name)}, .method = {c_text(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
                 f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
                 f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
+                f"\t  {self.scopes(path, op, fields)}\n"
                 f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
                 f"\t  .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "
                 f".other_type = {c_text(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},")

@@ -108,6 +108,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	const char *effect = json_string_value(json_object_get(node, "x-effect"));
 	op->writes = effect && strcmp(effect, "writes") == 0;
 	op->forwarded = json_is_true(json_object_get(node, "x-forwarded"));
+	op->scope = json_object_get(node, "x-scope");
 	op->tail = json_is_true(json_object_get(node, "x-tail"));
 	add_parameters(op, shared);
 	add_parameters(op, json_object_get(node, "parameters"));

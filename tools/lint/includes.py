@@ -10,7 +10,7 @@ WRAPPERS = {
     "microhttpd.h": ["service/http_server.c", "service/http_answer.c", "service/http_handshake.c"],
     "gnutls/": ["service/http_tls.c"],
     "hiredis/": ["service/redis_reply.c"],
-    "openssl/": ["service/request.c", "service/check.c"],
+    "openssl/": ["service/request.c", "service/access.c", "service/check.c"],
     "xxhash.h": ["handlers/bloom.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
                      "service/listener.c", "service/check.c", "service/redis_link.c", "service/resp.c",

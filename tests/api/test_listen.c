@@ -1,0 +1,188 @@
+/*
+ * Where the daemon may listen: on the loopback for whoever is there, anywhere else only with tokens or the word that nobody is
+ * to be asked. And what a Host header must be there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/tokens.h"
+
+enum { WAIT_MS = 5000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+
+static int open_redis(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int close_redis(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	return 0;
+}
+
+static void refused(void **state)
+{
+	(void)state;
+	static const char *const others[] = { "0.0.0.0:0",
+					      "[::]:0",
+					      "0:0",
+					      "10.0.0.1:0",
+					      "128.0.0.1:0",
+					      "[::ffff:10.0.0.1]:0",
+					      "[fe80::1]:0",
+					      "127.1:0",
+					      "2130706433:0",
+					      "some.example:0",
+					      "localhost.example:0",
+					      "127.0.0.1.example:0",
+					      "ip6-localhost:0",
+					      "[::ffff:0.0.0.0]:0",
+					      "0x7f.0.0.1:0" };
+	char said[256];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", others[i]), 2);
+		snprintf(
+			said, sizeof(said),
+			"patternd: --listen: cannot serve on '%s': others than this machine could reach it: ask for tokens "
+			"(--tokens FILE), or say that anybody may do anything (--insecure)\n",
+			others[i]);
+		if (proc_said(&patternd.proc, said))
+			continue;
+		proc_print_tail(&patternd.proc);
+		fail_msg("it should say: %s", said);
+	}
+	/* What is no address at all is told as that. */
+	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
+	assert_true(proc_said(&patternd.proc, "expected HOST:PORT"));
+}
+
+/* The port behind "listening" in the log. */
+static int port_of(struct daemon *d)
+{
+	char *log = file_text(d->proc.err_path), *line = log ? strstr(log, "listening") : NULL;
+	char *end = line ? strpbrk(line, "\"\n") : NULL;
+	int port = 0;
+
+	for (; end && *end != '\n' && *end; end++)
+		if (*end == ':' && end[1] >= '1' && end[1] <= '9')
+			port = atoi(end + 1);
+	free(log);
+	return port;
+}
+
+/* Starts on any address; the port is in patternd.port. */
+static void start_on(const char *address, const char *option, const char *value)
+{
+	const char *argv[] = { getenv("PATTERND_BIN"), "--redis", redis.url, "--listen", address, option, value, NULL };
+
+	if (*patternd.proc.err_path)
+		unlink(patternd.proc.err_path);
+	proc_start(&patternd.proc, argv);
+	wait_until((patternd.port = port_of(&patternd)) > 0 || proc_ended(&patternd.proc, 0), WAIT_MS);
+	if (patternd.port == 0)
+		proc_print_tail(&patternd.proc);
+	assert_true(patternd.port > 0);
+}
+
+static void on_the_loopback(void **state)
+{
+	(void)state;
+	static const char *const own[] = { "127.0.0.1:0", "127.200.3.4:0", "localhost:0", "LocalHost:0",
+					   "[::ffff:127.0.0.1]:0" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		start_on(own[i], NULL, NULL);
+		daemon_stop(&patternd);
+	}
+}
+
+/* The status of a request with these headers. */
+static int ask(const char *headers)
+{
+	struct raw *r = raw_connect(patternd.port);
+	char text[512];
+
+	snprintf(text, sizeof(text), "GET /locks/a HTTP/1.1\r\n%sConnection: close\r\n\r\n", headers);
+	raw_text(r, text);
+	int status = raw_answer(r, WAIT_MS).status;
+	raw_close(r);
+	return status;
+}
+
+/* The browser's rules hold on every address: a page may have its name point there, too. */
+static void browsers_everywhere(void)
+{
+	static const struct {
+		const char *headers;
+		int status;
+	} rows[] = {
+		{ "Host: 10.1.2.3:8379\r\n", 200 },
+		{ "Host: patternd.example\r\n", 403 },
+		{ "Host: evil.example:8379\r\n", 403 },
+		{ "Host: localhost:65536\r\n", 403 },
+		{ "Host: user@127.0.0.1\r\n", 403 },
+		{ "Host: 127.0.0.1\r\nHost: 127.0.0.1\r\n", 400 },
+		{ "Host: 10.1.2.3:8379\r\nOrigin: http://10.1.2.3:8379\r\n", 200 },
+		{ "Host: 10.1.2.3:8379\r\nOrigin: http://10.1.2.3\r\n", 403 },
+		{ "Host: 10.1.2.3:8379\r\nOrigin: ftp://10.1.2.3:8379\r\n", 403 },
+		{ "Host: 10.1.2.3:8379\r\nSec-Fetch-Site: cross-site\r\n", 403 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (ask(rows[i].headers) != rows[i].status)
+			fail_msg("'%s' should be %d", rows[i].headers, rows[i].status);
+}
+
+static void insecure(void **state)
+{
+	(void)state;
+	start_on("0.0.0.0:0", "--insecure", NULL);
+	wait_until(daemon_is_ready(&patternd, 100), WAIT_MS);
+	browsers_everywhere();
+}
+
+static void with_tokens(void **state)
+{
+	(void)state;
+	start_on("0.0.0.0:0", "--tokens", tokens_file("secret", "locks:*"));
+	wait_until(daemon_is_ready(&patternd, 100), WAIT_MS);
+	assert_int_equal(ask("Host: 127.0.0.1\r\n"), 401); /* the loopback is asked, too */
+	assert_int_equal(ask("Host: 127.0.0.1\r\n" AUTHORIZATION("secret") "\r\n"), 200);
+	assert_int_equal(ask("Host: evil.example\r\n" AUTHORIZATION("secret") "\r\n"), 403);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refused),
+		cmocka_unit_test(on_the_loopback),
+		cmocka_unit_test_teardown(insecure, stop),
+		cmocka_unit_test_teardown(with_tokens, stop),
+	};
+	return cmocka_run_group_tests_name("listen", tests, open_redis, close_redis);
+}

@@ -1,0 +1,442 @@
+/*
+ * --tokens: what may stand in the file, what a mistake in it is told as, reading it again on SIGHUP, what scopes let through when
+ * names stand in query and body, and that no token is ever told to anybody.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/tokens.h"
+
+#define HEX "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"       /* of "secret" */
+#define OTHER_HEX "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" /* of "test" */
+#define SECRET AUTHORIZATION("secret")
+
+enum { WAIT_MS = 5000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static int open_redis(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	return 0;
+}
+
+static int close_redis(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+static void start(const char *path)
+{
+	daemon_start(&patternd, "--redis", redis.url, "--tokens", path);
+	client = client_open(patternd.port);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	if (client)
+		client_close(client);
+	client = NULL;
+	daemon_stop(&patternd);
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static void write_over(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "we");
+
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+/* ---- The file ---- */
+
+static void mistakes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{ "", ": there is no token in it" },
+		{ "# nothing\n\n   \n", ": there is no token in it" },
+		{ "secret locks:*\n", ":1: the line must start with the 64 hex digits" },
+		{ "\n# a\nsecret locks:*\n", ":3: the line must start with the 64 hex digits" },
+		{ HEX "0 *\n", ":1: the line must start with the 64 hex digits" },
+		{ "g" HEX "\n", ":1: the line must start with the 64 hex digits" },
+		{ HEX "locks:*\n", ":1: the line must start with the 64 hex digits" },
+		{ HEX "\n", ":1: the token has no scope" },
+		{ HEX " # worker\n", ":1: the token has no scope" },
+		{ HEX " #worker locks:*\n", ":1: the token has no scope" },
+		{ HEX "  -\n", ":1: the scope '-'" }, /* as sha256sum prints it */
+		{ HEX " *\n" HEX " locks:*\n", ":2: this token stands in line 1 already" },
+		{ OTHER_HEX " *\n" HEX " *\n\n" OTHER_HEX " *\n", ":4: this token stands in line 1 already" },
+		{ HEX " lock:*\n", ":1: nothing needs the scope 'lock:*'; it starts with one of locks, " },
+		{ HEX " locks:* queues:orders\n",
+		  ":1: nothing needs the scope 'queues:orders'; there are queues:NAME:" },
+		{ HEX " queues:orders:recieve\n", "queues:NAME:receive" },
+		{ HEX " metrics:x:read\n", ":1: nothing needs the scope 'metrics:x:read'; there are metrics:read" },
+		{ HEX " locks:a:list\n", ":1: nothing needs the scope 'locks:a:list'" },
+		{ HEX " queues:a:b:send\n", ":1: the scope 'queues:a:b:send': a scope has three parts at most" },
+		{ HEX " queues:a*b:send\n", ":1: the scope 'queues:a*b:send': a * stands at the end of a name" },
+		{ HEX " queues:%zz:send\n", ":1: the scope 'queues:%zz:send': a % in a name starts an escape" },
+		{ HEX " locks:*, queues:*\n", ":1: the scope 'locks:*,'" },
+		{ HEX " * # \x01\n", ":1: the label must have at most 64 bytes of plain text" },
+		{ HEX " * # 0123456789012345678901234567890123456789012345678901234567890123456789\n",
+		  ":1: the label must have at most 64 bytes" },
+	};
+	char said[512];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *path = text_file(rows[i].text);
+		snprintf(said, sizeof(said), "patternd: --tokens: %s%s", path,
+			 *rows[i].said == ':' ? rows[i].said : ":");
+		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--tokens", path), 2);
+		if (proc_said(&patternd.proc, said) && proc_said(&patternd.proc, rows[i].said))
+			continue;
+		proc_print_tail(&patternd.proc);
+		fail_msg("it should say '%s'", rows[i].said);
+	}
+}
+
+static void no_file(void **state)
+{
+	(void)state;
+	char fifo[256];
+
+	assert_int_equal(daemon_run(&patternd, "--tokens", "/no/such/file"), 2);
+	assert_true(proc_said(&patternd.proc, "--tokens: /no/such/file: cannot read it: No such file"));
+	assert_int_equal(daemon_run(&patternd, "--tokens", temp_dir()), 2);
+	assert_true(proc_said(&patternd.proc, "it is no regular file"));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", temp_dir());
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(daemon_run(&patternd, "--tokens", fifo), 2); /* does not wait for a writer */
+	assert_true(proc_said(&patternd.proc, "it is no regular file"));
+}
+
+static void too_many(void **state)
+{
+	(void)state;
+	const char *path = text_file("");
+	char token[32], said[64];
+
+	for (int count = 4096; count <= 4097; count++) {
+		FILE *out = fopen(path, "we");
+		for (int i = 0; i < count; i++) {
+			snprintf(token, sizeof(token), "token-%d", i);
+			token_print(out, token, "locks:*");
+		}
+		fclose(out);
+		if (count == 4096) {
+			start(path);
+			assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("token-0")), 200);
+			assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("token-4095")), 200);
+			assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("token-4096")), 401);
+			stop(NULL);
+		} else {
+			assert_int_equal(daemon_run(&patternd, "--tokens", path), 2);
+			snprintf(said, sizeof(said), ":%d: the file has more than 4096 tokens", count);
+			assert_true(proc_said(&patternd.proc, said));
+		}
+	}
+}
+
+/* What is odd and allowed. */
+static void forms(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		HEX " locks:*", /* no newline at the end */
+		HEX " locks:*\r\n",
+		"  \t" HEX "\t\tmetrics:read   locks:a:read  # who # what\n",
+		"2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B locks:a*:read\n",
+		"#" HEX " *\n\n\n   # " HEX " *\n" HEX " locks:%61:read\n" OTHER_HEX " *\n",
+		HEX " locks:*:*\n",
+		HEX " *",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		start(text_file(texts[i]));
+		assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
+		assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("secret2")), 401);
+		assert_false(proc_said(&patternd.proc, "tokens_readable"));
+		stop(NULL);
+	}
+}
+
+static void readable_by_all(void **state)
+{
+	(void)state;
+	const char *path = text_file(HEX " *\n");
+
+	chmod(path, 0644);
+	start(path);
+	assert_true(proc_said(&patternd.proc, "tokens_readable"));
+}
+
+/* ---- SIGHUP ---- */
+
+static bool said_in_log(void *arg)
+{
+	return proc_said(&patternd.proc, arg);
+}
+
+static void reload(const char *said)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", said);
+	proc_signal(&patternd.proc, SIGHUP);
+	if (wait_for(said_in_log, text, WAIT_MS))
+		return;
+	proc_print_tail(&patternd.proc);
+	fail_msg("the log should say '%s'", said);
+}
+
+static void rotation(void **state)
+{
+	(void)state;
+	const char *path = text_file(HEX " locks:*\n");
+
+	start(path);
+	write_over(path, HEX " locks:*\n" OTHER_HEX " locks:*\n");
+	reload("2 tokens from ");
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
+	assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("test")), 200);
+	write_over(path, OTHER_HEX " locks:*\n");
+	reload("1 tokens from ");
+	/* On the same connection as before. */
+	assert_problem(http(client, "GET", "/locks/a", NULL, SECRET), 401, "unauthorized", "none");
+	write_over(path, HEX " queues:*\n" OTHER_HEX " *\n# more\n" HEX "0 *\n");
+	reload(":4: the line must start with the 64 hex digits");
+	assert_true(proc_said(&patternd.proc, path));
+	assert_true(proc_said(&patternd.proc, "the tokens read before stay in force"));
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 401);
+	write_over(path, HEX " locks:*\n");
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(http(client, "GET", "/locks/a", NULL, SECRET).status == 200, WAIT_MS);
+	write_over(path, "");
+	reload("there is no token in it");
+	remove(path);
+	reload("cannot read it");
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
+	assert_status(http(client, "GET", "/locks/a", NULL), 401);
+}
+
+static void without_a_file_sighup_does_nothing(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	for (int i = 0; i < 100; i++)
+		proc_signal(&patternd.proc, SIGHUP);
+	assert_status(http(client, "GET", "/locks/a", NULL), 200);
+	assert_status(http(client, "GET", "/locks/a", NULL, SECRET, SECRET), 200); /* nobody looks */
+	assert_status(http(client, "GET", "/info", NULL), 200);
+}
+
+/* Whoever waits was let in; who still sends his body was not yet. */
+static void under_way(void **state)
+{
+	(void)state;
+	static const char head[] = "Host: localhost\r\n" SECRET "\r\nContent-Type: application/json\r\n";
+	const char *path = text_file(HEX " queues:*\n");
+	char text[512];
+
+	start(path);
+	struct raw *waits = raw_connect(patternd.port), *sends = raw_connect(patternd.port);
+	snprintf(text, sizeof(text),
+		 "POST /queues/a/receive HTTP/1.1\r\n%sContent-Length: 17\r\n\r\n{\"wait_ms\":20000}", head);
+	raw_text(waits, text);
+	snprintf(text, sizeof(text), "POST /queues/receive HTTP/1.1\r\n%sContent-Length: 16\r\n\r\n{\"queues\":", head);
+	raw_text(sends, text);
+	wait_until(server_command(&redis, "PUBSUB SHARDCHANNELS")->elements == 1, WAIT_MS);
+	FILE *out = fopen(path, "we");
+	token_print(out, "other", "queues:*");
+	fclose(out);
+	reload("1 tokens from ");
+	raw_text(sends, "[\"a\"]}");
+	assert_problem(raw_answer(sends, WAIT_MS), 401, "unauthorized", "none");
+	assert_status(http(client, "POST", "/queues/a/messages", "{\"body\":1}", AUTHORIZATION("other")), 201);
+	struct answer a = raw_answer(waits, WAIT_MS);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/messages/0/body"), 1);
+	raw_close(waits);
+	raw_close(sends);
+}
+
+/* ---- What scopes let through ---- */
+
+static struct answer post_as(const char *authorization, const char *target, const char *body)
+{
+	return http(client, "POST", target, body, authorization);
+}
+
+#define assert_allowed(a) assert_true((a).status != 401 && (a).status != 403)
+#define assert_forbidden(a, scope)                                  \
+	do {                                                        \
+		struct answer a_ = (a);                             \
+		assert_problem(a_, 403, "forbidden", "none");       \
+		if (!strstr(text_at(a_, "/detail"), "'" scope "'")) \
+			fail_msg("%s", text_at(a_, "/detail"));     \
+	} while (0)
+
+static void names_in_bodies(void **state)
+{
+	(void)state;
+	start(tokens_file(
+		"secret",
+		"queues:a:receive queues:a%3Ab:receive locks:a*:acquire ratelimit:a:take uv:a:write uv:b:read "
+		"sets:a:read leaderboards:a:manage leaderboards:b:read geo:a:read ratelimit:web:authorize"));
+	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\"]}"));
+	assert_allowed(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"a:b\"]}"));
+	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"b\"]}"), "queues:b:receive");
+	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a:c\"]}"), "queues:a%3Ac:receive");
+	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a%3Ab\"]}"), "queues:a%253Ab:receive");
+	assert_forbidden(post_as(SECRET, "/queues/receive", "{\"queues\":[\"a\",\"*\"]}"), "queues:%2A:receive");
+	assert_allowed(post_as(SECRET, "/queues/a%3Ab/receive", NULL));
+	assert_allowed(post_as(SECRET, "/queues/%61/receive", NULL));
+	assert_forbidden(post_as(SECRET, "/queues/a%3Ac/receive", NULL), "queues:a%3Ac:receive");
+	assert_forbidden(post_as(SECRET, "/queues/a%253Ab/receive", NULL), "queues:a%253Ab:receive");
+	assert_forbidden(post_as(SECRET, "/queues/a%2Fa/receive", NULL), "queues:a/a:receive");
+	assert_allowed(post_as(SECRET, "/locks", "{\"names\":[\"a1\",\"a2\"]}"));
+	assert_forbidden(post_as(SECRET, "/locks", "{\"names\":[\"a3\",\"ba\"]}"), "locks:ba:acquire");
+	assert_allowed(post_as(SECRET, "/ratelimit", "{\"key\":\"a\",\"limit\":9,\"window_ms\":1000}"));
+	assert_forbidden(post_as(SECRET, "/ratelimit", "{\"key\":\"b\",\"limit\":9,\"window_ms\":1000}"),
+			 "ratelimit:b:take");
+	assert_forbidden(post_as(SECRET, "/ratelimit",
+				 "{\"checks\":[{\"name\":\"x\",\"key\":\"a\",\"limit\":9,\"window_ms\":1000},"
+				 "{\"name\":\"y\",\"key\":\"b\",\"limit\":9,\"window_ms\":1000}]}"),
+			 "ratelimit:b:take");
+	assert_allowed(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\"]}"));
+	assert_forbidden(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\",\"a\"]}"), "uv:a:read");
+	assert_forbidden(post_as(SECRET, "/uv/b/merge", "{\"sources\":[\"b\"]}"), "uv:b:write");
+	assert_allowed(http(client, "GET", "/uv?pages=b", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/uv?pages=b&pages=a", NULL, SECRET), "uv:a:read");
+	assert_allowed(http(client, "GET", "/sets?union=a", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/sets?union=a&union=b", NULL, SECRET), "sets:b:read");
+	assert_forbidden(http(client, "GET", "/sets?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
+	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
+			 "leaderboards:c:read");
+	assert_forbidden(http(client, "GET", "/geo/nearby?set=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
+			 "geo:b:read");
+	assert_allowed(http(client, "GET", "/geo/nearby?set=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
+	/* A proxy's token says which policy it may ask; whatever the method. */
+	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
+	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/ratelimit/authorize?policy=other&key=web", NULL, SECRET),
+			 "ratelimit:other:authorize");
+	assert_forbidden(http(client, "GET", "/ratelimit/authorize/other/web", NULL, SECRET),
+			 "ratelimit:other:authorize");
+	/* Nothing of a refused request was done. */
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{a3} p:lock:{ba}")->integer, 0);
+}
+
+static void force_is_a_scope_of_its_own(void **state)
+{
+	(void)state;
+	start(tokens_file("secret", "locks:*:acquire locks:*:read", "forcer", "locks:*:force", "both", "locks:*"));
+	struct answer a = post_as(SECRET, "/locks/a", "{}");
+	assert_status(a, 201);
+	assert_forbidden(http(client, "DELETE", "/locks/a?force=true", NULL, SECRET), "locks:a:force");
+	assert_forbidden(http(client, "DELETE", "/locks/a?token=none", NULL, AUTHORIZATION("forcer")),
+			 "locks:a:acquire");
+	assert_status(http(client, "DELETE", "/locks/a?token=none&force=false", NULL, SECRET), 409);
+	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, AUTHORIZATION("forcer")), 200);
+	assert_status(post_as(SECRET, "/locks/a", "{}"), 201);
+	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, AUTHORIZATION("both")), 200);
+}
+
+static void the_daemon_itself(void **state)
+{
+	(void)state;
+	start(tokens_file("secret", "metrics:read", "informed", "info:read"));
+	assert_status(http(client, "GET", "/healthz", NULL), 200);
+	assert_status(http(client, "GET", "/readyz", NULL), 200);
+	assert_status(http(client, "HEAD", "/healthz", NULL, AUTHORIZATION("unknown")), 200);
+	assert_status(http(client, "HEAD", "/metrics", NULL), 401);
+	assert_forbidden(http(client, "GET", "/info", NULL, SECRET), "info:read");
+	assert_forbidden(http(client, "GET", "/metrics", NULL, AUTHORIZATION("informed")), "metrics:read");
+	assert_status(http(client, "GET", "/info", NULL, AUTHORIZATION("informed")), 200);
+	assert_status(http(client, "GET", "/openapi.json", NULL), 401);
+	assert_status(http(client, "GET", "/openapi.json", NULL, SECRET), 200);
+	assert_status(http(client, "GET", "/problems/forbidden", NULL, SECRET), 200);
+	struct answer a = http(client, "GET", "/metrics", NULL, SECRET);
+	assert_status(a, 200);
+	assert_non_null(strstr(a.body, "patternd_tokens_refused_total 2\n"));
+	assert_non_null(strstr(a.body, "patternd_scopes_refused_total 2\n"));
+}
+
+/* ---- What is told ---- */
+
+static void nothing_tells_a_token(void **state)
+{
+	(void)state;
+	static const char canary[] = "canary-0123456789abcdef";
+	static const char *const targets[] = { "/locks/a",
+					       "/info",
+					       "/metrics",
+					       "/queues/b",
+					       "/no/such",
+					       "/locks/%zz",
+					       "/ratelimit/authorize?policy=web&key_header=Authorization" };
+	const char *path =
+		tokens_file("canary-0123456789abcdef", "locks:a:read metrics:read info:read # the worker \"7\"");
+
+	start(path);
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		struct answer a = http(client, "GET", targets[i], NULL, AUTHORIZATION("canary-0123456789abcdef"));
+		assert_true(a.status != 0 && a.status != 401);
+		assert_null(strstr(a.body, canary));
+		a = http(client, "GET", targets[i], NULL, AUTHORIZATION("canary-0123456789abcdeg"));
+		assert_null(strstr(a.body, "canary"));
+	}
+	char *file = file_text(path), hex[65] = "";
+	memcpy(hex, file, 64);
+	free(file);
+	/* Each line is whole once the one of a later request is there. */
+	http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last");
+	wait_until(proc_said(&patternd.proc, "the-last"), WAIT_MS);
+	assert_false(proc_said(&patternd.proc, "canary"));
+	assert_false(proc_said(&patternd.proc, hex));
+	assert_true(proc_said(&patternd.proc, "\"caller\":\"the worker ?7?\""));
+	struct answer a = http(client, "GET", "/info", NULL, AUTHORIZATION("canary-0123456789abcdef"));
+	assert_null(strstr(a.body, hex));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mistakes),
+		cmocka_unit_test(no_file),
+		cmocka_unit_test_teardown(too_many, stop),
+		cmocka_unit_test_teardown(forms, stop),
+		cmocka_unit_test_teardown(readable_by_all, stop),
+		cmocka_unit_test_teardown(rotation, stop),
+		cmocka_unit_test_teardown(without_a_file_sighup_does_nothing, stop),
+		cmocka_unit_test_teardown(under_way, stop),
+		cmocka_unit_test_teardown(names_in_bodies, stop),
+		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
+		cmocka_unit_test_teardown(the_daemon_itself, stop),
+		cmocka_unit_test_teardown(nothing_tells_a_token, stop),
+	};
+	return cmocka_run_group_tests_name("tokens", tests, open_redis, close_redis);
+}

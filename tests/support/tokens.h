@@ -1,0 +1,25 @@
+/*
+ * tokens: lines for the file of --tokens, and the header that presents one.
+ *
+ *	FILE *out = fopen(path, "w");
+ *	token_print(out, "secret", "locks:* queues:orders:receive # worker");
+ *	a = http(client, "GET", "/locks/a", NULL, AUTHORIZATION("secret"));
+ */
+#ifndef TEST_TOKENS_H
+#define TEST_TOKENS_H
+
+#include <stdio.h>
+
+#define AUTHORIZATION(token) "Authorization: Bearer " token
+
+/* One line: the token's SHA-256, and what follows it. */
+void token_print(FILE *out, const char *token, const char *scopes);
+
+/* A file of its own with pairs of both, ended by NULL. The path lives until the program ends, and so does the file. */
+#define tokens_file(...) tokens_file_with(__VA_ARGS__, (const char *)NULL)
+const char *tokens_file_with(const char *token, ...) __attribute__((sentinel));
+
+/* A whole file with this text in it. */
+const char *text_file(const char *text);
+
+#endif
