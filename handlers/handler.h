@@ -2,7 +2,8 @@
  * handler: everything a handler includes, besides keys.h.
  *
  * To add an endpoint:
- *   1. openapi.yaml: the path with its operationId, inputs with their ranges, answers, problems and an example;
+ *   1. openapi.yaml: the path with its operationId, inputs with their ranges, answers, problems, an example, and what a token must
+ *      be allowed for it (x-scope);
  *   2. lua/<operation>.lua: the atomic step, its contract as a comment first;
  *   3. handlers/<resource>.c: void <operationId>(struct request *req, const struct <operationId>_input *in), which makes the call
  *      and answers in its `done`: input -> one script -> reply;

@@ -177,6 +177,12 @@ bool http_answer_send(struct conn *c)
 		MHD_add_response_header(response, "Content-Type", req->content_type);
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Request-ID", req->request_id.at);
+	if (cors_is_on())
+		MHD_add_response_header(response, "Vary", "Origin");
+	if (req->cors_origin) {
+		MHD_add_response_header(response, "Access-Control-Allow-Origin", req->cors_origin);
+		MHD_add_response_header(response, "Access-Control-Expose-Headers", cors_exposed);
+	}
 	for (size_t i = 0; i < req->header_count; i++)
 		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
 	if (req->close || req->state == STREAMING || leaving())

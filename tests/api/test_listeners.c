@@ -246,7 +246,7 @@ static void test_both_loopbacks(void **state)
 	daemon_stop(&patternd);
 	/* Both wildcards, the same port: the IPv6 one leaves IPv4 to the other. */
 	snprintf(listen, sizeof(listen), "[::]:%d,127.0.0.1:%d", port, port);
-	daemon_start(&patternd, "--redis", redis.url, "--listen", listen);
+	daemon_start(&patternd, "--redis", redis.url, "--insecure", "--listen", listen);
 }
 
 /* All or nothing: what was opened before the one that is taken goes again. */

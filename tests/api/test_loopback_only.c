@@ -62,19 +62,27 @@ static void refused(void **state)
 					      "ip6-localhost:0",
 					      "[::ffff:0.0.0.0]:0",
 					      "0x7f.0.0.1:0" };
+	const char *const among[] = { "127.0.0.1:0,0.0.0.0:0", "unix:/tmp/none/socket,10.0.0.1:0",
+				      "localhost:0,[::]:0" };
 	char said[256];
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", others[i]), 2);
 		snprintf(
 			said, sizeof(said),
-			"patternd: --listen: cannot serve on '%s': others than this machine could reach it: ask for tokens "
-			"(--tokens FILE), or say that anybody may do anything (--insecure)\n",
+			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or let "
+			"anybody do anything (--insecure)\n",
 			others[i]);
 		if (proc_said(&patternd.proc, said))
 			continue;
 		proc_print_tail(&patternd.proc);
 		fail_msg("it should say: %s", said);
+	}
+	for (size_t i = 0; i < sizeof(among) / sizeof(among[0]); i++) {
+		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", among[i]), 2);
+		snprintf(said, sizeof(said), "could reach '%s'", strchr(among[i], ',') + 1);
+		assert_true(proc_said(&patternd.proc, said));
+		assert_false(proc_said(&patternd.proc, "listening"));
 	}
 	/* What is no address at all is told as that. */
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
@@ -176,6 +184,35 @@ static void with_tokens(void **state)
 	assert_int_equal(ask("Host: evil.example\r\n" AUTHORIZATION("secret") "\r\n"), 403);
 }
 
+static int port_behind(const char *event)
+{
+	char *log = file_text(patternd.proc.err_path), *line = log ? strstr(log, event) : NULL;
+	char *at = line ? strstr(line, "0.0.0.0:") : NULL;
+	int port = at ? atoi(at + strlen("0.0.0.0:")) : 0;
+
+	free(log);
+	return port;
+}
+
+/* Health may be asked from anywhere: there is nothing to be done there. What it tells of requests is asked for with a token. */
+static void health(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "0.0.0.0:0", "--tokens",
+		     tokens_file("secret", "locks:*", "prometheus", "metrics:read"));
+	wait_until(port_behind("health_listening") > 0, WAIT_MS);
+	struct client *c = client_open(port_behind("health_listening"));
+	assert_status(http(c, "GET", "/healthz", NULL), 200);
+	assert_status(http(c, "GET", "/readyz", NULL), 200);
+	assert_status(http(c, "GET", "/metrics", NULL), 401);
+	assert_status(http(c, "GET", "/metrics", NULL, AUTHORIZATION("secret")), 403);
+	assert_status(http(c, "GET", "/metrics", NULL, AUTHORIZATION("prometheus")), 200);
+	assert_status(http(c, "GET", "/locks/a", NULL, AUTHORIZATION("secret")), 404);
+	client_close(c);
+	daemon_stop(&patternd);
+	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "0.0.0.0:0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +220,7 @@ int main(void)
 		cmocka_unit_test(on_the_loopback),
 		cmocka_unit_test_teardown(insecure, stop),
 		cmocka_unit_test_teardown(with_tokens, stop),
+		cmocka_unit_test_teardown(health, stop),
 	};
-	return cmocka_run_group_tests_name("listen", tests, open_redis, close_redis);
+	return cmocka_run_group_tests_name("loopback only", tests, open_redis, close_redis);
 }

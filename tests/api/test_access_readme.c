@@ -1,0 +1,290 @@
+/*
+ * What the README says of access is so: the user of Redis's ACL that it shows is enough for every operation and for no more, and
+ * its table of scopes is that of the contract.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/contract.h"
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_server.h"
+
+enum { LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+static char line[LINE_BYTES]; /* of the README, with a password in it */
+static char *readme;
+
+static const char *source_folder(void)
+{
+	const char *folder = getenv("PATTERND_SOURCE");
+
+	return folder ? folder : ".";
+}
+
+/* What follows a mark in the README. */
+static const char *behind(const char *mark)
+{
+	const char *at = strstr(readme, mark);
+
+	if (!at)
+		fail_msg("the README has no '%s'", mark);
+	return strchr(at, '\n') + 1;
+}
+
+static int open_all(void **state)
+{
+	char path[512], url[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/README.md", source_folder());
+	readme = file_text(path);
+	assert_non_null(readme);
+	const char *at = strstr(behind("<!-- acl:"), "ACL SETUSER"), *password = strstr(at, ">PASSWORD");
+	assert_non_null(password);
+	snprintf(line, sizeof(line), "%.*s>secret%.*s", (int)(password - at), at, (int)strcspn(password + 9, "\n"),
+		 password + 9);
+	server_start(&redis);
+	redisReply *r = server_command(&redis, line);
+	if (r->type == REDIS_REPLY_ERROR)
+		fail_msg("%s", r->str);
+	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
+	daemon_start(&patternd, "--redis", url, "--prefix", "team:");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	free(readme);
+	return 0;
+}
+
+/* ---- The user of Redis's ACL ---- */
+
+static void ask_all(void)
+{
+	for (size_t i = 0; i < contract_count(); i++) {
+		const struct contract_operation *op = contract_at(i);
+		char *target = contract_target(op, NULL, NULL);
+		json_t *body = contract_body(op);
+		char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+		struct answer a = http(client, op->method, target, text);
+		if (a.status == 0 || strstr(a.body, "NOPERM"))
+			answer_print(a);
+		assert_true(a.status != 0 && !strstr(a.body, "NOPERM"));
+		free(text);
+		json_decref(body);
+		free(target);
+	}
+}
+
+static void nothing_was_denied(void)
+{
+	redisReply *denied = server_command(&redis, "ACL LOG 100");
+
+	for (size_t i = 0; i < denied->elements; i++)
+		for (size_t k = 0; k + 1 < denied->element[i]->elements; k += 2)
+			if (denied->element[i]->element[k + 1]->str)
+				print_error("%s: %s\n", denied->element[i]->element[k]->str,
+					    denied->element[i]->element[k + 1]->str);
+	assert_int_equal(denied->elements, 0);
+	assert_false(proc_said(&patternd.proc, "NOPERM"));
+}
+
+/* Every operation twice, so that there is something to find, and once with scripts that Redis has forgotten. */
+static void every_operation_is_allowed(void **state)
+{
+	(void)state;
+	ask_all();
+	ask_all();
+	server_command(&redis, "SCRIPT FLUSH");
+	ask_all();
+	nothing_was_denied();
+	/* All of it lies below the prefix. */
+	assert_int_equal(server_command(&redis, "EVAL %s 0",
+					"local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+					"if k:sub(1, 5) ~= 'team:' then n = n + 1 end end return n")
+				 ->integer,
+			 0);
+	assert_true(server_command(&redis, "DBSIZE")->integer > 10);
+}
+
+static bool is_allowed(const char *word)
+{
+	char lead[64] = " +";
+	size_t n = 2;
+
+	for (; *word && n + 1 < sizeof(lead); word++)
+		lead[n++] = (char)tolower((unsigned char)*word);
+	lead[n] = '\0';
+	for (const char *at = line; (at = strstr(at, lead)); at += n)
+		if (at[n] == ' ' || at[n] == '\0' || at[n] == '|')
+			return true;
+	return false;
+}
+
+/* All files of a folder with this ending, one behind the other; the caller frees. */
+static char *sources(const char *folder, const char *ending, char *all)
+{
+	char path[1024];
+	size_t len = all ? strlen(all) : 0;
+
+	all = all ? all : calloc(1, SOURCES_BYTES);
+	snprintf(path, sizeof(path), "%s/%s", source_folder(), folder);
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	for (struct dirent *e; (e = readdir(dir));) {
+		size_t n = strlen(e->d_name), end = strlen(ending);
+		if (n < end || strcmp(e->d_name + n - end, ending) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/%s", source_folder(), folder, e->d_name);
+		char *text = file_text(path);
+		assert_true(text && len + strlen(text) < SOURCES_BYTES);
+		memcpy(all + len, text, strlen(text) + 1);
+		len += strlen(text);
+		free(text);
+	}
+	closedir(dir);
+	return all;
+}
+
+/* What the examples do not come to: each word of a script that is a command of Redis is allowed. */
+static void every_command_of_the_scripts_is_allowed(void **state)
+{
+	char *all = sources("lua/lib", ".lua", sources("lua", ".lua", NULL)), word[32];
+
+	(void)state;
+	unsigned commands = 0;
+	for (const char *at = all; (at = strchr(at, '\'')); at++) {
+		size_t len = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+		if (len < 2 || len >= sizeof(word) || at[len + 1] != '\'')
+			continue;
+		snprintf(word, sizeof(word), "%.*s", (int)len, at + 1);
+		if (server_command(&redis, "COMMAND INFO %s", word)->element[0]->type == REDIS_REPLY_NIL)
+			continue;
+		commands++;
+		if (!is_allowed(word))
+			fail_msg("a script calls %s, which the README's line does not allow", word);
+	}
+	assert_true(commands > 100);
+	free(all);
+}
+
+/* Each command of the line is one that stands in the sources. */
+static void nothing_more_is_allowed(void **state)
+{
+	char *all = sources("lua/lib", ".lua", sources("lua", ".lua", NULL)), word[64], single[64], twofold[64];
+
+	(void)state;
+	all = sources("handlers", ".c", sources("service", ".c", all));
+	for (const char *at = line; (at = strstr(at, " +")); at++) {
+		size_t len = strcspn(at + 2, " |");
+		assert_true(len < 32);
+		assert_true(at[2] != '@'); /* a category has more in it with each release */
+		for (size_t i = 0; i < len; i++)
+			word[i] = (char)toupper((unsigned char)at[2 + i]);
+		word[len] = '\0';
+		snprintf(single, sizeof(single), "'%s'", word);
+		snprintf(twofold, sizeof(twofold), "\"%s\"", word);
+		if (!strstr(all, single) && !strstr(all, twofold))
+			fail_msg("the README's line allows %s, which nothing calls", word);
+	}
+	free(all);
+}
+
+static void the_user_reaches_nothing_else(void **state)
+{
+	static const char *const denied[] = {
+		"GET p:x",    "SET other 1",         "DEL teams",        "KEYS *",
+		"FLUSHALL",   "CONFIG GET dir",      "SPUBLISH other x", "PUBLISH team:x y",
+		"ACL WHOAMI", "EVAL return+1 1 p:x", "CLIENT LIST",      "DEBUG SLEEP 0"
+	};
+
+	(void)state;
+	redisContext *c = redisConnect("127.0.0.1", redis.port);
+	freeReplyObject(redisCommand(c, "AUTH team secret"));
+	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
+		redisReply *r = redisCommand(c, denied[i]);
+		assert_non_null(r);
+		if (r->type != REDIS_REPLY_ERROR || strncmp(r->str, "NOPERM", 6) != 0)
+			fail_msg("'%s' should be denied", denied[i]);
+		freeReplyObject(r);
+	}
+	redisFree(c);
+	server_command(&redis, "ACL LOG RESET");
+}
+
+/* ---- The table of scopes ---- */
+
+/* The row of the README's table that has this kind in it. */
+static const char *row_of(const char *kind, size_t *len)
+{
+	char lead[64];
+	const char *table = behind("<!-- scopes:"), *end = strstr(table, "\n\n");
+
+	snprintf(lead, sizeof(lead), "`%s:", kind);
+	const char *at = strstr(table, lead);
+	if (!at || at > end)
+		fail_msg("the README's table of scopes has no row with '%s'", kind);
+	while (at[-1] != '\n')
+		at--;
+	*len = strcspn(at, "\n");
+	return at;
+}
+
+static void must_be_told(const char *scope)
+{
+	char kind[32], field[64], action[32], whole[128], short_form[64];
+	bool named = sscanf(scope, "%31[^:]:{%63[^}]}:%31[a-z_]", kind, field, action) == 3;
+	size_t len;
+
+	if (!named && sscanf(scope, "%31[^:]:%31[a-z_]", kind, action) != 2)
+		fail_msg("the contract has the scope '%s'", scope);
+	char *row = strndup(row_of(kind, &len), LINE_BYTES);
+	row[len] = '\0';
+	snprintf(whole, sizeof(whole), named ? "`%s:NAME:%s`" : "`%s:%s`", kind, action);
+	snprintf(short_form, sizeof(short_form), "`%s`", action);
+	if (!strstr(row, whole) && !strstr(row, short_form))
+		fail_msg("the README does not tell of %s", whole);
+	free(row);
+}
+
+static void every_scope_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < contract_count(); i++) {
+		const json_t *scope = contract_at(i)->scope;
+		size_t many = json_is_array(scope) ? json_array_size(scope) : 1;
+		for (size_t k = 0; k < many; k++) {
+			const char *text = json_string_value(json_is_array(scope) ? json_array_get(scope, k) : scope);
+			if (strchr(text, ':'))
+				must_be_told(text);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_operation_is_allowed), cmocka_unit_test(every_command_of_the_scripts_is_allowed),
+		cmocka_unit_test(nothing_more_is_allowed),    cmocka_unit_test(the_user_reaches_nothing_else),
+		cmocka_unit_test(every_scope_is_told),
+	};
+	return cmocka_run_group_tests_name("access in the README", tests, open_all, close_all);
+}
