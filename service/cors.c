@@ -44,24 +44,34 @@ static bool is_origin(const char *s)
 	       strcmp(port, secure ? ":443" : ":80") != 0;
 }
 
+static bool add_origin(const char *one)
+{
+	if (!is_origin(one)) {
+		fprintf(stderr,
+			"patternd: --cors-origins: '%s' is no origin: expected one like https://app.example or "
+			"http://localhost:3000, as browsers write it, without a path\n",
+			one);
+		return false;
+	}
+	if (origin_count == MAX_ORIGINS) {
+		fprintf(stderr, "patternd: --cors-origins: more than %d origins\n", MAX_ORIGINS);
+		return false;
+	}
+	origins[origin_count++] = one;
+	return true;
+}
+
 bool cors_open(void)
 {
 	list = strdup(config()->cors_origins);
 	if (!list)
 		return false;
-	for (char *rest = list, *one; (one = strtok_r(rest, ", ", &rest));) {
-		if (!is_origin(one)) {
-			fprintf(stderr,
-				"patternd: --cors-origins: '%s' is no origin: expected one like https://app.example or "
-				"http://localhost:3000, as browsers write it, without a path\n",
-				one);
+	for (char *at = list + strspn(list, ", "); *at;) {
+		size_t len = strcspn(at, ", "), gap = strspn(at + len, ", ");
+		at[len] = '\0';
+		if (!add_origin(at))
 			return false;
-		}
-		if (origin_count == MAX_ORIGINS) {
-			fprintf(stderr, "patternd: --cors-origins: more than %d origins\n", MAX_ORIGINS);
-			return false;
-		}
-		origins[origin_count++] = one;
+		at += len + gap;
 	}
 	return true;
 }

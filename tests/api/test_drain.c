@@ -2,6 +2,7 @@
  * The way the daemon ends: on SIGTERM nobody new is let in, what is under way is answered, what never became a request is
  * no reason to stay, and there is an end to waiting. The exit status is 0.
  */
+#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -309,6 +313,34 @@ static void test_term_while_it_starts(void **state)
 		assert_true(status == 0 || status == 128 + SIGTERM);
 		wait_until(child == 0 || !proc_runs(child), ANSWER_MS);
 	}
+/* Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end it. */
+static void test_it_ends_with_its_terminal(void **state)
+{
+	(void)state;
+	char log[256];
+	int terminal, status = 0;
+
+	snprintf(log, sizeof(log), "%s/log", temp_dir());
+	pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (freopen(log, "w", stdout) && dup2(STDOUT_FILENO, STDERR_FILENO) >= 0)
+			execl(getenv("PATTERND_BIN"), "patternd", "--listen", "127.0.0.1:0", "--redis", redis.url,
+			      (char *)NULL);
+		_exit(127);
+	}
+	struct proc p = { .pid = pid };
+	snprintf(p.err_path, sizeof(p.err_path), "%s", log);
+	wait_until(proc_said(&p, "listening"), ANSWER_MS);
+	kill(pid, SIGHUP); /* while the terminal is there it means what it always means */
+	nap_ms(100);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	close(terminal);
+	wait_until(waitpid(pid, &status, WNOHANG) == pid, ANSWER_MS);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(proc_said(&p, "draining"));
 }
 
 int main(void)
@@ -322,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_second_term_is_immediate),
 		cmocka_unit_test(test_term_answers_all_who_wait),
 		cmocka_unit_test(test_term_while_it_starts),
+		cmocka_unit_test(test_it_ends_with_its_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
