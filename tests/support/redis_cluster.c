@@ -31,12 +31,18 @@ static bool runs(const struct redis_cluster *c, int node)
 	return c->nodes[node].server.proc.pid != 0;
 }
 
-static unsigned char node_at(const struct redis_cluster *c, long long port)
+/* Where others are told that the node is. */
+static int told_port(const struct cluster_node *node)
+{
+	return node->proxy ? proxy_port(node->proxy) : node->server.port;
+}
+
+int cluster_node_at(const struct redis_cluster *c, long long port)
 {
 	for (int i = 0; i < c->count; i++)
-		if (c->nodes[i].server.port == port)
-			return (unsigned char)i;
-	return NOBODY;
+		if (told_port(&c->nodes[i]) == port)
+			return i;
+	return -1;
 }
 
 /* Who has each slot, as one node sees it. */
@@ -48,7 +54,8 @@ static void read_owners(struct redis_cluster *c, int node, unsigned char owner[C
 	for (size_t i = 0; i < ranges->elements; i++) {
 		struct redisReply *const *range = ranges->element[i]->element;
 		size_t from = (size_t)range[0]->integer, to = (size_t)range[1]->integer;
-		memset(owner + from, node_at(c, range[2]->element[1]->integer), to - from + 1);
+		int at = cluster_node_at(c, range[2]->element[1]->integer);
+		memset(owner + from, at < 0 ? NOBODY : at, to - from + 1);
 	}
 }
 
@@ -185,7 +192,7 @@ static void write_config(const struct redis_cluster *c, int self)
 	for (int i = 0; i < c->count; i++) {
 		const struct cluster_node *node = &c->nodes[i];
 		const char *myself = i == self ? "myself," : "";
-		fprintf(f, "%s 127.0.0.1:%d@%d %s", node->id, node->server.port, node->bus_port, myself);
+		fprintf(f, "%s 127.0.0.1:%d@%d %s", node->id, told_port(node), node->bus_port, myself);
 		if (i < CLUSTER_MASTERS)
 			fprintf(f, "slave " GHOST_ID " 0 0 %d connected\n", i, i + 1);
 		else
@@ -198,7 +205,7 @@ static void write_config(const struct redis_cluster *c, int self)
 static bool start_node(struct redis_cluster *c, int i, const char *const more[])
 {
 	struct cluster_node *node = &c->nodes[i];
-	const char *options[CLUSTER_OPTIONS_MAX + 16] = {
+	const char *options[CLUSTER_OPTIONS_MAX + 20] = {
 		"--cluster-enabled",
 		"yes",
 		"--cluster-port",
@@ -211,13 +218,18 @@ static bool start_node(struct redis_cluster *c, int i, const char *const more[])
 		"no",
 		"--repl-diskless-sync-delay",
 		"0",
+		"--cluster-announce-port",
+		node->settings[2],
+		"--cluster-announce-bus-port",
+		node->settings[0],
 	};
-	size_t n = 12;
+	size_t n = 16;
 
 	for (size_t k = 0; more[k] && k < CLUSTER_OPTIONS_MAX; k++)
 		options[n++] = more[k];
 	snprintf(node->settings[0], sizeof(node->settings[0]), "%d", node->bus_port);
 	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", c->node_timeout_ms);
+	snprintf(node->settings[2], sizeof(node->settings[2]), "%d", told_port(node));
 	node->server.alone = true;
 	write_config(c, i);
 	return server_try_start(&node->server, options);
@@ -232,11 +244,13 @@ static void choose_addresses(struct redis_cluster *c)
 		struct cluster_node *node = &c->nodes[i];
 		node->server.port = free_port();
 		node->bus_port = free_port();
+		if (c->behind_proxies)
+			node->proxy = proxy_open(node->server.port);
 		snprintf(node->id, sizeof(node->id), "%039da", i);
 		snprintf(node->config_path, sizeof(node->config_path), "%s/nodes-%d.conf", dir, i);
 		if (i < CLUSTER_MASTERS)
 			len += snprintf(c->url + len, sizeof(c->url) - (size_t)len, "%s127.0.0.1:%d", i ? "," : "",
-					node->server.port);
+					told_port(node));
 	}
 }
 
@@ -248,8 +262,7 @@ static bool start_nodes(struct redis_cluster *c, const char *const options[])
 		if (start_node(c, i, options))
 			continue;
 		server_print_log(&c->nodes[i].server);
-		for (int k = 0; k < i; k++)
-			server_kill(&c->nodes[k].server);
+		cluster_stop(c);
 		return false;
 	}
 	return true;
@@ -327,8 +340,11 @@ void cluster_stop(struct redis_cluster *c)
 	if (c->reply)
 		freeReplyObject(c->reply);
 	c->reply = NULL;
-	for (int i = 0; i < c->count; i++)
+	for (int i = 0; i < c->count; i++) {
 		server_kill(&c->nodes[i].server); /* SIGTERM would have masters wait for their replicas */
+		proxy_close(c->nodes[i].proxy);
+		c->nodes[i].proxy = NULL;
+	}
 }
 
 void cluster_kill(struct redis_cluster *c, int node)

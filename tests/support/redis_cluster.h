@@ -14,6 +14,7 @@
 #ifndef TEST_REDIS_CLUSTER_H
 #define TEST_REDIS_CLUSTER_H
 
+#include "proxy.h"
 #include "redis_server.h"
 
 enum {
@@ -21,7 +22,7 @@ enum {
 	CLUSTER_NODES_MAX = 2 * CLUSTER_MASTERS,
 	CLUSTER_SLOTS = 16384,
 	CLUSTER_ID_LEN = 40,
-	CLUSTER_OPTIONS_MAX = 24,
+	CLUSTER_OPTIONS_MAX = 14,
 };
 
 struct cluster_node {
@@ -30,10 +31,12 @@ struct cluster_node {
 	char id[CLUSTER_ID_LEN + 1];
 	char config_path[160]; /* nodes.conf */
 	char settings[4][16];  /* texts of its options */
+	struct proxy *proxy;   /* owned: with behind_proxies, where the node says that it is */
 };
 
 struct redis_cluster {
-	bool with_replicas; /* set before cluster_start */
+	bool with_replicas;  /* set before cluster_start */
+	bool behind_proxies; /* the same: `url`, and what the nodes tell of one another, lead to proxies before them */
 	int node_timeout_ms; /* when a silent node counts as failed; 1000 with replicas, else 15000. Set before cluster_start */
 	struct cluster_node nodes[CLUSTER_NODES_MAX];
 	int count;                          /* of nodes */
@@ -63,6 +66,9 @@ void cluster_wait_well(struct redis_cluster *c);
 int cluster_slot(const char *key, size_t len);
 int cluster_owner(struct redis_cluster *c, int slot);
 int cluster_owner_of(struct redis_cluster *c, const char *key);
+
+/* The node that others are told is at this port; -1 when there is none. */
+int cluster_node_at(const struct redis_cluster *c, long long port);
 
 /* A node that runs and says of itself that it replicates `node`; -1 when there is none. */
 int cluster_replica_of(struct redis_cluster *c, int node);

@@ -9,7 +9,7 @@
 
 #include "redis_cluster.h"
 
-enum { SEND_MS = 15000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100 };
+enum { SEND_MS = 15000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000 };
 
 /* ---- commands ---- */
 
@@ -21,10 +21,7 @@ static int redirected_to(const struct redis_cluster *c, const redisReply *reply,
 	if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, kind, strlen(kind)) != 0)
 		return -1;
 	colon = strrchr(reply->str, ':');
-	for (int i = 0; i < c->count; i++)
-		if (c->nodes[i].server.port == atoi(colon + 1))
-			return i;
-	return -1;
+	return colon ? cluster_node_at(c, atoi(colon + 1)) : -1;
 }
 
 /* To the node that is thought to have it. NULL: not there; try again. */
@@ -145,9 +142,21 @@ void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(
 	hand_over(c, slot, from, to);
 }
 
+static bool is_master(void *arg)
+{
+	return strstr(server_command(arg, "INFO replication")->str, "role:master") != NULL;
+}
+
+/* The other masters vote for a shard once in two of their timeouts only: then it has to be asked for again. */
 void cluster_failover(struct redis_cluster *c, int replica)
 {
-	must(&c->nodes[replica], "CLUSTER FAILOVER");
-	wait_until(strstr(server_command(&c->nodes[replica].server, "INFO replication")->str, "role:master"), SEND_MS);
+	struct redis_server *server = &c->nodes[replica].server;
+	int64_t until_ms = monotonic_ms() + FAILOVER_MS;
+
+	do {
+		if (monotonic_ms() > until_ms)
+			fail_msg("node %d cannot take over", replica);
+		must(&c->nodes[replica], "CLUSTER FAILOVER");
+	} while (!wait_for(is_master, server, c->node_timeout_ms));
 	cluster_wait_well(c);
 }

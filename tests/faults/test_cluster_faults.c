@@ -1,0 +1,129 @@
+/*
+ * A Cluster that changes while it is used: slots that move, masters that die, replicas that take over, nodes that stop, go and
+ * come back. Every request is answered in time and told its effect.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/cluster_stage.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, AGAIN_MS = 1000, CALLERS = 4 };
+
+/* ---- Under load ---- */
+
+static void go_on(void *arg, int moved)
+{
+	const struct load *l = arg;
+	long from = load_answers(l);
+
+	(void)moved;
+	wait_until(load_answers(l) >= from + 20, SOON_MS);
+}
+
+static void slots_move(void **state)
+{
+	struct load *l = cluster_under_load();
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		int slot = slot_of(stage_names[i % 2]);
+		cluster_migrate(&cluster, slot, (cluster_owner(&cluster, slot) + 1) % CLUSTER_MASTERS, go_on, l);
+		load_wait_served(l, SOON_MS);
+	}
+	assert_true(metric_of(&patternd, "redis_redirects_total") > 0);
+	load_stop(l, 0);
+}
+
+/* Taken over in agreement: nothing is lost. */
+static void replicas_take_over(void **state)
+{
+	struct load *l = cluster_under_load();
+	int master = cluster_owner_of(&cluster, stage_names[0]);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int replica = cluster_replica_of(&cluster, master);
+		cluster_failover(&cluster, replica);
+		load_wait_served(l, SOON_MS);
+		master = replica;
+	}
+	load_stop(l, 0);
+}
+
+static void a_master_dies(void **state)
+{
+	struct load *l = cluster_under_load();
+	int master = cluster_owner_of(&cluster, stage_names[0]);
+
+	(void)state;
+	cluster_kill(&cluster, master);
+	int64_t again_us = cluster_writable_us(stage_names[0]);
+	wait_until(load_served_us(l, stage_names[0]) > again_us, SOON_MS);
+	assert_in_range(load_served_us(l, stage_names[0]) - again_us, 0, AGAIN_MS * 1000);
+	assert_true(load_failures(l) > 0);
+	cluster_restart(&cluster, master);
+	cluster_wait_well(&cluster);
+	load_wait_served(l, SOON_MS);
+	load_stop(l,
+		  CALLERS); /* replicas are told after callers are: what was answered in its last instant may be lost */
+}
+
+static void all_die_and_come_back(void **state)
+{
+	(void)state;
+	assert_status(look_at(stage_names[0]), 200);
+	for (int i = 0; i < cluster.count; i++)
+		cluster_kill(&cluster, i);
+	wait_until(send_to(stage_names[0]).status == 503, SOON_MS);
+	for (int i = 0; i < STAGE_NAMES; i++) {
+		struct answer a = send_to(stage_names[i]);
+		assert_status(a, 503);
+		assert_failed_in_time(a);
+	}
+	assert_status(http(client, "GET", "/healthz", NULL), 200);
+	for (int i = 0; i < cluster.count; i++)
+		cluster_restart(&cluster, i);
+	cluster_wait_well(&cluster);
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, 2 * AGAIN_MS);
+}
+
+/* One node hangs. Others serve as if nothing were. */
+static void a_node_hangs(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STAGE_NAMES; i++)
+		assert_status(look_at(stage_names[i]), 200);
+	server_signal(&cluster.nodes[1].server, SIGSTOP);
+	for (int i = 0; i < 3 * STAGE_NAMES; i++) {
+		struct answer a = send_to(stage_names[i % STAGE_NAMES]);
+		if (i % 3 != 1) {
+			assert_status(a, 201);
+			assert_in_range(a.took_us, 0, STAGE_MARGIN_MS * 1000);
+		} else {
+			assert_failed_in_time(a);
+		}
+	}
+	server_signal(&cluster.nodes[1].server, SIGCONT);
+	wait_until(send_to(stage_names[1]).status == 201, SOON_MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(slots_move, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(replicas_take_over, cluster_with_replicas, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(a_master_dies, cluster_with_replicas, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(all_die_and_come_back, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(a_node_hangs, cluster_of_masters, cluster_stage_close),
+	};
+
+	return cmocka_run_group_tests_name("cluster faults", tests, NULL, NULL);
+}
