@@ -1,0 +1,286 @@
+/*
+ * Nodes of a Cluster that send a call round in circles, to nowhere or to somebody who is no Redis; slots that nobody serves; nodes that
+ * leave for good. Row 34 of the table of bad inputs: a bound on hops, a quick refusal that had no effect, and back to work.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/cluster_stage.h"
+#include "../support/stubborn.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, QUICK_MS = 2000 };
+
+/* Whatever is said to this node from now on is answered with these bytes. */
+static void lie(int node, const char *bytes)
+{
+	proxy_set(cluster.nodes[node].proxy, (struct proxy_fault){ .answer = { bytes, strlen(bytes) } });
+}
+
+static void be_honest(void)
+{
+	for (int i = 0; i < CLUSTER_MASTERS; i++)
+		proxy_set(cluster.nodes[i].proxy, (struct proxy_fault){ 0 });
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+}
+
+/* All of it works, and the connections are there. */
+static void warm_up(void)
+{
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+}
+
+/* ---- Redirections ---- */
+
+/* MOVED there and back, and ASK at the node that says so. */
+static void in_circles(void **state)
+{
+	char to_1[64], back[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		warm_up();
+		snprintf(to_1, sizeof(to_1), "-%s %d 127.0.0.1:%d\r\n", i ? "ASK" : "MOVED", slot_of(stage_names[0]),
+			 proxy_port(cluster.nodes[1].proxy));
+		snprintf(back, sizeof(back), "%s %d 127.0.0.1:%d\r\n", i ? "+OK\r\n-ASK" : "-MOVED",
+			 slot_of(stage_names[0]), proxy_port(cluster.nodes[i].proxy));
+		lie(0, to_1);
+		lie(1, back);
+		for (int k = 0; k < 5; k++) {
+			struct answer a = send_to(stage_names[0]);
+			assert_failed_in_time(a);
+			if (i == 0) /* what answers ASKING and the call at once may answer too much */
+				assert_status(a, 503);
+		}
+		struct answer a = send_to(stage_names[2]); /* the third knows nothing of it */
+		assert_true(a.status == 201 || a.status == 503);
+		assert_true(daemon_is_alive(&patternd));
+		be_honest();
+	}
+}
+
+/* A node that does not know its own address leaves out the host: it means itself, or its neighbour there. */
+static void without_a_host(void **state)
+{
+	char moved[64];
+	int slot = slot_of(stage_names[0]);
+
+	(void)state;
+	warm_up();
+	long before = metric_of(&patternd, "redis_redirects_total");
+	cluster_migrate(&cluster, slot, 1, NULL, NULL);
+	snprintf(moved, sizeof(moved), "-MOVED %d :%d\r\n", slot, proxy_port(cluster.nodes[1].proxy));
+	lie(0, moved);
+	assert_status(send_to(stage_names[0]), 201);
+	assert_true(metric_of(&patternd, "redis_redirects_total") > before);
+	be_honest();
+}
+
+static const struct {
+	const char *name, *bytes;
+} nonsense[] = {
+	{ "MOVED", "-MOVED\r\n" },
+	{ "MOVED without an address", "-MOVED 5\r\n" },
+	{ "MOVED to an empty address", "-MOVED 5 \r\n" },
+	{ "MOVED of no slot", "-MOVED x 127.0.0.1:1\r\n" },
+	{ "MOVED of slot 16384", "-MOVED 16384 127.0.0.1:1\r\n" },
+	{ "MOVED of slot -1", "-MOVED -1 127.0.0.1:1\r\n" },
+	{ "MOVED to port 0", "-MOVED 5 127.0.0.1:0\r\n" },
+	{ "MOVED to port 65536", "-MOVED 5 127.0.0.1:65536\r\n" },
+	{ "MOVED to a port that is none", "-MOVED 5 127.0.0.1:redis\r\n" },
+	{ "MOVED to nobody", "-MOVED 5 127.0.0.1:1\r\n" },
+	{ "MOVED to a name that nobody has", "-MOVED 5 no-such-host.invalid:6379\r\n" },
+	{ "ASK", "-ASK\r\n" },
+	{ "ASK at nobody", "-ASK 5 127.0.0.1:1\r\n" },
+	{ "ASK at an empty address", "-ASK 5 :\r\n" },
+	{ "TRYAGAIN for ever", "-TRYAGAIN Multiple keys request during rehashing of slot\r\n" },
+	{ "CLUSTERDOWN", "-CLUSTERDOWN The cluster is down\r\n" },
+	{ "CLUSTERDOWN of a slot", "-CLUSTERDOWN Hash slot not served\r\n" },
+};
+
+static void nonsense_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+		warm_up();
+		lie(0, nonsense[i].bytes);
+		struct answer a = send_to(stage_names[0]);
+		if (a.status != 503)
+			print_error("%s\n", nonsense[i].name);
+		assert_status(a, 503);
+		assert_failed_in_time(a);
+		assert_true(daemon_is_alive(&patternd));
+		be_honest();
+	}
+}
+
+/* MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has none. */
+static void to_strangers(void **state)
+{
+	static const struct manner manners[] = {
+		{ .name = "silence" },
+		{ .name = "SSH", .greeting = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n" },
+		{ .name = "+OK to everything", .answer = "+OK\r\n" },
+		{ .name = "a flood", .answer = ":1\r\n", .times = SIZE_MAX },
+	};
+	char moved[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+		struct stubborn *stranger = stubborn_open(&manners[i]);
+		warm_up();
+		snprintf(moved, sizeof(moved), "-MOVED %d 127.0.0.1:%d\r\n", slot_of(stage_names[0]),
+			 stubborn_port(stranger));
+		lie(0, moved);
+		for (int k = 0; k < 3; k++) {
+			struct answer a = send_to(stage_names[0]);
+			assert_status(a, 503);
+			assert_failed_in_time(a);
+		}
+		assert_true(daemon_is_alive(&patternd));
+		be_honest();
+		stubborn_close(stranger);
+	}
+}
+
+/* ---- A slot half way ---- */
+
+static void keys_on_their_way(void **state)
+{
+	int slot = slot_of(stage_names[0]);
+	char target[64];
+
+	(void)state;
+	cluster_mark_moving(&cluster, slot, 0, 1);
+	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
+	for (int i = 0; i < 3; i++) /* one key: ASK leads to it */
+		assert_status(http(client, "POST", target, "{\"n\":1}"), 200);
+	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
+	struct answer a = send_to(stage_names[0]); /* several: they may be at either end */
+	assert_status(a, 503);
+	assert_failed_in_time(a);
+	assert_non_null(header_of(a, "Retry-After"));
+	assert_status(send_to(stage_names[3]), 201);
+	cluster_migrate(&cluster, slot, 1, NULL, NULL);
+	assert_status(send_to(stage_names[0]), 201);
+	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
+}
+
+/* ---- Slots of nobody ---- */
+
+static void everywhere(const char *format, int from, int to)
+{
+	for (int i = 0; i < cluster.count; i++)
+		server_command(&cluster.nodes[i].server, format, from, to);
+}
+
+/* The last third has no node any more; with full coverage nobody serves anything then, without the others go on. */
+static void slots_of_nobody(void **state)
+{
+	const int first = 10923, last = CLUSTER_SLOTS - 1;
+
+	(void)state;
+	warm_up();
+	everywhere("CLUSTER DELSLOTSRANGE %d %d", first, last);
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 503, SOON_MS);
+	for (int i = 0; i < STAGE_NAMES; i++)
+		assert_failed_in_time(send_to(stage_names[i]));
+	for (int i = 0; i < cluster.count; i++)
+		server_command(&cluster.nodes[i].server, "CONFIG SET cluster-require-full-coverage no");
+	for (int i = 0; i < STAGE_NAMES; i++) {
+		if (i % 3 == 2)
+			assert_problem(send_to(stage_names[i]), 503, NULL, "none");
+		else
+			wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+	}
+	/* What must ask all nodes, and can ask some, must not pass for the whole. */
+	assert_status(http(client, "GET", "/healthz", NULL), 200);
+	server_command(&cluster.nodes[2].server, "CLUSTER ADDSLOTSRANGE %d %d", first, last);
+	cluster_wait_well(&cluster);
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, QUICK_MS);
+}
+
+/* ---- A node leaves for good ---- */
+
+/* Its slots go to node 0, one by one, and then nobody knows it any more. It was empty. */
+static void dismiss_node_2(void)
+{
+	static const int told[] = { 0, 2, 1 };
+
+	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++)
+		for (int i = 0; i < 3; i++)
+			assert_string_equal(server_command(&cluster.nodes[told[i]].server, "CLUSTER SETSLOT %d NODE %s",
+							   slot, cluster.nodes[0].id)
+						    ->str,
+					    "OK");
+	cluster_wait_well(&cluster);
+	for (int i = 0; i < 2; i++)
+		server_command(&cluster.nodes[i].server, "CLUSTER FORGET %s", cluster.nodes[2].id);
+	cluster_kill(&cluster, 2);
+}
+
+static void a_node_leaves(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STAGE_NAMES; i++)
+		assert_status(look_at(stage_names[i]), 200);
+	struct raw *w = waiter_parked(&patternd, &redis, stage_names[2], "{\"wait_ms\":30000}");
+	dismiss_node_2();
+	for (int i = 0; i < STAGE_NAMES; i++)
+		wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
+	struct answer a = waiter_answer(w, "/queues/x/receive", SOON_MS);
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
+	raw_close(w);
+	wait_until(metric_of(&patternd, "cluster_nodes") == 2, SOON_MS);
+	assert_int_equal(json_array_size(json_at(http(client, "GET", "/info", NULL), "/redis/nodes")), 2);
+}
+
+/* ---- A node behind a bad line ---- */
+
+/* Requests pass, answers are lost: what was sent has an unknown effect, and is never sent again. */
+static void answers_are_lost(void **state)
+{
+	char target[64];
+
+	(void)state;
+	warm_up();
+	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
+	assert_status(http(client, "POST", target, "{\"n\":1}"), 200);
+	for (int i = 0; i < 5; i++) {
+		int64_t before = int_at(http(client, "GET", target, NULL), "/counters/n");
+		proxy_set(cluster.nodes[0].proxy, (struct proxy_fault){ .cut = true });
+		struct answer a = http(client, "POST", target, "{\"n\":1}");
+		assert_problem(a, 504, "no_answer", "unknown");
+		assert_failed_in_time(a);
+		assert_status(send_to(stage_names[1]), 201);
+		be_honest();
+		wait_until(http(client, "GET", target, NULL).status == 200, SOON_MS);
+		assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), before + 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(in_circles, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(without_a_host, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(nonsense_is_refused, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(to_strangers, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(answers_are_lost, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(keys_on_their_way, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(slots_of_nobody, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(a_node_leaves, cluster_of_masters, cluster_stage_close),
+	};
+
+	return cmocka_run_group_tests_name("cluster peers", tests, NULL, NULL);
+}
