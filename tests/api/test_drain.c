@@ -313,6 +313,8 @@ static void test_term_while_it_starts(void **state)
 		assert_true(status == 0 || status == 128 + SIGTERM);
 		wait_until(child == 0 || !proc_runs(child), ANSWER_MS);
 	}
+}
+
 /* Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end it. */
 static void test_it_ends_with_its_terminal(void **state)
 {
