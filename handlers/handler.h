@@ -26,6 +26,7 @@
 #include "request.h"
 #include "script.h"
 #include "scripts.h"
+#include "slots.h"
 #include "stream.h"
 #include "wait.h"
 

@@ -1,8 +1,6 @@
 /* lock_call: see lock_call.h. The script is lua/lock_acquire.lua, what takes it back lua/lock_leave.lua. */
 #include "lock_call.h"
 
-enum { TOKEN_DIGITS = 32 };
-
 static const char *const parts_to_take[] = { "fence", "readers", "line", "offer", NULL };
 const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL };
 const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
@@ -54,7 +52,7 @@ void lock_answer_is_over(struct request *req, struct text name)
 
 /* ---- Not now ---- */
 
-enum { HELD_NEXT_AT = 2, HELD_WHICH, HELD_WAITERS, HELD_MODE, HELD_HOLDERS };
+enum { HELD_WAITERS = LOCK_HELD_WHICH + 1, HELD_MODE, HELD_HOLDERS };
 
 static void out_holder(struct json_out *o, struct request *req, const struct reply *r, size_t at)
 {
@@ -79,7 +77,7 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 			     owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "", rest);
 }
 
-static void answer_held(struct request *req, struct text name, const struct reply *r)
+void lock_answer_held(struct request *req, struct text name, const struct reply *r)
 {
 	bool is_shared = text_is(reply_text(r, HELD_MODE), "shared");
 	int64_t until_ms = 0;
@@ -113,7 +111,7 @@ static void on_decided(struct request *req, const struct reply *r)
 {
 	struct lock_take *take = req->work;
 	int64_t outcome = reply_int(r, 0);
-	size_t which = (size_t)reply_int(r, HELD_WHICH);
+	size_t which = (size_t)reply_int(r, LOCK_HELD_WHICH);
 
 	if (outcome == -1) {
 		lock_answer_not_holder(req, take->names[0]);
@@ -121,9 +119,9 @@ static void on_decided(struct request *req, const struct reply *r)
 		answer_problem(req, P_MODE_CONFLICT, "the token holds '%s' in the mode %s", take->names[0].at,
 			       reply_text(r, 2).at);
 	} else if (outcome == 0) {
-		wait_next(req, which, 0, reply_int(r, HELD_NEXT_AT));
+		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		if (!wait_park(req))
-			answer_held(req, take->names[which < take->count ? which : 0], r);
+			lock_answer_held(req, take->names[which < take->count ? which : 0], r);
 	} else if (reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms) {
 		lock_answer_is_over(req, take->names[0]);
 	} else {
@@ -144,25 +142,30 @@ static struct text ticket_of(struct request *req, const struct lock_take *take)
 	return arena_printf(&req->arena, "%s.%c", ticket.at, strcmp(take->mode, "shared") == 0 ? 's' : 'x');
 }
 
+struct call *lock_call_leave(struct request *req, const struct lock_take *take, bool keeps_token)
+{
+	struct call *c = script_call(req, &lock_leave_script);
+
+	for (size_t i = 0; i < take->count; i++)
+		lock_call_keys(c, take->names[i], lock_parts_to_release);
+	call_text(c, ticket_of(req, take));
+	call_text(c, keeps_token ? TEXT("") : take->token_hash);
+	return c;
+}
+
 /* The client left: out of the lines, and what was won goes back; with an Idempotency-Key it may come again for that. */
 static void leave(struct request *req, const struct reply *r)
 {
 	struct lock_take *take = req->work;
 
 	(void)r;
-	if (!take) { /* it was parked, and what its handler knew is forgotten: lock_take again, which comes back here */
+	if (!take) /* it was parked, and what its handler knew is forgotten: lock_take again, which comes back here */
 		req->op->run(req, req->input);
-		return;
-	}
-	struct call *c = script_call(req, &lock_leave_script);
-	for (size_t i = 0; i < take->count; i++)
-		lock_call_keys(c, take->names[i], lock_parts_to_release);
-	call_text(c, ticket_of(req, take));
-	call_text(c, req->idempotency_key.at ? TEXT("") : take->token_hash);
-	call_send(c, NULL);
+	else
+		call_send(lock_call_leave(req, take, req->idempotency_key.at), NULL);
 }
 
-static void try(struct request *req, struct lock_take *take)
+struct call *lock_call_acquire(struct request *req, const struct lock_take *take)
 {
 	struct call *c = script_call(req, &lock_acquire_script);
 
@@ -180,6 +183,13 @@ static void try(struct request *req, struct lock_take *take)
 	call_int(c, wait_left_ms(req));
 	if (take->is_stream)
 		call_without_record(c);
+	return c;
+}
+
+static void try(struct request *req, struct lock_take *take)
+{
+	struct call *c = lock_call_acquire(req, take);
+
 	take->asked_us = loop_now_us();
 	call_send(c, on_decided);
 }
@@ -187,8 +197,15 @@ static void try(struct request *req, struct lock_take *take)
 void lock_take(struct request *req, const struct lock_take *given)
 {
 	char hex[TOKEN_DIGITS + 1];
+	const struct slots *slots = slots_of(req, given->names, given->count);
 	struct lock_take *take = arena_alloc(&req->arena, sizeof(*take));
 
+	if (!slots || !slots_bear_key(req, slots))
+		return;
+	if (slots->count > 1) {
+		lock_take_in_turn(req, given, slots);
+		return;
+	}
 	if (!take || !wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count)) {
 		if (!take)
 			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");

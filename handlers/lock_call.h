@@ -34,6 +34,22 @@ enum { LOCK_OWNER = 2, LOCK_MODE, LOCK_HOLDS, LOCK_EXPIRES_AT, LOCK_SEALED, LOCK
 /* Takes them, waits, or says why not. Copies `given`. */
 void lock_take(struct request *req, const struct lock_take *given);
 
+/* ---- lock_several.c: locks in several slots of a Cluster ---- */
+
+void lock_take_in_turn(struct request *req, const struct lock_take *given, const struct slots *slots);
+
+/* ---- Steps of both ---- */
+
+enum { TOKEN_DIGITS = 32 };
+
+/* lua/lock_acquire.lua, to be sent. */
+struct call *lock_call_acquire(struct request *req, const struct lock_take *take);
+/* lua/lock_leave.lua: out of the lines, and back with what the token holds, unless it is to stay. */
+struct call *lock_call_leave(struct request *req, const struct lock_take *take, bool keeps_token);
+/* The refusal's members: when trying again may help, and which of the names it is about. */
+enum { LOCK_HELD_NEXT_AT = 2, LOCK_HELD_WHICH };
+void lock_answer_held(struct request *req, struct text name, const struct reply *r);
+
 /* What Redis knows a token by: 128 bits of its SHA-256. */
 struct text lock_token_hash(struct request *req, struct text token);
 

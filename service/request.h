@@ -25,6 +25,7 @@
 #include "input.h"
 #include "text.h"
 
+struct call;
 struct operation;
 struct reply;
 struct stream;
@@ -94,7 +95,8 @@ struct request {
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
 	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
-	size_t tag; /* of the call whose `done` runs */
+	size_t tag;          /* of the call whose `done` runs */
+	struct call *failed; /* that call, when it has no reply (call_may_fail) */
 
 	/* What is answered */
 	int status;

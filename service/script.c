@@ -13,10 +13,11 @@
 #include "budget.h"
 #include "config.h"
 #include "metrics.h"
+#include "record.h"
 #include "redis.h"
 #include "request.h"
 
-enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16, RECORD_DIGITS = 32 }; /* EVALSHA <sha> <numkeys>; the verb */
+enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
 
 /* A list of texts that grows in the arena. */
 struct texts {
@@ -38,36 +39,12 @@ struct call {
 	call_done done;
 	size_t tag;
 	bool skips_foreign;
-	int slot; /* without keys: where it goes */
+	int slot;      /* without keys: where it goes */
+	bool may_fail; /* and how it did: */
+	bool was_full;
+	enum redis_fate fate;
+	struct text error; /* Redis's, if that was it */
 };
-
-/* ---- Reading replies ---- */
-
-const struct reply *reply_item(const struct reply *r, size_t i)
-{
-	static const struct reply nil = { .type = REPLY_NIL };
-
-	return r->type == REPLY_ARRAY && i < r->count && r->items[i] ? r->items[i] : &nil;
-}
-
-int64_t reply_int(const struct reply *r, size_t i)
-{
-	const struct reply *item = reply_item(r, i);
-
-	return item->type == REPLY_INTEGER ? item->integer : item->text.at ? strtoll(item->text.at, NULL, 10) : 0;
-}
-
-double reply_real(const struct reply *r, size_t i)
-{
-	const struct reply *item = reply_item(r, i);
-
-	return item->type == REPLY_INTEGER ? (double)item->integer : item->text.at ? strtod(item->text.at, NULL) : 0;
-}
-
-struct text reply_text(const struct reply *r, size_t i)
-{
-	return reply_item(r, i)->text;
-}
 
 /* ---- Building calls ---- */
 
@@ -163,6 +140,11 @@ void call_skip_foreign(struct call *c)
 	c->skips_foreign = true;
 }
 
+void call_may_fail(struct call *c)
+{
+	c->may_fail = true;
+}
+
 void call_at(struct call *c, int slot)
 {
 	c->slot = slot;
@@ -173,19 +155,6 @@ void call_tag(struct call *c, size_t tag)
 	c->tag = tag;
 }
 
-/* In a Cluster the record lies in the slot of what it is about. */
-static struct text record_key(struct request *req, struct text digest, struct text key)
-{
-	const char *open = memchr(key.at, '{', key.len), *close = open ? strchr(open, '}') : NULL;
-	struct text prefix = text_of(config()->prefix);
-
-	if (redis_slot(key) == REDIS_ANYWHERE || !close)
-		return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:{"), digest, TEXT("}") }, 4);
-	struct text tag = { open, (size_t)(close + 1 - open) };
-	return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:"), tag, TEXT(":"), digest }, 5);
-}
-
-/* The record's key is named by what the Idempotency-Key is scoped to, and by nothing of the body: 422 needs to find it. */
 static void push_record(struct call *c)
 {
 	struct request *req = c->req;
@@ -195,10 +164,8 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
-	struct text digest = request_digest(req, request_scope(req));
-	digest.len = digest.at ? RECORD_DIGITS : 0;
-	push(c, keys, record_key(req, digest, keys->at[0]));
-	push(c, &c->args, request_digest(req, req->body.at ? req->body : TEXT("")));
+	push(c, keys, record_key(req, keys->at[0]));
+	push(c, &c->args, record_fingerprint(req));
 }
 
 static bool assemble(struct call *c)
@@ -308,21 +275,45 @@ static void answer_lost(struct call *c)
 					: "");
 }
 
+void call_answer_failure(struct call *c)
+{
+	if (c->was_full)
+		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
+			       redis_in_flight());
+	else if (c->fate == FATE_ANSWERED)
+		answer_error(c, c->error);
+	else if (c->fate == FATE_LOST)
+		answer_lost(c);
+	else
+		answer_unavailable(c);
+}
+
+bool call_was_lost(const struct call *c)
+{
+	return c->fate == FATE_LOST;
+}
+
 /* ---- Sending, and what comes back ---- */
 
+static void fail(struct call *c)
+{
+	c->req->tag = c->tag;
+	c->req->failed = c;
+	c->done(c->req, NULL);
+}
+
+/* False: it did not go, which was answered unless it may fail. */
 static bool put_on_wire(struct call *c)
 {
-	struct request *req = c->req;
 	enum redis_refusal refusal = redis_send(&c->redis, c->command, c->command_count);
 
 	if (refusal == REDIS_TOOK || (refusal == REDIS_SOON && redis_hold(&c->redis)))
 		return true;
 	metrics_count(METRIC_redis_refused);
-	if (refusal != REDIS_FULL)
-		answer_unavailable(c);
-	else
-		answer_problem(req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
-			       redis_in_flight());
+	c->was_full = refusal == REDIS_FULL;
+	c->fate = FATE_NOT_SENT;
+	if (!c->may_fail)
+		call_answer_failure(c);
 	return false;
 }
 
@@ -338,7 +329,7 @@ static bool send_whole(struct call *c)
 
 /*
  * Redis refused it before it ran, or it was held for a moment. True: it goes on, or was answered with a problem because it could not;
- * then this call is over, too.
+ * then this call is over, too. One that may fail and did not go has its fate.
  */
 static bool again(struct call *c, enum redis_fate fate, const struct reply *reply)
 {
@@ -366,6 +357,10 @@ static void take_reply(struct call *c, const struct reply *reply)
 	if (reply->type == REPLY_ERROR && c->skips_foreign && starts_with_word(reply->text, "WRONGTYPE")) {
 		req->tag = c->tag;
 		c->done(req, NULL);
+	} else if (reply->type == REPLY_ERROR && c->may_fail) {
+		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
+		c->fate = FATE_ANSWERED;
+		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
 		answer_error(c, reply->text);
 	} else if (c->script && (reply->type != REPLY_ARRAY || reply->count < 2)) {
@@ -377,6 +372,17 @@ static void take_reply(struct call *c, const struct reply *reply)
 		req->tag = c->tag;
 		c->done(req, reply);
 	}
+}
+
+/* It was not answered, or did not go when it was to be sent again. */
+static void take_failure(struct call *c, enum redis_fate fate)
+{
+	if (c->fate == FATE_ANSWERED)
+		c->fate = fate;
+	if (c->may_fail)
+		fail(c);
+	else
+		call_answer_failure(c);
 }
 
 /* Its client left meanwhile. */
@@ -393,7 +399,8 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 {
 	struct call *c = (struct call *)((char *)redis - offsetof(struct call, redis));
 	struct request *req = c->req;
-	bool lives = req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done);
+	bool lives =
+		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
 
 	if (lives && again(c, fate, reply))
 		return;
@@ -402,12 +409,10 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 		; /* answered by another call, or nobody wanted to hear */
 	else if (has_left)
 		take_back(c, fate, reply);
-	else if (fate == FATE_ANSWERED)
+	else if (fate == FATE_ANSWERED && c->fate == FATE_ANSWERED)
 		take_reply(c, reply);
-	else if (fate == FATE_LOST)
-		answer_lost(c);
 	else
-		answer_unavailable(c);
+		take_failure(c, fate);
 	/* A handler that neither answered nor called again would leave its client waiting for ever. */
 	if (req->state == CALLING && !has_left && !req->detached && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
@@ -428,8 +433,11 @@ void call_send(struct call *c, call_done done)
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	if (!put_on_wire(c))
+	if (!put_on_wire(c)) {
+		if (c->may_fail)
+			fail(c);
 		return;
+	}
 	if (req->state == READING)
 		request_move(req, CALLING);
 	req->calls_owed++;

@@ -18,8 +18,10 @@
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "reply.h"
 #include "text.h"
 
 struct request;
@@ -31,22 +33,6 @@ struct script {
 	bool idempotent;
 	bool writes; /* false: a lost answer has effect none */
 };
-
-/* A reply of Redis. Lives only until the callback that was given it returns. */
-enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_ARRAY, REPLY_STATUS, REPLY_ERROR };
-struct reply {
-	enum reply_type type;
-	int64_t integer;
-	struct text text;
-	size_t count;
-	struct reply **items;
-};
-
-/* Item `i` of an array; integers are also read from decimal text. 0, absent text or a nil reply where there is none. */
-int64_t reply_int(const struct reply *r, size_t i);
-double reply_real(const struct reply *r, size_t i);
-struct text reply_text(const struct reply *r, size_t i);
-const struct reply *reply_item(const struct reply *r, size_t i);
 
 struct call;
 typedef void (*call_done)(struct request *req, const struct reply *reply);
@@ -76,6 +62,16 @@ void call_without_record(struct call *c);
 
 /* A key that holds something else is no problem of the request: `done` gets NULL then. */
 void call_skip_foreign(struct call *c);
+
+/*
+ * Whatever goes wrong with it is no problem of the request yet: `done` gets NULL then, for the handler to give back what it took before, and
+ * req->failed is the call. Perhaps within call_send. It is followed to its end even when the client leaves.
+ */
+void call_may_fail(struct call *c);
+/* Answers the problem that it would have been. */
+void call_answer_failure(struct call *c);
+/* Whether it may have happened all the same. */
+bool call_was_lost(const struct call *c);
 
 /* A call without keys goes to the node that serves this slot (redis_next_place). */
 void call_at(struct call *c, int slot);

@@ -12,6 +12,7 @@
 
 #include "budget.h"
 #include "channel.h"
+#include "claim.h"
 #include "config.h"
 #include "input.h"
 #include "metrics.h"
@@ -36,8 +37,8 @@ struct wait {
 	int64_t left_ms; /* as of this try */
 	struct timer deadline;
 	struct wait *next_ready;
-	struct wait *next_keyed;
-	struct text scope; /* owned; of its Idempotency-Key */
+	struct claim claim; /* of its Idempotency-Key */
+	void *kept;         /* owned; its handler's */
 	size_t count, size;
 	struct place places[];
 };
@@ -45,7 +46,6 @@ struct wait {
 static char life[WAIT_TICKET_DIGITS + 1]; /* this daemon's, since its start */
 static uint64_t last_number;
 static struct wait *first_ready, *last_ready;
-static struct wait *keyed; /* those with an Idempotency-Key */
 static unsigned waiting;
 static bool draining;
 
@@ -178,50 +178,6 @@ static void on_deadline(struct timer *t)
 		make_ready(w);
 }
 
-/* False: a request with the same Idempotency-Key waits already, which was answered. */
-static bool key_is_free(struct request *req)
-{
-	struct text scope = keyed ? request_scope(req) : (struct text){ 0 };
-
-	for (struct wait *other = keyed; other; other = other->next_keyed) {
-		if (!text_equal(other->scope, scope))
-			continue;
-		if (text_equal(other->req->body, req->body))
-			answer_problem(req, P_IN_PROGRESS, "the first request with this Idempotency-Key still waits");
-		else
-			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-				       "this Idempotency-Key came with another body before");
-		return false;
-	}
-	return true;
-}
-
-/* False without memory. */
-static bool claim_key(struct request *req, struct wait *w)
-{
-	struct text scope = request_scope(req);
-	char *copy = scope.at ? malloc(scope.len + 1) : NULL;
-
-	if (!copy)
-		return false;
-	w->scope = (struct text){ memcpy(copy, scope.at, scope.len), scope.len };
-	w->next_keyed = keyed;
-	keyed = w;
-	return true;
-}
-
-static void disclaim_key(struct wait *w)
-{
-	struct wait **at = &keyed;
-
-	if (!w->scope.at)
-		return;
-	while (*at != w)
-		at = &(*at)->next_keyed;
-	*at = w->next_keyed;
-	free((void *)(uintptr_t)w->scope.at);
-}
-
 bool wait_has_room(struct request *req)
 {
 	unsigned staying = waiting + stream_count();
@@ -236,7 +192,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
 	if (req->wait)
 		return true;
-	if (req->idempotency_key.at && !key_is_free(req))
+	if (req->idempotency_key.at && !claim_is_free(req))
 		return false;
 	if (ms <= 0 || draining)
 		return true;
@@ -245,7 +201,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
 		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
-	if (!w || (req->idempotency_key.at && !claim_key(req, w))) {
+	if (!w || (req->idempotency_key.at && !claim_make(&w->claim, req))) {
 		free(w);
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
@@ -283,6 +239,42 @@ void wait_on(struct request *req, struct text channel)
 void wait_on_time(struct request *req, struct text name)
 {
 	stand_at(req, name, true);
+}
+
+/* A wake-up that it did not use goes to the next. */
+static void leave_places(struct wait *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		if (w->woken)
+			wake(w->places[i].channel, 1, w);
+		channel_leave(&w->places[i]);
+	}
+	w->count = 0;
+}
+
+void wait_on_none(struct request *req)
+{
+	struct wait *w = req->wait;
+
+	if (!w)
+		return;
+	set_busy(w, false);
+	leave_places(w);
+	w->woken = w->again = false; /* which was for where it stood */
+	w->covered = true;
+}
+
+void *wait_keep(struct request *req, size_t size)
+{
+	struct wait *w = req->wait;
+
+	if (!w)
+		return NULL;
+	if (!w->kept)
+		w->kept = calloc(1, size);
+	if (!w->kept)
+		req->arena.failed = true;
+	return w->kept;
 }
 
 void wait_takes(struct request *req, unsigned units)
@@ -355,31 +347,28 @@ static void leave_ready(struct wait *w)
 		last_ready = previous;
 }
 
-/* Its request was answered, or its client left. A wake-up that it did not use goes to the next. */
+/* Its request was answered, or its client left. */
 static void on_ended(struct request *req)
 {
 	struct wait *w = req->wait;
 
 	req->wait = NULL;
 	timer_stop(&w->deadline);
-	disclaim_key(w);
+	claim_drop(&w->claim);
 	if (w->state == READY)
 		leave_ready(w);
 	if (w->state != ASLEEP)
 		set_busy(w, false);
-	for (size_t i = 0; i < w->count; i++) {
-		if (w->woken)
-			wake(w->places[i].channel, 1, w);
-		channel_leave(&w->places[i]);
-	}
+	leave_places(w);
 	waiting--;
+	free(w->kept);
 	free(w);
 }
 
 static void on_moved(struct request *req)
 {
 	if (req->wait)
-		req->wait->req = req;
+		req->wait->req = req->wait->claim.req = req;
 }
 
 /* ---- Each turn, start and end ---- */

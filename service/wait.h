@@ -45,6 +45,15 @@ void wait_on(struct request *req, struct text channel);
 /* The same where nothing is published: only time makes progress, and who waits there goes one by one. */
 void wait_on_time(struct request *req, struct text name);
 
+/* Leaves all its places: what it waits for is somewhere else from now on, which wait_on says. */
+void wait_on_none(struct request *req);
+
+/*
+ * `size` bytes that outlive the parking, zero at first; the same at each try. They hold no pointers into the request. NULL when it never
+ * waits, or without memory, which the next answer tells.
+ */
+void *wait_keep(struct request *req, size_t size);
+
 /* How much somebody takes at most when woken, of what wake-ups count; 1 otherwise. */
 void wait_takes(struct request *req, unsigned units);
 

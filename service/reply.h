@@ -1,0 +1,31 @@
+/* reply: what Redis said, as a tree. Knows no connection: redis_reply.c makes them, script.c hands them on. */
+#ifndef PATTERND_REPLY_H
+#define PATTERND_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+struct request;
+
+/* A reply of Redis. Lives only until the callback that was given it returns. */
+enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_ARRAY, REPLY_STATUS, REPLY_ERROR };
+struct reply {
+	enum reply_type type;
+	int64_t integer;
+	struct text text;
+	size_t count;
+	struct reply **items;
+};
+
+/* Item `i` of an array; integers are also read from decimal text. 0, absent text or a nil reply where there is none. */
+int64_t reply_int(const struct reply *r, size_t i);
+double reply_real(const struct reply *r, size_t i);
+struct text reply_text(const struct reply *r, size_t i);
+const struct reply *reply_item(const struct reply *r, size_t i);
+
+/* A copy that lives as long as the request. NULL without memory, which the next answer tells. */
+const struct reply *reply_keep(struct request *req, const struct reply *r);
+
+#endif

@@ -1,0 +1,310 @@
+/* Several locks in several slots of a Redis Cluster: all or nothing, no two who wait for each other, nothing half kept. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/pair.h"
+#include "../support/redis_cluster.h"
+#include "../support/slot_names.h"
+
+enum { SOON_MS = 10000, FORKS = 5, MEALS = 12 };
+
+static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
+
+static const char *body_of(const char *first, const char *second, const char *rest)
+{
+	static char bodies[8][256];
+	static unsigned next;
+	char *body = bodies[next++ % 8];
+
+	snprintf(body, sizeof(bodies[0]), "{\"names\":[\"%s\",\"%s\"]%s}", first, second, rest);
+	return body;
+}
+
+static const char *target_of(const char *name)
+{
+	static char targets[4][64];
+	static unsigned next;
+	char *target = targets[next++ % 4];
+
+	snprintf(target, sizeof(targets[0]), "/locks/%s", name);
+	return target;
+}
+
+static struct answer take(const char *body)
+{
+	return http(pair.c[0], "POST", "/locks", body);
+}
+
+static struct answer take_one(const char *name, const char *body)
+{
+	return http(pair.c[0], "POST", target_of(name), body);
+}
+
+static struct answer release(const char *name, const char *token)
+{
+	char header[128];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(pair.c[0], "DELETE", target_of(name), NULL, header);
+}
+
+static bool is_held(const char *name)
+{
+	return json_is_true(json_at(http(pair.c[1], "GET", target_of(name), NULL), "/held"));
+}
+
+static int waiters_of(const char *name)
+{
+	return (int)pair_number(target_of(name), "/waiters");
+}
+
+static void all_or_nothing(void **state)
+{
+	(void)state;
+	struct answer both = take(body_of(high, low, ",\"owner\":\"me\",\"ttl_ms\":20000"));
+	assert_status(both, 201);
+	assert_string_equal(text_at(both, "/locks/0/name"), high);
+	assert_string_equal(text_at(both, "/owner"), "me");
+	assert_in_range(int_at(both, "/ttl_ms"), 15000, 20000);
+	assert_int_equal(int_at(both, "/locks/0/fence"), pair_number(target_of(high), "/fence"));
+	assert_int_equal(int_at(both, "/locks/1/fence"), pair_number(target_of(low), "/fence"));
+	for (int i = 0; i < 2; i++) { /* refused at the later slot, and at the earlier one */
+		const char *held = i ? low : high;
+		struct answer refused = take(body_of(middle, held, ""));
+		assert_problem(refused, 409, "lock_held", "none");
+		assert_string_equal(text_at(refused, "/name"), held);
+		assert_string_equal(text_at(refused, "/holder/owner"), "me");
+		assert_non_null(header_of(refused, "Retry-After"));
+		assert_false(is_held(middle));
+	}
+	assert_int_equal(int_at(release(high, text_at(both, "/token")), "/holds"), 0);
+	assert_true(is_held(low));
+	assert_int_equal(int_at(release(low, text_at(both, "/token")), "/holds"), 0);
+	assert_status(take(body_of(middle, high, "")), 201);
+}
+
+static void a_record_needs_one_slot(void **state)
+{
+	const char *beside = name_beside(low, 1);
+
+	(void)state;
+	struct answer refused =
+		http(pair.c[0], "POST", "/locks", body_of(low, high, ",\"wait_ms\":9000"), "Idempotency-Key: k");
+	assert_problem(refused, 400, "idempotency_unavailable", "none");
+	assert_string_equal(text_at(refused, "/errors/0/pointer"), "Idempotency-Key:");
+	assert_false(is_held(low));
+	struct answer won = http(pair.c[0], "POST", "/locks", body_of(low, beside, ""), "Idempotency-Key: k");
+	struct answer again = http(pair.c[1], "POST", "/locks", body_of(low, beside, ""), "Idempotency-Key: k");
+	assert_status(won, 201);
+	assert_status(again, 201);
+	assert_string_equal(text_at(again, "/token"), text_at(won, "/token"));
+}
+
+static void it_waits_for_the_one_that_is_held(void **state)
+{
+	(void)state;
+	struct answer held = take_one(high, "{}");
+	struct raw *w = pair_ask(1, "/locks", body_of(high, low, ",\"wait_ms\":20000,\"ttl_ms\":9000"), "");
+	wait_until(waiters_of(high) == 1, SOON_MS);
+	assert_true(is_held(low));
+	assert_int_equal(waiters_of(low), 0);
+	assert_problem(take_one(high, "{}"), 409, "lock_held", "none");
+	assert_true(pair_waits(w));
+	release(high, text_at(held, "/token"));
+	struct answer won = pair_answer(w, "/locks");
+	assert_status(won, 201);
+	assert_true(int_at(won, "/waited_ms") > 0);
+	assert_int_equal(waiters_of(high), 0);
+	/* What covered the wait is over. */
+	assert_true(pair_number(target_of(low), "/ttl_ms") <= 9000);
+	assert_int_equal(int_at(release(low, text_at(won, "/token")), "/holds"), 0);
+	assert_int_equal(int_at(release(high, text_at(won, "/token")), "/holds"), 0);
+	raw_close(w);
+}
+
+/* What is held while the others are waited for does not run out meanwhile. */
+static void a_short_ttl_bears_a_long_wait(void **state)
+{
+	(void)state;
+	struct answer held = take_one(high, "{}");
+	struct raw *w = pair_ask(0, "/locks", body_of(low, high, ",\"wait_ms\":20000,\"ttl_ms\":300"), "");
+	wait_until(waiters_of(high) == 1, SOON_MS);
+	int64_t until_ms = monotonic_ms() + 700;
+	while (monotonic_ms() < until_ms)
+		assert_true(is_held(low));
+	release(high, text_at(held, "/token"));
+	assert_status(pair_answer(w, "/locks"), 201);
+	wait_until(!is_held(low) && !is_held(high), SOON_MS);
+	raw_close(w);
+}
+
+static void a_lock_that_is_lost_meanwhile_keeps_none(void **state)
+{
+	(void)state;
+	struct answer held = take_one(high, "{}");
+	struct raw *w = pair_ask(0, "/locks", body_of(low, high, ",\"wait_ms\":20000"), "");
+	wait_until(waiters_of(high) == 1, SOON_MS);
+	char target[64];
+	snprintf(target, sizeof(target), "/locks/%s?force=true", low);
+	assert_status(http(pair.c[0], "DELETE", target, NULL), 200);
+	release(high, text_at(held, "/token"));
+	assert_problem(pair_answer(w, "/locks"), 409, "not_holder", "none");
+	assert_false(is_held(high));
+	assert_false(is_held(low));
+	raw_close(w);
+}
+
+static void when_the_time_is_over_nothing_is_kept(void **state)
+{
+	(void)state;
+	take_one(high, "{}");
+	struct answer refused = take(body_of(low, high, ",\"wait_ms\":300"));
+	assert_problem(refused, 409, "lock_held", "none");
+	assert_string_equal(text_at(refused, "/name"), high);
+	assert_false(is_held(low));
+	assert_int_equal(waiters_of(high), 0);
+}
+
+static void who_leaves_keeps_nothing(void **state)
+{
+	(void)state;
+	take_one(high, "{}");
+	struct raw *w = pair_ask(1, "/locks", body_of(low, high, ",\"wait_ms\":20000"), "");
+	wait_until(waiters_of(high) == 1 && is_held(low), SOON_MS);
+	raw_reset(w);
+	wait_until(waiters_of(high) == 0 && !is_held(low), SOON_MS);
+}
+
+static void what_is_no_lock_keeps_none(void **state)
+{
+	char key[64];
+
+	(void)state;
+	snprintf(key, sizeof(key), "p:lock:{%s}", high);
+	server_command(&pair.redis, "SET %s foreign", key);
+	assert_problem(take(body_of(low, high, "")), 500, "foreign_key", "none");
+	assert_false(is_held(low));
+}
+
+static void a_node_that_does_not_answer_keeps_none(void **state)
+{
+	struct redis_cluster *c = pair.redis.cluster;
+
+	(void)state;
+	assert_status(take(body_of(low, high, ",\"ttl_ms\":200")), 201); /* both nodes know the scripts */
+	wait_until(!is_held(low), SOON_MS);
+	proc_signal(&c->nodes[2].server.proc, SIGSTOP);
+	struct answer a = take(body_of(low, high, ""));
+	bool is_free = !is_held(low);
+	proc_signal(&c->nodes[2].server.proc, SIGCONT);
+	assert_problem(a, 504, "no_answer", "unknown");
+	assert_true(is_free);
+	for (int i = 0; i < 2; i++)
+		wait_until(http(pair.c[i], "GET", target_of(high), NULL).status == 200, SOON_MS);
+	wait_until(!is_held(high), SOON_MS); /* it came to it later, and what gives it back too */
+}
+
+/* Each takes his two forks, in an order of his own, over two daemons, again and again. */
+static void philosophers_eat(void **state)
+{
+	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) };
+	struct raw *at[FORKS];
+	const char *bodies[FORKS];
+	int meals[FORKS] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < FORKS; i++) {
+		const char *left = forks[i], *right = forks[(i + 1) % FORKS];
+		bodies[i] = body_of(i % 2 ? left : right, i % 2 ? right : left, ",\"wait_ms\":30000");
+		at[i] = pair_ask(i % 2, "/locks", bodies[i], "");
+	}
+	for (int eaten = 0; eaten < FORKS * MEALS;) {
+		for (int i = 0; i < FORKS; i++) {
+			if (meals[i] == MEALS || pair_waits(at[i]))
+				continue;
+			struct answer a = pair_answer(at[i], "/locks");
+			assert_status(a, 201);
+			for (int k = 0; k < 2; k++) {
+				struct answer free = release(text_at(a, k ? "/locks/0/name" : "/locks/1/name"),
+							     text_at(a, "/token"));
+				assert_status(free, 200);
+			}
+			eaten++;
+			raw_close(at[i]);
+			at[i] = ++meals[i] < MEALS ? pair_ask(i % 2, "/locks", bodies[i], "") : NULL;
+		}
+	}
+	for (int i = 0; i < FORKS; i++) {
+		assert_false(is_held(forks[i]));
+		assert_int_equal(waiters_of(forks[i]), 0);
+	}
+}
+
+/* Without waiting: who is refused has nothing, and some always get through. */
+static void refusals_under_load_keep_nothing(void **state)
+{
+	const char *bodies[] = { body_of(low, high, ""), body_of(high, middle, ""), body_of(middle, low, "") };
+	struct raw *at[6];
+	int won = 0;
+
+	(void)state;
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 6; i++)
+			at[i] = pair_ask(i % 2, "/locks", bodies[i % 3], "");
+		int won_before = won;
+		const char *tokens[6];
+		for (int i = 0; i < 6; i++) {
+			struct answer a = pair_answer(at[i], "/locks");
+			tokens[i] = a.status == 201 ? text_at(a, "/token") : NULL;
+			if (a.status != 201)
+				assert_problem(a, 409, "lock_held", "none");
+			won += a.status == 201;
+		}
+		assert_true(won - won_before <= 1); /* any two of them have one in common */
+		int held = is_held(low) + is_held(middle) + is_held(high);
+		assert_int_equal(held, 2 * (won - won_before));
+		for (int i = 0; i < 6; i++) {
+			if (tokens[i]) {
+				const char *const names[] = { low, middle, high };
+				for (int k = 0; k < 3; k++)
+					release(names[k], tokens[i]);
+			}
+			raw_close(at[i]);
+		}
+	}
+	assert_true(won > 0);
+}
+
+static int open_on_a_cluster(void **state)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+	return pair_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(all_or_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
+		cmocka_unit_test_teardown(it_waits_for_the_one_that_is_held, pair_forget),
+		cmocka_unit_test_teardown(a_short_ttl_bears_a_long_wait, pair_forget),
+		cmocka_unit_test_teardown(a_lock_that_is_lost_meanwhile_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(when_the_time_is_over_nothing_is_kept, pair_forget),
+		cmocka_unit_test_teardown(who_leaves_keeps_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_is_no_lock_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
+		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("locks in several slots", tests, open_on_a_cluster, pair_close);
+}
