@@ -5,6 +5,7 @@
  *	ratelimit_authorize.c  ... so does /ratelimit/authorize
  *	ratelimit_known.c      fills in the policies that it names
  *	ratelimit_decide.c     asks Redis
+ *	ratelimit_several.c    asks several nodes of a Cluster
  *	ratelimit_answer.c     tells what was decided
  *
  * A take lies in the request's arena, as req->work.
@@ -77,6 +78,7 @@ struct take {
 	int64_t asked_us;                  /* when Redis was asked for policies */
 	int64_t wait_ms;                   /* how long it may wait for room */
 	size_t policies_owed;
+	struct turns *turns; /* ratelimit_several.c's, when several slots decide */
 	size_t count;
 	struct check checks[];
 };
@@ -92,6 +94,14 @@ bool limit_is_sound(struct request *req, const struct limit *limit, const char *
 
 /* The policies are known, the keys too: decides and answers. */
 void ratelimit_decide(struct request *req);
+/* The limits lie in several slots of a Cluster. */
+void ratelimit_decide_in_turn(struct request *req, const struct slots *slots);
+/* A call of ratelimit_take_all for some of the checks, to be sent; and what it said of them. */
+struct call *ratelimit_call(struct request *req, const struct slot_group *some, bool is_refused);
+void ratelimit_read(struct request *req, const struct slot_group *some, const struct reply *r);
+/* What Redis says of one check, from item `at` on. */
+struct decision decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);
+
 /* What stands in for Redis: grants when all that was asked is open. */
 bool ratelimit_degrade(struct request *req);
 void ratelimit_answer(struct request *req);

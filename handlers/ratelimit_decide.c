@@ -62,7 +62,7 @@ static bool check_is_sound(struct request *req, const struct take *t, const stru
 
 /* ---- What Redis says ---- */
 
-static struct decision decision_of(const struct request *req, const struct reply *r, bool fits, size_t at)
+struct decision decision_of(const struct request *req, const struct reply *r, bool fits, size_t at)
 {
 	return (struct decision){
 		.fits = fits,
@@ -84,14 +84,23 @@ static void on_one_decided(struct request *req, const struct reply *r)
 	ratelimit_answer(req);
 }
 
+static const size_t checks_in_order[CHECKS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+void ratelimit_read(struct request *req, const struct slot_group *some, const struct reply *r)
+{
+	struct take *t = req->work;
+
+	for (size_t i = 0; i < some->count; i++) {
+		size_t at = HEAD_FIELDS + i * CHECK_FIELDS;
+		t->checks[some->which[i]].decision = decision_of(req, r, reply_int(r, at) > 0, at + 1);
+	}
+}
+
 static void on_all_decided(struct request *req, const struct reply *r)
 {
 	struct take *t = req->work;
 
-	for (size_t i = 0; i < t->count; i++) {
-		size_t at = HEAD_FIELDS + i * CHECK_FIELDS;
-		t->checks[i].decision = decision_of(req, r, reply_int(r, at) > 0, at + 1);
-	}
+	ratelimit_read(req, &(struct slot_group){ checks_in_order, t->count }, r);
 	t->granted = reply_int(r, 0) > 0;
 	ratelimit_answer(req);
 }
@@ -116,18 +125,19 @@ static void decide_one(struct request *req, const struct check *c)
 	call_send(call, on_one_decided);
 }
 
-static void decide_all(struct request *req, const struct take *t)
+struct call *ratelimit_call(struct request *req, const struct slot_group *some, bool is_refused)
 {
+	const struct take *t = req->work;
 	struct call *call = script_call(req, &ratelimit_take_all_script);
 	int64_t cost = 0;
 
-	for (size_t i = 0; i < t->count; i++) {
-		const struct check *c = &t->checks[i];
+	for (size_t i = 0; i < some->count; i++) {
+		const struct check *c = &t->checks[some->which[i]];
 		call_key(call, KEY_LIMIT, c->key, state_part(req, c->owner, c->policy.limit.algorithm));
 		cost += c->cost;
 	}
-	for (size_t i = 0; i < t->count; i++) {
-		const struct check *c = &t->checks[i];
+	for (size_t i = 0; i < some->count; i++) {
+		const struct check *c = &t->checks[some->which[i]];
 		const struct limit *l = &c->policy.limit;
 		call_int(call, l->algorithm);
 		call_int(call, l->limit);
@@ -136,9 +146,10 @@ static void decide_all(struct request *req, const struct take *t)
 		call_int(call, l->algorithm == FUNNEL ? l->burst : l->count_refused);
 		call_int(call, c->policy.shadow);
 	}
+	call_int(call, is_refused);
 	if (cost == 0)
 		call_without_record(call);
-	call_send(call, on_all_decided);
+	return call;
 }
 
 /* ---- What is said when Redis says nothing ---- */
@@ -165,13 +176,30 @@ bool ratelimit_degrade(struct request *req)
 	return true;
 }
 
+/* The slots that the limits lie in. NULL: it was answered. */
+static const struct slots *slots_for(struct request *req, const struct take *t)
+{
+	struct text keys[CHECKS_MAX] = { 0 };
+	int64_t cost = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		keys[i] = t->checks[i].key;
+		cost += t->checks[i].cost;
+	}
+	const struct slots *slots = slots_of(req, keys, t->count);
+	return slots && (cost == 0 || slots_bear_key(req, slots)) ? slots : NULL;
+}
+
 void ratelimit_decide(struct request *req)
 {
 	struct take *t = req->work;
+	const struct slots *slots = NULL;
 
 	for (size_t i = 0; i < t->count; i++)
 		if (!check_is_sound(req, t, &t->checks[i]))
 			return;
+	if (t->several && !(slots = slots_for(req, t)))
+		return;
 	if (!wait_begin(req, t->wait_ms, t->count))
 		return;
 	for (size_t i = 0; t->wait_ms && i < t->count; i++) {
@@ -179,8 +207,10 @@ void ratelimit_decide(struct request *req)
 		wait_on_time(req,
 			     script_key(req, KEY_LIMIT, c->key, state_part(req, c->owner, c->policy.limit.algorithm)));
 	}
-	if (t->several)
-		decide_all(req, t);
-	else
+	if (!t->several)
 		decide_one(req, &t->checks[0]);
+	else if (slots->count == 1)
+		call_send(ratelimit_call(req, &slots->groups[0], false), on_all_decided);
+	else
+		ratelimit_decide_in_turn(req, slots);
 }

@@ -3,7 +3,7 @@
 -- ARGV  1 algorithm (1 funnel, 2 sliding window, 3 fixed window)  2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
 -- Returns {refunded, now_ms, algorithm | 0 no state, limit, window_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms}: afterwards, as a
 -- call of cost 1 would find it. Errors: WRONGTYPE, nothing done. O(log n); a sliding window loses 1000 entries at most.
---@include time limit_funnel limit_sliding_window limit_fixed_window
+--@include time limit_funnel limit_sliding_window limit_fixed_window limit_refund
 --@idempotent
 local now = now_ms()
 local key, cost, age = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -21,42 +21,6 @@ local function funnel_refund(limit, window, level, burst)
   end
   return drops
 end
-local function fixed_window_refund(limit, window, used, started)
-  local refunded = started <= now - age and math.min(cost, used) or 0
-  if refunded == used then
-    redis.call('DEL', key)
-  elseif refunded > 0 then
-    fixed_window_commit(key, now, limit, window, used - refunded, started)
-  end
-  return refunded
-end
--- The oldest entries go. An entry that stands for all that left the window, just before it, says from where totals count.
-local function sliding_window_refund(window, at, total, expired)
-  local function total_of(rank)
-    return tonumber(redis.call('ZRANGE', key, rank, rank)[1])
-  end
-  local base = expired > 0 and total_of(expired - 1) or 0
-  local last = redis.call('ZCARD', key) - 2
-  if age >= window or total == base then
-    return 0
-  end
-  last = math.min(last, expired + 999)
-  local start = math.min(base + cost, total_of(last))
-  if start == total then
-    redis.call('DEL', key)
-    return start - base
-  end
-  local low, high = expired, last -- to the first entry that reaches beyond what is given back, or just to its end
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if total_of(middle) >= start then high = middle else low = middle + 1 end
-  end
-  if low > expired then
-    redis.call('ZREMRANGEBYRANK', key, expired, low - 1)
-  end
-  redis.call('ZADD', key, digits(at - window), string.format('%016.0f', start))
-  return start - base
-end
 local d = { decide(key, now, nil, nil, 0) }
 if not d[1] then
   return { 0, now, 0, 0, 0, 0, 0, -1, now }
@@ -65,9 +29,9 @@ local refunded
 if decide == funnel_decide then
   refunded = funnel_refund(d[7], d[8], d[9], d[10])
 elseif decide == sliding_window_decide then
-  refunded = sliding_window_refund(d[8], d[10], d[11], d[12])
+  refunded = sliding_window_refund(key, d[10] - age, cost, d[8], d[10], d[11], d[12])
 else
-  refunded = fixed_window_refund(d[7], d[8], d[9], d[10])
+  refunded = fixed_window_refund(key, now, now - age, cost, d[7], d[8], d[9], d[10])
 end
 local burst = decide == funnel_decide and d[10] or nil
 local _, capacity, remaining, _, reset_at, more_at, limit, window = decide(key, now, d[7], d[8], 0, burst)

@@ -1,0 +1,50 @@
+-- ratelimit_give_back: undoes what ratelimit_take_all took a moment ago, because limits in other slots refused.
+-- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
+-- ARGV  1 taken_at_ms, as told then; six a check: algorithm (1 funnel, 2 sliding window, 3 fixed window), limit, window_ms, cost, burst of
+--       a funnel, and how long it was until the limit would have been whole again, ms, as told then
+-- Returns {1, now_ms, then five a check: capacity, remaining, -1, reset_at_ms, more_at_ms | 0, afterwards}. Nobody gets in earlier than if
+-- it had never been taken: of a funnel only what cannot have drained meanwhile comes back, of a window only what it still counts.
+-- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
+--@include time limit_funnel limit_sliding_window limit_fixed_window limit_refund
+--@flags allow-oom
+local now = now_ms()
+local FIELDS = 6
+local taken_at = tonumber(ARGV[1])
+local checks = {}
+for i = 1, #KEYS do
+  local at = 1 + FIELDS * (i - 1)
+  local c = { limit = tonumber(ARGV[at + 2]), window = tonumber(ARGV[at + 3]), cost = tonumber(ARGV[at + 4]) }
+  c.algorithm, c.reset_after = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 6])
+  c.burst = c.algorithm == 1 and tonumber(ARGV[at + 5]) or nil
+  c.decide = ({ funnel_decide, sliding_window_decide, fixed_window_decide })[c.algorithm]
+  c.found = { c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst) }
+  checks[i] = c
+end
+-- What lay in it before drains first; what of ours drained since, at most, is lost.
+local function funnel_give_back(key, c)
+  local weight = c.cost * c.window
+  local before = math.max(0, (c.reset_after - 1) * c.limit - weight)
+  local lost = math.max(0, (now - taken_at) * c.limit - before)
+  local left = math.max(0, c.found[9] - math.max(0, weight - lost))
+  if left > 0 then
+    funnel_commit(key, now, c.limit, c.window, left, c.burst)
+  else
+    redis.call('DEL', key)
+  end
+end
+local reply = { 1, now }
+for i, c in ipairs(checks) do
+  local d = c.found
+  if c.algorithm == 1 then
+    funnel_give_back(KEYS[i], c)
+  elseif c.algorithm == 2 then
+    sliding_window_refund(KEYS[i], taken_at, c.cost, d[8], d[10], d[11], d[12])
+  else
+    fixed_window_refund(KEYS[i], now, taken_at, c.cost, d[7], d[8], d[9], d[10])
+  end
+  local _, capacity, remaining, retry_at, reset_at, more_at = c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst)
+  for _, value in ipairs({ capacity, remaining, retry_at, reset_at, more_at }) do
+    reply[#reply + 1] = value
+  end
+end
+return reply

@@ -1,0 +1,339 @@
+/* One decision over limits in several slots of a Redis Cluster: all or nothing, never more than a limit, told as anywhere else. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/pair.h"
+#include "../support/redis_cluster.h"
+#include "../support/slot_names.h"
+
+enum { SOON_MS = 10000, CALLERS = 4, CALLS = 60 };
+
+static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
+
+/* Three checks, one an algorithm, of these keys and limits. */
+static const char *checks_of(const char *const keys[3], const int limits[3], const char *rest)
+{
+	static char body[1024];
+
+	snprintf(
+		body, sizeof(body),
+		"{\"checks\":[{\"name\":\"f\",\"key\":\"%s\",\"limit\":%d,\"window_ms\":86400000},"
+		"{\"name\":\"s\",\"key\":\"%s\",\"algorithm\":\"sliding_window\",\"limit\":%d,\"window_ms\":86400000},"
+		"{\"name\":\"w\",\"key\":\"%s\",\"algorithm\":\"fixed_window\",\"limit\":%d,\"window_ms\":86400000}]%s}",
+		keys[0], limits[0], keys[1], limits[1], keys[2], limits[2], rest);
+	return body;
+}
+
+static struct answer take(const char *body)
+{
+	return http(pair.c[0], "POST", "/ratelimit", body);
+}
+
+static int64_t remaining_of(const char *key, const char *algorithm)
+{
+	char target[96];
+
+	snprintf(target, sizeof(target), "/ratelimit/keys/%s?algorithm=%s", key, algorithm);
+	return pair_number(target, "/remaining");
+}
+
+static void must_tell_the_same(struct answer a, struct answer b, const char *member)
+{
+	const json_t *x = json_at(a, member), *y = json_at(b, member);
+
+	if (json_is_integer(x) && strstr(member, "_ms")) /* the clock went on between them */
+		assert_in_range(json_integer_value(y) + 2000 - json_integer_value(x), 0, 4000);
+	else
+		assert_true(json_equal(x, y));
+}
+
+/* Whichever refuses, each is told of as in one script, and nothing is taken. */
+static void refused_is_told_as_of_one_slot(void **state)
+{
+	static const char *const members[] = { "allowed",        "limit",          "remaining",
+					       "retry_after_ms", "reset_after_ms", "policy" };
+	const char *apart[] = { middle, high, low };
+	char beside[2][16];
+	const char *together[] = { low, beside[0], beside[1] };
+	char pointer[64];
+
+	(void)state;
+	snprintf(beside[0], sizeof(beside[0]), "%s", name_beside(low, 1));
+	snprintf(beside[1], sizeof(beside[1]), "%s", name_beside(low, 2));
+	for (int refuses = 0; refuses < 4; refuses++) { /* the last round refuses nowhere */
+		int limits[] = { 9, 9, 9 };
+		struct answer answers[2];
+		if (refuses < 3)
+			limits[refuses] = 2;
+		for (int i = 0; i < 2; i++) {
+			const char *const *keys = i ? together : apart;
+			for (int calls = 0; calls < 2; calls++)
+				assert_status(take(checks_of(keys, limits, "")), 200);
+			answers[i] = take(checks_of(keys, limits, ""));
+			if (refuses < 3)
+				assert_problem(answers[i], 429, "rate_limited", "none");
+			else
+				assert_status(answers[i], 200);
+			static const char *const algorithms[] = { "funnel", "sliding_window", "fixed_window" };
+			for (int k = 0; k < 3; k++)
+				assert_int_equal(remaining_of(keys[k], algorithms[k]),
+						 limits[k] - (refuses < 3 ? 2 : 3));
+		}
+		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
+			snprintf(pointer, sizeof(pointer), "/%s", members[m]);
+			must_tell_the_same(answers[0], answers[1], pointer);
+			for (int k = 0; k < 3; k++) {
+				snprintf(pointer, sizeof(pointer), "/checks/%d/%s", k, members[m]);
+				must_tell_the_same(answers[0], answers[1], pointer);
+			}
+		}
+		server_command(&pair.redis, "FLUSHALL");
+	}
+}
+
+static void what_counts_refusals_counts_them(void **state)
+{
+	char body[512];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) { /* before the one that refuses, and behind it */
+		const char *counts = i ? high : low;
+		snprintf(body, sizeof(body),
+			 "{\"checks\":[{\"name\":\"c\",\"key\":\"%s\",\"algorithm\":\"sliding_window\",\"limit\":5,"
+			 "\"window_ms\":86400000,\"count_refused\":true},{\"name\":\"m\",\"key\":\"%s\",\"limit\":1,"
+			 "\"window_ms\":86400000}]}",
+			 counts, middle);
+		server_command(&pair.redis, "FLUSHALL");
+		assert_status(take(body), 200);
+		struct answer a = take(body);
+		assert_problem(a, 429, "rate_limited", "none");
+		assert_int_equal(int_at(a, "/checks/0/remaining"), 3);
+		assert_int_equal(remaining_of(counts, "sliding_window"), 3);
+		assert_int_equal(remaining_of(middle, "funnel"), 0);
+	}
+}
+
+static void a_shadow_has_no_say(void **state)
+{
+	char body[512];
+
+	(void)state;
+	assert_status(http(pair.c[0], "PUT", "/ratelimit/policies/shade",
+			   "{\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":86400000,\"shadow\":true}"),
+		      201);
+	snprintf(body, sizeof(body),
+		 "{\"checks\":[{\"key\":\"%s\",\"policy\":\"shade\"},{\"name\":\"h\",\"key\":\"%s\",\"limit\":2,"
+		 "\"window_ms\":86400000}]}",
+		 low, high);
+	assert_status(take(body), 200);
+	struct answer a = take(body);
+	assert_status(a, 200);
+	assert_false(bool_at(a, "/shadow_allowed"));
+	assert_problem(take(body), 429, "rate_limited", "none");
+	assert_status(http(pair.c[0], "DELETE", "/ratelimit/policies/shade", NULL), 204);
+}
+
+static void a_record_needs_one_slot(void **state)
+{
+	const char *keys[] = { low, high, middle };
+	const int limits[] = { 5, 5, 5 };
+
+	(void)state;
+	assert_problem(http(pair.c[0], "POST", "/ratelimit", checks_of(keys, limits, ""), "Idempotency-Key: k"), 400,
+		       "idempotency_unavailable", "none");
+	assert_int_equal(remaining_of(low, "funnel"), 0); /* no state: nothing happened */
+	const char *beside[] = { low, low, low };
+	for (int i = 0; i < 2; i++)
+		assert_status(http(pair.c[0], "POST", "/ratelimit", checks_of(beside, limits, ""),
+				   "Idempotency-Key: k"),
+			      200);
+	assert_int_equal(remaining_of(low, "funnel"), 4);
+}
+
+static void it_waits_until_all_fit(void **state)
+{
+	char body[512];
+
+	(void)state;
+	snprintf(body, sizeof(body),
+		 "{\"wait_ms\":20000,\"checks\":[{\"name\":\"l\",\"key\":\"%s\",\"limit\":9,\"window_ms\":86400000},"
+		 "{\"name\":\"h\",\"key\":\"%s\",\"algorithm\":\"fixed_window\",\"limit\":1,\"window_ms\":400}]}",
+		 low, high);
+	assert_status(take(body), 200);
+	struct answer a = take(body);
+	assert_status(a, 200);
+	assert_int_equal(remaining_of(low, "funnel"), 7);
+}
+
+/* ---- Many at once ---- */
+
+struct caller {
+	int number, granted;
+};
+
+static void *call(void *arg)
+{
+	struct caller *me = arg;
+	struct client *c = client_open(pair.d[me->number % 2].port);
+	char body[512];
+
+	for (int i = 0; i < CALLS; i++) {
+		bool turned = (i + me->number) % 2;
+		snprintf(body, sizeof(body),
+			 "{\"checks\":[{\"name\":\"a\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
+			 "\"window_ms\":86400000},{\"name\":\"b\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
+			 "\"window_ms\":86400000}]}",
+			 turned ? high : low, turned ? "fixed_window" : "funnel", turned ? 60 : 100,
+			 turned ? low : high, turned ? "funnel" : "fixed_window", turned ? 100 : 60);
+		int status = http(c, "POST", "/ratelimit", body).status;
+		me->granted += status == 200;
+		if (status != 200 && status != 429)
+			me->granted = -1000000;
+	}
+	client_close(c);
+	return NULL;
+}
+
+/* What was granted is what is counted, in every limit; and as much as there is room for. */
+static void many_at_once_never_get_more(void **state)
+{
+	struct caller callers[CALLERS];
+	pthread_t threads[CALLERS];
+	int granted = 0;
+
+	(void)state;
+	for (int i = 0; i < CALLERS; i++) {
+		callers[i] = (struct caller){ .number = i };
+		pthread_create(&threads[i], NULL, call, &callers[i]);
+	}
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(threads[i], NULL);
+		granted += callers[i].granted;
+	}
+	assert_int_equal(granted, 60);
+	assert_int_equal(remaining_of(low, "funnel"), 40);
+	assert_int_equal(remaining_of(high, "fixed_window"), 0);
+}
+
+/* ---- When Redis fails half-way ---- */
+
+static void what_is_no_limit_takes_nothing(void **state)
+{
+	const char *keys[] = { low, middle, high };
+	const int limits[] = { 5, 5, 5 };
+	char key[96];
+
+	(void)state;
+	assert_status(take(checks_of(keys, limits, "")), 200);
+	snprintf(key, sizeof(key), "p:limit:{%s}:default:fixed_window", high);
+	server_command(&pair.redis, "SET %s foreign", key);
+	assert_problem(take(checks_of(keys, limits, "")), 500, "foreign_key", "none");
+	assert_int_equal(remaining_of(low, "funnel"), 4);
+	assert_int_equal(remaining_of(middle, "sliding_window"), 4);
+}
+
+static struct proc *last_node(void)
+{
+	return &pair.redis.cluster->nodes[2].server.proc;
+}
+
+static void wake_last_node(void)
+{
+	char target[64];
+
+	proc_signal(last_node(), SIGCONT);
+	snprintf(target, sizeof(target), "/locks/%s", high);
+	for (int i = 0; i < 2; i++)
+		wait_until(http(pair.c[i], "GET", target, NULL).status == 200, SOON_MS);
+}
+
+static void a_node_that_does_not_answer_takes_nothing(void **state)
+{
+	const char *keys[] = { low, middle, high };
+	const int limits[] = { 5, 5, 5 };
+
+	(void)state;
+	assert_status(take(checks_of(keys, limits, "")), 200);
+	proc_signal(last_node(), SIGSTOP);
+	struct answer a = take(checks_of(keys, limits, ""));
+	int64_t left = remaining_of(low, "funnel") + remaining_of(middle, "sliding_window");
+	wake_last_node();
+	assert_problem(a, 504, "no_answer", "unknown");
+	assert_int_equal(left, 8);
+}
+
+/* What grants when Redis cannot decide grants then, too; and it was not counted. */
+static void what_is_open_stands_in(void **state)
+{
+	char body[512], policy[64];
+
+	(void)state;
+	snprintf(policy, sizeof(policy), "/ratelimit/policies/%s", low);
+	assert_status(http(pair.c[0], "PUT", policy,
+			   "{\"algorithm\":\"fixed_window\",\"limit\":5,\"window_ms\":86400000,\"on_error\":\"open\"}"),
+		      201);
+	snprintf(body, sizeof(body),
+		 "{\"checks\":[{\"name\":\"l\",\"key\":\"%s\",\"policy\":\"%s\"},{\"name\":\"h\",\"key\":\"%s\","
+		 "\"policy\":\"%s\"}]}",
+		 low, low, high, low);
+	assert_status(take(body), 200);
+	proc_signal(last_node(), SIGSTOP);
+	struct answer a = take(body);
+	snprintf(body, sizeof(body), "/ratelimit/keys/%s?policy=%s", low, low);
+	int64_t left = pair_number(body, "/remaining");
+	wake_last_node();
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/degraded"));
+	assert_int_equal(left, 4);
+	assert_status(http(pair.c[0], "DELETE", policy, NULL), 204);
+}
+
+/* Who leaves half-way has taken nothing. */
+static void who_leaves_takes_nothing(void **state)
+{
+	const char *keys[] = { low, middle, high };
+	const int limits[] = { 5, 5, 5 };
+
+	(void)state;
+	assert_status(take(checks_of(keys, limits, "")), 200);
+	proc_signal(last_node(), SIGSTOP);
+	struct raw *r = pair_ask(0, "/ratelimit", checks_of(keys, limits, ""), "");
+	wait_until(remaining_of(low, "funnel") == 3, SOON_MS);
+	raw_reset(r);
+	wait_until(remaining_of(low, "funnel") == 4 && remaining_of(middle, "sliding_window") == 4, SOON_MS);
+	wake_last_node();
+}
+
+static int open_on_a_cluster(void **state)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+	return pair_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(refused_is_told_as_of_one_slot, pair_forget),
+		cmocka_unit_test_teardown(what_counts_refusals_counts_them, pair_forget),
+		cmocka_unit_test_teardown(a_shadow_has_no_say, pair_forget),
+		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
+		cmocka_unit_test_teardown(it_waits_until_all_fit, pair_forget),
+		cmocka_unit_test_teardown(many_at_once_never_get_more, pair_forget),
+		cmocka_unit_test_teardown(what_is_no_limit_takes_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_node_that_does_not_answer_takes_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_is_open_stands_in, pair_forget),
+		cmocka_unit_test_teardown(who_leaves_takes_nothing, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("limits in several slots", tests, open_on_a_cluster, pair_close);
+}

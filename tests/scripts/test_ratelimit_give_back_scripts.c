@@ -1,0 +1,148 @@
+/* What was taken a moment ago and is given back, on a real Redis: as if it had never been taken, and never more than that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+enum { NOW = 1, FIRST = 2, TAKEN_FIELDS = 6 };
+enum { FUNNEL, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
+
+static const char *const keys[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
+				    "p:limit:{a}:x:fixed_window" };
+
+static const char *digits_of(int64_t value)
+{
+	static char texts[16][24];
+	static unsigned next;
+
+	char *text = texts[next++ % 16];
+
+	snprintf(text, sizeof(texts[0]), "%lld", (long long)value);
+	return text;
+}
+
+/* A take of one check, and what it told. */
+struct taken {
+	int algorithm;
+	int64_t limit, window, cost, at_ms, reset_after_ms;
+};
+
+static struct taken take(int algorithm, int64_t limit, int64_t window, int64_t cost)
+{
+	run(&r, &ratelimit_take_all_script, KEYS(keys[algorithm]),
+	    ARGS(digits_of(algorithm + 1), digits_of(limit), digits_of(window), digits_of(cost),
+		 algorithm == FUNNEL ? digits_of(limit) : "0", "0"));
+	assert_int_equal(item_int(&r, 0), 1);
+	int64_t now = item_int(&r, NOW);
+	return (struct taken){ algorithm, limit, window, cost, now, item_int(&r, FIRST + 4) - now };
+}
+
+/* Returns what remains afterwards. */
+static int64_t give_back(struct taken t)
+{
+	run(&r, &ratelimit_give_back_script, KEYS(keys[t.algorithm]),
+	    ARGS(digits_of(t.at_ms), digits_of(t.algorithm + 1), digits_of(t.limit), digits_of(t.window),
+		 digits_of(t.cost), t.algorithm == FUNNEL ? digits_of(t.limit) : "0", digits_of(t.reset_after_ms)));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, FIRST), t.limit);
+	assert_int_equal(item_int(&r, FIRST + 2), -1);
+	return item_int(&r, FIRST + 1);
+}
+
+static void as_if_it_had_never_been_taken(void **state)
+{
+	(void)state;
+	for (int a = 0; a < ALGORITHMS; a++) {
+		struct taken first = take(a, 10, 86400000, 3), second = take(a, 10, 86400000, 4);
+		assert_int_equal(give_back(second), 7);
+		struct taken third = take(a, 10, 86400000, 2);
+		assert_int_equal(give_back(first), 8);
+		assert_int_equal(give_back(third), 10);
+		assert_int_equal(redis_exists(&r, keys[a]), 0);
+	}
+}
+
+/* Others that drain slowly lie before it: again and again, nothing is lost. */
+static void nothing_is_lost_while_others_lie_before_it(void **state)
+{
+	(void)state;
+	take(FUNNEL, 1000, 3600000, 500);
+	for (int i = 0; i < 300; i++)
+		assert_in_range(give_back(take(FUNNEL, 1000, 3600000, 7)), 500, 501);
+}
+
+/* What was counted in a window that has ended is not given back: it would be somebody else's. */
+static void not_what_is_over(void **state)
+{
+	(void)state;
+	struct taken ends = take(FIXED_WINDOW, 5, 500, 5), leaves = take(SLIDING_WINDOW, 5, 500, 5);
+	while (redis_now_ms(&r) <= leaves.at_ms + 500)
+		;
+	take(FIXED_WINDOW, 5, 500, 3);
+	take(SLIDING_WINDOW, 5, 500, 3);
+	assert_int_equal(give_back(ends), 2);
+	assert_int_equal(give_back(leaves), 2);
+}
+
+/* A funnel that drained what was given back, and took from others since. */
+static void not_what_a_funnel_took_from_others(void **state)
+{
+	(void)state;
+	struct taken mine = take(FUNNEL, 1000, 1000, 5); /* a drop a millisecond */
+	while (redis_now_ms(&r) <= mine.at_ms + 50)
+		;
+	take(FUNNEL, 1000, 1000, 900);
+	int64_t taken_ms = item_int(&r, NOW);
+	int64_t remaining = give_back(mine);
+	int64_t passed_ms = item_int(&r, NOW) - taken_ms;
+	assert_in_range(remaining, 100, 100 + passed_ms);
+}
+
+static void foreign_type_changes_nothing(void **state)
+{
+	(void)state;
+	server_command(&r, "SET %s text", keys[FIXED_WINDOW]);
+	take(FUNNEL, 5, 60000, 1);
+	run_fails(&r, &ratelimit_give_back_script, KEYS(keys[FUNNEL], keys[FIXED_WINDOW]),
+		  ARGS("0", "1", "5", "60000", "1", "5", "12000", "3", "5", "60000", "1", "0", "0"), "WRONGTYPE");
+	run(&r, &ratelimit_take_all_script, KEYS(keys[FUNNEL]), ARGS("1", "5", "60000", "0", "5", "0"));
+	assert_int_equal(item_int(&r, FIRST + 2), 4);
+}
+
+/* Limits elsewhere refused: each says how it stands, and takes nothing but what counts refusals. */
+static void refused_elsewhere(void **state)
+{
+	(void)state;
+	take(FIXED_WINDOW, 5, 86400000, 1);
+	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW], keys[SLIDING_WINDOW]),
+	    ARGS("3", "5", "86400000", "2", "0", "0", "2", "5", "86400000", "2", "1", "0", "1"));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(item_int(&r, FIRST), 1);
+	assert_int_equal(item_int(&r, FIRST + 2), 4);
+	assert_int_equal(item_int(&r, FIRST + TAKEN_FIELDS), 1);
+	assert_int_equal(item_int(&r, FIRST + TAKEN_FIELDS + 2), 3);
+	run(&r, &ratelimit_take_all_script, KEYS(keys[FIXED_WINDOW]), ARGS("3", "5", "86400000", "0", "0", "0"));
+	assert_int_equal(item_int(&r, FIRST + 2), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(as_if_it_had_never_been_taken, script_stage_empty),
+		cmocka_unit_test_teardown(nothing_is_lost_while_others_lie_before_it, script_stage_empty),
+		cmocka_unit_test_teardown(not_what_is_over, script_stage_empty),
+		cmocka_unit_test_teardown(not_what_a_funnel_took_from_others, script_stage_empty),
+		cmocka_unit_test_teardown(foreign_type_changes_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(refused_elsewhere, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit scripts, given back", tests, script_stage_open,
+					   script_stage_close);
+}
