@@ -1,13 +1,22 @@
 /*
  * queue_receive: messages handed out, of one queue or of several in order of preference; whoever wants to waits for them.
  *
- * One script takes them (lua/queue_receive.lua). What was taken for a client that left meanwhile goes back (lua/queue_return.lua).
+ * One script takes them (lua/queue_receive.lua); in a Cluster, of queues in several slots, one call a queue. What was taken for a client that
+ * left meanwhile goes back (lua/queue_return.lua).
  */
 #include "handler.h"
 #include "keys.h"
 #include "queue_call.h"
 
-/* What is wanted, of either operation. In the request's arena. */
+enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4, QUEUE_OF = 7 };
+
+/* A message that was handed out. */
+struct handed {
+	size_t queue;
+	const struct reply *m;
+};
+
+/* What is wanted, of either operation, and what there is so far. In the request's arena. */
 struct order {
 	const struct text *queues;
 	size_t queue_count;
@@ -15,18 +24,23 @@ struct order {
 	int64_t max, wait_ms;
 	bool has_visibility_ms, acknowledge;
 	int64_t visibility_ms;
+	bool in_turn;          /* the queues lie in several slots: one is asked after the other ... */
+	size_t at;             /* ... this one now; those before it had no more */
+	struct handed *handed; /* `max` of them at most */
+	size_t count, body_bytes;
 };
 
 static void receive(struct request *req);
 
 /* One message; what is done has neither a receipt nor an end. */
-static void out_received(struct json_out *o, const struct order *order, const struct reply *m)
+static void out_received(struct json_out *o, const struct order *order, const struct handed *handed)
 {
 	bool is_done = order->acknowledge;
+	const struct reply *m = handed->m;
 
 	out_object(o, NULL);
 	if (order->names_queue)
-		out_text(o, "queue", order->queues[reply_int(m, 7)]);
+		out_text(o, "queue", order->queues[handed->queue]);
 	out_text(o, "id", reply_text(m, 0));
 	out_text(o, "receipt", is_done ? (struct text){ 0 } : reply_text(m, 1));
 	out_raw(o, "body", reply_text(m, 2));
@@ -40,33 +54,76 @@ static void out_received(struct json_out *o, const struct order *order, const st
 	out_close(o);
 }
 
-enum { FIRST_MESSAGE = 4 };
-
-static void on_received(struct request *req, const struct reply *r)
+static void answer_handed(struct request *req, const struct order *order)
 {
-	const struct order *order = req->work;
-	const struct reply *left = reply_item(r, 3);
-	bool none = reply_int(r, 0) == 0;
-
-	if (none && reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
-		receive(req);
-		return;
-	}
-	bool is_of_now = reply_int(left, 0) == req->now_ms; /* not of a replay, which leaves others what woke it */
-	for (size_t i = 0; is_of_now && 2 * i + 1 < left->count; i++)
-		wait_next(req, i, (unsigned)reply_int(left, 2 * i + 1), reply_int(left, 2 * i + 2));
-	if (none && wait_park(req))
-		return;
 	struct json_out *o = answer_begin(req, 200);
+
 	out_array(o, "messages");
-	for (size_t i = FIRST_MESSAGE; i < r->count; i++) {
-		const struct reply *m = reply_item(r, i);
-		bool is_over = reply_int(m, 6) <= req->now_ms; /* in a replay */
-		if (order->acknowledge || !is_over)
-			out_received(o, order, m);
+	for (size_t i = 0; i < order->count; i++) {
+		bool is_over = reply_int(order->handed[i].m, 6) <= req->now_ms; /* in a replay, which is of one call */
+		if (order->acknowledge || order->in_turn || !is_over)
+			out_received(o, order, &order->handed[i]);
 	}
 	out_close(o);
 	answer_end(req);
+}
+
+/* Takes in what a call handed out. */
+static void take_in(struct request *req, struct order *order, const struct reply *r)
+{
+	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->max; i++) {
+		const struct reply *m = order->in_turn ? reply_keep(req, reply_item(r, i)) : reply_item(r, i);
+		if (!m)
+			return;
+		order->handed[order->count++] = (struct handed){ order->at + (size_t)reply_int(m, QUEUE_OF), m };
+		order->body_bytes += reply_text(m, 2).len;
+	}
+}
+
+static bool wants_more(const struct order *order)
+{
+	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
+}
+
+/* What is left behind in the queues that were asked is for others; and of the rest somebody else should look. */
+static void tell_left(struct request *req, const struct order *order, const struct reply *r)
+{
+	const struct reply *left = reply_item(r, 3);
+	size_t asked = order->at + left->count / 2;
+
+	if (reply_int(left, 0) != req->now_ms)
+		return; /* of a replay, which leaves others what woke it */
+	for (size_t i = 0; 2 * i + 1 < left->count; i++)
+		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i + 1), reply_int(left, 2 * i + 2));
+	for (size_t i = asked; !wants_more(order) && i < order->queue_count; i++)
+		wait_next(req, i, 1, -1);
+}
+
+static void on_received(struct request *req, const struct reply *r)
+{
+	struct order *order = req->work;
+
+	if (!r && order->count == 0) {
+		call_answer_failure(req->failed);
+		return;
+	}
+	if (!r) { /* the client should have what there is */
+		answer_handed(req, order);
+		return;
+	}
+	if (reply_int(r, 0) == 0 &&
+	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
+		receive(req);
+		return;
+	}
+	take_in(req, order, r);
+	tell_left(req, order, r);
+	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
+		order->at++;
+		receive(req);
+	} else if (order->count || !wait_park(req)) {
+		answer_handed(req, order);
+	}
 }
 
 /* The halves of a receipt, or sequence, record and body of what is done: three arguments of queue_return. */
@@ -84,19 +141,20 @@ static void call_back(struct request *req, struct call *c, const struct order *o
 /* The client left. With an Idempotency-Key it may come again for what was taken. */
 static void give_back(struct request *req, const struct reply *r)
 {
-	const struct order *order = req->work;
+	struct order *order = req->work;
 
-	if (!r || reply_int(r, 0) == 0 || req->idempotency_key.at)
+	if (!order || req->idempotency_key.at)
 		return;
+	if (r)
+		take_in(req, order, r);
 	for (size_t q = 0; q < order->queue_count; q++) {
 		struct call *c = NULL;
-		for (size_t i = FIRST_MESSAGE; i < r->count; i++) {
-			const struct reply *m = reply_item(r, i);
-			if ((size_t)reply_int(m, 7) != q)
+		for (size_t i = 0; i < order->count; i++) {
+			if (order->handed[i].queue != q)
 				continue;
 			if (!c)
 				c = queue_call(req, &queue_return_script, order->queues[q]);
-			call_back(req, c, order, m);
+			call_back(req, c, order, order->handed[i].m);
 		}
 		if (c)
 			call_send(c, NULL);
@@ -106,42 +164,49 @@ static void give_back(struct request *req, const struct reply *r)
 static void receive(struct request *req)
 {
 	const struct order *order = req->work;
+	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 	char nonce[NONCE_DIGITS + 1];
 
 	random_hex(nonce, NONCE_DIGITS);
 	struct call *c = script_call(req, &queue_receive_script);
-	for (size_t i = 0; i < order->queue_count; i++)
+	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
-	call_int(c, order->max);
+	call_int(c, order->max - (int64_t)order->count);
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
 	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
 	call_int(c, req->wait != NULL);
+	if (order->in_turn)
+		call_may_fail(c);
 	call_send(c, on_received);
 }
 
 static void begin(struct request *req, const struct order *given)
 {
+	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
 	struct order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct handed *handed = arena_alloc(&req->arena, (size_t)given->max * sizeof(*handed));
 
 	if (given->acknowledge && given->has_visibility_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
 				     "stands beside acknowledge; what is done at once is never seen again");
 		return;
 	}
-	if (order)
-		*order = *given;
+	if (!slots || !slots_bear_key(req, slots) || !wait_begin(req, given->wait_ms, given->queue_count))
+		return;
+	if (!order || !handed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	*order = *given;
+	order->handed = handed;
+	order->in_turn = slots->count > 1;
 	req->work = order;
 	req->gone = give_back;
-	if (!wait_begin(req, given->wait_ms, given->queue_count))
-		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
 	wait_takes(req, (unsigned)given->max);
-	if (order)
-		receive(req);
-	else
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	receive(req);
 }
 
 void queue_receive(struct request *req, const struct queue_receive_input *in)

@@ -1,0 +1,280 @@
+/* Messages of queues in several slots of a Redis Cluster: in order of preference, waited for at all of them, and none is lost. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/pair.h"
+#include "../support/redis_cluster.h"
+#include "../support/slot_names.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 10000, MESSAGES = 120, TAKERS = 4, ROUNDS = 20 };
+
+static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
+
+static const char *queues(const char *first, const char *second, const char *third, const char *rest)
+{
+	static char bodies[8][256];
+	static unsigned next;
+	char *body = bodies[next++ % 8];
+
+	snprintf(body, sizeof(bodies[0]), "{\"queues\":[\"%s\",\"%s\",\"%s\"]%s}", first, second, third, rest);
+	return body;
+}
+
+static struct answer receive(const char *body)
+{
+	return http(pair.c[0], "POST", "/queues/receive", body);
+}
+
+static void send(const char *queue, int number)
+{
+	char target[64], body[32];
+
+	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
+	snprintf(body, sizeof(body), "{\"body\":%d}", number);
+	assert_status(http(pair.c[0], "POST", target, body), 201);
+}
+
+static int64_t count_of(const char *queue, const char *member)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/queues/%s", queue);
+	return pair_number(target, member);
+}
+
+static void must_have(struct answer a, size_t i, const char *queue, int number)
+{
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "/messages/%zu/queue", i);
+	assert_string_equal(text_at(a, pointer), queue);
+	snprintf(pointer, sizeof(pointer), "/messages/%zu/body", i);
+	assert_int_equal(int_at(a, pointer), number);
+}
+
+static void in_order_of_preference(void **state)
+{
+	(void)state;
+	send(low, 1);
+	send(low, 2);
+	send(middle, 3);
+	send(high, 4);
+	struct answer a = receive(queues(high, low, middle, ",\"max\":2"));
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 2);
+	must_have(a, 0, high, 4);
+	must_have(a, 1, low, 1);
+	assert_int_equal(count_of(middle, "/in_flight"), 0);
+	a = receive(queues(high, low, middle, ",\"max\":9,\"acknowledge\":true"));
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 2);
+	must_have(a, 0, low, 2);
+	must_have(a, 1, middle, 3);
+	a = receive(queues(high, low, middle, ""));
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 0);
+}
+
+static void a_record_needs_one_slot(void **state)
+{
+	(void)state;
+	send(low, 1);
+	struct answer a =
+		http(pair.c[0], "POST", "/queues/receive", queues(low, middle, high, ""), "Idempotency-Key: k");
+	assert_problem(a, 400, "idempotency_unavailable", "none");
+	assert_int_equal(count_of(low, "/ready"), 1);
+	char beside[16];
+	snprintf(beside, sizeof(beside), "%s", name_beside(low, 1));
+	const char *body = queues(low, beside, name_beside(low, 2), "");
+	for (int i = 0; i < 2; i++) {
+		a = http(pair.c[0], "POST", "/queues/receive", body, "Idempotency-Key: k");
+		assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
+	}
+}
+
+static void it_waits_at_all_of_them(void **state)
+{
+	const char *const names[] = { low, middle, high };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct raw *w = pair_ask(1, "/queues/receive", queues(middle, high, low, ",\"wait_ms\":20000"), "");
+		wait_until(all_parked(&pair.d[1], 1), SOON_MS);
+		send(names[i], i);
+		struct answer a = pair_answer(w, "/queues/receive");
+		assert_status(a, 200);
+		must_have(a, 0, names[i], i);
+		raw_close(w);
+	}
+	struct answer none = receive(queues(middle, high, low, ",\"wait_ms\":50"));
+	assert_int_equal(json_array_size(json_at(none, "/messages")), 0);
+}
+
+/* A message that comes by time, of a queue that is not the first. */
+static void what_is_due_later_wakes_it(void **state)
+{
+	char target[64];
+
+	(void)state;
+	snprintf(target, sizeof(target), "/queues/%s/messages", high);
+	assert_status(http(pair.c[0], "POST", target, "{\"body\":7,\"delay_ms\":300}"), 201);
+	struct answer a = receive(queues(low, middle, high, ",\"wait_ms\":20000"));
+	assert_status(a, 200);
+	must_have(a, 0, high, 7);
+	assert_true(a.took_us < 5000000);
+}
+
+/*
+ * One waits at two queues, another behind him at one of these. Both get a message while the daemon looks away, so the wake-up of either may
+ * be the first one's: he takes from the queue that he prefers, and the other must be told to look.
+ */
+static void a_wake_up_is_not_kept_from_others(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		const char *liked = i % 2 ? high : low, *other = i % 2 ? low : high;
+		char target[64];
+		snprintf(target, sizeof(target), "/queues/%s/receive", other);
+		struct raw *first =
+			pair_ask(1, "/queues/receive", queues(liked, middle, other, ",\"wait_ms\":20000"), "");
+		wait_until(all_parked(&pair.d[1], 1), SOON_MS);
+		struct raw *second = pair_ask(1, target, "{\"wait_ms\":20000}", "");
+		wait_until(all_parked(&pair.d[1], 2), SOON_MS);
+		proc_signal(&pair.d[1].proc, SIGSTOP);
+		send(liked, 1);
+		send(other, 2);
+		proc_signal(&pair.d[1].proc, SIGCONT);
+		must_have(pair_answer(first, "/queues/receive"), 0, liked, 1);
+		assert_int_equal(int_at(pair_answer(second, target), "/messages/0/body"), 2);
+		raw_close(first);
+		raw_close(second);
+	}
+}
+
+/* ---- Nothing is lost ---- */
+
+static bool seen[MESSAGES];
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+static int seen_twice, seen_count;
+
+static void note(int64_t number)
+{
+	pthread_mutex_lock(&seen_lock);
+	seen_twice += seen[number];
+	seen_count += !seen[number];
+	seen[number] = true;
+	pthread_mutex_unlock(&seen_lock);
+}
+
+static void *take_all(void *arg)
+{
+	int number = (int)(intptr_t)arg;
+	struct client *c = client_open(pair.d[number % 2].port);
+	const char *const names[] = { low, middle, high };
+	char body[256];
+
+	for (int none = 0; none < 2;) {
+		snprintf(body, sizeof(body), "{\"queues\":[\"%s\",\"%s\",\"%s\"],\"max\":7,\"acknowledge\":true}",
+			 names[number % 3], names[(number + 1) % 3], names[(number + 2) % 3]);
+		struct answer a = http(c, "POST", "/queues/receive", body);
+		const json_t *messages = json_at(a, "/messages");
+		for (size_t i = 0; i < json_array_size(messages); i++)
+			note(json_integer_value(json_object_get(json_array_get(messages, i), "body")));
+		none = json_array_size(messages) == 0 ? none + 1 : 0;
+	}
+	client_close(c);
+	return NULL;
+}
+
+static void many_at_once_get_each_once(void **state)
+{
+	const char *const names[] = { low, middle, high };
+	pthread_t threads[TAKERS];
+
+	(void)state;
+	for (int i = 0; i < MESSAGES; i++)
+		send(names[i % 3], i);
+	for (int i = 0; i < TAKERS; i++)
+		pthread_create(&threads[i], NULL, take_all, (void *)(intptr_t)i);
+	for (int i = 0; i < TAKERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(seen_count, MESSAGES);
+	assert_int_equal(seen_twice, 0);
+}
+
+static struct proc *last_node(void)
+{
+	return &pair.redis.cluster->nodes[2].server.proc;
+}
+
+static void wake_last_node(void)
+{
+	char target[64];
+
+	proc_signal(last_node(), SIGCONT);
+	snprintf(target, sizeof(target), "/queues/%s", high);
+	for (int i = 0; i < 2; i++)
+		wait_until(http(pair.c[i], "GET", target, NULL).status == 200, SOON_MS);
+}
+
+static void what_was_taken_for_who_left_goes_back(void **state)
+{
+	(void)state;
+	send(low, 1);
+	send(middle, 2);
+	proc_signal(last_node(), SIGSTOP);
+	struct raw *w = pair_ask(0, "/queues/receive", queues(low, middle, high, ",\"max\":9"), "");
+	wait_until(count_of(low, "/in_flight") == 1 && count_of(middle, "/in_flight") == 1, SOON_MS);
+	raw_reset(w);
+	wait_until(count_of(low, "/ready") == 1 && count_of(middle, "/ready") == 1, SOON_MS);
+	wake_last_node();
+	struct answer a = receive(queues(middle, low, high, ",\"max\":9"));
+	must_have(a, 0, middle, 2);
+	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
+}
+
+static void a_node_that_does_not_answer_leaves_the_others(void **state)
+{
+	(void)state;
+	send(low, 1);
+	proc_signal(last_node(), SIGSTOP);
+	struct answer some = receive(queues(low, high, middle, ",\"max\":9"));
+	struct answer none = receive(queues(high, middle, low, ""));
+	wake_last_node();
+	assert_status(some, 200);
+	assert_int_equal(json_array_size(json_at(some, "/messages")), 1);
+	must_have(some, 0, low, 1);
+	assert_in_range(none.status, 503, 504);
+}
+
+static int open_on_a_cluster(void **state)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+	return pair_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(in_order_of_preference, pair_forget),
+		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
+		cmocka_unit_test_teardown(it_waits_at_all_of_them, pair_forget),
+		cmocka_unit_test_teardown(what_is_due_later_wakes_it, pair_forget),
+		cmocka_unit_test_teardown(a_wake_up_is_not_kept_from_others, pair_forget),
+		cmocka_unit_test_teardown(many_at_once_get_each_once, pair_forget),
+		cmocka_unit_test_teardown(what_was_taken_for_who_left_goes_back, pair_forget),
+		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);
+}
