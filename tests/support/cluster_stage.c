@@ -11,9 +11,6 @@
 enum { SERVED_MS = 8000, WRITABLE_MS = 15000 };
 
 struct redis_cluster cluster;
-struct redis_server redis;
-struct daemon patternd;
-struct client *client;
 const char *stage_names[STAGE_NAMES];
 
 int slot_of(const char *name)

@@ -1,10 +1,6 @@
 /* stage: see stage.h. */
 #include "stage.h"
 
-struct redis_server redis;
-struct daemon patternd;
-struct client *client;
-
 int stage_open(void **state)
 {
 	(void)state;
