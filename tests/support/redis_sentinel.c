@@ -231,6 +231,14 @@ int sentinel_master(struct redis_sentinel *s)
 	return -1;
 }
 
+int sentinel_promoted(struct redis_sentinel *s, int old)
+{
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (i != old && s->servers[i].proc.pid && is_master(&s->servers[i]))
+			return i;
+	return -1;
+}
+
 int sentinel_kill_master(struct redis_sentinel *s)
 {
 	int master = sentinel_master(s);

@@ -34,6 +34,9 @@ void sentinel_stop(struct redis_sentinel *s);
 /* The server that says it is a master, takes writes, and is the one the sentinels name; -1 when there is none just now. */
 int sentinel_master(struct redis_sentinel *s);
 
+/* Another than `old` that says it is a master, whatever the sentinels say yet; -1: none. `old` is not asked. */
+int sentinel_promoted(struct redis_sentinel *s, int old);
+
 /* SIGKILL. Which one it was. */
 int sentinel_kill_master(struct redis_sentinel *s);
 

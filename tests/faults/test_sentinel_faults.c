@@ -1,0 +1,360 @@
+/*
+ * A master that Sentinels watch: it dies under load, is swapped, comes back as it was; Sentinels are away, or tell what is not so.
+ * Rows 33 and 30 of the table of bad inputs: nothing is written to a replica, what is unknown is said to be, and a second after Redis
+ * takes writes again, so does the daemon.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/load.h"
+#include "../support/redis_sentinel.h"
+#include "../support/stubborn.h"
+#include "../support/waiter.h"
+
+enum {
+	TIMEOUT_MS = 500,
+	MARGIN_MS = 100,
+	SOON_MS = 8000,
+	FAILOVER_MS = 15000,
+	AGAIN_MS = 1000,
+	CALLERS = 4,
+	ANY_NUMBER = 1000000
+};
+
+static struct redis_sentinel redis;
+static struct daemon patternd;
+static struct client *client;
+static const char *const names[] = { "a", "b" };
+
+static int set_up(void **state)
+{
+	(void)state;
+	redis = (struct redis_sentinel){ 0 };
+	sentinel_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "500");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	sentinel_stop(&redis);
+	return 0;
+}
+
+static struct load *put_under_load(void)
+{
+	struct load *l = load_start(
+		(struct load_plan){ .port = patternd.port, .names = names, .count = 2, .timeout_ms = TIMEOUT_MS });
+
+	load_wait_served(l, SOON_MS);
+	return l;
+}
+
+static struct answer count(void)
+{
+	return http(client, "POST", "/counters/n", "{\"n\":1}");
+}
+
+static bool works(void)
+{
+	return count().status == 200;
+}
+
+/* Where /info says that the daemon writes to; -1: to none of ours. */
+static int server_in_use(void)
+{
+	struct answer a = http(client, "GET", "/info", NULL);
+	char address[32];
+
+	for (int i = 0; i < SENTINEL_SERVERS; i++) {
+		snprintf(address, sizeof(address), "127.0.0.1:%d", redis.servers[i].port);
+		if (strcmp(text_at(a, "/redis/address"), address) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static void assert_failed_in_time(struct answer a)
+{
+	assert_problem(a, a.status == 504 ? 504 : 503, NULL, a.status == 504 ? "unknown" : "none");
+	assert_in_range(a.took_us, 0, (TIMEOUT_MS + MARGIN_MS) * (daemon_is_sanitized() ? 3000 : 1000));
+}
+
+/* ---- The master changes ---- */
+
+static void the_master_dies_under_load(void **state)
+{
+	struct load *l = put_under_load();
+
+	(void)state;
+	int old = sentinel_kill_master(&redis);
+	int master;
+	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
+	int64_t again_us = monotonic_us();
+	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
+	assert_in_range(load_served_us(l, "a") - again_us, 0, AGAIN_MS * 1000);
+	assert_true(load_failures(l) > 0);
+	assert_int_equal(server_in_use(), master);
+	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
+	load_stop(l,
+		  CALLERS); /* replicas are told after callers are: what was answered in its last instant may be lost */
+}
+
+/* It still takes itself for the master, until a Sentinel looks at it: nothing may be written to it. */
+static void the_old_master_comes_back(void **state)
+{
+	(void)state;
+	assert_true(works());
+	int old = sentinel_kill_master(&redis);
+	int master = sentinel_wait_master(&redis, old);
+	wait_until(works(), SOON_MS);
+	struct load *l = put_under_load();
+	long failed = load_failures(l);
+	sentinel_restart(&redis, old);
+	sentinel_wait_well(&redis);
+	assert_int_equal(sentinel_master(&redis), master);
+	assert_int_equal(server_in_use(), master);
+	assert_int_equal(load_failures(l), failed);
+	load_stop(l, 0);
+}
+
+/*
+ * At somebody's wish: the old one is there, says READONLY, or hangs up. What it took after another was promoted, and before it was told,
+ * is lost: Sentinels do not stop it first. So only what must not be more can be checked.
+ */
+static void masters_are_swapped_under_load(void **state)
+{
+	struct load *l = put_under_load();
+	int old = sentinel_master(&redis), master;
+
+	(void)state;
+	assert_string_equal(server_command(&redis.watchers[0], "SENTINEL FAILOVER mymaster")->str, "OK");
+	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
+	int64_t again_us = monotonic_us();
+	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
+	sentinel_wait_well(&redis);
+	assert_int_equal(sentinel_master(&redis), master);
+	load_wait_served(l, SOON_MS);
+	assert_int_equal(server_in_use(), master);
+	load_stop(l, ANY_NUMBER);
+}
+
+/* Nobody tells; only its answers do. Then the Sentinels set it right. */
+static void a_master_becomes_a_replica_unseen(void **state)
+{
+	(void)state;
+	assert_true(works());
+	int master = sentinel_master(&redis), other = (master + 1) % SENTINEL_SERVERS;
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		server_signal(&redis.watchers[i], SIGSTOP);
+	char port[16];
+	snprintf(port, sizeof(port), "%d", redis.servers[other].port);
+	server_command(&redis.servers[master], "REPLICAOF 127.0.0.1 %s", port);
+	for (int i = 0; i < 5; i++) {
+		struct answer a = count();
+		assert_status(a, 503);
+		assert_failed_in_time(a);
+	}
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		server_signal(&redis.watchers[i], SIGCONT);
+	server_command(&redis.servers[master], "REPLICAOF NO ONE");
+	wait_until(works(), SOON_MS);
+}
+
+static void who_waits_is_woken_by_the_new_master(void **state)
+{
+	struct raw *w = waiter(&patternd, "q", "{\"wait_ms\":30000}");
+
+	(void)state;
+	wait_until(all_parked(&patternd, 1), SOON_MS);
+	int old = sentinel_kill_master(&redis);
+	sentinel_wait_master(&redis, old);
+	wait_until(http(client, "POST", "/queues/q/messages", "{\"body\":1}").status == 201, SOON_MS);
+	struct answer a = waiter_answer(w, "/queues/q/receive", SOON_MS);
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
+	raw_close(w);
+}
+
+/* Frozen, not dead: its connections stay, and lead nowhere. When it wakes, it takes itself for the master. */
+static void a_master_freezes_and_wakes(void **state)
+{
+	struct load *l = put_under_load();
+	int old = sentinel_master(&redis), master;
+
+	(void)state;
+	server_signal(&redis.servers[old], SIGSTOP);
+	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
+	int64_t again_us = monotonic_us();
+	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
+	assert_in_range(load_served_us(l, "a") - again_us, 0, AGAIN_MS * 1000);
+	server_signal(&redis.servers[old], SIGCONT);
+	sentinel_wait_well(&redis);
+	load_wait_served(l, SOON_MS);
+	assert_int_equal(server_in_use(), master);
+	load_stop(l, CALLERS);
+}
+
+/* ---- Sentinels that are away, or lie ---- */
+
+static void sentinels_go_and_come(void **state)
+{
+	(void)state;
+	assert_true(works());
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_kill(&redis, i);
+	for (int i = 0; i < 50; i++, nap_ms(10))
+		assert_true(works()); /* the master is known, and serves */
+	int old = 0;
+	server_kill(&redis.servers[old]);
+	wait_until(!works(), SOON_MS);
+	struct answer a = count();
+	assert_status(a, 503);
+	assert_failed_in_time(a);
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_restart(&redis, i);
+	int master = sentinel_wait_master(&redis, old);
+	wait_until(works(), SOON_MS);
+	assert_int_equal(server_in_use(), master);
+}
+
+/* A daemon that starts before there is anybody to ask; and whose first Sentinel hangs. */
+static void the_start_waits_for_a_sentinel(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_kill(&redis, i);
+	daemon_launch(&other, "--redis", redis.url, "--redis-timeout-ms", "500");
+	struct client *c = client_open(other.port);
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	assert_problem(http(c, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_restart(&redis, i);
+	assert_true(daemon_is_ready(&other, SOON_MS));
+	client_close(c);
+	daemon_stop(&other);
+	server_signal(&redis.watchers[0], SIGSTOP);
+	daemon_start(&other, "--redis", redis.url, "--redis-timeout-ms", "500");
+	daemon_stop(&other);
+	server_signal(&redis.watchers[0], SIGCONT);
+}
+
+static void an_unknown_master_is_told(void **state)
+{
+	struct daemon other = { 0 };
+	char url[160];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d/theirmaster", redis.watchers[0].port);
+	daemon_launch(&other, "--redis", url);
+	wait_until(proc_said(&other.proc, "theirmaster"), SOON_MS);
+	struct client *c = client_open(other.port);
+	struct answer a = http(c, "POST", "/locks/a", NULL);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "theirmaster"));
+	client_close(c);
+	daemon_stop(&other);
+}
+
+/* The first that is asked lies; the next one does not. Ports: 0 to 2 are those of our servers. */
+static const struct {
+	const char *name, *host;
+	int port;
+} lies[] = {
+	{ "a replica", "127.0.0.1", 1 },
+	{ "nobody", "127.0.0.1", 9 },
+	{ "no port", "127.0.0.1", 65536 },
+	{ "port 0", "127.0.0.1", -1 },
+	{ "a negative port", "x", -2 },
+	{ "an empty host", "", 1 },
+	{ "a name of nobody", "no-such-host.invalid", 1 },
+};
+
+static void a_sentinel_lies(void **state)
+{
+	char port[16], says[128], url[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		int number = lies[i].port;
+		snprintf(port, sizeof(port), "%d",
+			 number >= 0 && number < SENTINEL_SERVERS ? redis.servers[number].port : number + (number < 0));
+		snprintf(says, sizeof(says), "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(lies[i].host), lies[i].host,
+			 strlen(port), port);
+		struct manner manner = { .name = lies[i].name, .answer = says, .times = 2 };
+		struct stubborn *liar = stubborn_open(&manner);
+		struct daemon other = { 0 };
+		snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,%s", stubborn_port(liar),
+			 redis.url + strlen("redis+sentinel://"));
+		daemon_start(&other, "--redis", url, "--redis-timeout-ms", "500");
+		struct client *c = client_open(other.port);
+		struct answer a = http(c, "POST", "/counters/n", "{\"n\":1}");
+		if (a.status != 200)
+			print_error("%s\n", lies[i].name);
+		assert_status(a, 200);
+		assert_true(stubborn_connections(liar) > 0);
+		client_close(c);
+		daemon_stop(&other);
+		stubborn_close(liar);
+	}
+}
+
+static const struct manner strangers[] = {
+	{ .name = "silence" },
+	{ .name = "SSH", .greeting = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n" },
+	{ .name = "an error to everything", .answer = "-ERR unknown command\r\n", .times = 2 },
+	{ .name = "an array of nothing", .answer = "*2\r\n$-1\r\n$-1\r\n", .times = 2 },
+	{ .name = "a flood of addresses", .answer = "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n9\r\n", .times = SIZE_MAX },
+	{ .name = "messages that nobody asked for",
+	  .answer = "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$8\r\nmymaster\r\n",
+	  .times = 3 },
+};
+
+static void a_stranger_for_a_sentinel(void **state)
+{
+	char url[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+		struct stubborn *stranger = stubborn_open(&strangers[i]);
+		struct daemon other = { 0 };
+		snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,%s", stubborn_port(stranger),
+			 redis.url + strlen("redis+sentinel://"));
+		daemon_start(&other, "--redis", url, "--redis-timeout-ms", "500");
+		daemon_stop(&other);
+		stubborn_close(stranger);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_master_dies_under_load, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_old_master_comes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(masters_are_swapped_under_load, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_master_becomes_a_replica_unseen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_waits_is_woken_by_the_new_master, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_master_freezes_and_wakes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(sentinels_go_and_come, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_start_waits_for_a_sentinel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unknown_master_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sentinel_lies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_stranger_for_a_sentinel, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("sentinel faults", tests, NULL, NULL);
+}
