@@ -200,14 +200,14 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	assert_status(take(body_of(low, high, ",\"ttl_ms\":200")), 201); /* both nodes know the scripts */
 	wait_until(!is_held(low), SOON_MS);
 	proc_signal(&c->nodes[2].server.proc, SIGSTOP);
-	struct answer a = take(body_of(low, high, ""));
+	struct answer a = take(body_of(low, high, ",\"ttl_ms\":1000"));
 	bool is_free = !is_held(low);
 	proc_signal(&c->nodes[2].server.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "unknown");
 	assert_true(is_free);
 	for (int i = 0; i < 2; i++)
 		wait_until(http(pair.c[i], "GET", target_of(high), NULL).status == 200, SOON_MS);
-	wait_until(!is_held(high), SOON_MS); /* it came to it later, and what gives it back too */
+	wait_until(!is_held(high), SOON_MS); /* it came to it later, when nobody could give it back: its ttl does */
 }
 
 /* Each takes his two forks, in an order of his own, over two daemons, again and again. */
