@@ -14,6 +14,7 @@
 #include "../support/raw.h"
 #include "../support/stage.h"
 #include "../support/stubborn.h"
+#include "../support/tokens.h"
 
 enum { START_MS = 20000, ANSWER_MS = 5000, LIMIT = 6 };
 
@@ -23,6 +24,7 @@ static const struct manner toy = {
 };
 
 static struct stubborn *app;
+static bool with_token; /* the example's own line for it counts */
 static const char *dir; /* of the proxy under test */
 static int port;        /* where it listens */
 
@@ -71,6 +73,14 @@ static char *example(const char *name)
 		fail_msg("%s cannot be read", path);
 	snprintf(address, sizeof(address), ":%d", patternd.port);
 	text = replaced(text, ":8379", address);
+	if (with_token) {
+		text = replaced(text, "#proxy_set_header Authorization \"Bearer TOKEN\"",
+				"proxy_set_header Authorization \"Bearer secret\"");
+		text = replaced(text, "#header_up Authorization \"Bearer TOKEN\"",
+				"header_up Authorization \"Bearer secret\"");
+		text = replaced(text, "--headers = { authorization = { 'Bearer TOKEN' } }",
+				"headers = { authorization = { 'Bearer secret' } }");
+	}
 	snprintf(address, sizeof(address), ":%d", stubborn_port(app));
 	text = replaced(text, ":3000", address);
 	snprintf(address, sizeof(address), ":%d", port);
@@ -281,6 +291,40 @@ static void fails_as_told(void **state)
 	proc_kill(&p);
 }
 
+/* A patternd that asks for tokens gets the proxy's own; its client's is no use, and without the line nobody passes. */
+static void with_tokens(void **state)
+{
+	static const char *const clients[] = { "", "Authorization: Basic eDp5\r\n",
+					       AUTHORIZATION("of-the-client") "\r\n", AUTHORIZATION("secret") "\r\n" };
+	const struct kind *kind = *state;
+	struct daemon guarded = { 0 };
+	struct proc p;
+	char text[256];
+	int real = patternd.port;
+
+	put_policy("");
+	daemon_start(&guarded, "--redis", redis.url, "--tokens", tokens_file("secret", "ratelimit:web:authorize"));
+	patternd.port = guarded.port;
+	for (int i = 0; i < 2; i++) {
+		with_token = i == 1;
+		start(&p, kind);
+		for (size_t k = 0; k < sizeof(clients) / sizeof(clients[0]); k++) {
+			snprintf(text, sizeof(text),
+				 "GET /shop HTTP/1.1\r\nHost: shop.example\r\n%sConnection: close\r\n\r\n", clients[k]);
+			struct answer a = ask(text);
+			if (k == 3 && !with_token)
+				continue; /* it knows the proxy's token: so be it */
+			if ((a.status == 200) != with_token)
+				fail_msg("%s: %d %zu: %d", kind->name, i, k, a.status);
+		}
+		ask(NULL);
+		proc_kill(&p);
+	}
+	with_token = false;
+	patternd.port = real;
+	daemon_stop(&guarded);
+}
+
 static int set_up(void **state)
 {
 	char path[4096];
@@ -301,12 +345,13 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[2 * KINDS];
+	struct CMUnitTest tests[3 * KINDS];
 
 	for (size_t i = 0; i < KINDS; i++) {
 		void *kind = (void *)(uintptr_t)&kinds[i];
-		tests[2 * i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
-		tests[2 * i + 1] = (struct CMUnitTest){ kinds[i].name, fails_as_told, NULL, stage_forget, kind };
+		tests[3 * i] = (struct CMUnitTest){ kinds[i].name, limits, NULL, stage_forget, kind };
+		tests[3 * i + 1] = (struct CMUnitTest){ kinds[i].name, fails_as_told, NULL, stage_forget, kind };
+		tests[3 * i + 2] = (struct CMUnitTest){ kinds[i].name, with_tokens, NULL, stage_forget, kind };
 	}
-	return _cmocka_run_group_tests("reverse proxies", tests, 2 * KINDS, set_up, tear_down);
+	return _cmocka_run_group_tests("reverse proxies", tests, 3 * KINDS, set_up, tear_down);
 }

@@ -333,6 +333,8 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/uv?pages=b&pages=a", NULL, SECRET), "uv:a:read");
 	assert_allowed(http(client, "GET", "/sets?union=a", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/sets?union=a&union=b", NULL, SECRET), "sets:b:read");
+	/* To name nothing is to ask for everything. */
+	assert_forbidden(http(client, "GET", "/sets", NULL, SECRET), "sets:NAME:read");
 	assert_forbidden(http(client, "GET", "/sets?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
 			 "leaderboards:c:read");

@@ -1,12 +1,12 @@
 /* tokens: see tokens.h. */
 #include "tokens.h"
 
+#include <limits.h>
 #include <openssl/sha.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,22 +24,22 @@ void token_print(FILE *out, const char *token, const char *scopes)
 	fprintf(out, " %s\n", scopes);
 }
 
-/* A new file, its path in `path`. */
-static FILE *new_file(char **path)
+static char path[PATH_MAX];
+
+/* A new file that nobody else reads, its path in `path`. */
+static FILE *new_file(void)
 {
-	if (asprintf(path, "%s/tokens", temp_dir()) < 0)
-		fail_msg("no memory");
-	FILE *out = fopen(*path, "we");
+	snprintf(path, sizeof(path), "%s/tokens", temp_dir());
+	FILE *out = fopen(path, "we");
 	if (!out)
-		fail_msg("cannot write %s", *path);
+		fail_msg("cannot write %s", path);
 	fchmod(fileno(out), 0600);
 	return out;
 }
 
 const char *tokens_file_with(const char *token, ...)
 {
-	static char *path; /* of the newest; those before are still pointed to by whoever asked */
-	FILE *out = new_file(&path);
+	FILE *out = new_file();
 	va_list rest;
 
 	va_start(rest, token);
@@ -52,8 +52,7 @@ const char *tokens_file_with(const char *token, ...)
 
 const char *text_file(const char *text)
 {
-	static char *path;
-	FILE *out = new_file(&path);
+	FILE *out = new_file();
 
 	fputs(text, out);
 	fclose(out);

@@ -15,11 +15,11 @@
 /* One line: the token's SHA-256, and what follows it. */
 void token_print(FILE *out, const char *token, const char *scopes);
 
-/* A file of its own with pairs of both, ended by NULL. The path lives until the program ends, and so does the file. */
+/* A new file with pairs of both, ended by NULL. The path lives until the next file is made, the file until the program ends. */
 #define tokens_file(...) tokens_file_with(__VA_ARGS__, (const char *)NULL)
 const char *tokens_file_with(const char *token, ...) __attribute__((sentinel));
 
-/* A whole file with this text in it. */
+/* The same with any text in it. */
 const char *text_file(const char *text);
 
 #endif
