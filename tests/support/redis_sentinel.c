@@ -70,12 +70,8 @@ static void write_config(const struct redis_sentinel *s, int self, const char *p
 static bool answers_or_died(void *arg)
 {
 	struct redis_server *watcher = arg;
-	redisReply *pong = server_send(watcher, "PING\r\n", 6);
-	bool answers = pong != NULL;
 
-	if (pong)
-		freeReplyObject(pong);
-	return answers || proc_ended(&watcher->proc, 0);
+	return server_answers(watcher) || proc_ended(&watcher->proc, 0);
 }
 
 /*

@@ -50,19 +50,23 @@ static bool connect_to(struct redis_server *r)
 	return true;
 }
 
+bool server_answers(struct redis_server *r)
+{
+	char wanted[48];
+	redisReply *info = server_send(r, "INFO server\r\n", 13);
+
+	snprintf(wanted, sizeof(wanted), "\r\nprocess_id:%ld\r\n", (long)r->proc.pid);
+	bool is_up = info && info->str && (strstr(info->str, wanted) || strncmp(info->str, "NOAUTH", 6) == 0);
+	if (info)
+		freeReplyObject(info);
+	return is_up;
+}
+
 static bool answers_or_died(void *arg)
 {
 	struct redis_server *r = arg;
 
-	if (proc_ended(&r->proc, 0))
-		return true;
-	if (!connect_to(r))
-		return false;
-	redisReply *pong = redisCommand(r->context, "PING");
-	bool is_up = pong && (pong->type == REDIS_REPLY_STATUS || strncmp(pong->str, "NOAUTH", 6) == 0);
-	if (pong)
-		freeReplyObject(pong);
-	return is_up;
+	return server_answers(r) || proc_ended(&r->proc, 0);
 }
 
 /* False when the port was taken by somebody else between the choice and the start. */

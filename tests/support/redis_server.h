@@ -38,7 +38,10 @@ struct redis_server {
 /* False when it did not come up on `r->port`, which somebody else has, most likely. Options end with NULL. */
 bool server_try_start(struct redis_server *r, const char *const options[]);
 
-/* Returns when it answers PING. More options as strings, two a setting: "--appendonly", "yes". */
+/* True when it is this very process that answers at its port, not somebody who took the port first. */
+bool server_answers(struct redis_server *r);
+
+/* Returns when it answers. More options as strings, two a setting: "--appendonly", "yes". */
 #define server_start(...) server_start_with(__VA_ARGS__, (const char *)NULL)
 void server_start_with(struct redis_server *r, ...) __attribute__((sentinel));
 
