@@ -1,0 +1,15 @@
+-- uv_union_sum: distinct visitors of sketches that were brought here from several slots.
+-- KEYS  two keys that are free, for the meantime
+-- ARGV  the sketches (bytes, as uv_union_part told them)
+-- Returns {0, now, count}. O(N), about 40 us for each sketch. It leaves nothing behind.
+--@include time
+--@flags allow-oom
+local KEPT_MS = 10000 -- should it end half-way
+redis.call('SET', KEYS[1], ARGV[1], 'PX', digits(KEPT_MS))
+for i = 2, #ARGV do
+  redis.call('SET', KEYS[2], ARGV[i], 'PX', digits(KEPT_MS))
+  redis.call('PFMERGE', KEYS[1], KEYS[2])
+end
+local count = redis.call('PFCOUNT', KEYS[1])
+redis.call('UNLINK', KEYS[1], KEYS[2])
+return {0, now_ms(), count}

@@ -1,0 +1,220 @@
+/* Visitors of pages in several slots of a Redis Cluster: counted and merged as anywhere else, to the last visitor; nothing stays behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/pair.h"
+#include "../support/redis_cluster.h"
+#include "../support/slot_names.h"
+
+#define FEB_29 "951825600000"
+#define MAR_1 "951912000000"
+#define RANGE "from=2000-02-28&to=2000-03-02"
+
+enum { VISITORS = 900 };
+
+static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
+static char beside[2][16];              /* in the slot of `low` */
+
+/* So many visitors, from number `from` on. */
+static void visit(const char *page, int from, int count, const char *at_ms)
+{
+	static char body[32768];
+	char target[64];
+	int n = snprintf(body, sizeof(body), "{\"at_ms\":%s,\"visitors\":[", at_ms);
+
+	for (int i = 0; i < count; i++)
+		n += snprintf(body + n, sizeof(body) - (size_t)n, "%s\"v%d\"", i ? "," : "", from + i);
+	snprintf(body + n, sizeof(body) - (size_t)n, "]}");
+	snprintf(target, sizeof(target), "/uv/%s", page);
+	assert_status(http(pair.c[0], "POST", target, body), 200);
+}
+
+/* The same visitors on three pages in several slots and on three in one. */
+static void visit_all(void)
+{
+	const char *const apart[] = { middle, high, low }, *const together[] = { beside[0], beside[1], "x" };
+
+	for (int i = 0; i < 3; i++) {
+		const char *const pages[] = { apart[i], i < 2 ? together[i] : name_beside(low, 3) };
+		for (int k = 0; k < 2; k++) {
+			visit(pages[k], i * 400, VISITORS, FEB_29);
+			visit(pages[k], 5000 + i * 10, 30, MAR_1);
+		}
+	}
+}
+
+static struct answer count(const char *a, const char *b, const char *c)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "/uv?pages=%s&pages=%s&pages=%s&" RANGE, a, b, c);
+	return http(pair.c[1], "GET", target, NULL);
+}
+
+static void must_have_no_scratch(void)
+{
+	redisReply *keys = server_command(&pair.redis, "KEYS *scratch*");
+
+	assert_int_equal(keys->elements, 0);
+}
+
+static void a_union_is_the_same_as_in_one_slot(void **state)
+{
+	char pointer[32];
+
+	(void)state;
+	visit_all();
+	struct answer apart = count(middle, high, low), together = count(beside[0], beside[1], name_beside(low, 3));
+	assert_status(apart, 200);
+	assert_status(together, 200);
+	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
+	assert_in_range(int_at(apart, "/count"), 1600, 1900); /* 1700 and 50: no sum */
+	assert_string_equal(text_at(apart, "/pages/0/page"), middle);
+	for (int i = 0; i < 3; i++) {
+		snprintf(pointer, sizeof(pointer), "/pages/%d/count", i);
+		assert_int_equal(int_at(apart, pointer), int_at(together, pointer));
+	}
+	assert_string_equal(text_at(apart, "/from"), "2000-02-28");
+	must_have_no_scratch();
+}
+
+static void pages_never_used_count_nothing(void **state)
+{
+	(void)state;
+	struct answer a = count(low, middle, high);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/count"), 0);
+	char target[64];
+	snprintf(target, sizeof(target), "/uv?pages=%s&pages=%s", low, high); /* today, as the slots' clocks say */
+	a = http(pair.c[0], "GET", target, NULL);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/count"), 0);
+	must_have_no_scratch();
+}
+
+static struct answer merge(const char *page, const char *first, const char *second, const char *header)
+{
+	char target[64], body[256];
+
+	snprintf(target, sizeof(target), "/uv/%s/merge", page);
+	snprintf(body, sizeof(body), "{\"sources\":[\"%s\",\"%s\"],\"from\":\"2000-02-28\",\"to\":\"2000-03-02\"}",
+		 first, second);
+	return http(pair.c[0], "POST", target, body, header ? header : "X-None: 1");
+}
+
+static struct answer days_of(const char *page)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/uv/%s?" RANGE, page);
+	return http(pair.c[1], "GET", target, NULL);
+}
+
+static void a_merge_is_the_same_as_in_one_slot(void **state)
+{
+	(void)state;
+	visit_all();
+	struct answer a = merge(low, middle, high, NULL), b = merge(name_beside(low, 3), beside[0], beside[1], NULL);
+	assert_status(a, 200);
+	assert_status(b, 200);
+	assert_int_equal(int_at(a, "/days"), 2);
+	assert_string_equal(text_at(a, "/to"), "2000-03-02");
+	struct answer apart = days_of(low), together = days_of(name_beside(low, 3));
+	assert_true(json_equal(json_at(apart, "/days"), json_at(together, "/days")));
+	assert_int_equal(int_at(apart, "/count"), int_at(together, "/count"));
+	assert_in_range(int_at(apart, "/count"), 1600, 1900);
+	assert_int_equal(int_at(days_of(middle), "/days/1/count"), int_at(days_of(beside[0]), "/days/1/count"));
+	/* Days on which nobody came are left alone; the others are kept as long as any. */
+	char key[64];
+	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-28", low);
+	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-29", low);
+	assert_true(server_command(&pair.redis, "TTL %s", key)->integer > 86400);
+	must_have_no_scratch();
+	assert_int_equal(int_at(merge(high, "none-a", "none-b", NULL), "/days"), 0);
+}
+
+static void a_record_needs_one_slot(void **state)
+{
+	(void)state;
+	visit(middle, 0, 3, FEB_29);
+	assert_problem(merge(low, middle, high, "Idempotency-Key: k"), 400, "idempotency_unavailable", "none");
+	assert_int_equal(int_at(days_of(low), "/count"), 0);
+	visit(beside[0], 0, 3, FEB_29);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(int_at(merge(low, beside[0], beside[1], "Idempotency-Key: k"), "/days"), 1);
+}
+
+static void what_is_no_sketch_changes_nothing(void **state)
+{
+	char key[64];
+
+	(void)state;
+	visit(middle, 0, 3, FEB_29);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2000-03-01", high);
+	server_command(&pair.redis, "SET %s foreign", key);
+	struct answer a = count(low, middle, high);
+	assert_problem(a, 500, "foreign_key", "none");
+	assert_problem(merge(low, middle, high, NULL), 500, "foreign_key", NULL);
+	assert_int_equal(int_at(days_of(low), "/count"), 0);
+	server_command(&pair.redis, "DEL %s", key);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2000-03-01", low); /* in the target, behind a day that is merged first */
+	server_command(&pair.redis, "RPUSH %s foreign", key);
+	assert_problem(merge(low, middle, high, NULL), 500, "foreign_key", NULL);
+	snprintf(key, sizeof(key), "p:uv:{%s}:2000-02-29", low);
+	assert_int_equal(server_command(&pair.redis, "EXISTS %s", key)->integer, 0);
+	must_have_no_scratch();
+}
+
+/* The most that one request may ask: 400 sketches, all of them dense. */
+static void four_hundred_sketches(void **state)
+{
+	static char target[8192];
+	char key[64];
+	size_t n = (size_t)snprintf(target, sizeof(target), "/uv?from=2000-02-26&to=2000-02-29");
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		for (int day = 26; day < 30; day++) {
+			snprintf(key, sizeof(key), "p:uv:{page%d}:2000-02-%d", i, day);
+			server_command(&pair.redis, "PFADD %s v%d", key, i);
+			server_command(&pair.redis, "PFDEBUG TODENSE %s", key);
+		}
+		n += (size_t)snprintf(target + n, sizeof(target) - n, "&pages=page%d", i);
+	}
+	struct answer a = http(pair.c[0], "GET", target, NULL);
+	assert_status(a, 200);
+	assert_in_range(int_at(a, "/count"), 97, 103);
+	assert_int_equal(int_at(a, "/pages/99/count"), 1);
+	must_have_no_scratch();
+}
+
+static int open_on_a_cluster(void **state)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+	for (int i = 0; i < 2; i++)
+		snprintf(beside[i], sizeof(beside[i]), "%s", name_beside(low, i + 1));
+	return pair_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_union_is_the_same_as_in_one_slot, pair_forget),
+		cmocka_unit_test_teardown(pages_never_used_count_nothing, pair_forget),
+		cmocka_unit_test_teardown(a_merge_is_the_same_as_in_one_slot, pair_forget),
+		cmocka_unit_test_teardown(a_record_needs_one_slot, pair_forget),
+		cmocka_unit_test_teardown(what_is_no_sketch_changes_nothing, pair_forget),
+		cmocka_unit_test_teardown(four_hundred_sketches, pair_forget),
+	};
+
+	return cmocka_run_group_tests_name("visitors in several slots", tests, open_on_a_cluster, pair_close);
+}
