@@ -1,4 +1,4 @@
-/* sets: members without repeats, and what several sets have together. Each operation is one script (lua/set_*.lua). */
+/* sets: members without repeats. Each operation is one script (lua/set_*.lua). What several sets have together: set_combine.c. */
 #include "handler.h"
 #include "keys.h"
 
@@ -114,51 +114,4 @@ void set_members(struct request *req, const struct set_members_input *in)
 	call_text(c, in->match);
 	call_int(c, in->limit);
 	call_send(c, on_members);
-}
-
-/* ---- GET /sets ---- */
-
-static void on_combined(struct request *req, const struct reply *r)
-{
-	if (reply_int(r, 0) < 0) {
-		int64_t members = reply_int(r, 2), limit = reply_int(r, 3);
-		struct json_out *o = problem_begin(req, P_TOO_MANY_MEMBERS,
-						   "%lld members would have to be gone through and %lld are the most",
-						   (long long)members, (long long)limit);
-		out_int(o, "members", members);
-		out_int(o, "limit", limit);
-		problem_end(req);
-		return;
-	}
-	struct json_out *o = answer_begin(req, 200);
-	write_members(o, r, 2);
-	out_int(o, "size", (int64_t)r->count - 2);
-	answer_end(req);
-}
-
-static void combine(struct request *req, const char *how, const struct text *names, size_t count)
-{
-	struct call *c = script_call(req, &set_combine_script);
-
-	for (size_t i = 0; i < count; i++)
-		call_key(c, KEY_SET, names[i], NULL);
-	call_string(c, how);
-	call_send(c, on_combined);
-}
-
-void set_combine(struct request *req, const struct set_combine_input *in)
-{
-	int ways = (in->union_.count > 0) + (in->intersect.count > 0) + (in->subtract.count > 0);
-
-	if (ways == 0)
-		answer_field_problem(req, P_MISSING_FIELD, "?union", "is required, or ?intersect or ?subtract instead");
-	else if (ways > 1)
-		answer_field_problem(req, P_INVALID_VALUE, in->union_.count ? "?union" : "?intersect",
-				     "cannot be given together with another way to combine");
-	else if (in->union_.count)
-		combine(req, "union", in->union_.items, in->union_.count);
-	else if (in->intersect.count)
-		combine(req, "intersect", in->intersect.items, in->intersect.count);
-	else
-		combine(req, "subtract", in->subtract.items, in->subtract.count);
 }

@@ -1,0 +1,11 @@
+-- set_sizes: how many members sets have.
+-- KEYS  the sets, at most 16
+-- Returns {0, now, members of each}
+-- Errors: WRONGTYPE. O(sets).
+--@include time
+--@reads
+local reply = { 0, now_ms() }
+for i, key in ipairs(KEYS) do
+  reply[2 + i] = redis.call('SCARD', key)
+end
+return reply

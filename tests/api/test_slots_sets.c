@@ -1,0 +1,144 @@
+/* Sets in several slots of a Redis Cluster, combined as anywhere else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/redis_cluster.h"
+#include "../support/slot_names.h"
+#include "../support/stage.h"
+
+enum { MOST = 1000 };
+
+static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
+static char beside[16];                 /* in the slot of `high` */
+
+static void fill(const char *set, const char *letters)
+{
+	char target[64];
+
+	for (; *letters; letters++) {
+		snprintf(target, sizeof(target), "/sets/%s/members/%c", set, *letters);
+		assert_status(http(client, "PUT", target, NULL), 201);
+	}
+}
+
+static void fill_many(const char *set, int count)
+{
+	for (int i = 0; i < count; i++)
+		server_command(&redis, "SADD p:set:{%s} m%d", set, i);
+}
+
+/* True when the answer has just these members, each of a letter, none twice. */
+static bool items_are(struct answer a, const char *letters)
+{
+	size_t n = json_array_size(json_at(a, "/items"));
+	bool seen[128] = { false };
+
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/size"), n);
+	for (size_t i = 0; i < n; i++) {
+		const char *item = json_string_value(json_array_get(json_at(a, "/items"), i));
+		if (!strstr(letters, item) || seen[(int)item[0]])
+			return false;
+		seen[(int)item[0]] = true;
+	}
+	return n == strlen(letters);
+}
+
+/* `sets`: names, ended by NULL. */
+static struct answer combine(const char *way, const char *const sets[])
+{
+	char target[512] = "/sets?";
+
+	for (size_t n = strlen(target); *sets; sets++)
+		n += (size_t)snprintf(target + n, sizeof(target) - n, "%s=%s&", way, *sets);
+	target[strlen(target) - 1] = '\0';
+	return get(target);
+}
+
+#define SETS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void combined_over_slots(void **state)
+{
+	(void)state;
+	fill(low, "abcdef");
+	fill(middle, "cdefgh");
+	fill(high, "dexyz");
+	fill(beside, "efx");
+	assert_true(items_are(combine("union", SETS(low, middle, high, beside)), "abcdefghxyz"));
+	assert_true(items_are(combine("union", SETS(high, high, low)), "abcdefxyz"));
+	assert_true(items_are(combine("intersect", SETS(low, middle, high, beside)), "e"));
+	assert_true(items_are(combine("intersect", SETS(middle, low)), "cdef"));
+	assert_true(items_are(combine("intersect", SETS(low, high)), "de"));
+	assert_true(items_are(combine("subtract", SETS(low, middle)), "ab"));
+	assert_true(items_are(combine("subtract", SETS(middle, low, high)), "gh"));
+	assert_true(items_are(combine("subtract", SETS(high, low, beside, middle)), "yz"));
+	assert_true(items_are(combine("subtract", SETS(beside, high, low)), ""));
+}
+
+static void what_is_not_there_is_empty(void **state)
+{
+	(void)state;
+	fill(high, "abc");
+	assert_true(items_are(combine("union", SETS(low, high)), "abc"));
+	assert_true(items_are(combine("intersect", SETS(low, high)), ""));
+	assert_true(items_are(combine("intersect", SETS(high, low, middle)), ""));
+	assert_true(items_are(combine("subtract", SETS(high, low)), "abc"));
+	assert_true(items_are(combine("subtract", SETS(low, high)), ""));
+}
+
+static void too_many_members_are_told(void **state)
+{
+	(void)state;
+	fill_many(low, MOST + 1);
+	fill_many(middle, 3);
+	struct answer a = combine("union", SETS(middle, low));
+	assert_problem(a, 409, "too_many_members", "none");
+	assert_int_equal(int_at(a, "/members"), MOST + 4);
+	assert_int_equal(int_at(a, "/limit"), MOST);
+	assert_int_equal(int_at(combine("intersect", SETS(low, middle)), "/size"), 3);
+	assert_int_equal(int_at(combine("subtract", SETS(middle, low)), "/size"), 0);
+	assert_problem(combine("subtract", SETS(low, middle)), 409, "too_many_members", "none");
+	fill_many(high, MOST + 1);
+	assert_problem(combine("intersect", SETS(low, high)), 409, "too_many_members", "none");
+	server_command(&redis, "SREM p:set:{%s} m0", low);
+	assert_int_equal(int_at(combine("intersect", SETS(high, low)), "/size"), MOST);
+	assert_int_equal(int_at(combine("subtract", SETS(low, middle)), "/size"), MOST - 2);
+}
+
+static void a_foreign_key_is_told(void **state)
+{
+	static const char *const ways[] = { "union", "intersect", "subtract" };
+
+	(void)state;
+	fill(low, "a");
+	server_command(&redis, "SET p:set:{%s} foreign", high);
+	for (int i = 0; i < 3; i++)
+		assert_problem(combine(ways[i], SETS(low, high)), 500, "foreign_key", "none");
+}
+
+static int open_on_a_cluster(void **state)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+	snprintf(beside, sizeof(beside), "%s", name_beside(high, 1));
+	return stage_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(combined_over_slots, stage_forget),
+		cmocka_unit_test_teardown(what_is_not_there_is_empty, stage_forget),
+		cmocka_unit_test_teardown(too_many_members_are_told, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("sets in several slots", tests, open_on_a_cluster, stage_close);
+}
