@@ -3,6 +3,9 @@
  * bounded step: begin; for each source add, until it was walked through; rank, until all are ranked; end. What is built
  * lies aside under keys with a TTL of their own until the end puts it in the board's place in one step, so nothing needs
  * to be undone when a step fails.
+ *
+ * In a Cluster, with sources in other slots than the board: begin is a look at each; add is a page of the source, which is then put to what is
+ * built.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,11 +26,28 @@ struct building {
 	size_t source; /* that is being added; their count: ranking */
 	char cursor[CURSOR_SIZE];
 	int64_t built, ranked; /* members so far */
+	size_t owed;           /* looks, of the board behind those of its sources */
+	struct look *looks;
+};
+
+/* A board that takes part, when they lie in several slots. */
+struct look {
+	bool is_there;
+	struct text dimensions;
+	int64_t size;
 };
 
 static void next_step(struct request *req);
 
 /* ---- The end ---- */
+
+static void answer_differs(struct request *req, struct text board, struct text has, struct text wanted)
+{
+	const struct leaderboard_union_input *in = req->input;
+
+	answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
+		       dimensions_told(req, has).at, dimensions_told(req, wanted).at, in->sources.items[0].at);
+}
 
 static void answer_differ(struct request *req, const struct reply *r)
 {
@@ -35,9 +55,7 @@ static void answer_differ(struct request *req, const struct reply *r)
 	int64_t source = reply_int(r, 2);
 	bool known = source >= 0 && (size_t)source < in->sources.count;
 
-	answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'",
-		       known ? in->sources.items[source].at : in->board.at, dimensions_told(req, reply_text(r, 3)).at,
-		       dimensions_told(req, reply_text(r, 4)).at, in->sources.items[0].at);
+	answer_differs(req, known ? in->sources.items[source] : in->board, reply_text(r, 3), reply_text(r, 4));
 }
 
 static void answer_made(struct request *req, const struct reply *r)
@@ -140,6 +158,18 @@ static void on_added(struct request *req, const struct reply *r)
 	}
 }
 
+/* What both ways to add are told alike. */
+static void call_source(struct request *req, struct call *c, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+
+	call_int(c, (int64_t)b->source + 1);
+	call_int(c, in->weights.count ? in->weights.items[b->source] : 1);
+	call_string(c, aggregates[in->aggregate]);
+	call_text(c, b->dimensions);
+	call_int(c, b->built);
+}
+
 static void add(struct request *req, const struct building *b)
 {
 	const struct leaderboard_union_input *in = req->input;
@@ -150,12 +180,42 @@ static void add(struct request *req, const struct building *b)
 	call_key(c, KEY_BOARD, source, "places");
 	call_key(c, KEY_BOARD, in->board, b->places);
 	call_string(c, b->cursor);
-	call_int(c, (int64_t)b->source + 1);
-	call_int(c, in->weights.count ? in->weights.items[b->source] : 1);
-	call_string(c, aggregates[in->aggregate]);
-	call_text(c, b->dimensions);
-	call_int(c, b->built);
+	call_source(req, c, b);
 	call_send(c, on_added);
+}
+
+/* A page of a source in another slot, to what is built. */
+static void on_paged(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+	const struct building *b = req->work;
+	const struct reply *found = reply_item(r, 3);
+
+	if (reply_int(r, 0) < 0) {
+		on_added(req, r);
+		return;
+	}
+	struct call *c = script_call(req, &leaderboard_union_put_script);
+	call_key(c, KEY_BOARD, in->board, b->places);
+	call_text(c, arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len));
+	call_source(req, c, b);
+	for (size_t i = 0; i < found->count; i++)
+		call_text(c, arena_copy(&req->arena, reply_text(found, i).at, reply_text(found, i).len));
+	call_send(c, on_added);
+}
+
+static void ask_page(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_page_script);
+	struct text source = in->sources.items[b->source];
+
+	call_key(c, KEY_BOARD, source, NULL);
+	call_key(c, KEY_BOARD, source, "places");
+	call_string(c, b->cursor);
+	call_int(c, (int64_t)b->source + 1);
+	call_text(c, b->dimensions);
+	call_send(c, on_paged);
 }
 
 static void next_step(struct request *req)
@@ -163,18 +223,28 @@ static void next_step(struct request *req)
 	const struct leaderboard_union_input *in = req->input;
 	const struct building *b = req->work;
 
-	if (b->source < in->sources.count)
+	if (b->source == in->sources.count)
+		rank(req, b);
+	else if (slots_are_one(in->sources.items[b->source], in->board))
 		add(req, b);
 	else
-		rank(req, b);
+		ask_page(req, b);
 }
 
 /* ---- The beginning ---- */
 
+static void build(struct request *req, struct text dimensions)
+{
+	struct building *b = req->work;
+
+	b->dimensions = dimensions;
+	b->since = arena_mark(&req->arena);
+	next_step(req);
+}
+
 static void on_begun(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct building *b = req->work;
 	struct text dimensions = reply_text(r, 2);
 	int64_t outcome = reply_int(r, 0), source = reply_int(r, 2);
 
@@ -185,9 +255,76 @@ static void on_begun(struct request *req, const struct reply *r)
 	} else if (outcome < 0) {
 		answer_differ(req, r);
 	} else {
-		b->dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len);
-		b->since = arena_mark(&req->arena);
-		next_step(req);
+		build(req, arena_copy(&req->arena, dimensions.at, dimensions.len));
+	}
+}
+
+static void begin(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_begin_script);
+
+	call_key(c, KEY_BOARD, in->board, NULL);
+	call_key(c, KEY_BOARD, in->board, "ranks");
+	for (size_t i = 0; i < in->sources.count; i++)
+		call_key(c, KEY_BOARD, in->sources.items[i], NULL);
+	call_send(c, on_begun);
+}
+
+/* All were looked at, as leaderboard_union_begin would have done. */
+static void compare(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct text first = b->looks[0].dimensions;
+
+	for (size_t i = 0; i <= in->sources.count; i++) {
+		const struct look *look = &b->looks[i];
+		bool is_source = i < in->sources.count, differs = !text_equal(look->dimensions, first);
+		if (is_source && !look->is_there) {
+			answer_no_board(req, in->sources.items[i]);
+			return;
+		}
+		if (look->is_there && differs && (is_source || look->size > 0)) {
+			answer_differs(req, is_source ? in->sources.items[i] : in->board, look->dimensions, first);
+			return;
+		}
+	}
+	build(req, first);
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	struct building *b = req->work;
+	struct text dimensions = reply_text(r, 2);
+
+	if (reply_int(r, 0) == 0)
+		b->looks[req->tag] = (struct look){
+			.is_there = true,
+			.dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len),
+			.size = reply_int(r, 3),
+		};
+	if (--b->owed == 0)
+		compare(req, b);
+}
+
+static void look_at_all(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct building *b = req->work;
+
+	b->owed = in->sources.count + 1;
+	b->looks = arena_alloc(&req->arena, b->owed * sizeof(b->looks[0]));
+	if (!b->looks) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	for (size_t i = 0; i <= in->sources.count; i++) {
+		struct text board = i < in->sources.count ? in->sources.items[i] : in->board;
+		struct call *c = script_call(req, &leaderboard_look_script);
+		call_key(c, KEY_BOARD, board, NULL);
+		call_key(c, KEY_BOARD, board, "ranks");
+		call_tag(c, i);
+		call_send(c, on_looked);
 	}
 }
 
@@ -205,6 +342,22 @@ static struct building *building_new(struct request *req)
 	return b;
 }
 
+/* The slots of the board and its sources. NULL: it was answered. */
+static const struct slots *slots_of_union(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct text *boards = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*boards));
+
+	if (!boards) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return NULL;
+	}
+	memcpy(boards, in->sources.items, in->sources.count * sizeof(*boards));
+	boards[in->sources.count] = in->board;
+	const struct slots *slots = slots_of(req, boards, in->sources.count + 1);
+	return slots && slots_bear_key(req, slots) ? slots : NULL;
+}
+
 void leaderboard_union(struct request *req, const struct leaderboard_union_input *in)
 {
 	struct building *b = building_new(req);
@@ -218,11 +371,10 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;
 	}
+	const struct slots *slots = slots_of_union(req);
 	req->work = b;
-	struct call *c = script_call(req, &leaderboard_union_begin_script);
-	call_key(c, KEY_BOARD, in->board, NULL);
-	call_key(c, KEY_BOARD, in->board, "ranks");
-	for (size_t i = 0; i < in->sources.count; i++)
-		call_key(c, KEY_BOARD, in->sources.items[i], NULL);
-	call_send(c, on_begun);
+	if (slots && slots->count > 1)
+		look_at_all(req);
+	else if (slots)
+		begin(req);
 }

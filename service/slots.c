@@ -45,6 +45,11 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 	return s;
 }
 
+bool slots_are_one(struct text a, struct text b)
+{
+	return redis_slot(a) == redis_slot(b);
+}
+
 bool slots_bear_key(struct request *req, const struct slots *s)
 {
 	if (s->count == 1 || !req->idempotency_key.at)

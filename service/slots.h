@@ -34,6 +34,9 @@ struct slots {
 /* Groups at least one name. NULL: it was answered that there is no memory. */
 const struct slots *slots_of(struct request *req, const struct text *names, size_t count);
 
+/* True when a script may have keys of both. */
+bool slots_are_one(struct text a, struct text b);
+
 /* False: it has an Idempotency-Key, whose record no slot could keep for all the others. That was answered. */
 bool slots_bear_key(struct request *req, const struct slots *s);
 
