@@ -17,7 +17,7 @@ WRAPPERS = {
                      "service/notify.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.
-SHARED = {"days.h": ["handlers/uv.c", "handlers/checkins.c", "handlers/days.c"],
+SHARED = {"days.h": ["handlers/uv_call.h", "handlers/checkins.c", "handlers/days.c"],
           "base64.h": ["handlers/bitmaps.c", "handlers/base64.c"]}
 UMBRELLA = ["handler.h", "keys.h"]
 # Opens whatever pattern has something to open: defines service/patterns.h, and knows each pattern's header.

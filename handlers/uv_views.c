@@ -1,4 +1,4 @@
-/* pv: page views, one counter a page and UTC day. Each operation is one script (lua/pv_*.lua). */
+/* uv_views: page views, one counter a page and UTC day. Each operation is one script (lua/pv_*.lua). */
 #include "uv_call.h"
 
 /* ---- POST, GET /pv/{page} ---- */
