@@ -11,7 +11,7 @@
 #define KEY_FENCE "fence"         /* counter, no TTL */
 #define KEY_LIMIT "limit"         /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
-#define KEY_GEO "geo"             /* sorted set of GEOADD; no TTL */
+#define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
@@ -30,7 +30,7 @@
 #define KEY_LIMIT "limit"     /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
 #define KEY_QUEUE "queue"     /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
-#define KEY_GEO "geo"         /* sorted set of GEOADD; no TTL */
+#define KEY_GEO "geo"         /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
 #define KEY_UV "uv"           /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"           /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 

@@ -1,5 +1,5 @@
 -- geo_search: members inside a circle or a box, by distance from its centre.
--- KEYS[1]  the set
+-- KEYS[1]  the set; one that is split is searched by geo_search_cells
 -- ARGV[1]  'member' or 'point': what the centre is
 -- ARGV[2]  the member; longitude of the point
 -- ARGV[3]  ''; latitude of the point
@@ -11,10 +11,15 @@
 -- ARGV[9]  how many at most
 -- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
 --         {-1, now} the member in the centre is not there
+--         {-3, now, cells}: the set is split
 -- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for.
---@include time
+--@include time geo_cells
 --@reads
 local now = now_ms()
+local cells, other = geo_cells(now)
+if not cells then
+  return other
+end
 local ask = {'GEOSEARCH', KEYS[1]}
 local function add(...)
   for i = 1, select('#', ...) do

@@ -1,7 +1,11 @@
--- geo_size: how many members a set has.
+-- geo_size: how many members a set has, and how many cells.
 -- KEYS[1]  the set
--- Returns {0, now, members}: 0 for one that was never used
+-- Returns {0, now, members, cells}: 0 and 1 for one that was never used
 -- Errors: WRONGTYPE. O(1).
---@include time
+--@include time geo_size
 --@reads
-return {0, now_ms(), redis.call('ZCARD', KEYS[1])}
+local size, cells = geo_size()
+if not size then
+  return cells
+end
+return {0, now_ms(), size, cells}

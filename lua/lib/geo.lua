@@ -15,3 +15,14 @@ local function geo_places(key, members)
   end
   return flat
 end
+
+-- Metres in a unit, as Redis has them.
+local geo_unit = {m = 1, km = 1000, mi = 1609.34, ft = 0.3048}
+
+-- geo_metres(a, b): how far two places of GEOPOS are from each other, by Redis's own formula and radius.
+local function geo_metres(a, b)
+  local lon_a, lat_a = math.rad(tonumber(a[1])), math.rad(tonumber(a[2]))
+  local lon_b, lat_b = math.rad(tonumber(b[1])), math.rad(tonumber(b[2]))
+  local u, v = math.sin((lat_b - lat_a) / 2), math.sin((lon_b - lon_a) / 2)
+  return 2 * 6372797.560856 * math.asin(math.sqrt(u * u + math.cos(lat_a) * math.cos(lat_b) * v * v))
+end

@@ -1,0 +1,392 @@
+/*
+ * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are told, they answer the same, at the poles,
+ * across the 180th meridian, with members that move all over the world. Beside that what is theirs: settings, cursors, removal.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+enum { MEMBERS = 600, BODY = 64 * 1024, SEARCHES = 150 };
+
+static double between(double low, double high)
+{
+	return low + (high - low) * (double)rand() / RAND_MAX;
+}
+
+/* All over the world, and more of them where maps have seams: poles, the 180th meridian, the corners of squares. */
+static void anywhere(double *longitude, double *latitude)
+{
+	*longitude = between(-180, 180);
+	*latitude = between(-85, 85);
+	switch (rand() % 5) {
+	case 0:
+		*latitude = (rand() % 2 ? 1 : -1) * between(84.9, 85.05112878);
+		break;
+	case 1:
+		*longitude = (rand() % 2 ? 1 : -1) * between(179.9, 180);
+		break;
+	case 2:
+		*longitude = between(-0.01, 0.01) + 45 * (rand() % 7 - 3);
+		*latitude = between(-0.01, 0.01);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct answer in_set(const char *set, const char *method, const char *rest, const char *body)
+{
+	char target[400];
+
+	snprintf(target, sizeof(target), "/geo/%s%s", set, rest);
+	return http(client, method, target, body);
+}
+
+static void configure(const char *set, const char *body, int64_t size, int64_t cells)
+{
+	struct answer a = in_set(set, "PUT", "", body);
+
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/size"), size);
+	assert_int_equal(int_at(a, "/cells"), cells);
+}
+
+/* The same to both sets; the answers are the same. */
+static struct answer both(const char *method, const char *rest, const char *body)
+{
+	struct answer plain = in_set("plain", method, rest, body), split = in_set("split", method, rest, body);
+
+	assert_int_equal(split.status, plain.status);
+	if (plain.status < 300)
+		assert_string_equal(split.body, plain.body);
+	else
+		assert_string_equal(text_at(split, "/code"), text_at(plain, "/code"));
+	return plain;
+}
+
+static void add_members(int from, int count)
+{
+	static char body[BODY];
+	char *at = body + sprintf(body, "{\"members\":[");
+
+	for (int i = 0; i < count; i++) {
+		double longitude, latitude;
+		anywhere(&longitude, &latitude);
+		at += sprintf(at, "%s{\"member\":\"m%d\",\"longitude\":%.9f,\"latitude\":%.9f}", i ? "," : "", from + i,
+			      longitude, latitude);
+	}
+	strcpy(at, "]}");
+	assert_status(both("POST", "/members", body), 200);
+}
+
+static void make_both(const char *cells)
+{
+	configure("split", cells, 0, atoi(strchr(cells, ':') + 1));
+	add_members(0, MEMBERS);
+}
+
+/* ---- The same answers ---- */
+
+/* Equal distances may come in either order, and be cut off at the end. */
+static void assert_same_results(struct answer plain, struct answer split, const char *asked)
+{
+	size_t count = json_array_size(json_at(plain, "/results"));
+
+	assert_status(plain, 200);
+	assert_status(split, 200);
+	if (json_array_size(json_at(split, "/results")) != count)
+		fail_msg("%s: %zu results, not %zu", asked, json_array_size(json_at(split, "/results")), count);
+	for (size_t i = 0; i < count; i++) {
+		char member[40], distance[40];
+		snprintf(member, sizeof(member), "/results/%zu/member", i);
+		snprintf(distance, sizeof(distance), "/results/%zu/distance", i);
+		if (fabs(real_at(plain, distance) - real_at(split, distance)) > 0.00011)
+			fail_msg("%s: result %zu is %g away, not %g", asked, i, real_at(split, distance),
+				 real_at(plain, distance));
+		bool is_tie = i + 1 == count;
+		for (size_t j = i ? i - 1 : 0; j <= i + 1 && j < count && !is_tie; j++) {
+			char other[40];
+			snprintf(other, sizeof(other), "/results/%zu/distance", j);
+			is_tie = j != i && fabs(real_at(plain, other) - real_at(plain, distance)) < 0.0002;
+		}
+		if (!is_tie && strcmp(text_at(plain, member), text_at(split, member)) != 0)
+			fail_msg("%s: result %zu is %s, not %s", asked, i, text_at(split, member),
+				 text_at(plain, member));
+	}
+}
+
+static void search_both(const char *what)
+{
+	char target[400];
+
+	snprintf(target, sizeof(target), "/geo/nearby?set=plain&%s", what);
+	struct answer plain = get(target);
+	snprintf(target, sizeof(target), "/geo/nearby?set=split&%s", what);
+	assert_same_results(plain, get(target), what);
+}
+
+static void nearby_finds_the_same(void **state)
+{
+	static const char *const units[] = { "m", "km", "mi", "ft" };
+	static const double metres[] = { 1, 1000, 1609.34, 0.3048 };
+	static const char *const sets[] = { "{\"cells\":2}", "{\"cells\":7}", "{\"cells\":200}" };
+
+	(void)state;
+	srand(7);
+	for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
+		make_both(sets[s]);
+		for (int i = 0; i < SEARCHES; i++) {
+			double longitude, latitude;
+			char what[300], *at = what;
+			int unit = rand() % 4;
+			double size = pow(10, between(2, 7.3)) / metres[unit];
+			anywhere(&longitude, &latitude);
+			if (i % 3 == 0)
+				at += sprintf(at, "member=m%d", rand() % MEMBERS);
+			else
+				at += sprintf(at, "longitude=%.9f&latitude=%.9f", longitude, latitude);
+			if (i % 2)
+				at += sprintf(at, "&radius=%.6f", size);
+			else
+				at += sprintf(at, "&width=%.6f&height=%.6f", size, size * between(0.01, 1));
+			sprintf(at, "&unit=%s&limit=%d&sort=%s", units[unit], i % 5 ? 1 + rand() % 30 : 1000,
+				i % 4 ? "asc" : "desc");
+			search_both(what);
+			client_forget(client);
+		}
+		stage_forget(NULL);
+	}
+}
+
+static void geojson_of_a_split_set(void **state)
+{
+	static const char rest[] = "&member=m1&radius=20000&unit=km&limit=20";
+	char target[200];
+
+	(void)state;
+	make_both("{\"cells\":5}");
+	snprintf(target, sizeof(target), "/geo/nearby?set=plain%s", rest);
+	struct answer plain = http(client, "GET", target, NULL, "Accept: application/geo+json");
+	snprintf(target, sizeof(target), "/geo/nearby?set=split%s", rest);
+	struct answer split = http(client, "GET", target, NULL, "Accept: application/geo+json");
+	assert_status(split, 200);
+	assert_string_equal(split.body, plain.body);
+}
+
+static void members_move_and_go(void **state)
+{
+	(void)state;
+	srand(11);
+	make_both("{\"cells\":16}");
+	for (int i = 0; i < 300; i++) {
+		char rest[80], body[80];
+		double longitude, latitude;
+		anywhere(&longitude, &latitude);
+		snprintf(rest, sizeof(rest), "/members/m%d", rand() % (MEMBERS + 50));
+		snprintf(body, sizeof(body), "{\"longitude\":%.9f,\"latitude\":%.9f}", longitude, latitude);
+		if (i % 3 == 0)
+			both("DELETE", rest, NULL);
+		else
+			both("PUT", rest, body);
+		both("GET", rest, NULL);
+		snprintf(rest, sizeof(rest), "/distance?from=m%d&to=m%d&unit=%s", rand() % MEMBERS, rand() % MEMBERS,
+			 i % 2 ? "km" : "mi");
+		both("GET", rest, NULL);
+		client_forget(client);
+	}
+	add_members(MEMBERS - 20, 40);
+	both("POST", "/lookup", "{\"members\":[\"m3\",\"nobody\",\"m599\",\"m3x\",\"m1\",\"m610\",\"m2\"]}");
+	both("POST", "/members",
+	     "{\"members\":[{\"member\":\"twice\",\"longitude\":1,\"latitude\":1},{\"member\":\"m1\",\"longitude\":2,\"latitude\":2},"
+	     "{\"member\":\"twice\",\"longitude\":3,\"latitude\":3}]}");
+	both("GET", "/members/twice", NULL);
+	assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"),
+			 int_at(in_set("plain", "GET", "", NULL), "/size"));
+	search_both("longitude=0&latitude=0&radius=20100&unit=km&limit=1000");
+}
+
+/* ---- Their own ---- */
+
+static int walk(const char *set, int limit, const char *match, bool *seen)
+{
+	char rest[200] = "";
+	int count = 0;
+
+	for (int pages = 0; pages < 2000; pages++) {
+		char asked[300];
+		snprintf(asked, sizeof(asked), "/members?limit=%d&match=%s%s", limit, match, rest);
+		struct answer a = in_set(set, "GET", asked, NULL);
+		assert_status(a, 200);
+		const json_t *items = json_at(a, "/items");
+		assert_true(json_array_size(items) <= (size_t)limit);
+		for (size_t i = 0; i < json_array_size(items); i++, count++)
+			seen[atoi(json_string_value(json_object_get(json_array_get(items, i), "member")) + 1)] = true;
+		if (json_is_null(json_at(a, "/cursor"))) {
+			client_forget(client);
+			return count;
+		}
+		snprintf(rest, sizeof(rest), "&cursor=%s", text_at(a, "/cursor"));
+		client_forget(client);
+	}
+	fail_msg("no end");
+	return 0;
+}
+
+static void a_list_walks_through_all_cells(void **state)
+{
+	static const int limits[] = { 1000, 100, 7 };
+
+	(void)state;
+	make_both("{\"cells\":40}");
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		bool seen[MEMBERS] = { false };
+		assert_int_equal(walk("split", limits[i], "m*", seen), MEMBERS);
+		for (int m = 0; m < MEMBERS; m++)
+			assert_true(seen[m]);
+	}
+	bool found[MEMBERS] = { false };
+	assert_int_equal(walk("split", 1000, "m11", found), 1);
+	assert_true(found[11]);
+	static const char *const cursors[] = { "40-0", "x", "5", "-", "3-x", "-1-0", "99999999999999999999-0" };
+	for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
+		char rest[80];
+		snprintf(rest, sizeof(rest), "/members?cursor=%s", cursors[i]);
+		assert_problem(in_set("split", "GET", rest, NULL), 400, "invalid_value", "none");
+	}
+	assert_problem(in_set("plain", "GET", "/members?cursor=1-0", NULL), 400, "invalid_value", "none");
+}
+
+static void no_key_is_much_larger_than_another(void **state)
+{
+	enum { CELLS = 10 };
+
+	(void)state;
+	configure("split", "{\"cells\":10}", 0, CELLS);
+	/* All in one street. */
+	static char body[BODY];
+	char *at = body + sprintf(body, "{\"members\":[");
+	for (int i = 0; i < 1000; i++)
+		at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":116.40%03d,\"latitude\":39.9}", i ? "," : "", i,
+			      i);
+	strcpy(at, "]}");
+	assert_int_equal(int_at(in_set("split", "POST", "/members", body), "/added"), 1000);
+	for (int i = 0; i < CELLS; i++)
+		assert_in_range(server_command(&redis, "ZCARD p:geo:{split}:%d", i)->integer, 60, 140);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, CELLS + 1);
+}
+
+static void cells_are_said_before_there_are_members(void **state)
+{
+	(void)state;
+	configure("a", "{}", 0, 1);
+	configure("a", "{\"cells\":1}", 0, 1);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	configure("a", "{\"cells\":3}", 0, 3);
+	configure("a", "{\"cells\":5}", 0, 5);
+	configure("a", "{}", 0, 5);
+	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
+	configure("a", "{\"cells\":5}", 1, 5);
+	configure("a", "{}", 1, 5);
+	struct answer a = in_set("a", "PUT", "", "{\"cells\":6}");
+	assert_problem(a, 409, "cells_differ", "none");
+	assert_int_equal(int_at(a, "/cells"), 5);
+	assert_problem(in_set("a", "PUT", "", "{\"cells\":1}"), 409, "cells_differ", "none");
+	assert_status(in_set("a", "DELETE", "/members/x", NULL), 204);
+	assert_int_equal(int_at(in_set("a", "GET", "", NULL), "/size"), 0);
+	configure("a", "{\"cells\":1}", 0, 1); /* one sorted set again */
+	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
+	assert_int_equal(server_command(&redis, "ZCARD p:geo:{a}")->integer, 1);
+	assert_problem(in_set("a", "PUT", "", "{\"cells\":2}"), 409, "cells_differ", "none");
+	assert_problem(in_set("b", "PUT", "", "{\"cells\":0}"), 400, "out_of_range", "none");
+	assert_problem(in_set("b", "PUT", "", "{\"cells\":1025}"), 400, "out_of_range", "none");
+	assert_problem(in_set("nearby", "PUT", "", "{\"cells\":2}"), 400, "reserved_name", "none");
+}
+
+static void a_split_set_is_listed_and_deleted(void **state)
+{
+	(void)state;
+	configure("big", "{\"cells\":1024}", 0, 1024);
+	struct answer a = get("/geo");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_int_equal(int_at(a, "/items/0/cells"), 1024);
+	for (int i = 0; i < 2; i++) {
+		static char body[BODY];
+		char *at = body + sprintf(body, "{\"members\":[");
+		for (int m = 0; m < 1000; m++)
+			at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":1,\"latitude\":1}", m ? "," : "",
+				      1000 * i + m);
+		strcpy(at, "]}");
+		assert_status(in_set("big", "POST", "/members", body), 200);
+	}
+	a = get("/geo");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_int_equal(int_at(a, "/items/0/size"), 2000);
+	assert_status(in_set("big", "DELETE", "", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_problem(in_set("big", "DELETE", "", NULL), 404, "not_found", "none");
+}
+
+static void a_retry_of_many_is_done_once(void **state)
+{
+	static const char body[] =
+		"{\"members\":[{\"member\":\"a\",\"longitude\":1,\"latitude\":1},{\"member\":\"b\",\"longitude\":2,\"latitude\":2}]}";
+
+	(void)state;
+	configure("split", "{\"cells\":9}", 0, 9);
+	for (int i = 0; i < 2; i++) {
+		struct answer a = http(client, "POST", "/geo/split/members", body, "Idempotency-Key: once");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/added"), 2);
+		assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"), 2 - i);
+		in_set("split", "DELETE", "/members/a", NULL);
+	}
+	assert_problem(in_set("split", "GET", "/members/a", NULL), 404, "not_found", "none");
+}
+
+static void what_is_not_ours_is_left_alone(void **state)
+{
+	(void)state;
+	server_command(&redis, "HSET p:geo:{foreign} field value");
+	assert_problem(in_set("foreign", "GET", "", NULL), 500, "foreign_key", "none");
+	assert_problem(in_set("foreign", "PUT", "", "{\"cells\":2}"), 500, "foreign_key", "none");
+	assert_problem(in_set("foreign", "DELETE", "", NULL), 500, "foreign_key", "none");
+	assert_problem(in_set("foreign", "PUT", "/members/a", "{\"longitude\":1,\"latitude\":1}"), 500, "foreign_key",
+		       "none");
+	assert_int_equal(server_command(&redis, "HLEN p:geo:{foreign}")->integer, 1);
+	/* A cell that is something else spoils nothing beside it. */
+	configure("split", "{\"cells\":2}", 0, 2);
+	server_command(&redis, "SET p:geo:{split}:1 text");
+	static char body[BODY];
+	char *at = body + sprintf(body, "{\"members\":[");
+	for (int m = 0; m < 50; m++)
+		at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":1,\"latitude\":1}", m ? "," : "", m);
+	strcpy(at, "]}");
+	assert_problem(in_set("split", "POST", "/members", body), 500, "foreign_key", "none");
+	assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"), 0);
+	assert_int_equal(server_command(&redis, "EXISTS p:geo:{split}:0")->integer, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(nearby_finds_the_same, stage_forget),
+		cmocka_unit_test_teardown(geojson_of_a_split_set, stage_forget),
+		cmocka_unit_test_teardown(members_move_and_go, stage_forget),
+		cmocka_unit_test_teardown(a_list_walks_through_all_cells, stage_forget),
+		cmocka_unit_test_teardown(no_key_is_much_larger_than_another, stage_forget),
+		cmocka_unit_test_teardown(cells_are_said_before_there_are_members, stage_forget),
+		cmocka_unit_test_teardown(a_split_set_is_listed_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(a_retry_of_many_is_done_once, stage_forget),
+		cmocka_unit_test_teardown(what_is_not_ours_is_left_alone, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("geo cells", tests, stage_open, stage_close);
+}

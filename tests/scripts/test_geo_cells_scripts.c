@@ -1,0 +1,178 @@
+/* The geo scripts on sets that are split into cells: who calls with the wrong cells, all or nothing, distances, bounded steps. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run_script.h"
+#include "script_stage.h"
+
+#define SET "p:geo:{s}"
+#define CELL(n) "p:geo:{s}:" n
+
+static int split_in_three(void **state)
+{
+	script_stage_empty(state);
+	run(&r, &geo_configure_script, KEYS(SET), ARGS("3"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 3), 3);
+	return 0;
+}
+
+/* The call does nothing but tell how many cells there are. */
+static void told_cells(int64_t cells)
+{
+	assert_int_equal(r.reply->elements, 3);
+	assert_int_equal(item_int(&r, 0), -3);
+	assert_int_equal(item_int(&r, 2), cells);
+}
+
+#define misled(cells, script, keys, args)                   \
+	do {                                                \
+		unchanged(&r, run(&r, script, keys, args)); \
+		run(&r, script, keys, args);                \
+		told_cells(cells);                          \
+	} while (0)
+
+static void who_does_not_know_the_cells_is_told(void **state)
+{
+	(void)state;
+	misled(3, &geo_put_script, KEYS(SET), ARGS("1", "2", "a"));
+	misled(3, &geo_put_script, KEYS(SET, CELL("5")), ARGS("1", "2", "a", "7"));
+	misled(3, &geo_add_script, KEYS(SET), ARGS("1", "2", "a"));
+	misled(3, &geo_remove_script, KEYS(SET), ARGS("a"));
+	misled(3, &geo_lookup_script, KEYS(SET), ARGS("a"));
+	misled(3, &geo_distance_script, KEYS(SET), ARGS("a", "b", "m"));
+	misled(3, &geo_members_script, KEYS(SET), ARGS("0", "", "10"));
+	misled(3, &geo_delete_script, KEYS(SET), ARGS());
+	misled(3, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "1", "", "m", "ASC", "1"));
+	misled(3, &geo_search_cells_script, KEYS(SET, CELL("0")),
+	       ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
+	/* A set that is one sorted set, or none at all, has none. */
+	run(&r, &geo_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
+	misled(0, &geo_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
+	misled(0, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
+	misled(0, &geo_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
+}
+
+static void many_go_into_their_cells_or_none_does(void **state)
+{
+	(void)state;
+	run(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("2")),
+	    ARGS("2", "1", "1", "a", "2", "2", "b", "3", "3", "3", "c", "4", "4", "c", "5", "5", "d", "3"));
+	assert_int_equal(item_int(&r, 2), 4);
+	assert_int_equal(item_int(&r, 3), 0);
+	run(&r, &geo_size_script, KEYS(SET), ARGS());
+	assert_int_equal(item_int(&r, 2), 4);
+	assert_int_equal(item_int(&r, 3), 3);
+	run(&r, &geo_lookup_script, KEYS(SET, CELL("2"), CELL("0")), ARGS("2", "c", "x", "1", "b", "3"));
+	assert_near(item_real(&r, 2), 4, 0.00001);
+	assert_string_equal(item_text(&r, 5), "");
+	assert_near(item_real(&r, 8), 2, 0.00001);
+	/* The last of them is outside the world; or one of the cells is not ours. */
+	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+				ARGS("1", "1", "1", "e", "1", "1", "85.06", "f", "3"), "invalid"));
+	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+				ARGS("1", "1", "1", "e", "1", "-180.1", "1", "f", "3"), "invalid"));
+	server_command(&r, "SET " CELL("1") " text");
+	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+				ARGS("1", "1", "1", "e", "1", "1", "1", "f", "3"), "WRONGTYPE"));
+}
+
+static void the_size_follows(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+		assert_int_equal(item_int(&r, 2), 1 - i);
+		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "1");
+	}
+	for (int i = 0; i < 2; i++) {
+		run(&r, &geo_remove_script, KEYS(SET, CELL("1")), ARGS("a", "3"));
+		assert_int_equal(item_int(&r, 0), 1 - i);
+		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
+	}
+	run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+	run(&r, &geo_configure_script, KEYS(SET), ARGS("4"));
+	assert_int_equal(item_int(&r, 0), -1);
+	run(&r, &geo_delete_script, KEYS(SET, CELL("0"), CELL("1"), CELL("2")), ARGS("3"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+}
+
+/* Between cells no command of Redis tells how far it is: the script's figure is Redis's. */
+static void distances_between_cells_are_redis_s_own(void **state)
+{
+	enum { PAIRS = 400 };
+	static const char *const units[] = { "m", "km", "mi", "ft" };
+
+	(void)state;
+	srand(3);
+	for (int i = 0; i < PAIRS; i++) {
+		char at[4][32], told[32];
+		for (int j = 0; j < 4; j++)
+			snprintf(at[j], sizeof(at[j]), "%.9f",
+				 (j % 2 ? 85.0 : 180.0) * (2.0 * rand() / RAND_MAX - 1) * (i % 3 ? 1 : 0.001));
+		run(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS(at[0], at[1], "a", "3"));
+		run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS(at[2], at[3], "b", "3"));
+		server_command(&r, "GEOADD plain %s %s a %s %s b", at[0], at[1], at[2], at[3]);
+		run(&r, &geo_distance_script, KEYS(SET, CELL("0"), CELL("1")), ARGS("a", "b", units[i % 4], "3"));
+		snprintf(told, sizeof(told), "%s", item_text(&r, 2));
+		assert_near(strtod(told, NULL),
+			    strtod(server_command(&r, "GEODIST plain a b %s", units[i % 4])->str, NULL), 0.00011);
+	}
+	run(&r, &geo_distance_script, KEYS(SET, CELL("0"), CELL("2")), ARGS("a", "nobody", "m", "3"));
+	assert_int_equal(item_int(&r, 0), -1);
+	assert_string_equal(item_text(&r, 2), "nobody");
+}
+
+static void fill(const char *cell, int members, double longitude)
+{
+	for (int i = 0; i < members; i++)
+		server_command(&r, "GEOADD p:geo:{s}:%s %f %f %s-%d", cell, longitude + 0.0001 * i, 1.0, cell, i);
+}
+
+/* A call ends after the cell with which it has looked at enough; the rest is for the next. */
+static void a_search_is_done_in_steps(void **state)
+{
+	(void)state;
+	fill("0", 600, 1);
+	fill("1", 600, 1);
+	fill("2", 600, 1);
+	const char *const *keys = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
+	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
+	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(r.reply->elements, 3 + 10 * 5);
+	/* Few are near: all cells at once. */
+	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
+	assert_int_equal(item_int(&r, 2), 3);
+	assert_int_equal(r.reply->elements, 3 + 9 * 5);
+	/* A thin box is among many that it does not hold. */
+	run(&r, &geo_search_cells_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
+	assert_int_equal(item_int(&r, 2), 2);
+	/* Nobody is asked for who is farther than those who were found elsewhere. */
+	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
+	assert_int_equal(item_int(&r, 2), 3);
+	assert_in_range(r.reply->elements, 3 + 5 * 5, 3 + 10 * 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(who_does_not_know_the_cells_is_told, split_in_three,
+						script_stage_empty),
+		cmocka_unit_test_setup_teardown(many_go_into_their_cells_or_none_does, split_in_three,
+						script_stage_empty),
+		cmocka_unit_test_setup_teardown(the_size_follows, split_in_three, script_stage_empty),
+		cmocka_unit_test_setup_teardown(distances_between_cells_are_redis_s_own, split_in_three,
+						script_stage_empty),
+		cmocka_unit_test_setup_teardown(a_search_is_done_in_steps, split_in_three, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("geo cells scripts", tests, script_stage_open, script_stage_close);
+}
