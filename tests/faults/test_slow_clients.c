@@ -21,8 +21,8 @@
 
 enum {
 	HEADER_MS = 500,
-	BODY_MS = 700,
-	IDLE_MS = 900,
+	BODY_MS = 1500,
+	IDLE_MS = 1500,
 	HEALTH_MS = 2000, /* of --health-listen, for headers */
 	GRACE_MS = 1000,  /* beyond a deadline */
 	DRIP_MS = 25,
@@ -46,7 +46,7 @@ static int set_up(void **state)
 	snprintf(listen, sizeof(listen), "127.0.0.1:0,unix:%s", path);
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen, "--tls-cert", own.cert_path, "--tls-key",
 		     own.key_path, "--health-listen", "127.0.0.1:0", "--header-timeout-ms", "500", "--body-timeout-ms",
-		     "700", "--idle-timeout-ms", "900");
+		     "1500", "--idle-timeout-ms", "1500");
 	return 0;
 }
 
