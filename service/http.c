@@ -24,8 +24,8 @@
 
 enum {
 	HEALTH_PLACES = 64,
-	HEALTH_LEAVE = 16,
-	LEAST_BODIES = 8, /* that the memory of requests must be enough for */
+	HEALTH_LEAVE = 16, /* when all are taken */
+	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
 };
 
 enum { PLAIN, SECURE, HEALTH, SERVERS };

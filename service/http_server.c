@@ -119,6 +119,8 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	req->exchange = c;
 	req->header = header_value;
 	req->only_health = c->server->is_health;
+	if (req->only_health)
+		req->arena.bounded = false; /* whatever the others take: its places bound it */
 	c->req = req;
 	c->headers_seen = false;
 	c->server->busy++;

@@ -1,6 +1,6 @@
 /*
- * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still, its own places taken, or while the daemon
- * drains, a probe each 50 ms is answered within 100 ms, each of them.
+ * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still, all memory for requests taken, its own
+ * places taken, or while the daemon drains, a probe each 50 ms is answered within 100 ms, each of them.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -50,6 +50,21 @@ static int probe(const char *request)
 
 	raw_close(r);
 	return status;
+}
+
+/* A number of /metrics, as health tells it. */
+static long health_metric(const char *name)
+{
+	char line[128];
+	struct raw *r = raw_connect(patternd.health_port);
+
+	raw_text(r, GET("/metrics") HOST END);
+	struct answer a = raw_answer(r, ANSWER_MS);
+	snprintf(line, sizeof(line), "\npatternd_%s ", name);
+	const char *at = strstr(a.body, line);
+	long n = at ? strtol(at + strlen(line), NULL, 10) : -1;
+	raw_close(r);
+	return n;
 }
 
 /* How late this thread comes back when it asks for a moment: then the machine stands still, and not the daemon. */
@@ -120,7 +135,7 @@ static int set_up(void **state)
 	patternd = (struct daemon){ 0 };
 	server_start(&redis);
 	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0", "--max-connections", "150",
-		     "--drain-ms", "2500", "--redis-timeout-ms", "10000");
+		     "--drain-ms", "2500", "--redis-timeout-ms", "10000", "--max-request-memory", "8388608");
 	return 0;
 }
 
@@ -192,6 +207,41 @@ static void test_redis_stands_still(void **state)
 	probes_end("Redis stands still");
 }
 
+static void put_zeros(struct raw *r, int i, int zeros)
+{
+	raw_text(r, "PUT /cache/");
+	raw_text(r, i % 2 ? "a" : "b");
+	raw_text(r, " HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n" END "b\r\n{\"value\":[0\r\n");
+	for (int left = zeros; left > 0; left -= 8)
+		raw_text(r, "10\r\n,0,0,0,0,0,0,0,0\r\n");
+	raw_text(r, "2\r\n]}\r\n0\r\n" END);
+}
+
+/* Requests have taken what memory they may have: all of it that is for answers of some size, as /metrics is. */
+static void test_memory_taken(void **state)
+{
+	enum { LARGE_SHARE = 8388608 / 8 * 7 };
+	long most = 0;
+
+	(void)state;
+	proc_signal(&redis.proc, SIGSTOP);
+	probes_begin();
+	for (int i = 0; i < PLACES; i++) {
+		crowd[i] = raw_connect(patternd.port);
+		put_zeros(crowd[i], i, 8000 >> (i / 25));
+		long taken = health_metric("request_memory_bytes");
+		most = taken > most ? taken : most;
+	}
+	probes_go_on(500);
+	proc_signal(&redis.proc, SIGCONT);
+	probes_go_on(200);
+	for (int i = 0; i < PLACES; i++)
+		raw_close(crowd[i]);
+	probes_end("memory taken");
+	print_message("requests took %ld bytes of memory\n", most);
+	assert_true(most > LARGE_SHARE - 16 * 1024);
+}
+
 /* Its own places are taken by whoever sits there, or dawdles. */
 static void test_own_places_taken(void **state)
 {
@@ -236,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_all_places_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_redis_stands_still, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_memory_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_own_places_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_draining, set_up, tear_down),
 	};
