@@ -1,9 +1,18 @@
-/* lock_call: see lock_call.h. The script is lua/lock_acquire.lua, what takes it back lua/lock_leave.lua. */
+/* lock_call: see lock_call.h. The script is lua/lock_acquire.lua, what takes it back lua/lock_leave.lua. What a grant must outlive: lock_grant.c. */
 #include "lock_call.h"
 
 static const char *const parts_to_take[] = { "fence", "readers", "line", "offer", NULL };
 const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL };
 const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
+const char *const lock_parts_to_look[] = { "readers", "line", "fence", NULL };
+
+struct text lock_token_new(struct request *req)
+{
+	char hex[TOKEN_DIGITS + 1];
+
+	random_hex(hex, TOKEN_DIGITS);
+	return arena_copy(&req->arena, hex, TOKEN_DIGITS);
+}
 
 struct text lock_token_hash(struct request *req, struct text token)
 {
@@ -24,12 +33,12 @@ void lock_out_owner(struct json_out *o, struct text owner)
 	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
 }
 
-void lock_out_safety(struct json_out *o)
+void lock_out_safety(struct json_out *o, const struct lock_safety *safety)
 {
 	out_object(o, "safety");
-	out_string(o, "mode", "single");
-	out_int(o, "acked", 1);
-	out_int(o, "of", 1);
+	out_string(o, "mode", safety->mode);
+	out_int(o, "acked", safety->acked);
+	out_int(o, "of", safety->of);
 	out_close(o);
 }
 
@@ -125,10 +134,7 @@ static void on_decided(struct request *req, const struct reply *r)
 	} else if (reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms) {
 		lock_answer_is_over(req, take->names[0]);
 	} else {
-		struct text sealed = reply_text(r, LOCK_SEALED);
-		if (sealed.len) /* the token of a replay is the first one, which the record kept */
-			take->token = request_seal(req, sealed);
-		take->taken(req, take, r);
+		lock_granted(req, take, r);
 	}
 }
 
@@ -181,6 +187,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_take *take
 	call_string(c, take->mode);
 	call_text(c, ticket_of(req, take));
 	call_int(c, wait_left_ms(req));
+	call_replicas(c, (unsigned)take->min_replicas);
 	if (take->is_stream)
 		call_without_record(c);
 	return c;
@@ -196,7 +203,6 @@ static void try(struct request *req, struct lock_take *take)
 
 void lock_take(struct request *req, const struct lock_take *given)
 {
-	char hex[TOKEN_DIGITS + 1];
 	const struct slots *slots = slots_of(req, given->names, given->count);
 	struct lock_take *take = arena_alloc(&req->arena, sizeof(*take));
 
@@ -213,9 +219,8 @@ void lock_take(struct request *req, const struct lock_take *given)
 	}
 	for (size_t i = 0; i < given->count; i++)
 		wait_on(req, script_key(req, KEY_LOCK, given->names[i], NULL));
-	random_hex(hex, TOKEN_DIGITS);
 	*take = *given;
-	take->token = arena_copy(&req->arena, hex, TOKEN_DIGITS);
+	take->token = lock_token_new(req);
 	take->token_hash = lock_token_hash(req, take->token);
 	req->work = take;
 	req->gone = leave;

@@ -4,7 +4,7 @@
  * The lock's own time to live is the safety net: it is renewed each third of it, and what this daemon cannot renew any more, because it
  * died or Redis is away, runs out by itself. Each renewal is a request of its own without a client; the hold outlives them all.
  */
-#include "lock_call.h"
+#include "lock_quorum.h"
 
 struct hold {
 	struct stream *stream;      /* (ref) NULL once its client left */
@@ -202,7 +202,7 @@ static struct text acquired_event(struct request *req, const struct lock_take *t
 	lock_out_owner(&o, take->owner);
 	lock_out_time(&o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(&o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(&o);
+	lock_out_safety(&o, &take->safety);
 	out_close(&o);
 	return (struct text){ o.at, o.len };
 }
@@ -229,7 +229,7 @@ static void on_taken(struct request *req, const struct lock_take *take, const st
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
-	if (!req->wait && !wait_has_room(req))
+	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || (!req->wait && !wait_has_room(req)))
 		return;
 	req->idempotency_key = (struct text){ 0 }; /* a stream has no replay */
 	lock_take(req, &(struct lock_take){

@@ -107,6 +107,7 @@ static void answer_taken(struct request *req, const struct several *s)
 	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->take.ttl_ms - passed_ms;
 	for (size_t i = 0; i < s->take.count; i++)
 		items[LOCK_FENCES + i].integer = s->kept->fences[i];
+	s->take.safety = lock_single;
 	s->take.taken(req, &s->take, &all);
 }
 

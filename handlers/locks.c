@@ -3,6 +3,7 @@
  * and waiting are in lock_call.c, locks that live as long as a connection in lock_hold.c.
  */
 #include "lock_call.h"
+#include "lock_quorum.h"
 
 /* ---- POST /locks/{name} ---- */
 
@@ -18,7 +19,7 @@ static void on_taken(struct request *req, const struct lock_take *take, const st
 	out_int(o, "holds", reply_int(r, LOCK_HOLDS));
 	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o);
+	lock_out_safety(o, &take->safety);
 	answer_end(req);
 }
 
@@ -26,6 +27,10 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 {
 	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
 
+	if (lock_quorum_is_mode()) {
+		lock_quorum_acquire(req, in);
+		return;
+	}
 	lock_take(req, &(struct lock_take){
 			       .names = &in->name,
 			       .count = 1,
@@ -35,6 +40,7 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 			       .metadata = in->metadata,
 			       .presented = in->token,
 			       .mode = modes[in->mode],
+			       .min_replicas = in->min_replicas,
 			       .taken = on_taken,
 		       });
 }
@@ -57,12 +63,14 @@ static void on_all_taken(struct request *req, const struct lock_take *take, cons
 	lock_out_owner(o, reply_text(r, LOCK_OWNER));
 	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o);
+	lock_out_safety(o, &take->safety);
 	answer_end(req);
 }
 
 void locks_acquire(struct request *req, const struct locks_acquire_input *in)
 {
+	if (lock_quorum_has_no(req, "taking several locks at once"))
+		return;
 	lock_take(req, &(struct lock_take){
 			       .names = in->names.items,
 			       .count = in->names.count,
@@ -94,11 +102,16 @@ static void on_extended(struct request *req, const struct reply *r)
 	out_int(o, "fence", reply_int(r, 2));
 	out_int(o, "holds", reply_int(r, 3));
 	lock_out_time(o, req, expires_at_ms);
+	lock_out_safety(o, &lock_single);
 	answer_end(req);
 }
 
 void lock_extend(struct request *req, const struct lock_extend_input *in)
 {
+	if (lock_quorum_is_mode()) {
+		lock_quorum_extend(req, in);
+		return;
+	}
 	struct call *c = script_call(req, &lock_extend_script);
 
 	lock_call_keys(c, in->name, lock_parts_to_extend);
@@ -143,6 +156,10 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		answer_field_problem(req, P_INVALID_VALUE, "?token", "is another token than the header Lock-Token");
 		return;
 	}
+	if (lock_quorum_is_mode()) {
+		lock_quorum_release(req, in, token);
+		return;
+	}
 	struct call *c = script_call(req, &lock_release_script);
 	lock_call_keys(c, in->name, lock_parts_to_release);
 	call_text(c, in->force ? TEXT("") : lock_token_hash(req, token));
@@ -152,12 +169,10 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 
 /* ---- GET /locks/{name} ---- */
 
-enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
-
 static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
 {
 	out_array(o, "holders");
-	for (size_t i = LOOK_HOLDERS; i + 2 < r->count; i += 3) {
+	for (size_t i = LOCK_LOOK_HOLDERS; i + 2 < r->count; i += 3) {
 		out_object(o, NULL);
 		lock_out_owner(o, reply_text(r, i));
 		out_int(o, "fence", reply_int(r, i + 1));
@@ -170,18 +185,18 @@ static void out_holders(struct json_out *o, struct request *req, const struct re
 static void on_looked(struct request *req, const struct reply *r)
 {
 	const struct lock_look_input *in = req->input;
-	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOOK_MODE), "shared");
-	struct text metadata = reply_text(r, LOOK_METADATA), mode = reply_text(r, LOOK_MODE);
+	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
+	struct text metadata = reply_text(r, LOCK_LOOK_METADATA), mode = reply_text(r, LOCK_LOOK_MODE);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
 	out_bool(o, "held", held);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOOK_HOLDERS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
 	out_text(o, "mode", mode.len ? mode : (struct text){ 0 });
-	out_int(o, "fence", reply_int(r, LOOK_FENCE));
-	lock_out_time(o, req, reply_int(r, LOOK_EXPIRES_AT));
-	out_int(o, "holds", reply_int(r, LOOK_HOLDS));
-	out_int(o, "waiters", reply_int(r, LOOK_WAITERS));
+	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
+	lock_out_time(o, req, reply_int(r, LOCK_LOOK_EXPIRES_AT));
+	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_LOOK_WAITERS));
 	if (metadata.len)
 		out_raw(o, "metadata", metadata);
 	else
@@ -193,10 +208,12 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void lock_look(struct request *req, const struct lock_look_input *in)
 {
-	static const char *const parts[] = { "readers", "line", "fence", NULL };
+	if (lock_quorum_is_mode()) {
+		lock_quorum_look(req, in);
+		return;
+	}
 	struct call *c = script_call(req, &lock_look_script);
-
-	lock_call_keys(c, in->name, parts);
+	lock_call_keys(c, in->name, lock_parts_to_look);
 	call_send(c, on_looked);
 }
 
@@ -214,18 +231,18 @@ static struct call *look_one(struct request *req, struct text name, struct text 
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, LOOK_MODE), "shared");
+	bool is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
 
 	(void)part;
 	if (reply_int(r, 0) != 0)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOOK_HOLDERS));
-	out_text(o, "mode", reply_text(r, LOOK_MODE));
-	out_int(o, "fence", reply_int(r, LOOK_FENCE));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOOK_EXPIRES_AT)));
-	out_int(o, "holds", reply_int(r, LOOK_HOLDS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
+	out_text(o, "mode", reply_text(r, LOCK_LOOK_MODE));
+	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_LOOK_EXPIRES_AT)));
+	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
 	out_close(o);
 }
 
@@ -233,5 +250,6 @@ void lock_list(struct request *req, const struct lock_list_input *in)
 {
 	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
 
-	list_keys(req, &locks, in->match, in->cursor, in->limit);
+	if (!lock_quorum_has_no(req, "list of locks"))
+		list_keys(req, &locks, in->match, in->cursor, in->limit);
 }

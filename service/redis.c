@@ -11,6 +11,7 @@
 #include "loop.h"
 #include "metrics.h"
 #include "redis_cluster.h"
+#include "redis_members.h"
 #include "redis_node.h"
 #include "redis_sentinel.h"
 #include "redis_slot.h"
@@ -47,6 +48,8 @@ int redis_next_place(int slot)
 
 static struct redis_node *node_of(const struct redis_call *call)
 {
+	if (call->member)
+		return member_node(call->member);
 	if (call->once)
 		return call->once;
 	return is_cluster() ? cluster_node(call->slot) : master;
@@ -70,7 +73,7 @@ enum redis_refusal redis_send(struct redis_call *call, const struct text *args, 
 	if (refusal == REDIS_TOOK)
 		call->once = NULL;
 	/* Before Redis was ever there it may take any time to come. */
-	return refusal == REDIS_SOON && !was_reached ? REDIS_DOWN : refusal;
+	return refusal == REDIS_SOON && !was_reached && !call->member ? REDIS_DOWN : refusal;
 }
 
 /* ---- Calls that are sent again ---- */
@@ -101,6 +104,8 @@ static enum redis_next follow_in_cluster(struct redis_call *call, struct text er
 
 enum redis_next redis_follow(struct redis_call *call, struct text error)
 {
+	if (call->member)
+		return NEXT_NOTHING;
 	if (is_cluster())
 		return follow_in_cluster(call, error);
 	if (urls.kind != REDIS_SENTINEL || !begins(error, "READONLY"))
@@ -138,10 +143,16 @@ bool redis_hold(struct redis_call *call)
 	return true;
 }
 
+void redis_await(struct redis_call *call)
+{
+	acked_await(call->node->acked, call);
+}
+
 void redis_flush(void)
 {
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		node_flush(n);
+	members_flush();
 	if (urls.kind == REDIS_SENTINEL)
 		sentinel_flush();
 	if (is_cluster() && held_count == 0)
@@ -152,7 +163,7 @@ void redis_distrust(const struct redis_call *call, const char *why)
 {
 	if (call->node)
 		node_distrust(call->node, why);
-	if (urls.kind == REDIS_SENTINEL)
+	if (urls.kind == REDIS_SENTINEL && !call->member)
 		sentinel_doubt();
 }
 
@@ -248,6 +259,8 @@ bool redis_was_reached(void)
 
 const char *redis_trouble(const struct redis_call *call)
 {
+	if (call && call->replicas && call->node && call->node->acked && *acked_trouble(call->node->acked))
+		return acked_trouble(call->node->acked);
 	if (call && call->node && call->node->trouble[0])
 		return call->node->trouble;
 	if (call && !call->node && is_cluster() && cluster_is_known())
@@ -330,7 +343,7 @@ bool redis_open(const char *url, const char *password)
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
-	return open_nodes();
+	return members_open(config()->lock_quorum) && open_nodes();
 }
 
 void redis_close(void)
@@ -338,6 +351,7 @@ void redis_close(void)
 	closing = true; /* whoever learns now that his call is lost sends no other */
 	timer_stop(&held_timer);
 	on_held(&held_timer);
+	members_close();
 	cluster_close();
 	sentinel_close();
 	while (node_first())

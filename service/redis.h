@@ -23,26 +23,31 @@ struct subscriber_owner;
 /* What became of a call. */
 enum redis_fate {
 	FATE_ANSWERED,
-	FATE_NOT_SENT, /* not a byte of it left: it had no effect */
-	FATE_LOST,     /* sent, at least in part, and not answered: nobody knows */
-	FATE_AGAIN,    /* it was held for a moment, which is over: send it again */
+	FATE_NOT_SENT,     /* not a byte of it left: it had no effect */
+	FATE_LOST,         /* sent, at least in part, and not answered: nobody knows */
+	FATE_AGAIN,        /* it was held for a moment, which is over: send it again */
+	FATE_ACKNOWLEDGED, /* redis_await is over: call->acked tells what came of it */
 };
 
-enum { REDIS_ANYWHERE = -1 };
+enum { REDIS_ANYWHERE = -1, REDIS_MOST_MEMBERS = 9 };
 
-/* A call under way. Lives inside its owner until `done` was called. Zero but for the first two. */
+/* A call under way. Lives inside its owner until `done` was called. Zero but for the first four. */
 struct redis_call {
 	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
 	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);
-	int slot; /* redis_slot of its keys */
+	int slot;        /* redis_slot of its keys */
+	unsigned member; /* the server of --lock-quorum that it goes to, from 1; 0: it goes to --redis */
+	unsigned
+		replicas; /* that redis_await will ask for; 0: it will not. Such calls have a connection of their own */
 
 	struct redis_node *node; /* redis.c: where it went last */
 	struct redis_node *once; /* where it goes next, for once */
 	int64_t give_up_us;      /* when sending it again ends; 0: it was not sent yet */
 	unsigned redirects;
-	struct redis_call *next_held;
-	uint64_t starts_at; /* redis_link.c: the first byte's place in its connection's stream */
-	int64_t due_us;     /* when the answer is overdue */
+	struct redis_call *next_held; /* of those who are held, or wait for acknowledgements */
+	uint64_t starts_at;           /* redis_link.c: the first byte's place in its connection's stream */
+	int64_t due_us;               /* when the answer is overdue */
+	unsigned acked, connected; /* redis_acked.c: replicas that have acknowledged it, of how many that are there */
 };
 
 /*
@@ -77,6 +82,12 @@ enum redis_next redis_follow(struct redis_call *call, struct text error);
 /* `done` is called with FATE_AGAIN in a moment. False: the call's time is over. */
 bool redis_hold(struct redis_call *call);
 
+/*
+ * For a call with `replicas`, in its `done`: once more FATE_ACKNOWLEDGED, when so many replicas have acknowledged what it wrote, or half
+ * of --redis-timeout-ms is over, or the connection is.
+ */
+void redis_await(struct redis_call *call);
+
 /* True when a call with this key would be sent now. */
 bool redis_serves(struct text key);
 
@@ -103,6 +114,9 @@ void redis_doubt(void);
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 bool redis_was_reached(void); /* since start */
+/* How many servers --lock-quorum lists; and where each is, from 1. None of them counts for what is asked above. */
+unsigned redis_members(void);
+const char *redis_member_address(unsigned member);
 /* What went wrong last, for a person: with the server that the call went to, or at all (NULL). */
 const char *redis_trouble(const struct redis_call *call);
 /* "127.0.0.1:6379" or a path; "3 nodes"; and what the server calls itself, "" before it was reached. */

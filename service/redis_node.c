@@ -7,7 +7,6 @@
 #include "config.h"
 #include "log.h"
 
-static const struct redis_node_owner *owner;
 static const struct subscriber_owner *ears; /* NULL: nobody wants to hear */
 static struct redis_node *nodes;
 
@@ -42,6 +41,19 @@ static bool send_asking(struct redis_link *l)
 	return link_send(l, &asking, (struct text[]){ TEXT("ASKING") }, 1);
 }
 
+/* One link is usable. NULL: the one that it takes is not, yet. */
+static struct redis_link *link_for(struct redis_node *n, const struct redis_call *call)
+{
+	if (call->replicas) {
+		if (!n->acked)
+			n->acked = acked_new(&n->url);
+		return n->acked ? acked_link(n->acked) : NULL;
+	}
+	while (!link_is_ready(n->links[n->turn_link]))
+		n->turn_link = (n->turn_link + 1) % n->count;
+	return n->links[n->turn_link];
+}
+
 enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count)
 {
 	call->node = n;
@@ -49,9 +61,9 @@ enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, cons
 		return is_new(n) && !n->retired ? REDIS_SOON : REDIS_DOWN;
 	if (links_in_flight() >= config()->max_in_flight)
 		return REDIS_FULL;
-	while (!link_is_ready(n->links[n->turn_link]))
-		n->turn_link = (n->turn_link + 1) % n->count;
-	struct redis_link *l = n->links[n->turn_link];
+	struct redis_link *l = link_for(n, call);
+	if (!l)
+		return REDIS_SOON;
 	return (!call->once || send_asking(l)) && link_send(l, call, args, count) ? REDIS_TOOK : REDIS_FULL;
 }
 
@@ -60,6 +72,8 @@ void node_flush(struct redis_node *n)
 	for (unsigned i = 0; i < n->count; i++)
 		link_flush(n->links[i]);
 	n->turn_link = (n->turn_link + 1) % n->count;
+	if (n->acked)
+		acked_flush(n->acked);
 	if (n->ear)
 		subscriber_flush(n->ear);
 }
@@ -77,6 +91,8 @@ static void leave(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		link_leave(n->links[i]);
+	if (n->acked)
+		acked_leave(n->acked);
 	count_ready(n);
 }
 
@@ -93,7 +109,7 @@ static void on_up(struct redis_link *l)
 	snprintf(n->server, sizeof(n->server), "%s", link_server(l));
 	if (n->ready == 1)
 		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
-	owner->up(n);
+	n->owner->up(n);
 }
 
 /* An attempt that fails for the same reason as the one before is no news. */
@@ -109,7 +125,7 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
 	if (n->retired)
 		return;
 	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
-	owner->down(n, why, was_up);
+	n->owner->down(n, why, was_up);
 }
 
 void node_distrust(struct redis_node *n, const char *why)
@@ -122,6 +138,8 @@ void node_moved(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		link_moved(n->links[i]);
+	if (n->acked)
+		acked_moved(n->acked);
 	if (n->ear)
 		subscriber_moved(n->ear);
 	count_ready(n);
@@ -138,7 +156,7 @@ bool node_is_idle(const struct redis_node *n)
 	for (unsigned i = 0; i < n->count; i++)
 		if (link_owed(n->links[i]))
 			return false;
-	return true;
+	return !n->acked || acked_is_idle(n->acked);
 }
 
 /* ---- Its life ---- */
@@ -161,12 +179,12 @@ bool nodes_hear(const struct subscriber_owner *told)
 	return ok;
 }
 
-static bool make_links(struct redis_node *n)
+static bool make_links(struct redis_node *n, unsigned wanted)
 {
 	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down };
 
-	n->links = calloc((size_t)config()->pool_size, sizeof(*n->links));
-	for (; n->links && n->count < config()->pool_size; n->count++) {
+	n->links = calloc(wanted, sizeof(*n->links));
+	for (; n->links && n->count < wanted; n->count++) {
 		n->links[n->count] = link_new(&n->url, &link_owner, n);
 		if (!n->links[n->count])
 			return false;
@@ -174,23 +192,46 @@ static bool make_links(struct redis_node *n)
 	return n->links != NULL;
 }
 
-struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *told)
+static struct redis_node *make(const struct redis_url *url, const struct redis_node_owner *owner, unsigned links)
 {
 	struct redis_node *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
-	owner = told;
+	n->owner = owner;
 	n->url = *url;
-	n->next = nodes;
-	nodes = n;
-	if (!make_links(n) || (ears && !make_ear(n))) {
+	if (!make_links(n, links)) {
 		node_free(n);
 		return NULL;
 	}
-	for (unsigned i = 0; i < n->count; i++)
+	return n;
+}
+
+static struct redis_node *open_links(struct redis_node *n)
+{
+	for (unsigned i = 0; n && i < n->count; i++)
 		link_open(n->links[i]);
 	return n;
+}
+
+struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *owner)
+{
+	struct redis_node *n = make(url, owner, (unsigned)config()->pool_size);
+
+	if (!n)
+		return NULL;
+	n->next = nodes;
+	nodes = n;
+	if (ears && !make_ear(n)) {
+		node_free(n);
+		return NULL;
+	}
+	return open_links(n);
+}
+
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner)
+{
+	return open_links(make(url, owner, 1));
 }
 
 void node_free(struct redis_node *n)
@@ -203,6 +244,7 @@ void node_free(struct redis_node *n)
 	n->ready = 0; /* whoever learns now that his call is lost sends no other */
 	n->retired = true;
 	subscriber_free(n->ear);
+	acked_free(n->acked);
 	while (n->count)
 		link_free(n->links[--n->count]);
 	free(n->links);

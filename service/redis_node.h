@@ -7,6 +7,7 @@
 #define PATTERND_REDIS_NODE_H
 
 #include "redis.h"
+#include "redis_acked.h"
 #include "redis_link.h"
 #include "redis_url.h"
 #include "subscriber.h"
@@ -14,13 +15,15 @@
 enum { NODE_TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
 
 struct redis_node {
-	struct redis_node *next; /* in the list of all */
+	struct redis_node *next;              /* in the list of all */
+	const struct redis_node_owner *owner; /* (ref) */
 	struct redis_url url;    /* where it is */
 	struct redis_link **links;
 	unsigned count, ready; /* links, and those that are usable */
 	unsigned
 		turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
 	struct subscriber *ear;           /* NULL: nobody wants to hear */
+	struct redis_acked *acked;        /* for calls that replicas acknowledge; NULL: there was none yet */
 	bool retired;                     /* no more calls; goes once what is under way was answered */
 	unsigned number;                  /* redis_cluster.c's */
 	char trouble[NODE_TROUBLE_BYTES]; /* what went wrong last, for a person; "" when nothing did */
@@ -35,6 +38,8 @@ struct redis_node_owner {
 
 /* Makes one and starts to connect. Returns new; NULL without memory. Copies `url`. */
 struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *owner);
+/* One that stands in no list and hears nothing, with a single connection. */
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner);
 void node_free(struct redis_node *n);
 
 /* All of them, by ->next. */

@@ -97,6 +97,7 @@ struct request {
 	int64_t now_ms;
 	size_t tag;          /* of the call whose `done` runs */
 	struct call *failed; /* that call, when it has no reply (call_may_fail) */
+	unsigned acked, replicas; /* of the latest reply, when its call asked for them (call_replicas) */
 
 	/* What is answered */
 	int status;

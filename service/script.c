@@ -1,8 +1,7 @@
 /*
  * script: calls of scripts and commands on behalf of requests; see script.h.
  *
- * Owns the life of a `struct call` (in its request's arena) and the one place where what Redis says is no answer becomes a
- * problem. Nothing is sent twice unless Redis refused it before it ran.
+ * Owns the life of a `struct call` (in its request's arena). Nothing is sent twice unless Redis refused it before it ran.
  */
 #include "script.h"
 
@@ -11,7 +10,9 @@
 #include <stdlib.h>
 
 #include "budget.h"
+#include "call_problem.h"
 #include "config.h"
+#include "loop.h"
 #include "metrics.h"
 #include "record.h"
 #include "redis.h"
@@ -44,6 +45,9 @@ struct call {
 	bool was_full;
 	enum redis_fate fate;
 	struct text error; /* Redis's, if that was it */
+	unsigned member, replicas;
+	const struct reply *kept; /* while acknowledgements are awaited */
+	int64_t kept_us;          /* since when */
 };
 
 /* ---- Building calls ---- */
@@ -145,6 +149,21 @@ void call_may_fail(struct call *c)
 	c->may_fail = true;
 }
 
+void call_replicas(struct call *c, unsigned replicas)
+{
+	c->replicas = replicas;
+}
+
+void call_member(struct call *c, unsigned member)
+{
+	c->member = member;
+}
+
+unsigned call_members(void)
+{
+	return redis_members();
+}
+
 void call_at(struct call *c, int slot)
 {
 	c->slot = slot;
@@ -153,6 +172,12 @@ void call_at(struct call *c, int slot)
 void call_tag(struct call *c, size_t tag)
 {
 	c->tag = tag;
+}
+
+void call_record_key(struct call *c)
+{
+	if (c->req->idempotency_key.at && c->keys.count > 0)
+		push(c, &c->keys, record_key(c->req, c->keys.at[0]));
 }
 
 static void push_record(struct call *c)
@@ -164,7 +189,7 @@ static void push_record(struct call *c)
 		push(c, &c->args, TEXT(""));
 		return;
 	}
-	push(c, keys, record_key(req, keys->at[0]));
+	call_record_key(c);
 	push(c, &c->args, record_fingerprint(req));
 }
 
@@ -195,102 +220,42 @@ static bool assemble(struct call *c)
 	return !arena->failed;
 }
 
-/* ---- What is no answer ---- */
+/* ---- What is no answer (problems: call_problem.c) ---- */
 
-static void answer_unavailable(struct call *c)
+static struct asked asked(const struct call *c)
 {
-	answer_problem(c->req, P_REDIS_UNAVAILABLE, "Redis cannot be reached: %s", redis_trouble(&c->redis));
-}
-
-/* Errors that Redis gives before anything ran, by the word they start with. */
-static const struct {
-	const char *code;
-	enum problem problem;
-	bool distrust; /* connect anew: this server should not be ours any more */
-} error_rows[] = {
-	{ "WRONGTYPE", P_FOREIGN_KEY, false },
-	{ "OOM", P_REDIS_OOM, false },
-	{ "READONLY", P_REDIS_UNAVAILABLE, true },
-	{ "MASTERDOWN", P_REDIS_UNAVAILABLE, true },
-	{ "LOADING", P_REDIS_UNAVAILABLE, false },
-	{ "BUSY", P_REDIS_UNAVAILABLE, false },
-	{ "MISCONF", P_REDIS_UNAVAILABLE, false },
-	{ "NOREPLICAS", P_REDIS_UNAVAILABLE, false },
-	{ "MOVED", P_REDIS_UNAVAILABLE, true },
-	{ "ASK", P_REDIS_UNAVAILABLE, true },
-	{ "CLUSTERDOWN", P_REDIS_UNAVAILABLE, false },
-	{ "TRYAGAIN", P_REDIS_UNAVAILABLE, false },
-	{ "NOAUTH", P_REDIS_UNAVAILABLE, true },
-	{ "WRONGPASS", P_REDIS_UNAVAILABLE, true },
-	{ "DENIED", P_REDIS_UNAVAILABLE, true },
-	{ "NOPERM", P_REDIS_UNAVAILABLE, false },
-	{ "ERR max number of clients", P_REDIS_UNAVAILABLE, false },
-	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
-};
-
-static bool starts_with_word(struct text t, const char *word)
-{
-	size_t len = strlen(word);
-
-	return t.len >= len && memcmp(t.at, word, len) == 0 && (t.len == len || t.at[len] == ' ');
-}
-
-/* Redis tells neither the key nor anything else that helps: only which call it was is known. */
-static void answer_foreign_key(struct call *c, struct text error)
-{
-	const char *script = strstr(error.at, " script: ");
-	int len = script ? (int)(script - error.at) : (int)error.len;
-
-	answer_problem(c->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
-		       c->keys.count ? c->keys.at[0].at : "a key", c->keys.count > 1 ? ", or a key beside it," : "",
-		       len, error.at);
-}
-
-static void answer_error(struct call *c, struct text error)
-{
-	struct request *req = c->req;
-
-	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++) {
-		if (!starts_with_word(error, error_rows[i].code))
-			continue;
-		if (error_rows[i].distrust)
-			redis_distrust(&c->redis, error.at);
-		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
-			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-				       "this Idempotency-Key came with another body before");
-		else if (error_rows[i].problem == P_FOREIGN_KEY)
-			answer_foreign_key(c, error);
-		else
-			answer_problem(req, error_rows[i].problem, "Redis says: %s", error.at);
-		return;
-	}
-	answer_problem_effect(req, P_REDIS_ERROR, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE, "Redis says: %s", error.at);
-}
-
-static void answer_lost(struct call *c)
-{
-	answer_problem_effect(c->req, P_NO_ANSWER, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-			      "it was sent to Redis, which did not answer: %s%s", redis_trouble(&c->redis),
-			      c->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe"
-					: "");
+	return (struct asked){ c->req, &c->redis, c->keys.at, c->keys.count, c->writes };
 }
 
 void call_answer_failure(struct call *c)
 {
+	struct asked a = asked(c);
+
 	if (c->was_full)
 		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
 			       redis_in_flight());
 	else if (c->fate == FATE_ANSWERED)
-		answer_error(c, c->error);
+		call_answer_error(&a, c->error);
 	else if (c->fate == FATE_LOST)
-		answer_lost(c);
+		call_answer_lost(&a);
 	else
-		answer_unavailable(c);
+		call_answer_unavailable(&a);
 }
 
 bool call_was_lost(const struct call *c)
 {
 	return c->fate == FATE_LOST;
+}
+
+const char *call_trouble(const struct call *c)
+{
+	if (c->was_full)
+		return "too many commands are under way";
+	if (c->fate != FATE_ANSWERED)
+		return redis_trouble(&c->redis);
+	return arena_printf(&c->req->arena, "%s says: %s", c->member ? redis_member_address(c->member) : "Redis",
+			    c->error.at ? c->error.at : "")
+		.at;
 }
 
 /* ---- Sending, and what comes back ---- */
@@ -337,7 +302,7 @@ static bool again(struct call *c, enum redis_fate fate, const struct reply *repl
 		return put_on_wire(c);
 	if (fate != FATE_ANSWERED || reply->type != REPLY_ERROR)
 		return false;
-	if (c->script && !c->sent_whole && starts_with_word(reply->text, "NOSCRIPT"))
+	if (c->script && !c->sent_whole && error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
 	switch (redis_follow(&c->redis, reply->text)) {
 	case NEXT_SEND:
@@ -350,25 +315,37 @@ static bool again(struct call *c, enum redis_fate fate, const struct reply *repl
 	return false;
 }
 
+static bool is_agreed(const struct call *c, const struct reply *reply)
+{
+	return c->script ? reply->type == REPLY_ARRAY && reply->count >= 2 : reply->type != REPLY_ERROR;
+}
+
+/* Redis's clock now, as far as the reply tells: it may have been kept for a while. */
+static int64_t now_ms_of(const struct call *c, const struct reply *reply)
+{
+	return reply_int(reply, 1) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
+}
+
 static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (reply->type == REPLY_ERROR && c->skips_foreign && starts_with_word(reply->text, "WRONGTYPE")) {
+	if (reply->type == REPLY_ERROR && c->skips_foreign && error_begins(reply->text, "WRONGTYPE")) {
 		req->tag = c->tag;
 		c->done(req, NULL);
-	} else if (reply->type == REPLY_ERROR && c->may_fail) {
+	} else if (c->may_fail && !is_agreed(c, reply)) {
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
 		c->fate = FATE_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
-		answer_error(c, reply->text);
-	} else if (c->script && (reply->type != REPLY_ARRAY || reply->count < 2)) {
+		struct asked a = asked(c);
+		call_answer_error(&a, reply->text);
+	} else if (!is_agreed(c, reply)) {
 		answer_problem_effect(req, P_INTERNAL, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
 				      "the script %s answered in another form than agreed", c->script->name);
 	} else {
 		if (c->script)
-			req->now_ms = reply_int(reply, 1);
+			req->now_ms = now_ms_of(c, reply);
 		req->tag = c->tag;
 		c->done(req, reply);
 	}
@@ -391,8 +368,20 @@ static void take_back(struct call *c, enum redis_fate fate, const struct reply *
 	bool agreed = fate == FATE_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
 
 	if (agreed && c->script)
-		c->req->now_ms = reply_int(reply, 1);
+		c->req->now_ms = now_ms_of(c, reply);
 	request_give_back(c->req, agreed ? reply : NULL);
+}
+
+/* True: it had an effect, and its owner wants to know who has it; `done` comes later. */
+static bool await_replicas(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	if (fate != FATE_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+		return false;
+	c->kept = reply_keep(c->req, reply);
+	c->kept_us = loop_now_us();
+	if (c->kept)
+		redis_await(&c->redis);
+	return c->kept != NULL;
 }
 
 static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
@@ -402,8 +391,14 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 	bool lives =
 		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
 
-	if (lives && again(c, fate, reply))
+	if (lives && (again(c, fate, reply) || await_replicas(c, fate, reply)))
 		return;
+	if (fate == FATE_ACKNOWLEDGED) {
+		fate = FATE_ANSWERED;
+		reply = c->kept;
+	}
+	req->acked = redis->acked;
+	req->replicas = redis->connected;
 	bool has_left = !req->detached && request_has_left(req);
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or nobody wanted to hear */
@@ -426,7 +421,9 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step was refused */
 	c->done = done;
-	c->redis = (struct redis_call){ .done = on_reply, .slot = c->slot };
+	c->redis = (struct redis_call){
+		.done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas
+	};
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
 	if ((req->state == READING && budget_is_full()) || req->arena.failed || !assemble(c)) {

@@ -60,6 +60,9 @@ void call_real(struct call *c, double value); /* %.17g */
 /* An answer that only looks must not be stored: leave the idempotency record alone for this call. */
 void call_without_record(struct call *c);
 
+/* One more key: the record of this request's answer, for a call that undoes what was answered. Nothing without an Idempotency-Key. */
+void call_record_key(struct call *c);
+
 /* A key that holds something else is no problem of the request: `done` gets NULL then. */
 void call_skip_foreign(struct call *c);
 
@@ -72,6 +75,18 @@ void call_may_fail(struct call *c);
 void call_answer_failure(struct call *c);
 /* Whether it may have happened all the same. */
 bool call_was_lost(const struct call *c);
+/* Why, for a person. */
+const char *call_trouble(const struct call *c);
+
+/*
+ * When it had an effect, `done` waits until so many replicas have acknowledged it, or will not in time: req->acked tells how many did, of
+ * req->replicas that are connected.
+ */
+void call_replicas(struct call *c, unsigned replicas);
+
+/* Goes to a server of --lock-quorum, from 1, instead of that of --redis. */
+void call_member(struct call *c, unsigned member);
+unsigned call_members(void); /* how many there are */
 
 /* A call without keys goes to the node that serves this slot (redis_next_place). */
 void call_at(struct call *c, int slot);

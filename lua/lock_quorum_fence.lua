@@ -1,0 +1,19 @@
+-- lock_quorum_fence: raises a lock's fence to the highest that any server of a majority proposed, so that the next one is
+-- above it whichever majority grants that. Who does not hold the lock here learns the number all the same, but that is no
+-- acknowledgement: here the next holder may have got his fence already.
+-- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL
+-- ARGV  1 hash of the token; 2 the fence
+-- Returns {1, now} the token holds it, with that fence
+--         {0, now} the token does not hold it here
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time wake line lock
+local holds = redis.call('HEXISTS', KEYS[1], 't:' .. ARGV[1]) == 1
+local fence = tonumber(ARGV[2])
+if fence > lock_last_fence(KEYS[2]) then
+  redis.call('SET', KEYS[2], digits(fence))
+end
+if not holds then
+  return { 0, now_ms() }
+end
+redis.call('HSET', KEYS[1], 'fence', digits(fence))
+return { 1, now_ms() }

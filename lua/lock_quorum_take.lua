@@ -1,0 +1,21 @@
+-- lock_quorum_take: one server's part in taking a lock on a majority of several: it is taken here when it is free here.
+-- Nobody waits for such a lock, so there is no line.
+-- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL; 3 its readers
+-- ARGV  1 ttl, ms; 2 owner: a label, '' for none; 3 metadata: JSON text, '' for none; 4 hash of the token
+-- Returns {1, now, fence} taken; the fence is this server's own proposal, see lock_quorum_fence
+--         {0, now, fence, expires_at, owner} somebody else has it here
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time wake line lock
+local t = redis.call('TIME')
+local now_us = t[1] * 1000000 + t[2]
+local now = math.floor(now_us / 1000)
+local lock = lock_read(KEYS[1], KEYS[3], now)
+local fence = math.max(lock_last_fence(KEYS[2]) + 1, now_us)
+if lock then
+  return { 0, now, lock.fence, lock.expires_at_ms, lock.owner }
+end
+redis.call('SET', KEYS[2], digits(fence))
+redis.call('HSET', KEYS[1], 'fence', digits(fence), 'owner', ARGV[2], 'mode', 'exclusive', 'metadata', ARGV[3],
+  't:' .. ARGV[4], digits(now))
+redis.call('PEXPIREAT', KEYS[1], digits(now + tonumber(ARGV[1])))
+return { 1, now, fence }

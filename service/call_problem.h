@@ -1,0 +1,31 @@
+/*
+ * call_problem: a call that has no answer, since Redis could not be asked, did not answer, or said an error, becomes a problem.
+ */
+#ifndef PATTERND_CALL_PROBLEM_H
+#define PATTERND_CALL_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "text.h"
+
+struct redis_call;
+struct request;
+
+/* What was asked. Borrows all. */
+struct asked {
+	struct request *req;
+	const struct redis_call *redis;
+	const struct text *keys;
+	size_t keys_count;
+	bool writes;
+};
+
+void call_answer_unavailable(const struct asked *a);
+void call_answer_lost(const struct asked *a);
+void call_answer_error(const struct asked *a, struct text error);
+
+/* It is this word, or begins with it and a blank. */
+bool error_begins(struct text error, const char *word);
+
+#endif

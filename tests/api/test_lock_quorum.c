@@ -1,0 +1,372 @@
+/* Locks on a majority of three servers, all of which are well. (When some are not: test_lock_quorum_faults.c.) */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "quorum.h"
+
+enum { SOON_MS = 10000 };
+
+static const char a_minute[] = "{\"ttl_ms\":60000}";
+
+static struct answer acquire(const char *body)
+{
+	return http(quorum.c[0], "POST", "/locks/a", body);
+}
+
+static struct answer extend(const char *token, int ttl_ms)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":%d}", token, ttl_ms);
+	return http(quorum.c[1], "POST", "/locks/a/extend", body);
+}
+
+static struct answer release(const char *token)
+{
+	return quorum_release(quorum.c[1], "/locks/a", token);
+}
+
+static struct answer look(void)
+{
+	return http(quorum.c[1], "GET", "/locks/a", NULL);
+}
+
+static int64_t wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- What it is ---- */
+
+/* What is told is what is left when the time it took and 1 % + 2 ms are off; every server has the same token and fence. */
+static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
+{
+	(void)state;
+	int64_t start_ms = wall_ms();
+	struct answer a = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}");
+	int64_t end_ms = wall_ms();
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/name"), "a");
+	assert_string_equal(text_at(a, "/owner"), "worker-7");
+	assert_string_equal(text_at(a, "/mode"), "exclusive");
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_int_equal(int_at(a, "/waited_ms"), 0);
+	assert_string_equal(text_at(a, "/safety/mode"), "quorum");
+	assert_int_equal(int_at(a, "/safety/acked"), 3);
+	assert_int_equal(int_at(a, "/safety/of"), 3);
+	assert_in_range(int_at(a, "/ttl_ms"), 60000 - 602 - (end_ms - start_ms) - 2, 60000 - 602 - 1);
+	assert_in_range(int_at(a, "/expires_at_ms"), start_ms + int_at(a, "/ttl_ms"), end_ms + int_at(a, "/ttl_ms"));
+	assert_int_equal(quorum_copies("a"), 3);
+	assert_int_equal(server_command(&quorum.main, "DBSIZE")->integer, 0);
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		struct redis_server *s = &quorum.servers[i];
+		assert_int_equal(atoll(server_command(s, "GET p:lock:{a}:fence")->str), int_at(a, "/fence"));
+		assert_int_equal(atoll(server_command(s, "HGET p:lock:{a} fence")->str), int_at(a, "/fence"));
+		assert_true(server_command(s, "PTTL p:lock:{a}")->integer > int_at(a, "/ttl_ms"));
+	}
+}
+
+static void a_look_tells_who_a_majority_says(void **state)
+{
+	(void)state;
+	struct answer free = look();
+	assert_status(free, 200);
+	assert_false(bool_at(free, "/held"));
+	assert_int_equal(int_at(free, "/fence"), 0);
+	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\",\"metadata\":{\"job\":1}}"), a = look();
+	assert_true(bool_at(a, "/held"));
+	assert_string_equal(text_at(a, "/owner"), "worker-7");
+	assert_string_equal(text_at(a, "/mode"), "exclusive");
+	assert_int_equal(int_at(a, "/metadata/job"), 1);
+	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_in_range(int_at(a, "/ttl_ms"), 1, 60000);
+	server_command(&quorum.servers[0], "DEL p:lock:{a}");
+	assert_true(bool_at(look(), "/held"));
+	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 1000"); /* then there is but one left */
+	assert_in_range(int_at(look(), "/ttl_ms"), 1, 1000);
+	server_command(&quorum.servers[1], "DEL p:lock:{a}");
+	a = look();
+	assert_false(bool_at(a, "/held"));
+	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
+}
+
+static void a_refusal_tells_who_holds_it_and_keeps_nothing(void **state)
+{
+	(void)state;
+	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}"),
+		      a = http(quorum.c[1], "POST", "/locks/a", "{\"ttl_ms\":5000}");
+	assert_problem(a, 409, "lock_held", "none");
+	assert_string_equal(text_at(a, "/holder/owner"), "worker-7");
+	assert_int_equal(int_at(a, "/holder/fence"), int_at(taken, "/fence"));
+	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/holder/ttl_ms") + 999) / 1000);
+	assert_in_range(int_at(a, "/holder/ttl_ms"), 50000, 60000);
+	assert_int_equal(int_at(look(), "/fence"), int_at(taken, "/fence"));
+	assert_status(release(text_at(taken, "/token")), 200);
+	assert_status(acquire(a_minute), 201);
+}
+
+/* Each of three has it for another: nobody has it, and whoever asks now keeps nothing either. */
+static void a_lock_that_nobody_has_a_majority_of_is_told_so(void **state)
+{
+	static const char *const place = "HSET p:lock:{a} fence %d owner %s mode exclusive metadata %s t:%d 1";
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		server_command(&quorum.servers[i], place, 7 + i, "old", "", 7 + i);
+		server_command(&quorum.servers[i], "PEXPIRE p:lock:{a} 60000");
+	}
+	struct answer a = acquire(a_minute);
+	assert_problem(a, 409, "lock_held", "none");
+	assert_true(json_is_null(json_at(a, "/holder")));
+	assert_string_equal(header_of(a, "Retry-After"), "1");
+	assert_false(bool_at(look(), "/held"));
+	wait_until(quorum_copies("a") == 2, SOON_MS); /* theirs */
+	assert_int_equal(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer, 0);
+}
+
+/* Left over from somebody who never had a majority, or has lost it: no hindrance, and its fence is passed. */
+static void an_old_lock_of_a_minority_hinders_nobody(void **state)
+{
+	(void)state;
+	server_command(&quorum.servers[1], "HSET p:lock:{a} fence 7 owner old mode exclusive metadata %s t:7 1", "");
+	server_command(&quorum.servers[1], "PEXPIRE p:lock:{a} 60000");
+	server_command(&quorum.servers[1], "SET p:lock:{a}:fence 8000000000000000");
+	struct answer a = acquire(a_minute);
+	assert_status(a, 201);
+	assert_int_equal(int_at(a, "/safety/acked"), 2);
+	assert_int_equal(int_at(a, "/safety/of"), 3);
+	assert_string_equal(server_command(&quorum.servers[1], "HGET p:lock:{a} owner")->str, "old");
+	struct answer e = extend(text_at(a, "/token"), 30000);
+	assert_status(e, 200);
+	assert_int_equal(int_at(e, "/fence"), int_at(a, "/fence"));
+	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0);
+	assert_int_equal(quorum_copies("a"), 1);
+}
+
+/* ---- Extending, releasing ---- */
+
+static void extend_counts_anew_and_revives_nothing(void **state)
+{
+	(void)state;
+	struct answer taken = acquire("{\"ttl_ms\":60000}");
+	const char *token = text_at(taken, "/token");
+	struct answer a = extend(token, 10000);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/fence"), int_at(taken, "/fence"));
+	assert_int_equal(int_at(a, "/holds"), 1);
+	assert_in_range(int_at(a, "/ttl_ms"), 5000, 10000 - 102 - 1);
+	assert_string_equal(text_at(a, "/safety/mode"), "quorum");
+	assert_int_equal(int_at(a, "/safety/acked"), 3);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		assert_in_range(server_command(&quorum.servers[i], "PTTL p:lock:{a}")->integer, 1, 10000);
+	assert_problem(extend("nonsense", 10000), 409, "not_holder", "none");
+	server_command(&quorum.servers[2], "DEL p:lock:{a}"); /* it forgot: that is not mended */
+	a = extend(token, 10000);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/safety/acked"), 2);
+	assert_int_equal(quorum_copies("a"), 2);
+	server_command(&quorum.servers[1], "DEL p:lock:{a}");
+	assert_problem(extend(token, 10000), 409, "not_holder", "none");
+	wait_until(quorum_copies("a") == 0, SOON_MS); /* what was left is no use to anybody */
+	assert_problem(extend(token, 10000), 409, "not_holder", "none");
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+static void a_release_frees_once(void **state)
+{
+	(void)state;
+	struct answer taken = acquire(a_minute);
+	assert_problem(release("nonsense"), 409, "not_holder", "none");
+	assert_int_equal(quorum_copies("a"), 3);
+	struct answer a = release(text_at(taken, "/token"));
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/holds"), 0);
+	assert_int_equal(quorum_copies("a"), 0);
+	struct answer next = acquire(a_minute);
+	assert_true(int_at(next, "/fence") > int_at(taken, "/fence"));
+	assert_problem(release(text_at(taken, "/token")), 409, "not_holder", "none");
+	assert_int_equal(quorum_copies("a"), 3);
+	a = http(quorum.c[0], "DELETE", "/locks/a?force=true", NULL);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/holds"), 0);
+	assert_int_equal(quorum_copies("a"), 0);
+	assert_problem(http(quorum.c[0], "DELETE", "/locks/a?force=true", NULL), 409, "not_holder", "none");
+}
+
+/* ---- Fences ---- */
+
+/*
+ * The server whose numbers were highest forgets everything, again and again: without writing the highest back to a majority before
+ * the answer, the next fence would be a smaller one.
+ */
+static void fences_rise_though_the_highest_is_forgotten(void **state)
+{
+	int64_t last = 0;
+
+	(void)state;
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		server_command(&quorum.servers[i], "SET p:lock:{a}:fence %lld",
+			       4000000000000000LL + i * 1000000000000LL);
+		struct answer a = acquire(a_minute);
+		assert_status(a, 201);
+		assert_true(int_at(a, "/fence") > last);
+		assert_true(int_at(a, "/fence") > 4000000000000000LL + i * 1000000000000LL);
+		last = int_at(a, "/fence");
+		assert_status(release(text_at(a, "/token")), 200);
+		server_kill(&quorum.servers[i]);
+		quorum_wait_up(2);
+		quorum_restart(i, NULL);
+		quorum_wait_up(3);
+		a = acquire(a_minute);
+		assert_status(a, 201);
+		assert_true(int_at(a, "/fence") > last);
+		last = int_at(a, "/fence");
+		assert_status(release(text_at(a, "/token")), 200);
+	}
+}
+
+enum { RACERS = 6, GRANTS = 120 };
+
+static atomic_int inside, grants, overlaps;
+static atomic_llong last_fence, falls;
+
+static void *race(void *arg)
+{
+	unsigned seed = (unsigned)(size_t)arg;
+	struct client *c = client_open(quorum.d[seed % 2].port);
+
+	while (grants < GRANTS) {
+		struct answer a = http(c, "POST", "/locks/race", "{\"ttl_ms\":30000}");
+		if (a.status != 201) {
+			nap_ms(rand_r(&seed) % 20);
+			client_forget(c);
+			continue;
+		}
+		overlaps += atomic_fetch_add(&inside, 1) != 0;
+		int64_t fence = json_integer_value(json_at(a, "/fence"));
+		falls += atomic_exchange(&last_fence, fence) >= fence;
+		nap_ms(1);
+		inside--;
+		grants++;
+		quorum_release(c, "/locks/race", json_string_value(json_at(a, "/token")));
+		client_forget(c);
+	}
+	client_close(c);
+	return NULL;
+}
+
+static void one_at_a_time_holds_it_and_fences_rise(void **state)
+{
+	pthread_t racers[RACERS];
+
+	(void)state;
+	for (size_t i = 0; i < RACERS; i++)
+		assert_int_equal(pthread_create(&racers[i], NULL, race, (void *)i), 0);
+	for (size_t i = 0; i < RACERS; i++)
+		pthread_join(racers[i], NULL);
+	assert_int_equal(overlaps, 0);
+	assert_int_equal(falls, 0);
+	wait_until(quorum_copies("race") == 0, SOON_MS);
+}
+
+/* ---- What it is not ---- */
+
+static void what_a_quorum_cannot_do_is_refused(void **state)
+{
+	static const struct {
+		const char *target, *body, *code, *pointer;
+	} rows[] = {
+		{ "/locks/a", "{\"wait_ms\":1}", "not_in_this_mode", "/wait_ms" },
+		{ "/locks/a", "{\"mode\":\"shared\"}", "not_in_this_mode", "/mode" },
+		{ "/locks/a", "{\"token\":\"x\"}", "not_in_this_mode", "/token" },
+		{ "/locks/a", "{\"min_replicas\":1}", "not_in_this_mode", "/min_replicas" },
+		{ "/locks/a", "{\"ttl_ms\":1}", "out_of_range", "/ttl_ms" },
+		{ "/locks/a", "{\"ttl_ms\":4}", "out_of_range", "/ttl_ms" },
+		{ "/locks/a/hold", "{}", "not_in_this_mode", NULL },
+		{ "/locks", "{\"names\":[\"a\"]}", "not_in_this_mode", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct answer a = http(quorum.c[0], "POST", rows[i].target, rows[i].body);
+		assert_problem(a, 400, rows[i].code, "none");
+		if (rows[i].pointer)
+			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_problem(http(quorum.c[0], "GET", "/locks", NULL), 400, "not_in_this_mode", "none");
+	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{}", "Idempotency-Key: k"), 400,
+		       "idempotency_unavailable", "none");
+	assert_problem(http(quorum.c[0], "POST", "/locks/a/extend", "{\"token\":\"x\"}", "Idempotency-Key: k"), 400,
+		       "idempotency_unavailable", "none");
+	assert_int_equal(quorum_copies("a"), 0);
+	assert_status(acquire("{\"mode\":\"exclusive\",\"wait_ms\":0,\"min_replicas\":0}"), 201);
+}
+
+/* Everything else is where it was. */
+static void semaphores_and_fences_stay_on_redis(void **state)
+{
+	(void)state;
+	assert_status(http(quorum.c[0], "POST", "/semaphores/s/permits", "{\"limit\":1}"), 201);
+	assert_status(http(quorum.c[0], "POST", "/fences/f", "{\"fence\":1}"), 200);
+	assert_int_equal(server_command(&quorum.main, "EXISTS p:semaphore:{s} p:fence:{f}")->integer, 2);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		assert_int_equal(server_command(&quorum.servers[i], "DBSIZE")->integer, 0);
+}
+
+static void a_list_that_makes_no_majority_stops_the_start(void **state)
+{
+	static const struct {
+		const char *urls, *said;
+	} rows[] = {
+		{ "redis://127.0.0.1:1", "3 to 9" },
+		{ "redis://127.0.0.1:1,redis://127.0.0.1:2", "3 to 9" },
+		{ "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:1/5",
+		  "server 3: it stands in the list twice" },
+		{ "redis://127.0.0.1:1,redis://127.0.0.1:2,http://a:1", "server 3: " },
+		{ "redis://127.0.0.1:1,,redis://127.0.0.1:2", "server 2: " },
+		{ "redis://h:1,redis://h:2,redis://h:3,redis://h:4,redis://h:5,redis://h:6,redis://h:7,redis://h:8,redis://h:9,"
+		  "redis://h:10",
+		  "server 10: " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct daemon d = { 0 };
+		assert_int_equal(daemon_run(&d, "--redis", quorum.main.url, "--lock-quorum", rows[i].urls), 2);
+		assert_true(proc_said(&d.proc, rows[i].said));
+		assert_true(proc_said(&d.proc, "--lock-quorum"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_free_lock_is_taken_everywhere_but_on_redis, quorum_forget),
+		cmocka_unit_test_teardown(a_look_tells_who_a_majority_says, quorum_forget),
+		cmocka_unit_test_teardown(a_refusal_tells_who_holds_it_and_keeps_nothing, quorum_forget),
+		cmocka_unit_test_teardown(a_lock_that_nobody_has_a_majority_of_is_told_so, quorum_forget),
+		cmocka_unit_test_teardown(an_old_lock_of_a_minority_hinders_nobody, quorum_forget),
+		cmocka_unit_test_teardown(extend_counts_anew_and_revives_nothing, quorum_forget),
+		cmocka_unit_test_teardown(a_release_frees_once, quorum_forget),
+		cmocka_unit_test_teardown(fences_rise_though_the_highest_is_forgotten, quorum_forget),
+		cmocka_unit_test_teardown(one_at_a_time_holds_it_and_fences_rise, quorum_forget),
+		cmocka_unit_test_teardown(what_a_quorum_cannot_do_is_refused, quorum_forget),
+		cmocka_unit_test_teardown(semaphores_and_fences_stay_on_redis, quorum_forget),
+		cmocka_unit_test_teardown(a_list_that_makes_no_majority_stops_the_start, quorum_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock quorum", tests, quorum_open, quorum_close);
+}

@@ -1,0 +1,311 @@
+/* Locks on a majority of three servers of which some are dead, stopped, slow, full, or by another clock. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../support/proxy.h"
+#include "../support/quorum.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 10000 };
+
+static const char a_minute[] = "{\"ttl_ms\":60000}";
+
+static struct answer acquire(void)
+{
+	return http(quorum.c[0], "POST", "/locks/a", a_minute);
+}
+
+static struct answer extend(const char *token)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"ttl_ms\":60000}", token);
+	return http(quorum.c[1], "POST", "/locks/a/extend", body);
+}
+
+static struct answer release(const char *token)
+{
+	return quorum_release(quorum.c[1], "/locks/a", token);
+}
+
+static void assert_taken(struct answer a, int acked)
+{
+	assert_status(a, 201);
+	assert_string_equal(text_at(a, "/safety/mode"), "quorum");
+	assert_int_equal(int_at(a, "/safety/acked"), acked);
+	assert_int_equal(int_at(a, "/safety/of"), 3);
+}
+
+/* ---- Dead ---- */
+
+static void one_dead_of_three_is_no_matter(void **state)
+{
+	(void)state;
+	server_kill(&quorum.servers[1]);
+	quorum_wait_up(2);
+	struct answer a = acquire();
+	assert_taken(a, 2);
+	assert_in_range(a.took_us, 0, QUORUM_TIMEOUT_MS * 1000 / 2);
+	assert_problem(acquire(), 409, "lock_held", "none");
+	assert_true(bool_at(http(quorum.c[1], "GET", "/locks/a", NULL), "/held"));
+	struct answer e = extend(text_at(a, "/token"));
+	assert_status(e, 200);
+	assert_int_equal(int_at(e, "/safety/acked"), 2);
+	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0);
+	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
+{
+	(void)state;
+	struct answer before = acquire();
+	assert_status(release(text_at(before, "/token")), 200);
+	for (int i = 0; i < 2; i++)
+		server_kill(&quorum.servers[i]);
+	quorum_wait_up(1);
+	struct answer a = acquire();
+	assert_problem(a, 503, "no_quorum", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "1 of 3"));
+	assert_non_null(strstr(text_at(a, "/detail"), "127.0.0.1:")); /* which one, and why */
+	assert_non_null(header_of(a, "Retry-After"));
+	wait_until(quorum_copies("a") == 0, SOON_MS);
+	assert_problem(http(quorum.c[0], "GET", "/locks/a", NULL), 503, "no_quorum", "none");
+	for (int i = 0; i < 2; i++)
+		server_restart(&quorum.servers[i]);
+	quorum_wait_up(3);
+	a = acquire();
+	assert_taken(a, 3);
+	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
+}
+
+/* The holder cannot be told what became of it: but his lock is not taken from him. */
+static void the_holder_keeps_it_while_a_majority_is_away(void **state)
+{
+	(void)state;
+	struct answer a = acquire();
+	for (int i = 0; i < 2; i++)
+		proc_signal(&quorum.servers[i].proc, SIGSTOP);
+	assert_problem(extend(text_at(a, "/token")), 503, "no_quorum", "unknown");
+	for (int i = 0; i < 2; i++)
+		proc_signal(&quorum.servers[i].proc, SIGCONT);
+	quorum_wait_up(3);
+	assert_status(extend(text_at(a, "/token")), 200);
+	assert_int_equal(quorum_copies("a"), 3);
+	for (int i = 0; i < 2; i++)
+		server_kill(&quorum.servers[i]);
+	quorum_wait_up(1);
+	assert_problem(release(text_at(a, "/token")), 503, "no_quorum", "unknown");
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+/* ---- Stopped: it is connected, and says nothing ---- */
+
+/* It is waited for once, not in each round; and what it does when it goes on, it does in order. */
+static void a_stopped_server_costs_its_time_and_no_more(void **state)
+{
+	(void)state;
+	proc_signal(&quorum.servers[2].proc, SIGSTOP);
+	struct answer a = acquire();
+	assert_taken(a, 2);
+	assert_in_range(a.took_us, QUORUM_TIMEOUT_MS * 1000 - 5000, QUORUM_TIMEOUT_MS * 1000 * 9 / 5);
+	a = release(text_at(a, "/token"));
+	assert_status(a, 200);
+	quorum_wait_up(2); /* it is given up */
+	a = http(quorum.c[0], "POST", "/locks/b", a_minute);
+	assert_taken(a, 2);
+	assert_in_range(a.took_us, 0, QUORUM_TIMEOUT_MS * 1000 / 2);
+	proc_signal(&quorum.servers[2].proc, SIGCONT);
+	quorum_wait_up(3);
+	wait_until(quorum_copies("a") == 0, SOON_MS);
+	a = acquire();
+	assert_taken(a, 3);
+}
+
+static void two_stopped_servers_keep_nothing_when_they_go_on(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		proc_signal(&quorum.servers[i].proc, SIGSTOP);
+	struct answer a = acquire();
+	assert_problem(a, 503, "no_quorum", "none");
+	assert_in_range(a.took_us, QUORUM_TIMEOUT_MS * 1000 - 5000, QUORUM_TIMEOUT_MS * 1000 * 9 / 5);
+	for (int i = 0; i < 2; i++)
+		proc_signal(&quorum.servers[i].proc, SIGCONT);
+	quorum_wait_up(3);
+	for (int i = 0; i < QUORUM_SERVERS; i++) /* they did take it */
+		wait_until(server_command(&quorum.servers[i], "EXISTS p:lock:{a}:fence")->integer == 1, SOON_MS);
+	wait_until(quorum_copies("a") == 0, SOON_MS);
+	assert_taken(acquire(), 3);
+}
+
+/* The second round was carried out: all of them have the same fence. */
+static bool have_the_fence(void)
+{
+	long long fences[QUORUM_SERVERS];
+
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		const redisReply *r = server_command(&quorum.servers[i], "HGET p:lock:{a} fence");
+		fences[i] = r->str ? atoll(r->str) : -1 - i;
+	}
+	return fences[0] == fences[1] && fences[1] == fences[2];
+}
+
+/* The answers wait for it, and the time goes on: it must not grant what is over by then. */
+static void a_daemon_that_stood_still_grants_nothing(void **state)
+{
+	struct proxy *proxies[QUORUM_SERVERS];
+	struct daemon d = { 0 };
+	char urls[256] = "";
+
+	(void)state;
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		proxies[i] = proxy_open(quorum.servers[i].port);
+		snprintf(urls + strlen(urls), sizeof(urls) - strlen(urls), "%s%s", i ? "," : "", proxy_url(proxies[i]));
+	}
+	daemon_start(&d, "--redis", quorum.main.url, "--lock-quorum", urls, "--lock-quorum-timeout-ms", "1000");
+	wait_until(metric_of(&d, "lock_quorum_members_up") == 3, SOON_MS);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		proxy_set(proxies[i], (struct proxy_fault){ .delay_ms = 100 });
+	struct raw *r = waiter_at(&d, "/locks/a", "{\"ttl_ms\":3000}", "");
+	wait_until(have_the_fence(), SOON_MS);
+	proc_signal(&d.proc, SIGSTOP); /* their last answers are on their way */
+	assert_false(waiter_heard(r));
+	wait_until(quorum_copies("a") == 0, SOON_MS); /* its time is over */
+	proc_signal(&d.proc, SIGCONT);
+	struct answer a = waiter_answer(r, "/locks/a", SOON_MS);
+	assert_problem(a, 503, "no_quorum", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "time was over"));
+	raw_close(r);
+	daemon_stop(&d);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		proxy_close(proxies[i]);
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+static void what_full_servers_refuse_is_given_back_by_the_others(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		server_command(&quorum.servers[i], "CONFIG SET maxmemory 1");
+	struct answer a = acquire();
+	for (int i = 0; i < 2; i++)
+		server_command(&quorum.servers[i], "CONFIG SET maxmemory 0");
+	assert_problem(a, 503, "no_quorum", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "OOM"));
+	wait_until(quorum_copies("a") == 0, SOON_MS);
+}
+
+static void what_is_not_ours_at_one_server_is_left_alone(void **state)
+{
+	(void)state;
+	server_command(&quorum.servers[0], "SET p:lock:{a} theirs");
+	struct answer a = acquire();
+	assert_taken(a, 2);
+	assert_status(release(text_at(a, "/token")), 200);
+	assert_string_equal(server_command(&quorum.servers[0], "GET p:lock:{a}")->str, "theirs");
+	server_command(&quorum.servers[1], "SET p:lock:{a} theirs");
+	a = acquire();
+	assert_problem(a, 503, "no_quorum", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "WRONGTYPE"));
+	wait_until(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer == 0, SOON_MS);
+}
+
+/* ---- Scripts forgotten, Redis away ---- */
+
+static void scripts_that_were_forgotten_are_sent_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_command(&quorum.servers[i], "SCRIPT FLUSH");
+	struct answer a = acquire();
+	assert_taken(a, 3);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_command(&quorum.servers[i], "SCRIPT FLUSH");
+	assert_status(release(text_at(a, "/token")), 200);
+	assert_int_equal(quorum_copies("a"), 0);
+}
+
+/* Locks and everything else do not stand or fall together. */
+static void locks_do_not_need_redis_nor_redis_them(void **state)
+{
+	(void)state;
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_kill(&quorum.servers[i]);
+	quorum_wait_up(0);
+	assert_problem(acquire(), 503, "no_quorum", "none");
+	assert_status(http(quorum.c[0], "POST", "/counters/c", "{\"n\":1}"), 200);
+	assert_true(daemon_is_ready(&quorum.d[0], SOON_MS));
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_restart(&quorum.servers[i]);
+	quorum_wait_up(3);
+	server_kill(&quorum.main);
+	wait_until(metric_of(&quorum.d[0], "redis_up") == 0, SOON_MS);
+	assert_taken(acquire(), 3);
+	server_restart(&quorum.main);
+	for (int i = 0; i < 2; i++)
+		wait_until(metric_of(&quorum.d[i], "redis_up") == 1, SOON_MS);
+}
+
+/* ---- Clocks ---- */
+
+/* One is an hour ahead, and later it is not: times are by our clock, and fences rise over both. */
+static void a_server_by_another_clock_shifts_nothing(void **state)
+{
+	char preload[512];
+	const char *const env[] = { preload, "CLOCK_AHEAD_S=3600", NULL };
+
+	(void)state;
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
+	struct answer first = acquire();
+	assert_status(release(text_at(first, "/token")), 200);
+	server_kill(&quorum.servers[0]);
+	quorum_wait_up(2);
+	quorum_restart(0, env);
+	quorum_wait_up(3);
+	assert_true(atoll(server_command(&quorum.servers[0], "TIME")->element[0]->str) > time(NULL) + 3500);
+	struct answer a = acquire();
+	assert_taken(a, 3);
+	assert_in_range(int_at(a, "/fence"), int_at(first, "/fence") + 3500LL * 1000000, INT64_MAX);
+	assert_in_range(int_at(a, "/ttl_ms"), 50000, 60000);
+	assert_in_range(int_at(a, "/expires_at_ms"), int_at(first, "/expires_at_ms"),
+			int_at(first, "/expires_at_ms") + 60000);
+	struct answer seen = http(quorum.c[1], "GET", "/locks/a", NULL);
+	assert_true(bool_at(seen, "/held"));
+	assert_in_range(int_at(seen, "/ttl_ms"), 50000, 60000);
+	assert_status(release(text_at(a, "/token")), 200);
+	server_kill(&quorum.servers[0]);
+	quorum_wait_up(2);
+	server_restart(&quorum.servers[0]);
+	quorum_wait_up(3);
+	struct answer last = acquire();
+	assert_taken(last, 3);
+	assert_true(int_at(last, "/fence") > int_at(a, "/fence"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(one_dead_of_three_is_no_matter, quorum_forget),
+		cmocka_unit_test_teardown(two_dead_of_three_grant_nothing_and_keep_nothing, quorum_forget),
+		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
+		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),
+		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_go_on, quorum_forget),
+		cmocka_unit_test_teardown(a_daemon_that_stood_still_grants_nothing, quorum_forget),
+		cmocka_unit_test_teardown(what_full_servers_refuse_is_given_back_by_the_others, quorum_forget),
+		cmocka_unit_test_teardown(what_is_not_ours_at_one_server_is_left_alone, quorum_forget),
+		cmocka_unit_test_teardown(scripts_that_were_forgotten_are_sent_again, quorum_forget),
+		cmocka_unit_test_teardown(locks_do_not_need_redis_nor_redis_them, quorum_forget),
+		cmocka_unit_test_teardown(a_server_by_another_clock_shifts_nothing, quorum_forget),
+	};
+
+	return cmocka_run_group_tests_name("lock quorum faults", tests, quorum_open, quorum_close);
+}

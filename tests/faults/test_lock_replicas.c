@@ -1,0 +1,398 @@
+/*
+ * Locks that so many replicas must have (`min_replicas`): one master and two replicas, of which some are stopped or gone. What too few
+ * have is free again.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/redis_cluster.h"
+#include "../support/redis_sentinel.h"
+#include "../support/stage.h"
+#include "../support/waiter.h"
+
+enum { REPLICAS = 2, SOON_MS = 10000, WAIT_MS = 500 }; /* half of --redis-timeout-ms */
+
+#define KEY "Idempotency-Key: "
+
+static struct redis_server replicas[REPLICAS];
+static char master_port[16];
+
+static const char two[] = "{\"ttl_ms\":60000,\"min_replicas\":2}", one[] = "{\"ttl_ms\":60000,\"min_replicas\":1}";
+
+static bool are_in_sync(int count)
+{
+	const redisReply *role = server_command(&redis, "ROLE");
+
+	return role->element[2]->elements == (size_t)count &&
+	       server_command(&redis, "WAIT %d 50", count)->integer == count;
+}
+
+static int open_all(void **state)
+{
+	(void)state;
+	server_start(&redis, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1");
+	snprintf(master_port, sizeof(master_port), "127.0.0.1 %d", redis.port);
+	for (int i = 0; i < REPLICAS; i++)
+		server_start(&replicas[i], "--replicaof", master_port);
+	wait_until(are_in_sync(REPLICAS), SOON_MS);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	for (int i = 0; i < REPLICAS; i++)
+		server_stop(&replicas[i]);
+	return stage_close(state);
+}
+
+static int forget_all(void **state)
+{
+	for (int i = 0; i < REPLICAS; i++)
+		proc_signal(&replicas[i].proc, SIGCONT);
+	stage_forget(state);
+	wait_until(are_in_sync(REPLICAS), SOON_MS);
+	return 0;
+}
+
+static struct answer acquire(const char *body)
+{
+	return http(client, "POST", "/locks/a", body);
+}
+
+static struct answer release(const char *token)
+{
+	char header[128];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(client, "DELETE", "/locks/a", NULL, header);
+}
+
+static void assert_replicated(struct answer a, int status, int acked)
+{
+	assert_status(a, status);
+	assert_string_equal(text_at(a, "/safety/mode"), "replicated");
+	assert_int_equal(int_at(a, "/safety/acked"), acked);
+	assert_int_equal(int_at(a, "/safety/of"), 1 + REPLICAS);
+}
+
+static bool is_free(void)
+{
+	return server_command(&redis, "EXISTS p:lock:{a}")->integer == 0;
+}
+
+static long long calls_of(const char *lead)
+{
+	const char *at = strstr(server_command(&redis, "INFO commandstats")->str, lead);
+
+	return at ? atoll(at + strlen(lead)) : 0;
+}
+
+/* ---- One lock ---- */
+
+static void what_replicas_have_is_told(void **state)
+{
+	(void)state;
+	struct answer a = acquire(two);
+	assert_replicated(a, 201, 3);
+	for (int i = 0; i < REPLICAS; i++)
+		assert_int_equal(server_command(&replicas[i], "EXISTS p:lock:{a}")->integer, 1);
+	assert_in_range(int_at(a, "/ttl_ms"), 60000 - WAIT_MS, 60000);
+	assert_status(release(text_at(a, "/token")), 200);
+	a = acquire("{\"min_replicas\":0}"); /* nobody asked */
+	assert_string_equal(text_at(a, "/safety/mode"), "single");
+	assert_int_equal(int_at(a, "/safety/acked"), 1);
+	assert_int_equal(int_at(a, "/safety/of"), 1);
+	assert_problem(acquire("{\"min_replicas\":17}"), 400, "out_of_range", "none");
+	assert_problem(acquire("{\"min_replicas\":-1}"), 400, "out_of_range", "none");
+}
+
+static void what_too_few_have_is_released(void **state)
+{
+	(void)state;
+	struct answer before = acquire(two);
+	assert_status(release(text_at(before, "/token")), 200);
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	struct answer a = acquire(two);
+	assert_problem(a, 503, "not_enough_replicas", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "1 of 2 replicas"));
+	assert_string_equal(header_of(a, "Retry-After"), "1");
+	assert_in_range(a.took_us, WAIT_MS * 900, WAIT_MS * 1000 * 2);
+	assert_true(is_free()); /* when the answer comes it is done */
+	a = acquire(one);
+	assert_replicated(a, 201, 2);
+	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
+	struct answer held = acquire(two); /* that is told at once: nothing was written */
+	assert_problem(held, 409, "lock_held", "none");
+	assert_in_range(held.took_us, 0, WAIT_MS * 1000 / 2);
+}
+
+static void no_replicas_are_too_few(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "REPLICAOF NO ONE");
+	wait_until(are_in_sync(0), SOON_MS);
+	struct answer a = acquire(one);
+	assert_problem(a, 503, "not_enough_replicas", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "0 of 1 replicas"));
+	assert_non_null(strstr(text_at(a, "/detail"), "0 of which are connected"));
+	assert_true(is_free());
+	assert_status(acquire("{}"), 201);
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "REPLICAOF 127.0.0.1 %d", redis.port);
+}
+
+/* The one entry is taken back, and the lock is held as before. */
+static void a_reentry_that_too_few_have_leaves_the_first(void **state)
+{
+	char body[128];
+
+	(void)state;
+	struct answer a = acquire(two);
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"min_replicas\":2}", text_at(a, "/token"));
+	assert_replicated(acquire(body), 200, 3);
+	proc_signal(&replicas[1].proc, SIGSTOP);
+	assert_problem(acquire(body), 503, "not_enough_replicas", "none");
+	assert_int_equal(int_at(get("/locks/a"), "/holds"), 2);
+	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 1);
+}
+
+/* ---- Lines ---- */
+
+/* It was his turn, and too few would have it: the lock goes on to the next, who asks for less. */
+static void a_waiter_whose_grant_too_few_have_is_told_so(void **state)
+{
+	(void)state;
+	struct answer a = acquire("{\"ttl_ms\":60000}");
+	struct raw *first = waiter_at(&patternd, "/locks/a", "{\"wait_ms\":20000,\"min_replicas\":2}", "");
+	wait_until(int_at(get("/locks/a"), "/waiters") == 1, SOON_MS);
+	struct raw *second = waiter_at(&patternd, "/locks/a", "{\"wait_ms\":20000,\"min_replicas\":1}", "");
+	wait_until(int_at(get("/locks/a"), "/waiters") == 2, SOON_MS);
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	assert_status(release(text_at(a, "/token")), 200);
+	assert_problem(waiter_answer(first, "/locks/a", SOON_MS), 503, "not_enough_replicas", "none");
+	assert_replicated(waiter_answer(second, "/locks/a", SOON_MS), 201, 2);
+	raw_close(first);
+	raw_close(second);
+}
+
+/* ---- Retries ---- */
+
+static void a_refusal_is_forgotten_with_its_key(void **state)
+{
+	(void)state;
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	assert_problem(http(client, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1); /* the fence's */
+	proc_signal(&replicas[0].proc, SIGCONT);
+	wait_until(are_in_sync(REPLICAS), SOON_MS);
+	struct answer a = http(client, "POST", "/locks/a", two, KEY "k");
+	assert_replicated(a, 201, 3);
+	assert_false(is_free());
+	assert_status(release(text_at(a, "/token")), 200);
+}
+
+/* It was granted, and somebody may know so: what a replay finds out takes it from nobody. */
+static void a_replay_asks_the_replicas_anew(void **state)
+{
+	(void)state;
+	struct answer first = http(client, "POST", "/locks/a", two, KEY "k");
+	assert_replicated(first, 201, 3);
+	proc_signal(&replicas[1].proc, SIGSTOP);
+	assert_problem(http(client, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "applied");
+	assert_false(is_free());
+	proc_signal(&replicas[1].proc, SIGCONT);
+	wait_until(are_in_sync(REPLICAS), SOON_MS);
+	struct answer again = http(client, "POST", "/locks/a", two, KEY "k");
+	assert_replicated(again, 201, 3);
+	assert_string_equal(text_at(again, "/token"), text_at(first, "/token"));
+	assert_int_equal(int_at(again, "/fence"), int_at(first, "/fence"));
+	assert_status(release(text_at(again, "/token")), 200);
+}
+
+/* ---- Many ---- */
+
+static void many_share_a_wait(void **state)
+{
+	enum { MANY = 50 };
+	struct raw *asked[MANY];
+	char target[32];
+
+	(void)state;
+	assert_status(acquire(one), 201); /* the connection is there */
+	long long before = calls_of("cmdstat_wait:calls=");
+	proc_signal(&redis.proc, SIGSTOP); /* all of them are under way when it goes on */
+	for (int i = 0; i < MANY; i++) {
+		snprintf(target, sizeof(target), "/locks/many-%d", i);
+		asked[i] = waiter_at(&patternd, target, two, "");
+	}
+	wait_until(metric_of(&patternd, "redis_calls_in_flight") == MANY, SOON_MS);
+	proc_signal(&redis.proc, SIGCONT);
+	for (int i = 0; i < MANY; i++) {
+		assert_replicated(waiter_answer(asked[i], "/locks/many-1", SOON_MS), 201, 3);
+		raw_close(asked[i]);
+	}
+	long long waits = calls_of("cmdstat_wait:calls=") - before;
+	assert_in_range(waits, 1, MANY / 5);
+}
+
+/* WAIT lets nothing through on its connection; the others have theirs. */
+static void who_asks_for_no_replicas_is_not_delayed(void **state)
+{
+	(void)state;
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	struct raw *slow = waiter_at(&patternd, "/locks/slow", two, "");
+	wait_until(server_command(&redis, "EXISTS p:lock:{slow}")->integer == 1, SOON_MS);
+	for (int i = 0; i < 20; i++) {
+		assert_in_range(get("/locks/a").took_us, 0, WAIT_MS * 1000 / 2);
+		assert_false(waiter_heard(slow) && i == 0);
+	}
+	assert_problem(waiter_answer(slow, "/locks/slow", SOON_MS), 503, "not_enough_replicas", "none");
+	raw_close(slow);
+}
+
+/* Each by what it asked for: one is satisfied by what is too little for the other. */
+static void each_of_a_batch_is_told_its_own(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/locks/c", one), 201);
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	struct raw *much = waiter_at(&patternd, "/locks/a", two, ""),
+		   *little = waiter_at(&patternd, "/locks/b", one, "");
+	assert_replicated(waiter_answer(little, "/locks/b", SOON_MS), 201, 2);
+	assert_problem(waiter_answer(much, "/locks/a", SOON_MS), 503, "not_enough_replicas", "none");
+	assert_true(is_free());
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{b}")->integer, 1);
+	raw_close(much);
+	raw_close(little);
+}
+
+/* ---- The connection ---- */
+
+static bool kill_the_waiting_one(void)
+{
+	const char *list = server_command(&redis, "CLIENT LIST")->str, *wait = strstr(list, " cmd=wait ");
+	long long id = 0;
+
+	if (!wait)
+		return false;
+	while (wait > list && wait[-1] != '\n')
+		wait--;
+	return sscanf(wait, "id=%lld", &id) == 1 && server_command(&redis, "CLIENT KILL ID %lld", id)->integer == 1;
+}
+
+/* Nobody will ever say who has it. */
+static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
+{
+	(void)state;
+	proc_signal(&replicas[0].proc, SIGSTOP);
+	struct raw *r = waiter_at(&patternd, "/locks/a", two, "");
+	wait_until(kill_the_waiting_one(), SOON_MS);
+	assert_problem(waiter_answer(r, "/locks/a", SOON_MS), 503, "not_enough_replicas", "none");
+	assert_true(is_free());
+	raw_close(r);
+	assert_replicated(acquire(one), 201, 2); /* it is back */
+}
+
+/* The client is gone before anybody knows: it runs out like any lock that was granted to nobody, or is given back. */
+static void redis_that_dies_meanwhile_is_told_as_unknown(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		proc_signal(&replicas[i].proc, SIGSTOP);
+	struct raw *r = waiter_at(&patternd, "/locks/a", two, "");
+	wait_until(!is_free(), SOON_MS);
+	server_kill(&redis);
+	assert_problem(waiter_answer(r, "/locks/a", SOON_MS), 503, "not_enough_replicas", "unknown");
+	raw_close(r);
+	for (int i = 0; i < REPLICAS; i++)
+		proc_signal(&replicas[i].proc, SIGCONT);
+	server_restart(&redis);
+	wait_until(metric_of(&patternd, "redis_up") == 1, SOON_MS);
+}
+
+/* ---- Elsewhere ---- */
+
+/* Each node has a connection of its own for that, and its own replicas. */
+static void every_master_of_a_cluster_asks_its_own(void **state)
+{
+	struct redis_cluster cluster = { .with_replicas = true };
+	struct daemon d = { 0 };
+	char target[32];
+
+	(void)state;
+	cluster_start(&cluster);
+	daemon_start(&d, "--redis", cluster.url);
+	struct client *c = client_open(d.port);
+	for (int i = 0; i < 12; i++) {
+		snprintf(target, sizeof(target), "/locks/%d", i);
+		struct answer a = http(c, "POST", target, one, KEY "k");
+		assert_status(a, 201);
+		assert_int_equal(int_at(a, "/safety/acked"), 2);
+		assert_int_equal(int_at(a, "/safety/of"), 2);
+	}
+	assert_problem(http(c, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "none");
+	assert_int_equal(cluster_command(&cluster, "p:lock:{a}", "EXISTS %s", "p:lock:{a}")->integer, 0);
+	client_close(c);
+	daemon_stop(&d);
+	cluster_stop(&cluster);
+}
+
+/* The new master had the lock, and has one replica less. */
+static void a_failover_keeps_what_all_replicas_had(void **state)
+{
+	struct redis_sentinel s = { 0 };
+	struct daemon d = { 0 };
+
+	(void)state;
+	sentinel_start(&s);
+	daemon_start(&d, "--redis", s.url);
+	struct client *c = client_open(d.port);
+	struct answer a = http(c, "POST", "/locks/a", two);
+	assert_replicated(a, 201, 3);
+	int old = sentinel_kill_master(&s);
+	sentinel_wait_master(&s, old);
+	struct answer seen;
+	wait_until((seen = http(c, "GET", "/locks/a", NULL)).status == 200, SOON_MS);
+	assert_true(bool_at(seen, "/held"));
+	assert_int_equal(int_at(seen, "/fence"), int_at(a, "/fence"));
+	struct answer b;
+	wait_until((b = http(c, "POST", "/locks/b", one)).status == 201, SOON_MS);
+	assert_string_equal(text_at(b, "/safety/mode"), "replicated");
+	assert_int_equal(int_at(b, "/safety/acked"), 2);
+	assert_true(int_at(b, "/fence") > int_at(a, "/fence"));
+	client_close(c);
+	daemon_stop(&d);
+	sentinel_stop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(what_replicas_have_is_told, forget_all),
+		cmocka_unit_test_teardown(what_too_few_have_is_released, forget_all),
+		cmocka_unit_test_teardown(no_replicas_are_too_few, forget_all),
+		cmocka_unit_test_teardown(a_reentry_that_too_few_have_leaves_the_first, forget_all),
+		cmocka_unit_test_teardown(a_waiter_whose_grant_too_few_have_is_told_so, forget_all),
+		cmocka_unit_test_teardown(a_refusal_is_forgotten_with_its_key, forget_all),
+		cmocka_unit_test_teardown(a_replay_asks_the_replicas_anew, forget_all),
+		cmocka_unit_test_teardown(many_share_a_wait, forget_all),
+		cmocka_unit_test_teardown(who_asks_for_no_replicas_is_not_delayed, forget_all),
+		cmocka_unit_test_teardown(each_of_a_batch_is_told_its_own, forget_all),
+		cmocka_unit_test_teardown(a_wait_whose_connection_is_lost_grants_nothing, forget_all),
+		cmocka_unit_test_teardown(redis_that_dies_meanwhile_is_told_as_unknown, forget_all),
+		cmocka_unit_test(every_master_of_a_cluster_asks_its_own),
+		cmocka_unit_test(a_failover_keeps_what_all_replicas_had),
+	};
+
+	return cmocka_run_group_tests_name("lock replicas", tests, open_all, close_all);
+}

@@ -1,0 +1,98 @@
+/* quorum: see quorum.h. */
+#include "quorum.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "waiter.h"
+
+enum { SOON_MS = 10000 };
+
+struct quorum quorum;
+
+int quorum_open(void **state)
+{
+	char timeout[16], redis_timeout[16];
+
+	(void)state;
+	snprintf(timeout, sizeof(timeout), "%d", QUORUM_TIMEOUT_MS);
+	snprintf(redis_timeout, sizeof(redis_timeout), "%d", QUORUM_REDIS_TIMEOUT_MS);
+	server_start(&quorum.main);
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		size_t len = strlen(quorum.urls);
+		server_start(&quorum.servers[i]);
+		snprintf(quorum.urls + len, sizeof(quorum.urls) - len, "%s%s", i ? "," : "", quorum.servers[i].url);
+	}
+	for (int i = 0; i < 2; i++) {
+		daemon_start(&quorum.d[i], "--redis", quorum.main.url, "--lock-quorum", quorum.urls,
+			     "--lock-quorum-timeout-ms", timeout, "--redis-timeout-ms", redis_timeout);
+		quorum.c[i] = client_open(quorum.d[i].port);
+	}
+	quorum_wait_up(QUORUM_SERVERS);
+	return 0;
+}
+
+int quorum_close(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		client_close(quorum.c[i]);
+		daemon_stop(&quorum.d[i]);
+	}
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_stop(&quorum.servers[i]);
+	server_stop(&quorum.main);
+	return 0;
+}
+
+void quorum_wait_up(int servers)
+{
+	for (int i = 0; i < 2; i++)
+		wait_until(metric_of(&quorum.d[i], "lock_quorum_members_up") == servers, SOON_MS);
+}
+
+void quorum_restart(int i, const char *const env[])
+{
+	quorum.servers[i].proc.env = env;
+	server_restart(&quorum.servers[i]);
+	quorum.servers[i].proc.env = NULL;
+}
+
+int quorum_forget(void **state)
+{
+	(void)state;
+	for (int i = 0; i < QUORUM_SERVERS; i++) {
+		struct redis_server *s = &quorum.servers[i];
+		proc_signal(&s->proc, SIGCONT);
+		if (!s->proc.pid)
+			server_restart(s);
+	}
+	quorum_wait_up(QUORUM_SERVERS);
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		server_command(&quorum.servers[i], "FLUSHALL");
+	server_command(&quorum.main, "FLUSHALL");
+	return 0;
+}
+
+int quorum_copies(const char *name)
+{
+	int copies = 0;
+
+	for (int i = 0; i < QUORUM_SERVERS; i++)
+		if (quorum.servers[i].proc.pid)
+			copies += (int)server_command(&quorum.servers[i], "EXISTS p:lock:{%s}", name)->integer;
+	return copies;
+}
+
+struct answer quorum_release(struct client *c, const char *target, const char *token)
+{
+	char header[128];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", token);
+	return http(c, "DELETE", target, NULL, header);
+}

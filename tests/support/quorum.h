@@ -1,0 +1,49 @@
+/*
+ * quorum: a Redis, three more that locks are taken on by majority, and two daemons on all of them.
+ *
+ *	server_kill(&quorum.servers[0]);
+ *	quorum_wait_up(2);
+ *	struct answer a = http(quorum.c[0], "POST", "/locks/a", NULL);
+ *	assert_int_equal(int_at(a, "/safety/acked"), 2);
+ *	assert_int_equal(quorum_copies("a"), 2);
+ *
+ *	cmocka_unit_test_teardown(a_test, quorum_forget), ...
+ *	return cmocka_run_group_tests_name("quorum", tests, quorum_open, quorum_close);
+ */
+#ifndef TEST_QUORUM_H
+#define TEST_QUORUM_H
+
+#include "daemon.h"
+#include "http.h"
+#include "redis_server.h"
+
+enum { QUORUM_SERVERS = 3, QUORUM_TIMEOUT_MS = 400, QUORUM_REDIS_TIMEOUT_MS = 1500 };
+
+struct quorum {
+	struct redis_server main, servers[QUORUM_SERVERS];
+	char urls[QUORUM_SERVERS * 64]; /* for --lock-quorum */
+	struct daemon d[2];
+	struct client *c[2]; /* of each */
+};
+extern struct quorum quorum;
+
+/* For the group. */
+int quorum_open(void **state);
+int quorum_close(void **state);
+
+/* After each test: all servers run by the right clock, are empty, and both daemons reach them. */
+int quorum_forget(void **state);
+
+/* So many of the servers are within reach of both daemons. */
+void quorum_wait_up(int servers);
+
+/* A server that has just been killed, once more, and empty; with variables for it, NULL for none. */
+void quorum_restart(int i, const char *const env[]);
+
+/* How many of the servers that run have the lock. */
+int quorum_copies(const char *name);
+
+/* DELETE with a token. */
+struct answer quorum_release(struct client *c, const char *target, const char *token);
+
+#endif
