@@ -107,7 +107,6 @@ static void answer_taken(struct request *req, const struct several *s)
 	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->take.ttl_ms - passed_ms;
 	for (size_t i = 0; i < s->take.count; i++)
 		items[LOCK_FENCES + i].integer = s->kept->fences[i];
-	s->take.safety = lock_single;
 	s->take.taken(req, &s->take, &all);
 }
 
@@ -230,6 +229,7 @@ void lock_take_in_turn(struct request *req, const struct lock_take *given, const
 		if (!k->token[0])
 			random_hex(k->token, TOKEN_DIGITS);
 		*s = (struct several){ .take = *given, .slots = slots, .kept = k, .asked_us = loop_now_us() };
+		s->take.safety = lock_single;
 		s->take.token = arena_copy(&req->arena, k->token, TOKEN_DIGITS);
 		s->take.token_hash = lock_token_hash(req, s->take.token);
 	}

@@ -49,8 +49,8 @@ static void answer_foreign_key(const struct asked *a, struct text error)
 	int len = script ? (int)(script - error.at) : (int)error.len;
 
 	answer_problem(a->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
-		       a->keys_count ? a->keys[0].at : "a key", a->keys_count > 1 ? ", or a key beside it," : "",
-		       len, error.at);
+		       a->keys_count ? a->keys[0].at : "a key", a->keys_count > 1 ? ", or a key beside it," : "", len,
+		       error.at);
 }
 
 void call_answer_error(const struct asked *a, struct text error)

@@ -17,7 +17,7 @@ enum { NODE_TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
 struct redis_node {
 	struct redis_node *next;              /* in the list of all */
 	const struct redis_node_owner *owner; /* (ref) */
-	struct redis_url url;    /* where it is */
+	struct redis_url url;                 /* where it is */
 	struct redis_link **links;
 	unsigned count, ready; /* links, and those that are usable */
 	unsigned

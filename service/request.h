@@ -95,8 +95,8 @@ struct request {
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
 	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
-	size_t tag;          /* of the call whose `done` runs */
-	struct call *failed; /* that call, when it has no reply (call_may_fail) */
+	size_t tag;               /* of the call whose `done` runs */
+	struct call *failed;      /* that call, when it has no reply (call_may_fail) */
 	unsigned acked, replicas; /* of the latest reply, when its call asked for them (call_replicas) */
 
 	/* What is answered */

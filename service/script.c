@@ -421,9 +421,8 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step was refused */
 	c->done = done;
-	c->redis = (struct redis_call){
-		.done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas
-	};
+	c->redis =
+		(struct redis_call){ .done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas };
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
 	if ((req->state == READING && budget_is_full()) || req->arena.failed || !assemble(c)) {
