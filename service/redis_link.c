@@ -48,7 +48,6 @@ struct redis_link {
 	struct timer timer;   /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last usable */
-	bool was_silent;   /* it was lost because an answer was overdue */
 
 	struct resp_buffer out;
 	bool want_write; /* the kernel's buffer is full: waiting for EPOLLOUT */
@@ -83,11 +82,6 @@ size_t link_owed(const struct redis_link *l)
 void *link_whose(const struct redis_link *l)
 {
 	return l->whose;
-}
-
-bool link_was_silent(const struct redis_link *l)
-{
-	return l->was_silent;
 }
 
 const char *link_server(const struct redis_link *l)
@@ -240,7 +234,6 @@ void link_moved(struct redis_link *l)
 static void link_ready(struct redis_link *l)
 {
 	l->state = READY;
-	l->was_silent = false;
 	l->failures = 0;
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
@@ -363,8 +356,9 @@ static void on_timer(struct timer *t)
 		link_lost(l, LINK_LEFT);
 	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
-		l->was_silent = true;
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
+		if (l->owner->silent)
+			l->owner->silent(l);
 	} else if (l->ring.count) {
 		timer_set(t, ring_oldest(&l->ring)->due_us);
 	}

@@ -24,6 +24,8 @@ struct redis_link_owner {
 	 * returns; no script is loaded.
 	 */
 	void (*said)(struct redis_link *l, const struct reply *reply);
+	/* NULL, or told that it was lost since an answer was overdue, once the fates of all its calls were told. */
+	void (*silent)(struct redis_link *l);
 };
 
 /*
@@ -38,8 +40,6 @@ void *link_whose(const struct redis_link *l);
 void link_open(struct redis_link *l);
 
 bool link_is_ready(const struct redis_link *l);
-/* It was lost because an answer was overdue, and has not been usable since. */
-bool link_was_silent(const struct redis_link *l);
 /* Not ready, and no attempt has failed: nobody knows yet whether it will be. */
 bool link_is_new(const struct redis_link *l);
 const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */

@@ -119,13 +119,20 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
 	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, LINK_LEFT) != 0;
 
 	count_ready(n);
-	if (was_up && link_was_silent(l))
-		leave(n); /* what one was not told in time the others would wait for in vain: first they greet anew */
 	note_trouble(n, why);
 	if (n->retired)
 		return;
 	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
 	n->owner->down(n, why, was_up);
+}
+
+/*
+ * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
+ * another meanwhile that gives back what it took, and once that was written the server will come to it, however late.
+ */
+static void on_silent(struct redis_link *l)
+{
+	leave(link_whose(l));
 }
 
 void node_distrust(struct redis_node *n, const char *why)
@@ -181,7 +188,7 @@ bool nodes_hear(const struct subscriber_owner *told)
 
 static bool make_links(struct redis_node *n, unsigned wanted)
 {
-	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down };
+	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .silent = on_silent };
 
 	n->links = calloc(wanted, sizeof(*n->links));
 	for (; n->links && n->count < wanted; n->count++) {

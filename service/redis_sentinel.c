@@ -148,7 +148,7 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port))
 {
-	static const struct redis_link_owner owner = { on_up, on_down, on_said };
+	static const struct redis_link_owner owner = { .up = on_up, .down = on_down, .said = on_said };
 
 	sentinels = from;
 	told = found;

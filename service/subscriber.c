@@ -138,7 +138,7 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 
 struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner)
 {
-	static const struct redis_link_owner link_owner = { on_up, on_down, on_said };
+	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .said = on_said };
 	struct subscriber *s = calloc(1, sizeof(*s));
 
 	if (!s)
