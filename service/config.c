@@ -294,7 +294,10 @@ static bool load_flag(int argc, char **argv, int *at)
 		}
 		value = argv[++*at];
 	}
-	return set(row, value, FROM_FLAG, where);
+	bool ok = set(row, value, FROM_FLAG, where);
+	if (row->kind == KIND_SECRET) /* it was copied; the list of processes need not show it */
+		redis_url_hide_password(argv[*at] + (value - argv[*at]));
+	return ok;
 }
 
 static bool load_flags(int argc, char **argv)

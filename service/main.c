@@ -22,22 +22,18 @@
 #include "cors.h"
 #include "embedded.h"
 #include "http.h"
+#include "link_renewal.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
 #include "notify.h"
 #include "patterns.h"
 #include "redis.h"
+#include "redis_login.h"
 #include "version.h"
 #include "wait.h"
 
-enum {
-	EXIT_OPTIONS = 2,
-	PASSWORD_BYTES = 512,
-	HTTP_RUNS_A_TURN = 4,
-	DESCRIPTORS_BESIDE_CLIENTS = 22,
-	LARGE_BYTES = 128 * 1024
-};
+enum { EXIT_OPTIONS = 2, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 22, LARGE_BYTES = 128 * 1024 };
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
@@ -81,6 +77,10 @@ static void reload(void)
 {
 	access_reload();
 	http_reload();
+	if (!login_has_files() || !login_read_again())
+		return;
+	log_event(LOG_INFO, "reloaded", "the connections to Redis are made anew with what the files say now");
+	links_renew();
 }
 
 static void on_signal(struct watch *w, uint32_t events)
@@ -180,32 +180,12 @@ static unsigned raise_descriptor_limit(void)
 	return clients;
 }
 
-static bool read_password(char *out, size_t size)
-{
-	const char *path = config()->redis_password_file;
-
-	*out = '\0';
-	if (!*path)
-		return true;
-	FILE *f = fopen(path, "re");
-	bool ok = f && fgets(out, (int)size, f);
-	if (!ok)
-		fprintf(stderr, "patternd: --redis-password-file: cannot read '%s': %s\n", path,
-			f ? "it is empty" : strerror(errno));
-	if (f)
-		fclose(f);
-	out[strcspn(out, "\r\n")] = '\0';
-	return ok;
-}
-
 static bool open_redis(void)
 {
-	char url[2048], password[PASSWORD_BYTES];
+	char url[2048];
 
-	if (!read_password(password, sizeof(password)))
-		return false;
 	if (!config()->embedded)
-		return redis_open(config()->redis, password);
+		return login_open(config()->redis) && redis_open(config()->redis, NULL);
 	hint_owed = true;
 	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, NULL);
 }
@@ -227,6 +207,7 @@ static void close_all(void)
 {
 	http_close();
 	redis_close(); /* what was under way ends, and those who waited with it */
+	login_close();
 	wait_close();
 	embedded_stop();
 	access_close();

@@ -334,7 +334,7 @@ bool redis_open(const char *url, const char *password)
 
 	if (why) {
 		fprintf(stderr,
-			"patternd: --redis: %s; expected redis://[user:password@]host:port[/db], unix:///path, "
+			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "
 			"redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master\n",
 			why);
 		return false;

@@ -7,9 +7,10 @@
 #include "config.h"
 #include "log.h"
 #include "metrics.h"
+#include "redis_login.h"
 #include "scripts.h"
 
-enum { OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+enum { SHOWN_BYTES = 90, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
 const struct script *const *greeting_scripts(void)
 {
@@ -31,15 +32,16 @@ static void add(struct redis_greeting *g, struct greeting_command *out, enum gre
 
 size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out)
 {
-	struct text none = { 0 };
+	struct text none = { 0 }, password = text_of(login_password(url));
 
 	g->kind = url->kind;
+	g->shown = login_version();
 	for (size_t i = 0; i < GREETING_COMMANDS; i++)
 		out[i].count = 0;
-	if (url->password[0] && url->user[0])
-		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), text_of(url->password));
-	else if (url->password[0])
-		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->password), none);
+	if (password.len && url->user[0])
+		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), password);
+	else if (password.len)
+		add(g, out, STEP_AUTH, TEXT("AUTH"), password, none);
 	if (url->db[0] && url->kind != REDIS_SENTINEL)
 		add(g, out, STEP_SELECT, TEXT("SELECT"), text_of(url->db), none);
 	add(g, out, STEP_NAME, TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd"));
@@ -175,7 +177,12 @@ static bool check_error(struct redis_greeting *g, enum greeting_step step, const
 		return false;
 	}
 	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
-	return refuse(g, "%.90s%s", text, wants_password ? " (--redis-password-file gives the password)" : "");
+	g->no_entry = wants_password || step == STEP_AUTH;
+	/* A server that does not know AUTH repeats what came with it: the password. */
+	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
+	int shown = args ? (int)(args - text) : (int)strlen(text);
+	return refuse(g, "%.*s%s", shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text,
+		      wants_password ? " (--redis-password-file gives the password)" : "");
 }
 
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply)

@@ -23,6 +23,8 @@ struct redis_greeting {
 	size_t asked;    /* commands before the scripts */
 	size_t owed;     /* answers still to come */
 	bool refused;    /* it does not want us: asking again soon would not help */
+	bool no_entry;   /* it refused user or password */
+	unsigned shown;  /* which version of them, as of login_version */
 	char server[64]; /* "redis 7.0.15" */
 	char why[160];   /* what is wrong, when greeting_reply says false */
 };

@@ -1,67 +1,47 @@
 /*
  * redis_link: see redis_link.h.
  *
- *	DOWN -> RESOLVING -> CONNECTING -> GREETING -> READY -> (LEAVING ->) DOWN, after a pause that grows
+ *	DOWN -> RESOLVING -> CONNECTING -> (HANDSHAKING ->) GREETING -> READY -> (LEAVING ->) DOWN, after a pause that grows
  *
  * Owns its socket, buffers and the ring of pending calls; the calls themselves belong to whoever made them.
  */
 #include "redis_link.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "backoff.h"
-#include "call_ring.h"
 #include "config.h"
-#include "loop.h"
+#include "link_renewal.h"
 #include "metrics.h"
-#include "redis_greeting.h"
+#include "redis_link_inside.h"
+#include "redis_login.h"
 #include "redis_reply.h"
-#include "resolve.h"
-#include "resp.h"
+#include "tls.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
-	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beside what messages take */
+	READS_A_TURN = 16, /* of records of TLS, each of which is one read */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
 	REFUSED_PAUSE_MS = 5000, /* after a wrong password: asking again soon would not help */
 };
 
-enum link_state { DOWN, RESOLVING, CONNECTING, GREETING, READY, LEAVING };
-
-struct redis_link {
-	const struct redis_url *target;       /* (ref) */
-	const struct redis_link_owner *owner; /* (ref) */
-	void *whose;                          /* (ref) the owner's own */
-	enum link_state state;
-	struct watch watch;
-	struct lookup lookup; /* RESOLVING */
-	struct timer timer;   /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
-	struct reply_reader *reader;
-	unsigned failures; /* attempts since it was last usable */
-
-	struct resp_buffer out;
-	bool want_write; /* the kernel's buffer is full: waiting for EPOLLOUT */
-
-	struct call_ring ring; /* pending calls */
-	struct redis_greeting greeting;
-};
-
-static unsigned in_flight; /* on all links */
+static struct redis_link *links; /* all of them */
+static unsigned in_flight;       /* on all links */
 static char read_buffer[READ_BYTES];
 
 unsigned links_in_flight(void)
 {
 	return in_flight;
+}
+
+struct redis_link *link_first(void)
+{
+	return links;
 }
 
 bool link_is_ready(const struct redis_link *l)
@@ -76,7 +56,7 @@ bool link_is_new(const struct redis_link *l)
 
 size_t link_owed(const struct redis_link *l)
 {
-	return l->ring.count;
+	return l->ring.count + renewal_owed(l);
 }
 
 void *link_whose(const struct redis_link *l)
@@ -91,9 +71,7 @@ const char *link_server(const struct redis_link *l)
 
 /* ---- Writing ---- */
 
-static void link_lost(struct redis_link *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void want_write(struct redis_link *l, bool wanted)
+void link_want_write(struct redis_link *l, bool wanted)
 {
 	if (l->want_write != wanted) {
 		l->want_write = wanted;
@@ -105,10 +83,10 @@ void link_flush(struct redis_link *l)
 {
 	if (l->state < GREETING || l->want_write)
 		return;
-	if (resp_write(&l->out, l->watch.fd))
-		want_write(l, resp_waiting(&l->out) > 0);
+	if (resp_write(&l->out, l->watch.fd, l->tls))
+		link_want_write(l, l->tls ? tls_wants_write(l->tls) : resp_waiting(&l->out) > 0);
 	else
-		link_lost(l, "cannot write: %s", strerror(errno));
+		link_lost(l, "cannot write: %s", l->tls ? tls_why(l->tls) : strerror(errno));
 }
 
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count)
@@ -134,8 +112,6 @@ bool link_say(struct redis_link *l, const struct text *args, size_t count)
 
 /* ---- Up and down ---- */
 
-static void link_connect(struct redis_link *l);
-
 static void pause_then_connect(struct redis_link *l, int64_t least_ms)
 {
 	timer_set(&l->timer,
@@ -151,11 +127,14 @@ struct orphans {
 /* Closes the socket and returns to DOWN. The pending calls are to learn their fate: tell_fates. */
 static struct orphans link_close(struct redis_link *l)
 {
-	struct orphans o = { l->ring, l->out.written };
+	struct orphans o = { l->ring, l->out.written + l->out.sealed };
 
+	renewal_cancel(l);
 	l->state = DOWN;
 	timer_stop(&l->timer);
 	resolve_cancel(&l->lookup);
+	tls_session_free(l->tls);
+	l->tls = NULL;
 	if (l->watch.fd >= 0) {
 		loop_unwatch(&l->watch);
 		close(l->watch.fd);
@@ -184,11 +163,10 @@ static void tell_fates(struct orphans o)
 }
 
 /* The connection, or the attempt, is over. */
-static void link_lost(struct redis_link *l, const char *format, ...)
+void link_lost(struct redis_link *l, const char *format, ...)
 {
 	char why[LINK_WHY_BYTES];
 	bool was_up = l->state >= READY, was_leaving = l->state == LEAVING;
-	bool refused = l->greeting.refused;
 	va_list args;
 
 	va_start(args, format);
@@ -196,7 +174,10 @@ static void link_lost(struct redis_link *l, const char *format, ...)
 	va_end(args);
 	metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct orphans orphans = link_close(l);
-	pause_then_connect(l, refused ? REFUSED_PAUSE_MS : 0);
+	bool is_stale = l->greeting.no_entry && l->greeting.shown != login_version();
+	if (l->greeting.no_entry && !is_stale)
+		login_refused(why);
+	pause_then_connect(l, l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0);
 	if (was_leaving) /* at will: that is no failure */
 		l->failures = 0;
 	l->owner->down(l, why, was_up);
@@ -237,6 +218,8 @@ static void link_ready(struct redis_link *l)
 	l->failures = 0;
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
+	if (login_accepted())
+		links_try_now();
 	l->owner->up(l);
 }
 
@@ -249,7 +232,7 @@ static void greeting_step(struct redis_link *l, const struct reply *reply)
 		link_ready(l);
 }
 
-static void link_greet(struct redis_link *l)
+void link_greet(struct redis_link *l)
 {
 	struct greeting_command commands[GREETING_COMMANDS];
 	size_t count = greeting_commands(&l->greeting, l->target, commands);
@@ -263,7 +246,9 @@ static void link_greet(struct redis_link *l)
 		ok = resp_add(&l->out, load, 3);
 		l->greeting.owed++;
 	}
-	if (!ok)
+	if (ok)
+		link_flush(l);
+	else
 		link_lost(l, "no memory for the greeting");
 }
 
@@ -285,32 +270,40 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 		call->done(call, FATE_ANSWERED, reply);
 	}
 	if (l->state == LEAVING && l->ring.count == 0)
-		link_lost(l, LINK_LEFT);
+		timer_set(&l->timer, loop_now_us());
 	return l->state >= GREETING;
 }
 
-static void link_read(struct redis_link *l)
+/* The bytes in the read buffer are no reply. An alert of TLS begins with 21, 3. */
+static void not_redis(struct redis_link *l, const char *why)
 {
-	ssize_t n = recv(l->watch.fd, read_buffer, sizeof(read_buffer), 0);
+	bool is_alert = l->state == GREETING && read_buffer[0] == 21 && read_buffer[1] == 3;
+
+	metrics_count(METRIC_redis_protocol_errors);
+	if (is_alert)
+		link_lost(l, "this port speaks TLS: use rediss://");
+	else
+		link_lost(l, "what it says is not the Redis protocol (%s)", why);
+}
+
+/* True when more may have come than was read. */
+static bool link_read(struct redis_link *l)
+{
 	const struct reply *reply;
 	const char *why = "";
+	size_t n = link_receive(l, read_buffer, sizeof(read_buffer));
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		link_lost(l, "%s", n == 0 ? "it closed the connection" : strerror(errno));
-		return;
-	}
-	if (!reply_reader_feed(l->reader, read_buffer, (size_t)n)) {
+	if (n == 0)
+		return false;
+	if (!reply_reader_feed(l->reader, read_buffer, n)) {
 		link_lost(l, "its answer is too large");
-		return;
+		return false;
 	}
 	for (;;) {
 		struct reply_reader *reader = l->reader;
 		if (!reply_reader_next(reader, &reply, &why)) {
-			metrics_count(METRIC_redis_protocol_errors);
-			link_lost(l, "what it says is not the Redis protocol (%s)", why);
-			return;
+			not_redis(l, why);
+			return false;
 		}
 		if (!reply || !on_reply(l, reply))
 			break;
@@ -318,40 +311,66 @@ static void link_read(struct redis_link *l)
 	}
 	if (l->state >= READY && l->ring.count)
 		timer_set(&l->timer, ring_oldest(&l->ring)->due_us);
+	return l->tls != NULL; /* that was one record */
 }
 
-static void on_ready(struct watch *w, uint32_t events)
+void link_on_ready(struct watch *w, uint32_t events)
 {
 	struct redis_link *l = (struct redis_link *)((char *)w - offsetof(struct redis_link, watch));
-	int error = 0;
-	socklen_t len = sizeof(error);
 
 	if (l->state == CONNECTING) {
-		if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error) {
-			link_lost(l, "%s", strerror(error ? error : errno));
-			return;
-		}
-		loop_rewatch(w, EPOLLIN);
-		link_greet(l);
+		link_connected(l);
 		return;
 	}
-	if (events & EPOLLOUT) {
-		want_write(l, false);
+	if (l->state == HANDSHAKING) {
+		link_handshake(l);
+		return;
+	}
+	if (l->tls) /* a read may have waited to write, and the reverse */
+		events |= EPOLLIN | EPOLLOUT;
+	/* First what the server says: it may tell why it takes no more. */
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		for (int i = 0; i < READS_A_TURN && l->state >= GREETING && link_read(l);)
+			i++;
+	if (l->state >= GREETING && (events & EPOLLOUT)) {
+		link_want_write(l, false);
 		link_flush(l);
 	}
-	if (l->state >= GREETING && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		link_read(l);
 }
+
+/* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
+static void link_try(struct redis_link *l)
+{
+	int64_t wait_us = login_wait_us();
+
+	if (wait_us > 0) {
+		timer_set(&l->timer, loop_now_us() + wait_us);
+		l->owner->down(l, login_refusal(), false); /* said to another, and meant for all */
+		return;
+	}
+	if (l->greeting.refused && !l->greeting.no_entry && l->target->tls)
+		login_read_again();
+	link_connect(l);
+}
+
+static const char *const late[READY] = {
+	[RESOLVING] = "its name was not resolved in time",
+	[CONNECTING] = "it did not answer in time",
+	[HANDSHAKING] = "TLS: no handshake in time; redis:// is for a port without TLS",
+	[GREETING] = "it did not answer in time",
+};
 
 /* The pause is over, an attempt took too long, or the oldest call is overdue. */
 static void on_timer(struct timer *t)
 {
 	struct redis_link *l = (struct redis_link *)((char *)t - offsetof(struct redis_link, timer));
 
+	if (l->renews && renewal_timer(l))
+		return;
 	if (l->state == DOWN) {
-		link_connect(l);
+		link_try(l);
 	} else if (l->state < READY) {
-		link_lost(l, l->state == RESOLVING ? "its name was not resolved in time" : "it did not answer in time");
+		link_lost(l, "%s", late[l->state]);
 	} else if (l->state == LEAVING && l->ring.count == 0) {
 		link_lost(l, LINK_LEFT);
 	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
@@ -364,56 +383,7 @@ static void on_timer(struct timer *t)
 	}
 }
 
-/* ---- Connecting ---- */
-
-static void link_connect_to(struct redis_link *l, const struct sockaddr *address, socklen_t len)
-{
-	int on = 1;
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	l->watch = (struct watch){ .fd = fd, .ready = on_ready };
-	if (fd < 0) {
-		link_lost(l, "no socket: %s", strerror(errno));
-		return;
-	}
-	if (address->sa_family != AF_UNIX) {
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	}
-	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
-	l->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
-	l->state = CONNECTING;
-	if (!l->reader || !loop_watch(&l->watch, EPOLLOUT))
-		link_lost(l, "no memory");
-	else if (connect(fd, address, len) != 0 && errno != EINPROGRESS)
-		link_lost(l, "%s", strerror(errno));
-}
-
-/* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
-static void on_resolved(struct lookup *lookup, const struct addrinfo *found, const char *why)
-{
-	struct redis_link *l = (struct redis_link *)((char *)lookup - offsetof(struct redis_link, lookup));
-	const struct addrinfo *a = found ? resolve_nth(found, l->failures) : NULL;
-
-	if (a)
-		link_connect_to(l, a->ai_addr, a->ai_addrlen);
-	else
-		link_lost(l, "its name does not resolve: %s", why);
-}
-
-static void link_connect(struct redis_link *l)
-{
-	timer_set(&l->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	l->greeting = (struct redis_greeting){ 0 };
-	if (l->target->path[0]) {
-		struct sockaddr_un address = { .sun_family = AF_UNIX };
-		memcpy(address.sun_path, l->target->path, sizeof(address.sun_path));
-		link_connect_to(l, (struct sockaddr *)&address, sizeof(address));
-		return;
-	}
-	l->state = RESOLVING;
-	resolve_name(&l->lookup, l->target->host, l->target->port);
-}
+/* ---- Its life ---- */
 
 struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose)
 {
@@ -426,7 +396,8 @@ struct redis_link *link_new(const struct redis_url *target, const struct redis_l
 	l->whose = whose;
 	l->watch.fd = -1;
 	l->timer.expired = on_timer;
-	l->lookup.done = on_resolved;
+	l->next = links;
+	links = l;
 	return l;
 }
 
@@ -439,6 +410,12 @@ void link_free(struct redis_link *l)
 {
 	if (!l)
 		return;
+	for (struct redis_link **at = &links; *at; at = &(*at)->next)
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
+	renewal_forget(l);
 	tell_fates(link_close(l));
 	resp_free(&l->out);
 	free(l);

@@ -1,4 +1,4 @@
-/* redis_url: parses redis:// and unix:// URLs; see redis_url.h. */
+/* redis_url: parses redis://, rediss:// and unix:// URLs; see redis_url.h. */
 #include "redis_url.h"
 
 #include <stdio.h>
@@ -114,7 +114,10 @@ const char *redis_url_parse(struct redis_url *out, const char *url, const char *
 	const char *why;
 
 	*out = (struct redis_url){ 0 };
-	if (strncmp(url, "redis://", 8) == 0)
+	out->tls = strncmp(url, "rediss://", 9) == 0;
+	if (out->tls)
+		why = parse_host(out, url + 9, "6379");
+	else if (strncmp(url, "redis://", 8) == 0)
 		why = parse_host(out, url + 8, "6379");
 	else if (strncmp(url, "unix://", 7) == 0)
 		why = parse_unix(out, url + 7);
@@ -212,16 +215,32 @@ const char *redis_urls_parse(struct redis_urls *out, const char *url, const char
 	return why;
 }
 
-struct text redis_url_redacted(const char *url, char *out, size_t size)
+/* Where the password stands in a URL; absent when there is none. All of what is no URL: who knows what it is. */
+static struct text password_in(const char *url)
 {
 	const char *scheme = strstr(url, "://");
 	const char *at = scheme ? strrchr(scheme, '@') : NULL;
 	const char *colon = at ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
 
-	if (!scheme && strchr(url, '@')) /* not a URL: who knows what it is */
-		return TEXT("...");
-	if (!colon)
+	if (!scheme && strchr(url, '@'))
 		return text_of(url);
-	snprintf(out, size, "%.*s:...%s", (int)(colon - url), url, at);
+	return colon ? (struct text){ colon + 1, (size_t)(at - colon - 1) } : (struct text){ 0 };
+}
+
+struct text redis_url_redacted(const char *url, char *out, size_t size)
+{
+	struct text password = password_in(url);
+
+	if (!password.at)
+		return text_of(url);
+	snprintf(out, size, "%.*s...%s", (int)(password.at - url), url, password.at + password.len);
 	return text_of(out);
+}
+
+void redis_url_hide_password(char *url)
+{
+	struct text password = password_in(url);
+
+	if (password.at)
+		memset(url + (password.at - url), '*', password.len);
 }

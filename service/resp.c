@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "tls.h"
+
 enum {
 	MAX_BYTES = 64 * 1024 * 1024,
 	KEPT_BYTES = 1024 * 1024, /* that an empty buffer keeps for the next commands */
@@ -82,10 +84,22 @@ size_t resp_waiting(const struct resp_buffer *o)
 	return o->len - o->done;
 }
 
-bool resp_write(struct resp_buffer *o, int fd)
+/* What was handed to TLS counts as sent until TLS says how much it was. */
+static ssize_t seal(struct resp_buffer *o, struct tls_session *tls)
+{
+	size_t len = o->len - o->done;
+
+	o->sealed = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+	ssize_t n = tls_write(tls, o->at + o->done, len);
+	if (n > 0)
+		o->sealed = 0;
+	return n;
+}
+
+bool resp_write(struct resp_buffer *o, int fd, struct tls_session *tls)
 {
 	while (o->done < o->len) {
-		ssize_t n = send(fd, o->at + o->done, o->len - o->done, MSG_NOSIGNAL);
+		ssize_t n = tls ? seal(o, tls) : send(fd, o->at + o->done, o->len - o->done, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -100,7 +114,7 @@ bool resp_write(struct resp_buffer *o, int fd)
 void resp_reset(struct resp_buffer *o)
 {
 	empty(o);
-	o->written = 0;
+	o->written = o->sealed = 0;
 }
 
 void resp_free(struct resp_buffer *o)

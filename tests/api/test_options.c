@@ -44,6 +44,10 @@ static const char *const flags[] = {
 	"--drain-ms",
 	"--redis",
 	"--redis-password-file",
+	"--redis-ca-file",
+	"--redis-cert-file",
+	"--redis-key-file",
+	"--redis-server-name",
 	"--embedded",
 	"--prefix",
 	"--pool-size",
@@ -135,6 +139,12 @@ static const struct row bad[] = {
 	{ { "--redis", "" }, "redis" },
 	{ { "--redis", "unix://" }, "redis" },
 	{ { "--redis-password-file", "/no/such/file" }, "/no/such/file" },
+	{ { "--redis-password-file", "/dev/null" }, "--redis-password-file" }, /* empty */
+	{ { "--redis-ca-file", "/etc/passwd" }, "rediss://" },                 /* no TLS, though somebody thinks so */
+	{ { "--redis=rediss://h", "--redis-ca-file=/no/such/file" }, "/no/such/file" },
+	{ { "--redis=rediss://h", "--redis-ca-file=/etc/passwd" }, "--redis-ca-file" }, /* no PEM */
+	{ { "--redis=rediss://h", "--redis-cert-file=/etc/passwd" }, "--redis-key-file" },
+	{ { "--redis=rediss://h", "--redis-key-file=/etc/passwd" }, "--redis-cert-file" },
 };
 
 static void test_refused(void **state)

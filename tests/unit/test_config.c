@@ -34,7 +34,23 @@ static void read_all(FILE *from, char *to, size_t size)
 	fclose(from);
 }
 
-/* Loads the options in a child; what config_out writes follows on stdout when it says that it can run. */
+/* The arguments of a process can be written to, and a password in them is. The child's end frees them. */
+static void copy_arguments(char **argv, int argc)
+{
+	for (int i = 0; i < argc; i++)
+		argv[i] = strdup(argv[i]);
+}
+
+/* After the options were read: no argument shows a password. */
+static void show_arguments(char **argv, int argc)
+{
+	for (int i = 0; i < argc; i++) {
+		printf("%s\n", argv[i]);
+		free(argv[i]);
+	}
+}
+
+/* Loads the options in a child; its arguments as they are then, and what config_out writes follows on stdout when it says that it can run. */
 static enum config_outcome load(const struct given *g)
 {
 	char path[] = "/tmp/patternd-config-XXXXXX";
@@ -58,7 +74,10 @@ static enum config_outcome load(const struct given *g)
 	if (child == 0) {
 		dup2(fileno(to_out), 1);
 		dup2(fileno(to_err), 2);
+		copy_arguments(argv, argc);
 		enum config_outcome outcome = config_load(argc, argv, environment);
+		if (outcome == CONFIG_RUN)
+			show_arguments(argv, argc);
 		if (outcome == CONFIG_RUN) {
 			struct arena arena = { 0 };
 			struct json_out o;
@@ -204,6 +223,7 @@ static void secrets_are_not_shown(void **state)
 	} rows[] = {
 		{ { .flags = { "--redis=redis://me:hush@h:1/2" } }, "redis://me:...@h:1/2" },
 		{ { .flags = { "--redis=redis://:hush@h" } }, "redis://:...@h" },
+		{ { .flags = { "--redis=rediss://me:hush@h" } }, "rediss://me:...@h" },
 		{ { .flags = { "--redis=redis://:hush@hush@h" } }, "redis://:...@h" },
 		{ { .flags = { "--redis=redis://me:hush:hush/@h" } }, "redis://me:...@h" },
 		{ { .environment = { "PATTERND_REDIS=redis://me:hush@h" } }, "redis://me:...@h" },

@@ -33,6 +33,8 @@ static const struct good_row good[] = {
 	{ "redis://u:p@h", "apart", "h", "6379", "", "u", "apart", "", "h:6379" },
 	{ "redis://u:p@h", "", "h", "6379", "", "u", "p", "", "h:6379" },
 	{ "redis://h", "%41 @", "h", "6379", "", "", "%41 @", "", "h:6379" }, /* apart: taken as it is */
+	{ "rediss://h", NULL, "h", "6379", "", "", "", "", "h:6379" },
+	{ "rediss://u:p@[::1]:7/1", "apart", "::1", "7", "", "u", "apart", "1", "[::1]:7" },
 	{ "unix:///run/redis.sock", NULL, "", "", "/run/redis.sock", "", "", "", "/run/redis.sock" },
 	{ "unix:///a?db=3", "p", "", "", "/a", "", "p", "3", "/a" },
 };
@@ -53,6 +55,7 @@ static void good_urls(void **state)
 		assert_string_equal(u.password, r->password);
 		assert_string_equal(u.db, r->db);
 		assert_string_equal(u.address, r->address);
+		assert_int_equal(u.tls, strncmp(r->url, "rediss:", 7) == 0);
 	}
 }
 
@@ -65,7 +68,11 @@ static const struct {
 	{ "redis:h", "scheme" },
 	{ "redis:/h", "scheme" },
 	{ "REDIS://h", "scheme" },
-	{ "rediss://h", "scheme" },
+	{ "RedisS://h", "scheme" },
+	{ "redisss://h", "scheme" },
+	{ "rediss:/h", "scheme" },
+	{ "rediss://", "host" },
+	{ "rediss://h:x", "port" },
 	{ "http://h", "scheme" },
 	{ " redis://h", "scheme" },
 	{ "redis://", "host" },
@@ -251,12 +258,36 @@ static void told_addresses(void **state)
 	assert_false(redis_url_at(&u, &like, text_of(longest), 1));
 }
 
+/* So that the list of processes does not show it; what is no password stays. */
+static void passwords_are_hidden(void **state)
+{
+	static const struct {
+		const char *url, *hidden;
+	} rows[] = {
+		{ "redis://u:pass@h:1/2", "redis://u:****@h:1/2" },
+		{ "rediss://:pass@h", "rediss://:****@h" },
+		{ "redis://:p@ss@h", "redis://:****@h" },
+		{ "redis://u@h", "redis://u@h" },
+		{ "redis://h:1", "redis://h:1" },
+		{ "u:p@h", "*****" }, /* no URL: who knows what it is */
+	};
+	char url[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(url, sizeof(url), "%s", rows[i].url);
+		redis_url_hide_password(url);
+		assert_string_equal(url, rows[i].hidden);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_urls),      cmocka_unit_test(bad_urls),      cmocka_unit_test(brackets_are_whole),
-		cmocka_unit_test(sizes),          cmocka_unit_test(several_hosts), cmocka_unit_test(bad_hosts),
-		cmocka_unit_test(told_addresses),
+		cmocka_unit_test(good_urls),          cmocka_unit_test(bad_urls),
+		cmocka_unit_test(brackets_are_whole), cmocka_unit_test(sizes),
+		cmocka_unit_test(several_hosts),      cmocka_unit_test(bad_hosts),
+		cmocka_unit_test(told_addresses),     cmocka_unit_test(passwords_are_hidden),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,10 @@ WRAPPERS = {
     "microhttpd.h": ["service/http_server.c", "service/http_answer.c", "service/http_handshake.c"],
     "gnutls/": ["service/http_tls.c"],
     "hiredis/": ["service/redis_reply.c"],
-    "openssl/": ["service/request.c", "service/access.c", "service/check.c"],
+    "openssl/": ["service/request.c", "service/access.c", "service/check.c", "service/tls.c"],
     "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
-                     "service/listener.c", "service/check.c", "service/redis_link.c", "service/resp.c",
+                     "service/listener.c", "service/check.c", "service/link_socket.c", "service/resp.c",
                      "service/notify.c"],
 }
 # A header of handlers/ that is no part of a family (queue_call.h for queue*.c), and who includes it.

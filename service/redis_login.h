@@ -1,0 +1,45 @@
+/*
+ * redis_login: what the daemon shows Redis to be let in: the password, and for rediss:// the certificates. Owns what the files say.
+ *
+ * The files are read at start, again when told to, and again before a server is tried that refused what they said. What cannot be read
+ * then changes nothing. Knows no connection.
+ */
+#ifndef PATTERND_REDIS_LOGIN_H
+#define PATTERND_REDIS_LOGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct redis_url;
+struct tls_session;
+
+/* Reads the files that the options name. False: one line on stderr says what is wrong. `url` as of --redis. */
+bool login_open(const char *url);
+void login_close(void);
+
+/* The password of the file, else the URL's, "" when there is none. */
+const char *login_password(const struct redis_url *url);
+
+/* Counts how often what is shown may have changed: who was refused with what was shown before may try again at once. */
+unsigned login_version(void);
+
+/* TLS over a socket to `host`. Returns new; NULL without memory. Only with a URL that asks for TLS. */
+struct tls_session *login_session(int fd, const char *host);
+
+/* The files are read again. False: they cannot be used; the log says why, and what was read before goes on to be shown. */
+bool login_read_again(void);
+
+/* True when any of it comes from a file. */
+bool login_has_files(void);
+
+/*
+ * A server that refuses the password is asked by one connection at a time, each 5 s: asking more often locks accounts and fills its log.
+ * Refused: it was, and the server said so. Accepted: it was not; true when that is news. Wait: how long to wait before an attempt; 0 is leave
+ * for one, and the files were read again for it. Refusal: what the server said last.
+ */
+void login_refused(const char *why);
+const char *login_refusal(void);
+bool login_accepted(void);
+int64_t login_wait_us(void);
+
+#endif

@@ -1,0 +1,549 @@
+/*
+ * What Redis wants to be shown changes while the daemon runs: row 25 of the table of faults, and P20, secrets never leave. A rotation loses no
+ * request. A refusal is 503, tried again slowly, with the file read anew, so that it ends by itself.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "../support/certificates.h"
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 3000, RECOVER_MS = 9000, CLIENTS = 16, ROUNDS = 12 };
+
+static struct certificate ca, server_cert, client_cert;
+static struct redis_server redis;
+static char url[96], user_url[96], tls_url[96];
+static char password_path[PATH_MAX];
+static struct daemon patternd;
+static struct client *client;
+
+static void write_password(const char *password)
+{
+	FILE *f = fopen(password_path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "%s\n", password);
+	fclose(f);
+	chmod(password_path, 0600);
+}
+
+static void acl(const char *rule)
+{
+	assert_int_equal(server_command(&redis, "ACL SETUSER app on ~p:* &p:* +@all %s", rule)->type,
+			 REDIS_REPLY_STATUS);
+}
+
+static void end_connections(const char *user)
+{
+	server_command(&redis, "CLIENT KILL USER %s", user);
+}
+
+static long long refusals(void)
+{
+	const char *stats = server_command(&redis, "INFO commandstats")->str;
+	const char *auth = strstr(stats, "cmdstat_auth:");
+	const char *failed = auth ? strstr(auth, "failed_calls=") : NULL;
+
+	return failed ? atoll(failed + strlen("failed_calls=")) : 0;
+}
+
+static bool writes(void)
+{
+	return http(client, "POST", "/pv/a", NULL).status == 200;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	client_close(client);
+	client = NULL;
+	daemon_stop(&patternd);
+	server_command(&redis, "FLUSHALL");
+	server_command(&redis, "CONFIG SET requirepass %s", "");
+	server_command(&redis, "ACL DELUSER app");
+	server_command(&redis, "CONFIG RESETSTAT");
+	return 0;
+}
+
+static void open_client(void)
+{
+	client = client_open(patternd.port);
+}
+
+/* Two of the pool, and the subscriber. */
+static void all_connected(void)
+{
+	open_client();
+	wait_until(metric_of(&patternd, "redis_connects_total") == 3, SOON_MS);
+}
+
+/* ---- Let in ---- */
+
+static void test_user_in_the_url(void **state)
+{
+	(void)state;
+	acl(">good@:/word");
+	char to[200];
+	snprintf(to, sizeof(to), "redis://app:good%%40%%3a%%2fword@127.0.0.1:%d", redis.port);
+	daemon_start(&patternd, "--redis", to);
+	open_client();
+	assert_true(writes());
+	assert_non_null(strstr(server_command(&redis, "CLIENT LIST")->str, "user=app"));
+}
+
+static void test_file_goes_over_the_url(void **state)
+{
+	char to[200];
+
+	(void)state;
+	acl(">right");
+	write_password("right");
+	snprintf(to, sizeof(to), "redis://app:wrong@127.0.0.1:%d", redis.port);
+	daemon_start(&patternd, "--redis", to, "--redis-password-file", password_path);
+	open_client();
+	assert_true(writes());
+}
+
+/* ---- Rotation ---- */
+
+/* Requests are under way whenever `step` is made, and each of them succeeds. Returns how many there were. */
+static long long under_load(void (*step)(int round))
+{
+	struct raw *clients[CLIENTS];
+	long long asked = 0;
+
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = raw_connect(patternd.port);
+	for (int round = 0; round < ROUNDS * 4; round++) {
+		for (int i = 0; i < CLIENTS; i++)
+			raw_repeat(clients[i], "POST /pv/load HTTP/1.1\r\nHost: localhost\r\n\r\n", 10);
+		if (round % 4 == 0)
+			step(round / 4);
+		for (int i = 0; i < CLIENTS * 10; i++, asked++)
+			assert_status(raw_answer(clients[i / 10], 5000), 200);
+		for (int i = 0; i < CLIENTS; i++)
+			raw_forget(clients[i]);
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		raw_close(clients[i]);
+	return asked;
+}
+
+static long links; /* of the pool, and the subscriber's */
+
+static void renew(void)
+{
+	long connects = metric_of(&patternd, "redis_connects_total");
+
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(metric_of(&patternd, "redis_connects_total") == connects + links, SOON_MS);
+}
+
+/* Both passwords count, the file has the new one, SIGHUP, the old one goes, and whoever still uses it is thrown out. */
+static void rotate(int round)
+{
+	char rule[64], word[32];
+
+	snprintf(word, sizeof(word), "word-%d", round + 1);
+	snprintf(rule, sizeof(rule), ">%s", word);
+	acl(rule);
+	write_password(word);
+	renew();
+	snprintf(rule, sizeof(rule), "<word-%d", round);
+	acl(rule);
+}
+
+static long connections_of_app(void)
+{
+	long n = 0;
+
+	for (const char *at = server_command(&redis, "CLIENT LIST")->str; (at = strstr(at, "user=app")); at++)
+		n++;
+	return n;
+}
+
+static void test_rotation_with_pool_of(const char *size)
+{
+	acl(">word-0");
+	write_password("word-0");
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path, "--pool-size", size);
+	open_client();
+	links = atol(size) + 1;
+	wait_until(metric_of(&patternd, "redis_connects_total") == links, SOON_MS);
+	struct raw *w = waiter_parked(&patternd, &redis, "rotated", "{\"wait_ms\":30000}");
+	long long asked = under_load(rotate);
+	assert_int_equal(int_at(http(client, "GET", "/pv/load", NULL), "/count"), asked);
+	assert_int_equal(metric_of(&patternd, "redis_connect_failures_total"), 0);
+	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
+	wait_until(connections_of_app() == links, SOON_MS); /* none is left of those before */
+	/* Who was parked all the while is woken. */
+	assert_false(waiter_heard(w));
+	wait_until(heard_by(&redis, "rotated") == 1, SOON_MS);
+	assert_status(http(client, "POST", "/queues/rotated/messages", "{\"body\":7}"), 201);
+	struct answer a = waiter_answer(w, "/queues/rotated/receive", 3000);
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/messages/0/body"), 7);
+	raw_close(w);
+}
+
+static void test_rotation(void **state)
+{
+	(void)state;
+	test_rotation_with_pool_of("2");
+}
+
+static void test_rotation_of_one(void **state)
+{
+	(void)state;
+	test_rotation_with_pool_of("1");
+}
+
+/* The new file is wrong: what is connected serves on, the log says so, and the right file ends it, without another signal. */
+static void test_wrong_rotation(void **state)
+{
+	(void)state;
+	acl(">right");
+	write_password("right");
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
+	all_connected();
+	write_password("wrong");
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "redis_not_renewed"), SOON_MS);
+	assert_true(proc_said(&patternd.proc, "WRONGPASS"));
+	for (int i = 0; i < 20; i++)
+		assert_true(writes());
+	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
+	long connects = metric_of(&patternd, "redis_connects_total");
+	write_password("right");
+	wait_until(metric_of(&patternd, "redis_connects_total") >= connects + 3, RECOVER_MS);
+	assert_true(writes());
+	/* A file that is gone changes nothing either. */
+	remove(password_path);
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "credentials_not_read"), SOON_MS);
+	assert_true(writes());
+}
+
+/* What is still under way on the old connection is written and answered there, long after the new one serves. */
+static void test_slow_calls(void **state)
+{
+	enum { LEN = 8 * 1024 * 1024 };
+	struct proxy *proxy = proxy_open(redis.port);
+	char to[64], head[200], *body = malloc(LEN);
+
+	(void)state;
+	acl(">right");
+	write_password("right");
+	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", proxy_port(proxy));
+	daemon_start(&patternd, "--redis", to, "--redis-password-file", password_path, "--redis-timeout-ms", "5000",
+		     "--max-body-bytes", "16777216");
+	all_connected();
+	links = 3;
+	struct raw *slow = raw_connect(patternd.port), *large = raw_connect(patternd.port);
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 1500 });
+	uint64_t up = proxy_count(proxy).bytes_up;
+	raw_text(slow, "POST /pv/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	wait_until(proxy_count(proxy).bytes_up > up, SOON_MS);
+	memset(body, '1', LEN);
+	snprintf(head, sizeof(head),
+		 "PUT /cache/large HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %d\r\n\r\n{\"value\":\"",
+		 LEN + 12);
+	assert_true(raw_text(large, head) && raw_send(large, body, LEN) && raw_text(large, "\"}"));
+	wait_until(proxy_count(proxy).bytes_up > up + 100000, SOON_MS);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	renew();
+	assert_true(writes());
+	assert_int_equal(raw_answers_left(slow), 0);
+	assert_status(raw_answer(slow, 4000), 200);
+	assert_status(raw_answer(large, 4000), 201);
+	assert_int_equal(server_command(&redis, "HSTRLEN p:cache:{large} value")->integer, LEN + 2);
+	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
+	wait_until(connections_of_app() == links, SOON_MS);
+	raw_close(slow);
+	raw_close(large);
+	proxy_close(proxy);
+	free(body);
+}
+
+/* Many signals at once come to a rest, and leave nothing behind. */
+static void test_flood_of_signals(void **state)
+{
+	(void)state;
+	acl(">right");
+	write_password("right");
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
+	all_connected();
+	assert_true(writes()); /* this client's connection, too */
+	int files = daemon_open_files(&patternd);
+	for (int i = 0; i < 200; i++) {
+		proc_signal(&patternd.proc, SIGHUP);
+		assert_true(writes());
+	}
+	wait_until(daemon_open_files(&patternd) == files, SOON_MS);
+	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
+	proc_signal(&patternd.proc, SIGHUP); /* and one under way while it leaves: daemon_stop sees what leaks */
+}
+
+/* Without any file there is nothing to be read again, and nothing happens. */
+static void test_signal_without_files(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", url);
+	all_connected();
+	proc_signal(&patternd.proc, SIGHUP);
+	for (int i = 0; i < 20; i++)
+		assert_true(writes());
+	assert_int_equal(metric_of(&patternd, "redis_connects_total"), 3);
+}
+
+/* The client's certificate, renewed on disk; then the old one counts no more. */
+static void renew_certificate(int round)
+{
+	struct certificate fresh = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
+
+	(void)round;
+	certificate_replace(&client_cert, &fresh);
+	renew();
+}
+
+static void test_certificate_rotation(void **state)
+{
+	(void)state;
+	daemon_start(&patternd, "--redis", tls_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
+		     client_cert.cert_path, "--redis-key-file", client_cert.key_path);
+	all_connected();
+	links = 3;
+	long long asked = under_load(renew_certificate);
+	assert_int_equal(int_at(http(client, "GET", "/pv/load", NULL), "/count"), asked);
+	assert_int_equal(metric_of(&patternd, "redis_connect_failures_total"), 0);
+	assert_true(metric_of(&patternd, "redis_connects_total") > ROUNDS * 2);
+}
+
+/* ---- Refused ---- */
+
+/* A password all at once where there was none, and nobody told the daemon. */
+static void test_password_appears(void **state)
+{
+	(void)state;
+	write_password("canary-new");
+	daemon_start(&patternd, "--redis", url, "--ready-follows-redis");
+	all_connected();
+	assert_true(writes());
+	server_command(&redis, "CONFIG SET requirepass canary-new");
+	server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+	server_command(&redis, "CLIENT KILL TYPE pubsub");
+	wait_until(!writes(), SOON_MS);
+	struct answer a = http(client, "POST", "/pv/a", NULL);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	wait_until(strstr(text_at(http(client, "GET", "/readyz", NULL), "/detail"), "NOAUTH") != NULL, SOON_MS);
+	server_command(&redis, "CONFIG SET requirepass %s", "");
+	wait_until(writes(), RECOVER_MS);
+}
+
+/* The password changes at the server first: refused, not more often than each 5 s, until the file has it. No signal. */
+static void test_password_changes(void **state)
+{
+	(void)state;
+	acl(">old");
+	write_password("old");
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path, "--ready-follows-redis");
+	all_connected();
+	assert_true(writes());
+	server_command(&redis, "ACL SETUSER app resetpass >new");
+	long long before = refusals();
+	end_connections("app");
+	wait_until(!daemon_is_ready(&patternd, 0), SOON_MS);
+	struct answer a = http(client, "POST", "/pv/a", NULL);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	wait_until(strstr(text_at(http(client, "GET", "/readyz", NULL), "/detail"), "WRONGPASS") != NULL, SOON_MS);
+	wait_until(refusals() - before >= 1, SOON_MS);
+	/* Three connections at first; then one attempt of all in 5 s. */
+	nap_ms(1000);
+	long long at_first = refusals() - before;
+	assert_in_range(at_first, 1, 3);
+	nap_ms(9000);
+	assert_in_range(refusals() - before - at_first, 1, 2);
+	write_password("new");
+	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
+	wait_until(writes(), SOON_MS);
+	/* As soon as one was let in, the others do not wait. */
+	wait_until(metric_of(&patternd, "redis_connects_total") == 6, 1000);
+}
+
+/* SIGHUP ends the waiting at once. */
+static void test_signal_after_refusal(void **state)
+{
+	(void)state;
+	acl(">right");
+	write_password("wrong");
+	daemon_launch(&patternd, "--redis", user_url, "--redis-password-file", password_path);
+	open_client();
+	wait_until(proc_said(&patternd.proc, "WRONGPASS"), SOON_MS);
+	write_password("right");
+	proc_signal(&patternd.proc, SIGHUP);
+	assert_true(daemon_is_ready(&patternd, 1000));
+}
+
+/* ---- Secrets ---- */
+
+static void assert_without(const char *where, const char *text, const char *secret)
+{
+	if (text && strstr(text, secret))
+		fail_msg("'%s' stands in %s: %s", secret, where, text);
+}
+
+static void assert_file_without(const char *path, const char *secret)
+{
+	FILE *f = fopen(path, "r");
+	char text[65536];
+
+	assert_non_null(f);
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	for (size_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	text[n] = '\0';
+	assert_without(path, text, secret);
+}
+
+static void assert_nowhere(const char *secret)
+{
+	static const char *const targets[] = { "/info", "/metrics", "/readyz", "/healthz", "/locks/a" };
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		assert_without(targets[i], http(client, "GET", targets[i], NULL).body, secret);
+	assert_without("an answer", http(client, "POST", "/locks/b", NULL).body, secret);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)patternd.proc.pid);
+	assert_file_without(path, secret);
+	assert_file_without(patternd.proc.err_path, secret);
+	assert_file_without(patternd.proc.out_path, secret);
+}
+
+static void watch_for_secrets(const char *rule)
+{
+	char to[200];
+
+	acl(rule);
+	write_password("canary-file");
+	snprintf(to, sizeof(to), "redis://app:canary-url@127.0.0.1:%d", redis.port);
+	daemon_launch(&patternd, "--redis", to, "--redis-password-file", password_path, "--log-level", "debug");
+	open_client();
+}
+
+static void test_secrets(void **state)
+{
+	(void)state;
+	watch_for_secrets(">canary-file");
+	wait_until(writes(), SOON_MS);
+	assert_nowhere("canary");
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "reloaded"), SOON_MS);
+	server_command(&redis, "ACL SETUSER app resetpass >other");
+	end_connections("app");
+	wait_until(!writes(), SOON_MS);
+	assert_nowhere("canary");
+	struct daemon printer = { 0 };
+	assert_int_equal(daemon_run(&printer, "--redis", "rediss://app:canary-url@h", "--print-config"), 0);
+	assert_file_without(printer.proc.out_path, "canary");
+}
+
+/* A server without AUTH says which command it does not know, and all that came with it. */
+static void test_secret_sent_back(void **state)
+{
+	struct redis_server without = { 0 };
+	char to[200];
+
+	(void)state;
+	server_start(&without, "--rename-command", "AUTH", "");
+	write_password("canary-file");
+	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", without.port);
+	daemon_launch(&patternd, "--redis", to, "--redis-password-file", password_path, "--log-level", "debug");
+	open_client();
+	wait_until(proc_said(&patternd.proc, "unknown command"), SOON_MS);
+	assert_nowhere("canary");
+	server_stop(&without);
+}
+
+static void test_readable_by_all(void **state)
+{
+	(void)state;
+	write_password("right");
+	acl(">right");
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
+	assert_false(proc_said(&patternd.proc, "secret_readable_by_all"));
+	daemon_stop(&patternd);
+	chmod(password_path, 0644);
+	chmod(client_cert.key_path, 0644);
+	daemon_start(&patternd, "--redis", tls_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
+		     client_cert.cert_path, "--redis-key-file", client_cert.key_path);
+	assert_true(proc_said(&patternd.proc, "secret_readable_by_all"));
+	chmod(client_cert.key_path, 0600);
+	daemon_stop(&patternd);
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
+	open_client();
+	assert_true(proc_said(&patternd.proc, "secret_readable_by_all"));
+}
+
+static int set_up(void **state)
+{
+	static char port[16];
+
+	(void)state;
+	ca = certificate_make((struct certificate_wish){ .name = "the CA" });
+	server_cert = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1", .by = &ca });
+	client_cert = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
+	snprintf(password_path, sizeof(password_path), "%s/password", temp_dir());
+	snprintf(port, sizeof(port), "%d", free_port());
+	server_start(&redis, "--tls-port", port, "--tls-cert-file", server_cert.cert_path, "--tls-key-file",
+		     server_cert.key_path, "--tls-ca-cert-file", ca.cert_path);
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%d", redis.port);
+	snprintf(user_url, sizeof(user_url), "redis://app@127.0.0.1:%d", redis.port);
+	snprintf(tls_url, sizeof(tls_url), "rediss://127.0.0.1:%s", port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_user_in_the_url, forget),
+		cmocka_unit_test_teardown(test_file_goes_over_the_url, forget),
+		cmocka_unit_test_teardown(test_rotation, forget),
+		cmocka_unit_test_teardown(test_rotation_of_one, forget),
+		cmocka_unit_test_teardown(test_wrong_rotation, forget),
+		cmocka_unit_test_teardown(test_slow_calls, forget),
+		cmocka_unit_test_teardown(test_flood_of_signals, forget),
+		cmocka_unit_test_teardown(test_signal_without_files, forget),
+		cmocka_unit_test_teardown(test_certificate_rotation, forget),
+		cmocka_unit_test_teardown(test_password_appears, forget),
+		cmocka_unit_test_teardown(test_password_changes, forget),
+		cmocka_unit_test_teardown(test_signal_after_refusal, forget),
+		cmocka_unit_test_teardown(test_secrets, forget),
+		cmocka_unit_test_teardown(test_secret_sent_back, forget),
+		cmocka_unit_test_teardown(test_readable_by_all, forget),
+	};
+	return cmocka_run_group_tests_name("credentials for Redis", tests, set_up, tear_down);
+}

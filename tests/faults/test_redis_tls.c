@@ -1,0 +1,388 @@
+/*
+ * Redis over TLS: who is let in, and whom the daemon talks to. Row 24 of the table of faults: whatever is wrong with the other side's
+ * certificate, name, version or port, nothing is said to it, and log and /readyz name the cause. Certificates are made here.
+ */
+#include <openssl/ssl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/certificates.h"
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/redis_server.h"
+#include "../support/stubborn.h"
+#include "../support/tls_front.h"
+
+enum { DAY_S = 86400, NAMED_MS = 5000 };
+
+static struct certificate ca, other_ca, server_cert, client_cert, foreign_client;
+static struct redis_server redis;  /* asks nobody for a certificate */
+static struct redis_server strict; /* asks everybody */
+static char url[64], strict_url[64];
+static struct daemon patternd;
+
+static void assert_serves(void)
+{
+	struct client *c = client_open(patternd.port);
+
+	assert_true(daemon_is_ready(&patternd, NAMED_MS));
+	assert_status(http(c, "POST", "/pv/tls", NULL), 200);
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+static bool is_named(struct client *c, const char *cause)
+{
+	struct answer a = http(c, "GET", "/readyz", NULL);
+
+	assert_problem(a, 503, "not_ready", "none");
+	return strstr(text_at(a, "/detail"), cause) != NULL;
+}
+
+/* The cause stands in /readyz, in a request's answer and in the log; the way out with it. */
+static void assert_cause(const char *cause)
+{
+	struct client *c = client_open(patternd.port);
+
+	wait_until(is_named(c, cause), NAMED_MS);
+	struct answer a = http(c, "POST", "/locks/a", NULL);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_true(proc_said(&patternd.proc, cause));
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+/* ---- Good ---- */
+
+static void test_good(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path);
+	assert_serves();
+}
+
+static void test_name_of_the_host(void **state)
+{
+	char named[64];
+
+	(void)state;
+	snprintf(named, sizeof(named), "rediss://localhost%s", strrchr(url, ':'));
+	daemon_launch(&patternd, "--redis", named, "--redis-ca-file", ca.cert_path);
+	assert_serves();
+}
+
+static void test_other_name(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path, "--redis-server-name", "localhost");
+	assert_serves();
+}
+
+/* The certificate itself stands in the file of CAs: it is trusted, though it is no CA's. */
+static void test_pinned(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", server_cert.cert_path);
+	assert_serves();
+}
+
+/* The variable of OpenSSL stands for the system's store here. */
+static void test_system_store(void **state)
+{
+	char variable[PATH_MAX + 32];
+	const char *const environment[] = { variable, NULL };
+
+	(void)state;
+	snprintf(variable, sizeof(variable), "SSL_CERT_FILE=%s", ca.cert_path);
+	patternd.proc.env = environment;
+	daemon_launch(&patternd, "--redis", url);
+	patternd.proc.env = NULL;
+	assert_serves();
+}
+
+static void test_mutual(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
+		      client_cert.cert_path, "--redis-key-file", client_cert.key_path);
+	assert_serves();
+}
+
+static void test_version(void **state)
+{
+	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct tls_front *front =
+			tls_front_open(redis.port, &server_cert, (struct tls_manner){ .only_version = versions[i] });
+		daemon_launch(&patternd, "--redis", tls_front_url(front), "--redis-ca-file", ca.cert_path);
+		assert_serves();
+		tls_front_close(front);
+	}
+}
+
+/* ---- Not good: a server with this certificate ---- */
+
+static void assert_refused(struct certificate_wish wish, const char *cause)
+{
+	struct certificate bad = certificate_make(wish);
+	struct tls_front *front = tls_front_open(redis.port, &bad, (struct tls_manner){ 0 });
+
+	daemon_launch(&patternd, "--redis", tls_front_url(front), "--redis-ca-file", ca.cert_path);
+	assert_cause(cause);
+	assert_int_equal(tls_front_handshakes(front), 0);
+	tls_front_close(front);
+}
+
+static void test_expired(void **state)
+{
+	(void)state;
+	assert_refused(
+		(struct certificate_wish){
+			.name = "redis", .ip = "127.0.0.1", .by = &ca, .starts_in_s = -2 * DAY_S, .ends_in_s = -DAY_S },
+		"has expired");
+}
+
+static void test_not_yet_valid(void **state)
+{
+	(void)state;
+	assert_refused(
+		(struct certificate_wish){
+			.name = "redis", .ip = "127.0.0.1", .by = &ca, .starts_in_s = DAY_S, .ends_in_s = 2 * DAY_S },
+		"not valid yet");
+}
+
+static void test_wrong_name(void **state)
+{
+	(void)state;
+	/* A name is no address, though it reads like one; another address is another server. */
+	assert_refused((struct certificate_wish){ .name = "127.0.0.1", .dns = "127.0.0.1", .by = &ca },
+		       "not for '127.0.0.1'");
+	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.2", .by = &ca },
+		       "not for '127.0.0.1'");
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path, "--redis-server-name",
+		      "redis.example");
+	assert_cause("not for 'redis.example' (--redis-server-name");
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", ca.cert_path, "--redis-server-name", "127.0.0.9");
+	assert_cause("not for '127.0.0.9'");
+}
+
+static void test_unknown_ca(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", url, "--redis-ca-file", other_ca.cert_path);
+	assert_cause("not signed by a CA that is known here (--redis-ca-file");
+	daemon_launch(&patternd, "--redis", url); /* what the system trusts */
+	assert_cause("not signed by a CA that is known here (--redis-ca-file");
+	assert_refused((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" }, "not signed by a CA");
+}
+
+static void test_old_version(void **state)
+{
+	struct tls_front *front =
+		tls_front_open(redis.port, &server_cert, (struct tls_manner){ .only_version = TLS1_1_VERSION });
+
+	(void)state;
+	daemon_launch(&patternd, "--redis", tls_front_url(front), "--redis-ca-file", ca.cert_path);
+	assert_cause("1.2 or later is needed");
+	assert_int_equal(tls_front_handshakes(front), 0);
+	tls_front_close(front);
+}
+
+/* ---- Our certificate ---- */
+
+static void test_certificate_missing(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
+	assert_cause("wants a client certificate (--redis-cert-file");
+	/* 1.2 says so within the handshake, and in other words. */
+	server_command(&strict, "CONFIG SET tls-protocols TLSv1.2");
+	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
+	assert_cause("wants a client certificate (--redis-cert-file");
+	server_command(&strict, "CONFIG SET tls-protocols %s", "");
+}
+
+static void test_certificate_refused(void **state)
+{
+	(void)state;
+	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
+		      foreign_client.cert_path, "--redis-key-file", foreign_client.key_path);
+	assert_cause("does not accept our certificate");
+}
+
+/* What is wrong with the files stops the start. */
+static void test_key_of_another(void **state)
+{
+	(void)state;
+	assert_int_equal(daemon_run(&patternd, "--redis", strict_url, "--redis-cert-file", client_cert.cert_path,
+				    "--redis-key-file", foreign_client.key_path),
+			 2);
+	assert_true(proc_said(&patternd.proc, "--redis-key-file"));
+}
+
+/* ---- The wrong port ---- */
+
+static void test_plain_port(void **state)
+{
+	char plain[64];
+
+	(void)state;
+	snprintf(plain, sizeof(plain), "rediss://127.0.0.1:%d", redis.port);
+	daemon_launch(&patternd, "--redis", plain, "--redis-ca-file", ca.cert_path, "--redis-timeout-ms", "300");
+	assert_cause("redis:// is for a port without TLS");
+}
+
+/* Redis says nothing to what it does not understand; others answer. */
+static void test_other_servers(void **state)
+{
+	static const struct manner manners[] = {
+		{ "silence", NULL, NULL, 0 },
+		{ "HTTP", NULL, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0 },
+		{ "SSH", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", NULL, 0 },
+		{ "a flood", NULL, "\x16\x03\x03\x40\x00", SIZE_MAX },
+	};
+	static const char *const causes[] = { "no handshake in time", "not TLS", "not TLS", "TLS: " };
+	char to[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+		struct stubborn *peer = stubborn_open(&manners[i]);
+		snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", stubborn_port(peer));
+		daemon_launch(&patternd, "--redis", to, "--redis-timeout-ms", "300");
+		assert_cause(causes[i]);
+		stubborn_close(peer);
+	}
+}
+
+/* A server that takes the connection and says nothing holds nothing else up, and is not asked too often. */
+static void test_silence_costs_nothing(void **state)
+{
+	static const struct manner silence = { "silence", NULL, NULL, 0 };
+	struct stubborn *peer = stubborn_open(&silence);
+	char to[64];
+
+	(void)state;
+	snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", stubborn_port(peer));
+	daemon_launch(&patternd, "--redis", to, "--redis-timeout-ms", "200");
+	wait_until(stubborn_connections(peer) >= 3, NAMED_MS);
+	uint64_t before = stubborn_connections(peer);
+	long cpu_ms = daemon_cpu_ms(&patternd);
+	nap_ms(500);
+	assert_in_range(stubborn_connections(peer) - before, 0, 12);
+	assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, 150);
+	assert_true(daemon_is_alive(&patternd));
+	daemon_stop(&patternd);
+	stubborn_close(peer);
+}
+
+static void test_tls_port(void **state)
+{
+	char plain[64];
+
+	(void)state;
+	snprintf(plain, sizeof(plain), "redis://127.0.0.1%s", strrchr(url, ':'));
+	daemon_launch(&patternd, "--redis", plain);
+	assert_cause("rediss://");
+	static const struct manner alert = { "an alert", NULL, "\x15\x03\x01\x02\x02\x16", 0 };
+	struct stubborn *peer = stubborn_open(&alert);
+	daemon_launch(&patternd, "--redis", stubborn_url(peer));
+	assert_cause("this port speaks TLS: use rediss://");
+	stubborn_close(peer);
+}
+
+/* ---- After a failure ---- */
+
+/* The server gets the right certificate; nobody touches the daemon. */
+static void test_recovers(void **state)
+{
+	struct certificate bad = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" });
+	struct tls_front *front = tls_front_open(redis.port, &bad, (struct tls_manner){ 0 });
+	struct proxy *proxy = proxy_open(tls_front_port(front));
+	char to[64];
+
+	(void)state;
+	snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", proxy_port(proxy));
+	daemon_launch(&patternd, "--redis", to, "--redis-ca-file", ca.cert_path);
+	wait_until(proc_said(&patternd.proc, "not signed by a CA"), NAMED_MS);
+	uint64_t connections = proxy_count(proxy).connections;
+	nap_ms(1000);
+	assert_in_range(proxy_count(proxy).connections - connections, 0, 3); /* not a storm of handshakes */
+	/* The file of CAs is read again before the next attempt. */
+	FILE *from = fopen(bad.cert_path, "r"), *both = fopen(ca.cert_path, "a");
+	for (int c; from && both && (c = fgetc(from)) != EOF;)
+		fputc(c, both);
+	fclose(from);
+	fclose(both);
+	assert_true(daemon_is_ready(&patternd, 8000));
+	assert_serves();
+	proxy_close(proxy);
+	tls_front_close(front);
+}
+
+static void start_server(struct redis_server *r, const char *asks, char *to)
+{
+	char port[16];
+
+	snprintf(port, sizeof(port), "%d", free_port());
+	server_start(r, "--tls-port", port, "--tls-cert-file", server_cert.cert_path, "--tls-key-file",
+		     server_cert.key_path, "--tls-ca-cert-file", ca.cert_path, "--tls-auth-clients", asks);
+	snprintf(to, 64, "rediss://127.0.0.1:%s", port);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	ca = certificate_make((struct certificate_wish){ .name = "the CA" });
+	other_ca = certificate_make((struct certificate_wish){ .name = "another CA" });
+	server_cert = certificate_make(
+		(struct certificate_wish){ .name = "redis", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
+	client_cert = certificate_make((struct certificate_wish){ .name = "patternd", .by = &ca });
+	foreign_client = certificate_make((struct certificate_wish){ .name = "somebody", .by = &other_ca });
+	start_server(&redis, "no", url);
+	start_server(&strict, "yes", strict_url);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	server_stop(&strict);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_name_of_the_host),
+		cmocka_unit_test(test_other_name),
+		cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_system_store),
+		cmocka_unit_test(test_mutual),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_expired),
+		cmocka_unit_test(test_not_yet_valid),
+		cmocka_unit_test(test_wrong_name),
+		cmocka_unit_test(test_unknown_ca),
+		cmocka_unit_test(test_old_version),
+		cmocka_unit_test(test_certificate_missing),
+		cmocka_unit_test(test_certificate_refused),
+		cmocka_unit_test(test_key_of_another),
+		cmocka_unit_test(test_plain_port),
+		cmocka_unit_test(test_other_servers),
+		cmocka_unit_test(test_silence_costs_nothing),
+		cmocka_unit_test(test_tls_port),
+		cmocka_unit_test(test_recovers),
+	};
+	return cmocka_run_group_tests_name("Redis over TLS", tests, set_up, tear_down);
+}
