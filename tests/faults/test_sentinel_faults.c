@@ -23,7 +23,7 @@ enum {
 	TIMEOUT_MS = 500,
 	MARGIN_MS = 100,
 	SOON_MS = 8000,
-	FAILOVER_MS = 15000,
+	FAILOVER_MS = 30000,
 	AGAIN_MS = 1000,
 	CALLERS = 4,
 	ANY_NUMBER = 1000000
@@ -92,6 +92,24 @@ static void assert_failed_in_time(struct answer a)
 	assert_in_range(a.took_us, 0, (TIMEOUT_MS + MARGIN_MS) * (daemon_is_sanitized() ? 3000 : 1000));
 }
 
+/* Whether all Sentinels name this server. The one that led the failover does so first, the others hear it from that one. */
+static bool is_told(int server)
+{
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (!sentinel_names(&redis, i, server))
+			return false;
+	return true;
+}
+
+/* There is a master, and it is told who it is. */
+static void must_be_served_soon(const struct load *l)
+{
+	int64_t from_us = monotonic_us();
+
+	wait_until(load_served_us(l, "a") > from_us, FAILOVER_MS);
+	assert_in_range(monotonic_us() - from_us, 0, AGAIN_MS * 1000);
+}
+
 /* ---- The master changes ---- */
 
 static void the_master_dies_under_load(void **state)
@@ -99,12 +117,8 @@ static void the_master_dies_under_load(void **state)
 	struct load *l = put_under_load();
 
 	(void)state;
-	int old = sentinel_kill_master(&redis);
-	int master;
-	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
-	int64_t again_us = monotonic_us();
-	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
-	assert_in_range(load_served_us(l, "a") - again_us, 0, AGAIN_MS * 1000);
+	int master = sentinel_wait_master(&redis, sentinel_kill_master(&redis));
+	must_be_served_soon(l);
 	assert_true(load_failures(l) > 0);
 	assert_int_equal(server_in_use(), master);
 	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
@@ -142,8 +156,8 @@ static void masters_are_swapped_under_load(void **state)
 	(void)state;
 	assert_string_equal(server_command(&redis.watchers[0], "SENTINEL FAILOVER mymaster")->str, "OK");
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
-	int64_t again_us = monotonic_us();
-	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
+	wait_until(is_told(master), FAILOVER_MS);
+	must_be_served_soon(l);
 	sentinel_wait_well(&redis);
 	assert_int_equal(sentinel_master(&redis), master);
 	load_wait_served(l, SOON_MS);
@@ -195,11 +209,12 @@ static void a_master_freezes_and_wakes(void **state)
 	int old = sentinel_master(&redis), master;
 
 	(void)state;
+	sentinel_be_quick(&redis);
 	server_signal(&redis.servers[old], SIGSTOP);
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
-	int64_t again_us = monotonic_us();
-	wait_until(load_served_us(l, "a") > again_us, FAILOVER_MS);
-	assert_in_range(load_served_us(l, "a") - again_us, 0, AGAIN_MS * 1000);
+	wait_until(is_told(master), FAILOVER_MS);
+	must_be_served_soon(l);
+	sentinel_be_patient(&redis);
 	server_signal(&redis.servers[old], SIGCONT);
 	sentinel_wait_well(&redis);
 	load_wait_served(l, SOON_MS);
@@ -225,6 +240,7 @@ static void sentinels_go_and_come(void **state)
 	assert_failed_in_time(a);
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		sentinel_watcher_restart(&redis, i);
+	sentinel_be_quick(&redis);
 	int master = sentinel_wait_master(&redis, old);
 	wait_until(works(), SOON_MS);
 	assert_int_equal(server_in_use(), master);

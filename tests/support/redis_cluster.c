@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRIES = 5, WELL_MS = 20000, HOPS_MAX = 32, CALM_TIMEOUT_MS = 15000, QUICK_TIMEOUT_MS = 1000 };
+enum { TRIES = 5, WELL_MS = 20000, HOPS_MAX = 32, CALM_TIMEOUT_MS = 15000 };
 enum { NOBODY = 255 };
 
 static const int first_slot[CLUSTER_MASTERS + 1] = { 0, 5461, 10923, CLUSTER_SLOTS };
@@ -118,6 +118,13 @@ int cluster_replica_of(struct redis_cluster *c, int node)
 
 /* ---- is all well ---- */
 
+static void set_node_timeout(struct redis_cluster *c, int ms)
+{
+	for (int i = 0; i < c->count; i++)
+		if (runs(c, i))
+			server_command(&c->nodes[i].server, "CONFIG SET cluster-node-timeout %d", ms);
+}
+
 /* The line of CLUSTER NODES that is about a node; those of its replicas name it too. */
 static const char *line_of(const char *all, const char *id)
 {
@@ -174,9 +181,32 @@ bool cluster_is_well(struct redis_cluster *c)
 	return !first;
 }
 
+/*
+ * A replica that is online has still to say so before it is sent anything: only what it acknowledges shows that it is. In a slot that
+ * its master has.
+ */
+static void wait_for_replicas(struct redis_cluster *c)
+{
+	for (int i = 0; i < c->count; i++) {
+		struct redis_server *master = runs(c, i) ? &c->nodes[i].server : NULL;
+		int replica = master ? cluster_replica_of(c, i) : -1, number = 0;
+		char key[16] = "";
+		if (replica < 0 || !memchr(c->owner, i, CLUSTER_SLOTS))
+			continue;
+		do
+			snprintf(key, sizeof(key), "sync-%d", number++);
+		while (c->owner[cluster_slot(key, strlen(key))] != i);
+		server_command(master, "SET %s x", key);
+		server_command(master, "DEL %s", key);
+		assert_int_equal(server_command(master, "WAIT 1 %d", WELL_MS)->integer, 1);
+	}
+}
+
 void cluster_wait_well(struct redis_cluster *c)
 {
 	wait_until(cluster_is_well(c), WELL_MS);
+	wait_for_replicas(c);
+	set_node_timeout(c, CALM_TIMEOUT_MS);
 }
 
 /* ---- start ---- */
@@ -228,7 +258,7 @@ static bool start_node(struct redis_cluster *c, int i, const char *const more[])
 	for (size_t k = 0; more[k] && k < CLUSTER_OPTIONS_MAX; k++)
 		options[n++] = more[k];
 	snprintf(node->settings[0], sizeof(node->settings[0]), "%d", node->bus_port);
-	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", c->node_timeout_ms);
+	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", CALM_TIMEOUT_MS);
 	snprintf(node->settings[2], sizeof(node->settings[2]), "%d", told_port(node));
 	node->server.alone = true;
 	write_config(c, i);
@@ -311,8 +341,6 @@ void cluster_start_list(struct redis_cluster *c, const char *const options[])
 	bool started = false;
 
 	c->count = c->with_replicas ? CLUSTER_NODES_MAX : CLUSTER_MASTERS;
-	if (!c->node_timeout_ms)
-		c->node_timeout_ms = c->with_replicas ? QUICK_TIMEOUT_MS : CALM_TIMEOUT_MS;
 	for (int i = 0; i < TRIES && !started; i++)
 		started = start_nodes(c, options);
 	if (!started)
@@ -347,9 +375,15 @@ void cluster_stop(struct redis_cluster *c)
 	}
 }
 
+void cluster_be_quick(struct redis_cluster *c)
+{
+	set_node_timeout(c, CLUSTER_QUICK_MS);
+}
+
 void cluster_kill(struct redis_cluster *c, int node)
 {
 	server_kill(&c->nodes[node].server);
+	cluster_be_quick(c);
 }
 
 void cluster_restart(struct redis_cluster *c, int node)

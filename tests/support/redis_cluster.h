@@ -23,6 +23,7 @@ enum {
 	CLUSTER_SLOTS = 16384,
 	CLUSTER_ID_LEN = 40,
 	CLUSTER_OPTIONS_MAX = 14,
+	CLUSTER_QUICK_MS = 1000,
 };
 
 struct cluster_node {
@@ -37,7 +38,6 @@ struct cluster_node {
 struct redis_cluster {
 	bool with_replicas;  /* set before cluster_start */
 	bool behind_proxies; /* the same: `url`, and what the nodes tell of one another, lead to proxies before them */
-	int node_timeout_ms; /* when a silent node counts as failed; 1000 with replicas, else 15000. Set before cluster_start */
 	struct cluster_node nodes[CLUSTER_NODES_MAX];
 	int count;                          /* of nodes */
 	char url[160];                      /* for --redis: the first three */
@@ -54,9 +54,13 @@ void cluster_start_with(struct redis_cluster *c, ...) __attribute__((sentinel));
 void cluster_start_list(struct redis_cluster *c, const char *const options[]);
 void cluster_stop(struct redis_cluster *c);
 
-/* SIGKILL to one node; the same node again. It comes back as what the others made of it. */
+/*
+ * SIGKILL to one node; the same node again. It comes back as what the others made of it. A silent node counts as failed after
+ * CLUSTER_QUICK_MS from then on, and once all is well after 15 s again: a machine under load lets nodes wait.
+ */
 void cluster_kill(struct redis_cluster *c, int node);
 void cluster_restart(struct redis_cluster *c, int node);
+void cluster_be_quick(struct redis_cluster *c);
 
 /* Until all nodes that run take part again: all slots are served, all replicas of what runs are in sync. */
 bool cluster_is_well(struct redis_cluster *c);

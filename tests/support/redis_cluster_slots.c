@@ -153,10 +153,11 @@ void cluster_failover(struct redis_cluster *c, int replica)
 	struct redis_server *server = &c->nodes[replica].server;
 	int64_t until_ms = monotonic_ms() + FAILOVER_MS;
 
+	cluster_be_quick(c);
 	do {
 		if (monotonic_ms() > until_ms)
 			fail_msg("node %d cannot take over", replica);
 		must(&c->nodes[replica], "CLUSTER FAILOVER");
-	} while (!wait_for(is_master, server, c->node_timeout_ms));
+	} while (!wait_for(is_master, server, CLUSTER_QUICK_MS));
 	cluster_wait_well(c);
 }

@@ -14,7 +14,7 @@
 
 #include "redis_server.h"
 
-enum { SENTINEL_SERVERS = 3, SENTINEL_WATCHERS = 3, SENTINEL_DOWN_AFTER_MS = 400 };
+enum { SENTINEL_SERVERS = 3, SENTINEL_WATCHERS = 3, SENTINEL_QUICK_MS = 400 };
 
 struct redis_sentinel {
 	struct redis_server servers[SENTINEL_SERVERS];   /* at first number 0 is the master */
@@ -34,8 +34,18 @@ void sentinel_stop(struct redis_sentinel *s);
 /* The server that says it is a master, takes writes, and is the one the sentinels name; -1 when there is none just now. */
 int sentinel_master(struct redis_sentinel *s);
 
+/* Whether a sentinel names this server as the master. */
+bool sentinel_names(struct redis_sentinel *s, int watcher, int server);
+
 /* Another than `old` that says it is a master, whatever the sentinels say yet; -1: none. `old` is not asked. */
 int sentinel_promoted(struct redis_sentinel *s, int old);
+
+/*
+ * A silent server counts as down after SENTINEL_QUICK_MS, or after 10 s as in the beginning: a machine under load lets servers wait.
+ * sentinel_kill_master has it quick, sentinel_wait_master patient again.
+ */
+void sentinel_be_quick(struct redis_sentinel *s);
+void sentinel_be_patient(struct redis_sentinel *s);
 
 /* SIGKILL. Which one it was. */
 int sentinel_kill_master(struct redis_sentinel *s);
