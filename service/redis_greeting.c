@@ -33,12 +33,13 @@ static void add(struct redis_greeting *g, struct greeting_command *out, enum gre
 size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out)
 {
 	struct text none = { 0 }, password = text_of(login_password(url));
+	bool has_user = url->user[0] && url->kind != REDIS_SENTINEL; /* the URL's is the master's */
 
 	g->kind = url->kind;
 	g->shown = login_version();
 	for (size_t i = 0; i < GREETING_COMMANDS; i++)
 		out[i].count = 0;
-	if (password.len && url->user[0])
+	if (password.len && has_user)
 		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), password);
 	else if (password.len)
 		add(g, out, STEP_AUTH, TEXT("AUTH"), password, none);
@@ -129,7 +130,7 @@ static bool check_kind(struct redis_greeting *g, struct text info)
 		return refuse(g, "it is no Cluster node; a single server goes with redis://");
 	if (strcmp(role, "slave") != 0 || g->kind == REDIS_CLUSTER)
 		return true;
-	if (g->kind == REDIS_SERVER)
+	if (g->kind != REDIS_WATCHED)
 		return refuse(g, "it is a replica; patternd needs the master");
 	snprintf(g->why, sizeof(g->why), "it is a replica, not the master any more");
 	return false; /* the Sentinels will know better: no long pause */

@@ -175,7 +175,7 @@ void link_lost(struct redis_link *l, const char *format, ...)
 	metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct orphans orphans = link_close(l);
 	bool is_stale = l->greeting.no_entry && l->greeting.shown != login_version();
-	if (l->greeting.no_entry && !is_stale)
+	if (l->greeting.no_entry && !is_stale && login_is_shared(l->target))
 		login_refused(why);
 	pause_then_connect(l, l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0);
 	if (was_leaving) /* at will: that is no failure */
@@ -218,7 +218,7 @@ static void link_ready(struct redis_link *l)
 	l->failures = 0;
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
-	if (login_accepted())
+	if (login_is_shared(l->target) && login_accepted())
 		links_try_now();
 	l->owner->up(l);
 }
@@ -341,7 +341,7 @@ void link_on_ready(struct watch *w, uint32_t events)
 /* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
 static void link_try(struct redis_link *l)
 {
-	int64_t wait_us = login_wait_us();
+	int64_t wait_us = login_is_shared(l->target) ? login_wait_us() : 0;
 
 	if (wait_us > 0) {
 		timer_set(&l->timer, loop_now_us() + wait_us);

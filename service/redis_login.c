@@ -15,8 +15,11 @@
 
 enum { PAUSE_MS = 5000, SPREAD_MS = 1000, LINE_BYTES = 1024 };
 
-static bool is_tls;                                              /* --redis asks for it */
-static char password[sizeof(((struct redis_url *)0)->password)]; /* of the file; "": there is no file */
+enum { PASSWORD_BYTES = sizeof(((struct redis_url *)0)->password) };
+
+static bool is_tls;                            /* some URL asks for it */
+static char password[PASSWORD_BYTES];          /* of the file; "": there is no file */
+static char sentinel_password[PASSWORD_BYTES]; /* the same */
 static struct tls_context *context;                              /* NULL: no TLS */
 static unsigned version;
 static bool is_refused;
@@ -25,10 +28,9 @@ static char refusal[192];
 
 /* ---- Files ---- */
 
-static bool read_password(char out[sizeof(password)], char why[TLS_WHY_BYTES])
+static bool read_password(const char *option, const char *path, char out[PASSWORD_BYTES], char why[TLS_WHY_BYTES])
 {
 	char line[LINE_BYTES] = "";
-	const char *path = config()->redis_password_file;
 
 	*out = '\0';
 	if (!*path)
@@ -42,10 +44,10 @@ static bool read_password(char out[sizeof(password)], char why[TLS_WHY_BYTES])
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!wrong && !*line)
 		wrong = "its first line is empty";
-	if (!wrong && strlen(line) >= sizeof(password))
+	if (!wrong && strlen(line) >= PASSWORD_BYTES)
 		wrong = "the password is too long";
 	if (wrong)
-		snprintf(why, TLS_WHY_BYTES, "--redis-password-file: cannot read '%.200s': %s", path, wrong);
+		snprintf(why, TLS_WHY_BYTES, "%s: cannot read '%.200s': %s", option, path, wrong);
 	else
 		memcpy(out, line, strlen(line) + 1);
 	return !wrong;
@@ -57,11 +59,14 @@ static bool read_files(char why[TLS_WHY_BYTES])
 	const struct tls_options options = { c->redis_ca_file, c->redis_cert_file, c->redis_key_file,
 					     c->redis_server_name };
 	struct tls_context *fresh = NULL;
-	char line[sizeof(password)];
+	char line[PASSWORD_BYTES], sentinel_line[PASSWORD_BYTES];
 
-	if (!read_password(line, why) || (is_tls && !(fresh = tls_context_new(&options, why))))
+	if (!read_password("--redis-password-file", c->redis_password_file, line, why) ||
+	    !read_password("--sentinel-password-file", c->sentinel_password_file, sentinel_line, why) ||
+	    (is_tls && !(fresh = tls_context_new(&options, why))))
 		return false;
 	memcpy(password, line, sizeof(password));
+	memcpy(sentinel_password, sentinel_line, sizeof(sentinel_password));
 	tls_context_free(context);
 	context = fresh;
 	version++;
@@ -99,7 +104,7 @@ bool login_open(const char *url)
 
 	if (redis_urls_parse(&urls, url, NULL) != NULL)
 		return true; /* redis_open tells what is wrong with it */
-	is_tls = urls.at[0].tls;
+	is_tls = urls.at[0].tls || strstr(config()->lock_quorum, "rediss://");
 	if (!check_tls_is_meant())
 		return false;
 	if (!read_files(why)) {
@@ -107,6 +112,7 @@ bool login_open(const char *url)
 		return false;
 	}
 	warn_of_readers(config()->redis_password_file);
+	warn_of_readers(config()->sentinel_password_file);
 	warn_of_readers(config()->redis_key_file);
 	return true;
 }
@@ -116,6 +122,7 @@ void login_close(void)
 	tls_context_free(context);
 	context = NULL;
 	memset(password, 0, sizeof(password));
+	memset(sentinel_password, 0, sizeof(sentinel_password));
 }
 
 bool login_read_again(void)
@@ -135,12 +142,21 @@ bool login_read_again(void)
 
 bool login_has_files(void)
 {
-	return context || *password;
+	return context || *password || *sentinel_password;
 }
 
 const char *login_password(const struct redis_url *url)
 {
+	if (url->kind == REDIS_SENTINEL)
+		return sentinel_password;
+	if (url->kind == REDIS_MEMBER && url->password[0])
+		return url->password;
 	return *password ? password : url->password;
+}
+
+bool login_is_shared(const struct redis_url *url)
+{
+	return url->kind != REDIS_SENTINEL && url->kind != REDIS_MEMBER;
 }
 
 unsigned login_version(void)

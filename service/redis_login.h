@@ -17,13 +17,19 @@ struct tls_session;
 bool login_open(const char *url);
 void login_close(void);
 
-/* The password of the file, else the URL's, "" when there is none. */
+/*
+ * What a server is shown: of --redis the password of its file, else the URL's; a server of --lock-quorum its URL's, else that of the file; a
+ * Sentinel that of --sentinel-password-file. "" when there is none.
+ */
 const char *login_password(const struct redis_url *url);
+
+/* True when it is a server of --redis: all of those are shown the same. */
+bool login_is_shared(const struct redis_url *url);
 
 /* Counts how often what is shown may have changed: who was refused with what was shown before may try again at once. */
 unsigned login_version(void);
 
-/* TLS over a socket to `host`. Returns new; NULL without memory. Only with a URL that asks for TLS. */
+/* TLS over a socket to `host`. Returns new; NULL without memory. Only for a URL that asks for TLS. */
 struct tls_session *login_session(int fd, const char *host);
 
 /* The files are read again. False: they cannot be used; the log says why, and what was read before goes on to be shown. */

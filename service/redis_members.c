@@ -104,6 +104,7 @@ bool members_open(const char *urls)
 		const char *why = parse_one(&urls, &url);
 		if (why)
 			return refuse(count + 1, why);
+		url.kind = REDIS_MEMBER;
 		if (stands_already(&url))
 			return refuse(count + 1, "it stands in the list twice");
 		members[count] = node_new_apart(&url, &owner);

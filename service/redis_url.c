@@ -195,23 +195,38 @@ static const char *parse_several(struct redis_urls *out, const char *rest, const
 	return why;
 }
 
+/* True when `url` begins with "redis<scheme>" or "rediss<scheme>", which are taken off it. */
+static bool takes_scheme(const char **url, const char *scheme, bool *tls)
+{
+	size_t redis = strncmp(*url, "rediss+", 7) == 0 ? 6 : 5, len = strlen(scheme);
+
+	if (strncmp(*url, "redis", 5) != 0 || strncmp(*url + redis, scheme, len) != 0)
+		return false;
+	*tls = redis == 6;
+	*url += redis + len;
+	return true;
+}
+
 const char *redis_urls_parse(struct redis_urls *out, const char *url, const char *password)
 {
 	const char *why;
+	bool tls;
 
 	*out = (struct redis_urls){ .kind = REDIS_SERVER };
-	if (strncmp(url, "redis+cluster://", 16) == 0) {
+	if (takes_scheme(&url, "+cluster://", &tls)) {
 		out->kind = REDIS_CLUSTER;
-		why = parse_several(out, url + 16, "6379");
-	} else if (strncmp(url, "redis+sentinel://", 17) == 0) {
+		why = parse_several(out, url, "6379");
+	} else if (takes_scheme(&url, "+sentinel://", &tls)) {
 		out->kind = REDIS_SENTINEL;
-		why = parse_several(out, url + 17, "26379");
+		why = parse_several(out, url, "26379");
 	} else {
 		out->count = 1;
 		return redis_url_parse(&out->at[0], url, password);
 	}
-	for (size_t i = 0; i < out->count && !why; i++)
+	for (size_t i = 0; i < out->count && !why; i++) {
+		out->at[i].tls = tls;
 		why = set_password(&out->at[i], password);
+	}
 	return why;
 }
 

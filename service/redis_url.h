@@ -12,6 +12,7 @@ enum redis_kind {
 	REDIS_CLUSTER, /* a node of a Cluster, which tells who serves what */
 	REDIS_WATCHED, /* a master that Sentinels told of */
 	REDIS_SENTINEL,
+	REDIS_MEMBER, /* one server of a quorum, a master */
 };
 
 struct redis_url {
@@ -37,7 +38,7 @@ struct redis_urls {
 	struct redis_url at[REDIS_MOST_HOSTS];
 };
 
-/* redis:// and unix://, redis+cluster://host:port,host:port and redis+sentinel://host:port,host:port/master[/db]. As above. */
+/* As above, and redis[s]+cluster://host:port,host:port and redis[s]+sentinel://host:port,host:port/master[/db]. */
 const char *redis_urls_parse(struct redis_urls *out, const char *url, const char *password);
 
 /* The same server's access (user, password, db), elsewhere. False: the address is too long, or no address. */

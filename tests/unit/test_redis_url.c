@@ -180,6 +180,8 @@ static const struct {
 	{ "redis+cluster://h:7000,h2/0", REDIS_CLUSTER, 2, "", "h2", "6379", "", "" },
 	{ "redis+cluster://u:p@h:7000,[::1]:7", REDIS_CLUSTER, 2, "", "::1", "7", "", "u" },
 	{ "redis+cluster://u:a,b@h,h3:1", REDIS_CLUSTER, 2, "", "h3", "1", "", "u" },
+	{ "rediss+cluster://h:7000,h2", REDIS_CLUSTER, 2, "", "h2", "6379", "", "" },
+	{ "rediss+sentinel://h/mymaster/2", REDIS_SENTINEL, 1, "mymaster", "h", "26379", "2", "" },
 	{ "redis+sentinel://h/mymaster", REDIS_SENTINEL, 1, "mymaster", "h", "26379", "", "" },
 	{ "redis+sentinel://u:p@h,h2:5/mymaster/7", REDIS_SENTINEL, 2, "mymaster", "h2", "5", "7", "u" },
 };
@@ -196,6 +198,7 @@ static void several_hosts(void **state)
 		const struct redis_url *last = &urls.at[urls.count - 1];
 		assert_int_equal(urls.kind, several[i].kind);
 		assert_int_equal(urls.count, several[i].count);
+		assert_int_equal(last->tls, strncmp(several[i].url, "rediss", 6) == 0);
 		assert_int_equal(last->kind, several[i].kind);
 		assert_string_equal(urls.master, several[i].master);
 		assert_string_equal(last->host, several[i].last_host);
@@ -223,6 +226,8 @@ static const struct {
 	{ "redis+sentinel://h/m/x", "database" },
 	{ "redis+sentinel:///m", "host" },
 	{ "redis+other://h", "scheme" },
+	{ "redisss+cluster://h", "scheme" },
+	{ "rediss+unix:///h", "scheme" },
 };
 
 static void bad_hosts(void **state)
