@@ -22,7 +22,6 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
-#include "../support/tokens.h"
 
 enum { ANSWER_MS = 5000, LONG_BYTES = 512 };
 
@@ -342,17 +341,6 @@ static void test_health_listener(void **state)
 	client_close(c);
 }
 
-/* Where nothing but health is served, a probe needs no token; elsewhere /metrics does. */
-static void test_health_without_token(void **state)
-{
-	(void)state;
-	daemon_start(&patternd, "--redis", redis.url, "--health-listen", "127.0.0.1:0", "--tokens",
-		     tokens_file("secret", "locks:*"));
-	assert_int_equal(status_by_port(patternd.port, "/metrics"), 401);
-	assert_int_equal(status_by_port(patternd.health_port, "/metrics"), 200);
-	assert_int_equal(status_by_port(patternd.health_port, "/readyz"), 200);
-}
-
 /* ---- --check ---- */
 
 /* The line it wrote, without its end. */
@@ -442,7 +430,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_one_is_taken, forget),
 		cmocka_unit_test_teardown(test_shared_limit, forget),
 		cmocka_unit_test_teardown(test_health_listener, forget),
-		cmocka_unit_test_teardown(test_health_without_token, forget),
 		cmocka_unit_test_teardown(test_check, forget),
 		cmocka_unit_test_teardown(test_check_says_no, forget),
 		cmocka_unit_test_teardown(test_check_https, forget),
