@@ -69,7 +69,7 @@ struct request {
 	struct text token_digest; /* until its input was filled, where that decides; else absent */
 	const char *cors_origin;  /* static: an allowed origin that it comes from; else NULL */
 	struct text accept;
-	bool only_health; /* it came by --health-listen: nothing but health is served there, and that to everybody */
+	bool only_health; /* it came by --health-listen: nothing but health is served there */
 	struct text if_match,
 		if_none_match; /* as they came, several lines as one list; work until the answer is given */
 	/* The value of a header, absent when there is none; set by http.c, works until the answer is given. */
