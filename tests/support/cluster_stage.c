@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { SERVED_MS = 8000, WRITABLE_MS = 15000 };
+enum { SERVED_MS = 8000, WRITABLE_MS = 30000 };
 
 struct redis_cluster cluster;
 const char *stage_names[STAGE_NAMES];

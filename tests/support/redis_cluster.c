@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TRIES = 5, WELL_MS = 20000, HOPS_MAX = 32, CALM_TIMEOUT_MS = 15000 };
+enum { TRIES = 5, WELL_MS = 20000, HOPS_MAX = 32, PATIENT_TIMEOUT_MS = 15000 };
 enum { NOBODY = 255 };
 
 static const int first_slot[CLUSTER_MASTERS + 1] = { 0, 5461, 10923, CLUSTER_SLOTS };
@@ -206,7 +206,7 @@ void cluster_wait_well(struct redis_cluster *c)
 {
 	wait_until(cluster_is_well(c), WELL_MS);
 	wait_for_replicas(c);
-	set_node_timeout(c, CALM_TIMEOUT_MS);
+	set_node_timeout(c, PATIENT_TIMEOUT_MS);
 }
 
 /* ---- start ---- */
@@ -258,7 +258,7 @@ static bool start_node(struct redis_cluster *c, int i, const char *const more[])
 	for (size_t k = 0; more[k] && k < CLUSTER_OPTIONS_MAX; k++)
 		options[n++] = more[k];
 	snprintf(node->settings[0], sizeof(node->settings[0]), "%d", node->bus_port);
-	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", CALM_TIMEOUT_MS);
+	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", PATIENT_TIMEOUT_MS);
 	snprintf(node->settings[2], sizeof(node->settings[2]), "%d", told_port(node));
 	node->server.alone = true;
 	write_config(c, i);
@@ -378,6 +378,11 @@ void cluster_stop(struct redis_cluster *c)
 void cluster_be_quick(struct redis_cluster *c)
 {
 	set_node_timeout(c, CLUSTER_QUICK_MS);
+}
+
+void cluster_be_patient(struct redis_cluster *c)
+{
+	set_node_timeout(c, PATIENT_TIMEOUT_MS);
 }
 
 void cluster_kill(struct redis_cluster *c, int node)

@@ -61,6 +61,7 @@ void cluster_stop(struct redis_cluster *c);
 void cluster_kill(struct redis_cluster *c, int node);
 void cluster_restart(struct redis_cluster *c, int node);
 void cluster_be_quick(struct redis_cluster *c);
+void cluster_be_patient(struct redis_cluster *c);
 
 /* Until all nodes that run take part again: all slots are served, all replicas of what runs are in sync. */
 bool cluster_is_well(struct redis_cluster *c);

@@ -9,7 +9,7 @@
 
 #include "redis_cluster.h"
 
-enum { SEND_MS = 15000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000 };
+enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000 };
 
 /* ---- commands ---- */
 
