@@ -6,6 +6,12 @@
 
 #include "request.h"
 
+struct claim {
+	struct request *req; /* (ref) */
+	struct text scope;   /* behind the struct */
+	struct claim *next;
+};
+
 static struct claim *claims;
 
 bool claim_is_free(struct request *req)
@@ -25,28 +31,32 @@ bool claim_is_free(struct request *req)
 	return true;
 }
 
-bool claim_make(struct claim *c, struct request *req)
+struct claim *claim_new(struct request *req)
 {
 	struct text scope = request_scope(req);
-	char *copy = scope.at ? malloc(scope.len + 1) : NULL;
+	struct claim *c = scope.at ? malloc(sizeof(*c) + scope.len) : NULL;
 
-	if (!copy)
-		return false;
-	c->req = req;
-	c->scope = (struct text){ memcpy(copy, scope.at, scope.len), scope.len };
-	c->next = claims;
+	if (!c)
+		return NULL;
+	*c = (struct claim){ req, { memcpy(c + 1, scope.at, scope.len), scope.len }, claims };
 	claims = c;
-	return true;
+	return c;
 }
 
-void claim_drop(struct claim *c)
+void claim_free(struct claim *c)
 {
 	struct claim **at = &claims;
 
-	if (!c->scope.at)
+	if (!c)
 		return;
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	free((void *)(uintptr_t)c->scope.at);
+	free(c);
+}
+
+void claim_moved(struct claim *c, struct request *req)
+{
+	if (c)
+		c->req = req;
 }

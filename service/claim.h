@@ -11,19 +11,17 @@
 
 struct request;
 
-/* Lives inside a wait; zero at first. */
-struct claim {
-	struct request *req; /* (ref) it may move: wait.c keeps this up to date */
-	struct text scope;   /* owned */
-	struct claim *next;
-};
+struct claim;
 
 /* False: a request with the same Idempotency-Key waits already, which was answered. */
 bool claim_is_free(struct request *req);
 
-/* False without memory. */
-bool claim_make(struct claim *c, struct request *req);
-/* Also one that was never made. */
-void claim_drop(struct claim *c);
+/* Returns new; NULL without memory. */
+struct claim *claim_new(struct request *req);
+/* Frees it; NULL is none. */
+void claim_free(struct claim *c);
+
+/* Its request lies elsewhere now. */
+void claim_moved(struct claim *c, struct request *req);
 
 #endif

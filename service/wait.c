@@ -37,8 +37,8 @@ struct wait {
 	int64_t left_ms; /* as of this try */
 	struct timer deadline;
 	struct wait *next_ready;
-	struct claim claim; /* of its Idempotency-Key */
-	void *kept;         /* owned; its handler's */
+	struct claim *claim; /* owned; of its Idempotency-Key */
+	void *kept;          /* owned; its handler's */
 	size_t count, size;
 	struct place places[];
 };
@@ -201,7 +201,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
 		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
-	if (!w || (req->idempotency_key.at && !claim_make(&w->claim, req))) {
+	if (!w || (req->idempotency_key.at && !(w->claim = claim_new(req)))) {
 		free(w);
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
@@ -354,7 +354,7 @@ static void on_ended(struct request *req)
 
 	req->wait = NULL;
 	timer_stop(&w->deadline);
-	claim_drop(&w->claim);
+	claim_free(w->claim);
 	if (w->state == READY)
 		leave_ready(w);
 	if (w->state != ASLEEP)
@@ -367,8 +367,10 @@ static void on_ended(struct request *req)
 
 static void on_moved(struct request *req)
 {
-	if (req->wait)
-		req->wait->req = req->wait->claim.req = req;
+	if (!req->wait)
+		return;
+	req->wait->req = req;
+	claim_moved(req->wait->claim, req);
 }
 
 /* ---- Each turn, start and end ---- */
