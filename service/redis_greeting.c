@@ -182,8 +182,9 @@ static bool check_error(struct redis_greeting *g, enum greeting_step step, const
 	/* A server that does not know AUTH repeats what came with it: the password. */
 	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
 	int shown = args ? (int)(args - text) : (int)strlen(text);
-	return refuse(g, "%.*s%s", shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text,
-		      wants_password ? " (--redis-password-file gives the password)" : "");
+	const char *option = g->kind == REDIS_SENTINEL ? "sentinel" : "redis";
+	return refuse(g, wants_password ? "%.*s (--%s-password-file gives the password)" : "%.*s",
+		      shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text, option);
 }
 
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply)
