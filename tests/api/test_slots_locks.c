@@ -210,40 +210,59 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	wait_until(!is_held(high), SOON_MS); /* it came to it later, when nobody could give it back: its ttl does */
 }
 
-/* Each takes his two forks, in an order of his own, over two daemons, again and again. */
-static void philosophers_eat(void **state)
+/* So many ask again and again, over two daemons, each for the two locks of his body; nobody may wait in vain. */
+static void eat(const char *const bodies[], int count)
 {
-	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) };
 	struct raw *at[FORKS];
-	const char *bodies[FORKS];
 	int meals[FORKS] = { 0 };
 
-	(void)state;
-	for (int i = 0; i < FORKS; i++) {
-		const char *left = forks[i], *right = forks[(i + 1) % FORKS];
-		bodies[i] = body_of(i % 2 ? left : right, i % 2 ? right : left, ",\"wait_ms\":30000");
+	for (int i = 0; i < count; i++)
 		at[i] = pair_ask(i % 2, "/locks", bodies[i], "");
-	}
-	for (int eaten = 0; eaten < FORKS * MEALS;) {
-		for (int i = 0; i < FORKS; i++) {
+	for (int eaten = 0; eaten < count * MEALS;) {
+		for (int i = 0; i < count; i++) {
 			if (meals[i] == MEALS || pair_waits(at[i]))
 				continue;
 			struct answer a = pair_answer(at[i], "/locks");
 			assert_status(a, 201);
-			for (int k = 0; k < 2; k++) {
-				struct answer free = release(text_at(a, k ? "/locks/0/name" : "/locks/1/name"),
-							     text_at(a, "/token"));
-				assert_status(free, 200);
-			}
+			for (int k = 0; k < 2; k++)
+				assert_status(release(text_at(a, k ? "/locks/0/name" : "/locks/1/name"),
+						      text_at(a, "/token")),
+					      200);
 			eaten++;
 			raw_close(at[i]);
 			at[i] = ++meals[i] < MEALS ? pair_ask(i % 2, "/locks", bodies[i], "") : NULL;
 		}
 	}
+}
+
+/* Each has his two forks, and names them in an order of his own. */
+static void philosophers_eat(void **state)
+{
+	const char *forks[FORKS] = { high, low, middle, name_on(2, 1), name_on(0, 1) }, *bodies[FORKS];
+
+	(void)state;
+	for (int i = 0; i < FORKS; i++) {
+		const char *left = forks[i], *right = forks[(i + 1) % FORKS];
+		bodies[i] = body_of(i % 2 ? left : right, i % 2 ? right : left, ",\"wait_ms\":9000");
+	}
+	eat(bodies, FORKS);
 	for (int i = 0; i < FORKS; i++) {
 		assert_false(is_held(forks[i]));
 		assert_int_equal(waiters_of(forks[i]), 0);
 	}
+}
+
+/* The same two locks, named in one order and the other. */
+static void opposite_orders_do_not_meet(void **state)
+{
+	const char *rest = ",\"wait_ms\":4000";
+	const char *bodies[] = { body_of(low, high, rest), body_of(high, low, rest), body_of(low, high, rest),
+				 body_of(high, low, rest) };
+
+	(void)state;
+	eat(bodies, 4);
+	assert_false(is_held(low) || is_held(high));
+	assert_int_equal(waiters_of(low) + waiters_of(high), 0);
 }
 
 /* Without waiting: who is refused has nothing, and some always get through. */
@@ -303,6 +322,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_no_lock_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
+		cmocka_unit_test_teardown(opposite_orders_do_not_meet, pair_forget),
 		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),
 	};
 
