@@ -45,8 +45,11 @@ static bool take_condition(struct request *req, const char *pointer, struct text
 /* Both, as the last arguments of the call. False when the request was answered with what is wrong. */
 static bool take_conditions(struct request *req, struct call *c)
 {
-	return take_condition(req, "If-Match:", req->if_match, ETAG_STRONG, c) &&
-	       take_condition(req, "If-None-Match:", req->if_none_match, ETAG_WEAK, c);
+	static const struct request_conditions none = { { 0 }, { 0 } };
+	const struct request_conditions *given = req->conditions ? req->conditions : &none;
+
+	return take_condition(req, "If-Match:", given->match, ETAG_STRONG, c) &&
+	       take_condition(req, "If-None-Match:", given->none_match, ETAG_WEAK, c);
 }
 
 /* `version` is empty when there is no value. */

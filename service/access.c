@@ -198,7 +198,8 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 			return false;
 	}
 	if (depends_on_input(op))
-		req->token_digest = arena_copy(&req->arena, (const char *)digest, sizeof(digest));
+		req->token_digest =
+			(const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
 	return true;
 }
 
@@ -243,7 +244,7 @@ bool access_allows(struct request *req, const void *input)
 	if (!table || !op->needs_token || !depends_on_input(op))
 		return true;
 	/* Looked up anew: the tokens may be others than before the body came. */
-	const struct token *t = req->token_digest.at ? find((const unsigned char *)req->token_digest.at) : NULL;
+	const struct token *t = req->token_digest ? find(req->token_digest) : NULL;
 	if (!t)
 		return refuse_token(req);
 	for (size_t i = 0; i < op->scope_count; i++)

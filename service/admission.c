@@ -396,12 +396,21 @@ static bool check_token(struct admission *a)
 	return access_admit(a->req, a->value[HEADER_AUTHORIZATION], a->times[HEADER_AUTHORIZATION]);
 }
 
+static void keep_conditions(struct admission *a)
+{
+	struct request_conditions c = { a->value[HEADER_IF_MATCH], a->value[HEADER_IF_NONE_MATCH] };
+	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&a->req->arena, sizeof(c)) : NULL;
+
+	if (kept) /* without memory nothing is sent to Redis: the arena remembers */
+		*kept = c;
+	a->req->conditions = kept;
+}
+
 bool admission_check(struct admission *a)
 {
 	identify(a);
 	trace(a);
-	a->req->if_match = a->value[HEADER_IF_MATCH];
-	a->req->if_none_match = a->value[HEADER_IF_NONE_MATCH];
+	keep_conditions(a);
 	a->req->cors_origin = cors_origin(a->value[HEADER_ORIGIN]);
 	if (!check_framing(a) || !check_target(a))
 		return false;

@@ -20,7 +20,7 @@ enum { PASSWORD_BYTES = sizeof(((struct redis_url *)0)->password) };
 static bool is_tls;                            /* some URL asks for it */
 static char password[PASSWORD_BYTES];          /* of the file; "": there is no file */
 static char sentinel_password[PASSWORD_BYTES]; /* the same */
-static struct tls_context *context;                              /* NULL: no TLS */
+static struct tls_context *context;            /* NULL: no TLS */
 static unsigned version;
 static bool is_refused;
 static int64_t next_try_us;

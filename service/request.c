@@ -251,7 +251,8 @@ static struct request *compact(struct request *req)
 		keep(&kept->query[i].value, &to);
 	}
 	kept->json = NULL;
-	kept->token_digest = (struct text){ 0 };
+	kept->token_digest = NULL;
+	kept->conditions = NULL;
 	kept->input = kept->work = NULL;
 	kept->headers = NULL;
 	kept->out = NULL;

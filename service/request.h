@@ -45,6 +45,11 @@ struct query_parameter {
 	struct text name, value; /* decoded */
 };
 
+/* If-Match and If-None-Match as they came, several lines as one list; absent: it did not come. */
+struct request_conditions {
+	struct text match, none_match;
+};
+
 struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
@@ -64,14 +69,13 @@ struct request {
 	size_t body_discarded; /* bytes of a body that went over its limit, or found no room; they are thrown away */
 	json_t *json;          /* in the arena */
 	struct text request_id, idempotency_key;
-	struct text trace_id;     /* of a valid traceparent; else absent */
-	struct text caller;       /* the label of its token; absent: it has none */
-	struct text token_digest; /* until its input was filled, where that decides; else absent */
-	const char *cors_origin;  /* static: an allowed origin that it comes from; else NULL */
+	struct text trace_id;              /* of a valid traceparent; else absent */
+	struct text caller;                /* the label of its token; absent: it has none */
+	const unsigned char *token_digest; /* until its input was filled, where that decides; else NULL */
+	const char *cors_origin;           /* static: an allowed origin that it comes from; else NULL */
 	struct text accept;
 	bool only_health; /* it came by --health-listen: nothing but health is served there */
-	struct text if_match,
-		if_none_match; /* as they came, several lines as one list; work until the answer is given */
+	const struct request_conditions *conditions; /* NULL: neither came; works until the answer is given */
 	/* The value of a header, absent when there is none; set by http.c, works until the answer is given. */
 	struct text (*header)(struct request *req, const char *name);
 	void *exchange; /* (ref) http.c's side */

@@ -219,12 +219,12 @@ static void conditions(void **state)
 {
 	(void)state;
 	struct request *req = admitted("/locks", "If-Match", "\"a\"", "\"b\", \"c\"");
-	assert_string_equal(req->if_match.at, "\"a\", \"b\", \"c\"");
-	assert_null(req->if_none_match.at);
+	assert_string_equal(req->conditions->match.at, "\"a\", \"b\", \"c\"");
+	assert_null(req->conditions->none_match.at);
 	asked_end(req);
 	req = admitted("/locks", "If-None-Match", "*", NULL);
-	assert_string_equal(req->if_none_match.at, "*");
-	assert_null(req->if_match.at);
+	assert_string_equal(req->conditions->none_match.at, "*");
+	assert_null(req->conditions->match.at);
 	asked_end(req);
 }
 
