@@ -184,6 +184,11 @@ static void run(struct conn *c)
 				       (long long)config()->max_body_bytes);
 		return;
 	}
+	if (c->server
+		    ->closing) { /* one that waited would be suspended, and libmicrohttpd aborts when it is stopped with such a one */
+		answer_problem(req, P_NOT_READY, "the daemon is leaving");
+		return;
+	}
 	const void *input = input_fill(req);
 	if (input && access_allows(req, input))
 		req->op->run(req, input);
@@ -368,6 +373,7 @@ void http_server_close(struct http_server *s)
 {
 	if (!s->daemon)
 		return;
+	s->closing = true;
 	for (int i = 0; i < 3; i++)
 		MHD_run(s->daemon);
 	loop_unwatch(&s->watch);

@@ -32,6 +32,7 @@ struct http_server {
 	struct timer linger_end;
 	bool linger_over;   /* a slow Redis must not keep libmicrohttpd from what other clients sent */
 	struct conn *awake; /* in their TLS handshake, and about to be looked at; by ->next_awake */
+	bool closing;       /* it runs its last: what comes now is refused at once */
 };
 
 /* The version of libmicrohttpd that is loaded, and whether it has TLS. */
