@@ -63,16 +63,19 @@ static void a_master_dies(void **state)
 	int master = cluster_owner_of(&cluster, stage_names[0]);
 
 	(void)state;
+	int replica = cluster_replica_of(&cluster, master);
 	cluster_kill(&cluster, master);
 	int64_t again_us = cluster_writable_us(stage_names[0]);
+	cluster_be_patient(&cluster);
 	wait_until(load_served_us(l, stage_names[0]) > again_us, SOON_MS);
 	assert_in_range(load_served_us(l, stage_names[0]) - again_us, 0, AGAIN_MS * 1000);
 	assert_true(load_failures(l) > 0);
 	cluster_restart(&cluster, master);
 	cluster_wait_well(&cluster);
 	load_wait_served(l, SOON_MS);
-	load_stop(l,
-		  CALLERS); /* replicas are told after callers are: what was answered in its last instant may be lost */
+	assert_int_equal(cluster_owner_of(&cluster, stage_names[0]), replica);
+	/* Replicas are told after callers are: what was answered in its last instant may be lost. */
+	load_stop(l, CALLERS);
 }
 
 static void all_die_and_come_back(void **state)
