@@ -146,6 +146,10 @@ static void a_foreign_key_spares_the_others(void **state)
 	(void)state;
 	send_to("a", "{\"body\":1}");
 	server_command(&redis, "SET p:queue:{b}:dead foreign");
+	if (redis.cluster) { /* one after the other, there: the first has been taken from, and is told */
+		assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), "a/1");
+		return;
+	}
 	assert_problem(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), 500, "foreign_key", "none");
 	assert_int_equal(int_at(get("/queues/a"), "/ready"), 1);
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 /* Where the key of a command is. */
-enum { ON_ALL_NODES = 0, ON_ANY_NODE = -1, IN_PAIRS = -2, NOWHERE = -3 };
+enum { ON_ALL_NODES = 0, ON_ANY_NODE = -1, IN_PAIRS = -2, EACH_IS_A_KEY = -3, NOWHERE = -4 };
 
 static const struct place {
 	const char *verb;
@@ -20,6 +20,8 @@ static const struct place {
 	{ "CLIENT", ON_ALL_NODES },
 	{ "CONFIG", ON_ALL_NODES },
 	{ "DBSIZE", ON_ALL_NODES },
+	{ "DEL", EACH_IS_A_KEY },
+	{ "EXISTS", EACH_IS_A_KEY },
 	{ "EVAL", 3 },
 	{ "EVALSHA", 3 },
 	{ "FLUSHALL", ON_ALL_NODES },
@@ -123,19 +125,36 @@ static redisReply *ask_all(struct redis_cluster *c, const char *bytes, size_t le
 	return all;
 }
 
+static redisReply *send_words(struct redis_cluster *c, const char *verb, const redisReply *key, const redisReply *value)
+{
+	char *bytes = NULL;
+	int len = value ? redisFormatCommand(&bytes, "%s %b %b", verb, key->str, key->len, value->str, value->len)
+			: redisFormatCommand(&bytes, "%s %b", verb, key->str, key->len);
+	redisReply *reply = cluster_send(c, cluster_slot(key->str, key->len), bytes, (size_t)len);
+
+	redisFreeCommand(bytes);
+	return reply;
+}
+
+/* A command with keys that different nodes have: one after the other. */
+static redisReply *send_each(struct redis_cluster *c, const redisReply *words)
+{
+	redisReply *all = NULL;
+
+	for (size_t i = 1; i < words->elements; i++)
+		all = joined(all, send_words(c, words->element[0]->str, words->element[i], NULL));
+	return all;
+}
+
 /* MSET of keys that different nodes have. */
 static redisReply *set_each(struct redis_cluster *c, const redisReply *words)
 {
 	redisReply *last = NULL;
 
 	for (size_t i = 1; i + 1 < words->elements; i += 2) {
-		const redisReply *key = words->element[i], *value = words->element[i + 1];
-		char *bytes = NULL;
-		int len = redisFormatCommand(&bytes, "SET %b %b", key->str, key->len, value->str, value->len);
 		if (last)
 			freeReplyObject(last);
-		last = cluster_send(c, cluster_slot(key->str, key->len), bytes, (size_t)len);
-		redisFreeCommand(bytes);
+		last = send_words(c, "SET", words->element[i], words->element[i + 1]);
 	}
 	return last;
 }
@@ -145,12 +164,16 @@ redisReply *as_one_send(struct redis_cluster *c, const char *bytes, size_t len)
 	redisReply *words = words_of(bytes, len), *reply = NULL;
 	int place = place_of(words->element[0]->str);
 
+	if (place > 1 && (size_t)place >= words->elements)
+		place = ON_ALL_NODES; /* PUBSUB of no channel */
 	if (place == ON_ALL_NODES) {
 		reply = ask_all(c, bytes, len);
 	} else if (place == ON_ANY_NODE) {
 		reply = ask(c, 0, bytes, len);
 	} else if (place == IN_PAIRS) {
 		reply = set_each(c, words);
+	} else if (place == EACH_IS_A_KEY) {
+		reply = send_each(c, words);
 	} else if (place == NOWHERE || (size_t)place >= words->elements) {
 		fail_msg("%s has no meaning on a cluster", words->element[0]->str);
 	} else {
