@@ -68,6 +68,9 @@ int cluster_stage_close(void **state)
 	(void)state;
 	client_close(client);
 	daemon_stop(&patternd);
+	if (redis.reply)
+		freeReplyObject(redis.reply);
+	redis.reply = NULL;
 	cluster_stop(&cluster);
 	return 0;
 }
