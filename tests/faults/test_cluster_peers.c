@@ -121,6 +121,26 @@ static void nonsense_is_refused(void **state)
 	}
 }
 
+/* Held while its slot moves, and then sent to a node that hangs: the one deadline is that of the request. */
+static void held_and_then_hung(void **state)
+{
+	char target[64];
+
+	(void)state;
+	warm_up();
+	snprintf(target, sizeof(target), "/queues/%s/messages", stage_names[0]);
+	lie(0, "-TRYAGAIN Multiple keys request during rehashing of slot\r\n");
+	int64_t sent_us = monotonic_us();
+	struct raw *r = waiter_at(&patternd, target, "{\"body\":1}", "");
+	nap_ms(STAGE_TIMEOUT_MS * 4 / 5);
+	proxy_set(cluster.nodes[0].proxy, (struct proxy_fault){ .drop_up = true });
+	struct answer a = waiter_answer(r, target, SOON_MS);
+	a.took_us = monotonic_us() - sent_us;
+	assert_failed_in_time(a);
+	raw_close(r);
+	be_honest();
+}
+
 /* MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has none. */
 static void to_strangers(void **state)
 {
@@ -275,6 +295,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_circles, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(without_a_host, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(nonsense_is_refused, cluster_behind_proxies, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(held_and_then_hung, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(to_strangers, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(answers_are_lost, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(keys_on_their_way, cluster_of_masters, cluster_stage_close),
