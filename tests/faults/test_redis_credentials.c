@@ -22,7 +22,7 @@
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 
-enum { SOON_MS = 3000, RECOVER_MS = 9000, CLIENTS = 16, ROUNDS = 12 };
+enum { SOON_MS = 8000, RECOVER_MS = 9000, CLIENTS = 16, ROUNDS = 12 };
 
 static struct certificate ca, server_cert, client_cert;
 static struct redis_server redis;
@@ -180,7 +180,8 @@ static void test_rotation_with_pool_of(const char *size)
 {
 	acl(">word-0");
 	write_password("word-0");
-	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path, "--pool-size", size);
+	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path, "--pool-size", size,
+		     "--redis-timeout-ms", "5000");
 	open_client();
 	links = atol(size) + 1;
 	wait_until(metric_of(&patternd, "redis_connects_total") == links, SOON_MS);
@@ -325,7 +326,7 @@ static void test_certificate_rotation(void **state)
 {
 	(void)state;
 	daemon_start(&patternd, "--redis", tls_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
-		     client_cert.cert_path, "--redis-key-file", client_cert.key_path);
+		     client_cert.cert_path, "--redis-key-file", client_cert.key_path, "--redis-timeout-ms", "5000");
 	all_connected();
 	links = 3;
 	long long asked = under_load(renew_certificate);
@@ -382,7 +383,7 @@ static void test_password_changes(void **state)
 	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
 	wait_until(writes(), SOON_MS);
 	/* As soon as one was let in, the others do not wait. */
-	wait_until(metric_of(&patternd, "redis_connects_total") == 6, 1000);
+	wait_until(metric_of(&patternd, "redis_connects_total") == 6, 2500);
 }
 
 /* SIGHUP ends the waiting at once. */
@@ -396,7 +397,7 @@ static void test_signal_after_refusal(void **state)
 	wait_until(proc_said(&patternd.proc, "WRONGPASS"), SOON_MS);
 	write_password("right");
 	proc_signal(&patternd.proc, SIGHUP);
-	assert_true(daemon_is_ready(&patternd, 1000));
+	assert_true(daemon_is_ready(&patternd, 2500));
 }
 
 /* ---- Secrets ---- */
