@@ -19,6 +19,7 @@ struct asked {
 	const struct text *keys;
 	size_t keys_count;
 	bool writes;
+	bool is_late; /* it was given up before its connection was */
 };
 
 void call_answer_unavailable(const struct asked *a);
