@@ -56,6 +56,8 @@ static bool carry_up(SSL *ssl, int up_fd)
 
 	do {
 		int n = SSL_read(ssl, piece, sizeof(piece));
+		if (n <= 0 && SSL_get_error(ssl, n) == SSL_ERROR_WANT_READ)
+			return true; /* a record without bytes for Redis: new keys */
 		if (n <= 0 || !send_all(up_fd, piece, (size_t)n))
 			return false;
 	} while (SSL_pending(ssl) > 0);
@@ -158,6 +160,7 @@ static SSL_CTX *context_of(const struct certificate *certificate, struct tls_man
 	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
 
 	assert_non_null(context);
+	SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY); /* the other direction must not wait for the next bytes */
 	assert_int_equal(SSL_CTX_use_certificate_file(context, certificate->cert_path, SSL_FILETYPE_PEM), 1);
 	assert_int_equal(SSL_CTX_use_PrivateKey_file(context, certificate->key_path, SSL_FILETYPE_PEM), 1);
 	if (manner.only_version) {
