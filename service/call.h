@@ -31,7 +31,7 @@ struct call {
 	bool may_fail; /* and how it did: */
 	bool was_full;
 	enum redis_fate fate;
-	struct text error; /* Redis's, if that was it */
+	struct text error; /* Redis's, if that was it, or why it was held */
 	unsigned member, replicas;
 	const struct reply *kept; /* while acknowledgements are awaited */
 	int64_t kept_us;          /* since when */

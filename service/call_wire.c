@@ -23,7 +23,7 @@ void call_answer_failure(struct call *c)
 	if (c->was_full)
 		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
 			       redis_in_flight());
-	else if (c->fate == FATE_ANSWERED)
+	else if (c->fate == FATE_ANSWERED || (c->fate == FATE_NOT_SENT && c->error.at))
 		call_answer_error(&a, c->error);
 	else if (c->fate == FATE_LOST)
 		call_answer_lost(&a);
@@ -101,6 +101,8 @@ static bool again(struct call *c, enum redis_fate fate, const struct reply *repl
 	case NEXT_SEND:
 		return put_on_wire(c);
 	case NEXT_HOLD:
+		if (error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
+			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
 		return redis_hold(&c->redis);
 	case NEXT_NOTHING:
 		break;

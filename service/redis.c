@@ -122,7 +122,8 @@ static void on_held(struct timer *t)
 		struct redis_call *call = first_held;
 		first_held = call->next_held;
 		held_count--;
-		call->done(call, closing ? FATE_NOT_SENT : FATE_AGAIN, NULL);
+		bool is_over = closing || loop_now_us() >= call->give_up_us;
+		call->done(call, is_over ? FATE_NOT_SENT : FATE_AGAIN, NULL);
 	}
 	if (held_count > 0)
 		timer_set(t, loop_now_us() + HOLD_MS * 1000);
