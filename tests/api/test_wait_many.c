@@ -63,6 +63,8 @@ static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 	struct daemon d = { 0 };
 
 	(void)state;
+	if (redis.cluster)
+		skip(); /* commands are counted here, and asking for the map of a Cluster is one */
 	daemon_start(&d, "--redis", redis.url, "--pool-size", "1");
 	for (int i = 0; i < 10; i++) {
 		struct raw *w = waiter_parked(&d, &redis, "q", "{" LONG "}"); /* the queue is heard from now on */
