@@ -135,29 +135,50 @@ static const char *line_of(const char *all, const char *id)
 	return at;
 }
 
-/* No node that runs is thought to have failed, by one that runs. */
-static bool trusts_all(struct redis_cluster *c, int node)
+/* A number of CLUSTER INFO. */
+static long long info_of(struct redis_cluster *c, int node, const char *name)
+{
+	const char *at = strstr(server_command(&c->nodes[node].server, "CLUSTER INFO")->str, name);
+
+	return at ? atoll(at + strlen(name) + 1) : -1;
+}
+
+static bool is_master(struct redis_cluster *c, int node)
+{
+	return strstr(server_command(&c->nodes[node].server, "INFO replication")->str, "role:master") != NULL;
+}
+
+/*
+ * No node that runs is thought to have failed, by one that runs; and the epochs of the masters are known. A replica that does not know
+ * its master's is refused the votes of those that do.
+ */
+static bool trusts_all(struct redis_cluster *c, int node, const long long epochs[])
 {
 	const char *all = server_command(&c->nodes[node].server, "CLUSTER NODES")->str;
 	char flags[128];
+	long long epoch;
 
 	for (int i = 0; i < c->count; i++) {
 		const char *line = line_of(all, c->nodes[i].id);
-		if (runs(c, i) && (!line || sscanf(line, "%*s %*s %127s", flags) != 1 || strstr(flags, "fail") ||
-				   strstr(flags, "handshake")))
+		if (!runs(c, i))
+			continue;
+		if (!line || sscanf(line, "%*s %*s %127s %*s %*s %*s %lld", flags, &epoch) != 2 ||
+		    strstr(flags, "fail") || strstr(flags, "handshake"))
+			return false;
+		if (epochs[i] >= 0 && epoch != epochs[i])
 			return false;
 	}
 	return true;
 }
 
-static bool is_in_order(struct redis_cluster *c, int node)
+static bool is_in_order(struct redis_cluster *c, int node, const long long epochs[])
 {
 	struct redis_server *server = &c->nodes[node].server;
 	const char *info = server_command(server, "CLUSTER INFO")->str;
 
 	if (!strstr(info, "cluster_state:ok") || !strstr(info, "cluster_slots_ok:16384"))
 		return false;
-	if (!trusts_all(c, node))
+	if (!trusts_all(c, node, epochs))
 		return false;
 	info = server_command(server, "INFO replication")->str;
 	return strstr(info, "role:master") || strstr(info, "master_link_status:up");
@@ -166,12 +187,15 @@ static bool is_in_order(struct redis_cluster *c, int node)
 bool cluster_is_well(struct redis_cluster *c)
 {
 	unsigned char seen[CLUSTER_SLOTS];
+	long long epochs[CLUSTER_NODES_MAX];
 	bool first = true;
 
+	for (int i = 0; i < c->count; i++)
+		epochs[i] = runs(c, i) && is_master(c, i) ? info_of(c, i, "cluster_my_epoch") : -1;
 	for (int i = 0; i < c->count; i++) {
 		if (!runs(c, i))
 			continue;
-		if (!is_in_order(c, i))
+		if (!is_in_order(c, i, epochs))
 			return false;
 		read_owners(c, i, first ? c->owner : seen);
 		if (!first && memcmp(seen, c->owner, CLUSTER_SLOTS) != 0)
@@ -226,9 +250,10 @@ static void write_config(const struct redis_cluster *c, int self)
 		if (i < CLUSTER_MASTERS)
 			fprintf(f, "slave " GHOST_ID " 0 0 %d connected\n", i, i + 1);
 		else
-			fprintf(f, "master - 0 0 0 connected\n");
+			fprintf(f, "master - 0 0 %d connected\n", i + 1);
 	}
-	fprintf(f, "vars currentEpoch %d lastVoteEpoch 0\n", CLUSTER_MASTERS);
+	fprintf(f, "vars currentEpoch %d lastVoteEpoch 0\n",
+		CLUSTER_NODES_MAX); /* epochs that differ need not be settled */
 	fclose(f);
 }
 
@@ -316,12 +341,17 @@ static bool knows_owners(struct redis_cluster *c, int node)
 	return knows;
 }
 
-/* From the ghosts to the real ones. Only then is it safe to forget the ghosts: until all know who has their slots. */
+/*
+ * From the ghosts to the real ones, each when it knows of the epoch that the one before took: two that took the same would need seconds
+ * to settle it. Only when all know who has their slots is it safe to forget the ghosts.
+ */
 static void take_over(struct redis_cluster *c)
 {
 	for (int i = 0; i < CLUSTER_MASTERS; i++) {
 		struct redis_server *node = &c->nodes[i].server;
+		long long taken = i ? info_of(c, i - 1, "cluster_my_epoch") : 0;
 		wait_until(strstr(server_command(node, "CLUSTER INFO")->str, "cluster_state:ok"), WELL_MS);
+		wait_until(info_of(c, i, "cluster_current_epoch") >= taken, WELL_MS);
 		must_be_ok(server_command(node, "CLUSTER FAILOVER TAKEOVER"), "CLUSTER FAILOVER TAKEOVER");
 	}
 	for (int i = 0; i < c->count; i++)

@@ -46,7 +46,7 @@ struct redis_cluster {
 };
 
 /*
- * Returns when all nodes agree that all is well, and every replica is in sync: after some 0.15 s. More of
+ * Returns when all nodes agree that all is well, and every replica is in sync: after 0.15 s, with replicas a second. More of
  * redis.conf for all nodes, as for server_start.
  */
 #define cluster_start(...) cluster_start_with(__VA_ARGS__, (const char *)NULL)
