@@ -35,13 +35,6 @@ static const struct {
 	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
 };
 
-bool error_begins(struct text error, const char *word)
-{
-	size_t len = strlen(word);
-
-	return error.len >= len && memcmp(error.at, word, len) == 0 && (error.len == len || error.at[len] == ' ');
-}
-
 /* Redis tells neither the key nor anything else that helps: only which call it was is known. */
 static void answer_foreign_key(const struct asked *a, struct text error)
 {

@@ -26,7 +26,4 @@ void call_answer_unavailable(const struct asked *a);
 void call_answer_lost(const struct asked *a);
 void call_answer_error(const struct asked *a, struct text error);
 
-/* It is this word, or begins with it and a blank. */
-bool error_begins(struct text error, const char *word);
-
 #endif

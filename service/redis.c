@@ -46,18 +46,22 @@ int redis_next_place(int slot)
 	return is_cluster() ? cluster_next_place(slot) : REDIS_ANYWHERE;
 }
 
+/* Of --redis: the one that has the slot. NULL: nobody, as far as is known. */
+static struct redis_node *node_at(int slot)
+{
+	return is_cluster() ? cluster_node(slot) : master;
+}
+
 static struct redis_node *node_of(const struct redis_call *call)
 {
 	if (call->member)
 		return member_node(call->member);
-	if (call->once)
-		return call->once;
-	return is_cluster() ? cluster_node(call->slot) : master;
+	return call->once ? call->once : node_at(call->slot);
 }
 
 bool redis_serves(struct text key)
 {
-	const struct redis_node *n = is_cluster() ? cluster_node(redis_slot_of(key)) : master;
+	const struct redis_node *n = node_at(redis_slot(key));
 
 	return n && n->ready > 0;
 }
@@ -78,21 +82,14 @@ enum redis_refusal redis_send(struct redis_call *call, const struct text *args, 
 
 /* ---- Calls that are sent again ---- */
 
-static bool begins(struct text error, const char *word)
-{
-	size_t len = strlen(word);
-
-	return error.len > len && memcmp(error.at, word, len) == 0 && error.at[len] == ' ';
-}
-
 static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
 {
-	if (begins(error, "TRYAGAIN"))
+	if (error_begins(error, "TRYAGAIN"))
 		return NEXT_HOLD;
-	if (begins(error, "CLUSTERDOWN"))
+	if (error_begins(error, "CLUSTERDOWN"))
 		cluster_doubt();
-	bool moved = begins(error, "MOVED");
-	if ((!moved && !begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
+	bool moved = error_begins(error, "MOVED");
+	if ((!moved && !error_begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
 		return NEXT_NOTHING;
 	struct redis_node *n = moved ? cluster_moved(error, call->node) : cluster_asked(error, call->node);
 	if (!n)
@@ -108,7 +105,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 		return NEXT_NOTHING;
 	if (is_cluster())
 		return follow_in_cluster(call, error);
-	if (urls.kind != REDIS_SENTINEL || !begins(error, "READONLY"))
+	if (urls.kind != REDIS_SENTINEL || !error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
 	redis_distrust(call, error.at);
 	return NEXT_HOLD;
@@ -226,7 +223,7 @@ bool redis_hear(const struct subscriber_owner *told)
 
 struct subscriber *redis_ear(struct text channel)
 {
-	struct redis_node *n = closing ? NULL : is_cluster() ? cluster_node(redis_slot_of(channel)) : master;
+	struct redis_node *n = closing ? NULL : node_at(redis_slot(channel));
 
 	return n && n->ear && subscriber_is_up(n->ear) ? n->ear : NULL;
 }
@@ -276,7 +273,7 @@ const char *redis_address(void)
 
 const char *redis_server(void)
 {
-	const struct redis_node *n = is_cluster() ? cluster_node(REDIS_ANYWHERE) : master;
+	const struct redis_node *n = node_at(REDIS_ANYWHERE);
 
 	return n ? n->server : "";
 }

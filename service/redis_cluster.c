@@ -42,10 +42,21 @@ bool cluster_is_known(void)
 
 /* ---- Nodes ---- */
 
+/* It belongs to the map. One that is just being made has no number yet. */
+static bool is_in_use(const struct redis_node *n)
+{
+	return n->number && !n->retired;
+}
+
+static bool can_be_asked(const struct redis_node *n)
+{
+	return is_in_use(n) && n->ready > 0;
+}
+
 static struct redis_node *find(const char *host, const char *port)
 {
 	for (struct redis_node *n = node_first(); n; n = n->next)
-		if (n->number && !n->retired && strcmp(n->url.host, host) == 0 && strcmp(n->url.port, port) == 0)
+		if (is_in_use(n) && strcmp(n->url.host, host) == 0 && strcmp(n->url.port, port) == 0)
 			return n;
 	return NULL;
 }
@@ -82,7 +93,7 @@ struct redis_node *cluster_node(int slot)
 	if (slot >= 0)
 		return by_number[owners[slot]];
 	for (struct redis_node *n = node_first(); n; n = n->next)
-		if (n->ready && n->number && !n->retired)
+		if (can_be_asked(n))
 			return n;
 	return NULL;
 }
@@ -131,7 +142,7 @@ static bool map_holds(void)
 {
 	for (int slot = 0; slot < REDIS_SLOTS; slot++) {
 		const struct redis_node *n = by_number[owners[slot]];
-		if (!n || n->retired || n->ready == 0)
+		if (!n || !can_be_asked(n))
 			return false;
 	}
 	return true;
@@ -193,7 +204,7 @@ static bool take_map(const struct reply *map, const struct redis_node *told_by)
 			return false;
 	memcpy(owners, fresh, sizeof(owners));
 	for (struct redis_node *n = node_first(); n; n = n->next)
-		if (n->number && !n->retired && cluster_slots_of(n) == 0)
+		if (is_in_use(n) && cluster_slots_of(n) == 0)
 			retire(n);
 	return true;
 }
@@ -235,10 +246,10 @@ static void on_timer(struct timer *t)
 	(void)t;
 	questions++;
 	for (struct redis_node *n = node_first(); n; n = n->next)
-		usable += n->number && !n->retired && n->ready;
+		usable += can_be_asked(n);
 	unsigned wanted = usable ? turn++ % usable : 0;
 	for (struct redis_node *n = node_first(); n && usable; n = n->next) {
-		if (!n->number || n->retired || !n->ready || wanted-- != 0)
+		if (!can_be_asked(n) || wanted-- != 0)
 			continue;
 		asking = (struct redis_call){ .done = on_map };
 		is_asked = node_send(n, &asking, command, 2) == REDIS_TOOK;
@@ -299,7 +310,7 @@ static double nodes_known(void)
 	double count = 0;
 
 	for (const struct redis_node *n = node_first(); n; n = n->next)
-		count += n->number && !n->retired;
+		count += is_in_use(n);
 	return count;
 }
 

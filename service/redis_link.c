@@ -330,8 +330,8 @@ void link_on_ready(struct watch *w, uint32_t events)
 		events |= EPOLLIN | EPOLLOUT;
 	/* First what the server says: it may tell why it takes no more. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		for (int i = 0; i < READS_A_TURN && l->state >= GREETING && link_read(l);)
-			i++;
+		for (int left = READS_A_TURN; left > 0 && l->state >= GREETING && link_read(l); left--)
+			;
 	if (l->state >= GREETING && (events & EPOLLOUT)) {
 		link_want_write(l, false);
 		link_flush(l);

@@ -31,6 +31,13 @@ struct text reply_text(const struct reply *r, size_t i)
 	return reply_item(r, i)->text;
 }
 
+bool error_begins(struct text error, const char *word)
+{
+	size_t len = strlen(word);
+
+	return error.len >= len && memcmp(error.at, word, len) == 0 && (error.len == len || error.at[len] == ' ');
+}
+
 const struct reply *reply_keep(struct request *req, const struct reply *r)
 {
 	struct reply *kept = arena_alloc(&req->arena, sizeof(*kept));

@@ -2,6 +2,7 @@
 #ifndef PATTERND_REPLY_H
 #define PATTERND_REPLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ int64_t reply_int(const struct reply *r, size_t i);
 double reply_real(const struct reply *r, size_t i);
 struct text reply_text(const struct reply *r, size_t i);
 const struct reply *reply_item(const struct reply *r, size_t i);
+
+/* An error's text is this word, or begins with it and a blank. */
+bool error_begins(struct text error, const char *word);
 
 /* A copy that lives as long as the request. NULL without memory, which the next answer tells. */
 const struct reply *reply_keep(struct request *req, const struct reply *r);

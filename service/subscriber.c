@@ -130,7 +130,7 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
 		s->owner->listening(reply_text(reply, 1));
-	else if (reply->type == REPLY_ERROR && strncmp(reply->text.at, "MOVED ", 6) == 0)
+	else if (reply->type == REPLY_ERROR && error_begins(reply->text, "MOVED"))
 		s->owner->misdirected(s, reply->text);
 	else if (reply->type == REPLY_ERROR)
 		log_refusal(s, reply->text);
