@@ -13,8 +13,7 @@
 
 enum { MANY = 700 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-static char beside[3][16];              /* in the slot of `low` */
+static char beside[3][16]; /* in the slot of `low` */
 
 static void make(const char *board, const char *dimensions)
 {
@@ -130,10 +129,7 @@ static void a_record_needs_one_slot(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	for (int i = 0; i < 3; i++)
 		snprintf(beside[i], sizeof(beside[i]), "%s", name_beside(low, i + 1));
 	return stage_open(state);

@@ -14,8 +14,6 @@
 
 enum { SOON_MS = 10000, FORKS = 5, MEALS = 12 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-
 static const char *body_of(const char *first, const char *second, const char *rest)
 {
 	static char bodies[8][256];
@@ -302,10 +300,7 @@ static void refusals_under_load_keep_nothing(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	return pair_open(state);
 }
 

@@ -16,8 +16,6 @@
 
 enum { SOON_MS = 10000, MESSAGES = 120, TAKERS = 4, ROUNDS = 20 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-
 static const char *queues(const char *first, const char *second, const char *third, const char *rest)
 {
 	static char bodies[8][256];
@@ -256,10 +254,7 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	return pair_open(state);
 }
 

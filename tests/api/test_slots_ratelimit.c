@@ -15,8 +15,6 @@
 
 enum { SOON_MS = 10000, CALLERS = 4, CALLS = 60 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-
 /* Three checks, one an algorithm, of these keys and limits. */
 static const char *checks_of(const char *const keys[3], const int limits[3], const char *rest)
 {
@@ -313,10 +311,7 @@ static void who_leaves_takes_nothing(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	return pair_open(state);
 }
 

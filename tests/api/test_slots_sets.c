@@ -13,8 +13,7 @@
 
 enum { MOST = 1000 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-static char beside[16];                 /* in the slot of `high` */
+static char beside[16]; /* in the slot of `high` */
 
 static void fill(const char *set, const char *letters)
 {
@@ -123,10 +122,7 @@ static void a_foreign_key_is_told(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	snprintf(beside, sizeof(beside), "%s", name_beside(high, 1));
 	return stage_open(state);
 }

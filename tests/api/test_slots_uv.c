@@ -17,8 +17,7 @@
 
 enum { VISITORS = 900 };
 
-static const char *low, *middle, *high; /* in the order of their slots, each on a master of its own */
-static char beside[2][16];              /* in the slot of `low` */
+static char beside[2][16]; /* in the slot of `low` */
 
 /* So many visitors, from number `from` on. */
 static void visit(const char *page, int from, int count, const char *at_ms)
@@ -196,10 +195,7 @@ static void four_hundred_sketches(void **state)
 
 static int open_on_a_cluster(void **state)
 {
-	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
-	low = name_on(0, 0);
-	middle = name_on(1, 0);
-	high = name_on(2, 0);
+	slots_on_a_cluster();
 	for (int i = 0; i < 2; i++)
 		snprintf(beside[i], sizeof(beside[i]), "%s", name_beside(low, i + 1));
 	return pair_open(state);

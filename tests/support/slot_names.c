@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,16 @@
 #include "redis_cluster.h"
 
 enum { NAMES_MAX = 32, NAME_SIZE = 16 };
+
+const char *low, *middle, *high;
+
+void slots_on_a_cluster(void)
+{
+	setenv("PATTERND_TEST_TOPOLOGY", "cluster", 1);
+	low = name_on(0, 0);
+	middle = name_on(1, 0);
+	high = name_on(2, 0);
+}
 
 const char *name_on(int master, int n)
 {

@@ -7,6 +7,12 @@
 #ifndef TEST_SLOT_NAMES_H
 #define TEST_SLOT_NAMES_H
 
+/* In the order of their slots, each on a master of its own. Set by slots_on_a_cluster. */
+extern const char *low, *middle, *high;
+
+/* The servers that are started from now on are Clusters, and the names above are there. For the group, before anything else. */
+void slots_on_a_cluster(void);
+
 /* The n-th of the names whose slots the master has from the start; each lies in a slot of its own. The text lives for ever. */
 const char *name_on(int master, int n);
 
