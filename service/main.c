@@ -185,9 +185,9 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return login_open(config()->redis) && redis_open(config()->redis, NULL);
+		return login_open(config()->redis) && redis_open(config()->redis);
 	hint_owed = true;
-	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, NULL);
+	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url);
 }
 
 /* One line with all of them, then health's. */

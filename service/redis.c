@@ -326,9 +326,9 @@ static bool open_nodes(void)
 	return master != NULL;
 }
 
-bool redis_open(const char *url, const char *password)
+bool redis_open(const char *url)
 {
-	const char *why = redis_urls_parse(&urls, url, password);
+	const char *why = redis_urls_parse(&urls, url, NULL);
 
 	if (why) {
 		fprintf(stderr,

@@ -50,11 +50,8 @@ struct redis_call {
 	unsigned acked, connected; /* redis_acked.c: replicas that have acknowledged it, of how many that are there */
 };
 
-/*
- * Starts to connect. `url` as --redis has it; password may be NULL (or comes from the URL). False: one line on stderr says what is wrong
- * with the URL.
- */
-bool redis_open(const char *url, const char *password);
+/* Starts to connect. `url` as --redis has it; files of passwords are redis_login.c's. False: one line on stderr says what is wrong. */
+bool redis_open(const char *url);
 void redis_close(void);
 
 /* ---- Calls ---- */
