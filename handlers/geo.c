@@ -4,6 +4,8 @@
  *
  * Places and distances are Redis's figures: read as they come, written with the digits that read back the same.
  */
+#include <stdlib.h>
+
 #include "geo_call.h"
 
 /* ---- PUT, GET, DELETE /geo/{set}/members/{member} ---- */

@@ -179,8 +179,9 @@ struct call *lock_call_acquire(struct request *req, const struct lock_take *take
 		lock_call_keys(c, take->names[i], parts_to_take);
 	call_int(c, take->ttl_ms);
 	call_text(c, take->owner);
-	call_text(c, take->metadata && !json_is_null(take->metadata) ? json_tree_text(&req->arena, take->metadata)
-								     : TEXT(""));
+	call_text(c, take->metadata && take->metadata->kind != JSON_IS_NULL
+			     ? json_tree_text(&req->arena, take->metadata)
+			     : TEXT(""));
 	call_text(c, take->presented.at ? lock_token_hash(req, take->presented) : TEXT(""));
 	call_text(c, take->token_hash);
 	call_text(c, req->idempotency_key.at ? request_seal(req, take->token) : TEXT(""));

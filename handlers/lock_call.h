@@ -25,7 +25,7 @@ struct lock_take {
 	size_t count;
 	int64_t ttl_ms, wait_ms;
 	struct text owner;
-	json_t *metadata;
+	const struct json *metadata;
 	struct text presented; /* a token, to enter again */
 	const char *mode;      /* "exclusive", "shared" or "" */
 	int64_t min_replicas;  /* that must have it */

@@ -4,6 +4,8 @@
  * The lock's own time to live is the safety net: it is renewed each third of it, and what this daemon cannot renew any more, because it
  * died or Redis is away, runs out by itself. Each renewal is a request of its own without a client; the hold outlives them all.
  */
+#include <stdlib.h>
+
 #include "lock_quorum.h"
 
 struct hold {

@@ -221,7 +221,7 @@ void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *i
 
 	if (!is_possible(req, in, in->mode == 2))
 		return;
-	if (in->metadata && !json_is_null(in->metadata))
+	if (in->metadata && in->metadata->kind != JSON_IS_NULL)
 		w.metadata = json_tree_text(&req->arena, in->metadata);
 	w.token = lock_token_new(req);
 	w.hash = lock_token_hash(req, w.token);

@@ -67,7 +67,7 @@ static void on_sent(struct request *req, const struct reply *r)
 
 static void send_batch(struct request *req, const struct queue_send_input *in)
 {
-	if (json_object_size(req->json) > 1) {
+	if (req->json->count > 1) {
 		answer_field_problem(req, P_INVALID_VALUE, "/messages",
 				     "stands alone; what holds for a message goes into it");
 		return;

@@ -5,6 +5,8 @@
  * the slot of the set that counts (the smallest for an intersection, the first for a difference) combines its own, and the others say which
  * of these members stay.
  */
+#include <stdlib.h>
+
 #include "handler.h"
 #include "keys.h"
 

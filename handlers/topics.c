@@ -1,6 +1,8 @@
 /*
  * topics: publish, and listen as server-sent events. Nothing is kept: who does not listen now never hears it.
  */
+#include <stdlib.h>
+
 #include "handler.h"
 #include "keys.h"
 

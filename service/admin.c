@@ -3,14 +3,13 @@
  *
  * None of it asks Redis, so that all of it answers when Redis does not.
  */
-#include <jansson.h>
-
 #include "config.h"
 #include "http.h"
 #include "metrics.h"
 #include "operations.h"
 #include "redis.h"
 #include "request.h"
+#include "tls.h"
 #include "version.h"
 
 void healthz(struct request *req, const struct healthz_input *in)
@@ -80,7 +79,7 @@ void info(struct request *req, const struct info_input *in)
 	out_int(o, "uptime_ms", metrics_uptime_ms());
 	out_object(o, "libraries");
 	out_string(o, "libmicrohttpd", http_library());
-	out_string(o, "jansson", JANSSON_VERSION);
+	out_string(o, "openssl", tls_library());
 	out_close(o);
 	out_object(o, "options");
 	config_out(o);

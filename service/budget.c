@@ -36,11 +36,6 @@ bool budget_lets_in(size_t bytes)
 	return fits(bytes, limit / 2);
 }
 
-bool budget_has_room(size_t bytes)
-{
-	return fits(bytes, limit);
-}
-
 bool budget_is_full(void)
 {
 	return taken >= limit;

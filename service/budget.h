@@ -27,9 +27,6 @@ void budget_give(size_t bytes);
 /* May a body of so many bytes come in? Up to half of the budget: what is made of it takes several times as much. */
 bool budget_lets_in(size_t bytes);
 
-/* Would so many bytes have room at all? */
-bool budget_has_room(size_t bytes);
-
 /* True when not even small pieces have room. */
 bool budget_is_full(void);
 

@@ -1,7 +1,6 @@
 /* check: see check.h. */
 #include "check.h"
 
-#include <jansson.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "json_tree.h"
 #include "listener.h"
 
 enum { CHECK_S = 2, ANSWER_BYTES = 8192, URL_BYTES = 512 };
@@ -228,12 +228,14 @@ static bool ask(const struct question *q, char answer[ANSWER_BYTES])
 static void print_detail(const char *answer)
 {
 	const char *body = strstr(answer, "\r\n\r\n");
-	json_t *problem = body ? json_loads(body + 4, 0, NULL) : NULL;
-	const char *detail = json_string_value(json_object_get(problem, "detail"));
+	struct arena arena = { 0 };
+	struct json_error error;
+	const struct json *problem = body ? json_tree_read(&arena, text_of(body + 4), &error) : NULL;
+	struct text detail = json_tree_string(problem, "detail");
 
-	if (detail)
-		printf(": %s", detail);
-	json_decref(problem);
+	if (detail.at)
+		printf(": %s", detail.at);
+	arena_free(&arena);
 }
 
 /* The status of "HTTP/1.1 200 OK"; 0 when it is no such thing. */

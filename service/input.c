@@ -107,8 +107,8 @@ static void check_query_names(struct faults *f)
 
 /* ---- From JSON ---- */
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
-			void *into);
+static void fill_object(struct faults *f, const struct field *rows, size_t count, const struct json *object,
+			const struct spot *at, void *into);
 
 static const char *type_name(const struct field *row)
 {
@@ -129,82 +129,102 @@ static const char *type_name(const struct field *row)
 	}
 }
 
-static bool store_json_int(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json_int(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
+			   void *slot)
 {
-	struct text digits = { json_string_value(value), json_string_length(value) };
 	int64_t n;
 
-	if (row->or_digits && digits.at && value_digits(digits, &n))
+	if (value->kind == JSON_IS_INTEGER)
+		return value_int(f, row, at, value->integer, slot);
+	if (row->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
 		return value_int(f, row, at, n, slot);
-	if (json_is_integer(value))
-		return value_int(f, row, at, json_integer_value(value), slot);
-	double real = json_real_value(value);
-	if (!json_is_real(value) || real != floor(real) || fabs(real) > 9007199254740992.0)
+	if (value->kind != JSON_IS_REAL || value->real != floor(value->real) || fabs(value->real) > 9007199254740992.0)
 		return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
-	return value_int(f, row, at, (int64_t)real, slot);
+	return value_int(f, row, at, (int64_t)value->real, slot);
 }
 
-static bool store_many(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot);
+static bool store_many(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
+		       void *slot);
 
-static bool store_json(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+static bool store_json(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
+		       void *slot)
 {
-	struct text string = { json_string_value(value), json_string_length(value) };
+	enum json_kind kind = value->kind;
 
 	switch (row->kind) {
 	case FIELD_ANY:
-		*(json_t **)slot = value;
+		*(const struct json **)slot = value;
 		return true;
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:
-		if (string.at)
-			return value_text(f, row, at, string, slot);
+		if (kind == JSON_IS_TEXT)
+			return value_text(f, row, at, value->text, slot);
 		break;
 	case FIELD_CHOICE:
-		if (string.at)
-			return value_choice(f, row, at, string, slot);
+		if (kind == JSON_IS_TEXT)
+			return value_choice(f, row, at, value->text, slot);
 		break;
 	case FIELD_INT:
 		return store_json_int(f, row, at, value, slot);
 	case FIELD_REAL:
-		if (json_is_number(value))
-			return value_real(f, row, at, json_number_value(value), slot);
+		if (kind == JSON_IS_INTEGER || kind == JSON_IS_REAL)
+			return value_real(f, row, at, kind == JSON_IS_REAL ? value->real : (double)value->integer,
+					  slot);
 		break;
 	case FIELD_BOOL:
-		if (json_is_boolean(value)) {
-			*(bool *)slot = json_is_true(value);
+		if (kind == JSON_IS_BOOL) {
+			*(bool *)slot = value->truth;
 			return true;
 		}
 		break;
 	case FIELD_OBJECT:
-		if (json_is_object(value)) {
+		if (kind == JSON_IS_OBJECT) {
 			fill_object(f, row->fields, row->field_count, value, at, slot);
 			return true;
 		}
 		break;
 	case FIELD_ARRAY:
 	case FIELD_MAP:
-		if (row->kind == FIELD_MAP ? json_is_object(value) : json_is_array(value))
+		if (kind == (row->kind == FIELD_MAP ? JSON_IS_OBJECT : JSON_IS_ARRAY))
 			return store_many(f, row, at, value, slot);
 		break;
 	}
 	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 }
 
-/* True when item `i` of the array stands there before. */
-static bool is_repeated(const json_t *array, size_t i)
+/* Of scalars: the generator lets no other items be distinct. */
+static bool is_same(const struct json *a, const struct json *b)
 {
-	for (size_t j = 0; j < i; j++)
-		if (json_equal(json_array_get(array, i), json_array_get(array, j)))
-			return true;
-	return false;
+	switch (a->kind == b->kind ? a->kind : JSON_IS_OBJECT) {
+	case JSON_IS_TEXT:
+		return text_equal(a->text, b->text);
+	case JSON_IS_INTEGER:
+		return a->integer == b->integer;
+	case JSON_IS_REAL:
+		return a->real == b->real;
+	default:
+		return false;
+	}
 }
 
-static bool store_many(struct faults *f, const struct field *row, const struct spot *at, json_t *value, void *slot)
+/* True when the item stands in its array before. */
+static bool is_repeated(const struct json *array, const struct json *item)
+{
+	const struct json *one = array->first;
+
+	while (one != item && !is_same(one, item))
+		one = one->next;
+	return one != item;
+}
+
+static bool store_many(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
+		       void *slot)
 {
 	bool is_map = row->kind == FIELD_MAP, ok = true;
-	struct input_array many = { .count = is_map ? json_object_size(value) : json_array_size(value) };
+	struct input_array many = { .count = value->count };
 	const struct field *of = row->fields; /* of an item; in a map of its key, then of its value */
+	size_t i = 0;
 
 	if ((int64_t)many.count < row->low || (int64_t)many.count > row->high)
 		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu", (long long)row->low,
@@ -212,17 +232,15 @@ static bool store_many(struct faults *f, const struct field *row, const struct s
 	char *item = many.items = arena_alloc(&f->req->arena, many.count * row->size);
 	if (!item)
 		return false;
-	for (size_t i = 0; !is_map && i < many.count; i++, item += row->size) {
-		struct spot spot = { .parent = at, .index = i };
-		ok = store_json(f, of, &spot, json_array_get(value, i), item) && ok;
-		if (row->distinct && is_repeated(value, i))
+	for (const struct json *one = value->first; one; one = one->next, item += row->size) {
+		struct spot spot = { .parent = at, .key = one->key.at, .index = i++ };
+		if (is_map)
+			ok = value_text(f, &of[0], &spot, one->key, item + of[0].offset) &&
+			     store_json(f, &of[1], &spot, one, item + of[1].offset) && ok;
+		else
+			ok = store_json(f, of, &spot, one, item) && ok;
+		if (row->distinct && is_repeated(value, one))
 			ok = fault_add(f, &spot, P_INVALID_VALUE, "stands there before");
-	}
-	/* An array has none of these. */
-	for (void *m = json_object_iter(value); m; m = json_object_iter_next(value, m), item += row->size) {
-		struct spot spot = { .parent = at, .key = json_object_iter_key(m) };
-		ok = value_text(f, &of[0], &spot, text_of(spot.key), item + of[0].offset) &&
-		     store_json(f, &of[1], &spot, json_object_iter_value(m), item + of[1].offset) && ok;
 	}
 	memcpy(slot, &many, sizeof(many));
 	return ok;
@@ -257,31 +275,28 @@ static void present(const struct field *row, void *into)
 }
 
 /* Which member belongs to which row, values[i] being NULL where there is none; what belongs to no row is a fault. */
-static void match_members(struct faults *f, const struct field *rows, size_t count, json_t *object,
-			  const struct spot *at, json_t *values[MAX_FIELDS])
+static void match_members(struct faults *f, const struct field *rows, size_t count, const struct json *object,
+			  const struct spot *at, const struct json *values[MAX_FIELDS])
 {
-	const char *key;
-	json_t *value;
-
 	for (size_t i = 0; i < count; i++)
 		values[i] = NULL;
-	json_object_foreach(object, key, value) {
+	for (const struct json *m = object ? object->first : NULL; m; m = m->next) {
 		size_t i = 0;
-		while (i < count && (rows[i].place != IN_BODY || strcmp(rows[i].name, key) != 0))
+		while (i < count && (rows[i].place != IN_BODY || strcmp(rows[i].name, m->key.at) != 0))
 			i++;
 		if (i < count) {
-			values[i] = value;
+			values[i] = m;
 		} else {
-			struct spot member = { .parent = at, .key = key };
+			struct spot member = { .parent = at, .key = m->key.at };
 			fault_add(f, &member, P_UNKNOWN_FIELD, "is not known here");
 		}
 	}
 }
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, json_t *object, const struct spot *at,
-			void *into)
+static void fill_object(struct faults *f, const struct field *rows, size_t count, const struct json *object,
+			const struct spot *at, void *into)
 {
-	json_t *values[MAX_FIELDS];
+	const struct json *values[MAX_FIELDS];
 	uint64_t given = 0; /* a bit for each row whose member is there */
 
 	if (count && rows[count - 1].place == IN_WHOLE_BODY) {
@@ -335,18 +350,24 @@ static void fill_outside(struct faults *f, void *into)
 	}
 }
 
-static bool parse_body(struct request *req)
+/* The body is a JSON object, or nothing. False: it was answered. */
+static bool read_body(struct request *req)
 {
-	char why[256];
+	struct json_error error;
 
 	if (!req->op->takes_body || req->body.len == 0)
 		return true;
-	req->json = json_tree_parse(&req->arena, req->body, why, sizeof(why));
-	if (!req->json && req->arena.failed)
+	req->json = json_tree_read(&req->arena, req->body, &error);
+	if (!req->json && !error.why)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!req->json)
-		answer_problem(req, P_MALFORMED_JSON, "%s", why);
-	return req->json != NULL;
+		answer_problem(req, P_MALFORMED_JSON, "the body is not valid JSON: %s (line %zu, column %zu)",
+			       error.why, error.line, error.column);
+	else if (req->json->kind != JSON_IS_OBJECT)
+		answer_problem(req, P_MALFORMED_JSON, "the body must be a JSON object");
+	else
+		return true;
+	return false;
 }
 
 const void *input_fill(struct request *req)
@@ -360,7 +381,7 @@ const void *input_fill(struct request *req)
 		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
-	if (!parse_body(req))
+	if (!read_body(req))
 		return NULL;
 	fill_outside(&f, into);
 	if (req->op->takes_body)

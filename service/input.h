@@ -7,13 +7,13 @@
 #ifndef PATTERND_INPUT_H
 #define PATTERND_INPUT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "text.h"
 
+struct json;
 struct request;
 
 /* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a row is the last. */
@@ -27,7 +27,7 @@ enum field_kind {
 	FIELD_REAL,   /* double */
 	FIELD_BOOL,   /* bool */
 	FIELD_CHOICE, /* an enum, 0 when absent */
-	FIELD_ANY,    /* json_t *, borrowed from the body; NULL when absent */
+	FIELD_ANY,    /* const struct json *, borrowed from the body; NULL when absent */
 	FIELD_OBJECT, /* a struct of `fields` */
 	FIELD_ARRAY,  /* struct { size_t count; T *items; }, an item being `fields[0]` */
 	FIELD_MAP,    /* the same of structs of `fields`: a key, which is data, and its value */
@@ -93,9 +93,18 @@ struct operation {
 	void (*run)(struct request *req, const void *input);
 };
 
-/* Generated: all operations, in the order of the contract. */
+/* The operations whose paths begin with one segment. */
+struct resource {
+	struct text segment;
+	const struct operation *operations;
+	size_t count;
+};
+
+/* Generated: all operations, in the order of the contract, in which those of a resource stand together. */
 extern const struct operation operations[];
 extern const size_t operation_count;
+extern const struct resource resources[];
+extern const size_t resource_count;
 /* Generated: openapi.yaml as JSON. */
 extern const struct text openapi_json_text;
 

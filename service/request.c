@@ -107,8 +107,10 @@ bool request_take_body(struct request *req, const char *bytes, size_t len, size_
 			return true;
 		}
 	}
-	memcpy((char *)(uintptr_t)req->body.at + req->body.len, bytes, len);
+	char *at = (char *)(uintptr_t)req->body.at;
+	memcpy(at + req->body.len, bytes, len);
 	req->body.len += len;
+	at[req->body.len] = '\0';
 	return true;
 }
 

@@ -16,7 +16,6 @@
 #ifndef PATTERND_REQUEST_H
 #define PATTERND_REQUEST_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +25,7 @@
 #include "text.h"
 
 struct call;
+struct json;
 struct operation;
 struct reply;
 struct stream;
@@ -65,9 +65,9 @@ struct request {
 	struct query_parameter *query;
 	size_t query_count;
 	struct text body;
-	size_t body_size;      /* room for it */
-	size_t body_discarded; /* bytes of a body that went over its limit, or found no room; they are thrown away */
-	json_t *json;          /* in the arena */
+	size_t body_size;        /* room for it */
+	size_t body_discarded;   /* bytes of a body that went over its limit, or found no room; they are thrown away */
+	const struct json *json; /* in the arena */
 	struct text request_id, idempotency_key;
 	struct text trace_id;              /* of a valid traceparent; else absent */
 	struct text caller;                /* the label of its token; absent: it has none */

@@ -24,6 +24,11 @@ struct tls_session {
 	char why[TLS_WHY_BYTES];
 };
 
+const char *tls_library(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
 /* ---- The context ---- */
 
 /* An encrypted key would have OpenSSL ask on the terminal. */

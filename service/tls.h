@@ -23,6 +23,9 @@ struct tls_options {
 struct tls_context;
 struct tls_session;
 
+/* The version of the library, as it says. */
+const char *tls_library(void);
+
 /* Reads the files. Returns new; NULL: `why` says what is wrong, for a person. */
 struct tls_context *tls_context_new(const struct tls_options *options, char why[TLS_WHY_BYTES]);
 void tls_context_free(struct tls_context *c); /* sessions live on */

@@ -85,7 +85,7 @@ class Contract:
              "extra": "", "companion": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
         optional = not required and "default" not in s
         if s.get("x-any"):
-            f.update(kind="FIELD_ANY", ctype="json_t *")
+            f.update(kind="FIELD_ANY", ctype="const struct json *")
         elif "enum" in s:
             enum = f"{prefix}_{f['member']}"
             self.header.append("enum %s {%s };" % (enum, "".join(
@@ -137,8 +137,9 @@ class Contract:
                      extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
                            f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
                            f".distinct = {str(s.get('uniqueItems', False)).lower()}, ")
-            if s.get("uniqueItems") and (s["maxItems"] > 100 or place != "IN_BODY"):
-                fail(where, "uniqueItems are compared each with each: at most 100, in a body")
+            if s.get("uniqueItems") and (s["maxItems"] > 100 or place != "IN_BODY" or item["kind"] not in
+                                         ("FIELD_TEXT", "FIELD_NAME", "FIELD_INT")):
+                fail(where, "uniqueItems are compared each with each: at most 100 scalars, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
         f["unless"] = s.get("x-unless", [])

@@ -1,5 +1,6 @@
 /* Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was there at all. */
 #include "filled.h"
+#include "json_tree.h"
 #include "operations.h"
 
 static void check_targets(const struct row *rows, size_t count)
@@ -116,7 +117,7 @@ static void values_and_defaults(void **state)
 		     TEXT("{\"messages\":[{\"body\":[1],\"id\":\"i\"},{\"body\":2,\"ttl_ms\":9}]}"), &in);
 	const struct queue_send_input *send = in;
 	assert_true(text_is(send->queue, "a b") && !send->body && send->messages.count == 2);
-	assert_true(json_is_array(send->messages.items[0].body) && text_is(send->messages.items[0].id, "i"));
+	assert_true(send->messages.items[0].body->kind == JSON_IS_ARRAY && text_is(send->messages.items[0].id, "i"));
 	assert_true(!send->messages.items[0].has_ttl_ms && send->messages.items[1].has_ttl_ms);
 	assert_true(send->messages.items[1].ttl_ms == 9 && send->messages.items[1].priority == 4);
 	assert_null(send->messages.items[1].id.at);

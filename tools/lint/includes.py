@@ -11,7 +11,7 @@ WRAPPERS = {
     "gnutls/": ["service/http_tls.c"],
     "hiredis/": ["service/redis_reply.c"],
     "openssl/": ["service/request.c", "service/access.c", "service/check.c", "service/tls.c"],
-    "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c"],
+    "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c", "service/json_read.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
                      "service/listener.c", "service/check.c", "service/link_socket.c", "service/resp.c",
                      "service/notify.c"],
