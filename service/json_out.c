@@ -97,14 +97,21 @@ static void put_quoted(struct json_out *o, struct text t)
 /* The comma and the key, before each value. */
 static void lead_in(struct json_out *o, const char *key)
 {
+	size_t len = key ? strlen(key) : 0;
+	char *at = room(o, len + 4); /* one look for room serves all of it */
+
+	if (!at)
+		return;
 	if (o->comma)
-		put(o, ",", 1);
+		*at++ = ',';
 	o->comma = true;
 	if (key) {
-		put(o, "\"", 1);
-		put(o, key, strlen(key));
-		put(o, "\":", 2);
+		*at++ = '"';
+		memcpy(at, key, len);
+		memcpy(at + len, "\":", 2);
+		at += len + 2;
 	}
+	o->len = (size_t)(at - o->at);
 }
 
 static void put_int(struct json_out *o, int64_t value)

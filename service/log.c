@@ -205,7 +205,9 @@ void log_request(const struct log_request *r)
 		member_text(&l, "trace_id", r->trace_id);
 	if (r->caller.at)
 		member_text(&l, "caller", r->caller);
-	member_text(&l, "operation", text_of(r->operation));
+	member(&l, "operation", true);
+	add_string(&l, r->operation);
+	add_string(&l, as_json ? "\"" : "");
 	member_text(&l, "method", text_of(r->method));
 	member(&l, "status", false);
 	add_int(&l, r->status);

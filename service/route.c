@@ -97,27 +97,44 @@ static bool parse_query(struct request *req, struct text query)
 	return true;
 }
 
-/* Most operations are ruled out by this alone. */
-static inline bool may_match(const struct operation *op, size_t count)
+static const struct resource nothing;
+
+static const struct resource *resource_of(struct text segment)
 {
-	return op->segment_count == count || (op->tail && op->segment_count < count);
+	for (size_t i = 0; i < resource_count; i++)
+		if (text_equal(resources[i].segment, segment))
+			return &resources[i];
+	return &nothing;
 }
 
 static bool matches(const struct operation *op, const struct text *segments, size_t count)
 {
-	if (!may_match(op, count))
+	if (op->segment_count != count && !(op->tail && op->segment_count < count))
 		return false;
-	for (size_t i = 0; i < op->segment_count; i++)
+	for (size_t i = 1; i < op->segment_count; i++) /* the first is its resource's */
 		if (op->segments[i].len && !text_equal(segments[i], op->segments[i]))
 			return false;
 	return true;
 }
 
+/* The next of a resource's operations that matches, behind `op` or, when that is NULL, from the first one on; NULL: there are no more. */
+static const struct operation *next_match(const struct resource *r, const struct operation *op,
+					  const struct text *segments, size_t count)
+{
+	for (op = op ? op + 1 : r->operations; op < r->operations + r->count; op++)
+		if (matches(op, segments, count))
+			return op;
+	return NULL;
+}
+
 /* True when an operation takes anything behind these segments: what cannot be decoded, too. */
 static bool takes_tail(const struct text *segments, size_t count)
 {
-	for (size_t i = 0; i < operation_count; i++)
-		if (operations[i].tail && matches(&operations[i], segments, count))
+	const struct resource *r = count ? resource_of(segments[0]) : &nothing;
+	const struct operation *op = NULL;
+
+	while ((op = next_match(r, op, segments, count)))
+		if (op->tail)
 			return true;
 	return false;
 }
@@ -141,16 +158,15 @@ static bool method_matches(const struct operation *op, const char *method)
 
 static void refuse_method(struct request *req, const struct text *segments, size_t count)
 {
+	const struct resource *r = resource_of(segments[0]);
+	const struct operation *op = NULL;
 	char allow[ALLOW_BYTES] = "";
 	size_t n = 0;
 
-	for (size_t i = 0; i < operation_count && n < sizeof(allow); i++) {
-		const char *method = operations[i].method;
-		if (!matches(&operations[i], segments, count) || strstr(allow, method))
-			continue;
-		n += (size_t)snprintf(allow + n, sizeof(allow) - n, "%s%s%s", n ? ", " : "", method,
-				      strcmp(method, "GET") == 0 ? ", HEAD" : "");
-	}
+	while ((op = next_match(r, op, segments, count)) && n < sizeof(allow))
+		if (!strstr(allow, op->method))
+			n += (size_t)snprintf(allow + n, sizeof(allow) - n, "%s%s%s", n ? ", " : "", op->method,
+					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
 	answer_header(req, "Allow", "%s", allow);
 	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
 }
@@ -164,12 +180,11 @@ static void refuse_path(struct request *req, const struct text *segments, size_t
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
+	const struct resource *r = resource_of(segments[0]);
+	const struct operation *op = NULL;
 	bool path_known = false;
 
-	for (size_t i = 0; i < operation_count; i++) {
-		const struct operation *op = &operations[i];
-		if (!may_match(op, count) || !matches(op, segments, count))
-			continue;
+	while ((op = next_match(r, op, segments, count))) {
 		path_known = true;
 		if (method_matches(op, req->method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
 			req->op = op;
@@ -236,9 +251,10 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 	*found_count = 0;
 	if (!decode_path(req, path, segments, &count))
 		return false;
-	for (size_t i = 0; i < operation_count && *found_count < ROUTE_METHODS_MAX; i++)
-		if (matches(&operations[i], segments, count))
-			found[(*found_count)++] = &operations[i];
+	const struct resource *r = resource_of(segments[0]);
+	const struct operation *op = NULL;
+	while ((op = next_match(r, op, segments, count)) && *found_count < ROUTE_METHODS_MAX)
+		found[(*found_count)++] = op;
 	if (*found_count == 0)
 		refuse_path(req, segments, count);
 	return *found_count > 0;

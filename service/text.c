@@ -40,19 +40,19 @@ size_t text_utf8_char(struct text t)
 
 struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 {
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char *at = buffer + TEXT_DIGITS - 1;
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
 
 	*at = '\0';
-	for (; rest >= 100; rest /= 100) { /* two digits a division */
-		*--at = (char)('0' + rest % 10);
-		*--at = (char)('0' + rest / 10 % 10);
-	}
-	if (rest >= 10) {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	}
-	*--at = (char)('0' + rest);
+	for (; rest >= 100; rest /= 100)
+		memcpy(at -= 2, pairs + rest % 100 * 2, 2);
+	if (rest >= 10)
+		memcpy(at -= 2, pairs + rest * 2, 2);
+	else
+		*--at = (char)('0' + rest);
 	if (n < 0)
 		*--at = '-';
 	return (struct text){ at, (size_t)(buffer + TEXT_DIGITS - 1 - at) };
