@@ -30,6 +30,7 @@ struct conn {
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
+	uint32_t waits_since_us;           /* then; the low bits */
 	bool suspended;
 	struct watch hangup;  /* while suspended: libmicrohttpd does not look */
 	bool left;            /* the client did, while suspended */

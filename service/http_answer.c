@@ -13,7 +13,7 @@
 #include "metrics.h"
 #include "stream.h"
 
-enum { RUNS_TO_LINGER = 3, LINGER_US = 3000, STREAM_BLOCK = 4096, STREAM_TIMEOUT_S = 1000000 };
+enum { RUNS_TO_LINGER = 8, LINGER_US = 3000, STREAM_BLOCK = 4096, STREAM_TIMEOUT_S = 1000000 };
 
 static bool (*leaving)(void);
 
@@ -83,11 +83,14 @@ static bool has_left(struct request *req)
 void http_answer_wait(struct conn *c)
 {
 	struct http_server *s = c->server;
-	bool is_first = c->runs_waited++ == 0;
 
-	if (is_first && s->lingering++ == 0)
-		timer_set(&s->linger_end, loop_now_us() + LINGER_US);
-	if (c->runs_waited <= RUNS_TO_LINGER && !s->linger_over && c->req->state == CALLING && !c->req->close)
+	if (c->runs_waited++ == 0) {
+		c->waits_since_us = (uint32_t)loop_now_us();
+		if (s->lingering++ == 0)
+			timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+	}
+	bool is_soon = c->runs_waited <= RUNS_TO_LINGER && (uint32_t)loop_now_us() - c->waits_since_us < LINGER_US;
+	if (is_soon && c->req->state == CALLING && !c->req->close)
 		return;
 	s->lingering--;
 	suspend(c);
@@ -215,8 +218,10 @@ static void on_linger_end(struct timer *t)
 {
 	struct http_server *s = (struct http_server *)((char *)t - offsetof(struct http_server, linger_end));
 
-	if (s->lingering > 0)
-		s->linger_over = s->again = true;
+	if (s->lingering == 0)
+		return;
+	s->again = true;
+	timer_set(t, loop_now_us() + LINGER_US);
 }
 
 void http_answer_server(struct http_server *s)

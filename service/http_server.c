@@ -362,7 +362,6 @@ bool http_server_run(struct http_server *s)
 	if (s->ready || http_server_timeout_ms(s) == 0) {
 		s->ready = s->again = false;
 		MHD_run(s->daemon);
-		s->linger_over = false;
 		if (s->awake)
 			http_handshake_sleep(s);
 	}

@@ -29,10 +29,9 @@ struct http_server {
 	bool again;                /* it must run once more in this turn */
 	unsigned busy;             /* requests that are not done with */
 	unsigned lingering;        /* those that wait for Redis without being suspended */
-	struct timer linger_end;
-	bool linger_over;   /* a slow Redis must not keep libmicrohttpd from what other clients sent */
-	struct conn *awake; /* in their TLS handshake, and about to be looked at; by ->next_awake */
-	bool closing;       /* it runs its last: what comes now is refused at once */
+	struct timer linger_end;   /* when the first of them has lingered enough */
+	struct conn *awake;        /* in their TLS handshake, and about to be looked at; by ->next_awake */
+	bool closing;              /* it runs its last: what comes now is refused at once */
 };
 
 /* The version of libmicrohttpd that is loaded, and whether it has TLS. */
