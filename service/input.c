@@ -274,6 +274,11 @@ static void present(const struct field *row, void *into)
 		*(bool *)((char *)into + row->has_offset) = true;
 }
 
+static inline bool is_member(const struct field *row, const char *key)
+{
+	return row->name[0] == key[0] && row->place == IN_BODY && strcmp(row->name, key) == 0;
+}
+
 /* Which member belongs to which row, values[i] being NULL where there is none; what belongs to no row is a fault. */
 static void match_members(struct faults *f, const struct field *rows, size_t count, const struct json *object,
 			  const struct spot *at, const struct json *values[MAX_FIELDS])
@@ -282,7 +287,7 @@ static void match_members(struct faults *f, const struct field *rows, size_t cou
 		values[i] = NULL;
 	for (const struct json *m = object ? object->first : NULL; m; m = m->next) {
 		size_t i = 0;
-		while (i < count && (rows[i].place != IN_BODY || strcmp(rows[i].name, m->key.at) != 0))
+		while (i < count && !is_member(&rows[i], m->key.at))
 			i++;
 		if (i < count) {
 			values[i] = m;
