@@ -6,7 +6,7 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-d
 	nginx caddy haproxy
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
-BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis
+BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis valgrind
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
@@ -25,8 +25,8 @@ define install
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
 endef
 
-.PHONY: run build test test-asan test-debian13 lint bench install deb test-deb image clean packages-run packages-test packages-lint \
-	packages-bench packages-deb packages-roots packages-image
+.PHONY: run build test test-asan test-debian13 lint bench bench-instructions install deb test-deb image clean packages-run packages-test \
+	packages-lint packages-bench packages-deb packages-roots packages-image
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -54,6 +54,10 @@ bench: packages-bench build
 	@bench/run
 	@bench/leaderboards
 	@bench/wake
+
+# Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
+bench-instructions: packages-bench build
+	@bench/instructions $(if $(RECORD),--record)
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there already.
 install:
