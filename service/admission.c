@@ -2,6 +2,7 @@
 #include "admission.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,14 +307,15 @@ static bool check_body(struct admission *a)
 
 static bool accepts_any_of(struct request *req, const char *media_type)
 {
+	struct text type = { media_type, strcspn(media_type, ";") };
 	char wildcard[64];
-	size_t slash = strcspn(media_type, "/");
+	size_t family = strcspn(media_type, "/") + 1; /* with the slash */
 
-	snprintf(wildcard, sizeof(wildcard), "%.*s/*", (int)slash, media_type);
-	size_t plain = strcspn(media_type, ";");
-	char type[64];
-	snprintf(type, sizeof(type), "%.*s", (int)plain, media_type);
-	return request_accepts(req, type) || request_accepts(req, wildcard) || request_accepts(req, "*/*");
+	assert(family + 1 < sizeof(wildcard));
+	memcpy(wildcard, media_type, family);
+	wildcard[family] = '*';
+	return request_accepts(req, TEXT("*/*")) || request_accepts(req, type) ||
+	       request_accepts(req, (struct text){ wildcard, family + 1 });
 }
 
 /* A stream's problems are JSON, and `curl --json` asks for nothing else: it gets the stream all the same. */

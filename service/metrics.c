@@ -107,6 +107,20 @@ struct page {
 	size_t len, size;
 };
 
+/* Where `n` more bytes go; NULL without memory. */
+static char *room(struct page *p, size_t n)
+{
+	if (p->len + n > p->size) {
+		size_t size = (p->size + n) * 2;
+		char *bigger = arena_grow(p->arena, p->at, p->len, size);
+		if (!bigger)
+			return NULL;
+		p->at = bigger;
+		p->size = size;
+	}
+	return p->at + p->len;
+}
+
 static void add(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void add(struct page *p, const char *format, ...)
@@ -118,16 +132,31 @@ static void add(struct page *p, const char *format, ...)
 	int n = vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	assert(n >= 0 && (size_t)n < sizeof(line));
-	if (p->len + (size_t)n > p->size) {
-		size_t size = (p->size + (size_t)n) * 2;
-		char *bigger = arena_grow(p->arena, p->at, p->len, size);
-		if (!bigger)
-			return;
-		p->at = bigger;
-		p->size = size;
-	}
-	memcpy(p->at + p->len, line, (size_t)n);
+	char *to = room(p, (size_t)n);
+	if (!to)
+		return;
+	memcpy(to, line, (size_t)n);
 	p->len += (size_t)n;
+}
+
+/* The same of parts and a count: there may be thousands of such lines, and a scrape must not hold up the loop. */
+static void add_count(struct page *p, const struct text *parts, size_t n, uint64_t count)
+{
+	char digits[TEXT_DIGITS];
+	struct text end[] = { text_of_int((int64_t)count, digits), TEXT("\n") };
+	size_t len = end[0].len + end[1].len;
+
+	for (size_t i = 0; i < n; i++)
+		len += parts[i].len;
+	char *to = room(p, len);
+	if (!to)
+		return;
+	for (size_t i = 0; i < n + 2; i++) {
+		struct text part = i < n ? parts[i] : end[i - n];
+		memcpy(to, part.at, part.len);
+		to += part.len;
+	}
+	p->len += len;
 }
 
 static void head(struct page *p, const char *name, const char *type, const char *help)
@@ -167,9 +196,12 @@ static void add_durations(struct page *p)
 		if (rows[i].count == 0)
 			continue;
 		for (size_t b = 0; b < BUCKETS; b++) {
+			const struct text parts[] = {
+				TEXT("patternd_http_request_duration_seconds_bucket{operation=\""), text_of(op),
+				TEXT("\",le=\""), text_of(bounds_text[b]), TEXT("\"} ")
+			};
 			sum += rows[i].buckets[b];
-			add(p, "patternd_%s_bucket{operation=\"%s\",le=\"%s\"} %" PRIu64 "\n", name, op, bounds_text[b],
-			    sum);
+			add_count(p, parts, sizeof(parts) / sizeof(parts[0]), sum);
 		}
 		add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, op, rows[i].count);
 		add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", name, op, (double)rows[i].sum_us / 1e6);

@@ -355,13 +355,11 @@ int64_t request_ms_until(const struct request *req, int64_t at_ms)
 	return at_ms > req->now_ms ? at_ms - req->now_ms : 0;
 }
 
-bool request_accepts(struct request *req, const char *media_type)
+bool request_accepts(struct request *req, struct text media_type)
 {
-	size_t len = strlen(media_type);
-
 	for (const char *at = req->accept.at; at && *at; at++) {
 		at += strspn(at, " \t,");
-		if (strncasecmp(at, media_type, len) == 0 && strchr(" \t,;", at[len]))
+		if (strncasecmp(at, media_type.at, media_type.len) == 0 && strchr(" \t,;", at[media_type.len]))
 			return true;
 		at += strcspn(at, ",");
 		if (!*at)

@@ -182,6 +182,6 @@ struct text request_seal(struct request *req, struct text hex32);
 int64_t request_ms_until(const struct request *req, int64_t at_ms);
 
 /* True when the Accept header names this media type itself (not through a wildcard). */
-bool request_accepts(struct request *req, const char *media_type);
+bool request_accepts(struct request *req, struct text media_type);
 
 #endif

@@ -209,8 +209,8 @@ static void accepted_types(void **state)
 		asked_end(req);
 	}
 	struct request *req = admitted("/geo/nearby", "Accept", "text/html, application/geo+json;q=1", NULL);
-	assert_true(request_accepts(req, "application/geo+json"));
-	assert_false(request_accepts(req, "application/json"));
+	assert_true(request_accepts(req, TEXT("application/geo+json")));
+	assert_false(request_accepts(req, TEXT("application/json")));
 	asked_end(req);
 }
 
