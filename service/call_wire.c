@@ -79,7 +79,7 @@ static bool send_whole(struct call *c)
 	metrics_count(METRIC_redis_noscript);
 	c->sent_whole = true;
 	c->command[0] = TEXT("EVAL");
-	c->command[1] = c->script->source;
+	c->command[1] = packed_text(c->script->source); /* there since the greeting */
 	return put_on_wire(c);
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "packed.h"
 #include "text.h"
 
 struct json;
@@ -106,7 +107,7 @@ extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
 /* Generated: openapi.yaml as JSON. */
-extern const struct text openapi_json_text;
+extern const struct packed_text openapi_json_text;
 
 /*
  * Fills the input struct of req's operation. Returns it (owned by the request's arena), or NULL when the request has been

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "packed.h"
 #include "reply.h"
 #include "text.h"
 
@@ -28,8 +29,8 @@ struct request;
 
 struct script {
 	const char *name;
-	const char *sha1; /* 40 hex digits */
-	struct text source;
+	char sha1[41]; /* hex digits */
+	struct packed_text source;
 	bool idempotent;
 	bool writes; /* false: a lost answer has effect none */
 };

@@ -1,0 +1,71 @@
+/* What the build has compressed comes out as it went in: each script has its SHA1, and the contract is the file's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <openssl/evp.h>
+
+#include "input.h"
+#include "scripts.h"
+
+static void hex_sha1(struct text bytes, char hex[41])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned len;
+
+	assert_true(EVP_Digest(bytes.at, bytes.len, digest, &len, EVP_sha1(), NULL));
+	assert_int_equal(len, 20);
+	for (unsigned i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void every_script_has_its_sha1(void **state)
+{
+	char hex[41];
+
+	(void)state;
+	assert_non_null(all_scripts[0]);
+	for (const struct script *const *s = all_scripts; *s; s++) {
+		struct text source = packed_text((*s)->source);
+		assert_non_null(source.at);
+		assert_int_equal(source.at[source.len], '\0');
+		assert_int_equal(strlen(source.at), source.len);
+		hex_sha1(source, hex);
+		assert_string_equal((*s)->sha1, hex);
+	}
+}
+
+static void a_pack_is_inflated_once(void **state)
+{
+	(void)state;
+	assert_ptr_equal(packed_text(openapi_json_text).at, packed_text(openapi_json_text).at);
+}
+
+static void the_contract_is_that_of_the_build(void **state)
+{
+	const char *path = getenv("PATTERND_OPENAPI");
+	json_t *file = json_load_file(path ? path : "build/generated/openapi.json", 0, NULL);
+	struct text contract = packed_text(openapi_json_text);
+	json_t *served = json_loadb(contract.at, contract.len, 0, NULL);
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(json_equal(file, served));
+	json_decref(file);
+	json_decref(served);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_script_has_its_sha1),
+		cmocka_unit_test(a_pack_is_inflated_once),
+		cmocka_unit_test(the_contract_is_that_of_the_build),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
