@@ -7,6 +7,7 @@
 #ifndef PATTERND_INPUT_H
 #define PATTERND_INPUT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,29 +35,38 @@ enum field_kind {
 	FIELD_MAP,    /* the same of structs of `fields`: a key, which is data, and its value */
 };
 
-#define NO_OFFSET SIZE_MAX
+#define NO_OFFSET UINT16_MAX
 
+/* There are hundreds: a row is one cache line. */
 struct field {
 	const char *name;
-	enum field_place place;
-	enum field_kind kind;
-	bool required;
-	size_t offset;
-	size_t has_offset;    /* of the companion bool has_<name>; NO_OFFSET: there is none */
-	int64_t standard;     /* default of integers, booleans and choices (their number) */
-	double real_standard; /* default of reals */
-	int64_t low, high;    /* range of integers; bytes of texts; count of items or members */
-	bool or_digits;       /* an integer that a body may also give as text of decimal digits */
-	double real_low, real_high;
-	const char *const *choices;  /* of FIELD_CHOICE, ended by NULL; choice i has number i + 1 */
-	const char *const *reserved; /* names that are refused, ended by NULL */
-	bool plain;                  /* of FIELD_NAME: letters, digits and ._- only */
+	union {
+		const char *const *choices;  /* FIELD_CHOICE: ended by NULL; choice i has number i + 1 */
+		const char *const *reserved; /* FIELD_NAME: those that are refused, ended by NULL; or NULL */
+		const struct field *fields;  /* FIELD_OBJECT, FIELD_ARRAY and FIELD_MAP */
+	};
+	union {
+		struct {
+			int64_t low, high; /* range of integers; bytes of texts; count of items or members */
+			int64_t standard;  /* default of integers, booleans and choices (their number) */
+		};
+		struct {
+			double real_low, real_high, real_standard; /* FIELD_REAL */
+		};
+	};
 	uint64_t unless; /* bits of earlier rows: members that it has no place beside; required without them */
-	const struct field *fields; /* of FIELD_OBJECT, FIELD_ARRAY and FIELD_MAP */
-	size_t field_count;
-	size_t size;   /* bytes of the struct, or of one item */
-	bool distinct; /* FIELD_ARRAY: no item twice */
+	uint16_t offset;
+	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
+	uint16_t size;       /* of what `fields` fill: bytes of the struct, or of one item */
+	uint8_t field_count;
+	enum field_place place : 8;
+	enum field_kind kind : 8;
+	bool required;
+	bool or_digits; /* FIELD_INT: a body may also give it as text of decimal digits */
+	bool plain;     /* FIELD_NAME: letters, digits and ._- only */
+	bool distinct;  /* FIELD_ARRAY: no item twice */
 };
+static_assert(sizeof(struct field) <= 64, "a row is larger than a cache line");
 
 /* The layout that every array and map has. */
 struct input_array {
@@ -67,9 +77,9 @@ struct input_array {
 /* What a token must be allowed for an operation: the action, on the name that stands in a field, if one is meant. */
 struct needed_scope {
 	struct text kind, action;
-	int field; /* which of the operation's fields names it; -1: no name is meant */
-	int inner; /* of a list of objects: which member of each; else -1 */
-	int flag;  /* a boolean field: only needed when that is `when`; -1: always */
+	int8_t field; /* which of the operation's fields names it; -1: no name is meant */
+	int8_t inner; /* of a list of objects: which member of each; else -1 */
+	int8_t flag;  /* a boolean field: only needed when that is `when`; -1: always */
 	bool when;
 };
 
@@ -78,20 +88,19 @@ struct operation {
 	const char *id;
 	const char *method;
 	const struct text *segments; /* of the path; "" stands for a parameter */
-	size_t segment_count;
-	const struct field *fields; /* path parameters in the order of the path, then the others */
-	size_t field_count;
-	size_t input_size;
+	const struct field *fields;  /* path parameters in the order of the path, then the others */
 	const struct needed_scope *scopes;
-	size_t scope_count; /* none: any token will do, or, without needs_token, anybody */
+	const char *media_type; /* of its success; NULL: it has no body */
+	const char *other_type; /* a second one it can produce, or NULL */
+	void (*run)(struct request *req, const void *input);
+	uint16_t input_size;
+	uint8_t segment_count, field_count;
+	uint8_t scope_count; /* none: any token will do, or, without needs_token, anybody */
 	bool needs_token;
 	bool takes_body;
 	bool forwarded; /* proxies ask it with their client's request: any method; headers and body are not for us */
 	bool tail;      /* whatever follows its segments is part of the path, and not looked at, nor is the query */
 	bool writes;    /* false: it only looks, a lost answer has effect none */
-	const char *media_type; /* of its success; NULL: it has no body */
-	const char *other_type; /* a second one it can produce, or NULL */
-	void (*run)(struct request *req, const void *input);
 };
 
 /* The operations whose paths begin with one segment. */
