@@ -2,4 +2,4 @@
 # glibc stays shared: names are resolved through it.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 set(PKG_CONFIG_ARGN --static)
-add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed)
