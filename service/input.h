@@ -37,7 +37,7 @@ enum field_kind {
 
 #define NO_OFFSET UINT16_MAX
 
-/* There are hundreds: a row is one cache line. */
+/* There are hundreds: a row is to fit into a cache line. */
 struct field {
 	const char *name;
 	union {
@@ -54,7 +54,7 @@ struct field {
 			double real_low, real_high, real_standard; /* FIELD_REAL */
 		};
 	};
-	uint64_t unless; /* bits of earlier rows: members that it has no place beside; required without them */
+	uint16_t unless; /* bits of the first rows: members that it has no place beside; required without them */
 	uint16_t offset;
 	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
 	uint16_t size;       /* of what `fields` fill: bytes of the struct, or of one item */

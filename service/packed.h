@@ -12,7 +12,7 @@
 #include "text.h"
 
 struct pack {
-	const unsigned char *bytes; /* as zlib wrote them */
+	const unsigned char *bytes; /* as zstd wrote them */
 	size_t size;
 	size_t inflated_size;
 	char *inflated; /* NULL until asked for */

@@ -29,8 +29,8 @@ struct request;
 
 struct script {
 	const char *name;
-	char sha1[41]; /* hex digits */
 	struct packed_text source;
+	char sha1[41]; /* hex digits */
 	bool idempotent;
 	bool writes; /* false: a lost answer has effect none */
 };

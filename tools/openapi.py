@@ -161,10 +161,10 @@ class Contract:
         for i, f in enumerate(fields):
             if any(index.get(u, i) >= i for u in f["unless"]):
                 fail(f"{name}.{f['name']}", "what x-unless names must stand before it")
-            if i >= 64:
-                fail(name, "more than 64 fields")
+            if i >= 64 or any(index[u] >= 16 for u in f["unless"]):
+                fail(name, "more than 64 fields, or more than 16 before what x-unless names")
             if f["unless"]:
-                f["extra"] += f".unless = UINT64_C({sum(1 << index[u] for u in f['unless'])}), "
+                f["extra"] += f".unless = {sum(1 << index[u] for u in f['unless']):#x}, "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
             out.append(f"\t{{ .name = {c_text(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "

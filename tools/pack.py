@@ -1,10 +1,10 @@
 """What service/packed.h reads: bytes compressed by the build, as a C table."""
-import zlib
+import subprocess
 
 
 def c_pack(name, data):
     """The lines that define `struct pack name`, which inflates to `data` (bytes)."""
-    small = zlib.compress(data, 9)
+    small = subprocess.run(["zstd", "--ultra", "-22", "--quiet", "--stdout"], input=data, stdout=subprocess.PIPE, check=True).stdout
     rows = [small[i:i + 32] for i in range(0, len(small), 32)]
     return [f"static const unsigned char {name}_bytes[] = {{",
             *["\t" + " ".join(f"{byte}," for byte in row) for row in rows], "};",

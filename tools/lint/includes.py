@@ -12,7 +12,7 @@ WRAPPERS = {
     "hiredis/": ["service/redis_reply.c"],
     "openssl/": ["service/request.c", "service/access.c", "service/check.c", "service/tls.c"],
     "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c", "service/json_read.c"],
-    "zlib.h": ["service/packed.c"],
+    "zstd.h": ["service/packed.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
                      "service/listener.c", "service/check.c", "service/link_socket.c", "service/resp.c",
                      "service/notify.c"],
