@@ -5,7 +5,6 @@
  *
  * The hash (XXH3, 128 bits, no seed) is part of what is stored: another one would find nothing of what was added before.
  */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <math.h>

@@ -2,7 +2,6 @@
  * geo_call: see geo_call.h. Which cell a member is in is XXH3 of its name, 64 bits without seed, modulo their number; that is part of what
  * is stored: another hash would not find what was put before.
  */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 enum { MAX_DEPTH = 32, FEW_MEMBERS = 12, EASY_DIGITS = 18 };
