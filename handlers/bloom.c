@@ -7,8 +7,6 @@
  */
 #include <xxhash.h>
 
-#include <math.h>
-
 #include "handler.h"
 #include "keys.h"
 
@@ -116,7 +114,7 @@ static void answer_filter(struct request *req, int status, struct text filter, c
 		hashes = reply_int(r, i + 1);
 		size += reply_int(r, i + 3);
 		set += reply_int(r, i + 4);
-		right *= 1 - pow(fill_of(reply_int(r, i + 4), reply_int(r, i)), (double)hashes);
+		right *= 1 - __builtin_powi(fill_of(reply_int(r, i + 4), reply_int(r, i)), (int)hashes);
 	}
 	struct json_out *o = answer_begin(req, status);
 	out_text(o, "filter", filter);

@@ -138,7 +138,8 @@ static bool store_json_int(struct faults *f, const struct field *row, const stru
 		return value_int(f, row, at, value->integer, slot);
 	if (row->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
 		return value_int(f, row, at, n, slot);
-	if (value->kind != JSON_IS_REAL || value->real != floor(value->real) || fabs(value->real) > 9007199254740992.0)
+	if (value->kind != JSON_IS_REAL || fabs(value->real) > 9007199254740992.0 ||
+	    value->real != (double)(int64_t)value->real)
 		return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
 	return value_int(f, row, at, (int64_t)value->real, slot);
 }
