@@ -62,7 +62,7 @@ void answer_end(struct request *req)
 {
 	out_close(req->out);
 	out_newline(req->out); /* for whoever reads it in a terminal */
-	req->answer = (struct text){ req->out->at, req->out->len };
+	req->answer = out_all(req->out);
 	if (req->arena.failed && !req->problem) {
 		req->header_count = 0;
 		answer_no_memory(req, req->op && !req->op->writes ? EFFECT_NONE : EFFECT_UNKNOWN);

@@ -231,3 +231,13 @@ void out_newline(struct json_out *o)
 {
 	put(o, "\n", 1);
 }
+
+struct text out_all(struct json_out *o)
+{
+	char *end = room(o, 1);
+
+	if (!end)
+		return (struct text){ 0 };
+	*end = '\0';
+	return (struct text){ o->at, o->len };
+}

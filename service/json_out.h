@@ -40,4 +40,7 @@ void out_array(struct json_out *o, const char *key);
 void out_close(struct json_out *o); /* ends the innermost object or array */
 void out_newline(struct json_out *o);
 
+/* All that was written; absent without memory. */
+struct text out_all(struct json_out *o);
+
 #endif

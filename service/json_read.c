@@ -259,7 +259,7 @@ static bool meets_itself_in(const struct json **table, size_t places, const stru
 
 static bool members_differ(struct reader *r, const struct json *object)
 {
-	static const char why[] = "an object has two members of one name";
+	static const char why[] = "an object has a duplicate name";
 	size_t places = 2 * FEW_MEMBERS;
 
 	if (object->count <= FEW_MEMBERS)

@@ -77,5 +77,5 @@ struct text json_tree_text(struct arena *arena, const struct json *value)
 
 	out_init(&o, arena, FIRST_JSON_BYTES);
 	write_json(&o, value);
-	return arena->failed ? (struct text){ 0 } : (struct text){ o.at, o.len };
+	return arena->failed ? (struct text){ 0 } : out_all(&o);
 }

@@ -253,7 +253,7 @@ static void faults_are_named(void **state)
 		{ TEXT("{\"a\":\"\\udc00\\ud800\"}"), "half of a surrogate pair stands alone", 1, 13 },
 		{ TEXT("{\"a\":\"\xed\xa0\x80\"}"), "a string is not UTF-8", 1, 7 },
 		{ TEXT("{\"a\\u0000\":1}"), "the name of a member has a NUL in it", 1, 11 },
-		{ TEXT("{\"a\":1,\"a\":2}"), "an object has two members of one name", 1, 14 },
+		{ TEXT("{\"a\":1,\"a\":2}"), "an object has a duplicate name", 1, 14 },
 		{ TEXT("{} {}"), "something follows behind the end", 1, 4 },
 		{ TEXT("{}\0"), "something follows behind the end", 1, 3 },
 	};
@@ -293,7 +293,7 @@ static void names_meet_in_objects_of_any_size(void **state)
 		assert_non_null(got);
 		assert_int_equal(got->count, count);
 		assert_null(json_tree_read(&arena, wide_object(count, true), &error));
-		assert_string_equal(error.why, "an object has two members of one name");
+		assert_string_equal(error.why, "an object has a duplicate name");
 		arena_free(&arena);
 	}
 	arena_forget_cache();
