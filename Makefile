@@ -5,8 +5,10 @@ RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml 
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema curl faketime \
 	nginx caddy haproxy
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
-BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis valgrind
+NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
+# wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
+BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
@@ -18,11 +20,11 @@ PREFIX := /usr/local
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
-# Installs what is missing of the packages in $(1); says nothing and needs no root when nothing is.
+# Installs what is missing of the packages in $(1), and starts none of their services; says nothing and needs no root when
+# nothing is.
 define install
 	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) apt-get update -qq && \
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
+	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
 .PHONY: run build test test-asan test-debian13 lint bench bench-instructions install deb test-deb image clean packages-run packages-test \
@@ -50,10 +52,12 @@ test-asan: packages-test
 lint: packages-lint
 	@tools/lint/run
 
-bench: packages-bench build
-	@bench/run
-	@bench/leaderboards
-	@bench/wake
+bench: packages-bench bench/peers/node_modules/.package-lock.json build
+	@bench/run $(BENCH_OPTIONS)
+
+bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
+	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch $@
 
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build

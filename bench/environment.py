@@ -1,0 +1,82 @@
+"""What all contests share: one Redis that keeps nothing on disk, one patternd, and how they are asked."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+import urllib.request
+
+from processes import READY_S, free_port
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DAEMON = pathlib.Path(os.environ.get("PATTERND_BIN", ROOT / "build" / "patternd")).resolve()
+
+
+def ask(method, url, body=None, headers=None):
+    """The JSON of an answer; raises when the answer is an error."""
+    data = None if body is None else json.dumps(body).encode()
+    kind = {"Content-Type": "application/json"} if data is not None else {}
+    request = urllib.request.Request(url, data, kind | (headers or {}), method=method)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def expect(condition, what):
+    """Of a contestant's answer, before it is measured: who does nothing is fast."""
+    if not condition:
+        raise RuntimeError(f"does not do the work: {what}")
+
+
+def wait_until_ready(port):
+    """Until /readyz says 200."""
+    until = time.monotonic() + READY_S
+    while True:
+        try:
+            return ask("GET", f"http://127.0.0.1:{port}/readyz")
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.002)
+
+
+class Environment:
+    def __init__(self, stage):
+        self.stage = stage
+        self.redis = start_redis(stage)
+        self.daemon = start_daemon(stage, self.redis)
+        self.url = f"http://127.0.0.1:{self.daemon.port}"
+
+    def redis_cli(self, *command):
+        return redis_cli(self.redis, *command)
+
+
+def start_redis(stage):
+    port = free_port()
+    return stage.start("redis-server", "--port", port, "--save", "", "--appendonly", "no", port=port)
+
+
+def start_daemon(stage, redis, *options):
+    """Its options are the defaults."""
+    port = free_port()
+    daemon = stage.start(DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port)
+    wait_until_ready(port)
+    return daemon
+
+
+def start_webdis(stage, redis):
+    """One thread, as patternd; verbosity 0."""
+    port = free_port()
+    config = {"redis_host": "127.0.0.1", "redis_port": redis.port, "http_host": "127.0.0.1", "http_port": port,
+              "threads": 1, "pool_size": 2, "daemonize": False, "database": 0, "verbosity": 0,
+              "logfile": str(stage.folder / "webdis.log")}
+    return stage.start("webdis", stage.write("webdis.json", json.dumps(config)), port=port)
+
+
+def redis_cli(redis, *command):
+    return subprocess.run(["redis-cli", "-p", str(redis.port), *command], capture_output=True, text=True, check=True).stdout
+
+
+def installed(program):
+    return shutil.which(program) is not None

@@ -1,0 +1,104 @@
+"""Programs under measurement: started on free ports with their data in a temporary folder, accounted for, and ended again."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TICK = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGESIZE")
+READY_S = 20
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for_port(port, child):
+    until = time.monotonic() + READY_S
+    while time.monotonic() < until and child.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 0.1).close()
+            return
+        except OSError:
+            time.sleep(0.002)
+    raise RuntimeError(f"{' '.join(map(str, child.args))}: nothing listens on port {port}")
+
+
+class Process:
+    """One that was started here, with the workers that it has started."""
+
+    def __init__(self, child, log, port=None):
+        self.child, self.log, self.port = child, log, port
+
+    def family(self):
+        pids = [self.child.pid]
+        for pid in pids:
+            for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+                pids += map(int, children.read_text().split())
+        return pids
+
+    def cpu_seconds(self):
+        return sum(cpu_seconds(pid) for pid in self.family())
+
+    def resident_mib(self):
+        statm = (pathlib.Path(f"/proc/{pid}/statm").read_text() for pid in self.family())
+        return sum(int(text.split()[1]) for text in statm) * PAGE / 2**20
+
+    def stop(self):
+        self.child.send_signal(signal.SIGTERM)
+        self.child.wait()
+        for pipe in (self.child.stdin, self.child.stdout):
+            if pipe:
+                pipe.close()
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def machine_busy_seconds():
+    """CPU time that anybody used on this machine, the hypervisor's other guests included."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(
+        int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / TICK
+
+
+class Stage:
+    """Where they run: `with Stage() as stage` ends in the reverse order what was started, whatever happened."""
+
+    def __enter__(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="patternd-bench-")
+        self.folder, self.processes = pathlib.Path(self.temporary.name), []
+        return self
+
+    def __exit__(self, *_):
+        while self.processes:
+            self.processes.pop().stop()
+        self.temporary.cleanup()
+
+    def start(self, *command, port=None, **options):
+        """Starts it and waits until it listens on `port`; what it says goes to a file of the stage."""
+        log = self.folder / f"{len(list(self.folder.iterdir()))}-{pathlib.Path(command[0]).name}.log"
+        with log.open("wb") as file:
+            options = {"stdout": file, "stderr": file, "cwd": self.folder, **options}
+            child = subprocess.Popen(list(map(str, command)), **options)
+        process = Process(child, log, port)
+        self.processes.append(process)
+        if port:
+            wait_for_port(port, child)
+        return process
+
+    def stop(self, process):
+        self.processes.remove(process)
+        process.stop()
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path

@@ -1,0 +1,61 @@
+"""The table: as Markdown for people, as JSON for programs."""
+import dataclasses
+import json
+
+COLUMNS = (("rate", "{unit}s a second", "{:,.0f}"), ("p50_ms", "p50 ms", "{:.2f}"), ("p99_ms", "p99 ms", "{:.2f}"),
+           ("service_us", "CPU of the service, µs", "{:.1f}"), ("redis_us", "CPU of Redis, µs", "{:.1f}"),
+           ("mib", "memory, MiB", "{:.1f}"), ("generator_cpu", "CPU of the generator, cores", "{:.2f}"))
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def table(head, rows):
+    return "\n" + row(head) + row(["---"] * len(head)) + "".join(row(cells) for cells in rows)
+
+
+def format_cell(value, form):
+    return "" if value is None else form.format(value)
+
+
+def contest_markdown(contest):
+    head = [contest.title] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
+    rows = [[c.name + (f" ({c.note})" if c.note else "")] + [format_cell(contest.median(c.name, key), form) for key, _, form in COLUMNS]
+            for c in contest.contestants]
+    notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
+    return f"\n## {contest.title}\n" + table(head, rows) + "\n" + " ".join(notes) + "\n"
+
+
+def goal_row(goal):
+    bound = f"at most {goal.at_most:g}" if goal.at_most is not None else f"at least {goal.at_least:g}"
+    if goal.heading_for is not None:
+        bound += f", heading for {goal.heading_for:g}"
+    if not goal.values:
+        return [goal.what, bound, "not measured", ""]
+    measured = f"{goal.measured():.3g}{goal.unit}"
+    if len(goal.values) > 1:
+        measured += f" ({min(goal.values):.3g} to {max(goal.values):.3g})"
+    return [goal.what, bound, measured, "yes" if goal.met() else "**no**"]
+
+
+def markdown(machine, contests, figures, goals, seconds):
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    text = (f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
+            f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, load {machine['load_before']:.2f} before; "
+            f"{seconds:.0f} s in all. {versions}.\n\n"
+            "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
+            "interleaved; each figure is the median of the rounds. CPU is for each operation.\n")
+    text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, goals))
+    if figures:
+        text += "\n## Footprint\n" + table(["what", "measured"], figures)
+    return text + "".join(map(contest_markdown, contests))
+
+
+def as_json(machine, contests, figures, goals, seconds):
+    return json.dumps({
+        "machine": machine, "seconds": seconds, "figures": dict(figures),
+        "contests": [{"title": c.title, "unit": c.unit, "others_cpu": c.others_cpu, "notes": c.notes, "rounds": c.rounds}
+                     for c in contests],
+        "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in goals],
+    }, indent=1, ensure_ascii=False) + "\n"

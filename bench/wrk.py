@@ -1,0 +1,43 @@
+"""Load over HTTP: wrk, one thread, with the scripts of loads/."""
+import dataclasses
+import json
+import os
+import pathlib
+import resource
+import subprocess
+
+LOADS = pathlib.Path(__file__).resolve().parent / "loads"
+CLIENTS = 64
+
+
+@dataclasses.dataclass
+class Load:
+    """What a generator did. `cpu_s` is its own CPU, where it is not the service's."""
+    operations: int
+    seconds: float
+    p50_us: float
+    p99_us: float
+    cpu_s: float = 0.0
+
+
+def children_cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def wrk(url, load, *arguments):
+    """A function of seconds: CLIENTS connections that send what loads/`load`.lua makes of the arguments."""
+
+    def run(seconds):
+        command = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{seconds}s", "-s", LOADS / f"{load}.lua", url, "--", *arguments]
+        before = children_cpu_seconds()
+        out = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"LUA_PATH": f"{LOADS}/?.lua"})
+        cpu = children_cpu_seconds() - before
+        if out.returncode or not out.stdout.rstrip().endswith("}"):
+            raise RuntimeError(f"wrk {url}: {out.stdout}{out.stderr}")
+        said = json.loads(out.stdout.rstrip().splitlines()[-1])
+        if said.pop("failed"):
+            raise RuntimeError(f"wrk {url}: answers that are errors:\n{out.stdout}")
+        return Load(cpu_s=cpu, **said)
+
+    return run
