@@ -1,10 +1,12 @@
 """Peers of npm: servers, and generators that load a peer by its own client. peers/package.json pins them."""
 import json
 import pathlib
+import select
 import subprocess
 
 from wrk import Load
 
+PATIENCE_S = 30  # for what is under way when the time is over
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
 
@@ -14,14 +16,16 @@ def start_node(stage, program, *arguments, **options):
 
 def node_load(stage, program, *arguments):
     """The process, which is the client, and a function of seconds: peers/load.mjs answers a line with a line."""
-    process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         bufsize=0)
 
     def run(seconds):
-        process.child.stdin.write(f"{seconds}\n".encode())
-        process.child.stdin.flush()
-        line = process.child.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{program}: {process.log.read_text()}")
-        return Load(**json.loads(line))
+        try:
+            process.child.stdin.write(f"{seconds}\n".encode())
+            if not select.select([process.child.stdout], [], [], seconds + PATIENCE_S)[0]:
+                raise ValueError("no answer")
+            return Load(**json.loads(process.child.stdout.readline()))
+        except (BrokenPipeError, ValueError) as error:
+            raise RuntimeError(f"{program}: {process.log.read_text()}") from error
 
     return process, run

@@ -73,14 +73,19 @@ class Stage:
     """Where they run: `with Stage() as stage` ends in the reverse order what was started, whatever happened."""
 
     def __enter__(self):
-        self.temporary = tempfile.TemporaryDirectory(prefix="patternd-bench-")
-        self.folder, self.processes = pathlib.Path(self.temporary.name), []
+        self.temporaries, self.processes = [], []
+        self.folder = self.temporary_folder()
         return self
 
     def __exit__(self, *_):
         while self.processes:
             self.processes.pop().stop()
-        self.temporary.cleanup()
+        while self.temporaries:
+            self.temporaries.pop().cleanup()
+
+    def temporary_folder(self, within=None):
+        self.temporaries.append(tempfile.TemporaryDirectory(prefix="patternd-bench-", dir=within))
+        return pathlib.Path(self.temporaries[-1].name)
 
     def start(self, *command, port=None, **options):
         """Starts it and waits until it listens on `port`; what it says goes to a file of the stage."""

@@ -25,11 +25,11 @@ def children_cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def wrk(url, load, *arguments):
-    """A function of seconds: CLIENTS connections that send what loads/`load`.lua makes of the arguments."""
+def wrk(url, load, *arguments, clients=CLIENTS):
+    """A function of seconds: so many connections that send what loads/`load`.lua makes of the arguments."""
 
     def run(seconds):
-        command = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{seconds}s", "-s", LOADS / f"{load}.lua", url, "--", *arguments]
+        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "-s", LOADS / f"{load}.lua", url, "--", *arguments]
         before = children_cpu_seconds()
         out = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"LUA_PATH": f"{LOADS}/?.lua"})
         cpu = children_cpu_seconds() - before

@@ -1,0 +1,17 @@
+-- First in, first out. wrk does not say which connection a request is for, so what one connection began (a lock that was taken, a
+-- message that was received) the next one that is free goes on with.
+return function()
+  local first, last, items = 1, 0, {}
+  return {
+    push = function(item)
+      last = last + 1
+      items[last] = item
+    end,
+    pop = function()
+      if first > last then return nil end
+      local item = items[first]
+      items[first], first = nil, first + 1
+      return item
+    end,
+  }
+end

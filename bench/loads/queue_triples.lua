@@ -1,0 +1,42 @@
+-- Sends, receives and acknowledges messages of patternd: BATCH BODY, so many messages a request. An operation is a message that
+-- went all the way.
+require("report")
+
+local batch, message, receipts, ready = nil, nil, require("fifo")(), 0
+local json = { ["Content-Type"] = "application/json" }
+finished = 0
+
+function init(args)
+  batch, message = tonumber(args[1]), '{"body":' .. args[2] .. "}"
+  if batch > 1 then message = '{"messages":[' .. string.rep(message, batch, ",") .. "]}" end
+end
+
+function request()
+  local done = receipts.pop()
+  if done and batch == 1 then return wrk.format("DELETE", "/queues/bench/deliveries/" .. done[1]) end
+  if done then return wrk.format("POST", "/queues/bench/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}') end
+  if ready >= batch then
+    ready = ready - batch
+    return wrk.format("POST", "/queues/bench/receive", json, '{"max":' .. batch .. "}")
+  end
+  return wrk.format("POST", "/queues/bench/messages", json, message)
+end
+
+local function received(body)
+  local found = {}
+  for receipt in body:gmatch('"receipt":"([^"]+)"') do found[#found + 1] = receipt end
+  if #found > 0 then receipts.push(found) end
+  ready = ready + batch - #found
+end
+
+function response(status, _, body)
+  if status == 201 then
+    ready = ready + batch
+  elseif status == 204 then
+    finished = finished + 1
+  elseif body:find('^{"messages"') then
+    received(body)
+  else
+    finished = finished + select(2, body:gsub('"outcome":"done"', ""))
+  end
+end

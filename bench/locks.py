@@ -1,0 +1,60 @@
+"""A lock, taken and released: patternd beside etcd's HTTP gateway and node-redlock. 64 clients, no two after the same lock."""
+import base64
+import os
+import pathlib
+
+import peers
+from contest import Contest, Contestant, Goal
+from environment import ask, expect
+from processes import free_port
+from wrk import CLIENTS, wrk
+
+LEASES = 256
+SHARED_MEMORY = pathlib.Path("/dev/shm")
+ENOUGH_BYTES = 2**31
+
+
+def patternd(environment):
+    taken = ask("POST", f"{environment.url}/locks/tried", {"ttl_ms": 30000})
+    expect(taken["holds"] == 1 and taken["fence"] > 0, f"patternd: {taken}")
+    released = ask("DELETE", f"{environment.url}/locks/tried", headers={"Lock-Token": taken["token"]})
+    expect(released["holds"] == 0, f"patternd: {released}")
+    return Contestant("patternd", wrk(environment.url, "lock_pairs"), environment.daemon, "2 requests")
+
+
+def start_etcd(stage):
+    """Its data in memory where there is room, as Redis's is here: it has no way to keep none."""
+    room = os.statvfs(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None
+    in_memory = room and room.f_bavail * room.f_frsize > ENOUGH_BYTES
+    folder = stage.temporary_folder(SHARED_MEMORY if in_memory else stage.folder)
+    port, peer = free_port(), free_port()
+    client, peers_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
+    service = stage.start("etcd", "--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
+                          "--listen-peer-urls", peers_url, "--initial-advertise-peer-urls", peers_url, "--initial-cluster",
+                          f"default={peers_url}", port=port)
+    return service, "data in memory" if in_memory else "data on disk"
+
+
+def etcd(environment):
+    service, where = start_etcd(environment.stage)
+    url = f"http://127.0.0.1:{service.port}"
+    leases = [ask("POST", f"{url}/v3/lease/grant", {"TTL": 3600})["ID"] for _ in range(LEASES)]
+    name = base64.b64encode(b"tried").decode()
+    taken = ask("POST", f"{url}/v3/lock/lock", {"name": name, "lease": leases[0]})
+    expect(base64.b64decode(taken["key"]).startswith(b"tried/"), f"etcd: {taken}")
+    expect("revision" in ask("POST", f"{url}/v3/lock/unlock", {"key": taken["key"]})["header"], "etcd: unlock")
+    return Contestant("etcd, HTTP gateway", wrk(url, "etcd_pairs", *leases), service, f"2 requests, {where}")
+
+
+def redlock(environment):
+    service, run = peers.node_load(environment.stage, "redlock.mjs", CLIENTS, environment.redis.port)
+    return Contestant("node-redlock", run, service, "one process that is client and service, no HTTP, no fence")
+
+
+def contest(environment):
+    return Contest("A lock", "pair", [patternd(environment), etcd(environment), redlock(environment)],
+                   notes=["A pair is take and release; latencies are of one of the two."])
+
+
+def goals(contest):
+    return [Goal("locks taken and released, of etcd's", contest.ratios("rate", "patternd", "etcd, HTTP gateway"), at_least=8)]

@@ -1,0 +1,19 @@
+// Puts, reserves and deletes jobs of beanstalkd through jackd, a connection for each client: CLIENTS PORT BODY.
+import Jackd from 'jackd';
+import { serve } from './load.mjs';
+
+const [clients, port] = process.argv.slice(2, 4).map(Number);
+const body = process.argv[4];
+const connections = await Promise.all(
+	Array.from({ length: clients }, () => new Jackd().connect({ host: '127.0.0.1', port })));
+
+for (const connection of connections)
+	connection.socket.setNoDelay(); // jackd writes a job in two parts, which would wait for each other
+
+await serve(clients, async (client, timed) => {
+	const connection = connections[client];
+	await timed(connection.put(body));
+	const job = await timed(connection.reserve());
+	await timed(connection.delete(job.id));
+	return 1;
+});

@@ -1,0 +1,29 @@
+// Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH REDIS_PORT BODY, so many jobs a call. A client adds
+// again when its jobs are done, so that both sides are as fast as the slower.
+import { Queue, Worker } from 'bullmq';
+import { serve } from './load.mjs';
+
+const CONCURRENCY = 64;
+const [clients, batch, port] = process.argv.slice(2, 5).map(Number);
+const data = JSON.parse(process.argv[5]);
+const connection = { port };
+const opts = { removeOnComplete: true };
+const name = `bench-${batch}`;
+const queue = new Queue(name, { connection });
+const left = new Array(clients).fill(0); // jobs of a client that are not done yet
+const whenDone = [];
+
+const worker = new Worker(name, async () => {}, { connection, concurrency: CONCURRENCY });
+worker.on('completed', (job) => {
+	if (--left[job.data.client] === 0)
+		whenDone[job.data.client]();
+});
+
+await serve(clients, async (client, timed) => {
+	const job = { name: 'job', data: { ...data, client }, opts };
+	const done = new Promise((resolve) => { whenDone[client] = resolve; });
+	left[client] = batch;
+	await timed(batch === 1 ? queue.add(job.name, job.data, opts) : queue.addBulk(new Array(batch).fill(job)));
+	await done;
+	return batch;
+});
