@@ -14,7 +14,7 @@ WARM_UP_S = 1
 class Contestant:
     name: str
     run: Callable  # seconds -> Load
-    service: object = None  # the Process whose CPU and memory count; None where Redis is asked directly
+    services: tuple = ()  # the Processes whose CPU and memory count; none where Redis is asked directly
     note: str = ""
 
 
@@ -56,15 +56,16 @@ class Contest:
 
 def measure(contestant, redis, seconds):
     """A sample, and the CPU seconds that all who took part used."""
-    cpu = lambda: (contestant.service.cpu_seconds() if contestant.service else 0, redis.cpu_seconds())
+    services = contestant.services
+    cpu = lambda: (sum(service.cpu_seconds() for service in services), redis.cpu_seconds())
     before = cpu()
     load = contestant.run(seconds)
     service, in_redis = (after - b for after, b in zip(cpu(), before))
     return {"operations": load.operations, "seconds": load.seconds, "rate": load.operations / load.seconds,
             "p50_ms": load.p50_us / 1000, "p99_ms": load.p99_us / 1000,
-            "service_us": service / load.operations * 1e6 if contestant.service else None,
+            "service_us": service / load.operations * 1e6 if services else None,
             "redis_us": in_redis / load.operations * 1e6,
-            "mib": contestant.service.resident_mib() if contestant.service else None,
+            "mib": sum(service.resident_mib() for service in services) if services else None,
             "generator_cpu": load.cpu_s / load.seconds}, service + in_redis + load.cpu_s
 
 

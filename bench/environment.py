@@ -4,10 +4,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 import urllib.request
 
-from processes import READY_S, free_port
+from processes import free_port, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DAEMON = pathlib.Path(os.environ.get("PATTERND_BIN", ROOT / "build" / "patternd")).resolve()
@@ -29,16 +28,11 @@ def expect(condition, what):
         raise RuntimeError(f"does not do the work: {what}")
 
 
-def wait_until_ready(port):
-    """Until /readyz says 200."""
-    until = time.monotonic() + READY_S
-    while True:
-        try:
-            return ask("GET", f"http://127.0.0.1:{port}/readyz")
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.002)
+def is_ready(port):
+    try:
+        return ask("GET", f"http://127.0.0.1:{port}/readyz") is not None
+    except OSError:
+        return False
 
 
 class Environment:
@@ -61,7 +55,7 @@ def start_daemon(stage, redis, *options):
     """Its options are the defaults."""
     port = free_port()
     daemon = stage.start(DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port)
-    wait_until_ready(port)
+    wait_until(lambda: is_ready(port))
     return daemon
 
 

@@ -19,7 +19,7 @@ def patternd(environment):
     expect(taken["holds"] == 1 and taken["fence"] > 0, f"patternd: {taken}")
     released = ask("DELETE", f"{environment.url}/locks/tried", headers={"Lock-Token": taken["token"]})
     expect(released["holds"] == 0, f"patternd: {released}")
-    return Contestant("patternd", wrk(environment.url, "lock_pairs"), environment.daemon, "2 requests")
+    return Contestant("patternd", wrk(environment.url, "lock_pairs"), (environment.daemon,), "2 requests")
 
 
 def start_etcd(stage):
@@ -43,12 +43,12 @@ def etcd(environment):
     taken = ask("POST", f"{url}/v3/lock/lock", {"name": name, "lease": leases[0]})
     expect(base64.b64decode(taken["key"]).startswith(b"tried/"), f"etcd: {taken}")
     expect("revision" in ask("POST", f"{url}/v3/lock/unlock", {"key": taken["key"]})["header"], "etcd: unlock")
-    return Contestant("etcd, HTTP gateway", wrk(url, "etcd_pairs", *leases), service, f"2 requests, {where}")
+    return Contestant("etcd, HTTP gateway", wrk(url, "etcd_pairs", *leases), (service,), f"2 requests, {where}")
 
 
 def redlock(environment):
     service, run = peers.node_load(environment.stage, "redlock.mjs", CLIENTS, environment.redis.port)
-    return Contestant("node-redlock", run, service, "one process that is client and service, no HTTP, no fence")
+    return Contestant("node-redlock", run, (service,), "one process that is client and service, no HTTP, no fence")
 
 
 def contest(environment):

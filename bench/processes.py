@@ -18,15 +18,21 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_for_port(port, child):
+def wait_until(condition):
+    """Until it holds; raises when it does not in good time."""
     until = time.monotonic() + READY_S
-    while time.monotonic() < until and child.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 0.1).close()
-            return
-        except OSError:
-            time.sleep(0.002)
-    raise RuntimeError(f"{' '.join(map(str, child.args))}: nothing listens on port {port}")
+    while not condition():
+        if time.monotonic() > until:
+            raise RuntimeError("what was waited for did not happen")
+        time.sleep(0.001)
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 0.1).close()
+        return True
+    except OSError:
+        return False
 
 
 class Process:
@@ -96,8 +102,12 @@ class Stage:
         process = Process(child, log, port)
         self.processes.append(process)
         if port:
-            wait_for_port(port, child)
+            wait_until(lambda: listens(port) or self.ended(process))
         return process
+
+    def ended(self, process):
+        if process.child.poll() is not None:
+            raise RuntimeError(f"{process.child.args[0]} has ended: {process.log.read_text()}")
 
     def stop(self, process):
         self.processes.remove(process)

@@ -31,28 +31,28 @@ def patternd(environment, batch):
     ask("DELETE", f"{queue}/deliveries/{message['receipt']}")
     expect(ask("GET", queue)["in_flight"] == 0, "patternd: acknowledge")
     name = "patternd" if batch == 1 else f"patternd, {batch} a request"
-    return Contestant(name, wrk(environment.url, "queue_triples", str(batch), BODY, clients=clients(batch)), environment.daemon,
-                      described("3 requests", batch))
+    load = wrk(environment.url, "queue_triples", str(batch), BODY, "bench", clients=clients(batch))
+    return Contestant(name, load, (environment.daemon,), described("3 requests", batch))
 
 
 def bullmq(environment, batch):
     service, run = peers.node_load(environment.stage, "bullmq.mjs", clients(batch), batch, environment.redis.port, BODY)
     name = "BullMQ" if batch == 1 else f"BullMQ, {batch} a call"
     calls = "add and process, " if batch == 1 else "addBulk and process, "
-    return Contestant(name, run, service, described(calls + ONE_PROCESS, batch))
+    return Contestant(name, run, (service,), described(calls + ONE_PROCESS, batch))
 
 
 def beanstalkd(environment):
     port = free_port()
-    environment.stage.start("beanstalkd", "-l", "127.0.0.1", "-p", port, port=port)
-    service, run = peers.node_load(environment.stage, "beanstalkd.mjs", CLIENTS, port, BODY)
-    return Contestant("beanstalkd", run, service, "through jackd, no Redis")
+    server = environment.stage.start("beanstalkd", "-l", "127.0.0.1", "-p", port, port=port)
+    client, run = peers.node_load(environment.stage, "beanstalkd.mjs", CLIENTS, port, BODY)
+    return Contestant("beanstalkd", run, (server, client), "server and jackd, its client; no Redis")
 
 
 def webdis(environment):
     service = start_webdis(environment.stage, environment.redis)
     load = wrk(f"http://127.0.0.1:{service.port}", "list_triples", urllib.parse.quote(BODY, safe=""))
-    return Contestant("a list through webdis", load, service, "LPUSH, LMOVE, LREM: 3 requests; no delay, no time of visibility")
+    return Contestant("a list through webdis", load, (service,), "LPUSH, LMOVE, LREM: 3 requests; no delay, no time of visibility")
 
 
 def contest(environment):

@@ -29,7 +29,7 @@ def body():
 def posts(name, url, service, note=""):
     answer = ask("POST", url, json.loads(body()))
     expect(answer["allowed"] is True and answer["remaining"] > 0, f"{name}: {answer}")
-    return Contestant(name, wrk(url, "fixed", "POST", body()), service, note)
+    return Contestant(name, wrk(url, "fixed", "POST", body()), (service,), note)
 
 
 def through_webdis(environment, sha):
@@ -38,7 +38,7 @@ def through_webdis(environment, sha):
     url = f"http://127.0.0.1:{service.port}/{command}"
     answer = ask("GET", url)
     expect(answer["EVALSHA"][0] == 1, f"webdis: {answer}")
-    return Contestant("webdis", wrk(url, "fixed", "GET"), service, "the same script, in the path of a GET")
+    return Contestant("webdis", wrk(url, "fixed", "GET"), (service,), "the same script, in the path of a GET")
 
 
 def through_nginx(environment, sha):
@@ -71,7 +71,7 @@ def redis_benchmark(redis, sha):
         operations, rate = int(rate * seconds), float(row["rps"])
         return Load(operations, operations / rate, float(row["p50_latency_ms"]) * 1000, float(row["p99_latency_ms"]) * 1000)
 
-    return Contestant(f"redis-benchmark -P {PIPELINE}", run, None, "the floor for Redis: no service at all")
+    return Contestant(f"redis-benchmark -P {PIPELINE}", run, (), "the floor for Redis: no service at all")
 
 
 def contest(environment):
@@ -81,7 +81,7 @@ def contest(environment):
         posts("patternd", f"{environment.url}/ratelimit", environment.daemon),
         through_webdis(environment, sha), through_nginx(environment, sha), *through_fastify(environment, sha),
         redis_benchmark(environment.redis, sha),
-        Contestant("patternd GET /healthz", healthz, environment.daemon, "the floor for HTTP: no Redis"),
+        Contestant("patternd GET /healthz", healthz, (environment.daemon,), "the floor for HTTP: no Redis"),
     ]
     return Contest("A rate decision", "decision", contestants)
 

@@ -20,7 +20,7 @@ def format_cell(value, form):
 
 
 def contest_markdown(contest):
-    head = [contest.title] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
+    head = [""] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
     rows = [[c.name + (f" ({c.note})" if c.note else "")] + [format_cell(contest.median(c.name, key), form) for key, _, form in COLUMNS]
             for c in contest.contestants]
     notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
@@ -40,16 +40,19 @@ def goal_row(goal):
 
 
 def markdown(machine, contests, figures, goals, seconds):
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     text = (f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
             f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, load {machine['load_before']:.2f} before; "
-            f"{seconds:.0f} s in all. {versions}.\n\n"
+            f"{seconds:.0f} s in all.\n\n"
             "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
-            "interleaved; each figure is the median of the rounds. CPU is for each operation.\n")
-    text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, goals))
+            "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
+            "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
+            "generator. A Node.js client is its own generator, and its CPU the service's.\n")
+    if goals:
+        text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, goals))
     if figures:
         text += "\n## Footprint\n" + table(["what", "measured"], figures)
-    return text + "".join(map(contest_markdown, contests))
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return text + "".join(map(contest_markdown, contests)) + f"\n## Releases\n\n{versions}.\n"
 
 
 def as_json(machine, contests, figures, goals, seconds):

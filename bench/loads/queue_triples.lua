@@ -1,25 +1,25 @@
--- Sends, receives and acknowledges messages of patternd: BATCH BODY, so many messages a request. An operation is a message that
--- went all the way.
+-- Sends, receives and acknowledges messages of patternd: BATCH BODY QUEUE, so many messages a request. An operation is a
+-- message that went all the way.
 require("report")
 
-local batch, message, receipts, ready = nil, nil, require("fifo")(), 0
+local batch, message, queue, receipts, ready = nil, nil, nil, require("fifo")(), 0
 local json = { ["Content-Type"] = "application/json" }
 finished = 0
 
 function init(args)
-  batch, message = tonumber(args[1]), '{"body":' .. args[2] .. "}"
+  batch, message, queue = tonumber(args[1]), '{"body":' .. args[2] .. "}", "/queues/" .. args[3]
   if batch > 1 then message = '{"messages":[' .. string.rep(message, batch, ",") .. "]}" end
 end
 
 function request()
   local done = receipts.pop()
-  if done and batch == 1 then return wrk.format("DELETE", "/queues/bench/deliveries/" .. done[1]) end
-  if done then return wrk.format("POST", "/queues/bench/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}') end
+  if done and batch == 1 then return wrk.format("DELETE", queue .. "/deliveries/" .. done[1]) end
+  if done then return wrk.format("POST", queue .. "/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}') end
   if ready >= batch then
     ready = ready - batch
-    return wrk.format("POST", "/queues/bench/receive", json, '{"max":' .. batch .. "}")
+    return wrk.format("POST", queue .. "/receive", json, '{"max":' .. batch .. "}")
   end
-  return wrk.format("POST", "/queues/bench/messages", json, message)
+  return wrk.format("POST", queue .. "/messages", json, message)
 end
 
 local function received(body)

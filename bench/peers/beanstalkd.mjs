@@ -1,4 +1,5 @@
 // Puts, reserves and deletes jobs of beanstalkd through jackd, a connection for each client: CLIENTS PORT BODY.
+import assert from 'node:assert';
 import Jackd from 'jackd';
 import { serve } from './load.mjs';
 
@@ -10,10 +11,15 @@ const connections = await Promise.all(
 for (const connection of connections)
 	connection.socket.setNoDelay(); // jackd writes a job in two parts, which would wait for each other
 
-await serve(clients, async (client, timed) => {
-	const connection = connections[client];
+async function triple(connection, timed) {
 	await timed(connection.put(body));
 	const job = await timed(connection.reserve());
 	await timed(connection.delete(job.id));
+	return job;
+}
+
+assert.equal(String((await triple(connections[0], (call) => call)).payload), body);
+await serve(clients, async (client, timed) => {
+	await triple(connections[client], timed);
 	return 1;
 });

@@ -1,5 +1,6 @@
 // Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH REDIS_PORT BODY, so many jobs a call. A client adds
 // again when its jobs are done, so that both sides are as fast as the slower.
+import assert from 'node:assert';
 import { Queue, Worker } from 'bullmq';
 import { serve } from './load.mjs';
 
@@ -14,6 +15,7 @@ const left = new Array(clients).fill(0); // jobs of a client that are not done y
 const whenDone = [];
 
 const worker = new Worker(name, async () => {}, { connection, concurrency: CONCURRENCY });
+worker.once('completed', (job) => assert.deepEqual(job.data, { ...data, client: job.data.client }));
 worker.on('completed', (job) => {
 	if (--left[job.data.client] === 0)
 		whenDone[job.data.client]();

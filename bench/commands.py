@@ -1,0 +1,80 @@
+"""Visitors, places and boards: patternd's operations beside the nearest Redis commands through webdis.
+
+webdis has no script here, so Redis does less for it: no days for visitors, no ties by who came first for boards.
+"""
+import json
+import random
+
+from contest import Contest, Contestant
+from environment import ask, expect, redis_cli, start_webdis
+from wrk import wrk
+
+MEMBERS = 10000
+CHUNK = 1000
+LONGITUDE, LATITUDE, RADIUS_KM = 116.33, 40.02, 5
+WIDTH = 0.5  # of the square that the places are in, in degrees
+
+
+NEARBY = f"/geo/nearby?set=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
+GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
+# What it is, patternd's request, and the path of webdis's GET.
+SCORE = ("a score", ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})), "/ZADD/board/7/m@")
+PAIRS = [
+    ("a visitor", ("POST", "/uv/bench", json.dumps({"visitors": ["u@"]})), "/PFADD/uv/u@"),
+    ("visitors of a day", ("GET", "/uv/bench"), "/PFCOUNT/uv"),
+    ("the 10 nearest of 10,000 places", ("GET", NEARBY), GEOSEARCH),
+    SCORE,
+    ("the best 10 of a board", ("GET", "/leaderboards/bench?limit=10"), "/ZREVRANGE/board/0/9/WITHSCORES"),
+]
+
+
+def loads(pair, url, webdis):
+    _, asked, command = pair
+    return wrk(url, "numbered", *asked), wrk(webdis, "numbered", "GET", command)
+
+
+def fill(url, webdis, redis):
+    """10000 visitors and places, the same for both and in each run; boards as far as two seconds of scores go."""
+    draw = random.Random(15)
+    places = [(f"m{i}", LONGITUDE + draw.uniform(-WIDTH, WIDTH), LATITUDE + draw.uniform(-WIDTH, WIDTH)) for i in range(1, MEMBERS + 1)]
+    ask("PUT", f"{url}/leaderboards/bench", {"dimensions": ["points"]})
+    for at in range(0, MEMBERS, CHUNK):
+        some = places[at:at + CHUNK]
+        ask("POST", f"{url}/geo/bench/members", {"members": [dict(zip(("member", "longitude", "latitude"), p)) for p in some]})
+        redis_cli(redis, "GEOADD", "geo", *(str(x) for name, longitude, latitude in some for x in (longitude, latitude, name)))
+        visitors = [f"u{at + i + 1}" for i in range(CHUNK)]
+        ask("POST", f"{url}/uv/bench", {"visitors": visitors})
+        redis_cli(redis, "PFADD", "uv", *visitors)
+    for run in loads(SCORE, url, webdis):
+        run(2)
+
+
+def verify(url, webdis):
+    """Both found the same places and count nearly the same visitors."""
+    near = ask("GET", url + NEARBY)["results"]
+    names = ask("GET", webdis + GEOSEARCH)["GEOSEARCH"]
+    expect(len(names) == 10 and [place["member"] for place in near] == names, f"nearby: {near}, {names}")
+    counts = ask("GET", f"{url}/uv/bench")["count"], ask("GET", f"{webdis}/PFCOUNT/uv")["PFCOUNT"]
+    expect(all(abs(count / MEMBERS - 1) < 0.05 for count in counts), f"visitors: {counts}")
+    best = ask("GET", f"{url}/leaderboards/bench?limit=10")["items"], ask("GET", f"{webdis}/ZREVRANGE/board/0/9/WITHSCORES")["ZREVRANGE"]
+    expect(len(best[0]) == 10 and len(best[1]) == 20, f"boards: {best}")
+
+
+def contest(environment):
+    url, redis = environment.url, environment.redis
+    service = start_webdis(environment.stage, redis)
+    webdis = f"http://127.0.0.1:{service.port}"
+    fill(url, webdis, redis)
+    verify(url, webdis)
+    contestants = []
+    for pair in PAIRS:
+        ours, theirs = loads(pair, url, webdis)
+        contestants += [Contestant(f"{pair[0]}: patternd", ours, (environment.daemon,)),
+                        Contestant(f"{pair[0]}: webdis", theirs, (service,), pair[2].split("/")[1])]
+    return Contest("Visitors, places, boards", "request", contestants, notes=[
+        "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the rank of "
+        "a member, and ranks whoever came first ahead."])
+
+
+def goals(_contest):
+    return []

@@ -1,0 +1,99 @@
+"""What patternd takes when it does nothing: the binary, the start, memory, and the memory of a request that waits."""
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import time
+
+from contest import Goal
+from environment import DAEMON, ROOT, redis_cli, start_daemon, start_redis
+from processes import wait_until
+
+STARTS = 20
+WAITERS = 2000
+QUEUES = 100
+GROUP = 10  # who is under way needs more memory than who waits, so that only so many are under way at once
+TESTS = ROOT / "tests"
+
+
+def stripped_kib(stage):
+    path = stage.folder / "stripped"
+    subprocess.run(["strip", "-o", path, DAEMON], check=True)
+    return path.stat().st_size / 1024
+
+
+def start_ms(stage, redis):
+    """From fork to the first 200 of /readyz."""
+    times = []
+    for _ in range(STARTS):
+        begun = time.monotonic()
+        daemon = start_daemon(stage, redis)
+        times.append((time.monotonic() - begun) * 1000)
+        stage.stop(daemon)
+    return times
+
+
+def wait_at(port, number):
+    """A long poll, sent and left alone."""
+    s = socket.create_connection(("127.0.0.1", port))
+    body = b'{"wait_ms":60000}'
+    s.sendall(b"POST /queues/empty-%d/receive HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+              % (number % QUEUES, len(body), body))
+    return s
+
+
+def scripts_run(redis):
+    """How many, by Redis: the daemon is not asked, since its answer would be memory, too."""
+    return sum(map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", redis_cli(redis, "INFO", "commandstats"), re.M)))
+
+
+def bytes_each(process, port, count, settled):
+    """How much the process grows for each who waits, once a quarter is there; `settled(n)` says whether n wait."""
+    waiters, before = [], 0
+    for number in range(count):
+        waiters.append(wait_at(port, number))
+        if len(waiters) % GROUP == 0:
+            wait_until(lambda: settled(len(waiters)))
+        if len(waiters) == count // 4:
+            before = process.resident_mib()
+    grown = (process.resident_mib() - before) * 2**20 / (count - count // 4)
+    for s in waiters:
+        s.close()
+    return grown
+
+
+def bytes_of_parked(stage, redis, count):
+    """Who waits has run one script, and one more who was the first at a queue."""
+    daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count + 100)
+    before = scripts_run(redis)
+    return bytes_each(daemon, daemon.port, count, lambda n: scripts_run(redis) >= before + n + min(n, QUEUES))
+
+
+def bytes_of_suspended(stage, count):
+    """Of libmicrohttpd alone: tests/programs/suspender.c, which says when a quarter and when all are there."""
+    program = stage.folder / "suspender"
+    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", f"-I{TESTS}/support", "-o", program, TESTS / "programs" / "suspender.c",
+                    TESTS / "support" / "loopback.c", "-lmicrohttpd"], check=True)
+    suspender = stage.start(program, count)
+    heard = lambda text: text in suspender.log.read_text()
+    wait_until(lambda: heard("listening"))
+    port = int(re.search(r"listening 127\.0\.0\.1:(\d+)", suspender.log.read_text())[1])
+    said = {count // 4: "a quarter", count: "all are"}
+    return bytes_each(suspender, port, count, lambda n: heard(said[n]) if n in said else True)
+
+
+def measure(stage):
+    """(what, measured) pairs, and goals."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    count = min(WAITERS, hard - 200) // (4 * GROUP) * 4 * GROUP
+    redis = start_redis(stage)
+    starts, binary = start_ms(stage, redis), stripped_kib(stage)
+    idle = start_daemon(stage, redis).resident_mib()
+    parked, suspended = bytes_of_parked(stage, redis, count), bytes_of_suspended(stage, count)
+    figures = [("binary, stripped", f"{binary:.0f} KiB"), ("start to ready", f"{statistics.median(starts):.1f} ms"),
+               ("resident when idle", f"{idle:.1f} MiB"),
+               ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}")]
+    return figures, [Goal("start to ready, ms", starts, at_most=20),
+                     Goal("a long poll that waits, KiB above libmicrohttpd's own", [(parked - suspended) / 1024], at_most=1)]
