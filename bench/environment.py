@@ -2,7 +2,7 @@
 import json
 import os
 import pathlib
-import shutil
+import re
 import subprocess
 import urllib.request
 
@@ -72,5 +72,5 @@ def redis_cli(redis, *command):
     return subprocess.run(["redis-cli", "-p", str(redis.port), *command], capture_output=True, text=True, check=True).stdout
 
 
-def installed(program):
-    return shutil.which(program) is not None
+def scripts_run(redis):
+    return sum(map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", redis_cli(redis, "INFO", "commandstats"), re.M)))

@@ -1,19 +1,19 @@
 """What patternd takes when it does nothing: the binary, the start, memory, and the memory of a request that waits."""
 import re
-import resource
 import socket
 import statistics
 import subprocess
 import time
 
 from contest import Goal
-from environment import DAEMON, ROOT, redis_cli, start_daemon, start_redis
-from processes import wait_until
+from environment import DAEMON, ROOT, scripts_run, start_daemon, start_redis
+from processes import allow_open_files, wait_until
 
 STARTS = 20
 WAITERS = 2000
 QUEUES = 100
 GROUP = 10  # who is under way needs more memory than who waits, so that only so many are under way at once
+OTHER_FILES = 200
 TESTS = ROOT / "tests"
 
 
@@ -43,11 +43,6 @@ def wait_at(port, number):
     return s
 
 
-def scripts_run(redis):
-    """How many, by Redis: the daemon is not asked, since its answer would be memory, too."""
-    return sum(map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", redis_cli(redis, "INFO", "commandstats"), re.M)))
-
-
 def bytes_each(process, port, count, settled):
     """How much the process grows for each who waits, once a quarter is there; `settled(n)` says whether n wait."""
     waiters, before = [], 0
@@ -64,7 +59,8 @@ def bytes_each(process, port, count, settled):
 
 
 def bytes_of_parked(stage, redis, count):
-    """Who waits has run one script, and one more who was the first at a queue."""
+    """Who waits has run one script, and one more who was the first at a queue. Redis is asked how many: an answer of the daemon
+    would be memory, too."""
     daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count + 100)
     before = scripts_run(redis)
     return bytes_each(daemon, daemon.port, count, lambda n: scripts_run(redis) >= before + n + min(n, QUEUES))
@@ -85,9 +81,7 @@ def bytes_of_suspended(stage, count):
 
 def measure(stage):
     """(what, measured) pairs, and goals."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    count = min(WAITERS, hard - 200) // (4 * GROUP) * 4 * GROUP
+    count = min(WAITERS, allow_open_files(WAITERS + OTHER_FILES) - OTHER_FILES) // (4 * GROUP) * 4 * GROUP
     redis = start_redis(stage)
     starts, binary = start_ms(stage, redis), stripped_kib(stage)
     idle = start_daemon(stage, redis).resident_mib()

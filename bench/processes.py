@@ -1,6 +1,7 @@
 """Programs under measurement: started on free ports with their data in a temporary folder, accounted for, and ended again."""
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -33,6 +34,13 @@ def listens(port):
         return True
     except OSError:
         return False
+
+
+def allow_open_files(count):
+    """For this process and those that it starts; how many there may be."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
+    return min(count, hard)
 
 
 class Process:

@@ -5,6 +5,8 @@ import json
 COLUMNS = (("rate", "{unit}s a second", "{:,.0f}"), ("p50_ms", "p50 ms", "{:.2f}"), ("p99_ms", "p99 ms", "{:.2f}"),
            ("service_us", "CPU of the service, µs", "{:.1f}"), ("redis_us", "CPU of Redis, µs", "{:.1f}"),
            ("mib", "memory, MiB", "{:.1f}"), ("generator_cpu", "CPU of the generator, cores", "{:.2f}"))
+QUOTED = (("rate", "{:,.0f}"), ("p99_ms", "{:.1f}"), ("service_us", "{:.0f}"), ("redis_us", "{:.0f}"), ("mib", "{:.0f}"))
+BEGIN, END = "<!-- bench: written by bench/run --quote -->", "<!-- bench: end -->"
 
 
 def row(cells):
@@ -53,6 +55,22 @@ def markdown(machine, contests, figures, goals, seconds):
         text += "\n## Footprint\n" + table(["what", "measured"], figures)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return text + "".join(map(contest_markdown, contests)) + f"\n## Releases\n\n{versions}.\n"
+
+
+def quotation(machine, contests, figures):
+    """What README says: the main columns of the contests that are between programs."""
+    rows = [[c.title if number == 0 else "", c.contestants[number].name]
+            + [format_cell(c.median(c.contestants[number].name, key), form) for key, form in QUOTED]
+            for c in contests for number in range(len(c.contestants))]
+    head = ["", "", "a second", "p99 ms", "CPU, µs", "CPU of Redis, µs", "memory, MiB"]
+    return (f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
+            + table(head, rows) + "\n" + "; ".join(f"{what}: {measured}" for what, measured in figures) + ".\n")
+
+
+def quote(path, text):
+    """Puts it between the marks."""
+    before, rest = path.read_text().split(BEGIN)
+    path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
 
 
 def as_json(machine, contests, figures, goals, seconds):
