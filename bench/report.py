@@ -2,6 +2,17 @@
 import dataclasses
 import json
 
+
+@dataclasses.dataclass
+class Results:
+    machine: dict
+    contests: list = dataclasses.field(default_factory=list)
+    figures: list = dataclasses.field(default_factory=list)  # (what, measured)
+    goals: list = dataclasses.field(default_factory=list)
+    failures: list = dataclasses.field(default_factory=list)  # names of sections that could not be measured
+    seconds: float = 0.0
+
+
 COLUMNS = (("rate", "{unit}s a second", "{:,.0f}"), ("p50_ms", "p50 ms", "{:.2f}"), ("p99_ms", "p99 ms", "{:.2f}"),
            ("service_us", "CPU of the service, µs", "{:.1f}"), ("redis_us", "CPU of Redis, µs", "{:.1f}"),
            ("mib", "memory, MiB", "{:.1f}"), ("generator_cpu", "CPU of the generator, cores", "{:.2f}"))
@@ -41,30 +52,34 @@ def goal_row(goal):
     return [goal.what, bound, measured, "yes" if goal.met() else "**no**"]
 
 
-def markdown(machine, contests, figures, goals, seconds):
+def markdown(results):
+    machine = results.machine
     text = (f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
             f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, load {machine['load_before']:.2f} before; "
-            f"{seconds:.0f} s in all.\n\n"
+            f"{results.seconds:.0f} s in all.\n\n"
             "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
             "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
             "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
             "generator. A Node.js client is its own generator, and its CPU the service's.\n")
-    if goals:
-        text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, goals))
-    if figures:
-        text += "\n## Footprint\n" + table(["what", "measured"], figures)
+    if results.failures:
+        text += f"\nCould not be measured: {', '.join(results.failures)}.\n"
+    if results.goals:
+        text += "\n## Goals\n" + table(["what", "goal", "measured", "met"], map(goal_row, results.goals))
+    if results.figures:
+        text += "\n## Footprint\n" + table(["what", "measured"], results.figures)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return text + "".join(map(contest_markdown, contests)) + f"\n## Releases\n\n{versions}.\n"
+    return text + "".join(map(contest_markdown, results.contests)) + f"\n## Releases\n\n{versions}.\n"
 
 
-def quotation(machine, contests, figures):
-    """What README says: the main columns of the contests that are between programs."""
+def quotation(results, titles):
+    """What README says: the main columns of the contests with these titles."""
+    machine, contests = results.machine, [c for c in results.contests if c.title in titles]
     rows = [[c.title if number == 0 else "", c.contestants[number].name]
             + [format_cell(c.median(c.contestants[number].name, key), form) for key, form in QUOTED]
             for c in contests for number in range(len(c.contestants))]
     head = ["", "", "a second", "p99 ms", "CPU, µs", "CPU of Redis, µs", "memory, MiB"]
     return (f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
-            + table(head, rows) + "\n" + "; ".join(f"{what}: {measured}" for what, measured in figures) + ".\n")
+            + table(head, rows) + "\n" + "; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".\n")
 
 
 def quote(path, text):
@@ -73,10 +88,10 @@ def quote(path, text):
     path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
 
 
-def as_json(machine, contests, figures, goals, seconds):
+def as_json(results):
     return json.dumps({
-        "machine": machine, "seconds": seconds, "figures": dict(figures),
+        "machine": results.machine, "seconds": results.seconds, "figures": dict(results.figures), "failures": results.failures,
         "contests": [{"title": c.title, "unit": c.unit, "others_cpu": c.others_cpu, "notes": c.notes, "rounds": c.rounds}
-                     for c in contests],
-        "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in goals],
+                     for c in results.contests],
+        "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in results.goals],
     }, indent=1, ensure_ascii=False) + "\n"
