@@ -2,7 +2,6 @@
 import os
 import pathlib
 import resource
-import signal
 import socket
 import subprocess
 import tempfile
@@ -64,8 +63,12 @@ class Process:
         return sum(int(text.split()[1]) for text in statm) * PAGE / 2**20
 
     def stop(self):
-        self.child.send_signal(signal.SIGTERM)
-        self.child.wait()
+        self.child.terminate()
+        try:
+            self.child.wait(READY_S)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
         for pipe in (self.child.stdin, self.child.stdout):
             if pipe:
                 pipe.close()
