@@ -17,6 +17,7 @@ WIDTH = 0.5  # of the square that the places are in, in degrees
 
 NEARBY = f"/geo/nearby?set=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
 GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
+BEST, ZREVRANGE = "/leaderboards/bench?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
 # What it is, patternd's request, and the path of webdis's GET.
 SCORE = ("a score", ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})), "/ZADD/board/7/m@")
 PAIRS = [
@@ -24,7 +25,7 @@ PAIRS = [
     ("visitors of a day", ("GET", "/uv/bench"), "/PFCOUNT/uv"),
     ("the 10 nearest of 10,000 places", ("GET", NEARBY), GEOSEARCH),
     SCORE,
-    ("the best 10 of a board", ("GET", "/leaderboards/bench?limit=10"), "/ZREVRANGE/board/0/9/WITHSCORES"),
+    ("the best 10 of a board", ("GET", BEST), ZREVRANGE),
 ]
 
 
@@ -36,7 +37,8 @@ def loads(pair, url, webdis):
 def fill(url, webdis, redis):
     """10000 visitors and places, the same for both and in each run; boards as far as two seconds of scores go."""
     draw = random.Random(15)
-    places = [(f"m{i}", LONGITUDE + draw.uniform(-WIDTH, WIDTH), LATITUDE + draw.uniform(-WIDTH, WIDTH)) for i in range(1, MEMBERS + 1)]
+    near = lambda middle: middle + draw.uniform(-WIDTH, WIDTH)
+    places = [(f"m{i + 1}", near(LONGITUDE), near(LATITUDE)) for i in range(MEMBERS)]
     ask("PUT", f"{url}/leaderboards/bench", {"dimensions": ["points"]})
     for at in range(0, MEMBERS, CHUNK):
         some = places[at:at + CHUNK]
@@ -56,7 +58,7 @@ def verify(url, webdis):
     expect(len(names) == 10 and [place["member"] for place in near] == names, f"nearby: {near}, {names}")
     counts = ask("GET", f"{url}/uv/bench")["count"], ask("GET", f"{webdis}/PFCOUNT/uv")["PFCOUNT"]
     expect(all(abs(count / MEMBERS - 1) < 0.05 for count in counts), f"visitors: {counts}")
-    best = ask("GET", f"{url}/leaderboards/bench?limit=10")["items"], ask("GET", f"{webdis}/ZREVRANGE/board/0/9/WITHSCORES")["ZREVRANGE"]
+    best = ask("GET", url + BEST)["items"], ask("GET", webdis + ZREVRANGE)["ZREVRANGE"]
     expect(len(best[0]) == 10 and len(best[1]) == 20, f"boards: {best}")
 
 
@@ -72,8 +74,8 @@ def contest(environment):
         contestants += [Contestant(f"{pair[0]}: patternd", ours, (environment.daemon,)),
                         Contestant(f"{pair[0]}: webdis", theirs, (service,), pair[2].split("/")[1])]
     return Contest("Visitors, places, boards", "request", contestants, notes=[
-        "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the rank of "
-        "a member, and ranks whoever came first ahead."])
+        "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the "
+        "rank of a member, and ranks whoever came first ahead."])
 
 
 def goals(_contest):

@@ -42,9 +42,6 @@ class Environment:
         self.daemon = start_daemon(stage, self.redis)
         self.url = f"http://127.0.0.1:{self.daemon.port}"
 
-    def redis_cli(self, *command):
-        return redis_cli(self.redis, *command)
-
 
 def start_redis(stage):
     port = free_port()

@@ -37,9 +37,9 @@ def start_ms(stage, redis):
 def wait_at(port, number):
     """A long poll, sent and left alone."""
     s = socket.create_connection(("127.0.0.1", port))
-    body = b'{"wait_ms":60000}'
-    s.sendall(b"POST /queues/empty-%d/receive HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-              % (number % QUEUES, len(body), body))
+    body = '{"wait_ms":60000}'
+    s.sendall((f"POST /queues/empty-{number % QUEUES}/receive HTTP/1.1\r\nHost: localhost\r\n"
+               f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
     return s
 
 

@@ -26,7 +26,8 @@ def versions():
     found = {name: said("dpkg-query", "-W", "-f", "${Version}", name) for name in PACKAGES}
     found |= json.loads((ROOT / "bench" / "peers" / "package.json").read_text())["dependencies"]
     commit = said("git", "-C", ROOT, "describe", "--always", "--dirty")
-    found |= {"node": said("node", "--version"), "patternd": f"{said(DAEMON, '--version').removeprefix('patternd ')} ({commit or 'no git'})"}
+    found["node"] = said("node", "--version")
+    found["patternd"] = f"{said(DAEMON, '--version').removeprefix('patternd ')} ({commit or 'no git'})"
     return {name: version for name, version in sorted(found.items()) if version}
 
 

@@ -11,7 +11,8 @@ from wrk import CLIENTS, wrk
 
 BATCH = 100
 BATCHING_CLIENTS = 8  # 800 messages are under way then
-BODY = json.dumps({"order": 15, "customer": "Ada Lovelace", "items": [{"sku": "A-1001", "pieces": 2}], "paid": True}, separators=(",", ":"))
+ORDER = {"order": 15, "customer": "Ada Lovelace", "items": [{"sku": "A-1001", "pieces": 2}], "paid": True}
+BODY = json.dumps(ORDER, separators=(",", ":"))
 ONE_PROCESS = "one process that is client and worker, no HTTP"
 
 
@@ -25,9 +26,9 @@ def described(note, batch):
 
 def patternd(environment, batch):
     queue = f"{environment.url}/queues/tried"
-    ask("POST", f"{queue}/messages", {"body": json.loads(BODY)})
+    ask("POST", f"{queue}/messages", {"body": ORDER})
     message = ask("POST", f"{queue}/receive", {"max": 1})["messages"][0]
-    expect(message["body"] == json.loads(BODY), f"patternd: {message}")
+    expect(message["body"] == ORDER, f"patternd: {message}")
     ask("DELETE", f"{queue}/deliveries/{message['receipt']}")
     expect(ask("GET", queue)["in_flight"] == 0, "patternd: acknowledge")
     name = "patternd" if batch == 1 else f"patternd, {batch} a request"

@@ -44,7 +44,8 @@ def through_webdis(environment, sha):
 def through_nginx(environment, sha):
     port = free_port()
     config = (pathlib.Path(__file__).parent / "peers" / "nginx.conf").read_text()
-    for name, value in {"@FOLDER@": environment.stage.folder, "@PORT@": port, "@REDIS@": environment.redis.port, "@SHA@": sha}.items():
+    values = {"@FOLDER@": environment.stage.folder, "@PORT@": port, "@REDIS@": environment.redis.port, "@SHA@": sha}
+    for name, value in values.items():
         config = config.replace(name, str(value))
     path = environment.stage.write("nginx.conf", config)
     service = environment.stage.start("nginx", "-c", path, "-e", environment.stage.folder / "nginx.log", port=port)

@@ -34,8 +34,8 @@ def format_cell(value, form):
 
 def contest_markdown(contest):
     head = [""] + [name.format(unit=contest.unit) for _, name, _ in COLUMNS]
-    rows = [[c.name + (f" ({c.note})" if c.note else "")] + [format_cell(contest.median(c.name, key), form) for key, _, form in COLUMNS]
-            for c in contest.contestants]
+    cells = lambda name: [format_cell(contest.median(name, key), form) for key, _, form in COLUMNS]
+    rows = [[c.name + (f" ({c.note})" if c.note else "")] + cells(c.name) for c in contest.contestants]
     notes = contest.notes + [f"Other programs of the machine used {contest.others_cpu:.2f} cores meanwhile."]
     return f"\n## {contest.title}\n" + table(head, rows) + "\n" + " ".join(notes) + "\n"
 
@@ -55,8 +55,8 @@ def goal_row(goal):
 def markdown(results):
     machine = results.machine
     text = (f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
-            f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, load {machine['load_before']:.2f} before; "
-            f"{results.seconds:.0f} s in all.\n\n"
+            f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, "
+            f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
             "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
             "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
             "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
@@ -74,11 +74,10 @@ def markdown(results):
 def quotation(results, titles):
     """What README says: the main columns of the contests with these titles."""
     machine, contests = results.machine, [c for c in results.contests if c.title in titles]
-    rows = [[c.title if number == 0 else "", c.contestants[number].name]
-            + [format_cell(c.median(c.contestants[number].name, key), form) for key, form in QUOTED]
-            for c in contests for number in range(len(c.contestants))]
+    rows = [[contest.title if number == 0 else "", c.name] + [format_cell(contest.median(c.name, key), form) for key, form in QUOTED]
+            for contest in contests for number, c in enumerate(contest.contestants)]
     head = ["", "", "a second", "p99 ms", "CPU, µs", "CPU of Redis, µs", "memory, MiB"]
-    return (f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
+    return (f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
             + table(head, rows) + "\n" + "; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".\n")
 
 
