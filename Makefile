@@ -9,6 +9,10 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
+# Without numbers: Debian 12 and 13 have their own.
+FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) clang libclang-rt-dev
+BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis valgrind
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
@@ -17,6 +21,8 @@ DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
 ROOT_PACKAGES := debootstrap util-linux iproute2
 JOBS := $(shell nproc)
 PREFIX := /usr/local
+# How long `make fuzz` gives each target.
+SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
@@ -27,8 +33,8 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan test-debian13 lint bench bench-instructions install deb test-deb image clean packages-run packages-test \
-	packages-lint packages-bench packages-deb packages-roots packages-image
+.PHONY: run build test test-asan test-debian13 lint fuzz bench bench-instructions install deb test-deb image clean packages-run packages-test \
+	packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -58,6 +64,15 @@ bench: packages-bench bench/peers/node_modules/.package-lock.json build
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
+fuzz: packages-fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS)
+	@tests/fuzz/run $(SECONDS)
+
+bench: packages-bench build
+	@bench/run
+	@bench/leaderboards
+	@bench/wake
 
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build
@@ -92,7 +107,7 @@ image: packages-image
 	@$(SUDO) env ENGINE=$(ENGINE) docker/build
 
 clean:
-	@rm -rf build build-dev build-asan
+	@rm -rf build build-dev build-asan build-fuzz
 
 packages-run:
 	$(call install,$(RUN_PACKAGES))
@@ -106,5 +121,7 @@ packages-roots:
 	$(call install,$(ROOT_PACKAGES))
 packages-image:
 	$(call install,$(IMAGE_PACKAGES))
+packages-fuzz:
+	$(call install,$(FUZZ_PACKAGES))
 packages-bench:
 	$(call install,$(BENCH_PACKAGES))

@@ -128,6 +128,9 @@ void answer_retry_after_ms(struct request *req, int64_t ms)
 }
 
 static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
+	__attribute__((format(printf, 4, 0)));
+
+static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
 {
 	const struct problem_row *row = problem_row(p);
 

@@ -48,7 +48,7 @@ void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size);
 struct text arena_copy(struct arena *a, const char *at, size_t len);
 struct text arena_join(struct arena *a, const struct text *parts, size_t count);
 struct text arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-struct text arena_vprintf(struct arena *a, const char *format, va_list args);
+struct text arena_vprintf(struct arena *a, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Gives the block cache back to the system: at exit, so that leak checkers have nothing to say. */
 void arena_forget_cache(void);

@@ -443,4 +443,5 @@ void config_free(void)
 		free(owned[i]);
 		owned[i] = NULL;
 	}
+	values = (struct config){ 0 };
 }

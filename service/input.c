@@ -19,6 +19,7 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 			 void *slot)
 {
 	int64_t n;
+	double real;
 	char *end;
 
 	switch (row->kind) {
@@ -38,7 +39,7 @@ static bool store_parsed(struct faults *f, const struct field *row, const struct
 			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
 		return value_int(f, row, at, n, slot);
 	case FIELD_REAL:
-		double real = strtod(value.at, &end); /* too large is infinite, and out of every range */
+		real = strtod(value.at, &end); /* too large is infinite, and out of every range */
 		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len)
 			return fault_add(f, at, P_WRONG_TYPE, "must be a number");
 		return value_real(f, row, at, real, slot);

@@ -1,0 +1,91 @@
+/*
+ * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on. What is let in has ids that can stand in a
+ * log line and input within its rows; what is not is answered with a whole problem.
+ */
+#include "access.h"
+#include "admission.h"
+#include "etag.h"
+#include "fuzz.h"
+#include "given.h"
+#include "input.h"
+#include "world.h"
+
+static void check_identity(const struct request *req)
+{
+	struct text id = req->request_id, trace = req->trace_id;
+
+	CHECK(id.len >= 1 && id.len <= 128);
+	for (size_t i = 0; i < id.len; i++)
+		CHECK(id.at[i] > ' ' && id.at[i] <= '~' && id.at[i] != '"' && id.at[i] != '\\');
+	if (!trace.at)
+		return;
+	CHECK(trace.len == 32 && strspn(trace.at, "0123456789abcdef") == 32 && strspn(trace.at, "0") < 32);
+}
+
+static void check_conditions(struct request *req)
+{
+	const struct request_conditions *c = req->conditions;
+	struct text lists[] = { etag_list(&req->arena, c ? c->match : (struct text){ 0 }, ETAG_STRONG),
+				etag_list(&req->arena, c ? c->none_match : (struct text){ 0 }, ETAG_WEAK) };
+
+	for (size_t i = 0; i < 2; i++)
+		CHECK(!lists[i].at || lists[i].len == 0 || text_is(lists[i], "*") ||
+		      (lists[i].at[0] == ' ' && lists[i].at[lists[i].len - 1] == ' ' && !strchr(lists[i].at, '"')));
+}
+
+static void check_admitted(struct request *req, const struct admission *a)
+{
+	struct text key = req->idempotency_key;
+
+	CHECK(req->state == READING && req->op && !req->close);
+	CHECK(!key.at || (key.len >= 1 && key.len <= 200 && !text_has_control(key) && text_is_utf8(key)));
+	CHECK(a->times[HEADER_CONTENT_LENGTH] == 0 || a->times[HEADER_TRANSFER_ENCODING] == 0 || req->op->forwarded);
+	CHECK(a->times[HEADER_CONTENT_LENGTH] <= 1 && a->times[HEADER_TRANSFER_ENCODING] <= 1);
+	if (a->body_expected && !req->op->forwarded)
+		CHECK(req->op->takes_body && a->body_len <= 1024 * 1024);
+	if (req->op->forwarded)
+		CHECK(!key.at && !req->cors_origin);
+	check_conditions(req);
+	const void *input = input_fill(req);
+	if (input)
+		given_check_input(req, input);
+	else
+		given_check_refusal(req);
+}
+
+static void admit(struct request *req)
+{
+	struct admission a;
+
+	admission_begin(&a, req, "HTTP/1.1");
+	for (size_t i = 0; given_name(i).at; i++)
+		admission_header(&a, given_name(i).at, given_value(i).at);
+	bool ok = admission_check(&a);
+	check_identity(req);
+	if (ok)
+		check_admitted(req, &a);
+	else if (req->status >= 400)
+		given_check_refusal(req);
+	else
+		CHECK(req->state == ANSWERED && req->status == 204 && req->cors_origin); /* a preflight */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct text line;
+
+	world_open((const char *const[]){ "--allowed-hosts", "daemon.example", "--cors-origins", "https://app.example",
+					  NULL });
+	if (!input_piece(&in, '\n', &line))
+		return 0;
+	struct request *req = given_request(line);
+	free((char *)(uintptr_t)line.at);
+	while (input_piece(&in, '\n', &line)) {
+		given_header(req, line);
+		free((char *)(uintptr_t)line.at);
+	}
+	admit(req);
+	given_end(req);
+	return 0;
+}

@@ -1,0 +1,209 @@
+/*
+ * What a server says on one connection, against a model of the calls under way. Steps:
+ *
+ *	C         a call is sent        R<bytes>  the server says this       F  all is written and read
+ *	X         the server leaves     G<bytes>  it greets so, next time    T  a second passes
+ *	D, L, M   the link is dropped, is to leave, is moved
+ *
+ * Each call has one fate. The n-th answer of a connection goes to the n-th call there, and is the n-th reply of what was said; a call is
+ * NOT_SENT only when not a byte of it was seen. Whatever was said, the link is usable again once a server greets as Redis would.
+ */
+#include "fuzz.h"
+#include "model.h"
+#include "redis_link.h"
+#include "server.h"
+#include "world.h"
+
+enum { MOST_CALLS = 64, MOST_SAID = 64 * 1024 };
+
+struct call {
+	struct redis_call base;
+	unsigned fates;
+};
+
+static struct call calls[MOST_CALLS];
+static size_t sent, decided;     /* calls */
+static size_t seen;              /* of those of this connection, by the server */
+static size_t first_here;        /* its first call */
+static char said[MOST_SAID];     /* on it, after the greeting */
+static size_t said_len, read_at; /* read_at: behind the reply of the latest answer */
+static bool is_odd;              /* what was said is no RESP2, or no reply of a call: only the order is known */
+static bool spoke_early;         /* the server did, before the connection was ready */
+static struct redis_link *link_;
+static struct text greeting; /* of the next connection; absent: as Redis would */
+
+/* ---- The daemon's side ---- */
+
+static void check_answer(const struct reply *reply)
+{
+	uint64_t digest;
+	long n = model_reply((struct text){ said + read_at, said_len - read_at }, &digest);
+
+	if (n < 0)
+		is_odd = true; /* hiredis takes a little more than the specification has */
+	if (is_odd)
+		return;
+	CHECK(n > 0 && digest == model_digest(reply));
+	read_at += (size_t)n;
+}
+
+static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply)
+{
+	struct call *c = (struct call *)((char *)base - offsetof(struct call, base));
+	size_t place = (size_t)(c - calls) - first_here;
+
+	CHECK(c == &calls[decided++] && c->fates++ == 0);
+	CHECK((reply != NULL) == (fate == FATE_ANSWERED));
+	CHECK(fate == FATE_ANSWERED || fate == FATE_LOST || fate == FATE_NOT_SENT);
+	if (fate == FATE_ANSWERED)
+		check_answer(reply);
+	else if (fate == FATE_NOT_SENT)
+		CHECK(place >= seen);
+}
+
+static void send_call(void)
+{
+	if (sent == MOST_CALLS || !link_is_ready(link_))
+		return;
+	struct call *c = &calls[sent++];
+	*c = (struct call){ .base = { .done = on_done } };
+	CHECK(link_send(link_, &c->base, (struct text[]){ TEXT("EVALSHA"), TEXT("a\r\nb"), TEXT("") }, 3));
+}
+
+static void on_up(struct redis_link *l)
+{
+	(void)l;
+	CHECK(decided == sent); /* whatever was under way has its fate */
+	first_here = sent;
+	seen = said_len = read_at = 0;
+	is_odd = spoke_early; /* what it was greeted with may go on in an answer */
+}
+
+static void on_down(struct redis_link *l, const char *why, bool was_up)
+{
+	CHECK(*why && !link_is_ready(l));
+	(void)was_up;
+}
+
+static int64_t on_turn(void)
+{
+	if (link_)
+		link_flush(link_);
+	return -1;
+}
+
+/* ---- The server's side ---- */
+
+static void on_met(struct server *s)
+{
+	spoke_early = greeting.at != NULL;
+	if (greeting.at)
+		server_say(s, greeting);
+}
+
+static bool on_asked(struct server *s, const struct text *args, size_t count)
+{
+	(void)s;
+	CHECK(count == 3 && text_is(args[0], "EVALSHA") && text_is(args[1], "a\r\nb") && args[2].len == 0);
+	seen++;
+	return true;
+}
+
+static void say(struct text bytes)
+{
+	if (!server_first() || bytes.len > sizeof(said) - said_len)
+		return;
+	memcpy(said + said_len, bytes.at, bytes.len);
+	said_len += bytes.len;
+	spoke_early = spoke_early || !link_is_ready(link_);
+	server_say(server_first(), bytes);
+}
+
+/* ---- A course ---- */
+
+static void step(struct text s)
+{
+	struct text rest = { s.at + 1, s.len - 1 };
+
+	if (s.len == 0)
+		return;
+	switch (s.at[0]) {
+	case 'C':
+		send_call();
+		break;
+	case 'R':
+		say(rest);
+		break;
+	case 'F':
+		world_pass(0);
+		break;
+	case 'X':
+		if (server_first())
+			server_leave(server_first());
+		break;
+	case 'G':
+		free((char *)(uintptr_t)greeting.at);
+		greeting = (struct text){ strdup(rest.at), strlen(rest.at) };
+		break;
+	case 'T':
+		world_pass(1000);
+		break;
+	case 'D':
+		link_drop(link_, "it was to be");
+		break;
+	case 'L':
+		link_leave(link_);
+		break;
+	case 'M':
+		link_moved(link_);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_settled(void)
+{
+	return link_is_ready(link_) && decided == sent;
+}
+
+/* What was said whole was answered, as far as there were calls; and it comes back. */
+static void check_end(void)
+{
+	uint64_t digest;
+
+	world_pass(0);
+	if (link_is_ready(link_) && !is_odd && decided < sent)
+		CHECK(model_reply((struct text){ said + read_at, said_len - read_at }, &digest) <= 0);
+	free((char *)(uintptr_t)greeting.at);
+	greeting = (struct text){ 0 };
+	CHECK(world_pass_until(is_settled, 20000));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct server_play play = { .mode = "standalone", .met = on_met, .asked = on_asked };
+	static const struct redis_link_owner owner = { .up = on_up, .down = on_down };
+	struct redis_url url = { .path = "/redis", .address = "/redis" };
+	struct input in = { data, size };
+	struct text piece;
+
+	world_open((const char *const[]){ "--log-level", "error", NULL });
+	server_open(&play);
+	world_turn = on_turn;
+	sent = decided = first_here = seen = said_len = read_at = 0;
+	link_ = link_new(&url, &owner, NULL);
+	CHECK(link_);
+	link_open(link_);
+	world_pass(0);
+	while (input_piece(&in, STEP_END, &piece)) {
+		step(piece);
+		free((char *)(uintptr_t)piece.at);
+	}
+	check_end();
+	link_free(link_);
+	link_ = NULL;
+	world_pass(0); /* the server sees it leave */
+	CHECK(decided == sent && links_in_flight() == 0 && !server_first());
+	return 0;
+}

@@ -1,0 +1,20 @@
+/*
+ * reading: what a client makes of the bytes that it was answered with: a row of whole HTTP responses, of which only the last may be cut.
+ */
+#ifndef FUZZ_READING_H
+#define FUZZ_READING_H
+
+#include <stdbool.h>
+
+#include "text.h"
+
+struct reading {
+	unsigned answers;    /* final ones, 100 aside */
+	bool is_stream;      /* the last one is text/event-stream */
+	bool is_whole;       /* nothing of the last one is missing */
+	bool was_to_be_last; /* an answer said Connection: close; nothing may follow it */
+};
+
+struct reading reading_of(struct text bytes);
+
+#endif
