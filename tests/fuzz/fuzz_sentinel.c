@@ -17,7 +17,8 @@ static void on_found(struct text host, long port)
 
 	if (!host.at || !redis_url_at(&url, &like, host, port))
 		return;
-	CHECK(url.host[0] && strlen(url.host) <= host.len && strtol(url.port, NULL, 10) == port && port > 0);
+	CHECK(url.host[0] && strlen(url.host) <= host.len && strtol(url.port, NULL, 10) == port && port > 0 &&
+	      port <= 65535);
 	if (text_is(host, "10.0.0.9") && port == 6379)
 		was_told = true;
 }
