@@ -75,7 +75,8 @@ static void take_in(struct request *req, struct order *order, const struct reply
 		const struct reply *m = order->in_turn ? reply_keep(req, reply_item(r, i)) : reply_item(r, i);
 		if (!m)
 			return;
-		order->handed[order->count++] = (struct handed){ order->at + (size_t)reply_int(m, QUEUE_OF), m };
+		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);
+		order->handed[order->count++] = (struct handed){ queue < order->queue_count ? queue : 0, m };
 		order->body_bytes += reply_text(m, 2).len;
 	}
 }

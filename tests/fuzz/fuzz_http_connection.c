@@ -189,7 +189,11 @@ static void begin(void)
 static void end(void)
 {
 	leave();
-	CHECK(world_pass_until(is_empty, 20000));
+	if (!world_pass_until(is_empty, 5000)) { /* half an answer that nobody asked for lies with its connection */
+		while (server_first())
+			server_leave(server_first());
+		CHECK(world_pass_until(is_empty, 20000));
+	}
 	for (size_t i = 0; i < answer_count; i++)
 		free((char *)(uintptr_t)answers[i].at);
 }
