@@ -97,7 +97,7 @@ static bool parse_query(struct request *req, struct text query)
 	return true;
 }
 
-static const struct resource nothing;
+static const struct resource nothing = { .operations = operations };
 
 static const struct resource *resource_of(struct text segment)
 {

@@ -1,6 +1,7 @@
 /* given: see given.h. */
 #include "given.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <strings.h>
 
@@ -161,7 +162,7 @@ static void check_value(const struct field *row, const char *slot)
 		check_choice(row, *(const int *)(const void *)slot);
 		break;
 	case FIELD_ANY:
-		CHECK(!row->required || *(json_t *const *)(const void *)slot);
+		CHECK(!row->required || *(const struct json *const *)(const void *)slot);
 		break;
 	case FIELD_OBJECT:
 		check_struct(row->fields, row->field_count, slot);
