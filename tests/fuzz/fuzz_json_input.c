@@ -46,7 +46,8 @@ static void check_reading(struct text body)
 		json_decref(again);
 	} else {
 		CHECK(error.why && error.line > 0 && error.column > 0);
-		CHECK(!other || depth_of(other) > MOST_DEPTH);
+		/* jansson overlooks a NUL byte behind a number */
+		CHECK(!other || depth_of(other) > MOST_DEPTH || memchr(body.at, '\0', body.len));
 	}
 	json_decref(other);
 	arena_free(&arena);
