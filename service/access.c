@@ -2,11 +2,11 @@
 #include "access.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <strings.h>
 
 #include "config.h"
+#include "digest.h"
 #include "input.h"
 #include "listener.h"
 #include "log.h"
@@ -184,7 +184,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	struct text given = times == 1 ? bearer(authorization) : (struct text){ 0 };
 	if (!given.at)
 		return refuse_token(req);
-	SHA256((const unsigned char *)given.at, given.len, digest);
+	digest_sha256(given, digest);
 	const struct token *t = find(digest);
 	if (!t)
 		return refuse_token(req);
@@ -197,10 +197,12 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 				      : n->flag < 0 && !is_allowed_somewhere(req, t, n))
 			return false;
 	}
-	if (depends_on_input(op))
-		req->token_digest =
-			(const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
-	return true;
+	if (!depends_on_input(op))
+		return true;
+	req->token_digest = (const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
+	if (!req->token_digest)
+		answer_no_memory(req, EFFECT_NONE);
+	return req->token_digest != NULL;
 }
 
 /* ---- The names in the input ---- */

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 
 #include "budget.h"
+#include "digest.h"
 #include "loop.h"
 #include "stream.h"
 
@@ -305,10 +305,10 @@ void random_hex(char *out, size_t digits)
 
 struct text request_digest(struct request *req, struct text bytes)
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-	char hex[2 * SHA256_DIGEST_LENGTH + 1];
+	unsigned char digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES + 1];
 
-	SHA256((const unsigned char *)bytes.at, bytes.len, digest);
+	digest_sha256(bytes, digest);
 	to_hex(digest, sizeof(digest), hex);
 	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
 }

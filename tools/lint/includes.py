@@ -10,7 +10,7 @@ WRAPPERS = {
     "microhttpd.h": ["service/http_server.c", "service/http_answer.c", "service/http_handshake.c"],
     "gnutls/": ["service/http_tls.c"],
     "hiredis/": ["service/redis_reply.c"],
-    "openssl/": ["service/request.c", "service/access.c", "service/check.c", "service/tls.c"],
+    "openssl/": ["service/digest.c", "service/access.c", "service/check.c", "service/tls.c"],
     "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c", "service/json_read.c"],
     "zstd.h": ["service/packed.c"],
     "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/conn.c", "service/gate.c",
