@@ -169,6 +169,28 @@ static struct MHD_Response *stream_of(struct conn *c)
 	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
 }
 
+/* True when all are there: an answer that lacks one may mean something else. */
+static bool add_headers(struct MHD_Response *r, const struct request *req)
+{
+	unsigned missing = 0;
+
+	if (req->content_type)
+		missing += MHD_add_response_header(r, "Content-Type", req->content_type) != MHD_YES;
+	missing += MHD_add_response_header(r, "Cache-Control", "no-store") != MHD_YES;
+	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
+	if (cors_is_on())
+		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;
+	if (req->cors_origin) {
+		missing += MHD_add_response_header(r, "Access-Control-Allow-Origin", req->cors_origin) != MHD_YES;
+		missing += MHD_add_response_header(r, "Access-Control-Expose-Headers", cors_exposed) != MHD_YES;
+	}
+	for (size_t i = 0; i < req->header_count; i++)
+		missing += MHD_add_response_header(r, req->headers[i].name, req->headers[i].value) != MHD_YES;
+	if (req->close || req->state == STREAMING || leaving())
+		missing += MHD_add_response_header(r, "Connection", "close") != MHD_YES;
+	return missing == 0;
+}
+
 bool http_answer_send(struct conn *c)
 {
 	struct request *req = c->req;
@@ -176,22 +198,9 @@ bool http_answer_send(struct conn *c)
 
 	if (!response)
 		return false;
-	if (req->content_type)
-		MHD_add_response_header(response, "Content-Type", req->content_type);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Request-ID", req->request_id.at);
-	if (cors_is_on())
-		MHD_add_response_header(response, "Vary", "Origin");
-	if (req->cors_origin) {
-		MHD_add_response_header(response, "Access-Control-Allow-Origin", req->cors_origin);
-		MHD_add_response_header(response, "Access-Control-Expose-Headers", cors_exposed);
-	}
-	for (size_t i = 0; i < req->header_count; i++)
-		MHD_add_response_header(response, req->headers[i].name, req->headers[i].value);
-	if (req->close || req->state == STREAMING || leaving())
-		MHD_add_response_header(response, "Connection", "close");
 	conn_deadline_in(c, c->wait->write_ms);
-	bool ok = MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
+	bool ok = add_headers(response, req) &&
+		  MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
 	MHD_destroy_response(response);
 	return ok;
 }
