@@ -86,6 +86,15 @@ void daemon_launch_with(struct daemon *d, ...)
 	wait_listening(d);
 }
 
+static void wait_ready(struct daemon *d)
+{
+	if (daemon_is_ready(d, READY_MS))
+		return;
+	proc_print_tail(&d->proc);
+	daemon_kill(d);
+	fail_msg("%s does not get ready", program());
+}
+
 void daemon_start_with(struct daemon *d, ...)
 {
 	va_list options;
@@ -94,11 +103,21 @@ void daemon_start_with(struct daemon *d, ...)
 	launch(d, any_port, options);
 	va_end(options);
 	wait_listening(d);
-	if (daemon_is_ready(d, READY_MS))
-		return;
-	proc_print_tail(&d->proc);
-	daemon_kill(d);
-	fail_msg("%s does not get ready", program());
+	wait_ready(d);
+}
+
+bool daemon_try_start_with(struct daemon *d, ...)
+{
+	va_list options;
+
+	va_start(options, d);
+	launch(d, any_port, options);
+	va_end(options);
+	if (wait_for(listens_or_died, d, LISTEN_MS) && !d->proc.pid)
+		return false;
+	wait_listening(d);
+	wait_ready(d);
+	return true;
 }
 
 int daemon_run_with(struct daemon *d, ...)

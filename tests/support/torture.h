@@ -1,0 +1,47 @@
+/*
+ * torture: makes the n-th call of a kind fail in a running daemon, as often as is asked, without a restart between two tries.
+ *
+ *	torture_open();
+ *	patternd.proc.env = torture_env();                 preloads programs/torture.c (PATTERND_TORTURE names it)
+ *	daemon_start(&patternd, ...);
+ *	torture_arm(TORTURE_MEMORY, 3, 1);
+ *	...                                                the third allocation fails meanwhile, once
+ *	if (torture_disarm())                              it came so far
+ *		torture_point("request", TORTURE_MEMORY, true);
+ */
+#ifndef TEST_TORTURE_H
+#define TEST_TORTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../programs/torture.h"
+
+/* Makes the file that is shared with daemons; fails the test without one. */
+void torture_open(void);
+
+/* For struct proc. Not for a sanitized daemon, whose allocator would be gone. */
+const char *const *torture_env(void);
+
+/* From the n-th call of the kind on, so many fail. Calls are counted from now on, or from the start of a daemon that comes. */
+void torture_arm(enum torture_kind kind, uint64_t n, uint64_t how_many);
+
+/* True when the n-th call came. Nothing fails any more. */
+bool torture_disarm(void);
+
+/* Who made the call that failed: "object+offset", one a line, for addr2line. Until the next one is armed. */
+const char *torture_where(void);
+
+/* Memory that the daemon has taken and not given back; of one that has ended: what it left behind. */
+int64_t torture_blocks(void);
+int64_t torture_bytes(void);
+
+const char *torture_kind_name(enum torture_kind kind);
+
+/* Notes that a scenario was played with one call failing. */
+void torture_point(const char *scenario, enum torture_kind kind, bool was_survived);
+
+/* Prints how many points there were by kind; into the file, unless it is NULL, all of them as JSON. */
+void torture_report(const char *path);
+
+#endif
