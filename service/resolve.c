@@ -42,13 +42,9 @@ static void tell(struct resolving *r, const struct addrinfo *found, const char *
 	}
 }
 
-static void on_resolved(struct watch *w, uint32_t events)
+/* Those that have ended. */
+static void collect(void)
 {
-	uint64_t n;
-
-	(void)events;
-	if (read(w->fd, &n, sizeof(n)) != sizeof(n))
-		return;
 	for (struct resolving **at = &all; *at;) {
 		struct resolving *r = *at;
 		int error = gai_error(&r->request);
@@ -63,6 +59,15 @@ static void on_resolved(struct watch *w, uint32_t events)
 		free(r);
 		at = &all; /* whoever was told may have asked for another */
 	}
+}
+
+static void on_resolved(struct watch *w, uint32_t events)
+{
+	uint64_t n;
+
+	(void)events;
+	if (read(w->fd, &n, sizeof(n)) == sizeof(n))
+		collect();
 }
 
 /* In glibc's thread: nothing but the write. */
@@ -125,6 +130,7 @@ void resolve_name(struct lookup *l, const char *host, const char *port)
 		freeaddrinfo(found);
 		return;
 	}
+	collect(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
 	struct resolving *r = find(host, port);
 	if (!r)
 		r = start(host, port);
