@@ -57,12 +57,15 @@ static void on_left(struct request *req)
 	resume(c);
 }
 
-static void suspend(struct conn *c)
+/* False: it cannot be watched, so nobody would notice that the client left. */
+static bool suspend(struct conn *c)
 {
-	c->suspended = true;
 	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
-	loop_watch(&c->hangup, EPOLLRDHUP);
+	if (!loop_watch(&c->hangup, EPOLLRDHUP))
+		return false;
+	c->suspended = true;
 	MHD_suspend_connection(c->connection);
+	return true;
 }
 
 /* True when the client of a suspended connection has left, and epoll has not said so yet. */
@@ -92,8 +95,10 @@ void http_answer_wait(struct conn *c)
 	bool is_soon = c->runs_waited <= RUNS_TO_LINGER && (uint32_t)loop_now_us() - c->waits_since_us < LINGER_US;
 	if (is_soon && c->req->state == CALLING && !c->req->close)
 		return;
-	s->lingering--;
-	suspend(c);
+	if (suspend(c))
+		s->lingering--;
+	else /* once more in a moment */
+		timer_set(&s->linger_end, loop_now_us() + LINGER_US);
 }
 
 /* Answered, or streaming: let libmicrohttpd call the handler again. */
@@ -135,12 +140,11 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 	size_t n = c->left || !c->req ? 0 : stream_take(c->req->stream, to, most);
 	if (n > 0)
 		return (ssize_t)n;
-	if (c->left || !c->req || stream_is_over(c->req->stream)) {
-		c->server->again = true; /* see stream_of */
-		return c->left || !c->req ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
-	}
-	suspend(c);
-	return 0;
+	bool is_over = !c->left && c->req && stream_is_over(c->req->stream);
+	if (!c->left && c->req && !is_over && suspend(c))
+		return 0;
+	c->server->again = true; /* see stream_of */
+	return is_over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static void on_streamed(struct request *req)
