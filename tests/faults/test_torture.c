@@ -31,6 +31,7 @@ enum {
 	POINTS_MAX = 20000,    /* of one scenario and kind: there is no end to it */
 	FLAWS_PRINTED = 30,
 	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
+	LEFT_BLOCKS = 16, /* more or less at the end: what threads of glibc's resolver have just then */
 	STARTS_STEP = 11,
 };
 
@@ -40,6 +41,7 @@ enum {
 static struct redis_server redis;
 static struct daemon patternd;
 static const char *tokens_path;
+static char redis_url[64];
 static int open_files;           /* when nobody is there */
 static int64_t left_blocks;      /* by a daemon that was not tortured, at its end */
 static unsigned flaws, tries;
@@ -85,7 +87,7 @@ static int connections(void)
 static void start(void)
 {
 	wait_until(connections() == 1, RECOVER_MS); /* those of the one before are gone */
-	daemon_start(&patternd, "--redis", redis.url, "--pool-size", "1", "--redis-timeout-ms", "400", "--tokens", tokens_path,
+	daemon_start(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400", "--tokens", tokens_path,
 		     "--ready-follows-redis");
 	wait_until(connections() == 3, RECOVER_MS);
 	open_files = daemon_open_files(&patternd);
@@ -101,7 +103,7 @@ static void restart(void)
 static bool is_released(void *arg)
 {
 	(void)arg;
-	return daemon_open_files(&patternd) <= open_files + 1; /* the resolver keeps one from its first use on */
+	return daemon_open_files(&patternd) <= open_files;
 }
 
 /* It lives, reaches Redis, and has let go whoever was there. */
@@ -339,7 +341,7 @@ static bool try_point(const struct scenario *s, const void *what, uint64_t how_m
 	int64_t t0 = monotonic_ms();
 	s->play(what);
 	bool reached = torture_disarm();
-	if(0)fflush(stderr); int64_t t1 = monotonic_ms();
+	int64_t t1 = monotonic_ms();
 	judge_daemon();
 	if (getenv("T")) fprintf(stderr, "T %s %s %llu play %lld judge %lld\n", now.scenario, torture_kind_name(now.kind), (unsigned long long)now.n, (long long)(t1 - t0), (long long)(monotonic_ms() - t1));
 	return reached;
@@ -378,7 +380,7 @@ static void torture(const struct scenario *s, const void *what)
 static void test_scenarios(void **state)
 {
 	(void)state;
-	for (size_t i = getenv("FROM") ? (size_t)atoi(getenv("FROM")) : 0; i < sizeof(scenarios) / sizeof(*scenarios); i++)
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++)
 		torture(&scenarios[i], NULL);
 	assert_int_equal(flaws, 0);
 }
@@ -410,7 +412,7 @@ static void test_nothing_is_left(void **state)
 	(void)state;
 	daemon_stop(&patternd);
 	print_message("left: %lld blocks, was %lld\n", (long long)torture_blocks(), (long long)left_blocks);
-	assert_true(torture_blocks() <= left_blocks);
+	assert_in_range(torture_blocks() - left_blocks + LEFT_BLOCKS, 0, 2 * LEFT_BLOCKS);
 }
 
 static int set_up(void **state)
@@ -420,6 +422,8 @@ static int set_up(void **state)
 	server_start(&redis);
 	torture_open();
 	patternd.proc.env = torture_env();
+	/* By name: the resolver is asked anyway when an address cannot be read for lack of memory, and keeps a descriptor from then on. */
+	snprintf(redis_url, sizeof(redis_url), "redis://localhost:%d", redis.port);
 	start();
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++)
 		scenarios[i].play(NULL);
