@@ -8,6 +8,7 @@
 
 enum {
 	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
+	KEPT_BYTES = 64 * 1024, /* of the parser's buffer, between replies */
 	MAX_DEPTH = 7, /* arrays in arrays: what hiredis 0.14 takes; no script of ours nests more than three */
 };
 
@@ -17,6 +18,7 @@ struct reply_reader {
 	size_t items;       /* in its arrays so far */
 	size_t bytes;       /* in its texts so far */
 	size_t most_bytes;
+	size_t held; /* at most, in the parser's buffer */
 };
 
 /* hiredis 1.0 counts array items in size_t, before it was int; it also brought RESP3, which we never ask for. */
@@ -132,6 +134,29 @@ static redisReplyObjectFunctions functions = {
 #endif
 };
 
+static redisReader *parser_new(struct reply_reader *r)
+{
+	redisReader *parser = redisReaderCreateWithFunctions(&functions);
+
+	if (parser) {
+		parser->privdata = r;
+		parser->maxbuf = 0; /* see shrink */
+	}
+	return parser;
+}
+
+/* hiredis would give a large buffer back by itself, but asserts that there is memory for a small one then. */
+static void shrink(struct reply_reader *r)
+{
+	redisReader *parser = parser_new(r);
+
+	if (!parser)
+		return;
+	redisReaderFree(r->parser);
+	r->parser = parser;
+	r->held = 0;
+}
+
 struct reply_reader *reply_reader_new(size_t most_bytes)
 {
 	struct reply_reader *r = calloc(1, sizeof(*r));
@@ -139,12 +164,11 @@ struct reply_reader *reply_reader_new(size_t most_bytes)
 	if (!r)
 		return NULL;
 	r->most_bytes = most_bytes;
-	r->parser = redisReaderCreateWithFunctions(&functions);
+	r->parser = parser_new(r);
 	if (!r->parser) {
 		free(r);
 		return NULL;
 	}
-	r->parser->privdata = r;
 	return r;
 }
 
@@ -159,7 +183,15 @@ void reply_reader_free(struct reply_reader *r)
 
 bool reply_reader_feed(struct reply_reader *r, const char *bytes, size_t len)
 {
-	return r->parser->len - r->parser->pos <= r->most_bytes && redisReaderFeed(r->parser, bytes, len) == REDIS_OK;
+	bool is_idle = r->parser->len == r->parser->pos && r->parser->ridx < 0;
+
+	if (is_idle && r->held > KEPT_BYTES)
+		shrink(r);
+	if (r->parser->len - r->parser->pos > r->most_bytes)
+		return false;
+	if (r->held < r->parser->len + len)
+		r->held = r->parser->len + len;
+	return redisReaderFeed(r->parser, bytes, len) == REDIS_OK;
 }
 
 bool reply_reader_next(struct reply_reader *r, const struct reply **out, const char **why)
