@@ -102,7 +102,9 @@ static struct resolving *start(const char *host, const char *port)
 	struct sigevent how = { .sigev_notify = SIGEV_THREAD,
 				.sigev_notify_function = wake,
 				.sigev_value.sival_int = watch.fd };
-	if (getaddrinfo_a(GAI_NOWAIT, list, 1, &how) != 0) {
+	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
+	/* It may have begun all the same, if memory was missing afterwards: it is glibc's then until it has ended. */
+	if (!ok && gai_error(&r->request) == 0 && !r->request.ar_result) {
 		free(r);
 		return NULL;
 	}
@@ -125,9 +127,11 @@ void resolve_name(struct lookup *l, const char *host, const char *port)
 	struct addrinfo literal = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
 	struct addrinfo *found = NULL;
 
-	if (getaddrinfo(host, port, &literal, &found) == 0) { /* a literal: no look-up, no waiting */
-		l->done(l, found, NULL);
-		freeaddrinfo(found);
+	int error = getaddrinfo(host, port, &literal, &found);
+	if (error == 0 || error == EAI_MEMORY) { /* a literal: no look-up, no waiting */
+		l->done(l, found, error ? gai_strerror(error) : NULL);
+		if (found)
+			freeaddrinfo(found);
 		return;
 	}
 	collect(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
