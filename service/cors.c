@@ -64,8 +64,10 @@ static bool add_origin(const char *one)
 bool cors_open(void)
 {
 	list = strdup(config()->cors_origins);
-	if (!list)
+	if (!list) {
+		fprintf(stderr, "patternd: no memory\n");
 		return false;
+	}
 	for (char *at = list + strspn(list, ", "); *at;) {
 		size_t len = strcspn(at, ", "), gap = strspn(at + len, ", ");
 		at[len] = '\0';

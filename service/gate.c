@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -23,12 +24,17 @@ static void shut(struct gate *g)
 
 static void unshut(struct gate *g)
 {
+	bool ok = true;
+
 	if (!g->shut)
 		return;
-	g->shut = false;
 	timer_stop(&g->retry);
 	for (size_t i = 0; i < g->count; i++)
-		loop_watch(&g->ways[i].watch, EPOLLIN);
+		ok &= loop_watch(&g->ways[i].watch, EPOLLIN) || errno == EEXIST;
+	if (ok)
+		g->shut = false;
+	else /* nobody else would open it again */
+		timer_set(&g->retry, loop_now_us() + RETRY_MS * 1000);
 }
 
 static void on_retry(struct timer *t)
@@ -97,7 +103,10 @@ static bool open_way(struct gate *g, const struct listen_address *a, const struc
 	g->count++;
 	way->gate = g;
 	way->watch = (struct watch){ .fd = way->listener.fd, .ready = on_arrivals };
-	return loop_watch(&way->watch, EPOLLIN);
+	bool ok = loop_watch(&way->watch, EPOLLIN);
+	if (!ok)
+		fprintf(stderr, "patternd: cannot watch %s: %s\n", way->listener.address, strerror(errno));
+	return ok;
 }
 
 bool gate_open(struct gate *g, const char *option, const char *list, mode_t mode)

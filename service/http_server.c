@@ -333,7 +333,10 @@ bool http_server_open(struct http_server *s)
 	}
 	s->watch.fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 	s->watch.ready = on_ready;
-	return loop_watch(&s->watch, EPOLLIN);
+	bool ok = loop_watch(&s->watch, EPOLLIN);
+	if (!ok)
+		fprintf(stderr, "patternd: cannot watch libmicrohttpd: %s\n", strerror(errno));
+	return ok;
 }
 
 void http_server_add(struct http_server *s, int fd)

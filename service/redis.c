@@ -341,7 +341,12 @@ bool redis_open(const char *url)
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
-	return members_open(config()->lock_quorum) && open_nodes();
+	if (!members_open(config()->lock_quorum))
+		return false;
+	bool ok = open_nodes();
+	if (!ok)
+		fprintf(stderr, "patternd: no memory for connections to Redis\n");
+	return ok;
 }
 
 void redis_close(void)

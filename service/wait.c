@@ -8,6 +8,7 @@
 #include "wait.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "budget.h"
@@ -430,7 +431,10 @@ bool wait_open(void)
 	random_hex(life, WAIT_TICKET_DIGITS);
 	request_tell_wait(on_ended, on_moved);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
-	return channel_open(&owner);
+	bool ok = channel_open(&owner);
+	if (!ok)
+		fprintf(stderr, "patternd: no memory to hear what Redis publishes\n");
+	return ok;
 }
 
 void wait_close(void)
