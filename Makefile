@@ -35,6 +35,8 @@ endef
 
 .PHONY: run build test test-asan test-debian13 lint fuzz bench bench-instructions install deb test-deb image clean packages-run packages-test \
 	packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
+.PHONY: run build test test-asan torture test-debian13 lint bench install deb test-deb image clean packages-run packages-test packages-lint \
+	packages-bench packages-deb packages-roots packages-image
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -54,6 +56,12 @@ test-asan: packages-test
 	@cmake --build --preset asan -j $(JOBS)
 	@rm -f build-asan/exchanges/*.jsonl
 	@ctest --preset asan -j $(JOBS)
+
+# Every call that can fail fails once, in every operation; some minutes. What was counted is in build/torture.json.
+torture: packages-test
+	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
 lint: packages-lint
 	@tools/lint/run

@@ -8,7 +8,7 @@
 
 enum {
 	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
-	KEPT_BYTES = 64 * 1024, /* of the parser's buffer, between replies */
+	KEPT_BYTES = 64 * 1024,  /* of the parser's buffer, between replies */
 	MAX_DEPTH = 7, /* arrays in arrays: what hiredis 0.14 takes; no script of ours nests more than three */
 };
 

@@ -3,8 +3,7 @@
  * scenario is played again and again, the n-th call failing, until none is left. Each time those who asked got an answer or were
  * hung up on, the daemon lives, serves the next, and kept neither a descriptor nor memory.
  *
- * Here a few operations, and every eleventh point of what needs a start; `make torture` (PATTERND_TORTURE_ALL names a file for what was
- * counted) does all.
+ * Here a few operations; `make torture` (PATTERND_TORTURE_ALL names a file for what was counted) does all.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -28,11 +27,10 @@
 enum {
 	ANSWER_MS = 5000,
 	RECOVER_MS = 5000,
-	POINTS_MAX = 20000,    /* of one scenario and kind: there is no end to it */
+	POINTS_MAX = 20000, /* of one scenario and kind: there is no end to it */
 	FLAWS_PRINTED = 30,
 	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
-	LEFT_BLOCKS = 16, /* more or less at the end: what threads of glibc's resolver have just then */
-	STARTS_STEP = 11,
+	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
 };
 
 #define FOR_GOOD UINT64_MAX
@@ -41,9 +39,9 @@ enum {
 static struct redis_server redis;
 static struct daemon patternd;
 static const char *tokens_path;
-static char redis_url[64];
-static int open_files;           /* when nobody is there */
-static int64_t left_blocks;      /* by a daemon that was not tortured, at its end */
+static char redis_url[sizeof(redis.url)];
+static int open_files;      /* when nobody is there */
+static int64_t left_blocks; /* by a daemon that was not tortured, at its end */
 static unsigned flaws;
 
 /* What is under way, for a message. */
@@ -88,8 +86,8 @@ static int connections(void)
 static bool try_start(void)
 {
 	wait_until(connections() == 1, RECOVER_MS); /* those of the one before are gone */
-	return daemon_try_start(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400", "--tokens", tokens_path,
-		     "--ready-follows-redis");
+	return daemon_try_start(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400",
+				"--tokens", tokens_path, "--ready-follows-redis");
 }
 
 static void start(void)
@@ -145,7 +143,8 @@ static void judge_answer(struct raw *r, struct answer a, const char *what)
 	else if (a.status && media && strstr(media, "json") && !a.json)
 		note_flaw("%s: an answer that is no JSON: %d %s", what, a.status, a.body);
 	else if (a.status >= 500 && media && strstr(media, "json") && problem_flaw(a, a.status, NULL, NULL))
-		note_flaw("%s: no whole problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL), a.status, a.body);
+		note_flaw("%s: no whole problem (%s): %d %s", what, problem_flaw(a, a.status, NULL, NULL), a.status,
+			  a.body);
 }
 
 /* Its answer. Nobody came (`r` is NULL) when the daemon has ended: that is told afterwards. */
@@ -181,12 +180,15 @@ static void ask(struct raw *r, const char *method, const char *target, const cha
 {
 	char *text = NULL;
 
-	if (asprintf(&text, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n%sContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-		     method, target, headers, strlen(body), body) < 0)
+	if (asprintf(
+		    &text,
+		    "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n%sContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		    method, target, headers, strlen(body), body) < 0)
 		fail_msg("no memory");
 	if (!*body && strcmp(method, "GET") == 0) {
 		free(text);
-		if (asprintf(&text, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n%s\r\n", target, headers) < 0)
+		if (asprintf(&text, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n%s\r\n",
+			     target, headers) < 0)
 			fail_msg("no memory");
 	}
 	say(r, text);
@@ -235,7 +237,7 @@ static void play_connection(const void *what)
 	ask(r, "POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
 	await(r, "the first of two");
 	say(r, "POST /counters/torture HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
-		    "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
+	       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
 	say(r, "4\r\n\":1}\r\n0\r\n\r\n");
 	await(r, "the second of two");
 	leave(r);
@@ -331,12 +333,17 @@ struct scenario {
 };
 
 static const struct scenario scenarios[] = {
-	{ "a connection", play_connection }, { "a large body", play_large_body }, { "a wait", play_wait },		{ "a line", play_line },
-	{ "streams", play_stream },	     { "reconnect", play_reconnect }, { "reload", play_reload },
+	{ "a connection", play_connection },
+	{ "a large body", play_large_body },
+	{ "a wait", play_wait },
+	{ "a line", play_line },
+	{ "streams", play_stream },
+	{ "reconnect", play_reconnect },
+	{ "reload", play_reload },
 };
 
-static const char *const some_operations[] = { "lock_acquire", "queue_send",	"ratelimit_take", "geo_nearby",
-					       "lock_list",    "openapi_json", "metrics",	  NULL };
+static const char *const some_operations[] = { "lock_acquire", "queue_send",   "ratelimit_take", "geo_nearby",
+					       "lock_list",    "openapi_json", "metrics",        NULL };
 
 /* ---- One scenario ---- */
 
@@ -449,6 +456,7 @@ static bool try_to_start(void)
 /* One waits and one listens while it is told to leave. */
 static bool try_to_leave(void)
 {
+	reset();
 	start();
 	struct raw *waits = raw_connect(patternd.port), *listens = raw_connect(patternd.port);
 	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":20000}", "");
@@ -468,13 +476,11 @@ static bool try_to_leave(void)
 
 static void sweep_lives(const char *name, bool (*live)(void))
 {
-	unsigned step = getenv(ALL) ? 1 : STARTS_STEP;
-
 	now.scenario = name;
 	now.expected = 0;
 	for (int kind = 0; kind < TORTURE_KINDS; kind++) {
 		now.kind = (enum torture_kind)kind;
-		for (now.n = 1, now.is_flawed = false; live(); now.n += step, now.is_flawed = false)
+		for (now.n = 1, now.is_flawed = false; live(); now.n++, now.is_flawed = false)
 			torture_point(name, now.kind, !now.is_flawed);
 	}
 	assert_int_equal(flaws, 0);
@@ -483,6 +489,8 @@ static void sweep_lives(const char *name, bool (*live)(void))
 static void test_start(void **state)
 {
 	(void)state;
+	/* By address: glibc 2.36 crashes when memory ends while it reads for the first time how names are resolved. */
+	snprintf(redis_url, sizeof(redis_url), "%s", redis.url);
 	sweep_lives("start", try_to_start);
 }
 
@@ -537,5 +545,7 @@ int main(void)
 		cmocka_unit_test(test_end),
 	};
 
+	if (daemon_is_sanitized()) /* its allocator is not glibc's */
+		return 0;
 	return cmocka_run_group_tests_name("torture", tests, set_up, tear_down);
 }

@@ -66,8 +66,8 @@ static void note_where(void)
 		const char *name = dladdr(frames[i], &info) && info.dli_fname ? info.dli_fname : "?";
 		const char *slash = strrchr(name, '/');
 		ptrdiff_t offset = (char *)frames[i] - (*name == '?' ? NULL : (char *)info.dli_fbase);
-		len += (size_t)snprintf(shared->where + len, TORTURE_WHERE_BYTES - len, "%s+0x%tx\n", slash ? slash + 1 : name,
-					offset);
+		len += (size_t)snprintf(shared->where + len, TORTURE_WHERE_BYTES - len, "%s+0x%tx\n",
+					slash ? slash + 1 : name, offset);
 	}
 }
 
@@ -164,10 +164,10 @@ void free(void *at)
 /* ---- The system's calls ---- */
 
 /* The next definition of the function that this stands in. */
-#define REAL(type, ...)                                                       \
-	static type (*real)(__VA_ARGS__);                                     \
-	if (!real)                                                            \
-		*(void **)&real = dlsym(RTLD_NEXT, __func__)
+#define REAL(type, ...)                   \
+	static type (*real)(__VA_ARGS__); \
+	if (!real)                        \
+	*(void **)&real = dlsym(RTLD_NEXT, __func__)
 
 int socket(int domain, int type, int protocol)
 {

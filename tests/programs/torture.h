@@ -23,12 +23,12 @@ enum torture_kind {
 enum { TORTURE_WHERE_BYTES = 2048 };
 
 struct torture {
-	_Atomic int kind;           /* which calls are counted; TORTURE_KINDS: none */
-	_Atomic uint64_t first;     /* the first that fails, from 1 on; 0: none */
-	_Atomic uint64_t last;      /* and the last */
-	_Atomic uint64_t seen;      /* calls of that kind since it was armed */
-	_Atomic int64_t blocks;     /* of memory that are allocated; those from before main aside */
-	_Atomic int64_t bytes;      /* in these */
+	_Atomic int kind;                /* which calls are counted; TORTURE_KINDS: none */
+	_Atomic uint64_t first;          /* the first that fails, from 1 on; 0: none */
+	_Atomic uint64_t last;           /* and the last */
+	_Atomic uint64_t seen;           /* calls of that kind since it was armed */
+	_Atomic int64_t blocks;          /* of memory that are allocated; those from before main aside */
+	_Atomic int64_t bytes;           /* in these */
 	char where[TORTURE_WHERE_BYTES]; /* who made the first call that failed: "object+offset", one a line */
 };
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "budget.h"
 #include "json_out.h"
 #include "json_tree.h"
 
@@ -313,6 +314,33 @@ static void depth_ends_at_32(void **state)
 	arena_forget_cache();
 }
 
+/* Whichever allocation is the one that has no room: refused as a whole. */
+static void memory_may_end_anywhere(void **state)
+{
+	(void)state;
+	static const struct text given =
+		TEXT("{\"body\":{\"a\":[1,2.5,true,null,\"\\n is no longer than that\",[[\"\"]]],"
+		     "\"b\":1,\"c\":2,\"d\":3,\"e\":4,\"f\":5,\"g\":6,\"h\":7,\"i\":8,\"j\":9,\"k\":0,\"l\":1,\"m\":2,\"n\":3}}");
+	enum { BLOCK = 4096, STEP = 16 };
+	unsigned whole = 0, refused = 0;
+	struct json_error error;
+
+	for (size_t before = STEP; before < BLOCK; before += STEP) {
+		arena_alloc(&arena, before);
+		arena.bounded = true;
+		budget_limit(budget_taken() + BLOCK - STEP); /* enough for the tree, not for another block */
+		const struct json *got = json_tree_read(&arena, given, &error);
+		if (!got)
+			assert_null(error.why);
+		whole += got != NULL;
+		refused += !got;
+		budget_limit(SIZE_MAX);
+		arena_free(&arena);
+	}
+	assert_true(whole > 0 && refused > 20);
+	arena_forget_cache();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +350,7 @@ int main(void)
 		cmocka_unit_test(faults_are_named),
 		cmocka_unit_test(names_meet_in_objects_of_any_size),
 		cmocka_unit_test(depth_ends_at_32),
+		cmocka_unit_test(memory_may_end_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
