@@ -211,8 +211,8 @@ static void answer_page(struct request *req, const struct page *p, bool is_last)
 		const struct text *item = &p->items[MEMBER_ITEMS * i];
 		out_object(o, NULL);
 		out_text(o, "member", item[0]);
-		out_real(o, "longitude", strtod(item[1].at, NULL));
-		out_real(o, "latitude", strtod(item[2].at, NULL));
+		geo_write_degrees(o, "longitude", strtod(item[1].at, NULL));
+		geo_write_degrees(o, "latitude", strtod(item[2].at, NULL));
 		out_text(o, "geohash", item[3]);
 		out_close(o);
 	}

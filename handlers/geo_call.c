@@ -122,11 +122,18 @@ void geo_look_up(struct request *req, struct text set, struct text member, call_
 	geo_send(req, c, done);
 }
 
+void geo_write_degrees(struct json_out *o, const char *key, double degrees)
+{
+	int64_t units = (int64_t)(degrees * 1e7 + (degrees < 0 ? -0.5 : 0.5));
+
+	out_real(o, key, (double)units / 1e7);
+}
+
 void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i)
 {
 	out_text(o, "member", member);
-	out_real(o, "longitude", reply_real(r, i));
-	out_real(o, "latitude", reply_real(r, i + 1));
+	geo_write_degrees(o, "longitude", reply_real(r, i));
+	geo_write_degrees(o, "latitude", reply_real(r, i + 1));
 	out_text(o, "geohash", reply_text(r, i + 2));
 }
 

@@ -55,6 +55,12 @@ void geo_tell_group(struct request *req, struct call *c, const struct geo_order 
 /* Where one member is: three items from the third of the reply on. */
 void geo_look_up(struct request *req, struct text set, struct text member, call_done done);
 
+/*
+ * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What Redis says beyond them is of its own making: it
+ * keeps a member in a cell of half a metre.
+ */
+void geo_write_degrees(struct json_out *o, const char *key, double degrees);
+
 /* The members of an open object; items `i` to `i` + 2 are longitude, latitude and geohash. */
 void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i);
 

@@ -72,8 +72,8 @@ static void answer_features(struct request *req, const struct search *s)
 		out_object(o, "geometry");
 		out_string(o, "type", "Point");
 		out_array(o, "coordinates");
-		out_real(o, NULL, f->longitude);
-		out_real(o, NULL, f->latitude);
+		geo_write_degrees(o, NULL, f->longitude);
+		geo_write_degrees(o, NULL, f->latitude);
 		out_close(o);
 		out_close(o);
 		out_object(o, "properties");
@@ -101,8 +101,8 @@ static void answer_found(struct request *req, const struct search *s)
 	for (const struct found *f = s->found; f < s->found + s->count; f++) {
 		out_object(o, NULL);
 		out_text(o, "member", f->member);
-		out_real(o, "longitude", f->longitude);
-		out_real(o, "latitude", f->latitude);
+		geo_write_degrees(o, "longitude", f->longitude);
+		geo_write_degrees(o, "latitude", f->latitude);
 		out_text(o, "geohash", f->geohash);
 		out_real(o, "distance", f->distance);
 		out_close(o);

@@ -58,9 +58,40 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 	return (struct text){ at, (size_t)(buffer + TEXT_DIGITS - 1 - at) };
 }
 
+/*
+ * Numbers of at most seven decimals, as most are, are whole numbers of tenths of a millionth, whose digits cost a tenth of what printf and
+ * strtod cost: the quotient of two doubles is the one that is nearest, and so what these digits are read back as. Absent: it is another.
+ */
+static struct text text_of_decimal(double value, char buffer[TEXT_REAL])
+{
+	double size = value < 0 ? -value : value;
+
+	if (!(size >= 1e-4 && size < 1e8))
+		return (struct text){ 0 };
+	int64_t n = (int64_t)(size * 1e7 + 0.5), rest = n % 10000000;
+	if ((double)n / 1e7 != size)
+		return (struct text){ 0 };
+	char whole[TEXT_DIGITS], *to = buffer;
+	struct text digits = text_of_int(n / 10000000, whole);
+	if (value < 0)
+		*to++ = '-';
+	memcpy(to, digits.at, digits.len);
+	to += digits.len;
+	if (rest)
+		*to++ = '.';
+	for (int64_t unit = 1000000; rest; rest %= unit, unit /= 10)
+		*to++ = (char)('0' + rest / unit);
+	*to = '\0';
+	return (struct text){ buffer, (size_t)(to - buffer) };
+}
+
 struct text text_of_real(double value, char buffer[TEXT_REAL])
 {
+	struct text decimal = text_of_decimal(value, buffer);
 	int len = 0;
+
+	if (decimal.at)
+		return decimal;
 
 	for (int precision = 15; precision <= 17; precision++) {
 		len = snprintf(buffer, TEXT_REAL, "%.*g", precision, value);

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -186,6 +188,34 @@ static void absent_and_empty(void **state)
 	assert_false(text_equal(TEXT("a\0b"), TEXT("a\0c")));
 }
 
+/* As many as printf needs at least, and the same ones: few decimals, which go another way, and all others. */
+static void reals_in_the_fewest_digits(void **state)
+{
+	(void)state;
+	static const double corners_of_reals[] = {
+		0,    -0.0,      1,        0.1,     1e-4,    0.00009999, 1e-7,     99999999.9999999,
+		1e8,  -1e8,      1e15,     1e21,    1e300,   5e-324,     123456.5, 0.30000000000000004,
+		-2.5, 0.0000001, 1e22 / 3, 1 / 3.0, 190.4424
+	};
+	const size_t corner_count = sizeof(corners_of_reals) / sizeof(corners_of_reals[0]);
+	char got[TEXT_REAL], wanted[TEXT_REAL];
+
+	srand(6);
+	for (size_t i = 0; i < corner_count + 100000; i++) {
+		double value = (rand() - RAND_MAX / 2) / (double[]){ 1, 10, 1e4, 1e7, 3, 1e9 }[i % 6];
+		if (i < corner_count)
+			value = corners_of_reals[i];
+		struct text text = text_of_real(value, got);
+		for (int precision = 15; precision <= 17; precision++) {
+			snprintf(wanted, sizeof(wanted), "%.*g", precision, value);
+			if (strtod(wanted, NULL) == value)
+				break;
+		}
+		assert_string_equal(got, wanted);
+		assert_int_equal(text.len, strlen(wanted));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +223,7 @@ int main(void)
 		cmocka_unit_test(every_sequence),
 		cmocka_unit_test(controls_are_c0_del_and_c1),
 		cmocka_unit_test(absent_and_empty),
+		cmocka_unit_test(reals_in_the_fewest_digits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
