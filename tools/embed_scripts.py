@@ -25,12 +25,26 @@ import sys
 from pack import c_pack
 
 DIRECTIVE = re.compile(r"^--@(\w+)[ \t]*(.*)$", re.M)
+FUNCTION = re.compile(r"^local function (\w+)\(.*?^end\n", re.M | re.S)
 
 
-def strip(text):
-    """Drops whole-line comments and indentation: what Redis gets to hash and keep."""
-    lines = (line.strip() for line in text.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("--"))
+def read(path):
+    """Without whole-line comments and empty lines: what Redis gets to hash and keep."""
+    return "".join(line + "\n" for line in path.read_text().splitlines() if line.strip() and not line.strip().startswith("--"))
+
+
+def without_indentation(text):
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+def without_idle_functions(text):
+    """Leaves out the functions of libraries that nobody calls: Redis would make each of them anew whenever the script runs."""
+    while True:
+        idle = [f for f in FUNCTION.finditer(text) if len(re.findall(rf"\b{f[1]}\b", text)) == 1]
+        if not idle:
+            return text
+        for f in reversed(idle):
+            text = text[:f.start()] + text[f.end():]
 
 
 def assemble(path, lib):
@@ -48,11 +62,11 @@ def assemble(path, lib):
             flags.append("no-writes")
         else:
             sys.exit(f"{path}: unknown directive --@{word}")
-    body = "\n".join([strip((lib / f"{name}.lua").read_text()) for name in includes] + [strip(text)])
+    body = without_idle_functions("".join(read(lib / f"{name}.lua") for name in includes) + read(path))
     if wrapper:
-        body = "local function body(KEYS, ARGV)\n" + body + "\nend\n" + strip((lib / f"{wrapper}.lua").read_text())
+        body = "local function body(KEYS, ARGV)\n" + body + "end\n" + read(lib / f"{wrapper}.lua")
     shebang = "#!lua" + (" flags=" + ",".join(flags) if flags else "")
-    return {"name": path.stem, "source": shebang + "\n" + body + "\n", "idempotent": bool(wrapper), "writes": not reads}
+    return {"name": path.stem, "source": shebang + "\n" + without_indentation(body) + "\n", "idempotent": bool(wrapper), "writes": not reads}
 
 
 def main(folder, out):
