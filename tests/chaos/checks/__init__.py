@@ -1,0 +1,41 @@
+"""The verdict on a history: each promise a function from history to findings, and nothing else is looked at."""
+from collections import Counter
+
+from history import Findings
+
+from . import answers, counters, floor, locks, queues, ratelimit, sales
+
+ALL = (answers, locks, queues, ratelimit, sales, counters, floor)
+
+
+def judge(history):
+    findings = Findings()
+    for check in ALL:
+        check.check(history, findings)
+    return {
+        **{name: history.run[name] for name in ("mode", "seed", "seconds")},
+        "calls": dict(sorted(Counter(call.what for call in history.calls).items())),
+        "effects": dict(sorted(Counter(call.effect for call in history.calls).items())),
+        "faults": dict(sorted(Counter(fault.name for fault in history.faults).items())),
+        "figures": dict(sorted(findings.figures.items())),
+        "violations": sorted(findings.violations, key=lambda violation: violation["at_us"]),
+    }
+
+
+def told(summary):
+    """The summary as text."""
+    def line(of):
+        return ", ".join(f"{name} {count}" for name, count in of.items())
+
+    lines = [
+        f"{summary['mode']}, seed {summary['seed']}, {summary['seconds']:g} s: {sum(summary['calls'].values())} calls, "
+        f"{sum(summary['faults'].values())} faults, {len(summary['violations'])} violations",
+        "  calls: " + line(summary["calls"]),
+        "  effects: " + line(summary["effects"]),
+        "  faults: " + line(summary["faults"]),
+        "  figures: " + line(summary["figures"]),
+    ]
+    for violation in summary["violations"][:20]:
+        lines.append(f"  VIOLATION at {violation['at_us'] / 1e6:.3f} s, {violation['promise']}: {violation['text']} "
+                     f"(operations {', '.join(map(str, violation['ops'])) or '-'})")
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""Counters lie between what was accepted and that plus what is unknown; where each addition was retried to an answer, nothing is
+unknown. What was answered with effect `none` is in neither sum, so it would show. Nothing is added twice, nothing is taken back.
+"""
+from history import by_op
+
+
+def check(history, findings):
+    for name in history.names("counter.final"):
+        ops = by_op(history.of("counter.add", name))
+        check_total(history, findings, name, ops)
+        check_values(history, findings, name, ops)
+
+
+def check_total(history, findings, name, ops):
+    final = history.of("counter.final", name)[-1]
+    value = final.got["counters"].get("n", 0)
+    accepted = [tries for tries in ops.values() if any(call.is_ok for call in tries)]
+    unknown = [tries for tries in ops.values() if tries not in accepted and any(call.is_unknown for call in tries)]
+    lost_most = sum(1 for tries in accepted if any(call.is_ok and history.may_be_lost(call) for call in tries))
+    if not len(accepted) - lost_most <= value <= len(accepted) + len(unknown):
+        findings.violation("counters", f"{name} is {value}, with {len(accepted)} accepted, {len(unknown)} unknown, and "
+                           f"{lost_most} that a failover may have lost", final)
+    findings.count("additions accepted", len(accepted))
+    findings.count("additions unknown", len(unknown))
+    findings.count("additions lost by a failover", max(0, len(accepted) - value))
+
+
+def check_values(history, findings, name, ops):
+    """Each addition has a value of its own, the same in all its answers, and above those that were answered before it began."""
+    accepted = []
+    for tries in ops.values():
+        answered = [call for call in tries if call.is_ok]
+        if len({call.got["counters"]["n"] for call in answered}) > 1:
+            if not any(history.may_be_lost(call) for call in answered):
+                findings.violation("one key, one effect", f"{name}: one key was answered with two values", *tries)
+        elif answered:
+            accepted.append((answered[0].got["counters"]["n"], tries[0].start, answered[0]))
+    seen = {}
+    for value, start, call in sorted(accepted, key=lambda a: a[1]):
+        other = seen.setdefault(value, call)
+        if other is not call and not (history.may_be_lost(call) or history.may_be_lost(other)):
+            findings.violation("counters", f"{name}: two additions made it {value}", other, call)
+    check_order(history, findings, name, accepted)
+
+
+def check_order(history, findings, name, accepted):
+    """By time: whoever began after another was answered sees more."""
+    answered = sorted(accepted, key=lambda a: a[2].end)
+    highest, at = (0, None), 0
+    for value, start, call in sorted(accepted, key=lambda a: a[1]):
+        while at < len(answered) and answered[at][2].end < start:
+            if not history.may_be_lost(answered[at][2]):
+                highest = max(highest, (answered[at][0], answered[at][2]), key=lambda h: h[0])
+            at += 1
+        if value < highest[0]:
+            findings.violation("counters", f"{name}: {value} after {highest[0]}", highest[1], call)

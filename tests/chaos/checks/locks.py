@@ -1,0 +1,136 @@
+"""Locks: never held twice within their time; fences only rise; only the holder gives back or extends; nobody who waits is forgotten.
+
+A grant is surely held from when its caller knew of it until he began to give it back, or until its time was over, counted from
+when he asked. Grants are sorted by fence, and these intervals compared.
+"""
+import math
+
+from history import by_op
+
+ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
+WAKE_US = 2000000   # an offer to somebody who is gone takes a second
+BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
+
+
+class Grant:
+    """A lock that somebody got: `asked` and `known` around the moment, `until` when it may have ended at the earliest."""
+
+    def __init__(self, tries, answer):
+        self.name, self.token, self.fence = answer.on, answer.got["token"], answer.got["fence"]
+        self.asked, self.known = tries[0].start, answer.end
+        self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
+        self.calls, self.released = [answer], None
+
+    def extended(self, call):
+        until = call.start + call.sent["ttl_ms"] * 1000 - ROUNDING_US
+        if call.is_ok:
+            self.until = until
+            self.calls.append(call)
+        elif call.is_unknown:
+            self.until = min(self.until, until)
+
+    def given_back(self, call):
+        if call.effect != "none":
+            self.until = min(self.until, call.start)
+        if call.is_ok and not self.released:
+            self.released = call
+
+
+def check(history, findings):
+    for name in history.names("lock.acquire"):
+        acquires = history.of("lock.acquire", name)
+        grants = grants_of(by_op(acquires), findings)
+        for call in (c for c in history.calls if c.on == name and c.what in ("lock.extend", "lock.release")):
+            judge_use(history, findings, grants, call)
+        check_unique(findings, grants)
+        check_fences_rise(findings, grants)
+        check_held_once(history, findings, grants)
+        check_woken(history, findings, acquires, grants)
+        findings.count("grants", len(grants))
+
+
+def grants_of(ops, findings):
+    """{token: its grant}."""
+    grants = {}
+    for tries in ops.values():
+        answered = [call for call in tries if call.is_ok]
+        if len({(call.got["token"], call.got["fence"]) for call in answered}) > 1:
+            findings.violation("one key, one effect", f"{tries[0].on}: one key got two grants", *tries)
+        elif answered:
+            grants[answered[0].got["token"]] = Grant(tries, answered[0])
+    return grants
+
+
+def judge_use(history, findings, grants, call):
+    """An extension or a release: the holder's succeeds, anybody else's does not."""
+    grant = grants.get(call.sent["token"])
+    if not grant:
+        return
+    if call.is_ok:
+        later = [other for other in grants.values() if other.fence > grant.fence and other.known < call.start]
+        if later and not any(history.may_be_lost(c) for c in (*grant.calls, *later[0].calls)):
+            findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded, though fence "
+                               f"{later[0].fence} had been granted", call, later[0].calls[0])
+        if grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released):
+            findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded after its release", call)
+    elif call.code == "not_holder" and call.end < grant.until:
+        if not any(history.may_be_lost(c) for c in (*grant.calls, call)):
+            findings.violation("held for its time", f"{call.on}: fence {grant.fence} was lost before its time", grant.calls[0], call)
+        else:
+            findings.count("locks lost by a failover")
+    if call.what == "lock.extend":
+        grant.extended(call)
+    else:
+        grant.given_back(call)
+
+
+def check_unique(findings, grants):
+    seen = {}
+    for grant in grants.values():
+        other = seen.setdefault(grant.fence, grant)
+        if other is not grant:
+            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} was given out twice", grant.calls[0], other.calls[0])
+
+
+def check_fences_rise(findings, grants):
+    """In every mode: who asked after another knew of his grant has a higher fence."""
+    by_known = sorted(grants.values(), key=lambda g: g.known)
+    highest, at = None, 0
+    for grant in sorted(grants.values(), key=lambda g: g.asked):
+        while at < len(by_known) and by_known[at].known < grant.asked:
+            highest = max(highest or by_known[at], by_known[at], key=lambda g: g.fence)
+            at += 1
+        if highest and grant.fence <= highest.fence:
+            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} after {highest.fence}", highest.calls[0], grant.calls[0])
+
+
+def check_held_once(history, findings, grants):
+    last = None  # of those with lower fences, the one that is held longest
+    for grant in sorted(grants.values(), key=lambda g: g.fence):
+        if last and last.until > grant.known:
+            if any(history.may_be_lost(call) for call in (*last.calls, *grant.calls)):
+                findings.count("locks held twice by a failover")
+            else:
+                findings.violation("held once", f"{grant.name}: fence {grant.fence} was known {(last.until - grant.known) / 1000:.0f} ms "
+                                   f"before fence {last.fence} could have ended", last.calls[0], grant.calls[0])
+        if not last or grant.until > last.until:
+            last = grant
+
+
+def check_woken(history, findings, acquires, grants):
+    """Where nothing was harmed, a lock that is given back goes to somebody who waits."""
+    for grant in grants.values():
+        release = grant.released
+        if not release or not history.is_quiet(release.start - BEFORE_US, release.end + WAKE_US):
+            continue
+        deadline = release.end + WAKE_US
+        patient = [c for c in acquires if c.start < release.start - 100000 and c.gave_up > deadline
+                   and c.start + c.sent["wait_ms"] * 1000 > deadline]
+        if not patient:
+            continue
+        findings.count("wake-ups")
+        ghosts = any(c.is_unknown and c.start < deadline and c.start + (c.sent["wait_ms"] + 1000) * 1000 > release.start for c in acquires)
+        served = min((g.known for g in grants.values() if g.fence > grant.fence), default=math.inf)
+        if served > deadline and not ghosts:
+            findings.violation("nobody waits in vain", f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
+                               release, patient[0])

@@ -1,0 +1,154 @@
+"""Queues: what was accepted is delivered, what was acknowledged does not come back, nothing comes early, or to two at once; and
+who waits is told. Each message says a number of its own, and in the end every queue was emptied.
+
+A delivery is surely its receiver's from when he knew of it until he began to end it, or until its visibility was over, counted
+from when he asked. Duplicates are where at-least-once allows them: after a delivery that ended otherwise, and are counted.
+"""
+import math
+
+from history import by_op
+
+ROUNDING_US = 2000
+WAKE_US = 1000000
+BEFORE_US = 1500000
+
+
+class Message:
+    """What was sent under one number, and what came of it."""
+
+    def __init__(self, tries):
+        self.tries, self.number, self.sent = tries, tries[0].sent["body"], tries[0]
+        self.accepted = next((call for call in tries if call.is_ok), None)
+        self.is_possible = any(call.effect != "none" for call in tries)
+        self.due = tries[0].start + tries[0].sent["delay_ms"] * 1000
+        self.deliveries, self.acknowledged, self.may_be_done = [], None, False
+
+    def ids(self):
+        answered = {call.got["messages"][0]["id"] for call in self.tries if call.is_ok}
+        return answered | {delivery.id for delivery in self.deliveries}
+
+
+class Delivery:
+    def __init__(self, call, got):
+        self.call, self.asked, self.known = call, call.start, call.end
+        self.id, self.receipt, self.receives = got["id"], got["receipt"], got["receives"]
+        self.until = call.start + call.sent["visibility_ms"] * 1000 - ROUNDING_US
+        self.calls = [call]
+
+    def used(self, call):
+        """An extension, a rejection, an acknowledgement."""
+        self.calls.append(call)
+        if call.effect == "none":
+            return
+        if call.what == "queue.extend":
+            until = call.start + call.sent["visibility_ms"] * 1000 - ROUNDING_US
+            self.until = until if call.is_ok else min(self.until, until)
+        else:
+            self.until = min(self.until, call.start)
+
+
+def check(history, findings):
+    for name in history.names("queue.send"):
+        receives = history.of("queue.receive", name)
+        messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", name)).values()}
+        deliveries = read_deliveries(history, findings, name, receives, messages)
+        read_uses(history, findings, name, messages, deliveries)
+        for message in messages.values():
+            check_message(history, findings, name, message)
+            check_deliveries(history, findings, name, message)
+            check_woken(history, findings, name, message, receives)
+        final = history.of("queue.final", name)
+        if not final or any(final[-1].got[state] for state in ("ready", "delayed", "in_flight", "dead")):
+            findings.violation("books", f"{name} was not emptied", *final[-1:])
+
+
+def read_deliveries(history, findings, name, receives, messages):
+    """{receipt: delivery}, each with its message."""
+    deliveries = {}
+    for call in receives:
+        for got in call.got["messages"] if call.is_ok else ():
+            message = messages.get(got["body"])
+            if not message or not message.is_possible:
+                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", call)
+                continue
+            delivery = Delivery(call, got)
+            message.deliveries.append(delivery)
+            deliveries[delivery.receipt] = delivery
+    return deliveries
+
+
+def read_uses(history, findings, name, messages, deliveries):
+    for call in history.calls:
+        if call.on != name or call.what not in ("queue.acknowledge", "queue.extend", "queue.reject"):
+            continue
+        message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
+        if not message or not delivery:
+            continue
+        if call.what == "queue.acknowledge" and call.effect != "none":
+            message.may_be_done = True
+            if call.is_ok and not message.acknowledged:
+                message.acknowledged = call
+        if call.code == "stale_receipt" and call.end < delivery.until:
+            if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
+                findings.count("deliveries lost by a failover")
+            else:
+                findings.violation("one delivery at a time", f"{name}: {message.number} was taken from its receiver before its time",
+                                   delivery.call, call)
+        delivery.used(call)
+
+
+def check_message(history, findings, name, message):
+    """Accepted: delivered until acknowledged, once for each key."""
+    if message.accepted:
+        findings.count("messages accepted")
+        if not message.may_be_done:
+            if history.may_be_lost(message.accepted):
+                findings.count("messages lost by a failover")
+            else:
+                findings.violation("no accepted message is lost", f"{name}: {message.number} was accepted and never acknowledged, "
+                                   f"delivered {len(message.deliveries)} times, though the queue is empty", message.accepted)
+    if len(message.ids()) > 1 and not any(history.may_be_lost(call) for call in message.tries):
+        findings.violation("one key, one effect", f"{name}: {message.number} was stored {len(message.ids())} times", *message.tries)
+
+
+def check_deliveries(history, findings, name, message):
+    findings.count("deliveries", len(message.deliveries))
+    findings.count("duplicates", max(0, len(message.deliveries) - 1))
+    last = None  # of those before, the one that lasts longest
+    for delivery in sorted(message.deliveries, key=lambda d: (d.receives, d.known)):
+        if delivery.known < message.due - ROUNDING_US:
+            findings.violation("never early", f"{name}: {message.number} came before its time", message.sent, delivery.call)
+        if message.acknowledged and delivery.asked > message.acknowledged.end:
+            if history.may_be_lost(message.acknowledged):
+                findings.count("acknowledgements lost by a failover")
+            else:
+                findings.violation("no acknowledged message comes back", f"{name}: {message.number} was delivered after its acknowledgement",
+                                   message.acknowledged, delivery.call)
+        elif last and (delivery.known < last.until or delivery.receives == last.receives):
+            if any(history.may_be_lost(call) for call in (*last.calls, *delivery.calls)):
+                findings.count("messages delivered to two by a failover")
+            else:
+                findings.violation("one delivery at a time", f"{name}: {message.number} was delivered to two at once", last.call, delivery.call)
+        if not last or delivery.until > last.until:
+            last = delivery
+
+
+def check_woken(history, findings, name, message, receives):
+    """Where nothing was harmed, a message that is there goes to one of those who wait."""
+    if not message.accepted or len(message.tries) > 1:
+        return
+    due = max(message.due, message.accepted.end)
+    deadline = due + WAKE_US
+    if not history.is_quiet(message.sent.start - BEFORE_US, deadline):
+        return
+    patient = [call for call in receives if call.start < message.sent.start - 100000 and call.gave_up > deadline
+               and call.start + call.sent["wait_ms"] * 1000 > deadline]
+    if not patient:
+        return
+    findings.count("wake-ups")
+    first = min(message.deliveries, key=lambda d: d.receives, default=None)
+    if first and first.receives > 1:
+        return  # somebody had it whose answer got lost
+    if (first.known if first else math.inf) > deadline:
+        findings.violation("nobody waits in vain", f"{name}: {message.number} was there, but nobody who waited had it "
+                           f"{WAKE_US // 1000} ms later", message.accepted, patient[0])

@@ -1,0 +1,60 @@
+"""Rate limits: never more in any stretch of time than promised; and whoever waits as long as he was told is let in.
+
+A call was surely counted within a stretch of time when it began and ended there.
+"""
+import bisect
+import math
+
+ROUNDING_US = 2000
+LOOK_US = 5000000  # how far a funnel is looked at
+
+
+def check(history, findings):
+    for name in history.names("limit.take"):
+        takes = history.of("limit.take", name)
+        allowed = [call for call in takes if call.is_ok and call.got["allowed"] and not history.may_be_lost(call)]
+        check_rate(findings, name, allowed)
+        findings.count("let through", len(allowed))
+    for call in history.of("limit.take") + history.of("limit.lone"):
+        if call.status == 429:
+            check_told(findings, call)
+    waited = [call for call in history.of("limit.lone") if call.sent["waited"]]
+    findings.count("waited as told", len(waited))
+    for call in waited:
+        if call.status == 429:
+            findings.violation("Retry-After is honest", f"{call.on}: refused after waiting as long as was told", call)
+
+
+def most_within(limit, us):
+    """How many a limit lets through in any stretch of so many microseconds."""
+    if limit["algorithm"] == "funnel":
+        return limit["burst"] + math.floor(limit["limit"] * (us + ROUNDING_US) / (limit["window_ms"] * 1000))
+    if limit["algorithm"] == "sliding_window":
+        return limit["limit"]
+    return 2 * limit["limit"]  # a window may end within it, and the next begin
+
+
+def check_rate(findings, name, allowed):
+    if not allowed:
+        return
+    limit = allowed[0].sent
+    window_us = limit["window_ms"] * 1000 - ROUNDING_US
+    is_funnel = limit["algorithm"] == "funnel"
+    for i, first in enumerate(allowed):
+        ends = []
+        for call in allowed[i:]:
+            if call.start > first.start + (LOOK_US if is_funnel else window_us):
+                break
+            if is_funnel or call.end < first.start + window_us:
+                bisect.insort(ends, call.end)
+        for count, end in enumerate(ends, 1):
+            if count > most_within(limit, end - first.start):
+                findings.violation("limits hold", f"{name}: {count} were let through in {(end - first.start) / 1000:.0f} ms", first)
+                return
+
+
+def check_told(findings, call):
+    """The header is the body's figure, in whole seconds and never sooner."""
+    told = math.ceil(call.got["retry_after_ms"] / 1000)
+    if call.got["retry_after_ms"] < 0 or call.retry_after != max(1, told):
+        findings.violation("Retry-After is honest", f"{call.on}: Retry-After {call.retry_after}, and {call.got['retry_after_ms']} ms", call)

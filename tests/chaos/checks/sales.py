@@ -1,0 +1,101 @@
+"""Sales: never are more held and sold together than there are, nor for one user than he may have; a claim stands for its time, and
+what was sold stays sold.
+
+A claim surely stands from when its caller knew of it until he began to give it back, or until its hold was over, counted from
+when he asked; for ever once it was confirmed.
+"""
+from history import FOREVER, by_op
+
+ROUNDING_US = 2000
+
+
+class Claim:
+    def __init__(self, tries, answer):
+        self.id, self.user, self.quantity = answer.got["claim"], answer.sent["user"], answer.sent["quantity"]
+        self.asked, self.known, self.calls = tries[0].start, answer.end, [answer]
+        self.until = self.asked
+        self.confirmed, self.may_be_confirmed, self.given_back = None, False, None
+
+
+def check(history, findings):
+    for name in history.names("sale.configure"):
+        settings = history.of("sale.configure", name)[0].sent
+        claims = read_claims(history, findings, name, settings)
+        read_ends(history, findings, name, settings, claims)
+        sure = [claim for claim in claims.values() if not any(history.may_be_lost(call) for call in claim.calls)]
+        check_never_more(findings, f"{name} as a whole", settings["stock"], sure)
+        for user in sorted({claim.user for claim in sure}):
+            check_never_more(findings, f"{name} for {user}", settings["per_user"], [claim for claim in sure if claim.user == user])
+        for final in history.of("sale.final", name)[-1:]:
+            check_final(findings, name, settings, claims, sure, final)
+
+
+def read_claims(history, findings, name, settings):
+    claims = {}
+    for tries in by_op(history.of("sale.claim", name)).values():
+        answered = [call for call in tries if call.is_ok]
+        if len({call.got["claim"] for call in answered}) > 1 and not any(history.may_be_lost(call) for call in tries):
+            findings.violation("one key, one effect", f"{name}: one key got two claims", *tries)
+        if answered:
+            claim = Claim(tries, answered[0])
+            claim.until = claim.asked + settings["hold_ms"] * 1000 - ROUNDING_US
+            claims[claim.id] = claim
+    return claims
+
+
+def read_ends(history, findings, name, settings, claims):
+    ends = (*history.of("sale.confirm", name), *history.of("sale.give_back", name))
+    for tries in by_op(sorted(ends, key=lambda call: call.start)).values():
+        claim = claims.get(tries[0].sent["claim"])
+        for call in tries if claim else ():
+            claim.calls.append(call)
+            if call.what == "sale.give_back":
+                judge_give_back(history, findings, name, claim, call)
+            else:
+                judge_confirm(history, findings, name, settings, claim, tries[0], call)
+
+
+def judge_give_back(history, findings, name, claim, call):
+    if call.effect != "none":
+        claim.until = min(claim.until, call.start)
+    if call.is_ok:
+        claim.given_back = call
+    elif call.code == "not_found" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
+        findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
+
+
+def judge_confirm(history, findings, name, settings, claim, first, call):
+    if call.effect != "none":
+        claim.may_be_confirmed = True
+    if not call.is_ok:
+        if call.code in ("not_found", "hold_over") and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
+            findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
+        return
+    is_late = first.start > claim.known + settings["hold_ms"] * 1000 + ROUNDING_US
+    if is_late or claim.given_back and claim.given_back.end < first.start:
+        findings.violation("a claim stands for its time", f"{name}: {claim.id} was confirmed after its end", claim.calls[0], call)
+    claim.until, claim.confirmed = FOREVER, claim.confirmed or call
+
+
+def check_never_more(findings, what, most, claims):
+    """Those that surely stand at the same time."""
+    standing = [claim for claim in claims if claim.until > claim.known]
+    changes = [(claim.known, claim.quantity, claim) for claim in standing]
+    changes += [(claim.until, -claim.quantity, claim) for claim in standing if claim.until != FOREVER]
+    total = 0
+    for _, change, claim in sorted(changes, key=lambda c: c[:2]):
+        total += change
+        if total > most:
+            findings.violation("never oversold", f"{what}: {total} of {most} are held and sold", claim.calls[0])
+            return
+
+
+def check_final(findings, name, settings, claims, sure, final):
+    sold = final.got["confirmed"]
+    least = sum(claim.quantity for claim in sure if claim.confirmed)
+    most = sum(claim.quantity for claim in claims.values() if claim.may_be_confirmed)
+    if not least <= sold <= min(most, settings["stock"]):
+        findings.violation("books", f"{name}: {sold} are sold, between {least} and {most} must be, of {settings['stock']}", final)
+    if final.got["held"] or final.got["remaining"] != settings["stock"] - sold:
+        findings.violation("books", f"{name}: {final.got['held']} are held, {final.got['remaining']} remain", final)
+    findings.count("sold", sold)

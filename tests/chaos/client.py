@@ -1,0 +1,111 @@
+"""A caller of the daemons: each call goes to one of them, and into the history with what became of it."""
+import http.client
+import json
+import threading
+import time
+
+PATIENCE_S = 4  # beyond wait_ms; a daemon's own is --redis-timeout-ms
+
+
+class Answer:
+    def __init__(self, status, body, headers):
+        self.status, self.body, self.headers = status, body, headers
+
+    @property
+    def is_ok(self):
+        return 200 <= self.status < 300
+
+    @property
+    def effect(self):
+        if self.status == 0:
+            return self.body["effect"]
+        return "applied" if self.is_ok else (self.body or {}).get("effect", "unknown")
+
+    @property
+    def is_settled(self):
+        """Whether trying again would tell nothing new."""
+        return self.is_ok or 400 <= self.status < 500 and (self.body or {}).get("code") != "in_progress"
+
+
+NOT_SENT = Answer(0, {"effect": "none"}, {})
+NO_ANSWER = Answer(0, {"effect": "unknown"}, {})
+
+
+class Client:
+    """One of the concurrent callers; not shared by threads."""
+
+    def __init__(self, name, ports, recorder, rng, sales=()):
+        self.name, self.ports, self.recorder, self.rng, self.sales = name, ports, recorder, rng, sales
+        self.is_over = threading.Event()   # begin nothing new
+        self.is_hopeless = threading.Event()  # and wait for nothing
+        self.connections = {}
+        self.keys = 0
+
+    def ask(self, daemon, method, path, body, headers, patience_s):
+        connection = self.connections.get(daemon)
+        if not connection:
+            connection = http.client.HTTPConnection("127.0.0.1", self.ports[daemon], timeout=patience_s)
+            try:
+                connection.connect()
+            except OSError:
+                return NOT_SENT
+            self.connections[daemon] = connection
+        connection.sock.settimeout(patience_s)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read()
+            if response.will_close:
+                self.hang_up(daemon)
+            if not text and response.status != 204:  # http.client takes headers that were cut off for whole ones
+                raise http.client.IncompleteRead(text)
+            return Answer(response.status, json.loads(text) if text else None, response.headers)
+        except (OSError, http.client.HTTPException, ValueError):
+            self.hang_up(daemon)
+            return NO_ANSWER
+
+    def hang_up(self, daemon):
+        connection = self.connections.pop(daemon, None)
+        if connection:
+            connection.close()
+
+    def call(self, what, on, method, path, sent=None, body=None, headers=None, op=None, key=None):
+        """One try at one daemon. `sent` is what the checks want to know of the request; by default its body."""
+        daemon = self.rng.randrange(len(self.ports))
+        headers = dict(headers or {})
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if key:
+            headers["Idempotency-Key"] = key
+        patience_s = PATIENCE_S + (body or {}).get("wait_ms", 0) / 1000
+        start_us = self.recorder.now_us()
+        answer = self.ask(daemon, method, path, json.dumps(body) if body is not None else None, headers, patience_s)
+        self.recorder.write("call", op=op or self.recorder.next_op(), what=what, on=on, worker=self.name, keyed=bool(key),
+                            daemon=daemon, start_us=start_us, gave_up_us=self.recorder.now_us(), status=answer.status,
+                            effect=answer.effect, retry_after=answer.headers.get("Retry-After"),
+                            sent=sent if sent is not None else body, got=answer.body)
+        if answer.status == 0 or answer.status >= 500:
+            time.sleep(self.rng.uniform(0.02, 0.1))  # as any caller would, before it tries anew
+        return answer
+
+    def settle(self, what, on, method, path, sent=None, body=None):
+        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over."""
+        self.keys += 1
+        key, op = f"{self.name}-{self.keys}", self.recorder.next_op()
+        while True:
+            answer = self.call(what, on, method, path, sent, body, op=op, key=key)
+            if answer.is_settled or self.is_hopeless.is_set():
+                return answer
+
+    def look(self, what, on, path):
+        """A question whose answer is wanted: asked until it comes."""
+        while True:
+            answer = self.call(what, on, "GET", path)
+            if answer.is_ok:
+                return answer
+
+    def pause(self, least_s, most_s):
+        time.sleep(self.rng.uniform(least_s, most_s))
+
+    def chance(self, of):
+        return self.rng.random() < of

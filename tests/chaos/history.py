@@ -1,0 +1,132 @@
+"""A run as JSON lines: what was run, each call with its start, end and answer, each fault with its time. Written while it
+happens, read by the checks, which know nothing else.
+
+Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is not known (no answer, or one
+that says `unknown`) has no end: it may have its effect at any time after its start.
+"""
+import json
+import math
+import threading
+import time
+
+FOREVER = math.inf
+
+
+class Recorder:
+    """Writes the history; used by all threads."""
+
+    def __init__(self, path):
+        self.file = open(path, "w", encoding="utf-8")
+        self.lock = threading.Lock()
+        self.started_ns = time.monotonic_ns()
+        self.ops = 0
+
+    def now_us(self):
+        return (time.monotonic_ns() - self.started_ns) // 1000
+
+    def next_op(self):
+        with self.lock:
+            self.ops += 1
+            return self.ops
+
+    def write(self, kind, **fields):
+        line = json.dumps({"kind": kind, **fields}, separators=(",", ":"))
+        with self.lock:
+            self.file.write(line + "\n")
+
+    def close(self):
+        with self.lock:
+            self.file.close()
+
+
+class Call:
+    """One request. Attempts of one operation, all with its Idempotency-Key, share `op`."""
+
+    __slots__ = ("op", "what", "on", "worker", "keyed", "start", "end", "gave_up", "status", "effect", "retry_after",
+                 "sent", "got", "daemon")
+
+    def __init__(self, line):
+        self.op, self.what, self.on, self.worker = line["op"], line["what"], line["on"], line["worker"]
+        self.keyed, self.daemon = line["keyed"], line["daemon"]
+        self.start, self.gave_up = line["start_us"], line["gave_up_us"]
+        self.status, self.effect = line["status"], line["effect"]
+        self.end = FOREVER if self.effect == "unknown" else self.gave_up
+        self.sent, self.got = line["sent"], line["got"]
+        self.retry_after = int(line["retry_after"]) if line["retry_after"] else None
+
+    @property
+    def is_ok(self):
+        return 200 <= self.status < 300
+
+    @property
+    def is_unknown(self):
+        return self.effect == "unknown"
+
+    @property
+    def code(self):
+        return self.got.get("code") if self.got else None
+
+
+class Fault:
+    def __init__(self, line):
+        self.name, self.start, self.end = line["name"], line["start_us"], line["end_us"]
+        self.can_lose = line["can_lose"]
+
+
+class History:
+    def __init__(self, lines):
+        self.run, self.calls, self.faults, self.ended = {}, [], [], []
+        for line in lines:
+            kind = line["kind"]
+            if kind == "call":
+                self.calls.append(Call(line))
+            elif kind == "fault":
+                self.faults.append(Fault(line))
+            elif kind == "ended":
+                self.ended.append(line)
+            else:
+                self.run = line
+        self.calls.sort(key=lambda call: call.start)
+        self.loss_windows = [(f.start, f.end) for f in self.faults if f.can_lose]
+
+    @classmethod
+    def load(cls, path):
+        with open(path, encoding="utf-8") as file:
+            return cls(json.loads(line) for line in file)
+
+    def of(self, what, on=None):
+        """The calls of that kind, by their start."""
+        return [call for call in self.calls if call.what == what and (on is None or call.on == on)]
+
+    def names(self, what):
+        return sorted({call.on for call in self.calls if call.what == what})
+
+    def may_be_lost(self, call):
+        """Whether a failover may have lost what the call did."""
+        return any(call.start <= until and call.gave_up >= since for since, until in self.loss_windows)
+
+    def is_quiet(self, since, until):
+        """Whether nothing was harmed at that time."""
+        return not any(fault.start <= until and fault.end >= since for fault in self.faults)
+
+
+def by_op(calls):
+    """{op: its attempts, in order}."""
+    found = {}
+    for call in calls:
+        found.setdefault(call.op, []).append(call)
+    return found
+
+
+class Findings:
+    """What a check says: violations, and figures to report."""
+
+    def __init__(self):
+        self.violations, self.figures = [], {}
+
+    def violation(self, promise, text, *calls):
+        self.violations.append({"promise": promise, "text": text, "ops": [call.op for call in calls],
+                                "at_us": min((call.start for call in calls), default=0)})
+
+    def count(self, figure, by=1):
+        self.figures[figure] = self.figures.get(figure, 0) + by

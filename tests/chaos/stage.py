@@ -1,0 +1,115 @@
+"""What a run harms: daemons, each behind a proxy that harms its callers' connections, and a Redis: one server behind a proxy for
+each daemon (`single`), a master and replicas that Sentinels watch (`sentinel`), or a Cluster (`cluster`).
+"""
+import glob
+import os
+import pathlib
+import subprocess
+import urllib.error
+import urllib.request
+
+from processes import GaveUp, Process, free_port, redis, wait_until
+
+DAEMONS = 3
+FOLDER = pathlib.Path(__file__).resolve().parent
+BUILD = FOLDER.parent.parent / "build"
+DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--bind", "127.0.0.1", "--daemonize", "no",
+           "--enable-debug-command", "yes")
+
+
+def redis_answers(port):
+    return redis(port, "PING", timeout=1) == "PONG"
+
+
+def redis_server(name, folder, port, *options):
+    home = pathlib.Path(folder, name)
+    home.mkdir()
+    return Process(name, folder, port, ("redis-server", "--port", port, "--dir", home, *DURABLE, *options), redis_answers)
+
+
+def is_ready(port):
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).status == 200
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+class Proxies:
+    """Fault proxies (tests/programs/fault_proxy.c), one in front of each port."""
+
+    def __init__(self, ports):
+        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", BUILD / "tests" / "fault_proxy", *map(str, ports)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ports = [int(port) for port in self.child.stdout.readline().split()]
+
+    def set(self, which, **faults):
+        words = [f"{name}={value}" for name, value in faults.items()]
+        self.child.stdin.write(" ".join([str(which), *words]) + "\n")
+        self.child.stdin.flush()
+        if self.child.stdout.readline() != "ok\n":
+            raise GaveUp("the fault proxy has ended")
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait()
+
+
+class Stage:
+    """The daemons; how they find Redis is each mode's own."""
+
+    def __init__(self, folder, daemon):
+        self.folder, self.daemon = folder, daemon
+        self.daemons, self.fronts, self.backs = [], None, None
+        self.servers = []
+
+    def start(self):
+        self.start_redis()
+        clock = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+        for i in range(DAEMONS):
+            wrong_clock = {"LD_PRELOAD": clock[0], "FAKETIME": "+1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if i == 1 and clock else {}
+            port = free_port()
+            command = (self.daemon, "--listen", f"127.0.0.1:{port}", "--redis", self.redis_url(i), "--log-level", "warn")
+            self.daemons.append(Process(f"daemon-{i}", self.folder, port, command, is_ready, wrong_clock))
+        for process in self.daemons:
+            process.start()
+        for process in self.daemons:
+            process.wait_up()
+        self.fronts = Proxies([process.port for process in self.daemons])
+
+    def processes(self):
+        return [*self.daemons, *self.servers]
+
+    def close(self):
+        for process in self.processes():
+            process.kill()
+        for proxies in (self.fronts, self.backs):
+            if proxies:
+                proxies.close()
+
+    def those_that_ended(self):
+        """Daemons that nobody killed, but are gone."""
+        return [process for process in self.daemons if process.has_ended()]
+
+    def wait_well(self):
+        wait_until(self.redis_is_well, 30, "Redis to be well")
+        for process in self.daemons:
+            process.wait_up()
+
+
+class Single(Stage):
+    """One server, and for each daemon a proxy before it."""
+
+    def start_redis(self):
+        self.servers = [redis_server("redis", self.folder, free_port())]
+        self.servers[0].start()
+        self.servers[0].wait_up()
+        self.backs = Proxies([self.servers[0].port] * DAEMONS)
+
+    def redis_url(self, i):
+        return f"redis://127.0.0.1:{self.backs.ports[i]}/0"
+
+    def redis_is_well(self):
+        return redis_answers(self.servers[0].port)
+
+
+MODES = {"single": Single}

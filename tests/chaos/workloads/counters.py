@@ -1,0 +1,27 @@
+"""Counters, with an Idempotency-Key until there is an answer, and without one, once."""
+NAMES = range(3)
+
+
+def add_once(client):
+    name = f"plain-{client.rng.choice(NAMES)}"
+    client.call("counter.add", name, "POST", f"/counters/{name}", body={"n": 1})
+    client.pause(0, 0.01)
+
+
+def add_until_answered(client):
+    name = f"keyed-{client.rng.choice(NAMES)}"
+    client.settle("counter.add", name, "POST", f"/counters/{name}", body={"n": 1})
+    client.pause(0, 0.01)
+
+
+def finish(client):
+    for kind in ("plain", "keyed"):
+        for i in NAMES:
+            client.look("counter.final", f"{kind}-{i}", f"/counters/{kind}-{i}")
+
+
+def prepare(client):
+    pass
+
+
+WORKERS = ((3, add_once), (4, add_until_answered))

@@ -1,0 +1,98 @@
+"""Queues: each message says a number of its own, so that the books can follow it. Some are taken by callers who wait; some are
+acknowledged late, rejected, or given more time.
+"""
+NAMES = [f"queue-{i}" for i in range(2)]
+AWAITED = "queue-awaited"
+SETTINGS = {"max_receives": 1000, "visibility_ms": 1000, "dedupe_ms": 3600000}
+VISIBILITY_MOST_MS = 1500
+
+
+def send(client, name, delays_ms):
+    client.sent = getattr(client, "sent", 0) + 1
+    number = f"{client.name}-{client.sent}"
+    body = {"body": number, "delay_ms": client.rng.choice(delays_ms)}
+    if client.chance(0.3):
+        body["id"] = "id-" + number
+    if client.chance(0.3):
+        body["priority"] = client.rng.randrange(10)
+    request = ("queue.send", name, "POST", f"/queues/{name}/messages")
+    if client.chance(0.7):
+        client.settle(*request, body=body)
+    else:
+        client.call(*request, body=body)
+
+
+def produce(client):
+    send(client, client.rng.choice(NAMES), (0, 0, 0, 50, 400))
+    client.pause(0.005, 0.03)
+
+
+def produce_for_those_who_wait(client):
+    send(client, AWAITED, (0,))
+    client.pause(0.05, 0.25)
+
+
+def receive(client, name, most, wait_ms, visibility_ms):
+    answer = client.call("queue.receive", name, "POST", f"/queues/{name}/receive",
+                         body={"max": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms})
+    return answer.body["messages"] if answer.is_ok else []
+
+
+def of_delivery(name, message):
+    return f"/queues/{name}/deliveries/{message['receipt']}"
+
+
+def acknowledge(client, name, message, tries=3):
+    for _ in range(tries):
+        answer = client.call("queue.acknowledge", name, "DELETE", of_delivery(name, message),
+                             sent={"receipt": message["receipt"], "body": message["body"]})
+        if answer.is_settled:
+            return
+
+
+def work_on(client, name, message):
+    fate = client.rng.random()
+    sent = {"receipt": message["receipt"], "body": message["body"]}
+    if fate < 0.06:  # died at work
+        return
+    if fate < 0.12:
+        client.call("queue.reject", name, "POST", of_delivery(name, message) + "/reject", sent=sent, body={"delay_ms": 0})
+        return
+    if fate < 0.18:
+        client.call("queue.extend", name, "POST", of_delivery(name, message) + "/extend",
+                    sent={**sent, "visibility_ms": 600}, body={"visibility_ms": 600})
+    elif fate < 0.22:  # too slow
+        client.pause(0.3, 0.9)
+    acknowledge(client, name, message)
+
+
+def consume(client):
+    name = client.rng.choice(NAMES)
+    visibility_ms = client.rng.choice((400, 800, VISIBILITY_MOST_MS))
+    for message in receive(client, name, client.rng.choice((1, 1, 3)), client.rng.choice((0, 200, 1000)), visibility_ms):
+        work_on(client, name, message)
+
+
+def wait_and_consume(client):
+    for message in receive(client, AWAITED, 1, 4000, VISIBILITY_MOST_MS):
+        acknowledge(client, AWAITED, message)
+
+
+def prepare(client):
+    for name in (*NAMES, AWAITED):
+        client.settle("queue.configure", name, "PUT", f"/queues/{name}", body=SETTINGS)
+
+
+def finish(client):
+    """Takes all that is left."""
+    for name in (*NAMES, AWAITED):
+        while True:
+            for message in receive(client, name, 100, 0, 30000):
+                acknowledge(client, name, message)
+            counts = client.look("queue.final", name, f"/queues/{name}").body
+            if not any(counts[state] for state in ("ready", "delayed", "in_flight")):
+                break
+            client.pause(0.05, 0.05)
+
+
+WORKERS = ((3, produce), (5, consume), (1, produce_for_those_who_wait), (3, wait_and_consume))

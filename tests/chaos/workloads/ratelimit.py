@@ -1,0 +1,47 @@
+"""Rate limits that many hammer on, one for each algorithm; and lone callers who wait exactly as long as they are told."""
+import time
+
+SHARED = {
+    "funnel": {"algorithm": "funnel", "limit": 20, "window_ms": 1000, "burst": 10},
+    "sliding": {"algorithm": "sliding_window", "limit": 20, "window_ms": 1000},
+    "fixed": {"algorithm": "fixed_window", "limit": 20, "window_ms": 1000},
+}
+LONE = {
+    "funnel": {"algorithm": "funnel", "limit": 10, "window_ms": 1000, "burst": 3},
+    "sliding": {"algorithm": "sliding_window", "limit": 5, "window_ms": 500},
+    "fixed": {"algorithm": "fixed_window", "limit": 5, "window_ms": 500},
+}
+
+
+def hammer(client):
+    name = client.rng.choice(sorted(SHARED))
+    client.call("limit.take", name, "POST", "/ratelimit", body={"key": "shared-" + name, **SHARED[name]})
+    client.pause(0.005, 0.04)
+
+
+def wait_as_told(client):
+    """Spends what there is, waits, and must be let in. After an answer that did not come it begins with another key, for the
+    call that was not answered may still be counted.
+    """
+    name = client.rng.choice(sorted(LONE))
+    client.keys += 1
+    body = {"key": f"lone-{client.name}-{client.keys}", **LONE[name]}
+    waited = False
+    for _ in range(20):
+        answer = client.call("limit.lone", body["key"], "POST", "/ratelimit", body=body, sent={**body, "waited": waited})
+        waited = answer.status == 429
+        if waited:
+            time.sleep(answer.body["retry_after_ms"] / 1000)
+        elif answer.effect == "unknown" or client.is_over.is_set():
+            return
+
+
+def prepare(client):
+    pass
+
+
+def finish(client):
+    pass
+
+
+WORKERS = ((4, hammer), (3, wait_as_told))
