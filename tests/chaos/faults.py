@@ -1,5 +1,6 @@
 """What is done to a stage. A fault is a generator of (stage, rng): it yields once, as long as it lasts, and then makes good. Its
-docstring is its name; `can_lose` tells that asynchronous replication may lose answered writes by it.
+docstring is its name; `can_lose` tells that asynchronous replication may lose answered writes by it. Several come in a storm,
+and after each the stage gets well.
 """
 import time
 
@@ -12,7 +13,6 @@ def kill_redis(stage, rng):
     server.kill()
     yield rng.uniform(0, 0.8)
     server.start()
-    server.wait_up()
 
 
 def stop_redis(stage, rng):
@@ -29,7 +29,6 @@ def kill_daemon(stage, rng):
     daemon.kill()
     yield rng.uniform(0, 0.5)
     daemon.start()
-    daemon.wait_up()
 
 
 def stop_daemon(stage, rng):
@@ -67,6 +66,8 @@ def proxy_fault(where, name, **given):
         which = rng.randrange(len(proxies.ports))
         proxies.set(which, **{key: value(rng) if callable(value) else value for key, value in given.items()})
         yield rng.uniform(0.2, 1.5)
+        if given.keys() & {"drop_up", "drop_down"}:
+            proxies.set(which, reset=1)  # no stream goes on with a hole in it
         proxies.set(which)
     fault.__doc__ = f"{name}, {'callers' if where == 'fronts' else 'redis'}"
     return fault
@@ -92,7 +93,7 @@ BY_MODE = {"single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults
 
 
 class Schedule:
-    """Faults one after the other, each kind once before any comes again, with quiet between them."""
+    """Storms, with quiet between them. Each kind of fault comes once before any comes again."""
 
     def __init__(self, stage, mode, rng, recorder):
         self.stage, self.rng, self.recorder = stage, rng, recorder
@@ -104,14 +105,23 @@ class Schedule:
             self.rng.shuffle(self.left)
         return self.left.pop()
 
+    def storm(self):
+        """Some faults that begin together, each ends in its time; then all gets well."""
+        begun = []
+        for fault in [self.next_fault() for _ in range(self.rng.choice((1, 1, 2, 3, 4)))]:
+            start_us = self.recorder.now_us()
+            course = fault(self.stage, self.rng)
+            begun.append((time.monotonic() + next(course), course, fault, start_us))
+        for until, course, _, _ in sorted(begun, key=lambda b: b[0]):
+            time.sleep(max(0, until - time.monotonic()))
+            for _ in course:
+                raise AssertionError("a fault yields once")
+        self.stage.wait_well()
+        end_us = self.recorder.now_us()
+        for _, _, fault, start_us in begun:
+            self.recorder.write("fault", name=fault.__doc__, start_us=start_us, end_us=end_us,
+                                can_lose=getattr(fault, "can_lose", False))
+
     def step(self):
-        """One fault from its beginning to its end, and some quiet."""
-        fault = self.next_fault()
-        start_us = self.recorder.now_us()
-        run = fault(self.stage, self.rng)
-        time.sleep(next(run))
-        for _ in run:
-            raise AssertionError("a fault yields once")
-        self.recorder.write("fault", name=fault.__doc__, start_us=start_us, end_us=self.recorder.now_us(),
-                            can_lose=getattr(fault, "can_lose", False))
-        time.sleep(self.rng.choice((0.1, 0.3, 1.5, 2.5)))
+        self.storm()
+        time.sleep(self.rng.choice((0.1, 0.1, 0.3, 1, 4)))

@@ -78,6 +78,8 @@ class Process:
         self.is_stopped = False
 
     def start(self):
+        if self.child:
+            return
         with self.log_path.open("ab") as log:
             self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *self.command], stdin=subprocess.DEVNULL,
                                           stdout=log, stderr=log, env=self.environment)
@@ -99,6 +101,8 @@ class Process:
         self.child, self.is_stopped = None, False
 
     def stop(self):
+        if not self.child:
+            return
         self.child.send_signal(signal.SIGSTOP)
         self.is_stopped = True
 

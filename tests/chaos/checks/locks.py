@@ -3,9 +3,7 @@
 A grant is surely held from when its caller knew of it until he began to give it back, or until its time was over, counted from
 when he asked. Grants are sorted by fence, and these intervals compared.
 """
-import math
-
-from history import by_op
+from history import FOREVER, by_op
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 WAKE_US = 2000000   # an offer to somebody who is gone takes a second
@@ -124,13 +122,16 @@ def check_woken(history, findings, acquires, grants):
         if not release or not history.is_quiet(release.start - BEFORE_US, release.end + WAKE_US):
             continue
         deadline = release.end + WAKE_US
-        patient = [c for c in acquires if c.start < release.start - 100000 and c.gave_up > deadline
-                   and c.start + c.sent["wait_ms"] * 1000 > deadline]
-        if not patient:
-            continue
+        waiting = [c for c in acquires if c.start < release.start - 100000 and c.gave_up > release.end]
+        if not waiting or any(c.is_unknown and c.start < deadline and waits_until(c) > release.start for c in acquires):
+            continue  # a caller who is gone may have been served
         findings.count("wake-ups")
-        ghosts = any(c.is_unknown and c.start < deadline and c.start + (c.sent["wait_ms"] + 1000) * 1000 > release.start for c in acquires)
-        served = min((g.known for g in grants.values() if g.fence > grant.fence), default=math.inf)
-        if served > deadline and not ghosts:
+        served = min((g.known for g in grants.values() if g.fence > grant.fence), default=FOREVER)
+        patient = [c for c in waiting if c.gave_up > deadline and waits_until(c) > deadline]
+        if served > deadline and patient:
             findings.violation("nobody waits in vain", f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
                                release, patient[0])
+
+
+def waits_until(acquire):
+    return acquire.start + acquire.sent["wait_ms"] * 1000

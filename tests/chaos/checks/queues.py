@@ -4,9 +4,7 @@ who waits is told. Each message says a number of its own, and in the end every q
 A delivery is surely its receiver's from when he knew of it until he began to end it, or until its visibility was over, counted
 from when he asked. Duplicates are where at-least-once allows them: after a delivery that ended otherwise, and are counted.
 """
-import math
-
-from history import by_op
+from history import FOREVER, by_op
 
 ROUNDING_US = 2000
 WAKE_US = 1000000
@@ -141,14 +139,12 @@ def check_woken(history, findings, name, message, receives):
     deadline = due + WAKE_US
     if not history.is_quiet(message.sent.start - BEFORE_US, deadline):
         return
-    patient = [call for call in receives if call.start < message.sent.start - 100000 and call.gave_up > deadline
-               and call.start + call.sent["wait_ms"] * 1000 > deadline]
-    if not patient:
-        return
-    findings.count("wake-ups")
+    waiting = [call for call in receives if call.start < message.sent.start - 100000 and call.gave_up > message.sent.start]
     first = min(message.deliveries, key=lambda d: d.receives, default=None)
-    if first and first.receives > 1:
-        return  # somebody had it whose answer got lost
-    if (first.known if first else math.inf) > deadline:
+    if not waiting or first and first.receives > 1:
+        return  # or somebody had it whose answer got lost
+    findings.count("wake-ups")
+    patient = [call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline]
+    if patient and (first.known if first else FOREVER) > deadline:
         findings.violation("nobody waits in vain", f"{name}: {message.number} was there, but nobody who waited had it "
                            f"{WAKE_US // 1000} ms later", message.accepted, patient[0])
