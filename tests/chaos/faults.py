@@ -23,6 +23,85 @@ def stop_redis(stage, rng):
     server.go_on()
 
 
+# Failovers. What the master has answered last, no replica may have yet.
+
+def kill_master(stage, rng):
+    """master killed"""
+    master, _ = rng.choice(stage.groups())
+    master.kill()
+    yield rng.uniform(1, 3)
+    master.start()
+
+
+def stop_master(stage, rng):
+    """master stopped"""
+    master, _ = rng.choice(stage.groups())
+    master.stop()
+    yield rng.uniform(1, 3)
+    master.go_on()
+
+
+def fail_over_behind(stage, rng):
+    """master killed, replicas behind"""
+    master, replicas = rng.choice(stage.groups())
+    for replica in replicas:
+        replica.stop()
+    redis(master.port, "CLIENT", "KILL", "TYPE", "replica", timeout=0.5)
+    time.sleep(rng.uniform(0.05, 0.3))  # answered, and known to nobody else
+    master.kill()
+    for replica in replicas:
+        replica.go_on()
+    yield rng.uniform(1, 3)
+    master.start()
+
+
+def hand_over_sentinel(stage, rng):
+    """failover asked for"""
+    redis(rng.choice(stage.watchers).port, "SENTINEL", "FAILOVER", "mymaster", timeout=0.5)
+    yield rng.uniform(0.5, 2)
+
+
+def hand_over_cluster(stage, rng):
+    """failover asked for"""
+    _, replicas = rng.choice(stage.groups())
+    for replica in replicas:
+        redis(replica.port, "CLUSTER", "FAILOVER", timeout=0.5)
+    yield rng.uniform(0.5, 2)
+
+
+for failover in (kill_master, stop_master, fail_over_behind, hand_over_sentinel):
+    failover.can_lose = True
+
+
+def kill_replica(stage, rng):
+    """replica killed"""
+    _, replicas = rng.choice(stage.groups())
+    for replica in replicas[:1]:
+        replica.kill()
+    yield rng.uniform(0, 0.5)
+    for replica in replicas[:1]:
+        replica.start()
+
+
+def kill_watcher(stage, rng):
+    """sentinel killed"""
+    watcher = rng.choice(stage.watchers)
+    watcher.kill()
+    yield rng.uniform(0, 1)
+    watcher.start()
+
+
+def move_slot(stage, rng):
+    """slot moved"""
+    stage.move_slot(rng.choice(SOME_KEYS), rng)
+    yield 0
+
+
+move_slot.is_alone = True  # what moves is not known to replicas: a failover meanwhile leaves keys behind
+SOME_KEYS = ("p:lock:{lock-0}", "p:lock:{awaited}", "p:queue:{queue-0}", "p:queue:{queue-awaited}", "p:counter:{plain-0}",
+             "p:counter:{keyed-0}", "p:limit:{shared-funnel}")
+
+
 def kill_daemon(stage, rng):
     """daemon killed"""
     daemon = rng.choice(stage.daemons)
@@ -44,7 +123,7 @@ def flush_scripts(stage, rng):
     until = time.monotonic() + rng.uniform(0.1, 0.8)
     while time.monotonic() < until:
         for server in stage.servers:
-            redis(server.port, "SCRIPT", "FLUSH")
+            redis(server.port, "SCRIPT", "FLUSH", timeout=0.1)
         time.sleep(0.01)
     yield 0
 
@@ -53,8 +132,8 @@ def kill_connections(stage, rng):
     """connections to redis killed"""
     for _ in range(rng.randrange(1, 8)):
         for server in stage.servers:
-            redis(server.port, "CLIENT", "KILL", "TYPE", "normal")
-            redis(server.port, "CLIENT", "KILL", "TYPE", "pubsub")
+            redis(server.port, "CLIENT", "KILL", "TYPE", "normal", timeout=0.1)
+            redis(server.port, "CLIENT", "KILL", "TYPE", "pubsub", timeout=0.1)
         time.sleep(0.05)
     yield 0
 
@@ -89,7 +168,12 @@ def proxy_faults(where):
 
 
 COMMON = [kill_daemon, stop_daemon, flush_scripts, kill_connections, *proxy_faults("fronts")]
-BY_MODE = {"single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults("backs")]}
+FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica]
+BY_MODE = {
+    "single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults("backs")],
+    "sentinel": [*COMMON, *FAILOVERS, hand_over_sentinel, kill_watcher],
+    "cluster": [*COMMON, *FAILOVERS, hand_over_cluster, *[move_slot] * 4],
+}
 
 
 class Schedule:
@@ -105,21 +189,29 @@ class Schedule:
             self.rng.shuffle(self.left)
         return self.left.pop()
 
+    def next_faults(self):
+        """Some, or one that comes alone."""
+        faults = [self.next_fault() for _ in range(self.rng.choice((1, 1, 2, 3, 4)))]
+        alone = [fault for fault in faults if getattr(fault, "is_alone", False)]
+        self.left += [fault for fault in faults if alone and fault is not alone[0]]
+        return alone[:1] or faults
+
     def storm(self):
-        """Some faults that begin together, each ends in its time; then all gets well."""
-        begun = []
-        for fault in [self.next_fault() for _ in range(self.rng.choice((1, 1, 2, 3, 4)))]:
-            start_us = self.recorder.now_us()
+        """Some faults that begin together, each ends in its time; then all gets well. A failover may lose what was answered
+        since the storm began: whoever takes over may have stood still then.
+        """
+        began_us, courses = self.recorder.now_us(), []
+        faults = self.next_faults()
+        for fault in faults:
             course = fault(self.stage, self.rng)
-            begun.append((time.monotonic() + next(course), course, fault, start_us))
-        for until, course, _, _ in sorted(begun, key=lambda b: b[0]):
+            courses.append((time.monotonic() + next(course), course))
+        for until, course in sorted(courses, key=lambda c: c[0]):
             time.sleep(max(0, until - time.monotonic()))
             for _ in course:
                 raise AssertionError("a fault yields once")
         self.stage.wait_well()
-        end_us = self.recorder.now_us()
-        for _, _, fault, start_us in begun:
-            self.recorder.write("fault", name=fault.__doc__, start_us=start_us, end_us=end_us,
+        for fault in faults:
+            self.recorder.write("fault", name=fault.__doc__, start_us=began_us, end_us=self.recorder.now_us(),
                                 can_lose=getattr(fault, "can_lose", False))
 
     def step(self):

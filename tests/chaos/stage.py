@@ -10,7 +10,8 @@ import urllib.request
 
 from processes import GaveUp, Process, free_port, redis, wait_until
 
-DAEMONS = 3
+CLOCKS = (None, "+1h", "-1h")  # the daemons', which must not matter
+DAEMONS = len(CLOCKS)
 FOLDER = pathlib.Path(__file__).resolve().parent
 BUILD = FOLDER.parent.parent / "build"
 DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--bind", "127.0.0.1", "--daemonize", "no",
@@ -25,6 +26,27 @@ def redis_server(name, folder, port, *options):
     home = pathlib.Path(folder, name)
     home.mkdir()
     return Process(name, folder, port, ("redis-server", "--port", port, "--dir", home, *DURABLE, *options), redis_answers)
+
+
+def wrong_clock(off):
+    """The variables that give a program another clock, by the hour; the one that deadlines go by stays right."""
+    library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+    if off and not library:
+        raise GaveUp("libfaketime is missing (package faketime)")
+    return {"LD_PRELOAD": library[0], "FAKETIME": off, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if off else {}
+
+
+def field(server, name):
+    """A line of INFO replication."""
+    info = redis(server.port, "INFO", "replication", timeout=1) or ""
+    return next((line.split(":", 1)[1] for line in info.splitlines() if line.startswith(name + ":")), None)
+
+
+def caught_up(master, replicas):
+    """Whether the replicas have all that the master had a moment ago."""
+    had = field(master, "master_repl_offset")
+    return had is not None and all(field(replica, "master_link_status") == "up" and field(replica, "master_port") == str(master.port)
+                                   and int(field(replica, "slave_repl_offset") or 0) >= int(had) for replica in replicas)
 
 
 def is_ready(port):
@@ -64,12 +86,10 @@ class Stage:
 
     def start(self):
         self.start_redis()
-        clock = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
-        for i in range(DAEMONS):
-            wrong_clock = {"LD_PRELOAD": clock[0], "FAKETIME": "+1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if i == 1 and clock else {}
+        for i, off in enumerate(CLOCKS):
             port = free_port()
             command = (self.daemon, "--listen", f"127.0.0.1:{port}", "--redis", self.redis_url(i), "--log-level", "warn")
-            self.daemons.append(Process(f"daemon-{i}", self.folder, port, command, is_ready, wrong_clock))
+            self.daemons.append(Process(f"daemon-{i}", self.folder, port, command, is_ready, wrong_clock(off)))
         for process in self.daemons:
             process.start()
         for process in self.daemons:
@@ -99,6 +119,9 @@ class Stage:
 class Single(Stage):
     """One server, and for each daemon a proxy before it."""
 
+    def groups(self):
+        return [(self.servers[0], [])]
+
     def start_redis(self):
         self.servers = [redis_server("redis", self.folder, free_port())]
         self.servers[0].start()
@@ -111,5 +134,3 @@ class Single(Stage):
     def redis_is_well(self):
         return redis_answers(self.servers[0].port)
 
-
-MODES = {"single": Single}

@@ -17,15 +17,17 @@ class Grant:
         self.name, self.token, self.fence = answer.on, answer.got["token"], answer.got["fence"]
         self.asked, self.known = tries[0].start, answer.end
         self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
+        self.at_latest = self.known + answer.sent["ttl_ms"] * 1000 + ROUNDING_US
         self.calls, self.released = [answer], None
 
     def extended(self, call):
         until = call.start + call.sent["ttl_ms"] * 1000 - ROUNDING_US
         if call.is_ok:
             self.until = until
+            self.at_latest = max(self.at_latest, call.end + call.sent["ttl_ms"] * 1000 + ROUNDING_US)
             self.calls.append(call)
         elif call.is_unknown:
-            self.until = min(self.until, until)
+            self.until, self.at_latest = min(self.until, until), FOREVER
 
     def given_back(self, call):
         if call.effect != "none":
@@ -43,6 +45,7 @@ def check(history, findings):
         check_unique(findings, grants)
         check_fences_rise(findings, grants)
         check_held_once(history, findings, grants)
+        check_free_again(history, findings, acquires, grants)
         check_woken(history, findings, acquires, grants)
         findings.count("grants", len(grants))
 
@@ -113,6 +116,18 @@ def check_held_once(history, findings, grants):
                                    f"before fence {last.fence} could have ended", last.calls[0], grant.calls[0])
         if not last or grant.until > last.until:
             last = grant
+
+
+def check_free_again(history, findings, acquires, grants):
+    """Who is refused is told who holds the lock: nobody whose time is over, or who gave it back."""
+    by_fence = {grant.fence: grant for grant in grants.values()}
+    for call in acquires:
+        holder = by_fence.get(call.got["holder"]["fence"]) if call.code == "lock_held" and call.got.get("holder") else None
+        if holder and call.start > holder.at_latest:
+            findings.violation("free after its time", f"{call.on}: fence {holder.fence} holds it still, "
+                               f"{(call.start - holder.at_latest) / 1000:.0f} ms after its end", holder.calls[0], call)
+        elif holder and holder.released and call.start > holder.released.end and not history.may_be_lost(holder.released):
+            findings.violation("free after its release", f"{call.on}: fence {holder.fence} holds it still", holder.released, call)
 
 
 def check_woken(history, findings, acquires, grants):

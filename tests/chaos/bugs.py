@@ -1,0 +1,33 @@
+"""Faults that a daemon could have: what the checks must find. Each is a change of the source, (file, what stands there, what is put
+in its place), and the promises that it breaks.
+"""
+BUGS = {
+    "release without compare": (
+        # Whoever releases frees the lock, whether it is still his or not.
+        [("lua/lock_release.lua", "if not lock or not (is_forced or grant) then", "is_forced = is_forced or not grant\nif not lock then")],
+        {"held once", "held for its time", "only the holder"}),
+    "take without remove": (
+        # A message that is delivered stays where it can be delivered.
+        [("lua/queue_receive.lua", "    move(m, flight_key)\n", "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n")],
+        {"one delivery at a time", "no acknowledged message comes back"}),
+    "replay after timeout": (
+        # What was sent and not answered is sent once more.
+        [("service/call_wire.c", "\tif (fate == FATE_AGAIN) {\n",
+          "\tif (fate == FATE_LOST) {\n\t\tc->redis.give_up_us = loop_now_us() + 1000000;\n\t\treturn redis_hold(&c->redis);\n\t}\n"
+          "\tif (fate == FATE_AGAIN) {\n")],
+        {"counters", "one key, one effect", "effect none is true"}),
+    "reused fence": (
+        # Fences are instants, of a clock that is read in seconds.
+        [("lua/lock_acquire.lua", "math.max(n.last_fence + 1, now_us)", "math.max(n.last_fence, now_us - now_us % 1000000)")],
+        {"fences rise"}),
+    "missed wake-up": (
+        # Who waits is not told of a message that is there at once.
+        [("lua/lib/queue.lua", "    a.ready = a.ready + 1\n", "    a.ready = 0\n")],
+        {"nobody waits in vain"}),
+    "expiry by the daemon's clock": (
+        # A lock ends when the clock of the daemon that took it says so.
+        [("handlers/lock_call.c", "\tcall_int(c, take->ttl_ms);\n\tcall_text(c, take->owner);\n",
+          "\tcall_int(c, loop_wall_ms() + take->ttl_ms);\n\tcall_text(c, take->owner);\n"),
+         ("lua/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n")],
+        {"held once", "held for its time", "free after its time"}),
+}

@@ -1,0 +1,75 @@
+"""A Cluster of three masters with a replica each, and the way a slot moves from one to another."""
+import subprocess
+
+from processes import GaveUp, free_port, redis, wait_until
+from stage import Stage, caught_up, field, redis_server
+
+NODE_TIMEOUT_MS = 1000
+KEYS_AT_ONCE = 100
+NODE_OPTIONS = ("--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT_MS, "--cluster-replica-validity-factor", 0,
+                "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", 0)
+
+
+def must(server, *words):
+    said = redis(server.port, *words, timeout=5)
+    if said is None or isinstance(said, str) and said.split(" ")[0] in ("ERR", "IOERR", "NOKEY"):
+        raise GaveUp(f"{server.name}: {' '.join(map(str, words[:4]))}: {said}")
+    return said
+
+
+class Cluster(Stage):
+    def start_redis(self):
+        for i in range(6):
+            self.servers.append(redis_server(f"redis-{i}", self.folder, free_port(), *NODE_OPTIONS, "--cluster-port", free_port()))
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait_up()
+        nodes = [f"127.0.0.1:{server.port}" for server in self.servers]
+        made = subprocess.run(["redis-cli", "--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes"],
+                              capture_output=True, text=True, timeout=60)
+        if made.returncode:
+            raise GaveUp(f"no Cluster: {made.stdout[-1000:]}")
+        wait_until(self.redis_is_well, 30, "the Cluster")
+
+    def redis_url(self, _):
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+
+    def groups(self):
+        """(master, its replicas), as far as servers answer."""
+        ids = {server: redis(server.port, "CLUSTER", "MYID", timeout=0.2) for server in self.servers if not server.is_stopped}
+        lines = {line.split()[0]: line.split() for server in ids if ids[server]
+                 for line in (redis(server.port, "CLUSTER", "NODES", timeout=0.2) or "").splitlines() if "myself" in line}
+        masters = [server for server in ids if ids[server] in lines and "master" in lines[ids[server]][2]]
+        return [(master, [server for server in ids if ids[server] in lines and lines[ids[server]][3] == ids[master]]) for master in masters]
+
+    def redis_is_well(self):
+        groups = self.groups()
+        if len(groups) != 3 or any(len(replicas) != 1 for _, replicas in groups):
+            return False
+        for server in self.servers:
+            info, nodes = redis(server.port, "CLUSTER", "INFO") or "", redis(server.port, "CLUSTER", "NODES") or "fail"
+            if "cluster_state:ok" not in info or "cluster_slots_ok:16384" not in info or "fail" in nodes or "handshake" in nodes:
+                return False
+        return all(field(master, "role") == "master" and caught_up(master, replicas) for master, replicas in groups)
+
+    def move_slot(self, key, rng):
+        """The slot of a key, with all that is in it, to another master."""
+        slot = must(self.servers[0], "CLUSTER", "KEYSLOT", key)
+        masters = [master for master, _ in self.groups()]
+        source = next(master for master in masters if self.has_slot(master, slot))
+        target = rng.choice([master for master in masters if master is not source])
+        source_id, target_id = must(source, "CLUSTER", "MYID"), must(target, "CLUSTER", "MYID")
+        must(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+        must(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+        while keys := must(source, "CLUSTER", "GETKEYSINSLOT", slot, KEYS_AT_ONCE):
+            redis(source.port, "MIGRATE", "127.0.0.1", target.port, "", 0, 2000, "KEYS", *keys, timeout=5)
+        for master in (target, source, *(m for m in masters if m not in (source, target))):
+            must(master, "CLUSTER", "SETSLOT", slot, "NODE", target_id)
+
+    @staticmethod
+    def has_slot(master, slot):
+        """As it says itself, in words like 7 or 0-5460; [7->-...] is one that moves."""
+        own = next(line for line in must(master, "CLUSTER", "NODES").splitlines() if "myself" in line)
+        ranges = [word.split("-") for word in own.split()[8:] if not word.startswith("[")]
+        return any(int(few[0]) <= slot <= int(few[-1]) for few in ranges)
