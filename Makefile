@@ -63,6 +63,22 @@ torture: packages-test
 	@cmake --build --preset release -j $(JOBS)
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
+# Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all.
+.PHONY: chaos chaos-parts chaos-selftest
+chaos: SECONDS := 30
+SEED := 1
+MODE := single
+chaos: packages-test chaos-parts
+	@tests/chaos/run --seconds $(SECONDS) --seed $(SEED) --mode $(MODE)
+
+# Whether chaos would find them: a daemon with each of six bugs.
+chaos-selftest: packages-test chaos-parts
+	@tests/chaos/selftest
+
+chaos-parts:
+	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --build --preset release --target patternd fault_proxy -j $(JOBS)
+
 lint: packages-lint
 	@tools/lint/run
 

@@ -10,6 +10,9 @@ import subprocess
 import time
 
 
+REDIS_SERVER = os.environ.get("PATTERND_TEST_REDIS") or "redis-server"
+
+
 class GaveUp(Exception):
     """The stage does not get to where it should be: no verdict on the daemon."""
 

@@ -8,7 +8,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
-from processes import GaveUp, Process, free_port, redis, wait_until
+from processes import REDIS_SERVER, GaveUp, Process, free_port, redis, wait_until
 
 CLOCKS = (None, "+1h", "-1h")  # the daemons', which must not matter
 DAEMONS = len(CLOCKS)
@@ -25,7 +25,7 @@ def redis_answers(port):
 def redis_server(name, folder, port, *options):
     home = pathlib.Path(folder, name)
     home.mkdir()
-    return Process(name, folder, port, ("redis-server", "--port", port, "--dir", home, *DURABLE, *options), redis_answers)
+    return Process(name, folder, port, (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options), redis_answers)
 
 
 def wrong_clock(off):

@@ -3,7 +3,7 @@ is what it was last.
 """
 import pathlib
 
-from processes import Process, free_port, redis
+from processes import REDIS_SERVER, Process, free_port, redis
 from stage import DURABLE, Stage, caught_up, field, redis_answers
 
 PATIENCE_MS, FAILOVER_TIMEOUT_MS, QUORUM = 500, 3000, 2
@@ -34,7 +34,7 @@ class Sentinel(Stage):
         options = " ".join(option if option else '""' for option in DURABLE).replace(" --", "\n").removeprefix("--")
         config = home / "redis.conf"
         config.write_text(f"port {port}\ndir {home}\nrepl-diskless-sync-delay 0\n{options}\n{role}")
-        return Process(home.name, self.folder, port, ("redis-server", config), redis_answers)
+        return Process(home.name, self.folder, port, (REDIS_SERVER, config), redis_answers)
 
     def watcher(self, i, port, ports):
         home = pathlib.Path(self.folder, f"sentinel-{i}")
@@ -47,7 +47,7 @@ class Sentinel(Stage):
         lines += [f"sentinel known-sentinel mymaster 127.0.0.1 {other} {k:040x}" for k, other in enumerate(ports) if k != i]
         config = home / "sentinel.conf"
         config.write_text("\n".join(lines) + "\n")
-        return Process(home.name, self.folder, port, ("redis-server", config, "--sentinel"), redis_answers)
+        return Process(home.name, self.folder, port, (REDIS_SERVER, config, "--sentinel"), redis_answers)
 
     def redis_url(self, _):
         return "redis+sentinel://" + ",".join(f"127.0.0.1:{watcher.port}" for watcher in self.watchers) + "/mymaster"

@@ -2,6 +2,7 @@
 from collections import Counter
 
 from history import Findings
+from promises import STATED
 
 from . import answers, counters, floor, locks, queues, ratelimit, sales
 
@@ -14,6 +15,7 @@ def judge(history):
         check.check(history, findings)
     return {
         **{name: history.run[name] for name in ("mode", "seed", "seconds")},
+        "stated": STATED[history.run["mode"]],
         "calls": dict(sorted(Counter(call.what for call in history.calls).items())),
         "effects": dict(sorted(Counter(call.effect for call in history.calls).items())),
         "faults": dict(sorted(Counter(fault.name for fault in history.faults).items())),
@@ -38,4 +40,6 @@ def told(summary):
     for violation in summary["violations"][:20]:
         lines.append(f"  VIOLATION at {violation['at_us'] / 1e6:.3f} s, {violation['promise']}: {violation['text']} "
                      f"(operations {', '.join(map(str, violation['ops'])) or '-'})")
+    if summary["violations"]:
+        lines.append(f"  the same again: make chaos SECONDS={summary['seconds']:g} SEED={summary['seed']} MODE={summary['mode']}")
     return "\n".join(lines)

@@ -1,14 +1,25 @@
-"""Of all calls: the daemon never ends by itself, and never answers with a fault of its own. Figures of how they went."""
+"""Of all calls: the daemon never ends by itself, never answers with a fault of its own, and always answers in time, unless it or
+the way to it was harmed.
+"""
+IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
 
 
 def check(history, findings):
     for ended in history.ended:
         findings.violation("stays up", f"{ended['name']} ended by itself: {ended['said'][-300:]}")
+    harmed = [fault for fault in history.faults if fault.name.startswith("daemon") or fault.name.endswith("callers")]
     for call in history.calls:
-        if call.status == 500 or call.status in (400, 401, 403, 404, 405, 413, 414, 415, 422) and call.code not in ("not_found",):
-            findings.violation("answers", f"{call.what} on {call.on} was answered {call.status} {call.code}", call)
-        if call.status == 503 and not call.retry_after:
-            findings.violation("answers", f"{call.what} on {call.on}: 503 without Retry-After", call)
+        check_answer(findings, call)
+        allowed_us = IN_TIME_US + (call.sent or {}).get("wait_ms", 0) * 1000
+        if call.gave_up - call.start > allowed_us and not any(f.start <= call.gave_up and f.end >= call.start for f in harmed):
+            findings.violation("answers in time", f"{call.what} on {call.on} took {(call.gave_up - call.start) / 1000:.0f} ms", call)
     findings.figures["slowest call, ms"] = max((call.gave_up - call.start for call in history.calls), default=0) // 1000
     findings.figures["calls answered with effect none"] = sum(
         1 for call in history.calls if call.effect == "none" and call.status >= 500)
+
+
+def check_answer(findings, call):
+    if call.status == 500 or call.status in (400, 401, 403, 405, 413, 414, 415, 422):
+        findings.violation("answers", f"{call.what} on {call.on} was answered {call.status} {call.code}", call)
+    if call.status == 503 and not call.retry_after:
+        findings.violation("answers", f"{call.what} on {call.on}: 503 without Retry-After", call)

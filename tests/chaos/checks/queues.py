@@ -27,11 +27,11 @@ class Message:
 
 
 class Delivery:
-    def __init__(self, call, got):
-        self.call, self.asked, self.known = call, call.start, call.end
+    def __init__(self, tries, answer, got):
+        self.call, self.asked, self.known = answer, tries[0].start, answer.end
         self.id, self.receipt, self.receives = got["id"], got["receipt"], got["receives"]
-        self.until = call.start + call.sent["visibility_ms"] * 1000 - ROUNDING_US
-        self.calls = [call]
+        self.until = self.asked + answer.sent["visibility_ms"] * 1000 - ROUNDING_US
+        self.calls = list(tries)
 
     def used(self, call):
         """An extension, a rejection, an acknowledgement."""
@@ -49,7 +49,7 @@ def check(history, findings):
     for name in history.names("queue.send"):
         receives = history.of("queue.receive", name)
         messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", name)).values()}
-        deliveries = read_deliveries(history, findings, name, receives, messages)
+        deliveries = read_deliveries(findings, name, receives, messages)
         read_uses(history, findings, name, messages, deliveries)
         for message in messages.values():
             check_message(history, findings, name, message)
@@ -60,18 +60,20 @@ def check(history, findings):
             findings.violation("books", f"{name} was not emptied", *final[-1:])
 
 
-def read_deliveries(history, findings, name, receives, messages):
+def read_deliveries(findings, name, receives, messages):
     """{receipt: delivery}, each with its message."""
     deliveries = {}
-    for call in receives:
-        for got in call.got["messages"] if call.is_ok else ():
+    for tries in by_op(receives).values():
+        answered = [call for call in tries if call.is_ok]
+        if len({tuple(got["receipt"] for got in call.got["messages"]) for call in answered if call.got["messages"]}) > 1:
+            findings.violation("one key, one effect", f"{name}: one key was answered with two deliveries", *tries)
+        for got in answered[0].got["messages"] if answered else ():
             message = messages.get(got["body"])
             if not message or not message.is_possible:
-                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", call)
+                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", answered[0])
                 continue
-            delivery = Delivery(call, got)
-            message.deliveries.append(delivery)
-            deliveries[delivery.receipt] = delivery
+            deliveries[got["receipt"]] = Delivery(tries, answered[0], got)
+            message.deliveries.append(deliveries[got["receipt"]])
     return deliveries
 
 

@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""The checks of chaos on small histories, written by hand: each promise kept, and broken. And README.md says what the checks state."""
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+
+from checks import answers, counters, floor, locks, queues, ratelimit, sales  # noqa: E402
+from history import Findings, History  # noqa: E402
+from promises import STATED  # noqa: E402
+
+
+class Story:
+    """A history; times in milliseconds."""
+
+    def __init__(self, seconds=10, mode="single"):
+        self.lines, self.ops = [{"kind": "run", "mode": mode, "seed": 1, "seconds": seconds}], 0
+
+    def call(self, what, on, start, end, status, sent=None, got=None, op=None, effect=None, retry_after=None):
+        self.ops += 1
+        if effect is None:
+            effect = "applied" if 200 <= status < 300 else "none"
+        self.lines.append({
+            "kind": "call", "what": what, "on": on, "op": op or 1000 + self.ops, "worker": "w", "keyed": op is not None, "daemon": 0,
+            "start_us": start * 1000, "gave_up_us": end * 1000, "status": status, "effect": effect, "sent": sent, "got": got,
+            "retry_after": retry_after})
+        return self
+
+    def fault(self, start, end, can_lose=False):
+        self.lines.append({"kind": "fault", "name": "f", "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose})
+        return self
+
+    def broken(self, check):
+        """The promises that this check finds broken."""
+        return sorted({violation["promise"] for violation in self.judged(check).violations})
+
+    def judged(self, check):
+        findings = Findings()
+        check.check(History(self.lines), findings)
+        return findings
+
+
+class Locks(unittest.TestCase):
+    def test_one_after_the_other(self):
+        story = LockStory().grant(0, 10, fence=1).release(500, 510, fence=1).grant(505, 512, fence=2)
+        self.assertEqual(story.broken(locks), [])
+
+    def test_held_twice(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).grant(500, 510, fence=2).broken(locks), ["held once"])
+
+    def test_its_time_over(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).grant(995, 1010, fence=2).broken(locks), [])
+
+    def test_extended(self):
+        story = LockStory().grant(0, 10, fence=1).extend(900, 910, 200, fence=1).grant(1500, 1510, fence=2)
+        self.assertEqual(story.broken(locks), ["held once"])
+
+    def test_an_extension_that_may_have_shortened_it(self):
+        story = LockStory().grant(0, 10, fence=1, ttl_ms=5000).extend(100, 110, 504, fence=1, effect="unknown").grant(1200, 1210, fence=2)
+        self.assertEqual(story.broken(locks), [])
+
+    def test_a_release_that_was_refused_frees_nothing(self):
+        story = LockStory().grant(0, 10, fence=1).release(100, 110, 503, fence=1).grant(500, 510, fence=2)
+        self.assertEqual(story.broken(locks), ["held once"])
+
+    def test_a_release_that_was_not_answered_may_free_it(self):
+        story = LockStory().grant(0, 10, fence=1).release(100, 110, 504, fence=1, effect="unknown").grant(500, 510, fence=2)
+        self.assertEqual(story.broken(locks), [])
+
+    def test_a_failover_may_lose_a_lock(self):
+        story = LockStory().fault(5, 8, can_lose=True).grant(0, 10, fence=1).grant(500, 510, fence=2)
+        self.assertEqual(story.broken(locks), [])
+        self.assertEqual(story.judged(locks).figures["locks held twice by a failover"], 1)
+
+    def test_no_failover_lowers_a_fence(self):
+        story = LockStory().fault(0, 5000, can_lose=True).grant(0, 10, fence=2).grant(2000, 2010, fence=1)
+        self.assertEqual(story.broken(locks), ["fences rise"])
+
+    def test_a_fence_given_out_twice(self):
+        story = LockStory().grant(0, 10, fence=1).grant(2000, 2010, fence=1, token="other")
+        self.assertEqual(story.broken(locks), ["fences rise"])
+
+    def test_a_stranger_gives_back(self):
+        story = LockStory().grant(0, 10, fence=1).grant(1100, 1110, fence=2).release(1200, 1210, fence=1)
+        self.assertEqual(story.broken(locks), ["only the holder"])
+
+    def test_given_back_twice(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).release(40, 50, fence=1).broken(locks), ["only the holder"])
+
+    def test_taken_from_its_holder(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).release(500, 510, 409, fence=1).broken(locks), ["held for its time"])
+
+    def test_told_late_that_it_is_over(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).release(990, 1010, 409, fence=1).broken(locks), [])
+
+    def test_not_free_after_its_time(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1).refused(1100, 1110, fence=1).broken(locks), ["free after its time"])
+        self.assertEqual(LockStory().grant(0, 10, fence=1).refused(1000, 1110, fence=1).broken(locks), [])
+
+    def test_not_free_after_its_release(self):
+        story = LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).refused(40, 50, fence=1)
+        self.assertEqual(story.broken(locks), ["free after its release"])
+
+    def test_one_key_two_grants(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(2000, 2010, fence=2, op=7).broken(locks), ["one key, one effect"])
+
+    def test_nobody_was_woken(self):
+        waited = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000).release(3000, 3010, fence=1)
+        self.assertEqual(waited.broken(locks), ["nobody waits in vain"])
+        self.assertEqual(waited.grant(2000, 3050, fence=2).broken(locks), [])
+
+    def test_nobody_was_woken_in_a_storm(self):
+        story = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000).release(3000, 3010, fence=1)
+        self.assertEqual(story.fault(4000, 4100).broken(locks), [])
+
+
+class LockStory(Story):
+    def grant(self, start, end, fence, ttl_ms=1000, token=None, op=None):
+        return self.call("lock.acquire", "a", start, end, 201, {"ttl_ms": ttl_ms, "wait_ms": 0},
+                         {"token": token or f"t{fence}", "fence": fence}, op=op)
+
+    def refused(self, start, end, fence, wait_ms=0):
+        return self.call("lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": wait_ms},
+                         {"code": "lock_held", "holder": {"fence": fence}})
+
+    def use(self, what, start, end, status, fence, effect):
+        got = {"code": "not_holder"} if status == 409 else {}
+        return self.call(what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect)
+
+    def extend(self, start, end, status=200, *, fence, effect=None):
+        return self.use("lock.extend", start, end, status, fence, effect)
+
+    def release(self, start, end, status=200, *, fence, effect=None):
+        return self.use("lock.release", start, end, status, fence, effect)
+
+
+class QueueStory(Story):
+    def send(self, start, end, status=201, effect=None, delay_ms=0, op=None, id="m"):
+        return self.call("queue.send", "q", start, end, status, {"body": "one", "delay_ms": delay_ms}, {"messages": [{"id": id}]},
+                         op=op, effect=effect)
+
+    def receive(self, start, end, receives=1, body="one", id="m", visibility_ms=1000, wait_ms=0, op=None):
+        message = {"id": id, "receipt": f"{id}.{receives}.{start}", "receives": receives, "body": body}
+        self.receipt = message["receipt"]
+        return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": visibility_ms, "wait_ms": wait_ms},
+                         {"messages": [message] if receives else []}, op=op)
+
+    def done(self, start, end, status=204, effect=None):
+        got = {"code": "stale_receipt"} if status == 410 else None
+        return self.call("queue.acknowledge", "q", start, end, status, {"receipt": self.receipt, "body": "one"}, got, effect=effect)
+
+    def emptied(self, **states):
+        return self.call("queue.final", "q", 9000, 9001, 200, None, {"ready": 0, "delayed": 0, "in_flight": 0, "dead": 0, **states})
+
+
+class Queues(unittest.TestCase):
+    def test_delivered_and_done(self):
+        self.assertEqual(QueueStory().send(0, 5).receive(10, 20).done(30, 40).emptied().broken(queues), [])
+
+    def test_delivered_again_after_its_time(self):
+        story = QueueStory().send(0, 5).receive(10, 20).receive(1005, 1020, 2).done(1030, 1040).emptied()
+        self.assertEqual(story.broken(queues), [])
+        self.assertEqual(story.judged(queues).figures["duplicates"], 1)
+
+    def test_lost(self):
+        self.assertEqual(QueueStory().send(0, 5).emptied().broken(queues), ["no accepted message is lost"])
+
+    def test_lost_by_a_failover(self):
+        story = QueueStory().send(0, 5).fault(3, 100, can_lose=True).emptied()
+        self.assertEqual(story.broken(queues), [])
+        self.assertEqual(story.judged(queues).figures["messages lost by a failover"], 1)
+
+    def test_not_accepted_but_delivered(self):
+        story = QueueStory().send(0, 5, 503, effect="none").receive(10, 20).done(30, 40).emptied()
+        self.assertEqual(story.broken(queues), ["effect none is true"])
+
+    def test_perhaps_accepted(self):
+        for sent in (QueueStory().send(0, 5, 504, effect="unknown"),
+                     QueueStory().send(0, 5, 504, effect="unknown").receive(10, 20).done(30, 40)):
+            self.assertEqual(sent.emptied().broken(queues), [])
+
+    def test_acknowledged_and_back(self):
+        story = QueueStory().send(0, 5).receive(10, 20).done(30, 40).receive(1100, 1110, 2).emptied()
+        self.assertEqual(story.broken(queues), ["no acknowledged message comes back"])
+
+    def test_two_at_once(self):
+        story = QueueStory().send(0, 5).receive(10, 20).receive(500, 510, 2).done(520, 530).emptied()
+        self.assertEqual(story.broken(queues), ["one delivery at a time"])
+
+    def test_taken_from_its_receiver(self):
+        story = QueueStory().send(0, 5).receive(10, 20).done(500, 510, 410).receive(1100, 1110, 2).done(1120, 1130).emptied()
+        self.assertEqual(story.broken(queues), ["one delivery at a time"])
+
+    def test_early(self):
+        story = QueueStory().send(0, 5, delay_ms=100).receive(10, 90).done(95, 99).emptied()
+        self.assertEqual(story.broken(queues), ["never early"])
+
+    def test_stored_twice(self):
+        story = QueueStory().send(0, 5, 504, effect="unknown", op=7).send(10, 15, op=7).receive(20, 30).done(40, 50)
+        story.receive(60, 70, id="other", visibility_ms=0).done(80, 90).emptied()
+        self.assertIn("one key, one effect", story.broken(queues))
+
+    def test_one_key_two_deliveries(self):
+        story = QueueStory().send(0, 5).receive(10, 20, op=7).receive(1100, 1110, 2, op=7).done(1120, 1130).emptied()
+        self.assertIn("one key, one effect", story.broken(queues))
+
+    def test_not_emptied(self):
+        self.assertEqual(QueueStory().send(0, 5).receive(10, 20).done(30, 40).emptied(dead=1).broken(queues), ["books"])
+
+    def test_nobody_was_woken(self):
+        story = QueueStory().receive(0, 5000, 0, wait_ms=5000).send(2000, 2005).receive(4000, 4010).done(4020, 4030).emptied()
+        self.assertEqual(story.broken(queues), ["nobody waits in vain"])
+
+    def test_somebody_was_woken(self):
+        story = QueueStory().receive(0, 5000, 0, wait_ms=5000).send(2000, 2005).receive(100, 2010, wait_ms=5000).done(2020, 2030).emptied()
+        self.assertEqual(story.broken(queues), [])
+
+
+class CounterStory(Story):
+    def add(self, start, end, value=None, effect=None, op=None):
+        status = 200 if value else 503 if effect == "none" else 504
+        return self.call("counter.add", "c", start, end, status, {"n": 1}, {"counters": {"n": value}} if value else {}, op=op, effect=effect)
+
+    def final(self, value):
+        return self.call("counter.final", "c", 9000, 9001, 200, None, {"counters": {"n": value}})
+
+
+class Counters(unittest.TestCase):
+    def test_between_accepted_and_unknown(self):
+        for value, broken in ((0, ["counters"]), (1, []), (2, []), (3, ["counters"])):
+            story = CounterStory().add(0, 1, 1).add(2, 3, effect="unknown").add(4, 5, effect="none").final(value)
+            self.assertEqual(story.broken(counters), broken, value)
+
+    def test_a_key_counts_once(self):
+        story = CounterStory().add(0, 1, effect="unknown", op=7).add(2, 3, 1, op=7)
+        self.assertEqual(story.final(1).broken(counters), [])
+        self.assertEqual(story.final(2).broken(counters), ["counters"])
+
+    def test_one_key_two_values(self):
+        self.assertIn("one key, one effect", CounterStory().add(0, 1, 1, op=7).add(2, 3, 2, op=7).final(2).broken(counters))
+
+    def test_falls_back(self):
+        self.assertEqual(CounterStory().add(0, 1, 2).add(2, 3, 1).final(2).broken(counters), ["counters"])
+        self.assertEqual(CounterStory().add(0, 3, 2).add(2, 4, 1).final(2).broken(counters), [])
+
+    def test_loss_only_within_a_failover(self):
+        self.assertEqual(CounterStory().add(0, 1, 1).fault(0, 5, can_lose=True).final(0).broken(counters), [])
+        self.assertEqual(CounterStory().add(0, 1, 1).fault(2, 5, can_lose=True).final(0).broken(counters), ["counters"])
+
+
+class Limits(unittest.TestCase):
+    def takes(self, limit, moments):
+        story = Story()
+        for at in moments:
+            story.call("limit.take", "k", at, at + 1, 200, limit, {"allowed": True})
+        return story.broken(ratelimit)
+
+    def test_sliding_window(self):
+        limit = {"algorithm": "sliding_window", "limit": 2, "window_ms": 1000}
+        self.assertEqual(self.takes(limit, (0, 500, 1001, 1502)), [])
+        self.assertEqual(self.takes(limit, (0, 500, 900)), ["limits hold"])
+
+    def test_fixed_window(self):
+        limit = {"algorithm": "fixed_window", "limit": 2, "window_ms": 1000}
+        self.assertEqual(self.takes(limit, (0, 990, 1010, 1020)), [])
+        self.assertEqual(self.takes(limit, (0, 100, 200, 300, 400)), ["limits hold"])
+
+    def test_funnel(self):
+        limit = {"algorithm": "funnel", "limit": 10, "window_ms": 1000, "burst": 2}
+        self.assertEqual(self.takes(limit, (0, 1, 100, 200, 300)), [])
+        self.assertEqual(self.takes(limit, (0, 1, 2, 3)), ["limits hold"])
+
+    def refused(self, waited, retry_after, retry_after_ms):
+        return Story().call("limit.lone", "k", 0, 1, 429, {"waited": waited}, {"retry_after_ms": retry_after_ms},
+                            retry_after=retry_after).broken(ratelimit)
+
+    def test_retry_after(self):
+        self.assertEqual(self.refused(False, "2", 1200), [])
+        self.assertEqual(self.refused(False, "1", 1200), ["Retry-After is honest"])
+        self.assertEqual(self.refused(True, "2", 1200), ["Retry-After is honest"])
+
+
+class SaleStory(Story):
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.call("sale.configure", "s", 0, 1, 201, {"stock": 3, "per_user": 2, "hold_ms": 1000})
+
+    def claim(self, start, end, user, quantity, id, op=None):
+        return self.call("sale.claim", "s", start, end, 201, {"user": user, "quantity": quantity}, {"claim": id}, op=op)
+
+    def end(self, what, start, end, id, status=200, code=None):
+        return self.call("sale." + what, "s", start, end, status, {"claim": id}, {"code": code})
+
+    def final(self, confirmed, held=0):
+        return self.call("sale.final", "s", 9000, 9001, 200, None, {"confirmed": confirmed, "held": held, "remaining": 3 - confirmed - held})
+
+
+class Sales(unittest.TestCase):
+    def test_held_and_sold(self):
+        story = SaleStory().claim(10, 11, "a", 2, "1").end("confirm", 20, 21, "1").claim(30, 31, "b", 1, "2").claim(1040, 1041, "c", 1, "3")
+        self.assertEqual(story.final(2).broken(sales), [])
+
+    def test_oversold(self):
+        story = SaleStory().claim(10, 11, "a", 2, "1").end("confirm", 20, 21, "1").claim(30, 31, "b", 2, "2")
+        self.assertEqual(story.final(2).broken(sales), ["never oversold"])
+
+    def test_oversold_by_a_failover(self):
+        story = SaleStory().claim(10, 11, "a", 2, "1").claim(30, 31, "b", 2, "2").fault(5, 15, can_lose=True)
+        self.assertEqual(story.final(0).broken(sales), [])
+
+    def test_more_than_a_user_may_have(self):
+        self.assertEqual(SaleStory().claim(10, 11, "a", 2, "1").claim(12, 13, "a", 1, "2").final(0).broken(sales), ["never oversold"])
+
+    def test_given_back(self):
+        story = SaleStory().claim(10, 11, "a", 2, "1").end("give_back", 20, 22, "1", 204).claim(21, 23, "a", 2, "2")
+        self.assertEqual(story.final(0).broken(sales), [])
+
+    def test_confirmed_too_late(self):
+        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 1100, 1110, "1").final(1).broken(sales),
+                         ["a claim stands for its time"])
+
+    def test_gone_too_soon(self):
+        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 500, 510, "1", 409, "hold_over").final(0).broken(sales),
+                         ["a claim stands for its time"])
+
+    def test_books(self):
+        sold = SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 20, 21, "1")
+        self.assertEqual(sold.final(0).broken(sales), ["books"])
+        self.assertEqual(SaleStory().final(0, held=1).broken(sales), ["books"])
+
+    def test_one_key_two_claims(self):
+        story = SaleStory().claim(10, 11, "a", 1, "1", op=7).claim(20, 21, "a", 1, "2", op=7)
+        self.assertEqual(story.final(0).broken(sales), ["one key, one effect"])
+
+
+class All(unittest.TestCase):
+    def test_too_little(self):
+        self.assertEqual(Story().call("counter.add", "c", 0, 1, 200).broken(floor), ["enough happened"])
+
+    def test_answers(self):
+        self.assertEqual(Story().call("counter.add", "c", 0, 1, 500, got={}).broken(answers), ["answers"])
+        self.assertEqual(Story().call("counter.add", "c", 0, 1, 503, got={}).broken(answers), ["answers"])
+        self.assertEqual(Story().call("counter.add", "c", 0, 1, 503, got={}, retry_after="1").broken(answers), [])
+
+    def test_late(self):
+        late = Story().call("counter.add", "c", 0, 4000, 504, got={}, effect="unknown")
+        self.assertEqual(late.broken(answers), ["answers in time"])
+
+    def test_a_daemon_that_ended(self):
+        story = Story()
+        story.lines.append({"kind": "ended", "name": "daemon-0", "said": ""})
+        self.assertEqual(story.broken(answers), ["stays up"])
+
+    def test_readme_states_the_same(self):
+        readme = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+        for mode, text in STATED.items():
+            self.assertTrue(f"| {text} |" in readme, mode)
+
+
+if __name__ == "__main__":
+    unittest.main()
