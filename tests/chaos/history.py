@@ -4,6 +4,7 @@ happens, read by the checks, which know nothing else.
 Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is not known (no answer, or one
 that says `unknown`) has no end: it may have its effect at any time after its start.
 """
+import bisect
 import json
 import math
 import threading
@@ -87,6 +88,9 @@ class History:
             else:
                 self.run = line
         self.calls.sort(key=lambda call: call.start)
+        self.index = {}
+        for call in self.calls:
+            self.index.setdefault((call.what, call.on), []).append(call)
         self.loss_windows = [(f.start, f.end) for f in self.faults if f.can_lose]
 
     @classmethod
@@ -94,12 +98,16 @@ class History:
         with open(path, encoding="utf-8") as file:
             return cls(json.loads(line) for line in file)
 
-    def of(self, what, on=None):
-        """The calls of that kind, by their start."""
-        return [call for call in self.calls if call.what == what and (on is None or call.on == on)]
+    def of(self, *whats, on):
+        """The calls of these kinds about that resource, by their start."""
+        found = [call for what in whats for call in self.index.get((what, on), ())]
+        return sorted(found, key=started) if len(whats) > 1 else found
+
+    def all_of(self, what):
+        return [call for call in self.calls if call.what == what]
 
     def names(self, what):
-        return sorted({call.on for call in self.calls if call.what == what})
+        return sorted(on for kind, on in self.index if kind == what)
 
     def may_be_lost(self, call):
         """Whether a failover may have lost what the call did."""
@@ -108,6 +116,15 @@ class History:
     def is_quiet(self, since, until):
         """Whether nothing was harmed at that time."""
         return not any(fault.start <= until and fault.end >= since for fault in self.faults)
+
+
+def started(call):
+    return call.start
+
+
+def begun_between(calls, since, until):
+    """Of calls by their start, those that began then."""
+    return calls[bisect.bisect_left(calls, since, key=started):bisect.bisect_right(calls, until, key=started)]
 
 
 def by_op(calls):

@@ -6,16 +6,16 @@ from history import by_op
 
 def check(history, findings):
     for name in history.names("counter.final"):
-        ops = by_op(history.of("counter.add", name))
+        ops = by_op(history.of("counter.add", on=name))
         check_total(history, findings, name, ops)
         check_values(history, findings, name, ops)
 
 
 def check_total(history, findings, name, ops):
-    final = history.of("counter.final", name)[-1]
+    final = history.of("counter.final", on=name)[-1]
     value = final.got["counters"].get("n", 0)
     accepted = [tries for tries in ops.values() if any(call.is_ok for call in tries)]
-    unknown = [tries for tries in ops.values() if tries not in accepted and any(call.is_unknown for call in tries)]
+    unknown = [tries for tries in ops.values() if not any(call.is_ok for call in tries) and any(call.is_unknown for call in tries)]
     lost_most = sum(1 for tries in accepted if any(call.is_ok and history.may_be_lost(call) for call in tries))
     if not len(accepted) - lost_most <= value <= len(accepted) + len(unknown):
         findings.violation("counters", f"{name} is {value}, with {len(accepted)} accepted, {len(unknown)} unknown, and "

@@ -14,4 +14,4 @@ def check(history, findings):
     at_least("calls", len(history.calls), CALLS_A_SECOND)
     at_least("faults", len(history.faults), FAULTS_A_SECOND)
     for what, least in LEAST_OF_EACH.items():
-        at_least(f"answers to {what}", sum(1 for call in history.of(what) if call.status and call.status < 500), least)
+        at_least(f"answers to {what}", sum(1 for call in history.all_of(what) if call.status and call.status < 500), least)

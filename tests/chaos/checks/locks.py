@@ -3,9 +3,13 @@
 A grant is surely held from when its caller knew of it until he began to give it back, or until its time was over, counted from
 when he asked. Grants are sorted by fence, and these intervals compared.
 """
-from history import FOREVER, by_op
+import bisect
+import itertools
+
+from history import FOREVER, begun_between, by_op
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
+LONGEST_US = 12000000  # that a call takes
 WAKE_US = 2000000   # an offer to somebody who is gone takes a second
 BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
 
@@ -36,14 +40,29 @@ class Grant:
             self.released = call
 
 
+class Known:
+    """Which grants were known at a time."""
+
+    def __init__(self, grants):
+        by_known = sorted(grants.values(), key=lambda grant: grant.known)
+        self.times = [grant.known for grant in by_known]
+        self.highest = list(itertools.accumulate(by_known, lambda a, b: max(a, b, key=lambda grant: grant.fence)))
+
+    def highest_before(self, time):
+        """The one with the highest fence; None when there is none yet."""
+        count = bisect.bisect_left(self.times, time)
+        return self.highest[count - 1] if count else None
+
+
 def check(history, findings):
     for name in history.names("lock.acquire"):
-        acquires = history.of("lock.acquire", name)
+        acquires = history.of("lock.acquire", on=name)
         grants = grants_of(by_op(acquires), findings)
-        for call in (c for c in history.calls if c.on == name and c.what in ("lock.extend", "lock.release")):
-            judge_use(history, findings, grants, call)
+        known = Known(grants)
+        for call in history.of("lock.extend", "lock.release", on=name):
+            judge_use(history, findings, grants, known, call)
         check_unique(findings, grants)
-        check_fences_rise(findings, grants)
+        check_fences_rise(findings, grants, known)
         check_held_once(history, findings, grants)
         check_free_again(history, findings, acquires, grants)
         check_woken(history, findings, acquires, grants)
@@ -62,16 +81,16 @@ def grants_of(ops, findings):
     return grants
 
 
-def judge_use(history, findings, grants, call):
+def judge_use(history, findings, grants, known, call):
     """An extension or a release: the holder's succeeds, anybody else's does not."""
     grant = grants.get(call.sent["token"])
     if not grant:
         return
     if call.is_ok:
-        later = [other for other in grants.values() if other.fence > grant.fence and other.known < call.start]
-        if later and not any(history.may_be_lost(c) for c in (*grant.calls, *later[0].calls)):
+        later = known.highest_before(call.start)
+        if later and later.fence > grant.fence and not any(history.may_be_lost(c) for c in (*grant.calls, *later.calls)):
             findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded, though fence "
-                               f"{later[0].fence} had been granted", call, later[0].calls[0])
+                               f"{later.fence} had been granted", call, later.calls[0])
         if grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released):
             findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded after its release", call)
     elif call.code == "not_holder" and call.end < grant.until:
@@ -93,16 +112,12 @@ def check_unique(findings, grants):
             findings.violation("fences rise", f"{grant.name}: fence {grant.fence} was given out twice", grant.calls[0], other.calls[0])
 
 
-def check_fences_rise(findings, grants):
+def check_fences_rise(findings, grants, known):
     """In every mode: who asked after another knew of his grant has a higher fence."""
-    by_known = sorted(grants.values(), key=lambda g: g.known)
-    highest, at = None, 0
-    for grant in sorted(grants.values(), key=lambda g: g.asked):
-        while at < len(by_known) and by_known[at].known < grant.asked:
-            highest = max(highest or by_known[at], by_known[at], key=lambda g: g.fence)
-            at += 1
-        if highest and grant.fence <= highest.fence:
-            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} after {highest.fence}", highest.calls[0], grant.calls[0])
+    for grant in grants.values():
+        before = known.highest_before(grant.asked)
+        if before and grant.fence <= before.fence:
+            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} after {before.fence}", before.calls[0], grant.calls[0])
 
 
 def check_held_once(history, findings, grants):
@@ -132,16 +147,19 @@ def check_free_again(history, findings, acquires, grants):
 
 def check_woken(history, findings, acquires, grants):
     """Where nothing was harmed, a lock that is given back goes to somebody who waits."""
+    fences = sorted((grant.fence, grant.known) for grant in grants.values())
     for grant in grants.values():
         release = grant.released
         if not release or not history.is_quiet(release.start - BEFORE_US, release.end + WAKE_US):
             continue
         deadline = release.end + WAKE_US
-        waiting = [c for c in acquires if c.start < release.start - 100000 and c.gave_up > release.end]
-        if not waiting or any(c.is_unknown and c.start < deadline and waits_until(c) > release.start for c in acquires):
+        around = begun_between(acquires, release.start - LONGEST_US, deadline)
+        waiting = [c for c in around if c.start < release.start - 100000 and c.gave_up > release.end]
+        if not waiting or any(c.is_unknown and waits_until(c) > release.start for c in around):
             continue  # a caller who is gone may have been served
         findings.count("wake-ups")
-        served = min((g.known for g in grants.values() if g.fence > grant.fence), default=FOREVER)
+        later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)):]
+        served = min((known for _, known in later[:100]), default=FOREVER)
         patient = [c for c in waiting if c.gave_up > deadline and waits_until(c) > deadline]
         if served > deadline and patient:
             findings.violation("nobody waits in vain", f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",

@@ -4,9 +4,10 @@ who waits is told. Each message says a number of its own, and in the end every q
 A delivery is surely its receiver's from when he knew of it until he began to end it, or until its visibility was over, counted
 from when he asked. Duplicates are where at-least-once allows them: after a delivery that ended otherwise, and are counted.
 """
-from history import FOREVER, by_op
+from history import FOREVER, begun_between, by_op
 
 ROUNDING_US = 2000
+LONGEST_US = 12000000  # that a call takes
 WAKE_US = 1000000
 BEFORE_US = 1500000
 
@@ -47,15 +48,15 @@ class Delivery:
 
 def check(history, findings):
     for name in history.names("queue.send"):
-        receives = history.of("queue.receive", name)
-        messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", name)).values()}
+        receives = history.of("queue.receive", on=name)
+        messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()}
         deliveries = read_deliveries(findings, name, receives, messages)
         read_uses(history, findings, name, messages, deliveries)
         for message in messages.values():
             check_message(history, findings, name, message)
             check_deliveries(history, findings, name, message)
             check_woken(history, findings, name, message, receives)
-        final = history.of("queue.final", name)
+        final = history.of("queue.final", on=name)
         if not final or any(final[-1].got[state] for state in ("ready", "delayed", "in_flight", "dead")):
             findings.violation("books", f"{name} was not emptied", *final[-1:])
 
@@ -78,9 +79,7 @@ def read_deliveries(findings, name, receives, messages):
 
 
 def read_uses(history, findings, name, messages, deliveries):
-    for call in history.calls:
-        if call.on != name or call.what not in ("queue.acknowledge", "queue.extend", "queue.reject"):
-            continue
+    for call in history.of("queue.acknowledge", "queue.extend", "queue.reject", on=name):
         message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
         if not message or not delivery:
             continue
@@ -141,7 +140,8 @@ def check_woken(history, findings, name, message, receives):
     deadline = due + WAKE_US
     if not history.is_quiet(message.sent.start - BEFORE_US, deadline):
         return
-    waiting = [call for call in receives if call.start < message.sent.start - 100000 and call.gave_up > message.sent.start]
+    since = message.sent.start
+    waiting = [call for call in begun_between(receives, since - LONGEST_US, since - 100000) if call.gave_up > since]
     first = min(message.deliveries, key=lambda d: d.receives, default=None)
     if not waiting or first and first.receives > 1:
         return  # or somebody had it whose answer got lost

@@ -11,14 +11,14 @@ LOOK_US = 5000000  # how far a funnel is looked at
 
 def check(history, findings):
     for name in history.names("limit.take"):
-        takes = history.of("limit.take", name)
+        takes = history.of("limit.take", on=name)
         allowed = [call for call in takes if call.is_ok and call.got["allowed"] and not history.may_be_lost(call)]
         check_rate(findings, name, allowed)
         findings.count("let through", len(allowed))
-    for call in history.of("limit.take") + history.of("limit.lone"):
+    for call in history.all_of("limit.take") + history.all_of("limit.lone"):
         if call.status == 429:
             check_told(findings, call)
-    waited = [call for call in history.of("limit.lone") if call.sent["waited"]]
+    waited = [call for call in history.all_of("limit.lone") if call.sent["waited"]]
     findings.count("waited as told", len(waited))
     for call in waited:
         if call.status == 429:

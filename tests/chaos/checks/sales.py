@@ -19,20 +19,20 @@ class Claim:
 
 def check(history, findings):
     for name in history.names("sale.configure"):
-        settings = history.of("sale.configure", name)[0].sent
+        settings = history.of("sale.configure", on=name)[0].sent
         claims = read_claims(history, findings, name, settings)
         read_ends(history, findings, name, settings, claims)
         sure = [claim for claim in claims.values() if not any(history.may_be_lost(call) for call in claim.calls)]
         check_never_more(findings, f"{name} as a whole", settings["stock"], sure)
         for user in sorted({claim.user for claim in sure}):
             check_never_more(findings, f"{name} for {user}", settings["per_user"], [claim for claim in sure if claim.user == user])
-        for final in history.of("sale.final", name)[-1:]:
+        for final in history.of("sale.final", on=name)[-1:]:
             check_final(findings, name, settings, claims, sure, final)
 
 
 def read_claims(history, findings, name, settings):
     claims = {}
-    for tries in by_op(history.of("sale.claim", name)).values():
+    for tries in by_op(history.of("sale.claim", on=name)).values():
         answered = [call for call in tries if call.is_ok]
         if len({call.got["claim"] for call in answered}) > 1 and not any(history.may_be_lost(call) for call in tries):
             findings.violation("one key, one effect", f"{name}: one key got two claims", *tries)
@@ -44,8 +44,7 @@ def read_claims(history, findings, name, settings):
 
 
 def read_ends(history, findings, name, settings, claims):
-    ends = (*history.of("sale.confirm", name), *history.of("sale.give_back", name))
-    for tries in by_op(sorted(ends, key=lambda call: call.start)).values():
+    for tries in by_op(history.of("sale.confirm", "sale.give_back", on=name)).values():
         claim = claims.get(tries[0].sent["claim"])
         for call in tries if claim else ():
             claim.calls.append(call)
