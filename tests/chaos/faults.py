@@ -138,8 +138,21 @@ def kill_connections(stage, rng):
     yield 0
 
 
-def proxy_fault(where, name, **given):
-    """A fault of the proxies before the daemons ('fronts') or behind them ('backs'); a function's value is drawn anew."""
+PROXY_FAULTS = {  # a function's value is drawn anew
+    "latency": {"delay_ms": lambda rng: rng.choice((20, 100, 400))},
+    "requests vanish": {"drop_up": 1},
+    "replies vanish": {"drop_down": 1},
+    "cut after the request": {"cut": 1},
+    "cut in a reply": {"cut": 1, "cut_at": lambda rng: rng.randrange(1, 600)},
+    "slices": {"slice": lambda rng: rng.choice((1, 3, 17))},
+    "injected bytes": {"before": "what?"},
+    "reset": {"reset": 1},
+    "refused": {"refuse": 1},
+    "bandwidth": {"bytes_per_second": lambda rng: rng.choice((3000, 20000))},
+}
+
+
+def proxy_fault(where, name, given, can_lose):
     def fault(stage, rng):
         proxies = getattr(stage, where)
         which = rng.randrange(len(proxies.ports))
@@ -149,26 +162,17 @@ def proxy_fault(where, name, **given):
             proxies.set(which, reset=1)  # no stream goes on with a hole in it
         proxies.set(which)
     fault.__doc__ = f"{name}, {'callers' if where == 'fronts' else 'redis'}"
+    fault.can_lose = can_lose
     return fault
 
 
-def proxy_faults(where):
-    return [
-        proxy_fault(where, "latency", delay_ms=lambda rng: rng.choice((20, 100, 400))),
-        proxy_fault(where, "requests vanish", drop_up=1),
-        proxy_fault(where, "replies vanish", drop_down=1),
-        proxy_fault(where, "cut after the request", cut=1),
-        proxy_fault(where, "cut in a reply", cut=1, cut_at=lambda rng: rng.randrange(1, 600)),
-        proxy_fault(where, "slices", slice=lambda rng: rng.choice((1, 3, 17))),
-        proxy_fault(where, "injected bytes", before="what?"),
-        proxy_fault(where, "reset", reset=1),
-        proxy_fault(where, "refused", refuse=1),
-        proxy_fault(where, "bandwidth", bytes_per_second=lambda rng: rng.choice((3000, 20000))),
-    ]
+def proxy_faults(where, can_lose=False):
+    """Those of the proxies before the daemons ('fronts') or before Redis ('backs')."""
+    return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 
 COMMON = [kill_daemon, stop_daemon, flush_scripts, kill_connections, *proxy_faults("fronts")]
-FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica]
+FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica, *proxy_faults("backs", can_lose=True)]
 BY_MODE = {
     "single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults("backs")],
     "sentinel": [*COMMON, *FAILOVERS, hand_over_sentinel, kill_watcher],

@@ -71,10 +71,11 @@ def redis(port, *words, timeout=2.0):
 
 
 class Process:
-    """A program that can be harmed. `is_up` says whether it serves."""
+    """A program that can be harmed. `is_up` says whether it serves; `told_port` is where others are told that it is."""
 
-    def __init__(self, name, folder, port, command, is_up, environment=()):
+    def __init__(self, name, folder, port, command, is_up, environment=(), told_port=None):
         self.name, self.port, self.command, self.is_up = name, port, [str(word) for word in command], is_up
+        self.told_port = told_port or port
         self.log_path = pathlib.Path(folder, name + ".log")
         self.environment = dict(os.environ, **dict(environment))
         self.child = None

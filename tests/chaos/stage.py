@@ -1,5 +1,6 @@
 """What a run harms: daemons, each behind a proxy that harms its callers' connections, and a Redis: one server behind a proxy for
-each daemon (`single`), a master and replicas that Sentinels watch (`sentinel`), or a Cluster (`cluster`).
+each daemon (`single`), a master and replicas that Sentinels watch (`sentinel`), or a Cluster (`cluster`), each server of these
+behind a proxy that all others know it by.
 """
 import glob
 import os
@@ -22,10 +23,11 @@ def redis_answers(port):
     return redis(port, "PING", timeout=1) == "PONG"
 
 
-def redis_server(name, folder, port, *options):
+def redis_server(name, folder, port, *options, told_port=None):
     home = pathlib.Path(folder, name)
     home.mkdir()
-    return Process(name, folder, port, (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options), redis_answers)
+    command = (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options)
+    return Process(name, folder, port, command, redis_answers, told_port=told_port)
 
 
 def wrong_clock(off):
@@ -45,7 +47,7 @@ def field(server, name):
 def caught_up(master, replicas):
     """Whether the replicas have all that the master had a moment ago."""
     had = field(master, "master_repl_offset")
-    return had is not None and all(field(replica, "master_link_status") == "up" and field(replica, "master_port") == str(master.port)
+    return had is not None and all(field(replica, "master_link_status") == "up" and field(replica, "master_port") == str(master.told_port)
                                    and int(field(replica, "slave_repl_offset") or 0) >= int(had) for replica in replicas)
 
 

@@ -2,7 +2,7 @@
 import subprocess
 
 from processes import GaveUp, free_port, redis, wait_until
-from stage import Stage, caught_up, field, redis_server
+from stage import Proxies, Stage, caught_up, field, redis_server
 
 NODE_TIMEOUT_MS = 1000
 KEYS_AT_ONCE = 100
@@ -19,13 +19,17 @@ def must(server, *words):
 
 class Cluster(Stage):
     def start_redis(self):
-        for i in range(6):
-            self.servers.append(redis_server(f"redis-{i}", self.folder, free_port(), *NODE_OPTIONS, "--cluster-port", free_port()))
+        ports = [free_port() for _ in range(6)]
+        self.backs = Proxies(ports)
+        for i, (port, told) in enumerate(zip(ports, self.backs.ports)):
+            bus = free_port()
+            where = ("--cluster-port", bus, "--cluster-announce-port", told, "--cluster-announce-bus-port", bus)
+            self.servers.append(redis_server(f"redis-{i}", self.folder, port, *NODE_OPTIONS, *where, told_port=told))
         for server in self.servers:
             server.start()
         for server in self.servers:
             server.wait_up()
-        nodes = [f"127.0.0.1:{server.port}" for server in self.servers]
+        nodes = [f"127.0.0.1:{server.told_port}" for server in self.servers]
         made = subprocess.run(["redis-cli", "--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes"],
                               capture_output=True, text=True, timeout=60)
         if made.returncode:
@@ -33,7 +37,7 @@ class Cluster(Stage):
         wait_until(self.redis_is_well, 30, "the Cluster")
 
     def redis_url(self, _):
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.told_port}" for server in self.servers)
 
     def groups(self):
         """(master, its replicas), as far as servers answer."""

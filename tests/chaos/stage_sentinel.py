@@ -4,7 +4,7 @@ is what it was last.
 import pathlib
 
 from processes import REDIS_SERVER, Process, free_port, redis
-from stage import DURABLE, Stage, caught_up, field, redis_answers
+from stage import DURABLE, Proxies, Stage, caught_up, field, redis_answers
 
 PATIENCE_MS, FAILOVER_TIMEOUT_MS, QUORUM = 500, 3000, 2
 
@@ -12,9 +12,9 @@ PATIENCE_MS, FAILOVER_TIMEOUT_MS, QUORUM = 500, 3000, 2
 class Sentinel(Stage):
     def start_redis(self):
         self.watchers = []
-        first = free_port()
-        for i, port in enumerate((first, free_port(), free_port())):
-            self.servers.append(self.server(i, port, f"replicaof 127.0.0.1 {first}\n" if i else ""))
+        ports = [free_port() for _ in range(3)]
+        self.backs = Proxies(ports)
+        self.servers = [self.server(i, port, told) for i, (port, told) in enumerate(zip(ports, self.backs.ports))]
         for server in self.servers:
             server.start()
         for server in self.servers:
@@ -28,22 +28,23 @@ class Sentinel(Stage):
             # Looks at each server twice a second, not every ten seconds; and bears a machine that stands still.
             redis(watcher.port, "SENTINEL", "DEBUG", "info-period", 500, "publish-period", 800, "ask-period", 100, "tilt-trigger", 10000)
 
-    def server(self, i, port, role):
+    def server(self, i, port, told_port):
         home = pathlib.Path(self.folder, f"redis-{i}")
         home.mkdir()
         options = " ".join(option if option else '""' for option in DURABLE).replace(" --", "\n").removeprefix("--")
         config = home / "redis.conf"
-        config.write_text(f"port {port}\ndir {home}\nrepl-diskless-sync-delay 0\n{options}\n{role}")
-        return Process(home.name, self.folder, port, (REDIS_SERVER, config), redis_answers)
+        role = f"replicaof 127.0.0.1 {self.backs.ports[0]}\n" if i else ""
+        config.write_text(f"port {port}\ndir {home}\nreplica-announce-port {told_port}\nrepl-diskless-sync-delay 0\n{options}\n{role}")
+        return Process(home.name, self.folder, port, (REDIS_SERVER, config), redis_answers, told_port=told_port)
 
     def watcher(self, i, port, ports):
         home = pathlib.Path(self.folder, f"sentinel-{i}")
         home.mkdir()
         lines = [f"port {port}", f"dir {home}", "bind 127.0.0.1", f"sentinel myid {i:040x}",
-                 f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].port} {QUORUM}",
+                 f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].told_port} {QUORUM}",
                  f"sentinel down-after-milliseconds mymaster {PATIENCE_MS}",
                  f"sentinel failover-timeout mymaster {FAILOVER_TIMEOUT_MS}"]
-        lines += [f"sentinel known-replica mymaster 127.0.0.1 {server.port}" for server in self.servers[1:]]
+        lines += [f"sentinel known-replica mymaster 127.0.0.1 {server.told_port}" for server in self.servers[1:]]
         lines += [f"sentinel known-sentinel mymaster 127.0.0.1 {other} {k:040x}" for k, other in enumerate(ports) if k != i]
         config = home / "sentinel.conf"
         config.write_text("\n".join(lines) + "\n")
@@ -57,7 +58,7 @@ class Sentinel(Stage):
 
     def master_told_by(self, watcher):
         address = redis(watcher.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")
-        return next((server for server in self.servers if isinstance(address, list) and str(server.port) == address[1]), None)
+        return next((server for server in self.servers if isinstance(address, list) and str(server.told_port) == address[1]), None)
 
     def groups(self):
         """(master, its replicas), as the first Sentinel that answers sees them."""
