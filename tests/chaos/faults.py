@@ -2,9 +2,12 @@
 docstring is its name; `can_lose` tells that asynchronous replication may lose answered writes by it. Several come in a storm,
 and after each the stage gets well.
 """
+import signal
 import time
 
-from processes import redis
+from processes import redis, wait_until
+
+DRAIN_S = 12  # --drain-ms is five
 
 
 def kill_redis(stage, rng):
@@ -118,6 +121,35 @@ def stop_daemon(stage, rng):
     daemon.go_on()
 
 
+def drain_daemon(stage, rng):
+    """daemon drained"""
+    daemon = rng.choice(stage.daemons)
+    status = daemon.end(DRAIN_S)
+    if status:
+        stage.complaints.append((daemon, f"exit status {status} after SIGTERM"))
+    yield rng.uniform(0, 0.3)
+    daemon.start()
+
+
+def reload_daemon(stage, rng):
+    """daemon told to read its files again"""
+    daemon = rng.choice(stage.daemons)
+    daemon.tell(signal.SIGHUP)
+    yield 0
+
+
+def configured(name, setting, wrong, right):
+    """A fault of every server's configuration: what would change anything is refused."""
+    def fault(stage, rng):
+        for server in stage.servers:
+            redis(server.port, "CONFIG", "SET", setting, wrong, timeout=0.1)
+        yield rng.uniform(0.1, 0.8)
+        for server in stage.servers:
+            wait_until(lambda: server.child is None or redis(server.port, "CONFIG", "SET", setting, right) == "OK", 10, name)
+    fault.__doc__ = name
+    return fault
+
+
 def flush_scripts(stage, rng):
     """scripts flushed"""
     until = time.monotonic() + rng.uniform(0.1, 0.8)
@@ -171,7 +203,8 @@ def proxy_faults(where, can_lose=False):
     return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 
-COMMON = [kill_daemon, stop_daemon, flush_scripts, kill_connections, *proxy_faults("fronts")]
+COMMON = [kill_daemon, stop_daemon, drain_daemon, reload_daemon, flush_scripts, kill_connections, *proxy_faults("fronts"),
+          configured("redis full", "maxmemory", 1, 0), configured("too few replicas", "min-replicas-to-write", 9, 0)]
 FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica, *proxy_faults("backs", can_lose=True)]
 BY_MODE = {
     "single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults("backs")],
@@ -214,8 +247,9 @@ class Schedule:
             for _ in course:
                 raise AssertionError("a fault yields once")
         self.stage.wait_well()
+        ended_us = self.recorder.now_us()
         for fault in faults:
-            self.recorder.write("fault", name=fault.__doc__, start_us=began_us, end_us=self.recorder.now_us(),
+            self.recorder.write("fault", name=fault.__doc__, start_us=began_us, end_us=ended_us,
                                 can_lose=getattr(fault, "can_lose", False))
 
     def step(self):

@@ -76,22 +76,22 @@ class Fault:
 
 class History:
     def __init__(self, lines):
-        self.run, self.calls, self.faults, self.ended = {}, [], [], []
+        self.run, self.calls, self.faults, self.complaints = {}, [], [], []
         for line in lines:
             kind = line["kind"]
             if kind == "call":
                 self.calls.append(Call(line))
             elif kind == "fault":
                 self.faults.append(Fault(line))
-            elif kind == "ended":
-                self.ended.append(line)
+            elif kind == "complaint":
+                self.complaints.append(line)
             else:
                 self.run = line
         self.calls.sort(key=lambda call: call.start)
         self.index = {}
         for call in self.calls:
             self.index.setdefault((call.what, call.on), []).append(call)
-        self.loss_windows = [(f.start, f.end) for f in self.faults if f.can_lose]
+        self.loss_windows = sorted({(f.start, f.end) for f in self.faults if f.can_lose})
 
     @classmethod
     def load(cls, path):

@@ -104,13 +104,26 @@ class Process:
             self.child.wait()
         self.child, self.is_stopped = None, False
 
+    def tell(self, what):
+        if self.child:
+            self.child.send_signal(what)
+
+    def end(self, seconds):
+        """SIGTERM; the exit status, or "none" when it did not end in time and was killed."""
+        self.tell(signal.SIGCONT)
+        self.tell(signal.SIGTERM)
+        try:
+            status = self.child.wait(seconds) if self.child else 0
+        except subprocess.TimeoutExpired:
+            status = "none"
+        self.kill()
+        return status
+
     def stop(self):
-        if not self.child:
-            return
-        self.child.send_signal(signal.SIGSTOP)
-        self.is_stopped = True
+        self.tell(signal.SIGSTOP)
+        self.is_stopped = self.child is not None
 
     def go_on(self):
-        if self.child and self.is_stopped:
-            self.child.send_signal(signal.SIGCONT)
+        if self.is_stopped:
+            self.tell(signal.SIGCONT)
         self.is_stopped = False

@@ -85,6 +85,7 @@ class Stage:
         self.folder, self.daemon = folder, daemon
         self.daemons, self.fronts, self.backs = [], None, None
         self.servers = []
+        self.complaints = []  # of daemons: (which, what it did)
 
     def start(self):
         self.start_redis()
@@ -108,11 +109,16 @@ class Stage:
             if proxies:
                 proxies.close()
 
-    def those_that_ended(self):
-        """Daemons that nobody killed, but are gone."""
-        return [process for process in self.daemons if process.has_ended()]
+    def revive(self):
+        """Starts the daemons that nobody ended but are gone, and says so."""
+        for process in self.daemons:
+            if process.has_ended():
+                self.complaints.append((process, process.log_path.read_text(errors="replace")[-2000:]))
+                process.kill()
+                process.start()
 
     def wait_well(self):
+        self.revive()
         wait_until(self.redis_is_well, 30, "Redis to be well")
         for process in self.daemons:
             process.wait_up()

@@ -349,7 +349,7 @@ class All(unittest.TestCase):
 
     def test_a_daemon_that_ended(self):
         story = Story()
-        story.lines.append({"kind": "ended", "name": "daemon-0", "said": ""})
+        story.lines.append({"kind": "complaint", "name": "daemon-0", "what": "exit status 1 after SIGTERM"})
         self.assertEqual(story.broken(answers), ["stays up"])
 
     def test_readme_states_the_same(self):

@@ -1,18 +1,19 @@
-"""Of all calls: the daemon never ends by itself, never answers with a fault of its own, and always answers in time, unless it or
+"""Of all calls: the daemon never ends by itself and ends well when told to, never answers with a fault of its own, and always answers in time, unless it or
 the way to it was harmed.
 """
 IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
 
 
 def check(history, findings):
-    for ended in history.ended:
-        findings.violation("stays up", f"{ended['name']} ended by itself: {ended['said'][-300:]}")
+    for complaint in history.complaints:
+        findings.violation("stays up", f"{complaint['name']}: {complaint['what']}")
     harmed = [fault for fault in history.faults if fault.name.startswith("daemon") or fault.name.endswith("callers")]
     for call in history.calls:
         check_answer(findings, call)
         allowed_us = IN_TIME_US + (call.sent or {}).get("wait_ms", 0) * 1000
         if call.gave_up - call.start > allowed_us and not any(f.start <= call.gave_up and f.end >= call.start for f in harmed):
             findings.violation("answers in time", f"{call.what} on {call.on} took {(call.gave_up - call.start) / 1000:.0f} ms", call)
+    findings.figures["seconds in which a failover may lose"] = round(sum(until - since for since, until in history.loss_windows) / 1e6)
     findings.figures["slowest call, ms"] = max((call.gave_up - call.start for call in history.calls), default=0) // 1000
     findings.figures["calls answered with effect none"] = sum(
         1 for call in history.calls if call.effect == "none" and call.status >= 500)
