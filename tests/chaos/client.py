@@ -89,13 +89,16 @@ class Client:
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None):
-        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over."""
+        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over; sometimes once more."""
         self.keys += 1
         key, op = f"{self.name}-{self.keys}", self.recorder.next_op()
         while True:
             answer = self.call(what, on, method, path, sent, body, op=op, key=key)
             if answer.is_settled or self.is_hopeless.is_set():
-                return answer
+                break
+        if answer.is_ok and self.chance(0.1):
+            self.call(what, on, method, path, sent, body, op=op, key=key)
+        return answer
 
     def look(self, what, on, path):
         """A question whose answer is wanted: asked until it comes."""

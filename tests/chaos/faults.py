@@ -203,35 +203,52 @@ def proxy_faults(where, can_lose=False):
     return [proxy_fault(where, name, given, can_lose) for name, given in PROXY_FAULTS.items()]
 
 
-COMMON = [kill_daemon, stop_daemon, drain_daemon, reload_daemon, flush_scripts, kill_connections, *proxy_faults("fronts"),
-          configured("redis full", "maxmemory", 1, 0), configured("too few replicas", "min-replicas-to-write", 9, 0)]
-FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica, *proxy_faults("backs", can_lose=True)]
+DAEMONS = [kill_daemon, stop_daemon, drain_daemon, reload_daemon, *proxy_faults("fronts")]
+SERVERS = [flush_scripts, configured("redis full", "maxmemory", 1, 0), configured("too few replicas", "min-replicas-to-write", 9, 0)]
+FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica]
+# Of each mode: what is done to daemons and their callers, to servers, and between them.
 BY_MODE = {
-    "single": [*COMMON, kill_redis, kill_redis, stop_redis, *proxy_faults("backs")],
-    "sentinel": [*COMMON, *FAILOVERS, hand_over_sentinel, kill_watcher],
-    "cluster": [*COMMON, *FAILOVERS, hand_over_cluster, *[move_slot] * 4],
+    "single": (DAEMONS, [*SERVERS, kill_redis, kill_redis, stop_redis], [kill_connections, *proxy_faults("backs")]),
+    "sentinel": (DAEMONS, [*SERVERS, *FAILOVERS, hand_over_sentinel, kill_watcher],
+                 [kill_connections, *proxy_faults("backs", can_lose=True)]),
+    "cluster": (DAEMONS, [*SERVERS, *FAILOVERS, hand_over_cluster, move_slot, move_slot, move_slot],
+                [kill_connections, *proxy_faults("backs", can_lose=True)]),
 }
 
 
-class Schedule:
-    """Storms, with quiet between them. Each kind of fault comes once before any comes again."""
+class Deck:
+    """Each of its faults comes once before any comes again."""
 
-    def __init__(self, stage, mode, rng, recorder):
-        self.stage, self.rng, self.recorder = stage, rng, recorder
-        self.kinds, self.left = BY_MODE[mode], []
+    def __init__(self, faults, rng):
+        self.faults, self.rng, self.left = faults, rng, []
 
-    def next_fault(self):
+    def draw(self):
         if not self.left:
-            self.left = list(self.kinds)
+            self.left = list(self.faults)
             self.rng.shuffle(self.left)
         return self.left.pop()
 
+    def put_back(self, fault):
+        self.left.append(fault)
+
+
+class Schedule:
+    """Storms, with quiet between them."""
+
+    def __init__(self, stage, mode, rng, recorder):
+        self.stage, self.rng, self.recorder = stage, rng, recorder
+        self.decks = [Deck(faults, rng) for faults in BY_MODE[mode]]
+
     def next_faults(self):
         """Some, or one that comes alone."""
-        faults = [self.next_fault() for _ in range(self.rng.choice((1, 1, 2, 3, 4)))]
-        alone = [fault for fault in faults if getattr(fault, "is_alone", False)]
-        self.left += [fault for fault in faults if alone and fault is not alone[0]]
-        return alone[:1] or faults
+        drawn = [(deck, deck.draw()) for deck in self.rng.choices(self.decks, k=self.rng.choice((1, 1, 2, 3, 4)))]
+        alone = next((fault for _, fault in drawn if getattr(fault, "is_alone", False)), None)
+        if not alone:
+            return [fault for _, fault in drawn]
+        for deck, fault in drawn:
+            if fault is not alone:
+                deck.put_back(fault)
+        return [alone]
 
     def storm(self):
         """Some faults that begin together, each ends in its time; then all gets well. A failover may lose what was answered
