@@ -4,7 +4,10 @@ import json
 import threading
 import time
 
+from processes import GaveUp
+
 PATIENCE_S = 4  # beyond wait_ms; a daemon's own is --redis-timeout-ms
+LOOKS_MOST = 100
 
 
 class Answer:
@@ -102,10 +105,11 @@ class Client:
 
     def look(self, what, on, path):
         """A question whose answer is wanted: asked until it comes."""
-        while True:
+        for _ in range(LOOKS_MOST):
             answer = self.call(what, on, "GET", path)
             if answer.is_ok:
                 return answer
+        raise GaveUp(f"no answer to GET {path}")
 
     def pause(self, least_s, most_s):
         time.sleep(self.rng.uniform(least_s, most_s))

@@ -35,9 +35,11 @@ class Recorder:
         with self.lock:
             self.file.write(line + "\n")
 
-    def close(self):
-        with self.lock:
-            self.file.close()
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
 
 
 class Call:

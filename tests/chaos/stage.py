@@ -119,6 +119,8 @@ class Stage:
 
     def wait_well(self):
         self.revive()
+        for server in self.servers:
+            wait_until(lambda: redis(server.port, "CONFIG", "SET", "maxmemory", 0, "min-replicas-to-write", 0) == "OK", 30, server.name)
         wait_until(self.redis_is_well, 30, "Redis to be well")
         for process in self.daemons:
             process.wait_up()
