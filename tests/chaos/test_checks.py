@@ -271,14 +271,15 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.takes(limit, (0, 1, 100, 200, 300)), [])
         self.assertEqual(self.takes(limit, (0, 1, 2, 3)), ["limits hold"])
 
-    def refused(self, waited, retry_after, retry_after_ms):
-        return Story().call("limit.lone", "k", 0, 1, 429, {"waited": waited}, {"retry_after_ms": retry_after_ms},
+    def refused(self, waited, retry_after, retry_after_ms, story=None):
+        return (story or Story()).call("limit.lone", "k", 0, 1, 429, {"waited": waited}, {"retry_after_ms": retry_after_ms},
                             retry_after=retry_after).broken(ratelimit)
 
     def test_retry_after(self):
         self.assertEqual(self.refused(False, "2", 1200), [])
         self.assertEqual(self.refused(False, "1", 1200), ["Retry-After is honest"])
         self.assertEqual(self.refused(True, "2", 1200), ["Retry-After is honest"])
+        self.assertEqual(self.refused(True, "2", 1200, Story().fault(0, 5, can_lose=True)), [])
 
 
 class SaleStory(Story):

@@ -21,7 +21,9 @@ def check(history, findings):
     waited = [call for call in history.all_of("limit.lone") if call.sent["waited"]]
     findings.count("waited as told", len(waited))
     for call in waited:
-        if call.status == 429:
+        if call.status == 429 and history.may_be_lost(call):
+            findings.count("waited too short by a failover")
+        elif call.status == 429:
             findings.violation("Retry-After is honest", f"{call.on}: refused after waiting as long as was told", call)
 
 
