@@ -41,9 +41,9 @@ class Cluster(Stage):
 
     def groups(self):
         """(master, its replicas), as far as servers answer."""
-        ids = {server: redis(server.port, "CLUSTER", "MYID", timeout=0.2) for server in self.servers if not server.is_stopped}
+        ids = {server: redis(server.port, "CLUSTER", "MYID") for server in self.servers if not server.is_stopped}
         lines = {line.split()[0]: line.split() for server in ids if ids[server]
-                 for line in (redis(server.port, "CLUSTER", "NODES", timeout=0.2) or "").splitlines() if "myself" in line}
+                 for line in (redis(server.port, "CLUSTER", "NODES") or "").splitlines() if "myself" in line}
         masters = [server for server in ids if ids[server] in lines and "master" in lines[ids[server]][2]]
         return [(master, [server for server in ids if ids[server] in lines and lines[ids[server]][3] == ids[master]]) for master in masters]
 
@@ -60,7 +60,7 @@ class Cluster(Stage):
     def move_slot(self, key, rng):
         """The slot of a key, with all that is in it, to another master."""
         slot = must(self.servers[0], "CLUSTER", "KEYSLOT", key)
-        masters = [master for master, _ in self.groups()]
+        masters = wait_until(self.three_masters, 10, "three masters")
         source = next(master for master in masters if self.has_slot(master, slot))
         target = rng.choice([master for master in masters if master is not source])
         source_id, target_id = must(source, "CLUSTER", "MYID"), must(target, "CLUSTER", "MYID")
@@ -70,6 +70,10 @@ class Cluster(Stage):
             redis(source.port, "MIGRATE", "127.0.0.1", target.port, "", 0, 2000, "KEYS", *keys, timeout=5)
         for master in (target, source, *(m for m in masters if m not in (source, target))):
             must(master, "CLUSTER", "SETSLOT", slot, "NODE", target_id)
+
+    def three_masters(self):
+        masters = [master for master, _ in self.groups()]
+        return masters if len(masters) == 3 else None
 
     @staticmethod
     def has_slot(master, slot):
