@@ -6,7 +6,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-from checks import answers, counters, floor, locks, queues, ratelimit, sales  # noqa: E402
+from checks import answers, counters, floor, locks, queues, ratelimit, sales, semaphores  # noqa: E402
 from history import Findings, History  # noqa: E402
 from promises import STATED  # noqa: E402
 
@@ -133,6 +133,37 @@ class LockStory(Story):
 
     def release(self, start, end, status=200, *, fence, effect=None):
         return self.use("lock.release", start, end, status, fence, effect)
+
+
+class SemaphoreStory(Story):
+    def permit(self, start, end, id, op=None):
+        return self.call("semaphore.acquire", "s", start, end, 201, {"limit": 2, "ttl_ms": 1000}, {"permit": id}, op=op)
+
+    def use(self, what, start, end, id, status=200):
+        return self.call("semaphore." + what, "s", start, end, status, {"permit": id, "ttl_ms": 1000}, {"code": "not_found"} if status == 404 else None)
+
+
+class Semaphores(unittest.TestCase):
+    def test_as_many_as_there_are(self):
+        story = SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").use("release", 40, 60, "a", 204).permit(50, 70, "c").permit(1010, 1020, "d")
+        self.assertEqual(story.broken(semaphores), [])
+
+    def test_too_many(self):
+        self.assertEqual(SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").permit(40, 50, "c").broken(semaphores), ["limits hold"])
+
+    def test_too_many_after_an_extension(self):
+        story = SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").use("extend", 900, 910, "a").use("extend", 900, 910, "b")
+        self.assertEqual(story.permit(1100, 1110, "c").broken(semaphores), ["limits hold"])
+
+    def test_too_many_by_a_failover(self):
+        story = SemaphoreStory().fault(5, 8, can_lose=True).permit(0, 10, "a").permit(20, 30, "b").permit(40, 50, "c")
+        self.assertEqual(story.broken(semaphores), [])
+
+    def test_gone_too_soon(self):
+        self.assertEqual(SemaphoreStory().permit(0, 10, "a").use("release", 500, 510, "a", 404).broken(semaphores), ["held for its time"])
+
+    def test_one_key_two_permits(self):
+        self.assertEqual(SemaphoreStory().permit(0, 10, "a", op=7).permit(20, 30, "b", op=7).broken(semaphores), ["one key, one effect"])
 
 
 class QueueStory(Story):

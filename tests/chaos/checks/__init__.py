@@ -4,9 +4,9 @@ from collections import Counter
 from history import Findings
 from promises import STATED
 
-from . import answers, counters, floor, locks, queues, ratelimit, sales
+from . import answers, counters, floor, locks, queues, ratelimit, sales, semaphores
 
-ALL = (answers, locks, queues, ratelimit, sales, counters, floor)
+ALL = (answers, locks, semaphores, queues, ratelimit, sales, counters, floor)
 
 
 def judge(history):

@@ -6,6 +6,8 @@ when he asked; for ever once it was confirmed.
 """
 from history import FOREVER, by_op
 
+from .standing import never_more
+
 ROUNDING_US = 2000
 
 
@@ -23,9 +25,9 @@ def check(history, findings):
         claims = read_claims(history, findings, name, settings)
         read_ends(history, findings, name, settings, claims)
         sure = [claim for claim in claims.values() if not any(history.may_be_lost(call) for call in claim.calls)]
-        check_never_more(findings, f"{name} as a whole", settings["stock"], sure)
+        never_more(findings, "never oversold", f"{name} as a whole", settings["stock"], sure)
         for user in sorted({claim.user for claim in sure}):
-            check_never_more(findings, f"{name} for {user}", settings["per_user"], [claim for claim in sure if claim.user == user])
+            never_more(findings, "never oversold", f"{name} for {user}", settings["per_user"], [claim for claim in sure if claim.user == user])
         for final in history.of("sale.final", on=name)[-1:]:
             check_final(findings, name, settings, claims, sure, final)
 
@@ -74,19 +76,6 @@ def judge_confirm(history, findings, name, settings, claim, first, call):
     if is_late or claim.given_back and claim.given_back.end < first.start:
         findings.violation("a claim stands for its time", f"{name}: {claim.id} was confirmed after its end", claim.calls[0], call)
     claim.until, claim.confirmed = FOREVER, claim.confirmed or call
-
-
-def check_never_more(findings, what, most, claims):
-    """Those that surely stand at the same time."""
-    standing = [claim for claim in claims if claim.until > claim.known]
-    changes = [(claim.known, claim.quantity, claim) for claim in standing]
-    changes += [(claim.until, -claim.quantity, claim) for claim in standing if claim.until != FOREVER]
-    total = 0
-    for _, change, claim in sorted(changes, key=lambda c: c[:2]):
-        total += change
-        if total > most:
-            findings.violation("never oversold", f"{what}: {total} of {most} are held and sold", claim.calls[0])
-            return
 
 
 def check_final(findings, name, settings, claims, sure, final):

@@ -1,0 +1,61 @@
+"""Semaphores: never more permits than the limit, each for its time.
+
+A permit surely stands from when its caller knew of it until he began to give it back, or until its time was over, counted from
+when he asked.
+"""
+from history import by_op
+
+from .standing import never_more
+
+ROUNDING_US = 2000
+
+
+class Permit:
+    quantity = 1
+
+    def __init__(self, tries, answer):
+        self.known, self.calls = answer.end, list(tries)
+        self.until = tries[0].start + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
+
+    def used(self, call):
+        """An extension, or its end."""
+        self.calls.append(call)
+        if call.effect == "none":
+            return
+        if call.what == "semaphore.extend":
+            until = call.start + call.sent["ttl_ms"] * 1000 - ROUNDING_US
+            self.until = until if call.is_ok else min(self.until, until)
+        else:
+            self.until = min(self.until, call.start)
+
+
+def check(history, findings):
+    for name in history.names("semaphore.acquire"):
+        acquires = history.of("semaphore.acquire", on=name)
+        permits = read_permits(history, findings, name, acquires)
+        for call in history.of("semaphore.extend", "semaphore.release", on=name):
+            judge_use(history, findings, permits, call)
+        sure = [permit for permit in permits.values() if not any(history.may_be_lost(call) for call in permit.calls)]
+        never_more(findings, "limits hold", f"permits of {name}", acquires[0].sent["limit"], sure)
+        findings.count("permits", len(permits))
+
+
+def read_permits(history, findings, name, acquires):
+    """{permit: what is known of it}."""
+    permits = {}
+    for tries in by_op(acquires).values():
+        answered = [call for call in tries if call.is_ok]
+        if len({call.got["permit"] for call in answered}) > 1 and not any(history.may_be_lost(call) for call in answered):
+            findings.violation("one key, one effect", f"{name}: one key got two permits", *tries)
+        elif answered:
+            permits[answered[0].got["permit"]] = Permit(tries, answered[0])
+    return permits
+
+
+def judge_use(history, findings, permits, call):
+    permit = permits.get(call.sent["permit"])
+    if not permit:
+        return
+    if call.code == "not_found" and call.end < permit.until and not any(history.may_be_lost(c) for c in (*permit.calls, call)):
+        findings.violation("held for its time", f"{call.on}: a permit was gone before its time", permit.calls[0], call)
+    permit.used(call)

@@ -1,0 +1,15 @@
+"""What stands at the same time: claims of a sale, permits of a semaphore."""
+from history import FOREVER
+
+
+def never_more(findings, promise, what, most, holds):
+    """Of holds with `known`, `until` and `quantity`, those that surely stand at the same time."""
+    standing = [hold for hold in holds if hold.until > hold.known]
+    changes = [(hold.known, hold.quantity, hold) for hold in standing]
+    changes += [(hold.until, -hold.quantity, hold) for hold in standing if hold.until != FOREVER]
+    total = 0
+    for _, change, hold in sorted(changes, key=lambda c: c[:2]):
+        total += change
+        if total > most:
+            findings.violation(promise, f"{what}: {total} of {most}", hold.calls[0])
+            return
