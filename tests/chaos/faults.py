@@ -8,6 +8,7 @@ import time
 from processes import redis, wait_until
 
 DRAIN_S = 12  # --drain-ms is five
+UNNOTICED_US = 2000000  # that a failover may be under way before it is seen
 
 
 def kill_redis(stage, rng):
@@ -79,6 +80,7 @@ def hand_over_cluster(stage, rng):
 
 for failover in (kill_master, stop_master, fail_over_behind, hand_over_sentinel):
     failover.can_lose = True
+hand_over_cluster.can_lose = False  # the old master stands still until the new one has all
 
 
 def kill_replica(stage, rng):
@@ -241,6 +243,7 @@ class Schedule:
     def __init__(self, stage, mode, rng, recorder):
         self.stage, self.rng, self.recorder = stage, rng, recorder
         self.decks = [Deck(faults, rng) for faults in BY_MODE[mode]]
+        self.epoch, self.well_us = stage.epoch(), recorder.now_us()
 
     def next_faults(self):
         """Some, or one that comes alone."""
@@ -253,11 +256,20 @@ class Schedule:
                 deck.put_back(fault)
         return [alone]
 
+    def observe(self, since_us, is_expected):
+        """Servers may fail over without a fault that is meant to bring it about: a busy machine, Sentinels whose connections were killed."""
+        epoch = self.stage.epoch()
+        if epoch != self.epoch and not is_expected:
+            self.recorder.write("fault", name="failover by itself", start_us=since_us - UNNOTICED_US, end_us=self.recorder.now_us(),
+                                can_lose=True)
+        self.epoch = epoch
+
     def storm(self):
         """Some faults that begin together, each ends in its time; then all gets well. A failover may lose what was answered
         since the storm began: whoever takes over may have stood still then.
         """
         began_us, courses = self.recorder.now_us(), []
+        self.observe(self.well_us, is_expected=False)
         faults = self.next_faults()
         for fault in faults:
             course = fault(self.stage, self.rng)
@@ -267,10 +279,15 @@ class Schedule:
             for _ in course:
                 raise AssertionError("a fault yields once")
         self.stage.wait_well()
-        ended_us = self.recorder.now_us()
+        ended_us = self.well_us = self.recorder.now_us()
+        self.observe(began_us, is_expected=any(getattr(fault, "can_lose", False) or fault is hand_over_cluster for fault in faults))
         for fault in faults:
             self.recorder.write("fault", name=fault.__doc__, start_us=began_us, end_us=ended_us,
                                 can_lose=getattr(fault, "can_lose", False))
+
+    def end(self):
+        self.stage.wait_well()
+        self.observe(self.well_us, is_expected=False)
 
     def step(self):
         self.storm()

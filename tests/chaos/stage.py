@@ -132,6 +132,10 @@ class Single(Stage):
     def groups(self):
         return [(self.servers[0], [])]
 
+    def epoch(self):
+        """Changes with each failover."""
+        return 0
+
     def start_redis(self):
         self.servers = [redis_server("redis", self.folder, free_port())]
         self.servers[0].start()

@@ -47,6 +47,9 @@ class Cluster(Stage):
         masters = [server for server in ids if ids[server] in lines and "master" in lines[ids[server]][2]]
         return [(master, [server for server in ids if ids[server] in lines and lines[ids[server]][3] == ids[master]]) for master in masters]
 
+    def epoch(self):
+        return sorted(master.name for master in wait_until(self.three_masters, 30, "three masters"))
+
     def redis_is_well(self):
         groups = self.groups()
         if len(groups) != 3 or any(len(replicas) != 1 for _, replicas in groups):

@@ -68,6 +68,10 @@ class Sentinel(Stage):
                 return [(master, [server for server in self.servers if server is not master])]
         return [(self.servers[0], self.servers[1:])]
 
+    def epoch(self):
+        told = [redis(watcher.port, "SENTINEL", "MASTER", "mymaster") for watcher in self.watchers]
+        return max(int(of[of.index("config-epoch") + 1]) for of in told if isinstance(of, list))
+
     def redis_is_well(self):
         master = self.master_told_by(self.watchers[0])
         if not master or field(master, "role") != "master":
