@@ -33,10 +33,8 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan test-debian13 lint fuzz bench bench-instructions install deb test-deb image clean packages-run packages-test \
-	packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
-.PHONY: run build test test-asan torture test-debian13 lint bench install deb test-deb image clean packages-run packages-test packages-lint \
-	packages-bench packages-deb packages-roots packages-image
+.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest lint fuzz bench bench-instructions install deb test-debian13 \
+	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -64,7 +62,6 @@ torture: packages-test
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
 # Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all.
-.PHONY: chaos chaos-parts chaos-selftest
 chaos: SECONDS := 30
 SEED := 1
 MODE := single
@@ -88,15 +85,12 @@ bench: packages-bench bench/peers/node_modules/.package-lock.json build
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
+
+# A minute for each target, or SECONDS.
 fuzz: packages-fuzz
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS)
 	@tests/fuzz/run $(SECONDS)
-
-bench: packages-bench build
-	@bench/run
-	@bench/leaderboards
-	@bench/wake
 
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build
