@@ -21,6 +21,7 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/rows.h"
 #include "requests.h"
 
 enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 65536 };
@@ -172,6 +173,18 @@ static const struct row rows[] = {
 	{ "6 space before the colon", SEND(GET("/healthz") "Host : 127.0.0.1\r\n" END), { 400 }, NULL, true, false },
 	{ "6 header without a colon", SEND(GET("/healthz") HOST "nonsense\r\n" END), { 400, 200 }, NULL, true, true },
 	{ "6 header without a name", SEND(GET("/healthz") HOST ": x\r\n" END), { 400, 200 }, NULL, true, true },
+	{ "6 lines that LF alone ends",
+	  SEND("GET /healthz HTTP/1.1\nHost: 127.0.0.1\n\n"),
+	  { 400, 200 },
+	  NULL,
+	  true,
+	  true },
+	{ "6 a header on two lines",
+	  SEND(GET("/healthz") HOST "X-A: 1\r\n  2\r\n" END),
+	  { 400, 200 },
+	  NULL,
+	  true,
+	  true },
 	{ "7 two Hosts", SEND(GET("/healthz") HOST HOST END), { 400 }, "malformed_request", true, false },
 	{ "7 two different Hosts",
 	  SEND(GET("/healthz") HOST "Host: evil.example\r\n" END),
@@ -444,6 +457,7 @@ static void test_row(void **state)
 	raw_send(r, row->request, row->len);
 	struct answer a = raw_answer(r, ANSWER_MS);
 	record(row, a);
+	rows_record(row->name, a);
 	const char *flaw = flaw_of(row, a);
 	if (flaw) {
 		answer_print(a);
@@ -523,6 +537,7 @@ static void test_long_row(void **state)
 	struct answer a = raw_answer(r, BODY_MS + ANSWER_MS);
 	if (a.status == 414)
 		exchange_record("GET", "/locks", a);
+	rows_record(row->name, a);
 	if (a.status == 0) {
 		/* A reset overtakes what was said before it; only what was read to the end must be answered. */
 		assert_true(row->may_close);
