@@ -27,8 +27,8 @@ class Story:
             "retry_after": retry_after})
         return self
 
-    def fault(self, start, end, can_lose=False):
-        self.lines.append({"kind": "fault", "name": "f", "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose})
+    def fault(self, start, end, can_lose=False, name="f"):
+        self.lines.append({"kind": "fault", "name": name, "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose})
         return self
 
     def broken(self, check):
@@ -367,6 +367,11 @@ class Sales(unittest.TestCase):
 
 
 class All(unittest.TestCase):
+    def test_how_long_a_failover_took(self):
+        story = Story(mode="sentinel").call("a", "x", 0, 100, 200).call("a", "x", 150, 200, 503).call("a", "x", 1300, 1350, 200)
+        figures = story.fault(50, 2000, name="master killed").judged(answers).figures
+        self.assertEqual((figures["failovers survived"], figures["longest without an effect in a failover, ms"]), (1, 1250))
+
     def test_too_little(self):
         self.assertEqual(Story().call("counter.add", "c", 0, 1, 200).broken(floor), ["enough happened"])
 

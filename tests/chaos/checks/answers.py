@@ -1,6 +1,8 @@
 """Of all calls: the daemon never ends by itself and ends well when told to, never answers with a fault of its own, and always answers in time, unless it or
 the way to it was harmed.
 """
+import bisect
+
 IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
 
 
@@ -17,6 +19,24 @@ def check(history, findings):
     findings.figures["slowest call, ms"] = max((call.gave_up - call.start for call in history.calls), default=0) // 1000
     findings.figures["calls answered with effect none"] = sum(
         1 for call in history.calls if call.effect == "none" and call.status >= 500)
+    measure_failovers(history, findings)
+
+
+def measure_failovers(history, findings):
+    """How many, and how long nobody's call had an effect meanwhile. In a Cluster the other masters go on, so that tells nothing there."""
+    spans = {(fault.start, fault.end) for fault in history.faults if fault.name.startswith(("master", "failover"))}
+    if not spans:
+        return
+    findings.figures["failovers survived"] = len(spans)
+    if history.run["mode"] == "sentinel":
+        done = sorted(call.gave_up for call in history.calls if call.effect == "applied")
+        findings.figures["longest without an effect in a failover, ms"] = max(longest_pause(done, *span) for span in spans) // 1000
+
+
+def longest_pause(instants, since, until):
+    """Between two of these instants, sorted, or the ends of the span."""
+    points = [since, *instants[bisect.bisect_left(instants, since):bisect.bisect_right(instants, until)], until]
+    return max(later - earlier for earlier, later in zip(points, points[1:]))
 
 
 def check_answer(findings, call):
