@@ -33,7 +33,7 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest lint fuzz bench bench-instructions install deb test-debian13 \
+.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest verify lint fuzz bench bench-instructions install deb test-debian13 \
 	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
 
 run: packages-run build
@@ -95,6 +95,12 @@ fuzz: packages-fuzz
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build
 	@bench/instructions $(if $(RECORD),--record)
+
+# All harnesses, the long ones too, one after the other; hours. What they counted becomes RELIABILITY.md. QUICK=1 takes some minutes.
+# SEEDS=1,2,3 are chaos's; STEPS="chaos soak" runs these alone (tests/verify/run has the list).
+verify: packages-test
+	@tests/verify/run $(if $(QUICK),--quick) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
+		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) $(if $(SOAK_SECONDS),--soak-seconds $(SOAK_SECONDS)) $(STEPS)
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there already.
 install:
