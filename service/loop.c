@@ -8,11 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_A_TURN = 256 };
+enum { EVENTS_A_TURN = 256, STALL_US = 20000 };
 
 static int epoll_fd = -1;
 static bool running;
 static int64_t now_us;
+static int64_t longest_turn_us;
+static uint64_t stalls;
 
 static struct timer **heap; /* heap[1..heap_count], smallest key first */
 static size_t heap_count, heap_size;
@@ -32,6 +34,16 @@ static int64_t clock_us(clockid_t id)
 int64_t loop_now_us(void)
 {
 	return now_us;
+}
+
+int64_t loop_longest_turn_us(void)
+{
+	return longest_turn_us;
+}
+
+uint64_t loop_stalls(void)
+{
+	return stalls;
 }
 
 int64_t loop_wall_ms(void)
@@ -168,12 +180,12 @@ static void run_timers(void)
 }
 
 /* epoll_wait takes whole milliseconds: round up, so that a timer is due when it returns. */
-static int wait_ms(int64_t at_most_ms)
+static int wait_ms(int64_t at_most_ms, int64_t from_us)
 {
 	int64_t ms = at_most_ms;
 
 	if (heap_count) {
-		int64_t timer_ms = (heap[1]->key_us - clock_us(CLOCK_MONOTONIC) + 999) / 1000;
+		int64_t timer_ms = (heap[1]->key_us - from_us + 999) / 1000;
 		if (timer_ms < 0)
 			timer_ms = 0;
 		if (ms < 0 || timer_ms < ms)
@@ -182,12 +194,24 @@ static int wait_ms(int64_t at_most_ms)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
+/* The end of a turn. Returns when that was. */
+static int64_t end_turn(void)
+{
+	int64_t end_us = clock_us(CLOCK_MONOTONIC), took_us = end_us - now_us;
+
+	if (took_us > longest_turn_us)
+		longest_turn_us = took_us;
+	stalls += took_us > STALL_US;
+	return end_us;
+}
+
 void loop_run(int64_t (*turn)(void))
 {
 	running = true;
+	now_us = clock_us(CLOCK_MONOTONIC);
 	int64_t at_most_ms = turn();
 	while (running) {
-		int n = epoll_wait(epoll_fd, events, EVENTS_A_TURN, wait_ms(at_most_ms));
+		int n = epoll_wait(epoll_fd, events, EVENTS_A_TURN, wait_ms(at_most_ms, end_turn()));
 		assert(n >= 0 || errno == EINTR);
 		now_us = clock_us(CLOCK_MONOTONIC);
 		event_count = n > 0 ? n : 0;

@@ -48,4 +48,11 @@ int64_t loop_wall_ms(void);
 void loop_run(int64_t (*turn)(void));
 void loop_stop(void);
 
+/*
+ * While a turn goes on nobody else is served: the longest so far, and how many took more than 20 ms. Time that the system
+ * gave to others counts, since clients wait for that, too.
+ */
+int64_t loop_longest_turn_us(void);
+uint64_t loop_stalls(void);
+
 #endif

@@ -222,17 +222,23 @@ static double resident_bytes(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
+static void counter(struct page *p, const char *name, const char *help, uint64_t value)
+{
+	head(p, name, "counter", help);
+	add(p, "patternd_%s %" PRIu64 "\n", name, value);
+}
+
 static void add_counters(struct page *p)
 {
 	char name[96];
 
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
 		snprintf(name, sizeof(name), "%s_total", counter_rows[i].name);
-		head(p, name, "counter", counter_rows[i].help);
-		add(p, "patternd_%s %" PRIu64 "\n", name, counters[i]);
+		counter(p, name, counter_rows[i].help, counters[i]);
 	}
-	head(p, "log_lines_dropped_total", "counter", "Log lines lost because nobody read them.");
-	add(p, "patternd_log_lines_dropped_total %" PRIu64 "\n", log_dropped());
+	counter(p, "log_lines_dropped_total", "Log lines lost because nobody read them.", log_dropped());
+	counter(p, "loop_stalls_total", "Turns of the loop that took more than 20 ms: nobody was served meanwhile.",
+		loop_stalls());
 }
 
 struct text metrics_text(struct request *req)
@@ -245,6 +251,8 @@ struct text metrics_text(struct request *req)
 	for (size_t i = 0; i < gauge_count; i++)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
 	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", resident_bytes());
+	gauge(&p, "loop_longest_turn_seconds", "The longest turn of the loop so far.",
+	      (double)loop_longest_turn_us() / 1e6);
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
 	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
 	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);

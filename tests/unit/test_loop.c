@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../support/proc.h"
 #include "loop.h"
 
 enum { MS = 1000 };
@@ -147,6 +148,25 @@ static void turns_come_when_they_asked_for_it(void **state)
 	assert_true(loop_now_us() >= before + 3 * MS);
 }
 
+static int64_t stall_once(void)
+{
+	if (++turns == 2)
+		nap_ms(30);
+	if (turns == 3)
+		loop_stop();
+	return 1;
+}
+
+static void a_long_turn_is_told(void **state)
+{
+	(void)state;
+	uint64_t before = loop_stalls();
+
+	loop_run(stall_once);
+	assert_in_range(loop_longest_turn_us(), 30 * MS, INT64_MAX);
+	assert_in_range(loop_stalls(), before + 1, before + 3);
+}
+
 static void on_alarm(int number)
 {
 	(void)number;
@@ -171,6 +191,7 @@ int main(void)
 		TEST(unwatch_another_inside_a_callback),
 		TEST(watching_and_not),
 		TEST(turns_come_when_they_asked_for_it),
+		TEST(a_long_turn_is_told),
 		TEST(a_signal_is_no_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
