@@ -5,6 +5,7 @@
  * once. SIGHUP reads files again. Signals are events of the loop.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -222,9 +223,23 @@ static void close_all(void)
 	config_free();
 }
 
+/* Where the daemon was started without them, a client would get their numbers, and read what is said to stderr. */
+static void open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *url;
+
+	open_standard_descriptors();
 	bool only_checks = check_asked(&argc, argv, &url);
 	enum config_outcome outcome = config_load(argc, argv, environ);
 
