@@ -1,5 +1,6 @@
 /*
- * A Redis that is slow, or not ours for a while: others are served meanwhile, and the pool becomes whole again.
+ * A Redis that is slow, or not ours for a while: others are served meanwhile, and the pool becomes whole again. Of the table of faults
+ * rows 26 and 29 (somebody's script holds Redis, and is killed) and 27 (no place for a connection, connections that are killed).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -10,10 +11,12 @@
 
 #include <cmocka.h>
 
+#include "../support/load.h"
 #include "../support/raw.h"
 #include "../support/stage.h"
+#include "../support/waiter.h"
 
-enum { PIPELINED = 100 };
+enum { PIPELINED = 100, TIMEOUT_MS = 400, SLACK_MS = 400, SOON_MS = 8000, WATCHED_MS = 1500 };
 
 /* What one client waits for must not hold up what another has sent already. */
 static void waiting_holds_up_nobody(void **state)
@@ -55,11 +58,110 @@ static void idle_links_leave_too(void **state)
 	assert_status(post("/locks/r", "{}"), 201);
 }
 
+/* ---- Held by a script ---- */
+
+/* A connection on which a script goes round for ever. */
+static redisContext *hold_redis(void)
+{
+	redisContext *holder = redisConnect("127.0.0.1", redis.port);
+	int done = 0;
+
+	redisAppendCommand(holder, "EVAL %s 0", "while true do end");
+	while (!done)
+		assert_int_equal(redisBufferWrite(holder, &done), REDIS_OK);
+	return holder;
+}
+
+/* Other patterns know no such script: Redis says BUSY, or nothing until then. It had no effect, or that is not known. */
+static void somebodys_script_holds_redis(void **state)
+{
+	struct daemon d = { 0 };
+	int refused = 0;
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "400");
+	server_command(&redis, "CONFIG SET lua-time-limit 50");
+	struct client *c = client_open(d.port);
+	assert_status(http(c, "POST", "/pv/held", NULL), 200);
+	redisContext *holder = hold_redis();
+	wait_until(http(c, "POST", "/pv/held", NULL).status != 200, SOON_MS); /* Redis has begun with it */
+	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(10)) {
+		struct answer a = http(c, "POST", "/pv/held", NULL);
+		assert_problem(a, a.status == 504 ? 504 : 503, NULL, a.status == 504 ? "unknown" : "none");
+		assert_in_range(a.took_us, 0, (TIMEOUT_MS + SLACK_MS) * 1000);
+		refused += a.status == 503;
+		assert_true(daemon_is_alive(&d));
+	}
+	assert_in_range(refused, 1, WATCHED_MS);
+	assert_string_equal(server_command(&redis, "SCRIPT KILL")->str, "OK");
+	wait_until(http(c, "POST", "/pv/held", NULL).status == 200, SOON_MS);
+	redisFree(holder);
+	client_close(c);
+	daemon_stop(&d);
+}
+
+/* ---- Connections that Redis does not let be ---- */
+
+static void there_is_no_place(void **state)
+{
+	enum { PLACES = 10 };
+	struct redis_server full = { 0 };
+	redisContext *others[PLACES];
+	struct daemon d = { 0 };
+
+	(void)state;
+	server_start(&full, "--maxclients", "10");
+	server_command(&full, "PING"); /* has one of them */
+	for (int i = 0; i < PLACES; i++)
+		others[i] = redisConnect("127.0.0.1", full.port);
+	daemon_launch(&d, "--redis", full.url);
+	struct client *c = client_open(d.port);
+	wait_until(metric_of(&d, "redis_connect_failures_total") > 0, SOON_MS);
+	long before = metric_of(&d, "redis_connect_failures_total");
+	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(50))
+		assert_problem(http(c, "POST", "/pv/full", NULL), 503, "redis_unavailable", "none");
+	assert_in_range(metric_of(&d, "redis_connect_failures_total") - before, 1, 30); /* politely */
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	server_command(&full, "CONFIG SET maxclients 100");
+	assert_true(daemon_is_ready(&d, SOON_MS));
+	wait_until(http(c, "POST", "/pv/full", NULL).status == 200, SOON_MS);
+	for (int i = 0; i < PLACES; i++)
+		redisFree(others[i]);
+	client_close(c);
+	daemon_stop(&d);
+	server_stop(&full);
+}
+
+/* load_stop sums up: what was granted is there, what had no effect is not. */
+static void connections_are_killed_again_and_again(void **state)
+{
+	static const char *const names[] = { "killed-a", "killed-b" };
+	struct daemon d = { 0 };
+	long killed = 0;
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url, "--redis-timeout-ms", "400");
+	struct load *l =
+		load_start((struct load_plan){ .port = d.port, .names = names, .count = 2, .timeout_ms = TIMEOUT_MS });
+	load_wait_served(l, SOON_MS);
+	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(50))
+		killed += server_command(&redis, "CLIENT KILL TYPE normal")->integer;
+	load_wait_served(l, SOON_MS);
+	assert_in_range(killed, 10, INT64_MAX);
+	print_message("%ld connections killed, %ld of %ld requests failed\n", killed, load_failures(l),
+		      load_answers(l));
+	load_stop(l, 0);
+	daemon_stop(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waiting_holds_up_nobody, stage_forget),
 		cmocka_unit_test_teardown(idle_links_leave_too, stage_forget),
+		cmocka_unit_test_teardown(somebodys_script_holds_redis, stage_forget),
+		cmocka_unit_test_teardown(there_is_no_place, stage_forget),
+		cmocka_unit_test_teardown(connections_are_killed_again_and_again, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("slow Redis", tests, stage_open, stage_close);
