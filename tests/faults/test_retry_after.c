@@ -1,0 +1,80 @@
+/*
+ * Retry-After is honest, promise 11 of the table: of thousands of callers, each of which is alone with its key and waits exactly as long
+ * as it was told, all are let in. And promise 10 with it: who does not wait is not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/stage.h"
+
+enum { CALLERS = 700, REFUSED_MAX_PER_1000 = 1 };
+
+struct caller {
+	char body[160];
+	int64_t due_us; /* when it may come again, by what it was told */
+};
+
+static struct caller callers[CALLERS];
+
+static int by_due(const void *a, const void *b)
+{
+	const struct caller *x = a, *y = b;
+
+	return (x->due_us > y->due_us) - (x->due_us < y->due_us);
+}
+
+/* Takes all there is. What it is told then must be the same in header and body, rounded up to whole seconds there. */
+static void spend(struct caller *c, const char *algorithm, int i)
+{
+	snprintf(c->body, sizeof(c->body),
+		 "{\"key\":\"%s-%d\",\"algorithm\":\"%s\",\"limit\":%d,\"window_ms\":%d,\"cost\":%d}", algorithm, i,
+		 algorithm, 1 + i % 7, 600 + i * 7 % 900, 1 + i % 7 / 2);
+	struct answer a = post("/ratelimit", c->body);
+	while (a.status == 200)
+		a = post("/ratelimit", c->body);
+	c->due_us = monotonic_us();
+	assert_problem(a, 429, "rate_limited", "none");
+	int64_t wait_ms = int_at(a, "/retry_after_ms");
+	assert_in_range(wait_ms, 1, 1500);
+	assert_int_equal(atoi(header_of(a, "Retry-After")), (wait_ms + 999) / 1000);
+	c->due_us += wait_ms * 1000;
+}
+
+static void those_who_wait_are_let_in(void **state)
+{
+	const char *algorithm = *state;
+	int refused = 0;
+
+	for (int i = 0; i < CALLERS; i++) {
+		spend(&callers[i], algorithm, i);
+		client_forget(client);
+	}
+	qsort(callers, CALLERS, sizeof(callers[0]), by_due);
+	for (int i = 0; i < CALLERS; i++) {
+		while (monotonic_us() < callers[i].due_us)
+			nap_ms(1);
+		refused += post("/ratelimit", callers[i].body).status != 200;
+		client_forget(client);
+	}
+	print_message("%s: %d of %d were refused\n", algorithm, refused, CALLERS);
+	assert_in_range(refused * 1000, 0, REFUSED_MAX_PER_1000 * CALLERS);
+	stage_forget(NULL);
+}
+
+int main(void)
+{
+	static char funnel[] = "funnel", sliding[] = "sliding_window", fixed[] = "fixed_window";
+	const struct CMUnitTest tests[] = {
+		{ funnel, those_who_wait_are_let_in, NULL, NULL, funnel },
+		{ sliding, those_who_wait_are_let_in, NULL, NULL, sliding },
+		{ fixed, those_who_wait_are_let_in, NULL, NULL, fixed },
+	};
+
+	return cmocka_run_group_tests_name("honest Retry-After", tests, stage_open, stage_close);
+}
