@@ -15,6 +15,7 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/loopback.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 
@@ -193,12 +194,76 @@ static void probes_are_polite(void **state)
 		daemon_stop(&daemons[i]);
 }
 
+enum {
+	STORM_DAEMONS = 50,
+	STORM_MS = 4000,
+	BUCKET_MS = 500,
+	STORM_BUCKETS = STORM_MS / BUCKET_MS,
+	GROWING = 1000 / BUCKET_MS, /* buckets of the first second, in which the pauses grow from 4 ms */
+	FIRST_TRIES = 9,            /* of a connection meanwhile: after 4, 8 ... 512 ms at most */
+};
+
+static bool storm_is_over(const struct daemon *daemons)
+{
+	for (int i = 0; i < STORM_DAEMONS; i++)
+		if (metric_of(&daemons[i], "redis_up") == 0)
+			return false;
+	return true;
+}
+
+/* Takes the place of the server, hangs up on whoever comes, and counts them by when that was. */
+static void count_attempts(int port, int buckets[STORM_BUCKETS])
+{
+	int fd = loopback_listen(&port);
+	int64_t start_ms = monotonic_ms();
+
+	assert_true(fd >= 0);
+	for (int64_t at_ms = 0; at_ms < STORM_MS; at_ms = monotonic_ms() - start_ms) {
+		int guest = loopback_accept(fd);
+		if (guest < 0) {
+			nap_ms(1);
+			continue;
+		}
+		buckets[at_ms / BUCKET_MS]++;
+		close(guest);
+	}
+	close(fd);
+}
+
+/* All lose their server in the same instant, and yet they do not come again at the same time. */
+static void a_storm_of_daemons_is_spread(void **state)
+{
+	static struct daemon daemons[STORM_DAEMONS];
+	int buckets[STORM_BUCKETS] = { 0 }, first = 0, later = 0, most = 0;
+
+	(void)state;
+	for (int i = 0; i < STORM_DAEMONS; i++)
+		daemon_start(&daemons[i], "--redis", redis.url);
+	server_kill(&redis);
+	count_attempts(redis.port, buckets);
+	for (int i = 0; i < STORM_BUCKETS; i++) {
+		print_message("%d ", buckets[i]);
+		*(i < GROWING ? &first : &later) += buckets[i];
+		if (i >= GROWING && buckets[i] > most)
+			most = buckets[i];
+	}
+	print_message("attempts, each %d ms, of %d daemons\n", BUCKET_MS, STORM_DAEMONS);
+	assert_in_range(first, STORM_DAEMONS, STORM_DAEMONS * LINKS * FIRST_TRIES);
+	assert_in_range(later, STORM_DAEMONS, STORM_DAEMONS * LINKS * 5 / 2 * (STORM_MS / 1000 - 1));
+	assert_in_range(most, 1, 3 * later / (STORM_BUCKETS - GROWING));
+	server_restart(&redis);
+	wait_until(storm_is_over(daemons), 2000);
+	for (int i = 0; i < STORM_DAEMONS; i++)
+		daemon_stop(&daemons[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_caller_waits_once),
 		cmocka_unit_test(a_crowd_waits_once),
 		cmocka_unit_test(probes_are_polite),
+		cmocka_unit_test(a_storm_of_daemons_is_spread),
 	};
 
 	return cmocka_run_group_tests_name("circuit", tests, set_up, tear_down);
