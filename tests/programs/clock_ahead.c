@@ -1,18 +1,44 @@
 /*
- * clock_ahead: preloaded into a redis-server, its clock is CLOCK_AHEAD_S seconds ahead. (libfaketime does not get on with the allocator
- * that redis-server is linked with.)
+ * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds ahead, or behind if that is negative.
+ * (libfaketime does not get on with the allocator that redis-server is linked with.)
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
+
+static time_t ahead_s(void)
+{
+	const char *ahead = getenv("CLOCK_AHEAD_S");
+
+	return ahead ? atoi(ahead) : 0;
+}
 
 int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 {
-	const char *ahead = getenv("CLOCK_AHEAD_S");
 	long status = syscall(SYS_gettimeofday, tv, zone);
 
-	if (status == 0 && ahead)
-		tv->tv_sec += atoi(ahead);
+	if (status == 0)
+		tv->tv_sec += ahead_s();
 	return (int)status;
+}
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	long status = syscall(SYS_clock_gettime, id, t);
+
+	if (status == 0 && id == CLOCK_REALTIME)
+		t->tv_sec += ahead_s();
+	return (int)status;
+}
+
+time_t time(time_t *out)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (out)
+		*out = t.tv_sec;
+	return t.tv_sec;
 }

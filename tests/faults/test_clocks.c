@@ -1,0 +1,207 @@
+/*
+ * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's own decides nothing. When Redis's jumps, what lasts
+ * ends that much earlier or later, and nothing worse: no time that is left is negative, nothing is held or taken twice, fences rise.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_server.h"
+
+enum { HOUR_S = 3600, SOON_MS = 8000, DELAY_MS = 400 };
+
+static struct redis_server redis;
+
+/* What makes a child's clock wrong; lives until the next call. */
+static const char *const *clock_off_by(int seconds)
+{
+	static char preload[512], ahead[64];
+	static const char *const env[] = { preload, ahead, NULL };
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
+	snprintf(ahead, sizeof(ahead), "CLOCK_AHEAD_S=%d", seconds);
+	return env;
+}
+
+static int64_t redis_now_ms(void)
+{
+	redisReply *now = server_command(&redis, "TIME");
+
+	return atoll(now->element[0]->str) * 1000 + atoll(now->element[1]->str) / 1000;
+}
+
+/* ---- The daemon's ---- */
+
+static int64_t date_s(struct answer a)
+{
+	struct tm tm = { 0 };
+
+	assert_non_null(strptime(header_of(a, "Date"), "%a, %d %b %Y %T", &tm));
+	return timegm(&tm);
+}
+
+/* A message, a lock and a limit: they begin and end by Redis's clock. */
+static void assert_by_the_clock_of_redis(struct client *c)
+{
+	struct answer sent = http(c, "POST", "/queues/q/messages", "{\"body\":1,\"delay_ms\":400}");
+	assert_status(sent, 201);
+	int64_t due_ms = int_at(sent, "/messages/0/deliver_at_ms");
+	assert_in_range(due_ms, redis_now_ms() - 5000 + DELAY_MS, redis_now_ms() + DELAY_MS);
+	struct answer lock = http(c, "POST", "/locks/a", "{\"ttl_ms\":60000}");
+	assert_status(lock, 201);
+	assert_in_range(int_at(lock, "/ttl_ms"), 59000, 60000);
+	assert_in_range(int_at(lock, "/expires_at_ms"), redis_now_ms() + 55000, redis_now_ms() + 60000);
+	assert_in_range(int_at(http(c, "GET", "/locks/a", NULL), "/ttl_ms"), 50000, 60000);
+	for (int status = 200; status == 200;) {
+		struct answer a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":2,\"window_ms\":60000}");
+		status = a.status;
+		if (status != 200)
+			assert_in_range(int_at(a, "/retry_after_ms"), 1, 60000);
+	}
+	struct answer got = http(c, "POST", "/queues/q/receive", "{\"wait_ms\":5000}");
+	assert_in_range(redis_now_ms(), due_ms, due_ms + SOON_MS);
+	assert_int_equal(json_array_size(json_at(got, "/messages")), 1);
+}
+
+static void the_daemons_decides_nothing(void **state)
+{
+	static const int offs[] = { HOUR_S, -HOUR_S };
+
+	(void)state;
+	if (daemon_is_sanitized())
+		skip(); /* a sanitizer must be loaded first */
+	for (size_t i = 0; i < 2; i++) {
+		struct daemon d = { .proc.env = clock_off_by(offs[i]) };
+		daemon_start(&d, "--redis", redis.url);
+		struct client *c = client_open(d.port);
+		int64_t off_s = date_s(http(c, "GET", "/healthz", NULL)) - redis_now_ms() / 1000;
+		assert_in_range(off_s + 2 * HOUR_S, offs[i] + 2 * HOUR_S - 5, offs[i] + 2 * HOUR_S + 5);
+		assert_by_the_clock_of_redis(c);
+		client_close(c);
+		daemon_stop(&d);
+		server_command(&redis, "FLUSHALL");
+	}
+}
+
+/* ---- Redis's, which jumps while it is away ---- */
+
+static void restart_off_by(int seconds, struct client *c)
+{
+	server_stop(&redis);
+	redis.proc.env = seconds ? clock_off_by(seconds) : NULL;
+	server_restart(&redis);
+	redis.proc.env = NULL;
+	wait_until(http(c, "GET", "/locks/a", NULL).status == 200, SOON_MS);
+}
+
+static const char *const limits[] = { "funnel", "sliding_window", "fixed_window" };
+
+static struct answer take(struct client *c, const char *algorithm)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body), "{\"key\":\"j\",\"algorithm\":\"%s\",\"limit\":2,\"window_ms\":60000}", algorithm);
+	return http(c, "POST", "/ratelimit", body);
+}
+
+/* Returns the fence of a lock that is held, beside limits that are used up, a message that is due, one that is not, and one taken. */
+static int64_t leave_something(struct client *c)
+{
+	for (size_t i = 0; i < 3; i++)
+		while (take(c, limits[i]).status == 200)
+			continue;
+	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":1,\"id\":\"taken\"}"), 201);
+	assert_int_equal(json_array_size(json_at(http(c, "POST", "/queues/j/receive", "{}"), "/messages")), 1);
+	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":2,\"id\":\"due\"}"), 201);
+	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":3,\"id\":\"later\",\"delay_ms\":1800000}"), 201);
+	return int_at(http(c, "POST", "/locks/j", "{\"ttl_ms\":1800000}"), "/fence");
+}
+
+static size_t receive_all(struct client *c)
+{
+	return json_array_size(json_at(http(c, "POST", "/queues/j/receive", "{\"max\":10}"), "/messages"));
+}
+
+/* An hour later all has ended that lasts half an hour. */
+static void an_hour_forward(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url);
+	struct client *c = client_open(d.port);
+	int64_t fence = leave_something(c);
+	restart_off_by(HOUR_S, c);
+	struct answer again = http(c, "POST", "/locks/j", NULL);
+	assert_status(again, 201);
+	assert_true(int_at(again, "/fence") > fence);
+	for (size_t i = 0; i < 3; i++)
+		assert_status(take(c, limits[i]), 200);
+	assert_int_equal(receive_all(c), 3);
+	client_close(c);
+	daemon_stop(&d);
+	server_command(&redis, "FLUSHALL");
+}
+
+/* An hour earlier all of it lasts an hour longer at most; what begins now lasts as long as ever. */
+static void an_hour_back(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	daemon_start(&d, "--redis", redis.url);
+	struct client *c = client_open(d.port);
+	restart_off_by(HOUR_S, c);
+	int64_t fence = leave_something(c);
+	restart_off_by(0, c);
+	assert_problem(http(c, "POST", "/locks/j", NULL), 409, "lock_held", "none");
+	assert_in_range(int_at(http(c, "GET", "/locks/j", NULL), "/ttl_ms"), 1, (HOUR_S + 1800) * 1000);
+	assert_status(http(c, "DELETE", "/locks/j?force=true", NULL), 200);
+	struct answer again = http(c, "POST", "/locks/j", "{\"ttl_ms\":60000}");
+	assert_true(int_at(again, "/fence") > fence);
+	assert_in_range(int_at(again, "/ttl_ms"), 59000, 60000);
+	for (size_t i = 0; i < 3; i++) {
+		struct answer a = take(c, limits[i]);
+		assert_problem(a, 429, "rate_limited", "none");
+		assert_in_range(int_at(a, "/retry_after_ms"), 1, HOUR_S * 1000 + 60000);
+	}
+	assert_int_equal(receive_all(c), 0); /* the one that is due was so in an hour */
+	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":4}"), 201);
+	assert_int_equal(receive_all(c), 1);
+	client_close(c);
+	daemon_stop(&d);
+	server_command(&redis, "FLUSHALL");
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis, "--appendonly", "yes");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_daemons_decides_nothing),
+		cmocka_unit_test(an_hour_forward),
+		cmocka_unit_test(an_hour_back),
+	};
+
+	return cmocka_run_group_tests_name("clocks", tests, set_up, tear_down);
+}
