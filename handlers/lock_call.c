@@ -55,7 +55,7 @@ void lock_answer_not_holder(struct request *req, struct text name)
 
 void lock_answer_is_over(struct request *req, struct text name)
 {
-	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done before, and '%s' has expired since",
+	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done, and the time of '%s' is over by now",
 			      name.at);
 }
 
@@ -116,6 +116,12 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 
 /* ---- Taking ---- */
 
+/* A replay's may be over; and Redis may have been slow to tell, or the daemon have stood still: it counts from when it was asked for. */
+static bool is_over(const struct request *req, const struct lock_take *take, const struct reply *r)
+{
+	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms || loop_now_us() - take->asked_us >= take->ttl_ms * 1000;
+}
+
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct lock_take *take = req->work;
@@ -131,7 +137,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		if (!wait_park(req))
 			lock_answer_held(req, take->names[which < take->count ? which : 0], r);
-	} else if (reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms) {
+	} else if (is_over(req, take, r)) {
 		lock_answer_is_over(req, take->names[0]);
 	} else {
 		lock_granted(req, take, r);

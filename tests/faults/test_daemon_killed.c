@@ -1,0 +1,144 @@
+/*
+ * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of faults. Who asks the next daemon again with
+ * the same Idempotency-Key has what he asked for, once. What a daemon that stood still tells too late is told as it is by then.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum { SOON_MS = 8000, ROUNDS = 4 };
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon patternd;
+
+/* Where the request is by the time that its daemon is killed. */
+static const struct place {
+	const char *name;
+	struct proxy_fault fault;
+	bool is_done, forgets_scripts; /* Redis has carried it out; it has to be told the script first */
+} places[] = {
+	{ "31 before Redis has it", { .drop_up = true }, false, false },
+	{ "31 between effect and answer", { .drop_down = true }, true, false },
+	{ "31 in the middle of the answer", { .bytes_per_second = 400 }, true, false },
+	{ "31 while the script is sent", { .bytes_per_second = 400 }, false, true },
+};
+
+static void start(void)
+{
+	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "5000");
+}
+
+static long long count(void)
+{
+	const redisReply *n = server_command(&redis, "HGET p:counter:{a} n");
+
+	return n->str ? atoll(n->str) : 0;
+}
+
+/* Sends an increment, and kills the daemon when it is where it should be. */
+static void ask_and_kill(const struct place *p, int round)
+{
+	char request[256];
+	long long before = count();
+	uint64_t up = proxy_count(proxy).bytes_up, down = proxy_count(proxy).bytes_down;
+	struct raw *r = raw_connect(patternd.port);
+
+	snprintf(
+		request, sizeof(request),
+		"POST /counters/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 7\r\n"
+		"Idempotency-Key: %.2s-%d\r\n\r\n{\"n\":1}",
+		p->name + 3, round);
+	proxy_set(proxy, p->fault);
+	raw_text(r, request);
+	wait_until(proxy_count(proxy).bytes_up > up, SOON_MS);
+	if (p->is_done)
+		wait_until(count() == before + 1 && proxy_count(proxy).bytes_down > down, SOON_MS);
+	daemon_kill(&patternd);
+	raw_close(r);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+}
+
+static void killed_with_a_request_under_way(void **state)
+{
+	const struct place *p = *state;
+	char key[64];
+
+	server_command(&redis, "FLUSHALL");
+	for (int round = 0; round < ROUNDS; round++) {
+		start();
+		if (p->forgets_scripts)
+			server_command(&redis, "SCRIPT FLUSH");
+		ask_and_kill(p, round);
+		start();
+		struct client *c = client_open(patternd.port);
+		snprintf(key, sizeof(key), "Idempotency-Key: %.2s-%d", p->name + 3, round);
+		for (int i = 0; i < 2; i++) {
+			struct answer a = http(c, "POST", "/counters/a", "{\"n\":1}", key);
+			assert_status(a, 200);
+			assert_int_equal(int_at(a, "/counters/n"), round + 1);
+		}
+		assert_int_equal(count(), round + 1);
+		client_close(c);
+		daemon_stop(&patternd);
+	}
+}
+
+/* The lock has ended before the daemon can tell of it. */
+static void stopped_until_the_lock_is_over(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	start();
+	struct raw *r = raw_connect(patternd.port);
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 150 });
+	raw_text(r, "POST /locks/late HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		    "Content-Length: 14\r\n\r\n{\"ttl_ms\":400}");
+	wait_until(server_command(&redis, "EXISTS p:lock:{late}")->integer == 1, SOON_MS);
+	proc_signal(&patternd.proc, SIGSTOP);
+	wait_until(server_command(&redis, "EXISTS p:lock:{late}")->integer == 0, SOON_MS);
+	proc_signal(&patternd.proc, SIGCONT);
+	assert_problem(raw_answer(r, SOON_MS), 409, "not_holder", "applied");
+	raw_close(r);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	daemon_stop(&patternd);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	enum { PLACES = sizeof(places) / sizeof(places[0]) };
+	struct CMUnitTest tests[PLACES + 1] = { cmocka_unit_test(stopped_until_the_lock_is_over) };
+
+	for (size_t i = 0; i < PLACES; i++)
+		tests[i + 1] = (struct CMUnitTest){ places[i].name, killed_with_a_request_under_way, NULL, NULL,
+						    (void *)(uintptr_t)&places[i] };
+	return _cmocka_run_group_tests("daemons that are killed", tests, PLACES + 1, set_up, tear_down);
+}
