@@ -13,8 +13,8 @@ enum { EVENTS_A_TURN = 256, STALL_US = 20000 };
 static int epoll_fd = -1;
 static bool running;
 static int64_t now_us;
-static int64_t longest_turn_us;
-static uint64_t stalls;
+static int64_t cpu_us; /* of this thread, at the end of the last turn */
+static struct loop_turns turns;
 
 static struct timer **heap; /* heap[1..heap_count], smallest key first */
 static size_t heap_count, heap_size;
@@ -36,14 +36,9 @@ int64_t loop_now_us(void)
 	return now_us;
 }
 
-int64_t loop_longest_turn_us(void)
+const struct loop_turns *loop_turns(void)
 {
-	return longest_turn_us;
-}
-
-uint64_t loop_stalls(void)
-{
-	return stalls;
+	return &turns;
 }
 
 int64_t loop_wall_ms(void)
@@ -194,14 +189,21 @@ static int wait_ms(int64_t at_most_ms, int64_t from_us)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
-/* The end of a turn. Returns when that was. */
+/* The end of a turn. Returns when that was. To wait for the next takes next to nothing of the processor. */
 static int64_t end_turn(void)
 {
 	int64_t end_us = clock_us(CLOCK_MONOTONIC), took_us = end_us - now_us;
+	int64_t cpu_end_us = clock_us(CLOCK_THREAD_CPUTIME_ID), worked_us = cpu_end_us - cpu_us;
 
-	if (took_us > longest_turn_us)
-		longest_turn_us = took_us;
-	stalls += took_us > STALL_US;
+	cpu_us = cpu_end_us;
+	if (took_us > turns.longest_us)
+		turns.longest_us = took_us;
+	if (worked_us > turns.longest_cpu_us)
+		turns.longest_cpu_us = worked_us;
+	if (took_us > STALL_US) {
+		turns.stalls++;
+		turns.stall_us += took_us;
+	}
 	return end_us;
 }
 
@@ -209,6 +211,7 @@ void loop_run(int64_t (*turn)(void))
 {
 	running = true;
 	now_us = clock_us(CLOCK_MONOTONIC);
+	cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
 	int64_t at_most_ms = turn();
 	while (running) {
 		int n = epoll_wait(epoll_fd, events, EVENTS_A_TURN, wait_ms(at_most_ms, end_turn()));

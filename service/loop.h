@@ -49,10 +49,14 @@ void loop_run(int64_t (*turn)(void));
 void loop_stop(void);
 
 /*
- * While a turn goes on nobody else is served: the longest so far, and how many took more than 20 ms. Time that the system
- * gave to others counts, since clients wait for that, too.
+ * While a turn goes on nobody else is served; one of more than 20 ms is a stall. Time that the system gave to others counts,
+ * since clients wait for that, too; it is not in what the longest has worked.
  */
-int64_t loop_longest_turn_us(void);
-uint64_t loop_stalls(void);
+struct loop_turns {
+	uint64_t stalls;
+	int64_t stall_us; /* all of them together */
+	int64_t longest_us, longest_cpu_us;
+};
+const struct loop_turns *loop_turns(void);
 
 #endif

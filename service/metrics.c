@@ -237,8 +237,19 @@ static void add_counters(struct page *p)
 		counter(p, name, counter_rows[i].help, counters[i]);
 	}
 	counter(p, "log_lines_dropped_total", "Log lines lost because nobody read them.", log_dropped());
+}
+
+static void add_turns(struct page *p)
+{
+	const struct loop_turns *turns = loop_turns();
+
 	counter(p, "loop_stalls_total", "Turns of the loop that took more than 20 ms: nobody was served meanwhile.",
-		loop_stalls());
+		turns->stalls);
+	head(p, "loop_stall_seconds_total", "counter", "Time that those turns took.");
+	add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)turns->stall_us / 1e6);
+	gauge(p, "loop_longest_turn_seconds", "The longest turn of the loop so far.", (double)turns->longest_us / 1e6);
+	gauge(p, "loop_longest_turn_cpu_seconds", "The most time of the processor that a turn has used so far.",
+	      (double)turns->longest_cpu_us / 1e6);
 }
 
 struct text metrics_text(struct request *req)
@@ -248,11 +259,10 @@ struct text metrics_text(struct request *req)
 	add_requests(&p);
 	add_durations(&p);
 	add_counters(&p);
+	add_turns(&p);
 	for (size_t i = 0; i < gauge_count; i++)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
 	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", resident_bytes());
-	gauge(&p, "loop_longest_turn_seconds", "The longest turn of the loop so far.",
-	      (double)loop_longest_turn_us() / 1e6);
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
 	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
 	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);

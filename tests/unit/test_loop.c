@@ -157,14 +157,33 @@ static int64_t stall_once(void)
 	return 1;
 }
 
+static int64_t work_once(void)
+{
+	int64_t end_ms = loop_wall_ms() + 60;
+
+	if (++turns == 2)
+		while (loop_wall_ms() < end_ms)
+			;
+	if (turns == 3)
+		loop_stop();
+	return 1;
+}
+
 static void a_long_turn_is_told(void **state)
 {
 	(void)state;
-	uint64_t before = loop_stalls();
+	struct loop_turns before = *loop_turns();
 
 	loop_run(stall_once);
-	assert_in_range(loop_longest_turn_us(), 30 * MS, INT64_MAX);
-	assert_in_range(loop_stalls(), before + 1, before + 3);
+	assert_in_range(loop_turns()->longest_us, 30 * MS, INT64_MAX);
+	assert_in_range(loop_turns()->stalls, before.stalls + 1, before.stalls + 3);
+	assert_in_range(loop_turns()->stall_us, before.stall_us + 30 * MS, INT64_MAX);
+	assert_in_range(loop_turns()->longest_cpu_us, 0, 20 * MS); /* it slept */
+
+	turns = 0;
+	loop_run(work_once);
+	assert_in_range(loop_turns()->longest_us, 59 * MS, INT64_MAX);
+	assert_in_range(loop_turns()->longest_cpu_us, 2 * MS, 100 * MS); /* the rest had others */
 }
 
 static void on_alarm(int number)
