@@ -35,6 +35,9 @@ endef
 
 .PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest verify lint fuzz bench bench-instructions install deb test-debian13 \
 	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
+.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest soak soak-parts soak-selftest lint fuzz bench \
+	bench-instructions install deb test-debian13 test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb \
+	packages-roots packages-image packages-fuzz
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -75,6 +78,18 @@ chaos-selftest: packages-test chaos-parts
 chaos-parts:
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release --target patternd fault_proxy -j $(JOBS)
+
+# Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in build/soak.json.
+soak: SECONDS := 600
+soak: packages-test soak-parts
+	@tests/soak/run --seconds $(SECONDS) --seed $(SEED)
+
+# Whether soak would find them: daemons that leak memory, leak descriptors, and block.
+soak-selftest: packages-test soak-parts
+	@tests/soak/selftest
+
+soak-parts: chaos-parts
+	@cmake --build --preset release --target mixed_load -j $(JOBS)
 
 lint: packages-lint
 	@tools/lint/run

@@ -1,0 +1,74 @@
+"""Asks the daemon's health each 50 ms, as a kubelet would, over a connection of its own: prober.py HEALTH_PORT DAEMON_PID.
+
+The machine may be busy with others, so each probe asks a server that does nothing else at the same instant: what that takes, too,
+is not the daemon's fault, nor is the time for which the daemon was ready to run and got no processor (/proc/PID/schedstat).
+Prints a line of JSON for each probe until stdin ends.
+"""
+import json
+import os
+import select
+import socket
+import sys
+import time
+
+EACH_S, PATIENCE_S = 0.05, 2
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+def serve_control():
+    """The server that does nothing else: a child, which ends with its parent. Its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    parent = os.getpid()
+    if os.fork():
+        return listener.getsockname()[1]
+    listener.settimeout(1)
+    while os.getppid() == parent:
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            continue
+        with connection:
+            connection.recv(1024)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    os._exit(0)
+
+
+def kept_waiting_ms(pid):
+    with open(f"/proc/{pid}/schedstat") as stat:
+        return int(stat.read().split()[1]) / 1e6
+
+
+def probe(ports):
+    """What came from each port, and after how many ms; b"" for nothing."""
+    began, got = time.monotonic(), {}
+    sockets = {socket.create_connection(("127.0.0.1", port), PATIENCE_S): port for port in ports}
+    for s in sockets:
+        s.sendall(REQUEST)
+    while sockets and time.monotonic() - began < PATIENCE_S:
+        for s in select.select(list(sockets), [], [], 0.1)[0]:
+            try:
+                said = s.recv(1024)
+            except OSError:
+                said = b""
+            got[sockets.pop(s)] = (said[9:12].decode(), (time.monotonic() - began) * 1000)
+            s.close()
+    for s, port in sockets.items():
+        got[port] = ("", PATIENCE_S * 1000)
+        s.close()
+    return [got[port] for port in ports]
+
+
+def main():
+    port, pid = int(sys.argv[1]), int(sys.argv[2])
+    control = serve_control()
+    due = time.monotonic()
+    while not select.select([sys.stdin], [], [], max(0, due - time.monotonic()))[0]:
+        at, before = time.monotonic(), kept_waiting_ms(pid)
+        (status, took_ms), (_, control_ms) = probe((port, control))
+        print(json.dumps({"at": at, "ok": status == "200", "ms": took_ms, "control_ms": control_ms,
+                          "kept_waiting_ms": kept_waiting_ms(pid) - before}), flush=True)
+        due = max(due + EACH_S, time.monotonic())
+
+
+if __name__ == "__main__":
+    main()

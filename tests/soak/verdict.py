@@ -1,0 +1,80 @@
+"""From what was seen to what was promised: functions of the records, so that the same records get the same verdict."""
+import collections
+import statistics
+
+RECOVERY_S = 2          # after a fault is over
+HEALTH_MS = 100
+STALL_S = 0.020
+GROWTH, GROWTH_BYTES = 0.10, 2 * 1024 * 1024
+WARM_UP = 0.2           # of the time
+CALLS_LEAST = 0.8       # of those that the rate makes
+
+
+def memory(samples, began, seconds):
+    """Medians of the first and the last quarter after the warm-up."""
+    resident = [s["resident"] for s in samples if s["at"] >= began + WARM_UP * seconds]
+    quarter = max(1, len(resident) // 4)
+    first, last = (statistics.median(part) for part in (resident[:quarter], resident[-quarter:]))
+    return {"first": int(first), "last": int(last), "max": max(resident), "grew": int(last - first),
+            "is_flat": last - first <= min(GROWTH * first, GROWTH_BYTES)}
+
+
+def is_explained(error, faults):
+    return error["status"] in (503, 504) and any(
+        fault["explains"] and error["ended"] >= fault["start"] and error["sent"] <= fault["end"] + RECOVERY_S for fault in faults)
+
+
+def errors(failed, faults):
+    kinds, unexplained = collections.Counter(), []
+    for error in failed:
+        kinds[f"{error['status']} {error['code']}"] += 1
+        if not is_explained(error, faults):
+            unexplained.append(error)
+    return {"by_kind": dict(kinds), "explained": len(failed) - len(unexplained), "unexplained": len(unexplained),
+            "first_unexplained": unexplained[:20]}
+
+
+def health(probes):
+    """A miss is over the bound even without what the machine took: from the server beside it as well, or from the daemon."""
+    def own_ms(probe):
+        return probe["ms"] - max(probe["control_ms"], probe["kept_waiting_ms"])
+    misses = [probe for probe in probes if not probe["ok"] or own_ms(probe) > HEALTH_MS]
+    return {"probes": len(probes), "over_bound": sum(probe["ms"] > HEALTH_MS for probe in probes), "misses": len(misses),
+            "median_ms": round(statistics.median(probe["ms"] for probe in probes), 1),
+            "slowest_ms": round(max(probe["ms"] for probe in probes), 1),
+            "slowest_control_ms": round(max(probe["control_ms"] for probe in probes), 1),
+            "slowest_own_ms": round(max(own_ms(probe) for probe in probes), 1), "first_misses": misses[:10]}
+
+
+def loop(samples):
+    """A turn over the bound is the daemon's own when it worked that long, or when it took longer than others kept it from the
+    processors in that second: then it was blocked.
+    """
+    blocked = 0
+    for before, after in zip(samples, samples[1:]):
+        stalls = after["stalls"] - before["stalls"]
+        kept_s = after["kept_waiting_s"] - before["kept_waiting_s"]
+        if stalls and after["stall_s"] - before["stall_s"] - kept_s > stalls * STALL_S:
+            blocked += 1
+    last = samples[-1]
+    return {"turns_over_20_ms": last["stalls"] - samples[0]["stalls"], "of_its_own": blocked,
+            "longest_ms": round(last["longest_s"] * 1000, 1), "longest_cpu_ms": round(last["longest_cpu_s"] * 1000, 1),
+            "kept_waiting_s": round(last["kept_waiting_s"] - samples[0]["kept_waiting_s"], 1)}
+
+
+def broken(summary):
+    """The bounds that do not hold, in words."""
+    resident, descriptors, seen, turns = (summary[key] for key in ("resident", "descriptors", "health", "loop"))
+    calls, planned = sum(summary["calls"].values()), summary["rate"] * summary["seconds"]
+    rules = [
+        (resident["is_flat"], f"resident memory grew by {resident['grew']} bytes"),
+        (descriptors["before"] == descriptors["after"], f"descriptors: {descriptors['before']} before, {descriptors['after']} after"),
+        (summary["errors"]["unexplained"] == 0, f"{summary['errors']['unexplained']} errors that no fault explains"),
+        (seen["misses"] == 0, f"{seen['misses']} health probes over {HEALTH_MS} ms"),
+        (turns["longest_cpu_ms"] <= STALL_S * 1000, f"a turn of the loop worked for {turns['longest_cpu_ms']} ms"),
+        (turns["of_its_own"] == 0, f"turns of the loop were blocked in {turns['of_its_own']} seconds"),
+        (calls >= CALLS_LEAST * planned, f"only {calls} calls of {planned:.0f}"),
+        (sum(summary["faults"].values()) >= summary["seconds"] // 20, "too few faults"),
+        (not summary["complaints"], f"complaints: {summary['complaints']}"),
+    ]
+    return [why for holds, why in rules if not holds]

@@ -1,0 +1,63 @@
+"""What is seen of the daemon's process from outside, and of its loop from its metrics."""
+import os
+import threading
+import time
+import urllib.request
+
+PAGE = os.sysconf("SC_PAGESIZE")
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm") as statm:
+        return int(statm.read().split()[1]) * PAGE
+
+
+def descriptors(pid):
+    """What each open descriptor is, without its number."""
+    kinds = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            kinds.append(os.readlink(f"/proc/{pid}/fd/{fd}").split("[")[0])
+        except FileNotFoundError:
+            pass  # closed since it was listed
+    return sorted(kinds)
+
+
+def kept_waiting_s(pid):
+    """How long it was ready to run, and others had the processors."""
+    with open(f"/proc/{pid}/schedstat") as stat:
+        return int(stat.read().split()[1]) / 1e9
+
+
+def metrics(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return {name.removeprefix("patternd_"): float(value) for name, value in
+            (line.rsplit(" ", 1) for line in lines if line[0] != "#" and "{" not in line)}
+
+
+class Watch(threading.Thread):
+    """A sample each second."""
+
+    def __init__(self, pid, health_port):
+        super().__init__(daemon=True)
+        self.pid, self.health_port = pid, health_port
+        self.samples, self.is_over = [], threading.Event()
+        self.trouble = None
+
+    def sample(self):
+        loop = metrics(self.health_port)
+        return {"at": time.monotonic(), "resident": resident_bytes(self.pid), "kept_waiting_s": kept_waiting_s(self.pid),
+                "stalls": int(loop["loop_stalls_total"]), "stall_s": loop["loop_stall_seconds_total"],
+                "longest_s": loop["loop_longest_turn_seconds"], "longest_cpu_s": loop["loop_longest_turn_cpu_seconds"]}
+
+    def run(self):
+        try:
+            while not self.is_over.wait(1):
+                self.samples.append(self.sample())
+        except OSError as why:  # it has ended, or does not answer
+            self.trouble = f"{type(why).__name__}: {why}"
+
+    def end(self):
+        self.is_over.set()
+        self.join()
