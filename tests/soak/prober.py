@@ -38,23 +38,33 @@ def kept_waiting_ms(pid):
         return int(stat.read().split()[1]) / 1e6
 
 
+def ask(port):
+    """A connection that was asked; None when there is none to be had."""
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
+        connection.sendall(REQUEST)
+        return connection
+    except OSError:
+        return None
+
+
 def probe(ports):
-    """What came from each port, and after how many ms; b"" for nothing."""
-    began, got = time.monotonic(), {}
-    sockets = {socket.create_connection(("127.0.0.1", port), PATIENCE_S): port for port in ports}
-    for s in sockets:
-        s.sendall(REQUEST)
-    while sockets and time.monotonic() - began < PATIENCE_S:
-        for s in select.select(list(sockets), [], [], 0.1)[0]:
+    """What each port said, and after how many ms; nothing counts as all of the patience."""
+    began = time.monotonic()
+    connections = {ask(port): port for port in ports}
+    got = {port: ("", PATIENCE_S * 1000) for port in ports}
+    waiting = [connection for connection in connections if connection]
+    while waiting and time.monotonic() - began < PATIENCE_S:
+        for connection in select.select(waiting, [], [], 0.1)[0]:
             try:
-                said = s.recv(1024)
+                said = connection.recv(1024)
             except OSError:
                 said = b""
-            got[sockets.pop(s)] = (said[9:12].decode(), (time.monotonic() - began) * 1000)
-            s.close()
-    for s, port in sockets.items():
-        got[port] = ("", PATIENCE_S * 1000)
-        s.close()
+            got[connections[connection]] = (said[9:12].decode(), (time.monotonic() - began) * 1000)
+            waiting.remove(connection)
+    for connection in connections:
+        if connection:
+            connection.close()
     return [got[port] for port in ports]
 
 
