@@ -1,5 +1,6 @@
 """What is done to the daemon and its Redis while the load goes on. Each is a function of the stage that returns when it is made
 good; its docstring is its name. `EXPLAINS`: those by which requests of others may fail, with 503 or 504; by the rest none may.
+`CROWDS`: those that make the daemon need memory.
 """
 import signal
 import socket
@@ -107,4 +108,5 @@ def reload(stage):
 
 
 EXPLAINS = (stop_redis, kill_redis, kill_connections)
-ALL = (*EXPLAINS, flush_scripts, leave, idle, read_slowly, cut, reload)
+CROWDS = (leave, idle, read_slowly, cut)
+ALL = (*EXPLAINS, *CROWDS, flush_scripts, reload)
