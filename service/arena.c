@@ -8,6 +8,19 @@
 
 #include "budget.h"
 
+/*
+ * AddressSanitizer knows nothing of pieces, only of blocks. In its builds all of a block is poisoned but what is handed out, and
+ * there is a gap between two pieces: a read past the end of one, or of what went with its request, is seen as in memory of malloc.
+ */
+#ifdef PATTERND_SANITIZED
+#include <sanitizer/asan_interface.h>
+enum { GAP = 16 };
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)0)
+enum { GAP = 0 };
+#endif
+
 enum {
 	FIRST_BLOCK = 4096, /* bytes with the header: an ordinary request fits */
 	CACHED_BLOCKS = 128,
@@ -36,8 +49,10 @@ static struct arena_block *block_new(size_t size)
 		return b;
 	}
 	b = malloc(size);
-	if (b)
+	if (b) {
 		b->size = size;
+		ASAN_POISON_MEMORY_REGION(b + 1, size - sizeof(*b));
+	}
 	return b;
 }
 
@@ -48,6 +63,7 @@ static void block_free(struct arena_block *b)
 		b->older = cache;
 		cache = b;
 		cached++;
+		ASAN_POISON_MEMORY_REGION(b + 1, b->size - sizeof(*b));
 	} else {
 		free(b);
 	}
@@ -94,9 +110,10 @@ static bool add_block(struct arena *a, size_t payload)
 	return true;
 }
 
-static size_t aligned(size_t size)
+/* What a piece takes of its block. */
+static size_t room_for(size_t size)
 {
-	return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	return ((size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + GAP;
 }
 
 void *arena_new(size_t size, struct arena *out)
@@ -150,6 +167,16 @@ void arena_rewind(struct arena *a, struct arena_mark to)
 	a->blocks = free_down_to(a->blocks, to.block);
 	a->next = to.next;
 	a->end = to.block ? (char *)to.block + to.block->size : NULL;
+	ASAN_POISON_MEMORY_REGION(a->next, (size_t)(a->end - a->next));
+}
+
+/* The newest piece, at `at`, has these bytes, and what is behind it is free. */
+static void *hand_out(struct arena *a, char *at, size_t size)
+{
+	a->next = at + room_for(size);
+	ASAN_UNPOISON_MEMORY_REGION(at, size);
+	ASAN_POISON_MEMORY_REGION(at + size, (size_t)(a->end - at) - size);
+	return at;
 }
 
 /* Room for `size` bytes, not zeroed. */
@@ -159,14 +186,11 @@ static char *reserve(struct arena *a, size_t size)
 		a->failed = true;
 		return NULL;
 	}
-	size = aligned(size ? size : 1);
-	if ((size_t)(a->end - a->next) < size) {
-		if (!add_block(a, size))
-			return NULL;
-	}
-	char *at = a->next;
-	a->next += size;
-	return at;
+	if (size == 0)
+		size = 1;
+	if ((size_t)(a->end - a->next) < room_for(size) && !add_block(a, room_for(size)))
+		return NULL;
+	return hand_out(a, a->next, size);
 }
 
 void *arena_alloc(struct arena *a, size_t size)
@@ -179,10 +203,10 @@ void *arena_alloc(struct arena *a, size_t size)
 /* The newest block, and the one piece in it. */
 static void *grow_block(struct arena *a, size_t payload)
 {
-	size_t size = payload + sizeof(struct arena_block), more = size - a->blocks->size;
+	size_t size = sizeof(struct arena_block) + room_for(payload), more = size - a->blocks->size;
 	struct arena_block *b = NULL;
 
-	if (budget_take(more, use_of(a, payload))) {
+	if (budget_take(more, use_of(a, room_for(payload)))) {
 		b = realloc(a->blocks, size);
 		if (!b)
 			budget_give(more);
@@ -193,22 +217,20 @@ static void *grow_block(struct arena *a, size_t payload)
 	}
 	b->size = size;
 	a->blocks = b;
-	a->next = a->end = (char *)b + size;
-	return b + 1;
+	a->end = (char *)b + size;
+	return hand_out(a, (char *)(b + 1), payload);
 }
 
 void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
 {
 	char *at;
 
-	if (old && new_size <= SIZE_MAX / 2 && (char *)old + aligned(old_size) == a->next &&
-	    aligned(new_size) <= (size_t)(a->end - (char *)old)) {
-		a->next = (char *)old + aligned(new_size);
-		return old;
+	if (old && new_size <= SIZE_MAX / 2 && (char *)old + room_for(old_size) == a->next) {
+		if (room_for(new_size) <= (size_t)(a->end - (char *)old))
+			return hand_out(a, old, new_size);
+		if ((char *)old == (char *)(a->blocks + 1) && a->blocks->size > FIRST_BLOCK)
+			return grow_block(a, new_size);
 	}
-	if (old && (char *)old == (char *)(a->blocks + 1) && (char *)old + aligned(old_size) == a->next &&
-	    a->blocks->size > FIRST_BLOCK && new_size <= SIZE_MAX / 2)
-		return grow_block(a, aligned(new_size));
 	at = reserve(a, new_size);
 	if (at && old)
 		memcpy(at, old, old_size < new_size ? old_size : new_size);
