@@ -11,6 +11,8 @@ LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
 # Without numbers: Debian 12 and 13 have their own.
+ANALYZE_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) clang-tidy cppcheck
+VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
 FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang libclang-rt-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis valgrind
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
@@ -38,6 +40,8 @@ endef
 .PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest soak soak-parts soak-selftest lint fuzz bench \
 	bench-instructions install deb test-debian13 test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb \
 	packages-roots packages-image packages-fuzz
+.PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-parts chaos-selftest lint fuzz bench bench-instructions install deb test-debian13 \
+	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz packages-analyze packages-valgrind
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -57,6 +61,17 @@ test-asan: packages-test
 	@cmake --build --preset asan -j $(JOBS)
 	@rm -f build-asan/exchanges/*.jsonl
 	@ctest --preset asan -j $(JOBS)
+
+# The daemon of the tests, and the unit tests themselves, under memcheck.
+test-valgrind: packages-valgrind
+	@cmake --preset valgrind >/dev/null
+	@cmake --build --preset valgrind -j $(JOBS)
+	@ctest --preset valgrind -j $(JOBS)
+
+# gcc -fanalyzer, clang-tidy and cppcheck, of each file that has changed since they were last asked.
+analyze: packages-analyze
+	@cmake --preset analyze >/dev/null
+	@cmake --build --preset analyze -j $(JOBS) -- -k 0
 
 # Every call that can fail fails once, in every operation; some minutes. What was counted is in build/torture.json.
 torture: packages-test
@@ -146,7 +161,7 @@ image: packages-image
 	@$(SUDO) env ENGINE=$(ENGINE) docker/build
 
 clean:
-	@rm -rf build build-dev build-asan build-fuzz
+	@rm -rf build build-dev build-asan build-fuzz build-analyze build-valgrind
 
 packages-run:
 	$(call install,$(RUN_PACKAGES))
@@ -160,6 +175,10 @@ packages-roots:
 	$(call install,$(ROOT_PACKAGES))
 packages-image:
 	$(call install,$(IMAGE_PACKAGES))
+packages-analyze:
+	$(call install,$(ANALYZE_PACKAGES))
+packages-valgrind:
+	$(call install,$(VALGRIND_PACKAGES))
 packages-fuzz:
 	$(call install,$(FUZZ_PACKAGES))
 packages-bench:

@@ -128,7 +128,7 @@ static void on_filtered(struct request *req, const struct reply *r)
 	struct text stays = reply_text(r, FIRST);
 
 	for (size_t i = 0; i < co->member_count; i++)
-		co->stays[i] = (char)(co->stays[i] && i < stays.len && stays.at[i] == '1');
+		co->stays[i] = (char)(i < stays.len && stays.at[i] == '1' && co->stays[i]);
 	if (--co->owed == 0)
 		answer_members(req, co);
 }
