@@ -9,12 +9,10 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(if $(shell command -v npm),,nodejs npm)
 # Without numbers: Debian 12 and 13 have their own.
 ANALYZE_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) clang-tidy cppcheck
 VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
 FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang libclang-rt-dev
-BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis valgrind
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
