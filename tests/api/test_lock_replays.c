@@ -21,7 +21,7 @@ enum { SOON_MS = 5000 };
 
 #define KEY "Idempotency-Key: "
 
-static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":1}";
+static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":50}";
 
 static struct redis_server redis;
 static struct daemon patternd[2];

@@ -15,7 +15,7 @@
 
 enum { TTL_MS = 60000, SOON_MS = 5000 };
 
-static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":1}";
+static const char a_minute[] = "{\"ttl_ms\":60000}", a_moment[] = "{\"ttl_ms\":50}";
 
 /* ---- Requests ---- */
 
