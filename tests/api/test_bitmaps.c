@@ -184,7 +184,8 @@ static void a_body_bounds_what_is_written(void **state)
 	assert_int_equal(int_at(get("/bitmaps/b"), "/bytes"), BYTES);
 	memset(body + n, '/', MIB);
 	strcpy(body + n + MIB, "\"}");
-	a = http(client, "PUT", "/bitmaps/b", body, "Expect: 100-continue"); /* or it may be told while it still sends */
+	a = http(client, "PUT", "/bitmaps/b", body,
+		 "Expect: 100-continue"); /* or it may be told while it still sends */
 	assert_problem(a, 413, "body_too_large", "none");
 	free(body);
 }
