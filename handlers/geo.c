@@ -2,7 +2,8 @@
  * geo: members at places. Each operation is one script (lua/geo_*.lua) on Redis's own geo sets. Who is near: geo_search.c; the sets
  * themselves: geo_sets.c.
  *
- * Places and distances are Redis's figures: read as they come, written with the digits that read back the same.
+ * Places and distances are Redis's figures: read as they come. Places are written to the centimetre (geo_write_degrees), distances with the
+ * digits that read back the same.
  */
 #include <stdlib.h>
 

@@ -177,6 +177,11 @@ static void leave(struct request *req, const struct reply *r)
 		call_send(lock_call_leave(req, take, req->idempotency_key.at), NULL);
 }
 
+struct text lock_metadata(struct request *req, const struct json *given)
+{
+	return given && given->kind != JSON_IS_NULL ? json_tree_text(&req->arena, given) : TEXT("");
+}
+
 struct call *lock_call_acquire(struct request *req, const struct lock_take *take)
 {
 	struct call *c = script_call(req, &lock_acquire_script);
@@ -185,9 +190,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_take *take
 		lock_call_keys(c, take->names[i], parts_to_take);
 	call_int(c, take->ttl_ms);
 	call_text(c, take->owner);
-	call_text(c, take->metadata && take->metadata->kind != JSON_IS_NULL
-			     ? json_tree_text(&req->arena, take->metadata)
-			     : TEXT(""));
+	call_text(c, lock_metadata(req, take->metadata));
 	call_text(c, take->presented.at ? lock_token_hash(req, take->presented) : TEXT(""));
 	call_text(c, take->token_hash);
 	call_text(c, req->idempotency_key.at ? request_seal(req, take->token) : TEXT(""));

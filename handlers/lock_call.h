@@ -67,6 +67,8 @@ void lock_take_in_turn(struct request *req, const struct lock_take *given, const
 
 enum { TOKEN_DIGITS = 32 };
 
+/* What a lock keeps of its `metadata`: JSON text, empty when there is none. */
+struct text lock_metadata(struct request *req, const struct json *given);
 /* lua/lock_acquire.lua, to be sent. */
 struct call *lock_call_acquire(struct request *req, const struct lock_take *take);
 /* lua/lock_leave.lua: out of the lines, and back with what the token holds, unless it is to stay. */

@@ -217,12 +217,11 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 
 void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in)
 {
-	struct wanted w = { .name = in->name, .owner = in->owner, .metadata = TEXT("") };
+	struct wanted w = { .name = in->name, .owner = in->owner };
 
 	if (!is_possible(req, in, in->mode == 2))
 		return;
-	if (in->metadata && in->metadata->kind != JSON_IS_NULL)
-		w.metadata = json_tree_text(&req->arena, in->metadata);
+	w.metadata = lock_metadata(req, in->metadata);
 	w.token = lock_token_new(req);
 	w.hash = lock_token_hash(req, w.token);
 	struct round *r = begin(req, &w, in->ttl_ms);

@@ -79,7 +79,7 @@ static bool has_left(struct request *req)
 
 /*
  * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
- * cost no suspension (two epoll_ctl and a read that finds nothing) then. What takes longer is suspended, and so is at once what waits for
+ * cost no suspension (four epoll_ctl and a read that finds nothing) then. What takes longer is suspended, and so is at once what waits for
  * an event, and what has a body that is not read: libmicrohttpd would wait for it, and a proxy may have announced its client's without
  * sending it.
  */
