@@ -33,13 +33,9 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest verify lint fuzz bench bench-instructions install deb test-debian13 \
-	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz
-.PHONY: run build test test-asan torture chaos chaos-parts chaos-selftest soak soak-parts soak-selftest lint fuzz bench \
-	bench-instructions install deb test-debian13 test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb \
-	packages-roots packages-image packages-fuzz
-.PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-parts chaos-selftest lint fuzz bench bench-instructions install deb test-debian13 \
-	test-deb image clean packages-run packages-test packages-lint packages-bench packages-deb packages-roots packages-image packages-fuzz packages-analyze packages-valgrind
+.PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts lint bench \
+	fuzz bench-instructions verify install deb test-debian13 test-deb image clean packages-run packages-test packages-lint packages-deb \
+	packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-bench
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
