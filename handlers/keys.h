@@ -9,7 +9,7 @@
 #define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `line`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `line`, `offer`: TTL */
 #define KEY_FENCE "fence"         /* counter, no TTL */
-#define KEY_LIMIT "limit"         /* parts `default:funnel`, `default:sliding_window`, `default:fixed_window`; TTL */
+#define KEY_LIMIT "limit"         /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
 #define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */
@@ -21,17 +21,9 @@
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
 #define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL */
 #define KEY_SET "set"         /* set; no TTL */
-#define KEY_CACHE "cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
-
-#define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
+#define KEY_CACHE "cache"   /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
+#define KEY_BITMAP "bitmap" /* string of SETBIT; no TTL */
 #define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/lib/checkin.lua; no TTL */
-#define KEY_LOCK "lock"       /* hash: holder; TTL. part `fence`: counter, no TTL */
-#define KEY_FENCE "fence"     /* counter, no TTL */
-#define KEY_LIMIT "limit"     /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
-#define KEY_QUEUE "queue"     /* hash: settings, counters, sequence. parts: see lua/lib/queue.lua */
-#define KEY_GEO "geo"         /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
-#define KEY_UV "uv"           /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
-#define KEY_PV "pv"           /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 
 #endif

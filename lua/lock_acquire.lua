@@ -31,9 +31,11 @@ local expires_at = now + ttl_ms
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
   local lock_key, fence_key, readers_key, line_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
+  local is_idle = redis.call('EXISTS', lock_key, readers_key, line_key, offer_key) == 0 -- as most are, and one question tells
   names[#names + 1] = {
-    key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = lock_last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
+    key = lock_key, fence_key = fence_key, readers_key = readers_key,
+    lock = not is_idle and lock_read(lock_key, readers_key, now) or nil, last_fence = lock_last_fence(fence_key),
+    line = (is_idle and line_of or line_read)(lock_key, line_key, offer_key, now, ticket),
   }
 end
 
@@ -82,22 +84,23 @@ end
 
 local function take(n)
   local fence = math.max(n.last_fence + 1, now_us)
+  local fence_text = digits(fence)
   local lock = { key = n.key, readers_key = n.readers_key, mode = mode, now = now, expires_at_ms = expires_at }
-  redis.call('SET', n.fence_key, digits(fence))
+  redis.call('SET', n.fence_key, fence_text)
   if ticket ~= '' then
     line_leave(n.line, ticket)
   end
   if mode == 'exclusive' then
-    redis.call('HSET', n.key, 'fence', digits(fence), 'owner', owner, 'mode', mode, 'metadata', metadata,
+    redis.call('HSET', n.key, 'fence', fence_text, 'owner', owner, 'mode', mode, 'metadata', metadata,
       't:' .. new_hash, digits(now))
     redis.call('PEXPIREAT', n.key, digits(expires_at))
   else
     if not n.lock then
       redis.call('UNLINK', n.readers_key) -- of a lock that somebody removed by hand
     end
-    redis.call('HSET', n.key, 'fence', digits(fence), 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
-      digits(fence))
-    lock_write_reader(lock, { fence = digits(fence), tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
+    redis.call('HSET', n.key, 'fence', fence_text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
+      fence_text)
+    lock_write_reader(lock, { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
     lock_offer(lock, n.line, now) -- the next may be a reader too
   end
   lock_tell_end(lock, n.line.head, now + OFFER_MS) -- till then nobody looks whether he came

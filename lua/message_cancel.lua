@@ -5,7 +5,7 @@
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_find
 --@flags allow-oom
-local queue = read_queue()
+local queue = this_queue()
 local m, state = find(queue, ARGV[1])
 if state == 'in_flight' then
   return { -2, now, m.at }

@@ -6,7 +6,7 @@
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_find queue_item
 --@idempotent
-local queue = read_queue()
+local queue = this_queue()
 local m, state = find(queue, ARGV[1])
 local body = m and state ~= 'expired' and redis.call('HGET', body_key, m.seq)
 if not body then

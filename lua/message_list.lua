@@ -12,7 +12,7 @@
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local after = { priority = tonumber(ARGV[3]), at = tonumber(ARGV[4]), seq = ARGV[5] }
 local bytes_most = 1048576
-local queue = read_queue()
+local queue = this_queue()
 local ended = ended_deliveries(queue, 1000)
 local instant = digits(now)
 
@@ -83,7 +83,7 @@ if state == 'ready' or state == 'delayed' then
   end
 else
   local is_flight = state == 'in_flight'
-  local from = is_flight and now or now - queue.retention_ms
+  local from = is_flight and now or now - setting(queue, 'retention_ms')
   is_all = add_page(is_flight and flight_key or dead_key, 0, from, math.huge, after.priority >= 0 and after)
 end
 if not is_all then

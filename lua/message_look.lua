@@ -4,7 +4,7 @@
 -- Returns {0, now_ms, item (lib/queue_item.lua)}; {-1, now_ms} when there is none. Errors: WRONGTYPE. O(log(queue)).
 --@include time wake queue queue_find queue_item
 --@reads
-local m, state = find(read_queue(), ARGV[1])
+local m, state = find(this_queue(), ARGV[1])
 local body = m and state ~= 'expired' and redis.call('HGET', body_key, m.seq)
 if not body then
   return { -1, now }

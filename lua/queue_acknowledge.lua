@@ -10,6 +10,6 @@ local m, is_gone = current_delivery(ARGV[1], ARGV[2])
 if not m then
   return { is_gone and 0 or -1, now }
 end
-finish(read_queue(), m)
+finish(this_queue(), m)
 commit()
 return { 1, now }

@@ -11,9 +11,9 @@ if not m then
   return { -1, now }
 end
 local visibility_ms = tonumber(ARGV[3])
-local queue = read_queue()
+local queue = this_queue()
 if visibility_ms < 0 then
-  visibility_ms = queue.visibility_ms
+  visibility_ms = setting(queue, 'visibility_ms')
 end
 local visible_until = now + visibility_ms
 zadd(flight_key, visible_until, m.seq)

@@ -5,11 +5,11 @@
 -- Deliveries whose visibility ended count as what they will be once settled: the first 1000 exactly, more as ready. A
 -- message past its ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time wake queue queue_ended
+--@include time wake queue queue_settings queue_ended
 --@reads
-local queue = read_queue()
+local queue = this_queue()
 local instant = digits(now)
-local ready, delayed, oldest = 0, 0, -1
+local ready, delayed, oldest, expired = 0, 0, -1, setting(queue, 'expired')
 local function count_due(at)
   if at > now then
     delayed = delayed + 1
@@ -27,12 +27,12 @@ for priority = 0, 9 do
     ready = ready + due_now
     delayed = delayed + due - due_now
     if due_now > 0 then
-      local first = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+      local first = tonumber(redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
       oldest = (oldest < 0 or first < oldest) and first or oldest
     end
   end
 end
-local kept = digits(now - queue.retention_ms)
+local kept = digits(now - setting(queue, 'retention_ms'))
 local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', dead_key, '(' .. kept, '+inf')
 local ended_count = redis.call('ZCOUNT', flight_key, '-inf', instant)
@@ -43,11 +43,13 @@ for _, m in ipairs(ended) do
   elseif m.state == 'dead' then
     dead = dead + 1
   elseif not m.lost then
-    queue.expired = queue.expired + 1
+    expired = expired + 1
   end
 end
 ready = ready + ended_count - #ended
-return {
-  0, now, ready, delayed, in_flight, dead, oldest, queue.expired, queue.visibility_ms, queue.max_receives,
-  queue.backoff_base_ms, queue.backoff_max_ms, queue.dedupe_ms, queue.retention_ms, queue.paused and 1 or 0,
-}
+local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired }
+for i, name in ipairs(SETTINGS) do
+  reply[8 + i] = setting(queue, name)
+end
+reply[#reply + 1] = queue.paused and 1 or 0
+return reply

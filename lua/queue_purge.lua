@@ -9,7 +9,7 @@
 --@idempotent
 local state, total = ARGV[1], tonumber(ARGV[2])
 local most = 1000
-local queue = read_queue()
+local queue = this_queue()
 
 -- Deliveries whose visibility ended first become what they are: a step of its own.
 local ended = ended_deliveries(queue, most)
@@ -45,7 +45,7 @@ local looked_at = 0
 for _, place in ipairs(places) do
   if looked_at < most then
     local key, from, to = unpack(place)
-    local flat = read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', 0, most - looked_at, 'WITHSCORES')
+    local flat = read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', '0', most - looked_at, 'WITHSCORES')
     for _, m in ipairs(messages_of(key, flat)) do
       forget(m)
       looked_at = looked_at + 1

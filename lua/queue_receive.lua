@@ -50,7 +50,7 @@ local function take(queue, m)
   else
     receipt = m.seq .. '.' .. nonce
     m.nonce = nonce
-    m.at = now + (given_visibility_ms < 0 and queue.visibility_ms or given_visibility_ms)
+    m.at = now + (given_visibility_ms < 0 and setting(queue, 'visibility_ms') or given_visibility_ms)
     move(m, flight_key)
   end
   reply[1] = reply[1] + 1
@@ -88,16 +88,27 @@ local function take_from(queue, ended, key)
   until is_last or not wants_more()
 end
 
+-- The same for a row of priorities: few queues use many, and one question tells that none of the row has anything.
+local function take_from_row(queue, ended, first, last)
+  if not wants_more() or
+    (#ended == 0 and redis.call('EXISTS', unpack(KEYS, first_key + 2 + first, first_key + 2 + last)) == 0) then
+    return
+  end
+  for priority = first, last do
+    if wants_more() then
+      take_from(queue, ended, due_key(priority))
+    end
+  end
+end
+
 local function take_from_queue()
-  local queue = read_queue()
+  local queue = this_queue()
   trim(queue)
   local ended = ended_deliveries(queue, ended_most)
   if not queue.paused then
-    for priority = 0, 9 do
-      if wants_more() then
-        take_from(queue, ended, due_key(priority))
-      end
-    end
+    take_from_row(queue, ended, 0, 3)
+    take_from_row(queue, ended, 4, 4) -- that of messages sent without one
+    take_from_row(queue, ended, 5, 9)
   end
   for _, m in ipairs(ended) do
     if m.state ~= 'taken' and m.state ~= 'dropped' then
@@ -135,10 +146,10 @@ for i = 0, tells_left and queue_count - 1 or -1 do
       local key = due_key(priority)
       if redis.call('ZCARD', key) > 0 then
         ready = ready + redis.call('ZCOUNT', key, '-inf', digits(now))
-        may_be_next(redis.call('ZRANGE', key, '(' .. digits(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+        may_be_next(redis.call('ZRANGE', key, '(' .. digits(now), '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'))
       end
     end
-    may_be_next(redis.call('ZRANGE', flight_key, 0, 0, 'WITHSCORES'))
+    may_be_next(redis.call('ZRANGE', flight_key, '0', '0', 'WITHSCORES'))
   end
   left[#left + 1] = ready
   left[#left + 1] = next_at < math.huge and next_at or -1

@@ -12,7 +12,7 @@ local step = 1000
 if most >= 0 then
   step = math.min(step, most - total)
 end
-local queue = read_queue()
+local queue = this_queue()
 
 -- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
 local ended = ended_deliveries(queue, 1000)
@@ -25,8 +25,8 @@ if #ended > 0 then
   return { 0, now, total }
 end
 
-local kept = '(' .. digits(now - queue.retention_ms)
-local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', 0, step, 'WITHSCORES')
+local kept = '(' .. digits(now - setting(queue, 'retention_ms'))
+local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', '0', step, 'WITHSCORES')
 local letters = messages_of(dead_key, flat)
 for _, m in ipairs(letters) do
   if m.lost then

@@ -12,7 +12,7 @@ local m = current_delivery(ARGV[1], ARGV[2])
 if not m then
   return { -1, now }
 end
-local queue = read_queue()
+local queue = this_queue()
 local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
 local state = give_back(queue, m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
 count_expired(queue)

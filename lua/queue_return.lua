@@ -7,7 +7,7 @@
 -- O(messages * log(queue)).
 --@include time wake queue queue_delivery
 --@flags allow-oom
-local queue = read_queue()
+local queue = this_queue()
 local reply = { 0, now }
 
 -- The message of a record that is done; its id is its own again, unless another message has it by now.

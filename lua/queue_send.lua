@@ -9,7 +9,7 @@
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time wake queue queue_find
 --@idempotent
-local queue = read_queue()
+local queue = this_queue()
 
 local sent = {} -- id to deliver_at_ms, of this batch
 -- The deliver_at_ms of the message that has this id already, nil when it is free. Plans the end of what was past its
@@ -36,7 +36,7 @@ local function taken_until(id)
 end
 
 -- The next sequence that nobody used as an id. Leaps ahead when one was, so that a row of such ids costs few steps.
-local last = math.max(queue.seq, now_us)
+local last = math.max(setting(queue, 'seq'), now_us)
 local function next_seq(must_be_free)
   local leap = 1
   local seq
@@ -56,17 +56,17 @@ for i = 1, #ARGV, 7 do
     reply[#reply + 1] = { id, 1, deliver_at }
   else
     local seq = next_seq(id == '')
-    deliver_at = tonumber(ARGV[i + 4])
+    deliver_at = ARGV[i + 4] + 0
     if deliver_at < 0 then
-      deliver_at = now + tonumber(ARGV[i + 3])
+      deliver_at = now + ARGV[i + 3]
     end
-    local ttl_ms = tonumber(ARGV[i + 5])
+    local ttl_ms = ARGV[i + 5] + 0
     if ttl_ms > 0 and deliver_at >= now + ttl_ms then
       return { -1, now, (i - 1) / 7 }
     end
     local m = {
-      seq = seq, at = math.max(deliver_at, now), priority = tonumber(ARGV[i + 2]), receives = 0, sent_at = now,
-      expires_at = ttl_ms > 0 and now + ttl_ms or 0, max_receives = tonumber(ARGV[i + 6]), nonce = '', id = id,
+      seq = seq, at = math.max(deliver_at, now), priority = ARGV[i + 2] + 0, receives = 0, sent_at = now,
+      expires_at = ttl_ms > 0 and now + ttl_ms or 0, max_receives = ARGV[i + 6] + 0, nonce = '', id = id,
       reason = '',
     }
     zadd(due_key(m.priority), m.at, seq)

@@ -9,7 +9,7 @@
 --@flags allow-oom
 --@idempotent
 local DONE, REJECTED, STALE = 1, 2, 0
-local queue = read_queue()
+local queue = this_queue()
 local reply = { 0, now }
 -- What has ended in this call: to whether its message is gone. Nothing is written yet, so Redis does not know.
 local ended = {}

@@ -37,7 +37,7 @@ elseif ticket ~= '' then
   line_leave(line, ticket)
 end
 semaphore_offer(s, line)
-local next_at = tonumber(redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or now + OFFER_MS)
+local next_at = tonumber(redis.call('ZRANGE', KEYS[2], '0', '0', 'WITHSCORES')[2] or now + OFFER_MS)
 if s.held < limit and line.offered_until > 0 then
   next_at = math.min(next_at, line.offered_until)
 end

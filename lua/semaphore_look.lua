@@ -7,7 +7,7 @@
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local reply = { 0, now, s.held > 0 and s.limit or 0, s.held, redis.call('ZCARD', KEYS[3]) }
-local flat = redis.call('ZRANGE', KEYS[2], digits(now), '+inf', 'BYSCORE', 'LIMIT', 0, 16, 'WITHSCORES')
+local flat = redis.call('ZRANGE', KEYS[2], digits(now), '+inf', 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
 for i = 1, #flat, 2 do
   reply[#reply + 1] = redis.call('HGET', KEYS[1], 'o:' .. flat[i]) or ''
   reply[#reply + 1] = tonumber(flat[i + 1])

@@ -37,7 +37,7 @@ local function cache_keep_fence(key, fence, until_ms)
 end
 -- cache_end(key, now, at): the instant `at`, or that of the next repeated invalidation when it comes first. O(log n).
 local function cache_end(key, now, at)
-  local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
   return math.min(at, tonumber(again[2] or at))
 end
 -- cache_is_listed(list, version): whether a condition names what is there. The list is '*', or tags between blanks.

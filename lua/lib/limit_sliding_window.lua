@@ -81,7 +81,7 @@ local function sliding_window_commit(key, limit, window, allowed, now, total, ex
     if tonumber(second) > total - limit then
       break
     end
-    redis.call('ZREMRANGEBYRANK', key, 0, 0)
+    redis.call('ZREMRANGEBYRANK', key, '0', '0')
   end
   redis.call('PEXPIRE', key, digits(window))
 end

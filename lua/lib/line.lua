@@ -7,12 +7,17 @@
 -- A ticket is "<daemon>.<number>.<mode>", the daemon 16 hex digits; the mode is the resource's own affair.
 local OFFER_MS, LINE_MS, DAEMON_DIGITS = 1000, 62000, 16
 
+-- line_of(channel, line, offer): one in which nobody waits.
+local function line_of(channel, line_key, offer_key)
+  return { channel = channel, line_key = line_key, offer_key = offer_key, offered_until = 0, gone = {} }
+end
+
 -- line_read(channel, line, offer, now, asking): how the line stands once it is settled: head (nil: nobody waits),
 -- offered_until (0: not offered to that head). `asking` is the ticket of who comes now, '' for none: his own offer does not
 -- lapse, nor is his daemon gone. Writes nothing. O(1), O(line) when an offer has lapsed.
 local function line_read(channel, line_key, offer_key, now, asking)
-  local l = { channel = channel, line_key = line_key, offer_key = offer_key, offered_until = 0, gone = {} }
-  l.head = redis.call('ZRANGE', line_key, 0, 0)[1]
+  local l = line_of(channel, line_key, offer_key)
+  l.head = redis.call('ZRANGE', line_key, '0', '0')[1]
   if not l.head and asking == '' then
     return l
   end
@@ -26,7 +31,7 @@ local function line_read(channel, line_key, offer_key, now, asking)
   end
   l.head, l.offered_until, l.gone_daemon = nil, 0, string.sub(ticket, 1, DAEMON_DIGITS)
   local lives = string.sub(asking, 1, DAEMON_DIGITS) == l.gone_daemon
-  for _, t in ipairs(redis.call('ZRANGE', line_key, 0, -1)) do
+  for _, t in ipairs(redis.call('ZRANGE', line_key, '0', '-1')) do
     if t == ticket or (not lives and string.sub(t, 1, DAEMON_DIGITS) == l.gone_daemon) then
       l.gone[#l.gone + 1] = t
     else
@@ -51,7 +56,7 @@ end
 
 -- line_join(l, ticket, now_us): to the end of the line, unless it stands there already.
 local function line_join(l, ticket, now_us)
-  local last = redis.call('ZRANGE', l.line_key, -1, -1, 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', l.line_key, '-1', '-1', 'WITHSCORES')[2]
   redis.call('ZADD', l.line_key, 'NX', digits(math.max(now_us, tonumber(last or 0) + 1)), ticket)
   redis.call('PEXPIRE', l.line_key, LINE_MS)
   l.head = l.head or ticket
@@ -62,7 +67,7 @@ local function line_leave(l, ticket)
   if redis.call('ZREM', l.line_key, ticket) == 0 or l.head ~= ticket then
     return
   end
-  l.head = redis.call('ZRANGE', l.line_key, 0, 0)[1]
+  l.head = redis.call('ZRANGE', l.line_key, '0', '0')[1]
   if l.offered_until > 0 then
     redis.call('DEL', l.offer_key)
     l.offered_until = 0

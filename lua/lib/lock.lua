@@ -45,7 +45,7 @@ local function lock_read(key, readers_key, now)
   end
   if lock.mode == 'shared' then
     lock.holds = lock.holds - redis.call('ZCARD', readers_key)
-    local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', 0, 100)
+    local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100')
     for i, fence in ipairs(ended) do
       lock.gone[i] = lock_reader(lock, fence) or { fence = fence, tokens = {} }
       lock.holds = lock.holds - #lock.gone[i].tokens
@@ -87,7 +87,7 @@ end
 
 -- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
-  local last = redis.call('ZRANGE', lock.readers_key, -1, -1, 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', lock.readers_key, '-1', '-1', 'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then
     lock_free(lock)
     return false
@@ -152,7 +152,7 @@ local function lock_holders(lock)
     return { lock.owner, lock.fence, lock.expires_at_ms }
   end
   local list = {}
-  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', 0, 16, 'WITHSCORES')
+  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
   for i = 1, #flat, 2 do
     local reader = lock_reader(lock, flat[i])
     if reader then

@@ -40,29 +40,25 @@ local function read(verb, key, ...)
   return reply
 end
 
--- The settings, with what holds when nothing was PUT.
-local setting_names = {
-  'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms', 'paused',
+-- A queue is {key, paused, dropped}: the key of its settings, and how many messages this script drops (count_expired). Its
+-- other settings are read when they are asked for first: most scripts want none of them.
+local function this_queue()
+  return { key = queue_key, paused = read('HGET', queue_key, 'paused') == '1', dropped = 0 }
+end
+
+-- setting(queue, name): a number; what stands here when nothing was PUT.
+local UNSET = {
+  seq = 0, expired = 0, visibility_ms = 30000, max_receives = 5, backoff_base_ms = 0, backoff_max_ms = 0, dedupe_ms = 300000,
+  retention_ms = 1209600000,
 }
-local function read_queue()
-  local v = read('HMGET', queue_key, 'seq', 'expired', unpack(setting_names))
-  for _, value in ipairs(v) do -- ends at the first that was never set; what follows is read as a number below
-    if value and not tonumber(value) then
-      error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue'))
+local function setting(queue, name)
+  if not queue[name] then
+    queue[name] = tonumber(read('HGET', queue.key, name) or UNSET[name])
+    if not queue[name] then
+      error(redis.error_reply('WRONGTYPE ' .. queue.key .. ' holds a hash that is not a queue'))
     end
   end
-  return {
-    seq = tonumber(v[1] or 0),
-    expired = tonumber(v[2] or 0),
-    visibility_ms = tonumber(v[3] or 30000),
-    max_receives = tonumber(v[4] or 5),
-    backoff_base_ms = tonumber(v[5] or 0),
-    backoff_max_ms = tonumber(v[6] or 0),
-    dedupe_ms = tonumber(v[7] or 300000),
-    retention_ms = tonumber(v[8] or 1209600000),
-    paused = v[9] == '1',
-    dropped = 0, -- by this script: what count_expired adds to `expired`
-  }
+  return queue[name]
 end
 
 -- A message's record: tab-separated priority, receives, sent_at_ms, expires_at_ms (0: never), max_receives (0: the
@@ -75,13 +71,12 @@ local function parse_record(seq, text)
     error(redis.error_reply('WRONGTYPE a record in ' .. meta_key .. ' is not a message'))
   end
   return {
-    seq = seq, priority = tonumber(priority), receives = tonumber(receives), sent_at = tonumber(sent_at),
-    expires_at = tonumber(expires_at), max_receives = tonumber(max_receives), nonce = nonce, id = id, reason = reason,
+    seq = seq, priority = priority + 0, receives = receives + 0, sent_at = sent_at + 0, expires_at = expires_at + 0,
+    max_receives = max_receives + 0, nonce = nonce, id = id, reason = reason,
   }
 end
 local function record_of(m)
-  local numbers = string.format('%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t', m.priority, m.receives, m.sent_at, m.expires_at,
-    m.max_receives)
+  local numbers = string.format('%d\t%d\t%d\t%d\t%d\t', m.priority, m.receives, m.sent_at, m.expires_at, m.max_receives)
   return numbers .. m.nonce .. '\t' .. m.id .. '\t' .. m.reason
 end
 
@@ -123,7 +118,7 @@ end
 -- What a delivery that ended at `ended_at` without an acknowledgement makes of its message. Changes m, but not its
 -- place, and returns where it belongs: 'due', or 'dead' when it was delivered often enough.
 local function end_delivery(queue, m, ended_at, delay_ms, reason)
-  local most = m.max_receives > 0 and m.max_receives or queue.max_receives
+  local most = m.max_receives > 0 and m.max_receives or setting(queue, 'max_receives')
   if m.receives >= most then
     die(m, ended_at, reason .. '; max_receives')
     return 'dead'
@@ -134,10 +129,11 @@ end
 
 -- The delay before another try: base * 2^(receives - 1), at most max; 0 when the queue has no backoff.
 local function backoff_ms(queue, m)
-  if queue.backoff_base_ms == 0 then
+  local base = setting(queue, 'backoff_base_ms')
+  if base == 0 then
     return 0
   end
-  return math.min(queue.backoff_base_ms * 2 ^ (m.receives - 1), math.max(queue.backoff_base_ms, queue.backoff_max_ms))
+  return math.min(base * 2 ^ (m.receives - 1), math.max(base, setting(queue, 'backoff_max_ms')))
 end
 
 -- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past its ttl by then.
@@ -157,32 +153,28 @@ end
 -- The plan of writes. Nothing is written before commit(), which first looks at the type of every key that was not read
 -- before: a foreign type half-applies nothing. Removals come before additions, one command a key and kind.
 local removals, additions = {}, {}
-local function planned(list, verb, key)
+local function plan(list, verb, key, a, b)
   local command = list[key] -- a key takes one kind of removal and one kind of addition
-  if not command then
-    command = { verb, key }
+  if command then
+    command[#command + 1] = a
+    command[#command + 1] = b
+  else
+    command = { verb, key, a, b }
     list[key] = command
     list[#list + 1] = command
   end
-  return command
 end
 local function zrem(key, member)
-  local c = planned(removals, 'ZREM', key)
-  c[#c + 1] = member
+  plan(removals, 'ZREM', key, member)
 end
 local function hdel(key, field)
-  local c = planned(removals, 'HDEL', key)
-  c[#c + 1] = field
+  plan(removals, 'HDEL', key, field)
 end
 local function zadd(key, score, member)
-  local c = planned(additions, 'ZADD', key)
-  c[#c + 1] = digits(score)
-  c[#c + 1] = member
+  plan(additions, 'ZADD', key, digits(score), member)
 end
 local function hset(key, field, value)
-  local c = planned(additions, 'HSET', key)
-  c[#c + 1] = field
-  c[#c + 1] = value
+  plan(additions, 'HSET', key, field, value)
 end
 -- What commit() will tell those who wait for this queue's messages: something more is due at that instant. A paused
 -- queue tells nothing; it will when it goes on.
@@ -240,7 +232,7 @@ local function drop(queue, m)
 end
 local function count_expired(queue)
   if queue.dropped > 0 then
-    hset(queue_key, 'expired', digits(queue.expired + queue.dropped))
+    hset(queue_key, 'expired', digits(setting(queue, 'expired') + queue.dropped))
   end
 end
 

@@ -5,7 +5,7 @@
 -- same.
 local function ended_deliveries(queue, limit)
   local list = {}
-  local flat = read('ZRANGE', flight_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES')
+  local flat = read('ZRANGE', flight_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')
   for i, m in ipairs(messages_of(flight_key, flat)) do
     m.state = m.lost and 'expired' or end_visibility(queue, m)
     list[i] = m

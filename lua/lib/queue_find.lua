@@ -31,7 +31,7 @@ local function find(queue, id)
   m.place = dead_key
   m.at = tonumber(read('ZSCORE', dead_key, seq))
   if m.at then
-    return m, m.at <= now - queue.retention_ms and 'expired' or 'dead'
+    return m, m.at <= now - setting(queue, 'retention_ms') and 'expired' or 'dead'
   end
   return nil
 end

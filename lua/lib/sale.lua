@@ -59,7 +59,7 @@ end
 
 -- settle(sale, now): takes back what was held until now, at most SETTLED_MOST claims. False when there may be more.
 local function settle(sale, now)
-  local over = redis.call('ZRANGE', holds_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', 0, SETTLED_MOST)
+  local over = redis.call('ZRANGE', holds_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', SETTLED_MOST)
   if #over > 0 then
     take_back(sale, over)
   end

@@ -11,7 +11,7 @@ local function semaphore_read(key, permits_key, now)
   return {
     key = key, permits_key = permits_key, now = now, limit = tonumber(limit),
     held = redis.call('ZCOUNT', permits_key, digits(now), '+inf'),
-    gone = redis.call('ZRANGE', permits_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', 0, 100),
+    gone = redis.call('ZRANGE', permits_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100'),
   }
 end
 
@@ -33,7 +33,7 @@ end
 -- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long as the last one.
 local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('ZADD', s.permits_key, digits(expires_at_ms), permit)
-  local last = redis.call('ZRANGE', s.permits_key, -1, -1, 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', s.permits_key, '-1', '-1', 'WITHSCORES')[2]
   redis.call('PEXPIREAT', s.key, last)
   redis.call('PEXPIREAT', s.permits_key, last)
 end

@@ -269,6 +269,22 @@ static void test_recovers(void **state)
 	}
 }
 
+/* What answers is a Redis by all that can be asked, but its scripts would print instants wrongly. */
+static void test_32_bits(void **state)
+{
+	static const struct manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };
+	struct stubborn *peer = stubborn_open(&m);
+	struct client *c;
+
+	(void)state;
+	daemon_launch(&patternd, "--redis", stubborn_url(peer));
+	c = client_open(patternd.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "32 bits"), 5000);
+	client_close(c);
+	daemon_stop(&patternd);
+	stubborn_close(peer);
+}
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int main(void)
@@ -278,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_name),
 		cmocka_unit_test(test_ipv6),         cmocka_unit_test(test_unix_socket_removed),
 		cmocka_unit_test(test_stopped),      cmocka_unit_test(test_recovers),
+		cmocka_unit_test(test_32_bits),
 	};
 	struct CMUnitTest tests[COUNT(manners) + COUNT(others)];
 	size_t n = 0;
