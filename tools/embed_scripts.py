@@ -5,7 +5,7 @@ A script file reads:
 
     -- lock_acquire: one line that says what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
-    --@include time queue      pastes lua/lib/time.lua and lua/lib/queue.lua in front
+    --@include time queue      pastes lua/lib/time.lua and lua/lib/queue.lua here; what stands above makes do without them
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory, or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua
     --@idempotent parts        the same for a request that is several calls, with lua/lib/idempotency_parts.lua
@@ -28,9 +28,13 @@ DIRECTIVE = re.compile(r"^--@(\w+)[ \t]*(.*)$", re.M)
 FUNCTION = re.compile(r"^local function (\w+)\(.*?^end\n", re.M | re.S)
 
 
-def read(path):
+def code_of(text):
     """Without whole-line comments and empty lines: what Redis gets to hash and keep."""
-    return "".join(line + "\n" for line in path.read_text().splitlines() if line.strip() and not line.strip().startswith("--"))
+    return "".join(line + "\n" for line in text.splitlines() if line.strip() and not line.strip().startswith("--"))
+
+
+def with_libraries(text, lib):
+    return re.sub(r"^--@include[ \t]+(.*)$", lambda line: "".join((lib / f"{name}.lua").read_text() for name in line[1].split()), text, flags=re.M)
 
 
 def without_indentation(text):
@@ -49,22 +53,20 @@ def without_idle_functions(text):
 
 def assemble(path, lib):
     text = path.read_text()
-    flags, includes, wrapper, reads = [], [], None, False
+    flags, wrapper, reads = [], None, False
     for word, rest in DIRECTIVE.findall(text):
-        if word == "include":
-            includes += rest.split()
-        elif word == "flags":
+        if word == "flags":
             flags += rest.split()
         elif word == "idempotent":
             wrapper = "_".join(["idempotency"] + rest.split())
         elif word == "reads":
             reads = True
             flags.append("no-writes")
-        else:
+        elif word != "include":
             sys.exit(f"{path}: unknown directive --@{word}")
-    body = without_idle_functions("".join(read(lib / f"{name}.lua") for name in includes) + read(path))
+    body = without_idle_functions(code_of(with_libraries(text, lib)))
     if wrapper:
-        body = "local function body(KEYS, ARGV)\n" + body + "end\n" + read(lib / f"{wrapper}.lua")
+        body = "local function body(KEYS, ARGV)\n" + body + "end\n" + code_of((lib / f"{wrapper}.lua").read_text())
     shebang = "#!lua" + (" flags=" + ",".join(flags) if flags else "")
     return {"name": path.stem, "source": shebang + "\n" + without_indentation(body) + "\n", "idempotent": bool(wrapper), "writes": not reads}
 

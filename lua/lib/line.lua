@@ -7,16 +7,11 @@
 -- A ticket is "<daemon>.<number>.<mode>", the daemon 16 hex digits; the mode is the resource's own affair.
 local OFFER_MS, LINE_MS, DAEMON_DIGITS = 1000, 62000, 16
 
--- line_of(channel, line, offer): one in which nobody waits.
-local function line_of(channel, line_key, offer_key)
-  return { channel = channel, line_key = line_key, offer_key = offer_key, offered_until = 0, gone = {} }
-end
-
 -- line_read(channel, line, offer, now, asking): how the line stands once it is settled: head (nil: nobody waits),
 -- offered_until (0: not offered to that head). `asking` is the ticket of who comes now, '' for none: his own offer does not
 -- lapse, nor is his daemon gone. Writes nothing. O(1), O(line) when an offer has lapsed.
 local function line_read(channel, line_key, offer_key, now, asking)
-  local l = line_of(channel, line_key, offer_key)
+  local l = { channel = channel, line_key = line_key, offer_key = offer_key, offered_until = 0, gone = {} }
   l.head = redis.call('ZRANGE', line_key, '0', '0')[1]
   if not l.head and asking == '' then
     return l
