@@ -148,7 +148,8 @@ static bool check_info(struct redis_greeting *g, struct text info)
 		return false;
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)
-		return refuse(g, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
+		return refuse(
+			g, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		g->refused = false;
