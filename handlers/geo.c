@@ -275,8 +275,8 @@ static bool parse_cursor(struct request *req, struct page *p)
 	p->cursor = in->cursor.at ? in->cursor : TEXT("0");
 	if (!w->cells || !in->cursor.at)
 		return true;
-	unsigned long cell = strtoul(in->cursor.at, &end, 10);
-	if (end == in->cursor.at || *end != '-' || cell >= (unsigned long)w->cells)
+	unsigned long long cell = strtoull(in->cursor.at, &end, 10);
+	if (end == in->cursor.at || *end != '-' || cell >= (unsigned long long)w->cells)
 		return false;
 	p->cell = cell;
 	p->cursor = (struct text){ end + 1, in->cursor.len - (size_t)(end + 1 - in->cursor.at) };

@@ -217,7 +217,7 @@ void ratelimit_policy_list(struct request *req, const struct ratelimit_policy_li
 	bool in_file = cursor.at && strncmp(cursor.at, FILE_CURSOR, lead) == 0;
 
 	if (in_file || !cursor.at) {
-		if (list_fixed(req, in, in_file ? strtoul(cursor.at + lead, NULL, 10) : 0))
+		if (list_fixed(req, in, in_file ? strtoull(cursor.at + lead, NULL, 10) : 0))
 			return;
 		cursor.at = NULL;
 	}

@@ -134,30 +134,40 @@ static bool refuse_scope(struct request *req, const struct scope_wanted *wanted)
 	return false;
 }
 
-static bool is_allowed(struct request *req, const struct token *t, const struct scope_wanted *wanted)
+static bool is_allowed(struct request *req, const struct token *t, struct scope_wanted wanted)
 {
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers(&t->scopes[i], wanted))
+		if (scope_covers(&t->scopes[i], &wanted))
 			return true;
-	return refuse_scope(req, wanted);
+	return refuse_scope(req, &wanted);
+}
+
+/* `name` is absent where none is meant. */
+static struct scope_wanted wanted_of(const struct needed_scope *n, struct text name)
+{
+	return (struct scope_wanted){ text_of(n->kind), name, text_of(n->action) };
 }
 
 /* What is allowed on no name at all is refused before it is known which name is meant. */
 static bool is_allowed_somewhere(struct request *req, const struct token *t, const struct needed_scope *n)
 {
+	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_some(&t->scopes[i], n->kind, true, n->action))
+		if (scope_covers_some(&t->scopes[i], wanted.kind, true, wanted.action))
 			return true;
-	return refuse_scope(req, &(struct scope_wanted){ n->kind, TEXT("NAME"), n->action });
+	return refuse_scope(req, &wanted);
 }
 
 /* A request that names nothing asks for everything. */
 static bool is_allowed_everywhere(struct request *req, const struct token *t, const struct needed_scope *n)
 {
+	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_all(&t->scopes[i], n->kind, n->action))
+		if (scope_covers_all(&t->scopes[i], wanted.kind, wanted.action))
 			return true;
-	return refuse_scope(req, &(struct scope_wanted){ n->kind, TEXT("NAME"), n->action });
+	return refuse_scope(req, &wanted);
 }
 
 static bool is_in_path(const struct operation *op, const struct needed_scope *n)
@@ -193,7 +203,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->path_values[n->field];
-		if (is_in_path(op, n) ? !is_allowed(req, t, &(struct scope_wanted){ n->kind, name, n->action })
+		if (is_in_path(op, n) ? !is_allowed(req, t, wanted_of(n, name))
 				      : n->flag < 0 && !is_allowed_somewhere(req, t, n))
 			return false;
 	}
@@ -227,7 +237,7 @@ static bool names_are_allowed(struct request *req, const struct token *t, const 
 		if (!name.at)
 			continue;
 		++*count;
-		if (!is_allowed(req, t, &(struct scope_wanted){ n->kind, name, n->action }))
+		if (!is_allowed(req, t, wanted_of(n, name)))
 			return false;
 	}
 	return true;

@@ -308,7 +308,7 @@ static void on_heard(struct text name, struct text message)
 	} else if (message.at[0] == '!') {
 		owner->dropped(ch, who);
 	} else {
-		owner->something(ch, (unsigned)strtoul(message.at, NULL, 10));
+		owner->something(ch, (unsigned)strtoull(message.at, NULL, 10));
 	}
 	if (in_ms >= 0)
 		channel_due_in(ch, in_ms);

@@ -76,7 +76,7 @@ struct input_array {
 
 /* What a token must be allowed for an operation: the action, on the name that stands in a field, if one is meant. */
 struct needed_scope {
-	struct text kind, action;
+	const char *kind, *action;
 	int8_t field; /* which of the operation's fields names it; -1: no name is meant */
 	int8_t inner; /* of a list of objects: which member of each; else -1 */
 	int8_t flag;  /* a boolean field: only needed when that is `when`; -1: always */

@@ -133,8 +133,8 @@ bool listener_mode(const char *option, const char *text, mode_t *out)
 {
 	size_t len = strlen(text);
 
-	if (len >= 3 && len <= 4 && strspn(text, "01234567") == len && strtoul(text, NULL, 8) <= 0777) {
-		*out = (mode_t)strtoul(text, NULL, 8);
+	if (len >= 3 && len <= 4 && strspn(text, "01234567") == len && strtoull(text, NULL, 8) <= 0777) {
+		*out = (mode_t)strtoull(text, NULL, 8);
 		return true;
 	}
 	fprintf(stderr, "patternd: --%s: '%s' is not an octal mode like 0660\n", option, text);

@@ -211,13 +211,13 @@ static void add_durations(struct page *p)
 
 static double resident_bytes(void)
 {
-	long pages = 0, resident = 0;
+	char line[128] = ""; /* pages: all, resident, ... */
 	FILE *f = fopen("/proc/self/statm", "re");
+	long resident = 0;
 
 	if (f) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit */
-		if (fscanf(f, "%ld %ld", &pages, &resident) != 2)
-			resident = 0;
+		if (fgets(line, sizeof(line), f))
+			resident = strtol(line + strcspn(line, " "), NULL, 10);
 		fclose(f);
 	}
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);

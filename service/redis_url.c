@@ -33,7 +33,7 @@ static bool unescape(char *s)
 			char hex[3] = { s[1], s[1] ? s[2] : '\0', '\0' };
 			if (strspn(hex, "0123456789abcdefABCDEF") != 2)
 				return false;
-			c = (unsigned)strtoul(hex, NULL, 16);
+			c = (unsigned)strtoull(hex, NULL, 16);
 			s += 2;
 		}
 		if (c == 0)

@@ -95,11 +95,11 @@ static bool check_use(const struct reading *r, const struct scope *s, struct tex
 	for (size_t i = 0; i < operation_count; i++)
 		for (size_t k = 0; k < operations[i].scope_count; k++) {
 			const struct needed_scope *n = &operations[i].scopes[k];
-			if (scope_covers_some(s, n->kind, n->field >= 0, n->action))
+			if (scope_covers_some(s, text_of(n->kind), n->field >= 0, text_of(n->action)))
 				return true;
-			add_once(kinds, n->kind.at);
-			snprintf(form, sizeof(form), "%s:%s%s", n->kind.at, n->field >= 0 ? "NAME:" : "", n->action.at);
-			if (text_equal(s->kind, n->kind))
+			add_once(kinds, n->kind);
+			snprintf(form, sizeof(form), "%s:%s%s", n->kind, n->field >= 0 ? "NAME:" : "", n->action);
+			if (text_is(s->kind, n->kind))
 				add_once(forms, form);
 		}
 	if (*forms)

@@ -207,7 +207,7 @@ class Contract:
             if inner and fields[at[0]]["kind"] != "FIELD_ARRAY":
                 fail(name, f"the scope {text!r}: {field} is no list")
             used.add(f"{field}.{inner}" if inner else field)
-            rows.append(f"{{ {{ {c_text(kind)}, {len(kind)} }}, {{ {c_text(action)}, {len(action)} }}, "
+            rows.append(f"{{ {c_text(kind)}, {c_text(action)}, "
                         f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, ")
         names = [(f["name"], f) for f in fields] + [(f"{f['name']}.{i['name']}", i) for f in fields for i in f["inner"]]
         for dotted, f in names:
