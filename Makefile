@@ -1,6 +1,7 @@
 # Thin names over CMake. `make run` and `make test` work on a fresh Debian 12 or 13 as root or with sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
+# ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
+RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libssl-dev libxxhash-dev libzstd-dev zstd redis-server
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema curl faketime \
 	nginx caddy haproxy

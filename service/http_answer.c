@@ -180,7 +180,8 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 
 	if (req->content_type)
 		missing += MHD_add_response_header(r, "Content-Type", req->content_type) != MHD_YES;
-	missing += MHD_add_response_header(r, "Cache-Control", "no-store") != MHD_YES;
+	missing += MHD_add_response_header(r, "Cache-Control", req->cache_control ? req->cache_control : "no-store") !=
+		   MHD_YES;
 	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
 	if (cors_is_on())
 		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;

@@ -106,6 +106,7 @@ struct request {
 	/* What is answered */
 	int status;
 	const char *content_type;
+	const char *cache_control;         /* static; NULL: no-store */
 	const struct problem_row *problem; /* NULL on success */
 	struct json_out *out;
 	struct text answer;                /* the body's bytes */

@@ -14,7 +14,7 @@ PAGE = pathlib.Path("ARCHITECTURE.md")
 ENDINGS = r"(?:c|h|def|lua|py|in|yaml|json|txt|sh|md)"
 BY_PATH = re.compile(r"(?<![\w/.<-])((?:[\w.-]+/)+[\w-]+(?:\.[\w-]+)*\." + ENDINGS + r")\b(?![/.]\w)")
 BY_NAME = re.compile(r"`([\w-]+(?:\.[\w-]+)*\." + ENDINGS + r")`")
-GENERATED = {"operations.c", "operations.h", "scripts.c", "scripts.h", "version.h", "openapi.json"}
+GENERATED = {"operations.c", "operations.h", "scripts.c", "scripts.h", "web_assets.c", "version.h", "openapi.json"}
 SYSTEM = re.compile(r"^[ \t]*#include <([^>]+)>", re.M)
 
 

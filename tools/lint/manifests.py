@@ -12,7 +12,7 @@ import tree
 
 VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
 OPTION = re.compile(r'^OPTION_[A-Z]+\(\w+, "([a-z-]+)"', re.M)
-OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
+OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
 
 fence = tree.Fence()
 known = {"PATTERND_" + name.upper().replace("-", "_") for name in OPTION.findall(pathlib.Path("service/options.def").read_text())}

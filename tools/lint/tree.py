@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-NOT_OURS = {".git", "node_modules", "__pycache__", "compile_commands.json", "corpus"}  # bytes of fuzzing; and build folders
+NOT_OURS = {".git", "node_modules", ".packages", "__pycache__", "compile_commands.json", "corpus"}  # bytes of fuzzing; and build folders
 COMMENT_OR_LITERAL = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
