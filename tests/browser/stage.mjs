@@ -1,0 +1,98 @@
+// What the tests of the pages share: the built daemon on a private Redis, a browser, and what is never to be seen in one.
+//
+//   const stage = await open('--ui=write');        the daemon with these options, and Chromium
+//   const page = await stage.visit('/ui');         a page whose errors and foreign requests are kept
+//   ...
+//   stage.assertClean();                           no error, no request to any other host
+//   await stage.close();
+//
+// PATTERND_BIN names the program (build/patternd), CHROMIUM the browser (/usr/bin/chromium).
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { chromium } from 'playwright-core';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const PROGRAM = process.env.PATTERND_BIN ?? join(ROOT, 'build/patternd');
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const START_MS = 10_000;
+
+/** Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url` has no slash at its end. */
+export async function startDaemon(...options) {
+  const daemon = spawn(PROGRAM, ['--listen', '127.0.0.1:0', '--embedded', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const said = [];
+  const url = await new Promise((resolve, reject) => {
+    daemon.once('error', reject);
+    daemon.once('exit', () => reject(new Error(`the daemon did not start:\n${said.join('\n')}`)));
+    createInterface({ input: daemon.stderr }).on('line', (line) => {
+      said.push(line);
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+      if (found) resolve(found[0]);
+    });
+  });
+  const deadline = Date.now() + START_MS;
+  while ((await fetch(`${url}/readyz`)).status !== 200) {
+    assert.ok(Date.now() < deadline, `the daemon is not ready:\n${said.join('\n')}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url,
+    process: daemon,
+    async stop() {
+      if (daemon.exitCode !== null || daemon.signalCode !== null) return;
+      daemon.kill('SIGTERM');
+      await once(daemon, 'exit');
+    },
+  };
+}
+
+/** The daemon with these options, and a browser. */
+export async function open(...options) {
+  const daemon = await startDaemon(...options);
+  const profile = await mkdtemp(join(tmpdir(), 'patternd-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: BROWSER,
+    headless: true,
+    chromiumSandbox: false,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync'],
+  });
+  const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
+  const foreign = []; // requests to anybody but the daemon
+  context.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== daemon.url) foreign.push(request.url());
+  });
+
+  return {
+    daemon,
+    url: daemon.url,
+    errors,
+    foreign,
+
+    /** Opens a path of the daemon in a new tab. */
+    async visit(path) {
+      const page = await context.newPage();
+      page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+      page.on('pageerror', (error) => errors.push(String(error)));
+      await page.goto(daemon.url + path);
+      return page;
+    },
+
+    assertClean() {
+      assert.deepEqual({ errors, foreign }, { errors: [], foreign: [] });
+    },
+
+    async close() {
+      await context.close();
+      await daemon.stop();
+      await rm(profile, { recursive: true, force: true });
+    },
+  };
+}
