@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "json_out.h"
 #include "log.h"
 #include "loop.h"
 #include "request.h"
 #include "version.h"
 
-enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14, MAX_GAUGES = 16 };
+enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = METRICS_BUCKETS - 1, MAX_GAUGES = 16 };
 
 /* Upper bounds in microseconds; beyond the last is +Inf. */
 static const int64_t bounds_us[BUCKETS] = { 250,   500,    1000,   2500,   5000,    10000,   25000,
@@ -98,6 +99,45 @@ void metrics_request(const struct operation *op, int status, int64_t duration_us
 	row->buckets[bucket]++;
 	row->count++;
 	row->sum_us += (uint64_t)duration_us;
+}
+
+struct metrics_durations metrics_durations(void)
+{
+	struct metrics_durations all = { 0 };
+
+	for (size_t i = 0; i <= operation_count; i++) {
+		all.count += rows[i].count;
+		for (size_t b = 0; b <= BUCKETS; b++)
+			all.buckets[b] += rows[i].buckets[b];
+	}
+	return all;
+}
+
+double metrics_quantile_ms(const struct metrics_durations *before, const struct metrics_durations *now, double part)
+{
+	double wanted = part * (double)(now->count - before->count);
+	int64_t low_us = 0;
+
+	for (size_t b = 0; b < BUCKETS; b++) {
+		double here = (double)(now->buckets[b] - before->buckets[b]);
+		if (here > 0 && wanted <= here)
+			return ((double)low_us + (double)(bounds_us[b] - low_us) * wanted / here) / 1000;
+		wanted -= here;
+		low_us = bounds_us[b];
+	}
+	return (double)low_us / 1000; /* or longer */
+}
+
+void metrics_out(struct json_out *o)
+{
+	out_object(o, "counters");
+	for (size_t i = 0; i < METRIC_COUNT; i++)
+		out_int(o, counter_rows[i].name, (int64_t)counters[i]);
+	out_close(o);
+	out_object(o, "gauges");
+	for (size_t i = 0; i < gauge_count; i++)
+		out_int(o, gauges[i].name, (int64_t)gauges[i].read());
+	out_close(o);
 }
 
 /* A text that grows in a request's arena. */
@@ -209,7 +249,7 @@ static void add_durations(struct page *p)
 	}
 }
 
-static double resident_bytes(void)
+uint64_t metrics_resident_bytes(void)
 {
 	char line[128] = ""; /* pages: all, resident, ... */
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -220,7 +260,7 @@ static double resident_bytes(void)
 			resident = strtol(line + strcspn(line, " "), NULL, 10);
 		fclose(f);
 	}
-	return (double)resident * (double)sysconf(_SC_PAGESIZE);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void counter(struct page *p, const char *name, const char *help, uint64_t value)
@@ -263,7 +303,7 @@ struct text metrics_text(struct request *req)
 	add_turns(&p);
 	for (size_t i = 0; i < gauge_count; i++)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
-	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", resident_bytes());
+	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)metrics_resident_bytes());
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
 	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
 	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);

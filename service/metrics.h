@@ -11,6 +11,7 @@
 
 #include "input.h"
 
+struct json_out;
 struct request;
 
 enum metric {
@@ -31,6 +32,19 @@ void metrics_gauge(const char *name, const char *help, double (*read)(void));
 
 /* A request has ended. `op` is NULL when no operation matched. */
 void metrics_request(const struct operation *op, int status, int64_t duration_us);
+
+/* All requests that have ended, whatever the operation: how many, and by how long they took. */
+enum { METRICS_BUCKETS = 15 };
+struct metrics_durations {
+	uint64_t count, buckets[METRICS_BUCKETS];
+};
+struct metrics_durations metrics_durations(void);
+/* What `part` of the requests between both took at most, in ms, as near as the buckets tell. There must have been one. */
+double metrics_quantile_ms(const struct metrics_durations *before, const struct metrics_durations *now, double part);
+
+/* Writes counters and gauges as two objects of numbers, into an open object; the keys are the names in /metrics. */
+void metrics_out(struct json_out *o);
+uint64_t metrics_resident_bytes(void);
 
 /* The whole exposition, in the request's arena. */
 struct text metrics_text(struct request *req);

@@ -250,6 +250,11 @@ unsigned redis_in_flight(void)
 	return links_in_flight() + held_count;
 }
 
+struct redis_answers redis_answers(void)
+{
+	return links_answers();
+}
+
 bool redis_was_reached(void)
 {
 	return was_reached;

@@ -110,6 +110,14 @@ void redis_doubt(void);
 
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
+
+/* Calls answered since start, and how long they have taken together, from the turn they were sent in. */
+struct redis_answers {
+	uint64_t count;
+	int64_t took_us;
+};
+struct redis_answers redis_answers(void);
+
 bool redis_was_reached(void); /* since start */
 /* How many servers --lock-quorum lists; and where each is, from 1. None of them counts for what is asked above. */
 unsigned redis_members(void);

@@ -32,11 +32,17 @@ enum {
 
 static struct redis_link *links; /* all of them */
 static unsigned in_flight;       /* on all links */
+static struct redis_answers answers;
 static char read_buffer[READ_BYTES];
 
 unsigned links_in_flight(void)
 {
 	return in_flight;
+}
+
+struct redis_answers links_answers(void)
+{
+	return answers;
 }
 
 struct redis_link *link_first(void)
@@ -267,6 +273,8 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 	} else {
 		struct redis_call *call = ring_pop(&l->ring);
 		in_flight--;
+		answers.count++;
+		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
 		call->done(call, FATE_ANSWERED, reply);
 	}
 	if (l->state == LEAVING && l->ring.count == 0)

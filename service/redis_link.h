@@ -63,7 +63,8 @@ void link_moved(struct redis_link *l);
 /* Calls under way on it. */
 size_t link_owed(const struct redis_link *l);
 
-/* Calls under way on all links. */
+/* Calls under way on all links; and those that were answered. */
 unsigned links_in_flight(void);
+struct redis_answers links_answers(void);
 
 #endif
