@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""The pages say what is so: sessions are run, links and paths lead somewhere.
+tests/test_docs.py BUILD_FOLDER [PAGE...]
+
+Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell a page, beside a daemon of its own
+on a private Redis (127.0.0.1:8379 becomes its address). What comes must be what is shown:
+
+- JSON has the same members, and the same values but for these: durations (`*_ms`, `... ms`) may be up to 2 s apart; an instant is any instant.
+  Of what the daemon makes by chance or by the clock (tokens, receipts, ids, versions, fences, request ids) each shown one stands for
+  one that came: it is put into later commands, and is the same wherever it is shown again.
+- Days are shifted by as many as the first that differs: who was there on the page's today was there on the test's.
+- Of an answer's head (`curl -i`) the status line and the headers that are shown must be so; there may be others.
+- `...` stands for anything: members, elements, a value, a part of a text, further headers, or all the rest.
+- What a command with `&` behind it says may be shown behind a later one, and is waited for there; both orders will do.
+
+A block that cannot be run stands behind `<!-- not run: why -->`.
+"""
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+SHOWN_ADDRESS = "127.0.0.1:8379"
+COMMAND_SECONDS = 20
+BACKGROUND_SECONDS = 5
+SLACK_MS = 2000
+END = "end-of-command"
+BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?^```console\n(?P<text>.*?)^```$", re.M | re.S)
+# A message's id or a fence, alone or in a receipt or version; a claim; a token; a request id; an instant; a duration; a day.
+MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16})?|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
+INSTANT = r"(?<![\w.])\d{13}(?![\w.])"
+DURATION = r"(?<![\w.])\d+(?= ms\b)"
+DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
+VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
+# The sections of a page about a pattern, in this order.
+SECTIONS = ["What it is for", "A session", "What it promises", "Keys in Redis", "The script", "When something fails", "By hand"]
+NO_PATTERN = {"README.md", "errors.md", "from-redis-commands.md", "daemon.md"}
+
+
+class Differs(Exception):
+    """What came is not what is shown."""
+
+
+# ---- What is shown, and what came
+
+def with_ellipses(text):
+    """JSON in which `...` may stand for members, elements or a value: as a member or a string '...'."""
+    out, stack, at = [], [], 0
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|\.\.\.|[{\[}\],]', text):
+        out.append(text[at:token.start()])
+        at = token.end()
+        word = token.group()
+        if word in "{[":
+            stack.append(word)
+        elif word in "}]" and stack:
+            stack.pop()
+        if word == "...":
+            before = "".join(out).rstrip()[-1:]
+            word = '"...": 0' if stack[-1:] == ["{"] and before in "{," else '"..."'
+        out.append(word)
+        if not stack and word in ("}", "]"):
+            break  # what follows is no part of it
+    return "".join(out) + text[at:]
+
+
+class Text:
+    """Lines and JSON documents, taken from the front."""
+
+    def __init__(self, text):
+        self.rest = text.replace("\r\n", "\n").lstrip()
+
+    def line(self):
+        line, _, rest = self.rest.partition("\n")
+        self.rest = rest.lstrip()
+        return " ".join(line.split())
+
+    def head(self):
+        head, rest = (re.split(r"\n(?:\.\.\.)?\n", self.rest, maxsplit=1) + [""])[:2]
+        self.rest = rest.lstrip()
+        return [" ".join(line.split()) for line in head.split("\n")]
+
+    def drop(self, lead):
+        """Whether it starts so; and that is taken off."""
+        found = self.rest.startswith(lead)
+        self.rest = self.rest[len(lead):] if found else self.rest
+        return found
+
+    def is_json(self):
+        return self.rest[:1] in ("{", "[")
+
+    def document(self):
+        self.rest = with_ellipses(self.rest)
+        document, end = json.JSONDecoder().raw_decode(self.rest)
+        self.rest = self.rest[end:].lstrip()
+        return document
+
+
+class Session:
+    """What is known of a page so far: which made things stand for which, and how far its days lie back."""
+
+    def __init__(self, address):
+        self.made = {SHOWN_ADDRESS: address}
+        self.shift = None
+
+    def day(self, shown):
+        try:
+            return (datetime.date.fromisoformat(shown) + datetime.timedelta(days=self.shift or 0)).isoformat()
+        except ValueError:
+            return shown
+
+    def command(self, shown):
+        longest_first = sorted(self.made, key=len, reverse=True)
+        shown = re.sub("|".join(map(re.escape, longest_first)), lambda word: self.made[word.group()], shown)
+        return re.sub(DAY, lambda day: self.day(day.group()), shown)
+
+    def same(self, shown, came, where):
+        """One of what varies, as a text."""
+        if re.fullmatch(MADE, shown) and re.fullmatch(MADE, came):
+            ok = self.made.setdefault(shown, came) == came
+        elif re.fullmatch(DAY, shown) and re.fullmatch(DAY, came):
+            if self.shift is None and shown != came:
+                self.shift = (datetime.date.fromisoformat(came) - datetime.date.fromisoformat(shown)).days
+            ok = self.day(shown) == came
+        elif re.fullmatch(INSTANT, shown):
+            ok = bool(re.fullmatch(INSTANT, came))
+        else:
+            ok = shown.isdigit() and came.isdigit() and abs(int(shown) - int(came)) < SLACK_MS
+        if not ok:
+            raise Differs(f"{where}: {came}, not {shown}")
+
+    def texts(self, shown, came, where):
+        fixed = VARIES.split(shown)
+        pattern = "".join(re.escape(part).replace(r"\.\.\.", ".*") if i % 2 == 0 else r"([\w.-]+?)" for i, part in enumerate(fixed))
+        found = re.fullmatch(pattern, came, re.S)
+        if not found:
+            raise Differs(f"{where}: {came!r}, not {shown!r}")
+        for part, value in zip(fixed[1::2], found.groups()):
+            self.same(part, value, where)
+
+    def numbers(self, shown, came, where):
+        is_duration = where.endswith("_ms") and shown >= 0 and came >= 0
+        if isinstance(shown, int) and shown >= 10 ** 12 and isinstance(came, int):
+            self.same(str(shown), str(came), where)
+        elif shown != came and not (is_duration and abs(shown - came) < SLACK_MS):
+            raise Differs(f"{where}: {came}, not {shown}")
+
+    def values(self, shown, came, where="answer"):
+        if shown == "...":
+            return
+        kinds = {int: "number", float: "number"}
+        if kinds.get(type(shown), type(shown)) != kinds.get(type(came), type(came)):
+            raise Differs(f"{where}: {came!r}, not {shown!r}")
+        if isinstance(shown, dict):
+            self.objects(shown, came, where)
+        elif isinstance(shown, list):
+            is_open = shown[-1:] == ["..."]
+            shown = shown[:-1] if is_open else shown
+            if len(came) < len(shown) or (len(came) > len(shown) and not is_open):
+                raise Differs(f"{where}: {len(came)} elements, not {len(shown)}: {came}")
+            for i, (a, b) in enumerate(zip(shown, came)):
+                self.values(a, b, f"{where}[{i}]")
+        elif isinstance(shown, str):
+            self.texts(shown, came, where)
+        elif isinstance(shown, bool) or shown is None:
+            if shown is not came:
+                raise Differs(f"{where}: {came}, not {shown}")
+        else:
+            self.numbers(shown, came, where)
+
+    def objects(self, shown, came, where):
+        missing = shown.keys() - came.keys() - {"..."}
+        more = came.keys() - shown.keys() if "..." not in shown else set()
+        if missing or more:
+            raise Differs(f"{where}: lacks {sorted(missing)}, has {sorted(more)} that is not shown")
+        for key in shown.keys() - {"..."}:
+            self.values(shown[key], came[key], f"{where}.{key}")
+
+    def heads(self, shown, came):
+        self.texts(shown[0], came[0], "status line")
+        for line in shown[1:]:
+            name, _, value = line.partition(": ")
+            values = [c.partition(": ")[2] for c in came[1:] if c.partition(": ")[0].lower() == name.lower()]
+            if not values:
+                raise Differs(f"there is no header {name}")
+            self.texts(value, values[0], name)
+
+    def outputs(self, shown, came):
+        shown, came = Text(shown), Text(came)
+        while shown.rest:
+            if shown.rest.strip() == "...":
+                return
+            if shown.rest.startswith("HTTP/") and came.rest.startswith("HTTP/"):
+                self.heads(shown.head(), came.head())
+            elif shown.drop("data: ") and not came.drop("data: "):
+                raise Differs(f"came: {came.rest!r}")
+            elif shown.is_json() and came.is_json():
+                self.values(shown.document(), came.document())
+            else:
+                self.texts(shown.line(), came.line(), "line")
+        if came.rest:
+            raise Differs(f"came, and is not shown: {came.rest!r}")
+
+
+# ---- Sessions
+
+def is_whole(command):
+    """Whether bash would run it as it stands."""
+    return not command.endswith("\\") and subprocess.run(["bash", "-n", "-c", command], capture_output=True).returncode == 0
+
+
+def commands(text):
+    """[command, shown output] of a block."""
+    found = []
+    for line in text.split("\n"):
+        if line.startswith("$ "):
+            found.append([line[2:], ""])
+        elif found and not found[-1][1] and not is_whole(found[-1][0]):
+            found[-1][0] += "\n" + line
+        elif found:
+            found[-1][1] += line + "\n"
+    return found
+
+
+class Shell:
+    """A bash that is told one command after the other. What those in the background say goes to a file."""
+
+    def __init__(self, folder):
+        self.background = pathlib.Path(folder, "background")
+        self.background.touch()
+        self.jobs = 0
+        self.seen = len(self.background.read_text())
+        pathlib.Path(folder, ".curlrc").write_text("silent\nshow-error\n")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {"CURL_HOME": folder, "HOME": folder}
+        self.bash = subprocess.Popen(["bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     text=True, cwd=folder, env=environment, start_new_session=True)
+
+    def run(self, command):
+        if command.endswith("&"):
+            self.jobs += 1
+            command = f"{{ {command[:-1]}; }} >>{self.background} &"
+        watch = threading.Timer(COMMAND_SECONDS, self.kill)
+        watch.start()
+        try:
+            self.bash.stdin.write(f"{{ {command}\n}} </dev/null\nprintf '\\n{END}\\n'\n")
+            self.bash.stdin.flush()
+            lines = []
+            for line in self.bash.stdout:
+                if line == END + "\n":
+                    return "".join(lines)
+                lines.append(line)
+        finally:
+            watch.cancel()
+        raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
+
+    def more(self):
+        """What was said in the background, and not taken yet."""
+        return self.background.read_text()[self.seen:]
+
+    def kill(self):
+        if self.bash.returncode is None:
+            os.killpg(self.bash.pid, signal.SIGKILL)  # and what still runs in the background
+            self.bash.wait()
+
+
+class Daemon:
+    def __init__(self, program, folder):
+        self.log = pathlib.Path(folder, "log")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen([program, "--embedded", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
+                                            stderr=log, cwd=folder)
+
+    def address(self):
+        self.wait_for("/readyz")
+        return self.listening()
+
+    def listening(self):
+        found = re.search(r'"listening".*?(127\.0\.0\.1:\d+)', self.log.read_text())
+        return found and found[1]
+
+    def wait_for(self, path):
+        for _ in range(200):
+            address = self.listening()
+            if address and subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://{address}{path}"]).returncode == 0:
+                return
+            assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.05)
+        raise AssertionError(f"the daemon is not ready: {self.log.read_text()}")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def compare(session, shell, shown, came):
+    """Until it is as shown, with or without what comes from the background."""
+    deadline = time.monotonic() + BACKGROUND_SECONDS
+    while True:
+        more = shell.more()
+        for whole, taken in ((came + more, len(more)), (more + came, len(more)), (came, 0)):
+            try:
+                session.outputs(shown, whole)
+                shell.seen += taken
+                return
+            except (Differs, ValueError) as difference:
+                fault = difference
+        if not shell.jobs or time.monotonic() > deadline:
+            raise fault
+        time.sleep(0.02)
+
+
+def run_block(session, shell, text, place):
+    """The findings of one block; the first ends it, since what follows builds on it."""
+    for shown, output in commands(text):
+        command = session.command(shown)
+        try:
+            came = shell.run(command)
+        except (Differs, BrokenPipeError) as fault:
+            return [f"{place}: $ {shown}\n  {fault}"]
+        try:
+            compare(session, shell, output, came)
+        except (Differs, ValueError) as fault:
+            return [f"{place}: $ {command}\n  {fault}\n  came: {came.strip()}"]
+    return []
+
+
+def run_page(program, page):
+    """The findings of a page's sessions, and how many commands were run."""
+    text = page.read_text()
+    findings, count = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = Daemon(program, folder)
+        shell = Shell(folder)
+        try:
+            session = Session(daemon.address())
+            for block in BLOCK.finditer(text):
+                if shell.bash.returncode is not None:
+                    shell = Shell(folder)
+                if not block["reason"]:
+                    findings += run_block(session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}")
+                    count += len(commands(block["text"]))
+        finally:
+            shell.kill()
+            daemon.close()
+    return findings, count
+
+
+def sessions(program, page):
+    """Once more when midnight passed meanwhile."""
+    while True:
+        day = datetime.datetime.now(datetime.timezone.utc).date()
+        findings, count = run_page(program, page)
+        if not findings or day == datetime.datetime.now(datetime.timezone.utc).date():
+            return findings, count
+
+
+# ---- Links, paths, sections
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
+
+
+def anchors(page):
+    """As GitHub makes them of headings."""
+    seen = {}
+    for heading in re.findall(r"^#+ (.+)$", without_code(page.read_text()), re.M):
+        slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
+        seen[slug] = seen.get(slug, -1) + 1
+        yield slug if seen[slug] == 0 else f"{slug}-{seen[slug]}"
+
+
+def check_links(page):
+    text = without_code(page.read_text())
+    for link in re.finditer(r"\]\(([^)\s]+)\)", text):
+        target, _, anchor = link[1].partition("#")
+        line = text.count("\n", 0, link.start()) + 1
+        if re.match(r"[a-z]+:", target):
+            continue
+        path = page.parent / target if target else page
+        if not path.exists():
+            yield f"{page}:{line}: {target} is not there"
+        elif anchor and anchor not in anchors(path):
+            yield f"{page}:{line}: {link[1]} has no such heading"
+        elif path.suffix == ".svg":
+            xml.etree.ElementTree.parse(path)
+
+
+def check_paths(page):
+    text = page.read_text()
+    for word in re.finditer(r"(?<![\w/.-])((?:lua|service|handlers|tests|tools)/[\w./*-]*[\w*])", text):
+        if pathlib.Path(word[1]).stem != "x" and not any(pathlib.Path().glob(word[1])):
+            yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} is not there"
+
+
+def check_sections(page):
+    headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
+    if page.name not in NO_PATTERN and headings != SECTIONS:
+        yield f"{page}: its sections are {headings}"
+
+
+def main():
+    program = pathlib.Path(sys.argv[1], "patternd").resolve()
+    os.chdir(pathlib.Path(__file__).resolve().parent.parent)
+    docs = [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").glob("*.md"))]
+    chosen = [pathlib.Path(p) for p in sys.argv[2:]]
+    findings, count = [], 0
+    for page in chosen or docs:
+        found, ran = sessions(program, page)
+        findings += found
+        count += ran
+    for page in chosen or docs + [pathlib.Path(name) for name in ("CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md")]:
+        findings += check_links(page)
+        findings += check_paths(page)
+    for page in chosen or docs:
+        findings += check_sections(page) if page.parent.name == "docs" else []
+    print("\n".join(findings) or f"{count} commands answered as shown")
+    sys.exit(1 if findings else 0)
+
+
+main()
