@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages say what is so: sessions are run, links and paths lead somewhere.
+"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell a page, beside a daemon of its own
@@ -27,6 +27,8 @@ import tempfile
 import threading
 import time
 import xml.etree.ElementTree
+
+import yaml
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
 COMMAND_SECONDS = 20
@@ -245,7 +247,7 @@ class Shell:
     def run(self, command):
         if command.endswith("&"):
             self.jobs += 1
-            command = f"{{ {command[:-1]}; }} >>{self.background} &"
+            command = f"{command[:-1]} >>{self.background} &"
         watch = threading.Timer(COMMAND_SECONDS, self.kill)
         watch.start()
         try:
@@ -361,7 +363,7 @@ def sessions(program, page):
             return findings, count
 
 
-# ---- Links, paths, sections
+# ---- Links, paths, tags, sections
 
 def without_code(text):
     return re.sub(r"^```.*?^```$", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
@@ -399,10 +401,35 @@ def check_paths(page):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} is not there"
 
 
+def contract():
+    return yaml.safe_load(pathlib.Path("openapi.yaml").read_text())
+
+
+def check_operations(page, paths):
+    """`METHOD /path` is an operation of the contract."""
+    text = without_code(page.read_text())
+    known = [(re.sub(r"\\\{[^}]+\\\}", "[^/]+", re.escape(path)), {method.upper() for method in of}) for path, of in paths.items()]
+    for word in re.finditer(r"`(GET|PUT|POST|PATCH|DELETE) (/[^\s`?]*)", text):
+        if not any(word[1] in methods and re.fullmatch(path, word[2]) for path, methods in known):
+            yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} {word[2]} is no operation"
+
+
 def check_sections(page):
     headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
     if page.name not in NO_PATTERN and headings != SECTIONS:
         yield f"{page}: its sections are {headings}"
+
+
+def check_index(pages):
+    """Each tag of the contract has a row in docs/README.md, with its page; each page is linked."""
+    index = pathlib.Path("docs/README.md").read_text()
+    tags = {tag["name"] for tag in contract()["tags"]}
+    told = {tag for cell in re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\([\w-]+\.md(?:#[\w-]+)?\)", index, re.M) for tag in cell.split(", ")}
+    if told != tags:
+        yield f"docs/README.md: its tags and those of openapi.yaml differ: {sorted(told ^ tags)}"
+    for page in pages:
+        if page.parent.name == "docs" and page.name != "README.md" and f"({page.name})" not in index:
+            yield f"docs/README.md: does not link {page.name}"
 
 
 def main():
@@ -418,8 +445,11 @@ def main():
     for page in chosen or docs + [pathlib.Path(name) for name in ("CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md")]:
         findings += check_links(page)
         findings += check_paths(page)
+    paths = contract()["paths"]
     for page in chosen or docs:
+        findings += check_operations(page, paths)
         findings += check_sections(page) if page.parent.name == "docs" else []
+    findings += check_index(docs) if not chosen else []
     print("\n".join(findings) or f"{count} commands answered as shown")
     sys.exit(1 if findings else 0)
 
