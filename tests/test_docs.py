@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -222,8 +223,12 @@ class Session:
 # ---- Sessions
 
 def is_whole(command):
-    """Whether bash would run it as it stands."""
-    return not command.endswith("\\") and subprocess.run(["bash", "-n", "-c", command], capture_output=True).returncode == 0
+    """Whether a shell would run it as it stands."""
+    try:
+        shlex.split(command, comments=True)
+        return not command.endswith("\\")
+    except ValueError:  # a quotation that does not end
+        return False
 
 
 def commands(text):
