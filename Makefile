@@ -4,7 +4,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libssl-dev libxxhash-dev libzstd-dev zstd redis-server
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema curl faketime \
-	nginx caddy haproxy
+	nginx caddy haproxy mandoc
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)

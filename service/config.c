@@ -8,47 +8,30 @@
 #include "redis_url.h"
 #include "version.h"
 
-enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_FLAG, KIND_GROUP };
+enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_FLAG, KIND_ONCE };
 
 struct option_row {
 	enum kind kind;
-	const char *flag; /* without dashes; a group's title */
-	const char *argument;
+	uint32_t offset;      /* in struct config */
+	const char *flag;     /* without dashes */
 	const char *standard; /* default of texts and choices */
-	int64_t number;       /* default of integers */
-	int64_t low, high;
 	const char *choices;
-	const char *help;
-	size_t offset; /* in struct config */
+	int64_t number; /* default of integers */
+	int64_t low, high;
 };
 
 #define AT(field) .offset = offsetof(struct config, field)
 static const struct option_row rows[] = {
-#define OPTION_GROUP(title) { .kind = KIND_GROUP, .flag = (title) },
-#define OPTION_TEXT(field, f, arg, std, text) \
-	{ .kind = KIND_TEXT, .flag = (f), .argument = (arg), .standard = (std), .help = (text), AT(field) },
-#define OPTION_SECRET(field, f, arg, std, text) \
-	{ .kind = KIND_SECRET, .flag = (f), .argument = (arg), .standard = (std), .help = (text), AT(field) },
-#define OPTION_OPTIONAL(field, f, arg, text) \
-	{ .kind = KIND_OPTIONAL, .flag = (f), .argument = (arg), .help = (text), AT(field) },
+#define OPTION_GROUP(title)
+#define OPTION_TEXT(field, f, arg, std, text) { .kind = KIND_TEXT, .flag = (f), .standard = (std), AT(field) },
+#define OPTION_SECRET(field, f, arg, std, text) { .kind = KIND_SECRET, .flag = (f), .standard = (std), AT(field) },
+#define OPTION_OPTIONAL(field, f, arg, text) { .kind = KIND_OPTIONAL, .flag = (f), AT(field) },
 #define OPTION_CHOICE(field, f, std, list, text) \
-	{ .kind = KIND_CHOICE,                   \
-	  .flag = (f),                           \
-	  .argument = (list),                    \
-	  .standard = (std),                     \
-	  .choices = (list),                     \
-	  .help = (text),                        \
-	  AT(field) },
+	{ .kind = KIND_CHOICE, .flag = (f), .standard = (std), .choices = (list), AT(field) },
 #define OPTION_INT(field, f, arg, std, least, most, text) \
-	{ .kind = KIND_INT,                               \
-	  .flag = (f),                                    \
-	  .argument = (arg),                              \
-	  .number = (std),                                \
-	  .low = (least),                                 \
-	  .high = (most),                                 \
-	  .help = (text),                                 \
-	  AT(field) },
-#define OPTION_FLAG(field, f, text) { .kind = KIND_FLAG, .flag = (f), .help = (text), AT(field) },
+	{ .kind = KIND_INT, .flag = (f), .number = (std), .low = (least), .high = (most), AT(field) },
+#define OPTION_FLAG(field, f, text) { .kind = KIND_FLAG, .flag = (f), AT(field) },
+#define OPTION_ONCE(f, arg, text) { .kind = KIND_ONCE, .flag = (f) },
 #include "options.def"
 };
 
@@ -74,7 +57,7 @@ static void *slot(const struct option_row *row)
 static const struct option_row *find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].kind != KIND_GROUP && strlen(rows[i].flag) == len && memcmp(rows[i].flag, name, len) == 0)
+		if (rows[i].kind != KIND_ONCE && strlen(rows[i].flag) == len && memcmp(rows[i].flag, name, len) == 0)
 			return &rows[i];
 	return NULL;
 }
@@ -89,6 +72,46 @@ static void variable_name(const struct option_row *row, char out[VARIABLE_MAX])
 			out[i] = '_';
 		else if (out[i] >= 'a' && out[i] <= 'z')
 			out[i] = (char)(out[i] - 'a' + 'A');
+}
+
+/* How many letters are to be put in, left out or exchanged to make one of the other; any at the end come for one. */
+static size_t distance(const char *name, size_t len, const char *flag)
+{
+	size_t row[VARIABLE_MAX], flag_len = strlen(flag);
+
+	if (len && strncmp(name, flag, len) == 0)
+		return 1;
+	for (size_t j = 0; j <= flag_len; j++)
+		row[j] = j;
+	for (size_t i = 0; i < len; i++) {
+		size_t before = row[0];
+		row[0] = i + 1;
+		for (size_t j = 1; j <= flag_len; j++) {
+			size_t exchanged = before + (name[i] != flag[j - 1]);
+			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+			before = row[j];
+			row[j] = exchanged < other ? exchanged : other;
+		}
+	}
+	return row[flag_len];
+}
+
+/* Says so, and which option may have been meant. `where` ends with ": " or is empty, `dashes` are none in a file. */
+static bool refuse_name(const char *where, const char *dashes, const char *name, size_t len)
+{
+	size_t nearest = len / 4 + 2;
+	const char *meant = NULL;
+
+	for (size_t i = 0; i < ROWS && len < VARIABLE_MAX; i++) {
+		size_t d = *dashes || rows[i].kind != KIND_ONCE ? distance(name, len, rows[i].flag) : nearest;
+		if (d < nearest) {
+			nearest = d;
+			meant = rows[i].flag;
+		}
+	}
+	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
+	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
+	return false;
 }
 
 static bool is_choice(const char *choices, const char *value)
@@ -211,11 +234,9 @@ static bool load_line(char *line, const char *path, int number)
 	*equals = '\0';
 	char *name = trimmed(line);
 	const struct option_row *row = find(name, strlen(name));
-	if (!row) {
-		fprintf(stderr, "patternd: %s:%d: unknown option '%s' (see --help)\n", path, number, name);
-		return false;
-	}
-	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row->flag);
+	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row ? row->flag : "");
+	if (!row)
+		return refuse_name(where, "", name, strlen(name));
 	return set(row, trimmed(equals + 1), FROM_FILE, where);
 }
 
@@ -262,7 +283,7 @@ static bool load_environment(char **environment)
 	char name[VARIABLE_MAX];
 
 	for (size_t i = 0; i < ROWS; i++) {
-		if (rows[i].kind == KIND_GROUP)
+		if (rows[i].kind == KIND_ONCE)
 			continue;
 		variable_name(&rows[i], name);
 		const char *value = variable(environment, name);
@@ -282,10 +303,8 @@ static bool load_flag(int argc, char **argv, int *at)
 	const struct option_row *row = find(name, len);
 	const char *value = equals ? equals + 1 : row && row->kind == KIND_FLAG ? "true" : "";
 
-	if (!row) {
-		fprintf(stderr, "patternd: unknown option '--%.*s' (see --help)\n", (int)len, name);
-		return false;
-	}
+	if (!row)
+		return refuse_name("", "--", name, len);
 	snprintf(where, sizeof(where), "--%s", row->flag);
 	if (!equals && row->kind != KIND_FLAG && row->kind != KIND_OPTIONAL) {
 		if (*at + 1 >= argc) {
@@ -340,42 +359,11 @@ static const char *config_path(int argc, char **argv, char **environment)
 	return path && *path ? path : NULL;
 }
 
-static void print_row_help(const struct option_row *row)
-{
-	char left[80], standard[80] = "";
-
-	if (row->kind == KIND_GROUP) {
-		printf("\n%s\n", row->flag);
-		return;
-	}
-	if (row->kind == KIND_OPTIONAL)
-		snprintf(left, sizeof(left), "--%s[=%s]", row->flag, row->argument);
-	else if (row->kind == KIND_FLAG)
-		snprintf(left, sizeof(left), "--%s", row->flag);
-	else
-		snprintf(left, sizeof(left), "--%s %s", row->flag, row->argument);
-	if (row->kind == KIND_INT)
-		snprintf(standard, sizeof(standard), " [%lld]", (long long)row->number);
-	else if (row->standard && *row->standard)
-		snprintf(standard, sizeof(standard), " [%s]", row->standard);
-	printf("  %s\n        %s%s\n", left, row->help, standard);
-}
-
 static void print_help(void)
 {
-	printf("patternd %s: locks, queues, rate limits, geo and visitors over HTTP/JSON, on Redis\n\n"
-	       "Usage: patternd [OPTION]...\n"
-	       "  Each --some-option is also the variable PATTERND_SOME_OPTION and the line\n"
-	       "  'some-option = value' of the --config file. Defaults stand in [brackets].\n"
-	       "  Try: patternd --embedded, then curl http://127.0.0.1:8379/healthz\n",
-	       PATTERND_VERSION);
-	for (size_t i = 0; i < ROWS; i++)
-		print_row_help(&rows[i]);
-	printf("\nOther\n"
-	       "  --config FILE\n        read options from FILE first\n"
-	       "  --print-config\n        print the options in force and where each came from, then leave\n"
-	       "  --check [URL]\n        ask the daemon of these options, or URL, whether it is ready; exit status 0 or 1\n"
-	       "  --version, --help\n");
+	struct text help = packed_text(help_text);
+
+	fwrite(help.at, 1, help.len, stdout);
 }
 
 /* The option as text; an option that is off has none. */
@@ -396,7 +384,7 @@ static void print_config(void)
 	char buffer[1024];
 
 	for (size_t i = 0; i < ROWS; i++) {
-		if (rows[i].kind == KIND_GROUP)
+		if (rows[i].kind == KIND_ONCE)
 			continue;
 		struct text value = shown(&rows[i], buffer, sizeof(buffer));
 		if (value.at)
@@ -411,7 +399,7 @@ void config_out(struct json_out *o)
 	char buffer[1024];
 
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].kind != KIND_GROUP)
+		if (rows[i].kind != KIND_ONCE)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "json_out.h"
+#include "packed.h"
 
 /* One member an option: text, secrets and choices as strings, integers and flags as numbers. `embedded` is NULL when
  * off, "" for a temporary folder. */
@@ -20,6 +21,7 @@ struct config {
 #define OPTION_CHOICE(field, flag, standard, choices, help) const char *field;
 #define OPTION_INT(field, flag, argument, standard, low, high, help) int64_t field;
 #define OPTION_FLAG(field, flag, help) bool field;
+#define OPTION_ONCE(flag, argument, help)
 #undef KIB
 #undef MIB
 #include "options.def"
@@ -30,7 +32,11 @@ struct config {
 #undef OPTION_CHOICE
 #undef OPTION_INT
 #undef OPTION_FLAG
+#undef OPTION_ONCE
 };
+
+/* Generated of the same rows: what --help says. */
+extern const struct packed_text help_text;
 
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 

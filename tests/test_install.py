@@ -36,6 +36,10 @@ def main():
         program, config = re.search(r"^ExecStart=(\S+) --config (\S+)$", unit, re.M).groups()
         program, config = below(root, program), below(root, config)
 
+        for name in ("share/man/man8/patternd.8", "share/bash-completion/completions/patternd",
+                     "share/zsh/vendor-completions/_patternd", "share/fish/vendor_completions.d/patternd.fish"):
+            assert (program.parent.parent / name).stat().st_size > 1000, name
+
         options = run(program, "--help").split("\nOther\n")[0]
         given = set(re.findall(r"^  --([a-z-]+)", options, re.M))
         lines = config.read_text().split("\n")

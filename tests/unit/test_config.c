@@ -150,7 +150,12 @@ static void what_is_refused(void **state)
 		struct given given;
 		const char *named; /* must stand in the message */
 	} rows[] = {
-		{ { .flags = { "--no-such" } }, "--no-such" },
+		{ { .flags = { "--no-such" } }, "--no-such' (see --help)" },
+		{ { .flags = { "--pool-sise=3" } }, "--pool-size meant?" },
+		{ { .flags = { "--pool-siz" } }, "--pool-size meant?" },
+		{ { .flags = { "--print-confg" } }, "--print-config meant?" },
+		{ { .flags = { "--ready-follows-redis-ready-follows-redis-ready-follows-redis-and-so-on" } },
+		  "(see --help)" },
 		{ { .flags = { "--" } }, "'--'" },
 		{ { .flags = { "-x" } }, "-x" },
 		{ { .flags = { "stray" } }, "stray" },
@@ -179,8 +184,8 @@ static void what_is_refused(void **state)
 		{ { .flags = { "--config" } }, "--config" },
 		{ { .file = "pool-size" }, ":1:" },
 		{ { .file = "\n\npool-size = 0" }, ":3: pool-size" },
-		{ { .file = "\npool_size = 3" }, "pool_size" },
-		{ { .file = "config = x" }, "config" },
+		{ { .file = "\npool_size = 3" }, "'pool_size': is pool-size meant?" },
+		{ { .file = "config = x" }, "'config' (see --help)" },
 		{ { .file = "= 3" }, ":1:" },
 	};
 

@@ -15,7 +15,7 @@ OPTION = re.compile(r'^OPTION_[A-Z]+\(\w+, "([a-z-]+)"', re.M)
 OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
 
 fence = tree.Fence()
-known = {"PATTERND_" + name.upper().replace("-", "_") for name in OPTION.findall(pathlib.Path("service/options.def").read_text())}
+known = {"PATTERND_CONFIG"} | {"PATTERND_" + name.upper().replace("-", "_") for name in OPTION.findall(pathlib.Path("service/options.def").read_text())}
 
 
 def line_with(path, text):

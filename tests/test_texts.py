@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""What shells and readers are told of the options: the manual page is without fault and complete, and completion completes.
+
+tests/test_texts.py PROGRAM FOLDER PART: PROGRAM is the daemon, FOLDER has what packaging/texts.py wrote, PART is manual, bash, zsh or
+fish. Exit status 77: what it takes is not installed.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "FILES", "ENVIRONMENT", "SIGNALS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
+# What is typed, and what is offered then; None: every option.
+TYPED = [
+    ("patternd --", None), ("patternd --log-f", ["--log-format"]), ("patternd --strict --log-f", ["--log-format"]),
+    ("patternd --log-format ", ["json", "text"]), ("patternd --log-format=t", ["text"]), ("patternd --log-level ", ["debug", "error", "info", "warn"]),
+    ("patternd --config patternd.c", ["patternd.conf"]), ("patternd --pool-size ", []), ("patternd --embedded --log-f", ["--log-format"]),
+    ("patternd --zz", []),
+]
+
+
+def run(*command):
+    """Its output; fails when it does, or complains."""
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=FOLDER)
+    assert done.returncode == 0 and not done.stderr, f"{command} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def flags():
+    return sorted(re.findall(r"^  (--[a-z-]+)", run(PROGRAM, "--help"), re.M))
+
+
+def manual():
+    page = FOLDER / "patternd.8"
+    checks = [("mandoc", "-Tlint"), ("groff", "-man", "-ww", "-z"), ("man", "--warnings", "-l")]
+    checks = [c for c in checks if shutil.which(c[0])]
+    for check in checks:
+        said = run(*check, page)
+        assert check[0] == "man" or not said, said
+    text = page.read_text()
+    assert re.findall(r"^\.SH (.*)$", text, re.M) == SECTIONS, "sections"
+    told = re.findall(r"^\.TP\n\\fB(\\-\\-.*?)\\fR", text, re.M)
+    assert sorted(t.replace("\\-", "-") for t in told) == flags(), "options"
+    assert not re.search("@[A-Z_]+@", text), "a name was not filled in"
+    return bool(checks)
+
+
+def offered_by_bash(line):
+    """The function is called as bash would, which takes the sign in --option=value for a word."""
+    words = [w for w in re.split(r"(=)|\s", line) if w is not None]
+    words = [w for i, w in enumerate(words) if w or i == len(words) - 1]
+    script = 'source patternd.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _patternd; printf "%s\\n" "${COMPREPLY[@]}"'
+    return run("bash", "--norc", "--noprofile", "-c", script, "bash", *words).split()
+
+
+def offered_by_fish(line):
+    said = run("fish", "--no-config", "-c", f"source patternd.fish; complete -C '{line}'")
+    return [row.split("\t")[0].split("=")[-1] for row in said.splitlines()]
+
+
+def completion(shell, offered):
+    if not shutil.which(shell):
+        return False
+    for line, wanted in TYPED:
+        got = sorted(offered(line))
+        assert got == (flags() if wanted is None else wanted), f"{shell}: {line!r} offers {got}"
+    return True
+
+
+def zsh():
+    if not shutil.which("zsh"):
+        return False
+    run("zsh", "-n", "_patternd")
+    assert sorted(re.findall(r"^\t'(--[a-z-]+)", (FOLDER / "_patternd").read_text(), re.M)) == flags(), "zsh: options"
+    return True
+
+
+PARTS = {"manual": manual, "zsh": zsh, "bash": lambda: completion("bash", offered_by_bash), "fish": lambda: completion("fish", offered_by_fish)}
+sys.exit(0 if PARTS[sys.argv[3]]() else 77)
