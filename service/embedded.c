@@ -51,7 +51,7 @@ static bool find_program(const char *name)
 			return true;
 		folders += len + (folders[len] == ':');
 	}
-	return refuse(name, "no such program; install redis-server, or tell with --redis where a Redis is");
+	return refuse(name, "no such program; apt install redis-server, or tell where a Redis is (--redis URL)");
 }
 
 static bool make_temporary_folder(void)

@@ -20,6 +20,8 @@
 
 enum { REPLY_BYTES = 8 * 1024 * 1024 }; /* of a reply, beside what messages take */
 
+static bool answered;
+
 /* ---- Connecting ---- */
 
 static void link_connect_to(struct redis_link *l, const struct sockaddr *address, socklen_t len)
@@ -91,6 +93,11 @@ void link_handshake(struct redis_link *l)
 		tls_lost(l);
 }
 
+bool links_answered(void)
+{
+	return answered;
+}
+
 void link_connected(struct redis_link *l)
 {
 	int error = 0;
@@ -100,6 +107,7 @@ void link_connected(struct redis_link *l)
 		link_lost(l, "%s", strerror(error ? error : errno));
 		return;
 	}
+	answered = true;
 	loop_rewatch(&l->watch, EPOLLIN);
 	if (!l->target->tls) {
 		link_greet(l);

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 static const char unix_prefix[] = "unix:";
+static const char in_use[] =
+	"something else listens there already (ss -ltxnp tells what, to root); stop it, or give another address";
 
 static bool refuse(const char *option, const char *what, size_t len, const char *why)
 {
@@ -195,7 +197,7 @@ static const char *listen_tcp(struct listener *l, const struct listen_address *a
 	error = errno;
 	freeaddrinfo(found);
 	if (l->fd < 0)
-		return error == EADDRINUSE ? "something else listens there already" : strerror(error);
+		return error == EADDRINUSE ? in_use : strerror(error);
 	note_address(l);
 	return NULL;
 }
@@ -226,7 +228,7 @@ static const char *clear_stale(const char *path)
 	int error = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 ? 0 : errno;
 	close(fd);
 	if (error == 0 || error == EAGAIN) /* EAGAIN: its backlog is full */
-		return "something else listens there already";
+		return in_use;
 	if (error != ECONNREFUSED)
 		return strerror(error);
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
@@ -254,7 +256,7 @@ static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 		error = errno;
 	close(l->fd);
 	l->fd = -1;
-	return error == EADDRINUSE ? "something else listens there already" : strerror(error);
+	return error == EADDRINUSE ? in_use : strerror(error);
 }
 
 /*

@@ -22,7 +22,7 @@ enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
 static struct redis_urls urls;
 static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
 static const struct subscriber_owner *ears;
-static bool was_reached, closing;
+static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 
 static struct redis_call *first_held, *last_held; /* in the order of their time */
@@ -180,6 +180,9 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 {
 	(void)why;
 	(void)was_up;
+	if (!was_advised && *redis_advice())
+		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, redis_advice());
+	was_advised = true;
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
 	if (is_cluster())
 		cluster_node_changed();
@@ -258,6 +261,13 @@ struct redis_answers redis_answers(void)
 bool redis_was_reached(void)
 {
 	return was_reached;
+}
+
+const char *redis_advice(void)
+{
+	if (links_answered() || urls.kind != REDIS_SERVER)
+		return "";
+	return "; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one (--embedded)";
 }
 
 const char *redis_trouble(const struct redis_call *call)

@@ -67,4 +67,7 @@ size_t link_owed(const struct redis_link *l);
 unsigned links_in_flight(void);
 struct redis_answers links_answers(void);
 
+/* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
+bool links_answered(void);
+
 #endif

@@ -26,57 +26,45 @@ static char *printed(void)
 	return text;
 }
 
+/* All of the table. */
 static const char *const flags[] = {
-	"--listen",
-	"--listen-mode",
-	"--health-listen",
-	"--tls-cert",
-	"--tls-key",
-	"--tls-client-ca",
-	"--allowed-hosts",
-	"--max-connections",
-	"--max-body-bytes",
-	"--max-request-memory",
-	"--max-parked",
-	"--header-timeout-ms",
-	"--body-timeout-ms",
-	"--idle-timeout-ms",
-	"--drain-ms",
-	"--redis",
-	"--redis-password-file",
-	"--redis-ca-file",
-	"--redis-cert-file",
-	"--redis-key-file",
-	"--redis-server-name",
-	"--embedded",
-	"--prefix",
-	"--pool-size",
-	"--redis-timeout-ms",
-	"--max-in-flight",
-	"--strict",
-	"--ready-follows-redis",
-	"--policies",
-	"--uv-retention-days",
-	"--max-bitmap-bytes",
-	"--log-level",
-	"--log-format",
-	"--config",
-	"--print-config",
-	"--check",
-	"--help",
-	"--version",
+#define OPTION_GROUP(title)
+#define OPTION_TEXT(field, flag, argument, standard, help) flag,
+#define OPTION_SECRET(field, flag, argument, standard, help) flag,
+#define OPTION_OPTIONAL(field, flag, argument, help) flag,
+#define OPTION_CHOICE(field, flag, standard, choices, help) flag,
+#define OPTION_INT(field, flag, argument, standard, low, high, help) flag,
+#define OPTION_FLAG(field, flag, help) flag,
+#define OPTION_ONCE(flag, argument, help) flag,
+#include "../../service/options.def"
 };
+
+/* A line begins with it, not only with what it is the beginning of. */
+static bool tells_of(const char *help, const char *flag)
+{
+	char begins[80];
+	size_t len = (size_t)snprintf(begins, sizeof(begins), "\n  --%s", flag);
+
+	for (const char *at = strstr(help, begins); at; at = strstr(at + 1, begins))
+		if (strchr(" [\n", at[len]))
+			return true;
+	return false;
+}
 
 static void test_help(void **state)
 {
 	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--help"), 0);
 	char *help = printed();
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		if (!strstr(help, flags[i]))
-			fail_msg("--help does not tell of %s", flags[i]);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!tells_of(help, flags[i]))
+			fail_msg("--help does not tell of --%s", flags[i]);
+	}
 	for (const char *line = help; *line; line += strcspn(line, "\n") + 1)
-		assert_in_range(strcspn(line, "\n"), 0, 120);
+		if (strcspn(line, "\n") > 80)
+			fail_msg("more than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+	assert_non_null(strstr(help, "SIGTERM\n                            [5000]\n")); /* a default */
+	assert_non_null(strstr(help, "\nListening\n  --listen "));                      /* and a group */
 	free(help);
 }
 
@@ -97,10 +85,13 @@ struct row {
 static const struct row bad[] = {
 	{ { "--no-such-option" }, "--no-such-option" },
 	{ { "--no-such-option=1" }, "--no-such-option" },
-	{ { "--pool" }, "--pool" }, /* no abbreviations */
+	{ { "--pool" }, "--pool-size meant" }, /* no abbreviations */
+	{ { "--pool_size=3" }, "--pool-size meant" },
+	{ { "--embeded" }, "--embedded meant" },
+	{ { "--chek" }, "--check meant" },
 	{ { "stray" }, "stray" },
 	{ { "" }, "argument" },
-	{ { "--pool-size", "0" }, "--pool-size" },
+	{ { "--pool-size", "0" }, "--pool-size: '0' is not a whole number from 1 to 64" },
 	{ { "--pool-size", "65" }, "--pool-size" },
 	{ { "--pool-size", "1.5" }, "--pool-size" },
 	{ { "--pool-size", "two" }, "--pool-size" },
@@ -110,7 +101,7 @@ static const struct row bad[] = {
 	{ { "--pool-size" }, "--pool-size" },
 	{ { "--max-body-bytes", "1MB" }, "--max-body-bytes" },
 	{ { "--redis-timeout-ms", "-1" }, "--redis-timeout-ms" },
-	{ { "--log-level", "loud" }, "--log-level" },
+	{ { "--log-level", "loud" }, "debug|info|warn|error" },
 	{ { "--log-format", "xml" }, "--log-format" },
 	{ { "--strict=perhaps" }, "--strict" },
 	{ { "--config", "/no/such/file" }, "/no/such/file" },
@@ -267,6 +258,31 @@ static void test_password(void **state)
 	server_kill(&redis);
 }
 
+/* Who starts it for the first time may have no Redis: the log and /readyz say what to do, until something takes a connection. */
+static void test_no_redis(void **state)
+{
+	static const char advice[] =
+		"; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one "
+		"(--embedded)";
+	struct redis_server redis = { 0 };
+
+	(void)state;
+	server_start(&redis, "--requirepass", "told-to-nobody");
+	server_stop(&redis);
+	daemon_launch(&patternd, "--redis", redis.url);
+	wait_until(proc_said(&patternd.proc, "redis_missing"), 5000);
+	assert_true(proc_said(&patternd.proc, advice));
+	struct client *c = client_open(patternd.port);
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	assert_non_null(strstr(http(c, "GET", "/readyz", NULL).body, advice));
+	server_restart(&redis);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "NOAUTH"), 5000);
+	assert_null(strstr(http(c, "GET", "/readyz", NULL).body, advice));
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
 static void test_database_and_prefix(void **state)
 {
 	struct redis_server redis = { 0 };
@@ -341,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_bad_variable),
 		cmocka_unit_test(test_secrets_are_not_printed),
 		cmocka_unit_test(test_password),
+		cmocka_unit_test(test_no_redis),
 		cmocka_unit_test(test_database_and_prefix),
 		cmocka_unit_test(test_allowed_hosts),
 		cmocka_unit_test(test_strict),
