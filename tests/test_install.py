@@ -5,6 +5,7 @@ every option in it, each with a value that the program takes. tests/test_install
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,17 @@ def below(root, path):
     return root / path.lstrip("/")
 
 
+def verify(unit, program, root):
+    """systemd takes the unit as it stands, but for where the program is now."""
+    if not shutil.which("systemd-analyze"):
+        return
+    path = root / "patternd.service"
+    path.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={program}", unit, flags=re.M))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
+    ours = [line for line in done.stderr.splitlines() if "patternd" in line]  # other units of the machine are its own affair
+    assert not ours, "\n".join(ours)
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -35,6 +47,8 @@ def main():
         assert not re.search("@[A-Z_]+@", unit), "the unit has a name that was not filled in"
         program, config = re.search(r"^ExecStart=(\S+) --config (\S+)$", unit, re.M).groups()
         program, config = below(root, program), below(root, config)
+
+        verify(unit, str(program), root)
 
         for name in ("share/man/man8/patternd.8", "share/bash-completion/completions/patternd",
                      "share/zsh/vendor-completions/_patternd", "share/fish/vendor_completions.d/patternd.fish"):
