@@ -2,8 +2,8 @@
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
-	libssl-dev libxxhash-dev libzstd-dev zstd redis-server
-TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema curl faketime \
+	libssl-dev libxxhash-dev libzstd-dev zstd redis-server curl
+TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema faketime \
 	nginx caddy haproxy mandoc
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
@@ -35,7 +35,8 @@ define install
 endef
 
 .PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts lint bench \
-	fuzz bench-instructions verify install deb test-debian13 test-deb image clean packages-run packages-test packages-lint packages-deb \
+	fuzz bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run packages-test packages-lint \
+	packages-deb \
 	packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-bench
 
 run: packages-run build
@@ -138,6 +139,10 @@ deb: packages-deb
 	@cmake --build build-deb -j $(JOBS)
 	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/*.deb
+
+# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13; root or sudo.
+quickstart: packages-roots
+	@$(SUDO) tests/quickstart
 
 # These need root or sudo, and some minutes; `.ci/run` does without them.
 test-debian13: packages-roots
