@@ -178,7 +178,6 @@ static void on_up(struct redis_node *n)
 
 static void on_down(struct redis_node *n, const char *why, bool was_up)
 {
-	(void)why;
 	(void)was_up;
 	if (!was_advised && *redis_advice())
 		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, redis_advice());
@@ -186,7 +185,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
 	if (is_cluster())
 		cluster_node_changed();
-	else if (urls.kind == REDIS_SENTINEL)
+	else if (urls.kind == REDIS_SENTINEL && strcmp(why, LINK_LEFT) != 0)
 		sentinel_doubt();
 }
 

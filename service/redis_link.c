@@ -196,6 +196,12 @@ void link_drop(struct redis_link *l, const char *why)
 		link_lost(l, "%s", why);
 }
 
+void link_distrust(struct redis_link *l, const char *why)
+{
+	l->greeting.refused = true;
+	link_drop(l, why);
+}
+
 void link_leave(struct redis_link *l)
 {
 	if (l->state != READY)

@@ -53,6 +53,8 @@ bool link_say(struct redis_link *l, const struct text *args, size_t count);
 
 /* Loses a ready link: it connects anew. */
 void link_drop(struct redis_link *l, const char *why);
+/* The same, and not soon: it does not say what it should. */
+void link_distrust(struct redis_link *l, const char *why);
 
 /* It should be used no more: connects anew once what is under way was answered. */
 void link_leave(struct redis_link *l);

@@ -1,4 +1,4 @@
-/* redis_sentinel: see redis_sentinel.h. Owns one connection; who the master is it only tells. */
+/* redis_sentinel: see redis_sentinel.h. Owns a connection to each Sentinel; who the master is it only tells. */
 #include "redis_sentinel.h"
 
 #include <stdio.h>
@@ -12,16 +12,20 @@
 
 enum { PING_MS = 5000, DOUBT_MS = 200 };
 
+struct watcher {
+	struct redis_link *link;
+	unsigned owed;      /* answers */
+	struct timer timer; /* while answers are owed: the deadline of the next one; else the next PING */
+	char trouble[LINK_WHY_BYTES + 128];
+};
+
 static const struct redis_urls *sentinels;
+static struct watcher watchers[REDIS_MOST_HOSTS]; /* one for each of `sentinels` */
+static struct watcher *believed; /* was asked last, or told by itself; NULL: whoever comes up is asked */
 static void (*told)(struct text host, long port);
-static struct redis_url url; /* of the one that is asked now */
-static size_t turn;
-static struct redis_link *link_;
-static unsigned owed;       /* answers */
-static struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
 static struct timer doubts; /* when the next one is asked */
 static int64_t asked_us;
-static char trouble[LINK_WHY_BYTES + 128] = "no Sentinel was asked yet";
+static const char *trouble = "no Sentinel was asked yet";
 
 const char *sentinel_trouble(void)
 {
@@ -30,73 +34,119 @@ const char *sentinel_trouble(void)
 
 void sentinel_flush(void)
 {
-	if (link_)
-		link_flush(link_);
+	for (size_t i = 0; i < sentinels->count; i++)
+		link_flush(watchers[i].link);
 }
 
-static void set_timer(void)
+static void set_timer(struct watcher *w)
 {
-	timer_set(&timer, loop_now_us() + (owed > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
+	timer_set(&w->timer, loop_now_us() + (w->owed > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
 }
 
-static void say(const struct text *args, size_t count)
+static void say(struct watcher *w, const struct text *args, size_t count)
 {
-	if (!link_say(link_, args, count))
-		link_drop(link_, "no memory to ask");
-	else if (owed++ == 0)
-		set_timer();
+	if (!link_is_ready(w->link))
+		return; /* lost between two words */
+	if (!link_say(w->link, args, count))
+		link_drop(w->link, "no memory to ask");
+	else if (w->owed++ == 0)
+		set_timer(w);
+}
+
+static void listen(struct watcher *w)
+{
+	say(w, (struct text[]){ TEXT("SUBSCRIBE"), TEXT("+switch-master") }, 2);
+}
+
+/* Who listens may ask nothing else; what happens in between is in the answer. */
+static void ask(struct watcher *w)
+{
+	say(w, (struct text[]){ TEXT("UNSUBSCRIBE"), TEXT("+switch-master") }, 2);
+	say(w, (struct text[]){ TEXT("SENTINEL"), TEXT("GET-MASTER-ADDR-BY-NAME"), text_of(sentinels->master) }, 3);
+	listen(w);
+}
+
+static void believe(struct watcher *w)
+{
+	believed = w;
+	asked_us = loop_now_us();
+}
+
+/* Asks the next one that is there; when nobody is, the first that comes. */
+static void ask_next(void)
+{
+	size_t count = sentinels->count, next = believed ? (size_t)(believed - watchers) + 1 : 0;
+
+	believed = NULL;
+	for (size_t i = 0; i < count && !believed; i++)
+		if (link_is_ready(watchers[(next + i) % count].link))
+			believe(&watchers[(next + i) % count]);
+	if (believed)
+		ask(believed);
 }
 
 static void on_up(struct redis_link *l)
 {
-	(void)l;
-	owed = 0;
-	asked_us = loop_now_us();
-	say((struct text[]){ TEXT("SENTINEL"), TEXT("GET-MASTER-ADDR-BY-NAME"), text_of(sentinels->master) }, 3);
-	say((struct text[]){ TEXT("SUBSCRIBE"), TEXT("+switch-master") }, 2);
+	struct watcher *w = link_whose(l);
+
+	w->owed = 0;
+	if (believed)
+		listen(w);
+	else
+		ask_next();
 }
 
-static void note(const char *why)
+static void note(struct watcher *w, const char *why)
 {
-	bool news = strstr(trouble, why) == NULL;
+	bool news = strstr(w->trouble, why) == NULL;
 
-	snprintf(trouble, sizeof(trouble), "Sentinel %.60s: %s", url.address, why);
-	log_event(news ? LOG_WARN : LOG_DEBUG, "sentinel_trouble", "%s", trouble);
+	snprintf(w->trouble, sizeof(w->trouble), "Sentinel %.60s: %s", sentinels->at[w - watchers].address, why);
+	log_event(news ? LOG_WARN : LOG_DEBUG, "sentinel_trouble", "%s", w->trouble);
+	trouble = w->trouble;
 }
 
-/* The next attempt goes to the next one. */
 static void on_down(struct redis_link *l, const char *why, bool was_up)
 {
-	(void)l;
+	struct watcher *w = link_whose(l);
+
 	(void)was_up;
-	timer_stop(&timer);
-	owed = 0;
-	note(why);
-	url = sentinels->at[++turn % sentinels->count];
+	timer_stop(&w->timer);
+	w->owed = 0;
+	note(w, why);
+	if (w == believed)
+		ask_next();
 }
 
 static void on_doubt(struct timer *t)
 {
 	(void)t;
-	link_drop(link_, "the master that it told of does not serve; another one is asked");
+	ask_next();
+}
+
+static void ask_soon(void)
+{
+	int64_t at_us = asked_us + DOUBT_MS * 1000;
+
+	timer_set(&doubts, at_us > loop_now_us() ? at_us : loop_now_us());
 }
 
 void sentinel_doubt(void)
 {
-	int64_t at_us = asked_us + DOUBT_MS * 1000;
-
-	if (!doubts.place && link_is_ready(link_))
-		timer_set(&doubts, at_us > loop_now_us() ? at_us : loop_now_us());
+	if (!believed || doubts.place)
+		return;
+	note(believed, "the master that it told of does not serve; another one is asked");
+	ask_soon();
 }
 
 static void on_timer(struct timer *t)
 {
-	(void)t;
-	if (owed > 0) {
+	struct watcher *w = (struct watcher *)((char *)t - offsetof(struct watcher, timer));
+
+	if (w->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);
-		link_drop(link_, "it did not answer in time");
+		link_drop(w->link, "it did not answer in time");
 	} else {
-		say((struct text[]){ TEXT("PING") }, 1);
+		say(w, (struct text[]){ TEXT("PING") }, 1);
 	}
 }
 
@@ -110,39 +160,47 @@ static struct text next_word(struct text *rest)
 	return word;
 }
 
-/* "<name> <old host> <old port> <host> <port>" */
-static void on_switch(struct text message)
+/* "<name> <old host> <old port> <host> <port>", of whoever hears of it first. */
+static void on_switch(struct watcher *w, struct text message)
 {
 	struct text words[5];
 
 	for (size_t i = 0; i < 5; i++)
 		words[i] = next_word(&message);
-	if (text_is(words[0], sentinels->master) && words[4].at)
-		told(words[3], strtol(words[4].at, NULL, 10));
+	if (!text_is(words[0], sentinels->master) || !words[4].at)
+		return;
+	believe(w);
+	told(words[3], strtol(words[4].at, NULL, 10));
 }
 
-/* The answer to the question, to SUBSCRIBE or to PING; or a message. */
-static void on_said(struct redis_link *l, const struct reply *reply)
+/* The answer to a question, to (UN)SUBSCRIBE or to PING. One that comes when another was asked meanwhile is too old. */
+static void on_answer(struct watcher *w, const struct reply *reply)
 {
 	char why[LINK_WHY_BYTES];
 
-	if (text_is(reply_text(reply, 0), "message")) {
-		on_switch(reply_text(reply, 2));
-		return;
-	}
-	if (owed == 0) {
-		link_drop(l, "it said something that was not asked for");
-		return;
-	}
-	owed--;
-	set_timer();
-	if (reply->type == REPLY_ERROR) {
-		link_drop(l, reply->text.at);
-	} else if (reply->type == REPLY_NIL) {
+	if (reply->type == REPLY_ERROR || reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
-		link_drop(l, why);
-	} else if (reply->type == REPLY_ARRAY && reply->count == 2 && !text_is(reply_text(reply, 0), "pong")) {
+		note(w, reply->type == REPLY_ERROR ? reply->text.at : why);
+		if (w == believed)
+			ask_soon();
+	} else if (w == believed && reply->type == REPLY_ARRAY && reply->count == 2 &&
+		   !text_is(reply_text(reply, 0), "pong")) {
 		told(reply_text(reply, 0), (long)reply_int(reply, 1));
+	}
+}
+
+static void on_said(struct redis_link *l, const struct reply *reply)
+{
+	struct watcher *w = link_whose(l);
+
+	if (text_is(reply_text(reply, 0), "message")) {
+		on_switch(w, reply_text(reply, 2));
+	} else if (w->owed == 0) {
+		link_distrust(l, "it said something that was not asked for");
+	} else {
+		w->owed--;
+		set_timer(w);
+		on_answer(w, reply);
 	}
 }
 
@@ -152,19 +210,25 @@ bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host
 
 	sentinels = from;
 	told = found;
-	url = from->at[0];
-	timer.expired = on_timer;
 	doubts.expired = on_doubt;
-	link_ = link_new(&url, &owner, NULL);
-	if (link_)
-		link_open(link_);
-	return link_ != NULL;
+	for (size_t i = 0; i < from->count; i++) {
+		watchers[i].timer.expired = on_timer;
+		watchers[i].link = link_new(&from->at[i], &owner, &watchers[i]);
+		if (!watchers[i].link)
+			return false;
+	}
+	for (size_t i = 0; i < from->count; i++)
+		link_open(watchers[i].link);
+	return true;
 }
 
 void sentinel_close(void)
 {
-	timer_stop(&timer);
 	timer_stop(&doubts);
-	link_free(link_);
-	link_ = NULL;
+	believed = NULL;
+	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
+		timer_stop(&watchers[i].timer);
+		link_free(watchers[i].link);
+		watchers[i].link = NULL;
+	}
 }

@@ -1,7 +1,8 @@
 /*
  * redis_sentinel: which server is the master, asked of Sentinels and followed (Redis documentation, "Sentinel client spec").
  *
- * Stays connected to one of them, to hear +switch-master; when that one is lost, or what it said does not hold, asks the next.
+ * Stays connected to all of them: the first to publish +switch-master is believed. One is asked; when that one is lost, or what it said does
+ * not hold, the next.
  */
 #ifndef PATTERND_REDIS_SENTINEL_H
 #define PATTERND_REDIS_SENTINEL_H

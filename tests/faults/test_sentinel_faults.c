@@ -356,6 +356,69 @@ static void a_stranger_for_a_sentinel(void **state)
 	}
 }
 
+/* The daemons that hear what this Sentinel publishes. */
+static int listeners(int watcher)
+{
+	const char *at = server_command(&redis.watchers[watcher], "CLIENT LIST TYPE pubsub")->str;
+	int count = 0;
+
+	while ((at = strstr(at, "name=patternd")))
+		at++, count++;
+	return count;
+}
+
+static bool all_are_listened_to(void)
+{
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (listeners(i) != 1)
+			return false;
+	return true;
+}
+
+/* Whoever leads a failover knows of it before the others do: it must not matter which of them was asked. */
+static void each_sentinel_is_listened_to(void **state)
+{
+	(void)state;
+	wait_until(all_are_listened_to(), SOON_MS);
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_kill(&redis, i);
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		sentinel_watcher_restart(&redis, i);
+	wait_until(all_are_listened_to(), SOON_MS);
+	assert_true(works());
+}
+
+/* Not the one that was asked: the first news counts, and its word no more than that of an answer. */
+static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
+{
+	char old[16], port[16], news[128], says[512], url[256];
+
+	(void)state;
+	snprintf(old, sizeof(old), "%d", redis.servers[0].port);
+	snprintf(port, sizeof(port), "%d", redis.servers[1].port);
+	snprintf(news, sizeof(news), "mymaster 127.0.0.1 %s 127.0.0.1 %s", old, port);
+	snprintf(
+		says, sizeof(says),
+		"+OK\r\n$21\r\nredis_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
+		strlen(news), news);
+	struct manner manner = { .name = "false news", .answer = says };
+	struct stubborn *liar = stubborn_open(&manner);
+	struct daemon other = { 0 };
+	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", redis.watchers[0].port,
+		 stubborn_port(liar));
+	daemon_start(&other, "--redis", url, "--redis-timeout-ms", "500");
+	wait_until(metric_of(&other, "redis_failovers_total") > 0, SOON_MS);
+	struct client *c = client_open(other.port);
+	wait_until(http(c, "POST", "/counters/n", "{\"n\":1}").status == 200, SOON_MS);
+	assert_int_equal(server_in_use(), 0);
+	uint64_t tries = stubborn_connections(liar);
+	nap_ms(AGAIN_MS); /* it does not say what it should: it is not asked again soon */
+	assert_in_range(stubborn_connections(liar) - tries, 0, 1);
+	client_close(c);
+	daemon_stop(&other);
+	stubborn_close(liar);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_unknown_master_is_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sentinel_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stranger_for_a_sentinel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_sentinel_is_listened_to, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sentinel_tells_of_a_switch_that_was_none, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("sentinel faults", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * What Sentinels tell of the master: steps R<bytes> (the Sentinel that is asked says this), X (it leaves), T (a second passes), D (the master
- * that it told of does not serve). Each address that is told is one that can be connected to, or is refused by redis_url_at; and whatever
+ * What Sentinels tell of the master: steps R<bytes> (the Sentinel that came last says this), S<bytes> (the one before it does), X (the last
+ * leaves), T (a second passes), D (the master that they told of does not serve). Each address that is told is one that can be connected to, or is refused by redis_url_at; and whatever
  * was said, another Sentinel is asked that tells the right one.
  */
 #include "fuzz.h"
@@ -49,6 +49,8 @@ static void step(struct text s)
 {
 	if (s.len && s.at[0] == 'R' && server_first())
 		server_say(server_first(), (struct text){ s.at + 1, s.len - 1 });
+	else if (s.len && s.at[0] == 'S' && server_first() && server_first()->next)
+		server_say(server_first()->next, (struct text){ s.at + 1, s.len - 1 });
 	else if (s.len && s.at[0] == 'X' && server_first())
 		server_leave(server_first());
 	else if (s.len && s.at[0] == 'T')
