@@ -68,17 +68,22 @@ static void answer_handed(struct request *req, const struct order *order)
 	answer_end(req);
 }
 
-/* Takes in what a call handed out. */
-static void take_in(struct request *req, struct order *order, const struct reply *r)
+/* Takes in what a call handed out. False: it is of a queue that was not asked. */
+static bool take_in(struct request *req, struct order *order, const struct reply *r)
 {
+	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
+
 	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->max; i++) {
 		const struct reply *m = order->in_turn ? reply_keep(req, reply_item(r, i)) : reply_item(r, i);
 		if (!m)
-			return;
+			break;
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);
-		order->handed[order->count++] = (struct handed){ queue < order->queue_count ? queue : 0, m };
+		if (queue < order->at || queue >= end)
+			return false;
+		order->handed[order->count++] = (struct handed){ queue, m };
 		order->body_bytes += reply_text(m, 2).len;
 	}
+	return true;
 }
 
 static bool wants_more(const struct order *order)
@@ -117,7 +122,11 @@ static void on_received(struct request *req, const struct reply *r)
 		receive(req);
 		return;
 	}
-	take_in(req, order, r);
+	if (!take_in(req, order, r)) {
+		answer_problem_effect(req, P_INTERNAL, EFFECT_UNKNOWN,
+				      "a message of a queue that was not asked was handed out");
+		return;
+	}
 	tell_left(req, order, r);
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;

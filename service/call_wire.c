@@ -112,7 +112,9 @@ static bool again(struct call *c, enum redis_fate fate, const struct reply *repl
 
 static bool is_agreed(const struct call *c, const struct reply *reply)
 {
-	return c->script ? reply->type == REPLY_ARRAY && reply->count >= 2 : reply->type != REPLY_ERROR;
+	if (!c->script)
+		return reply->type != REPLY_ERROR;
+	return reply->type == REPLY_ARRAY && reply->count >= 2 && reply_int(reply, 1) >= 0;
 }
 
 /* Redis's clock now, as far as the reply tells: it may have been kept for a while. */

@@ -19,6 +19,8 @@
 
 enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 static struct redis_server redis;
 static struct proxy *proxy;
 static struct daemon patternd;
@@ -76,6 +78,7 @@ static const struct row rows[] = {
 	{ "a nil array", REPLY("*-1\r\n"), 0, NULL, "unknown" },
 	{ "an empty array", REPLY("*0\r\n"), 0, NULL, "unknown" },
 	{ "an array too short", REPLY("*1\r\n:1\r\n"), 0, NULL, "unknown" },
+	{ "a clock before 1970", REPLY("*2\r\n:1\r\n:-9223372036854775807\r\n"), 500, "internal_error", "unknown" },
 	{ "an array of text", REPLY("*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"), -1, NULL, NULL },
 	{ "an outcome that no handler knows", REPLY("*2\r\n:77\r\n:1795219450378\r\n"), -1, NULL, NULL },
 	{ "holes", REPLY("*4\r\n:1\r\n:1795219450378\r\n$-1\r\n*-1\r\n"), -1, NULL, NULL },
@@ -227,6 +230,27 @@ static void test_foreign_keys(void **state)
 	assert_int_equal(flaws, 0);
 }
 
+/* Messages of a queue that was not asked are nobody's: least of all those of another queue. */
+static void test_foreign_queue(void **state)
+{
+	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };
+	char reply[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(numbers); i++) {
+		int len = snprintf(
+			reply, sizeof(reply),
+			"*5\r\n:1\r\n:1795219450378\r\n:0\r\n*0\r\n*8\r\n$1\r\n1\r\n$5\r\n1.abc\r\n$3\r\n\"b\"\r\n"
+			":0\r\n:1\r\n:1\r\n:1795219999999\r\n:%s\r\n",
+			numbers[i]);
+		proxy_set(proxy, (struct proxy_fault){ .answer = { reply, (size_t)len } });
+		struct answer a = http(client, "POST", "/queues/receive", "{\"queues\":[\"v\",\"w\"]}");
+		assert_problem(a, 500, "internal_error", "unknown");
+		proxy_set(proxy, (struct proxy_fault){ 0 });
+		wait_until(works(), RECOVER_MS);
+	}
+}
+
 static void test_out_of_memory(void **state)
 {
 	(void)state;
@@ -316,14 +340,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_foreign_keys),  cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_replica),       cmocka_unit_test(test_password_changed),
-		cmocka_unit_test(test_no_permission),
+		cmocka_unit_test(test_no_permission), cmocka_unit_test(test_foreign_queue),
 	};
 	struct CMUnitTest tests[COUNT(rows) + COUNT(others)];
 	size_t n = 0;
