@@ -12,6 +12,8 @@
 #include "redis.h"
 #include "subscriber.h"
 
+#define LONGEST_MS (INT64_MAX / 2000) /* of a timer, in microseconds and beyond now */
+
 enum { KEEP_EMPTY_MS = 10000 };
 
 static const struct channel_owner *owner;
@@ -211,7 +213,8 @@ void channel_listen(struct channel *ch)
 
 void channel_due_in(struct channel *ch, int64_t ms)
 {
-	int64_t due_us = loop_now_us() + (ms > 0 ? ms : 0) * 1000;
+	int64_t some_ms = ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS; /* whoever may publish says what he likes */
+	int64_t due_us = loop_now_us() + some_ms * 1000;
 
 	if (!ch->due.place || ch->due.due_us > due_us)
 		timer_set(&ch->due, due_us);

@@ -195,6 +195,27 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	proxy_close(proxy);
 }
 
+/* Whoever may publish can say any number: one that is never due wakes nobody. */
+static void what_is_due_in_ages_wakes_nobody(void **state)
+{
+	static const char *const ages[] = { "9223372036854775807", "9223372036854775", "99999999999999999999" };
+	struct raw *w = waiter(&patternd, queue, LONG);
+	char message[32];
+
+	(void)state;
+	wait_until(heard_by(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
+	long commands = metric_of(&patternd, "redis_commands_total"), heard = metric_of(&patternd, "wakeups_total");
+	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
+		snprintf(message, sizeof(message), "0 %s", ages[i]);
+		assert_int_equal(server_command(&redis, "SPUBLISH p:queue:{%s} %s", queue, message)->integer, 1);
+	}
+	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(sizeof(ages) / sizeof(*ages)), SOON_MS);
+	nap_ms(20); /* a timer that is over already is looked at within a millisecond */
+	assert_int_equal(metric_of(&patternd, "redis_commands_total"), commands);
+	assert_false(waiter_heard(w));
+	raw_close(w);
+}
+
 /* A Redis that lets nobody subscribe: who waits is not woken, but tries a last time at his end. */
 static void without_permission_the_last_try_counts(void **state)
 {
@@ -392,6 +413,7 @@ int main(void)
 		TEST(scripts_may_be_forgotten),
 		TEST(nothing_is_missed_while_it_is_cut),
 		TEST(nothing_is_missed_while_the_way_is_cut),
+		TEST(what_is_due_in_ages_wakes_nobody),
 		TEST(without_permission_the_last_try_counts),
 		TEST(who_waits_is_answered_when_the_daemon_leaves),
 		TEST(the_daemon_leaves_without_redis_too),
