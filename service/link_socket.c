@@ -108,7 +108,10 @@ void link_connected(struct redis_link *l)
 		return;
 	}
 	answered = true;
-	loop_rewatch(&l->watch, EPOLLIN);
+	if (!loop_rewatch(&l->watch, EPOLLIN)) {
+		link_lost(l, "no memory");
+		return;
+	}
 	if (!l->target->tls) {
 		link_greet(l);
 		return;

@@ -79,10 +79,9 @@ const char *link_server(const struct redis_link *l)
 
 void link_want_write(struct redis_link *l, bool wanted)
 {
-	if (l->want_write != wanted) {
+	/* Where there is no memory for it, the next turn or event tries again. */
+	if (l->want_write != wanted && loop_rewatch(&l->watch, EPOLLIN | (wanted ? EPOLLOUT : 0U)))
 		l->want_write = wanted;
-		loop_rewatch(&l->watch, EPOLLIN | (wanted ? EPOLLOUT : 0U));
-	}
 }
 
 void link_flush(struct redis_link *l)

@@ -30,9 +30,11 @@ enum {
 	POINTS_MAX = 20000, /* of one scenario and kind: there is no end to it */
 	FLAWS_PRINTED = 30,
 	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
+	OVERDUE_MS = 400,     /* what Redis does not say by then */
 	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
 };
 
+#define OVERDUE "400"
 #define FOR_GOOD UINT64_MAX
 #define ALL "PATTERND_TORTURE_ALL"
 
@@ -86,7 +88,7 @@ static int connections(void)
 static bool try_start(void)
 {
 	wait_until(connections() == 1, RECOVER_MS); /* those of the one before are gone */
-	return daemon_try_start(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", "400",
+	return daemon_try_start(&patternd, "--redis", redis_url, "--pool-size", "1", "--redis-timeout-ms", OVERDUE,
 				"--tokens", tokens_path, "--ready-follows-redis");
 }
 
@@ -500,6 +502,30 @@ static void test_end(void **state)
 	sweep_lives("end", try_to_leave);
 }
 
+static long connections_so_far(void)
+{
+	const char *at = strstr(server_command(&redis, "INFO stats")->str, "total_connections_received:");
+
+	return at ? atol(at + strlen("total_connections_received:")) : 0;
+}
+
+/* A socket that cannot be watched is given up at once: nobody goes round in a circle until it is overdue. */
+static void test_unwatched(void **state)
+{
+	bool reached = true;
+
+	(void)state;
+	for (uint64_t n = 1; reached; n++) {
+		long came = connections_so_far();
+		long cpu_ms = daemon_cpu_ms(&patternd);
+		torture_arm(TORTURE_EPOLL, n, 1);
+		server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+		wait_until(connections_so_far() > came && daemon_is_ready(&patternd, RECOVER_MS), RECOVER_MS);
+		reached = torture_disarm();
+		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, OVERDUE_MS / 2);
+	}
+}
+
 /* What it took while calls failed it gives back at its end. */
 static void test_nothing_is_left(void **state)
 {
@@ -538,11 +564,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scenarios),
-		cmocka_unit_test(test_operations),
-		cmocka_unit_test(test_nothing_is_left),
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_scenarios), cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_unwatched), cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_start),     cmocka_unit_test(test_end),
 	};
 
 	if (daemon_is_sanitized()) /* its allocator is not glibc's */
