@@ -29,6 +29,7 @@ struct conn {
 	const struct patience *wait;       /* (ref) that server's */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
+	bool leaves_body;                  /* unread: the last request's, which was refused at its headers */
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
 	uint32_t waits_since_us;           /* then; the low bits */
 	bool suspended;

@@ -19,6 +19,7 @@
 #include "admission.h"
 #include "config.h"
 #include "http_answer.h"
+#include "http_close.h"
 #include "http_handshake.h"
 #include "http_tls.h"
 #include "log.h"
@@ -72,6 +73,8 @@ static void connection_closed(struct conn *c)
 		request_done(c);
 	if (c->server->is_secure)
 		http_handshake_end(c);
+	if (c->leaves_body)
+		http_close_slowly(c->fd);
 	gate_left(c->server->gate);
 	conn_free(c);
 }
@@ -165,7 +168,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	}
 	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
 	if (a.body_expected && !(body_read && ok))
-		req->close = true;
+		req->close = c->leaves_body = true;
 	return ok;
 }
 

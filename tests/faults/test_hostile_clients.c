@@ -2,6 +2,7 @@
  * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad inputs. A deadline is
  * absolute, whatever trickles in; a client that left leaves nothing behind; what is odd but right is served.
  */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -331,6 +332,64 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* ---- A body that is refused before it comes ---- */
+
+enum { REFUSED_BYTES = 300000, PIECE_BYTES = 1000, LINGER_MS = 1000, CROWD = 100, PLACES = 32 };
+
+#define TOO_LARGE TAKE "Content-Length: 100000000\r\n" END
+
+static char piece[PIECE_BYTES + 1];
+
+/* The answer has come, and is not looked at yet. */
+static void await_bytes(const struct raw *r)
+{
+	struct pollfd p = { .fd = raw_fd(r), .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, ANSWER_MS), 1);
+}
+
+/* It sends all that it has before it reads anything: nothing hangs up on it meanwhile, and it gets to know why. */
+static void test_refused_body_is_sent_all_the_same(void **state)
+{
+	struct raw *r = raw_connect(patternd.port);
+
+	(void)state;
+	memset(piece, ' ', PIECE_BYTES);
+	raw_text(r, TOO_LARGE);
+	await_bytes(r);
+	for (int i = 0; i < 3; i++) {
+		assert_true(raw_repeat(r, piece, REFUSED_BYTES / PIECE_BYTES / 3));
+		nap_ms(20); /* a reset would have come by now */
+	}
+	assert_status(raw_answer(r, ANSWER_MS), 413);
+	assert_true(raw_closed(r, ANSWER_MS));
+	raw_close(r);
+	wait_until(daemon_open_files(&patternd) <= idle_files, LINGER_MS / 2);
+}
+
+/* Who sends on and on is hung up on, and so is who sends nothing and stays; few are waited for. */
+static void test_refused_bodies_without_end(void **state)
+{
+	struct raw *r = raw_connect(patternd.port), *crowd[CROWD];
+	int64_t start_ms = monotonic_ms();
+
+	(void)state;
+	raw_text(r, TOO_LARGE);
+	assert_false(raw_repeat(r, piece, 100000000 / PIECE_BYTES));
+	raw_close(r);
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = raw_connect(patternd.port);
+		raw_text(crowd[i], TOO_LARGE);
+		assert_status(raw_answer(crowd[i], ANSWER_MS), 413);
+	}
+	assert_in_range(daemon_open_files(&patternd), 0, idle_files + PLACES);
+	start_ms = monotonic_ms();
+	wait_until(daemon_open_files(&patternd) <= idle_files, LINGER_MS + GRACE_MS);
+	assert_in_range(monotonic_ms() - start_ms, 0, LINGER_MS + GRACE_MS);
+	for (int i = 0; i < CROWD; i++)
+		raw_close(crowd[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_chunked_body),
 		cmocka_unit_test(test_byte_by_byte),
 		cmocka_unit_test(test_half_close),
+		cmocka_unit_test(test_refused_body_is_sent_all_the_same),
+		cmocka_unit_test(test_refused_bodies_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,12 @@
+/*
+ * http_close: how a connection ends whose client may still be sending what nobody reads (RFC 9112, section 9.6).
+ *
+ * Closed at once it would be reset by what still comes, and a client that sends all before it reads would never see why it was refused.
+ */
+#ifndef PATTERND_HTTP_CLOSE_H
+#define PATTERND_HTTP_CLOSE_H
+
+/* Its socket is about to be closed: takes in what still comes, until the client closes too, for a second and a mebibyte at most. */
+void http_close_slowly(int fd);
+
+#endif
