@@ -60,7 +60,8 @@ static void answer_handed(struct request *req, const struct order *order)
 
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
-		bool is_over = reply_int(order->handed[i].m, 6) <= req->now_ms; /* in a replay, which is of one call */
+		/* In a replay, or when it took so long to tell that others have it by now. */
+		bool is_over = request_is_past(req, reply_int(order->handed[i].m, 6));
 		if (order->acknowledge || order->in_turn || !is_over)
 			out_received(o, order, &order->handed[i]);
 	}

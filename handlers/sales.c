@@ -233,17 +233,22 @@ static void answer_granted(struct request *req, const struct claiming *w)
 	answer_end(req);
 }
 
-static void on_replayed(struct request *req, const struct reply *r)
+static void answer_hold_over(struct request *req, const struct claiming *w)
 {
 	const struct sale_claim_input *in = req->input;
+
+	answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
+			      "'%s' was claimed, and is back in the stock of '%s' since", w->claim.at, in->sale.at);
+}
+
+static void on_replayed(struct request *req, const struct reply *r)
+{
 	const struct claiming *w = req->work;
 
 	if (reply_int(r, 2) == 1)
 		answer_granted(req, w);
 	else
-		answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
-				      "'%s' was claimed before, and is back in the stock of '%s' since", w->claim.at,
-				      in->sale.at);
+		answer_hold_over(req, w);
 }
 
 /* A replay must not tell of a hold that is over: does the claim stand? */
@@ -265,10 +270,13 @@ static void on_granted(struct request *req, const struct reply *r)
 	w->claim = arena_copy(&req->arena, claim.at, claim.len);
 	w->expires_at_ms = reply_int(r, 3);
 	w->remaining = reply_int(r, 4);
-	if (claim.len > nonce.len && memcmp(claim.at + claim.len - nonce.len, nonce.at, nonce.len) == 0)
-		answer_granted(req, w);
-	else
+	bool is_replay = claim.len <= nonce.len || memcmp(claim.at + claim.len - nonce.len, nonce.at, nonce.len) != 0;
+	if (is_replay)
 		look_again(req, w);
+	else if (request_is_past(req, w->expires_at_ms))
+		answer_hold_over(req, w);
+	else
+		answer_granted(req, w);
 }
 
 static void on_claimed(struct request *req, const struct reply *r)

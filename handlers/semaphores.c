@@ -77,9 +77,9 @@ static void on_acquired(struct request *req, const struct reply *r)
 			answer_none_free(req, r);
 		return;
 	}
-	if (expires_at_ms <= req->now_ms) {
+	if (request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
-				      "it was done before, and the permit of '%s' has expired since", in->name.at);
+				      "it was done, and the permit of '%s' has expired since", in->name.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
@@ -173,9 +173,9 @@ static void on_extended(struct request *req, const struct reply *r)
 		answer_no_such(req, in->name);
 		return;
 	}
-	if (expires_at_ms <= req->now_ms) {
+	if (request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
-				      "it was done before, and the permit of '%s' has expired since", in->name.at);
+				      "it was done, and the permit of '%s' has expired since", in->name.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);

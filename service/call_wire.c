@@ -231,6 +231,7 @@ void call_send(struct call *c, call_done done)
 	if (req->state == ANSWERED)
 		return; /* an earlier call of the same step was refused */
 	c->done = done;
+	req->asked_us = loop_now_us();
 	c->late.expired = on_late;
 	c->redis =
 		(struct redis_call){ .done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas };

@@ -355,6 +355,11 @@ int64_t request_ms_until(const struct request *req, int64_t at_ms)
 	return at_ms > req->now_ms ? at_ms - req->now_ms : 0;
 }
 
+bool request_is_past(const struct request *req, int64_t at_ms)
+{
+	return request_ms_until(req, at_ms) <= (loop_now_us() - req->asked_us) / 1000;
+}
+
 bool request_accepts(struct request *req, struct text media_type)
 {
 	for (const char *at = req->accept.at; at && *at; at++) {

@@ -99,6 +99,7 @@ struct request {
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
 	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
+	int64_t asked_us;         /* when the latest call was handed over: what its reply tells was so later */
 	size_t tag;               /* of the call whose `done` runs */
 	struct call *failed;      /* that call, when it has no reply (call_may_fail) */
 	unsigned acked, replicas; /* of the latest reply, when its call asked for them (call_replicas) */
@@ -181,6 +182,12 @@ struct text request_seal(struct request *req, struct text hex32);
 
 /* Milliseconds from the latest reply's now_ms to an instant; 0 when it has passed. */
 int64_t request_ms_until(const struct request *req, int64_t at_ms);
+
+/*
+ * The same, as seen when the answer is written: Redis may have been slow to tell, or the daemon have stood still. What was granted until then
+ * must not be told as if it could still be used.
+ */
+bool request_is_past(const struct request *req, int64_t at_ms);
 
 /* True when the Accept header names this media type itself (not through a wildcard). */
 bool request_accepts(struct request *req, struct text media_type);

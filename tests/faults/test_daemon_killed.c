@@ -96,22 +96,55 @@ static void killed_with_a_request_under_way(void **state)
 	}
 }
 
-/* The lock has ended before the daemon can tell of it. */
-static void stopped_until_the_lock_is_over(void **state)
+/* What is granted for a moment, to a daemon that stands still until that is over. */
+static const struct late {
+	const char *name;
+	const char *before, *before_body; /* a request of its own, or NULL */
+	const char *method;               /* of it */
+	const char *target, *body;
+	const char *seen; /* says 1 once it was granted */
+	const char *code; /* NULL: an answer with nothing in it */
+	int status;
+} lates[] = {
+	{ "32 a lock", NULL, NULL, NULL, "/locks/late", "{\"ttl_ms\":400}", "EXISTS p:lock:{late}", "not_holder", 409 },
+	{ "32 a permit", NULL, NULL, NULL, "/semaphores/late/permits", "{\"limit\":1,\"ttl_ms\":400}",
+	  "ZCARD p:semaphore:{late}:permits", "not_found", 404 },
+	{ "32 a delivery", "/queues/late/messages", "{\"body\":1}", "POST", "/queues/late/receive",
+	  "{\"visibility_ms\":400}", "ZCARD p:queue:{late}:flight", NULL, 200 },
+	{ "32 a claim", "/sales/late", "{\"stock\":1,\"hold_ms\":1000}", "PUT", "/sales/late/claims",
+	  "{\"user\":\"u\"}", "ZCARD p:sale:{late}:holds", "hold_over", 409 },
+};
+
+enum { LONGEST_GRANT_MS = 1000 };
+
+static void stopped_until_it_is_over(void **state)
 {
-	(void)state;
+	const struct late *l = *state;
+	char request[256];
+
 	server_command(&redis, "FLUSHALL");
 	start();
+	struct client *c = client_open(patternd.port);
+	if (l->before)
+		assert_in_range(http(c, l->method, l->before, l->before_body).status, 200, 201);
 	struct raw *r = raw_connect(patternd.port);
 	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 150 });
-	raw_text(r, "POST /locks/late HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-		    "Content-Length: 14\r\n\r\n{\"ttl_ms\":400}");
-	wait_until(server_command(&redis, "EXISTS p:lock:{late}")->integer == 1, SOON_MS);
+	snprintf(
+		request, sizeof(request),
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		l->target, strlen(l->body), l->body);
+	raw_text(r, request);
+	wait_until(server_command(&redis, l->seen)->integer == 1, SOON_MS);
 	proc_signal(&patternd.proc, SIGSTOP);
-	wait_until(server_command(&redis, "EXISTS p:lock:{late}")->integer == 0, SOON_MS);
+	nap_ms(LONGEST_GRANT_MS);
 	proc_signal(&patternd.proc, SIGCONT);
-	assert_problem(raw_answer(r, SOON_MS), 409, "not_holder", "applied");
+	struct answer a = raw_answer(r, SOON_MS);
+	if (l->code)
+		assert_problem(a, l->status, l->code, "applied");
+	else
+		assert_true(a.status == l->status && json_array_size(json_at(a, "/messages")) == 0);
 	raw_close(r);
+	client_close(c);
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	daemon_stop(&patternd);
 }
@@ -134,11 +167,14 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	enum { PLACES = sizeof(places) / sizeof(places[0]) };
-	struct CMUnitTest tests[PLACES + 1] = { cmocka_unit_test(stopped_until_the_lock_is_over) };
+	enum { PLACES = sizeof(places) / sizeof(places[0]), LATES = sizeof(lates) / sizeof(lates[0]) };
+	struct CMUnitTest tests[PLACES + LATES];
 
 	for (size_t i = 0; i < PLACES; i++)
-		tests[i + 1] = (struct CMUnitTest){ places[i].name, killed_with_a_request_under_way, NULL, NULL,
-						    (void *)(uintptr_t)&places[i] };
-	return _cmocka_run_group_tests("daemons that are killed", tests, PLACES + 1, set_up, tear_down);
+		tests[i] = (struct CMUnitTest){ places[i].name, killed_with_a_request_under_way, NULL, NULL,
+						(void *)(uintptr_t)&places[i] };
+	for (size_t i = 0; i < LATES; i++)
+		tests[PLACES + i] = (struct CMUnitTest){ lates[i].name, stopped_until_it_is_over, NULL, NULL,
+							 (void *)(uintptr_t)&lates[i] };
+	return _cmocka_run_group_tests("daemons that are killed", tests, PLACES + LATES, set_up, tear_down);
 }
