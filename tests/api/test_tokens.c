@@ -424,6 +424,50 @@ static void nothing_tells_a_token(void **state)
 	assert_null(strstr(a.body, hex));
 }
 
+static const char *const granting[][3] = {
+	/* target, body, what of the answer is a secret */
+	{ "/locks/g", "{}", "/token" },
+	{ "/semaphores/g/permits", "{\"limit\":2}", "/permit" },
+	{ "/queues/g/receive", "{}", "/messages/0/receipt" },
+};
+
+/* Whoever reads log or metrics could release what is another's, or ask for his answer again. */
+static void nothing_tells_what_was_granted(void **state)
+{
+	enum { GRANTS = sizeof(granting) / sizeof(granting[0]) };
+	char *secrets[GRANTS], target[256];
+
+	(void)state;
+	daemon_start(&patternd, "--redis", redis.url, "--log-level", "debug");
+	client = client_open(patternd.port);
+	assert_status(http(client, "POST", "/queues/g/messages", "{\"body\":1}"), 201);
+	for (size_t i = 0; i < GRANTS; i++) {
+		struct answer a = http(client, "POST", granting[i][0], granting[i][1], "Idempotency-Key: canary-key");
+		assert_in_range(a.status, 200, 201);
+		secrets[i] = strdup(text_at(a, granting[i][2]));
+		assert_true(strlen(secrets[i]) >= 16);
+	}
+	/* Each is shown again, where it fits and where it does not. */
+	for (size_t i = 0; i < GRANTS; i++) {
+		snprintf(target, sizeof(target), "/locks/%s?token=%s", i ? "h" : "g", secrets[i]);
+		http(client, "DELETE", target, NULL);
+		snprintf(target, sizeof(target), "/semaphores/g/permits/%s", secrets[i]);
+		http(client, "DELETE", target, NULL);
+		snprintf(target, sizeof(target), "/queues/g/deliveries/%s", secrets[i]);
+		http(client, "DELETE", target, NULL);
+	}
+	http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last");
+	wait_until(proc_said(&patternd.proc, "the-last"), WAIT_MS);
+	struct answer metrics = http(client, "GET", "/metrics", NULL), info = http(client, "GET", "/info", NULL);
+	assert_false(proc_said(&patternd.proc, "canary"));
+	for (size_t i = 0; i < GRANTS; i++) {
+		assert_false(proc_said(&patternd.proc, secrets[i]));
+		assert_null(strstr(metrics.body, secrets[i]));
+		assert_null(strstr(info.body, secrets[i]));
+		free(secrets[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +483,7 @@ int main(void)
 		cmocka_unit_test_teardown(force_is_a_scope_of_its_own, stop),
 		cmocka_unit_test_teardown(the_daemon_itself, stop),
 		cmocka_unit_test_teardown(nothing_tells_a_token, stop),
+		cmocka_unit_test_teardown(nothing_tells_what_was_granted, stop),
 	};
 	return cmocka_run_group_tests_name("tokens", tests, open_redis, close_redis);
 }
