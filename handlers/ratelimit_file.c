@@ -81,12 +81,12 @@ static bool load_one(const struct json *value)
 	if (value->kind != JSON_IS_OBJECT)
 		return refuse(name, "", "must be an object, as PUT /ratelimit/policies takes it");
 	struct request *req = request_new("", 0);
-	struct text body = req ? json_tree_text(&req->arena, value) : (struct text){ 0 };
+	if (!req)
+		return refuse(name, "", "there is no memory for it");
+	struct text body = json_tree_text(&req->arena, value);
 	bool ok = body.at ? take_on(req, name, body) : refuse(name, "", "there is no memory for it");
-	if (req) {
-		struct arena arena = req->arena; /* the request lies inside it */
-		arena_free(&arena);
-	}
+	struct arena arena = req->arena; /* the request lies inside it */
+	arena_free(&arena);
 	return ok;
 }
 
