@@ -35,9 +35,8 @@ define install
 endef
 
 .PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts lint bench \
-	fuzz bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run packages-test packages-lint \
-	packages-deb \
-	packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-bench
+	fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run packages-test \
+	packages-lint packages-deb packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-bench
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -117,6 +116,10 @@ fuzz: packages-fuzz
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS)
 	@tests/fuzz/run $(SECONDS)
+
+# Whether they would find it: each target with a bug in the daemon's code.
+fuzz-selftest: packages-fuzz
+	@tests/fuzz/selftest
 
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
 bench-instructions: packages-bench build

@@ -6,29 +6,39 @@ import sys
 from stage import BUILD
 
 SOURCE, COPY = BUILD.parent, BUILD / "bugged"
+RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF")
 
 
 def copy_source():
-    """What the daemon is built of; files that did not change keep their time, so that little is built anew."""
-    for path in ("CMakeLists.txt", "openapi.yaml", "service", "handlers", "lua", "tools", "packaging"):
+    """What the daemon and the targets of tests/fuzz are built of; files that did not change keep their time, so that little is built anew."""
+    for path in ("CMakeLists.txt", "openapi.yaml", "service", "handlers", "lua", "tools", "packaging", "tests/fuzz"):
         for file in sorted((SOURCE / path).rglob("*")) if (SOURCE / path).is_dir() else [SOURCE / path]:
             to = COPY / "source" / file.relative_to(SOURCE)
-            if file.is_file() and "node_modules" not in file.parts:
+            if file.is_file() and not {"node_modules", "corpus"} & set(file.parts):
                 to.parent.mkdir(parents=True, exist_ok=True)
                 if not to.exists() or to.read_bytes() != file.read_bytes():
                     shutil.copy(file, to)
 
 
-def build(changes):
-    """The program with these changes: (file, what stands there once, what is put in its place)."""
+def change(file, old, new):
+    """Puts `new` where `old` stands, once."""
+    path = COPY / "source" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        sys.exit(f"{file} has no longer one place where this bug can be put: {old!r}")
+    path.write_text(text.replace(old, new))
+
+
+def build_in(folder, target, options, changes):
+    """Builds a target with these changes: (file, what stands there once, what is put in its place)."""
     copy_source()
-    for file, old, new in changes:
-        path = COPY / "source" / file
-        text = path.read_text()
-        if text.count(old) != 1:
-            sys.exit(f"{file} has no longer one place where this bug can be put: {old!r}")
-        path.write_text(text.replace(old, new))
-    for command in (["cmake", "-S", COPY / "source", "-B", COPY / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                     "-DPATTERND_TESTS=OFF"], ["cmake", "--build", COPY / "build", "--target", "patternd"]):
+    for one in changes:
+        change(*one)
+    for command in (["cmake", "-S", COPY / "source", "-B", folder, "-G", "Ninja", *options], ["cmake", "--build", folder, "--target", target]):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def build(changes):
+    """The daemon with these changes."""
+    build_in(COPY / "build", "patternd", RELEASE, changes)
     return COPY / "build" / "patternd"
