@@ -248,3 +248,21 @@ long daemon_cpu_ms(const struct daemon *d)
 	free(text);
 	return found ? (long)((user + kernel) * 1000) / sysconf(_SC_CLK_TCK) : -1;
 }
+
+static int64_t kept_waiting_us(const char *path)
+{
+	unsigned long long waited_ns = 0;
+	char *text = file_text(path);
+	bool found = text && sscanf(text, "%*u %llu", &waited_ns) == 1;
+
+	free(text);
+	return found ? (int64_t)(waited_ns / 1000) : 0; /* a kernel that does not tell */
+}
+
+int64_t daemon_kept_waiting_us(const struct daemon *d)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%ld/schedstat", (long)d->proc.pid);
+	return kept_waiting_us(path) + kept_waiting_us("/proc/self/schedstat");
+}

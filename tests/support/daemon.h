@@ -13,6 +13,7 @@
 #define TEST_DAEMON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "proc.h"
 
@@ -59,5 +60,8 @@ bool daemon_is_sanitized(void);
 /* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
 long daemon_resident_kib(const struct daemon *d);
 long daemon_cpu_ms(const struct daemon *d);
+
+/* How long it and this program were ready to run, and others had the processors: of a time that passed, the machine's part. */
+int64_t daemon_kept_waiting_us(const struct daemon *d);
 
 #endif
