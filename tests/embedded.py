@@ -1,0 +1,45 @@
+"""For tests in Python: the daemon with a private Redis, on a port that it chose, and a question to it."""
+import http.client
+import json
+import subprocess
+import threading
+
+
+class Daemon:
+    """Runs within `with`; its end with anything but 0 fails the test."""
+
+    def __init__(self, program, *options):
+        self.command = [str(program), "--embedded", "--listen", "127.0.0.1:0", *options]
+        self.port = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        lines = []
+        for line in self.process.stderr:
+            lines.append(line)
+            told = json.loads(line) if line.startswith("{") else {}
+            if told.get("event") == "listening":
+                self.port = int(told["message"].rsplit(":", 1)[1])
+            if told.get("event") == "redis_connected":
+                break
+        else:
+            raise AssertionError("the daemon does not start: " + "".join(lines))
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()  # else it would fill up
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        assert self.process.wait(30) == 0, f"the daemon left with {self.process.returncode}"
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, headers, and what JSON says; text where it is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            if body is not None and not isinstance(body, bytes):
+                body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"} | (headers or {})
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            return answer.status, answer.headers, json.loads(text) if "json" in answer.headers.get_content_type() else text
+        finally:
+            connection.close()
