@@ -85,7 +85,7 @@ static void counts_tell_every_state(void **state)
 	/* What nobody has settled yet counts as what it is. */
 	configure("{\"max_receives\":1}");
 	send_body("{\"body\":1,\"id\":\"back\",\"max_receives\":2,\"priority\":0}");
-	assert_int_equal(count_in(receive("{\"max\":3,\"visibility_ms\":1}")), 3);
+	assert_int_equal(count_in(receive("{\"max\":3,\"visibility_ms\":100}")), 3);
 	wait_until(count_of("/in_flight") == 1, SOON_MS);
 	assert_counts(1, 1, 1, 3);
 }
@@ -139,7 +139,7 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	send_many(3000, "");
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 0);
 	for (int i = 0; i < 30; i++)
-		assert_int_equal(count_in(receive("{\"max\":100,\"visibility_ms\":1}")), 100);
+		assert_int_equal(count_in(receive("{\"max\":100,\"visibility_ms\":100}")), 100);
 	wait_until(count_of("/in_flight") == 0, SOON_MS);
 	assert_int_equal(int_at(post("/redrive", "{\"max\":2500}", NULL), "/redriven"), 2500);
 	assert_counts(2500, 0, 0, 500);

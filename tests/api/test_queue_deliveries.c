@@ -73,7 +73,7 @@ static void a_receipt_is_good_for_its_delivery_only(void **state)
 	assert_problem(reject(receipt, NULL), 410, "stale_receipt", "none");
 	assert_counts(1, 0, 0, 0);
 	/* Run out, though nobody has received it again yet. */
-	receipt = receipt_in(receive("{\"visibility_ms\":1}"));
+	receipt = receipt_in(receive("{\"visibility_ms\":100}"));
 	wait_until(is_state("a", "ready"), SOON_MS);
 	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
 	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
@@ -184,7 +184,7 @@ static void a_rejected_message_comes_again(void **state)
 static void after_max_receives_a_message_is_dead(void **state)
 {
 	(void)state;
-	configure("{\"visibility_ms\":1,\"max_receives\":2}");
+	configure("{\"visibility_ms\":100,\"max_receives\":2}");
 	send_body(
 		"{\"messages\":[{\"body\":1,\"id\":\"its-own\",\"max_receives\":1},{\"body\":1,\"id\":\"the-queues\"},"
 		"{\"body\":1,\"id\":\"more\",\"max_receives\":3}]}");
@@ -227,7 +227,7 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 		assert_true(is_state("a", "delayed"));
 		assert_status(message("PATCH", "a", "{\"delay_ms\":0}"), 200);
 	}
-	struct answer a = receive("{\"visibility_ms\":1}"); /* a visibility that ends counts from its end */
+	struct answer a = receive("{\"visibility_ms\":100}"); /* a visibility that ends counts from its end */
 	wait_until(is_state("a", "delayed"), SOON_MS);
 	assert_int_equal(int_at(message("GET", "a", NULL), "/deliver_at_ms"),
 			 int_at(a, "/messages/0/visible_until_ms") + 150000);
