@@ -11,12 +11,13 @@ DAY = {"date": "2020-02-29"}  # is over, wherever this runs
 NOT_MEASURED = {
     "lock_hold": "a stream: it ends when the client leaves",
     "topic_stream": "a stream: it ends when the client leaves",
+    "info_stream": "a stream: it ends when the client leaves",
 }
 
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
 
 TOURS = {
-    "admin": ["healthz", "readyz", "metrics", "info", "problem_look", "openapi_json"],
+    "admin": ["healthz", "readyz", "metrics", "info", "problem_look", "openapi_json", "ui_page", "ui_asset", "docs_page", "docs_asset"],
     "locks": [
         "lock_acquire", "lock_look", "lock_list",
         ("lock_extend", {"token": "$token"}),
