@@ -10,6 +10,8 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
+# The tests of the pages /ui and /docs, in a browser.
+BROWSER_PACKAGES := $(RUN_PACKAGES) chromium $(NPM_PACKAGES)
 # Without numbers: Debian 12 and 13 have their own.
 ANALYZE_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) clang-tidy cppcheck
 VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
@@ -34,9 +36,10 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan test-valgrind analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts lint bench \
-	fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run packages-test \
-	packages-lint packages-deb packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-bench
+.PHONY: run build test test-asan test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts \
+	lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run \
+	packages-test packages-lint packages-deb packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-browser \
+	packages-bench
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -62,6 +65,14 @@ test-valgrind: packages-valgrind
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
 	@ctest --preset valgrind -j $(JOBS)
+
+# The pages /ui and /docs in Chromium, which is steered by playwright-core.
+test-browser: packages-browser tests/browser/node_modules/.package-lock.json build
+	@node --test --test-concurrency=1 tests/browser/
+
+tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json
+	@npm ci --prefix tests/browser --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch $@
 
 # gcc -fanalyzer, clang-tidy and cppcheck, of each file that has changed since they were last asked.
 analyze: packages-analyze
@@ -184,5 +195,7 @@ packages-valgrind:
 	$(call install,$(VALGRIND_PACKAGES))
 packages-fuzz:
 	$(call install,$(FUZZ_PACKAGES))
+packages-browser:
+	$(call install,$(BROWSER_PACKAGES))
 packages-bench:
 	$(call install,$(BENCH_PACKAGES))

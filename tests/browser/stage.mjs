@@ -21,7 +21,7 @@ import { chromium } from 'playwright-core';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const PROGRAM = process.env.PATTERND_BIN ?? join(ROOT, 'build/patternd');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const START_MS = 10_000;
+const START_MS = 30_000, STEP_MS = 60_000; // machines may be busy
 
 /** Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url` has no slash at its end. */
 export async function startDaemon(...options) {
@@ -63,6 +63,7 @@ export async function open(...options) {
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
       '--disable-component-update', '--disable-sync'],
   });
+  context.setDefaultTimeout(STEP_MS);
   const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
   const foreign = []; // requests to anybody but the daemon
   context.on('request', (request) => {

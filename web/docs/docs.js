@@ -17,16 +17,17 @@ async function contract(bearer) {
 
 function show(spec, bearer) {
   access.remove();
-  window.SwaggerUIBundle({
+  spec.servers = [{ url: new URL('.', document.baseURI).href.replace(/\/$/, ''), description: 'This daemon.' }];
+  const ui = window.SwaggerUIBundle({
     dom_id: '#api',
     spec,
-    docExpansion: 'none',
+    docExpansion: 'list',
     defaultModelsExpandDepth: -1,
     displayRequestDuration: true,
     filter: true,
     validatorUrl: null, // nothing is asked of anybody else
     onComplete() {
-      if (bearer) this.ui?.preauthorizeApiKey('bearer', bearer);
+      if (bearer) ui.preauthorizeApiKey('bearer', bearer);
     },
   });
 }
