@@ -1,0 +1,197 @@
+/* /ui and /docs: pages that need no token, that nobody else's page can use, and that are sent once; --ui. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/proc.h"
+#include "../support/stage.h"
+#include "../support/tokens.h"
+
+#define HTML "text/html; charset=utf-8"
+#define SCRIPT "text/javascript; charset=utf-8"
+#define STYLE "text/css; charset=utf-8"
+
+static const struct {
+	const char *target, *type;
+} parts[] = {
+	{ "/ui", HTML },
+	{ "/ui/uPlot.iife.min.js", SCRIPT },
+	{ "/ui/uPlot.min.css", STYLE },
+	{ "/docs", HTML },
+	{ "/docs/docs.js", SCRIPT },
+	{ "/docs/docs.css", STYLE },
+	{ "/docs/swagger-ui-bundle.js", SCRIPT },
+	{ "/docs/licenses.txt", "text/plain; charset=utf-8" },
+};
+enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+static void must_have(struct answer a, const char *name, const char *value)
+{
+	const char *got = header_of(a, name);
+
+	if (!got || strcmp(got, value) != 0)
+		fail_msg("%s is '%s', not '%s'", name, got ? got : "(none)", value);
+}
+
+static void pages_and_their_parts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PARTS; i++) {
+		struct answer a = get(parts[i].target);
+		assert_status(a, 200);
+		assert_true(a.body_len > 0);
+		must_have(a, "Content-Type", parts[i].type);
+		must_have(a, "Cache-Control", "no-cache");
+		must_have(a, "X-Content-Type-Options", "nosniff");
+		must_have(a, "Referrer-Policy", "no-referrer");
+		must_have(
+			a, "Content-Security-Policy",
+			"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+		assert_null(header_of(a, "Content-Encoding"));
+		struct answer head = http(client, "HEAD", parts[i].target, NULL);
+		assert_status(head, 200);
+		must_have(head, "ETag", header_of(a, "ETag"));
+	}
+	assert_non_null(strstr(get("/docs/licenses.txt").body, "Apache License"));
+	assert_non_null(strstr(get("/docs/licenses.txt").body, "uplot"));
+}
+
+/* As a browser asks again, or a proxy that has made the tag weak. */
+static void what_the_caller_has_is_not_sent(void **state)
+{
+	char strong[256], weak[256], list[256];
+
+	(void)state;
+	for (size_t i = 0; i < PARTS; i++) {
+		const char *tag = header_of(get(parts[i].target), "ETag");
+		snprintf(strong, sizeof(strong), "If-None-Match: %s", tag);
+		snprintf(weak, sizeof(weak), "If-None-Match: W/%s", tag);
+		snprintf(list, sizeof(list), "If-None-Match: \"x\", %s", tag);
+		const char *const known[] = { strong, weak, list, "If-None-Match: *" };
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+			struct answer a = http(client, "GET", parts[i].target, NULL, known[k]);
+			assert_status(a, 304);
+			must_have(a, "ETag", tag);
+			must_have(a, "Cache-Control", "no-cache");
+			assert_int_equal(a.body_len, 0);
+		}
+		assert_status(http(client, "GET", parts[i].target, NULL, "If-None-Match: \"x\""), 200);
+	}
+}
+
+static void what_is_not_there(void **state)
+{
+	(void)state;
+	static const char *const missing[] = { "/ui/oops",           "/ui/",        "/ui/index.html",
+					       "/docs/oops",         "/docs/ui.js", "/docs/",
+					       "/ui/swagger-ui.css", "/docs/..",    "/ui/%2e%2e%2fui",
+					       "/ui/docs%2fdocs.js" };
+
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		assert_problem(get(missing[i]), 404, "not_found", "none");
+	assert_problem(http(client, "POST", "/ui", "{}"), 405, "method_not_allowed", "none");
+	must_have(get("/ui/oops"), "Cache-Control", "no-store");
+}
+
+/* A browser that was told the address, a page of this daemon, and a page of somebody else. */
+static void who_may_open_them(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < PARTS; i++) {
+		const char *target = parts[i].target;
+		assert_status(http(client, "GET", target, NULL, "Sec-Fetch-Site: none"), 200);
+		assert_status(http(client, "GET", target, NULL, "Sec-Fetch-Site: same-origin"), 200);
+		assert_problem(http(client, "GET", target, NULL, "Sec-Fetch-Site: cross-site"), 403, "cross_site",
+			       "none");
+		assert_problem(http(client, "GET", target, NULL, "Origin: https://evil.example"), 403, "cross_site",
+			       "none");
+	}
+}
+
+static void ui_off_read_and_write(void **state)
+{
+	static const char *const modes[] = { "read", "write", "off" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct daemon other = { 0 };
+		daemon_start(&other, "--redis", redis.url, "--ui", modes[i]);
+		struct client *c = client_open(other.port);
+		bool off = strcmp(modes[i], "off") == 0;
+		assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/options/ui"), modes[i]);
+		assert_status(http(c, "GET", "/docs", NULL), 200);
+		if (off) {
+			struct answer a = http(c, "GET", "/ui", NULL);
+			assert_problem(a, 404, "not_found", "none");
+			assert_non_null(strstr(text_at(a, "/detail"), "--ui=read"));
+			assert_problem(http(c, "GET", "/ui/uPlot.min.css", NULL), 404, "not_found", "none");
+		} else {
+			assert_status(http(c, "GET", "/ui", NULL), 200);
+		}
+		client_close(c);
+		daemon_stop(&other);
+	}
+	assert_string_equal(text_at(get("/info"), "/options/ui"), "read");
+	struct daemon refused = { 0 };
+	assert_int_equal(daemon_run(&refused, "--listen", "127.0.0.1:0", "--ui=on"), 2);
+	assert_true(proc_said(&refused.proc, "--ui: 'on' is not off|read|write"));
+}
+
+static void a_program_built_without_them(void **state)
+{
+	const char *with = getenv("PATTERND_BIN"), *without = getenv("PATTERND_WITHOUT_WEB");
+	struct daemon other = { 0 };
+
+	(void)state;
+	assert_non_null(without);
+	char *kept = strdup(with);
+	setenv("PATTERND_BIN", without, 1);
+	daemon_start(&other, "--redis", redis.url);
+	setenv("PATTERND_BIN", kept, 1);
+	free(kept);
+	struct client *c = client_open(other.port);
+	for (size_t i = 0; i < PARTS; i++) {
+		struct answer a = http(c, "GET", parts[i].target, NULL);
+		assert_problem(a, 404, "not_found", "none");
+		assert_non_null(strstr(text_at(a, "/detail"), "-DPATTERND_WEB=OFF"));
+	}
+	client_close(c);
+	daemon_stop(&other);
+}
+
+/* The pages hold nothing that is secret; what they ask for does. */
+static void no_token_is_asked_for(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url, "--tokens", tokens_file("secret", "info:read"));
+	struct client *c = client_open(other.port);
+	for (size_t i = 0; i < PARTS; i++)
+		assert_status(http(c, "GET", parts[i].target, NULL), 200);
+	assert_problem(http(c, "GET", "/openapi.json", NULL), 401, "unauthorized", "none");
+	assert_problem(http(c, "GET", "/info/stream", NULL), 401, "unauthorized", "none");
+	client_close(c);
+	daemon_stop(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_and_their_parts),
+		cmocka_unit_test(what_the_caller_has_is_not_sent),
+		cmocka_unit_test(what_is_not_there),
+		cmocka_unit_test(who_may_open_them),
+		cmocka_unit_test(ui_off_read_and_write),
+		cmocka_unit_test(no_token_is_asked_for),
+		cmocka_unit_test(a_program_built_without_them),
+	};
+
+	return cmocka_run_group_tests_name("web", tests, stage_open, stage_close);
+}
