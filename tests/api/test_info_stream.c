@@ -37,6 +37,16 @@ static json_int_t number(const json_t *of, const char *name)
 	return json_integer_value(member(of, name));
 }
 
+/* Not of more: of what was in the event before, *uptime_ms is told. */
+static void must_tell_of_the_time_since(const json_t *f, json_int_t *uptime_ms)
+{
+	json_int_t now_ms = number(f, "uptime_ms"), interval_ms = number(f, "interval_ms");
+
+	assert_in_range(interval_ms, 900, SOON_MS);
+	assert_in_range(now_ms - *uptime_ms, interval_ms - 1, interval_ms + 1);
+	*uptime_ms = now_ms;
+}
+
 static void at_once_and_each_second(void **state)
 {
 	struct events *e = events_get(patternd.port, "/info/stream");
@@ -57,8 +67,7 @@ static void at_once_and_each_second(void **state)
 	json_int_t counted = 0;
 	while (counted < REQUESTS) { /* an event may fall between these requests */
 		f = figures(e);
-		json_int_t interval_ms = number(f, "interval_ms");
-		assert_in_range(interval_ms, 900, SOON_MS);
+		must_tell_of_the_time_since(f, &uptime_ms);
 		counted = number(f, "requests") - requests;
 		if (json_is_null(member(f, "p50_ms")))
 			continue;
@@ -69,8 +78,11 @@ static void at_once_and_each_second(void **state)
 	}
 	assert_int_equal(counted, REQUESTS);
 	assert_int_equal(number(member(f, "counters"), "redis_commands") - commands, REQUESTS);
-	assert_true(number(f, "uptime_ms") >= uptime_ms + 900);
 	assert_true(number(f, "resident_bytes") > 0);
+	f = figures(e); /* nothing happened */
+	must_tell_of_the_time_since(f, &uptime_ms);
+	assert_true(json_is_null(member(f, "p50_ms")) && json_is_null(member(f, "redis_ms")));
+	assert_true(json_number_value(member(f, "requests_per_second")) == 0);
 	events_close(e);
 }
 
