@@ -7,6 +7,7 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-d
 	nginx caddy haproxy mandoc $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
+CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
@@ -36,10 +37,10 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak soak-selftest soak-parts \
-	lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image clean packages-run \
-	packages-test packages-lint packages-deb packages-roots packages-image packages-analyze packages-valgrind packages-fuzz packages-browser \
-	packages-bench
+.PHONY: run build test test-asan test-clients test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak \
+	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image \
+	clean packages-run packages-test packages-clients packages-lint packages-deb packages-roots packages-image packages-analyze \
+	packages-valgrind packages-fuzz packages-browser packages-bench
 
 run: packages-run build
 	@exec build/patternd --embedded --log-format text
@@ -59,6 +60,10 @@ test-asan: packages-test
 	@cmake --build --preset asan -j $(JOBS)
 	@rm -f build-asan/exchanges/*.jsonl
 	@ctest --preset asan -j $(JOBS)
+
+# TypeScript clients that two generators of npm's make of the contract.
+test-clients: packages-clients build
+	@tests/test_clients.py build/patternd build/clients
 
 # The daemon of the tests, and the unit tests themselves, under memcheck.
 test-valgrind: packages-valgrind
@@ -181,6 +186,8 @@ packages-run:
 	$(call install,$(RUN_PACKAGES))
 packages-test:
 	$(call install,$(TEST_PACKAGES))
+packages-clients:
+	$(call install,$(CLIENT_PACKAGES))
 packages-lint:
 	$(call install,$(LINT_PACKAGES))
 packages-deb:
