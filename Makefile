@@ -8,7 +8,8 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-d
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format $(NPM_PACKAGES)
+# prometheus for its promtool.
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
 # The tests of the pages /ui and /docs, in a browser.

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Every metric, label and operation that the alerts of examples/prometheus and the dashboard of examples/grafana ask for is one that
+the daemon has. tests/test_observability.py PATTERND
+"""
+import json
+import pathlib
+import re
+import sys
+
+import yaml
+
+import embedded
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLES = TOP / "examples"
+# What Prometheus adds to each series by itself.
+OF_THE_SCRAPE = {"instance", "job"}
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$", re.M)
+SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
+SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
+# Nobody listens there; that there is such an option makes the metric be there.
+QUORUM = ["--lock-quorum", ",".join(f"redis://127.0.0.1:{port}" for port in (1, 2, 3))]
+
+
+def served(text):
+    """The labels of each metric."""
+    metrics = {}
+    for name, labels in SAMPLE.findall(text):
+        metrics.setdefault(name, set()).update(label for label, _ in MATCHER.findall(labels))
+    return metrics
+
+
+def rules():
+    for group in yaml.safe_load((EXAMPLES / "prometheus/patternd.rules.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            yield rule["alert"], rule["expr"], " ".join(rule["annotations"].values())
+
+
+def panels():
+    board = json.loads((EXAMPLES / "grafana/patternd.json").read_text())
+    for variable in board["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["name"], variable["query"]["query"], ""
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"], target["legendFormat"]
+
+
+def faults(where, expression, legend, metrics, operations):
+    selectors = SELECTOR.findall(expression)
+    if not selectors:
+        yield f"{where}: asks for nothing: {expression}"
+    known = set(OF_THE_SCRAPE)
+    for name, matchers in selectors:
+        if name not in metrics:
+            yield f"{where}: there is no {name}"
+        labels = metrics.get(name, set()) | OF_THE_SCRAPE
+        known |= labels
+        for label, value in MATCHER.findall(matchers):
+            if label not in labels:
+                yield f"{where}: {name} has no label {label}"
+            if label == "operation":
+                yield from (f"{where}: there is no operation {part}" for part in value.split("|")
+                            if not any(re.fullmatch(part, operation) for operation in operations))
+    asked = {label.strip() for group in GROUPING.findall(expression) for label in group.split(",")}
+    shown = {label for label in SHOWN.findall(legend)}
+    yield from (f"{where}: nothing has the label {label}" for label in sorted((asked | shown) - known))
+
+
+def main():
+    with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
+        daemon.ask("GET", "/healthz")
+        metrics = served(daemon.ask("GET", "/metrics")[2]) | {"up": set()}
+    contract = yaml.safe_load((TOP / "openapi.yaml").read_text())
+    operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
+    found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
+    if found:
+        sys.exit("\n".join(found))
+
+
+main()
