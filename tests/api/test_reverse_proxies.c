@@ -3,6 +3,7 @@
  * that stands in examples/, in front of a toy, asked as a browser would. Only addresses are changed, to free ports of this test's own.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -264,7 +265,7 @@ static void limits(void **state)
 	proc_kill(&p);
 }
 
-/* Redis away: an open policy lets them in; a closed one, or a patternd that is not there, does not. */
+/* Redis away: an open policy lets them in; a closed one, or a patternd that stands still or is not there, does not. */
 static void fails_as_told(void **state)
 {
 	const struct kind *kind = *state;
@@ -279,6 +280,10 @@ static void fails_as_told(void **state)
 	put_policy("");
 	struct answer a = ask(requests[1]);
 	assert_in_range(a.status, 500, 503);
+	assert_int_equal(kill(patternd.proc.pid, SIGSTOP), 0);
+	a = ask(requests[0]);
+	assert_int_equal(kill(patternd.proc.pid, SIGCONT), 0);
+	assert_in_range(a.status, 500, 504);
 	ask(NULL);
 	proc_kill(&p);
 	int real = patternd.port;
