@@ -87,7 +87,7 @@ def run(name, *command):
         way.daemon, way.tries = daemon, collections.Counter()
         threading.Thread(target=way.serve_forever, daemon=True).start()
         environment = os.environ | {"PATTERND_URL": f"http://127.0.0.1:{way.server_port}"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         way.shutdown()
         assert done.returncode == 0 and done.stdout == SAID, f"{name}: {done.returncode}\n{done.stdout}{done.stderr}"
         assert set(way.tries.values()) == {3}, f"{name}: not three tries with one key: {way.tries}"
