@@ -1,0 +1,115 @@
+/*
+ * P16, keys do not collide or escape: names of random bytes, many of which mean something to a key, a path or a Cluster. What is accepted has
+ * a key of its own, below the prefix, and all keys of one resource have its name for their tag, so that they share a slot.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/stage.h"
+
+enum { TRIES = 600, LONGEST = 6 };
+
+struct name {
+	char bytes[LONGEST];
+	size_t len;
+};
+
+static struct name taken[TRIES];
+static size_t count;
+
+/* Valid UTF-8 now and then, so that some with other letters are accepted, too. */
+static struct name random_name(void)
+{
+	static const char *const pieces[] = { "{", "}", ":",        "%",    "*", "a", "b",  "A",
+					      ".", "-", "\xc3\xa9", "\xff", "/", " ", "\\", "" };
+	struct name n = { .len = 0 };
+
+	for (int i = 1 + rand() % 3; i > 0; i--) {
+		const char *piece = pieces[(size_t)rand() % (sizeof(pieces) / sizeof(pieces[0]))];
+		size_t len = *piece ? strlen(piece) : 1; /* "" stands for a NUL byte */
+		memcpy(n.bytes + n.len, piece, len);
+		n.len += len;
+	}
+	return n;
+}
+
+static bool is_taken(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < count; i++)
+		if (taken[i].len == len && memcmp(taken[i].bytes, bytes, len) == 0)
+			return true;
+	return false;
+}
+
+/* Sends `body` to each name, percent-encoded; those that are accepted are kept. */
+static void ask_all(const char *before, const char *after, const char *body, int done)
+{
+	char target[128];
+
+	srand(16);
+	count = 0;
+	for (int i = 0; i < TRIES; i++) {
+		struct name n = random_name();
+		int at = snprintf(target, sizeof(target), "%s", before);
+		for (size_t b = 0; b < n.len; b++)
+			at += snprintf(target + at, sizeof(target) - (size_t)at, "%%%02X", (unsigned char)n.bytes[b]);
+		snprintf(target + at, sizeof(target) - (size_t)at, "%s", after);
+		struct answer a = post(target, body);
+		assert_true(a.status == done || a.status == 400);
+		if (a.status == done && !is_taken(n.bytes, n.len))
+			taken[count++] = n;
+		else if (a.status == 400)
+			assert_false(is_taken(n.bytes, n.len));
+		client_forget(client);
+	}
+	assert_in_range(count, TRIES / 10, TRIES);
+}
+
+/* The tag of a key: what stands between its first brace and the next closing one. All of it is the name, and no name has a brace. */
+static void check_key(const redisReply *key, const char *kind)
+{
+	size_t len = strlen(kind);
+	const char *tag = key->str + len + 1, *end = memchr(key->str, '}', key->len);
+
+	assert_true(key->len > len + 2 && memcmp(key->str, kind, len) == 0 && key->str[len] == '{' && end);
+	assert_ptr_equal(memchr(key->str, '{', key->len), tag - 1);
+	assert_true(is_taken(tag, (size_t)(end - tag)));
+}
+
+static void each_name_has_a_key_of_its_own(void **state)
+{
+	(void)state;
+	ask_all("/counters/", "", "{\"n\":1}", 200);
+	const redisReply *keys = server_command(&redis, "KEYS *");
+	assert_int_equal(keys->elements, count);
+	for (size_t i = 0; i < keys->elements; i++) {
+		check_key(keys->element[i], "p:counter:");
+		assert_int_equal(keys->element[i]->str[keys->element[i]->len - 1], '}');
+	}
+}
+
+static void all_keys_of_a_resource_have_its_tag(void **state)
+{
+	(void)state;
+	ask_all("/queues/", "/messages", "{\"body\":1,\"id\":\"a\"}", 201);
+	const redisReply *keys = server_command(&redis, "KEYS *");
+	assert_true(keys->elements >= 2 * count);
+	for (size_t i = 0; i < keys->elements; i++)
+		check_key(keys->element[i], "p:queue:");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(each_name_has_a_key_of_its_own, stage_forget),
+		cmocka_unit_test_teardown(all_keys_of_a_resource_have_its_tag, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("names in keys", tests, stage_open, stage_close);
+}
