@@ -16,7 +16,7 @@
 
 #include "proc.h"
 
-enum { SCENARIOS_MAX = 256 };
+enum { SCENARIOS_MAX = 1024 };
 
 static const char *const kind_names[TORTURE_KINDS] = {
 	"memory", "socket", "accept", "connect", "epoll_ctl", "read", "write", "open",

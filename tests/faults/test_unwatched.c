@@ -1,0 +1,46 @@
+/* A connection to Redis whose socket cannot be watched, since epoll_ctl fails: nobody goes round in a circle until it is overdue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/redis_server.h"
+#include "../support/torture.h"
+#include "../support/waiter.h"
+
+enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one that asks, one that hears */ };
+
+static void it_is_given_up_at_once(void **state)
+{
+	struct redis_server redis = { 0 };
+	struct daemon patternd = { 0 };
+	bool reached = true;
+
+	(void)state;
+	server_start(&redis);
+	torture_open();
+	patternd.proc.env = torture_env();
+	daemon_start(&patternd, "--redis", redis.url, "--pool-size", "1", "--redis-timeout-ms", "400");
+	for (uint64_t n = 1; reached; n++) {
+		long connects = metric_of(&patternd, "redis_connects_total"), cpu_ms = daemon_cpu_ms(&patternd);
+		torture_arm(TORTURE_EPOLL, n, 1);
+		server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+		wait_until(metric_of(&patternd, "redis_connects_total") >= connects + LINKS, RECOVER_MS);
+		reached = torture_disarm();
+		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, OVERDUE_MS / 2);
+	}
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(it_is_given_up_at_once) };
+
+	if (daemon_is_sanitized()) /* its allocator is not glibc's */
+		return 0;
+	return cmocka_run_group_tests_name("a socket that cannot be watched", tests, NULL, NULL);
+}
