@@ -97,7 +97,7 @@ static struct event parse(struct events *e)
 
 struct event events_next(struct events *e, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 	char *end;
 
 	while (!(end = strstr(e->text + e->at, "\n\n")))
@@ -112,7 +112,7 @@ struct event events_next(struct events *e, int timeout_ms)
 
 struct event events_next_named(struct events *e, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 	struct event v;
 
 	do
@@ -123,7 +123,7 @@ struct event events_next_named(struct events *e, int timeout_ms)
 
 bool events_ended(struct events *e, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 
 	while (read_more(e, until_ms))
 		continue;

@@ -121,7 +121,7 @@ void client_forget(struct client *c)
 
 void client_timeout_ms(struct client *c, int ms)
 {
-	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)ms);
+	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)patience_ms(ms));
 }
 
 void client_reconnect(struct client *c)

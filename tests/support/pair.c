@@ -46,7 +46,7 @@ static bool is_idle(int i)
 
 static bool gets_idle(int i)
 {
-	int64_t until_ms = monotonic_ms() + ANSWER_MS;
+	int64_t until_ms = monotonic_ms() + patience_ms(ANSWER_MS);
 
 	while (!is_idle(i) && monotonic_ms() < until_ms)
 		nap_ms(2);

@@ -55,9 +55,16 @@ void nap_ms(int64_t ms)
 		continue;
 }
 
+int64_t patience_ms(int64_t timeout_ms)
+{
+	const char *times = getenv("PATTERND_PATIENCE");
+
+	return timeout_ms * (times ? strtol(times, NULL, 10) : 1);
+}
+
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 
 	while (!condition(arg)) {
 		if (monotonic_ms() >= until_ms)

@@ -20,13 +20,16 @@ int64_t monotonic_us(void);
 /* Lets `ms` pass between two looks at a condition, or where passing time is the point of the test. */
 void nap_ms(int64_t ms);
 
+/* How long is waited in truth: under valgrind all takes longer, PATTERND_PATIENCE says how many times. */
+int64_t patience_ms(int64_t timeout_ms);
+
 /* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
 /* The same with an expression; fails the test when the time is over. */
 #define wait_until(expression, timeout_ms)                                     \
 	do {                                                                   \
-		int64_t until_ms_ = monotonic_ms() + (timeout_ms);             \
+		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);  \
 		while (!(expression))                                          \
 			wait_step(until_ms_, #expression, __FILE__, __LINE__); \
 	} while (0)

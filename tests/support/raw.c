@@ -127,7 +127,7 @@ static bool tls_waits(struct raw *r, int result, int64_t until_ms)
 bool raw_secure(struct raw *r)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-	int64_t until_ms = monotonic_ms() + SEND_MS;
+	int64_t until_ms = monotonic_ms() + patience_ms(SEND_MS);
 	int result;
 
 	signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
@@ -146,7 +146,7 @@ bool raw_secure(struct raw *r)
 
 static bool send_secured(struct raw *r, const char *at, size_t len)
 {
-	int64_t until_ms = monotonic_ms() + SEND_MS;
+	int64_t until_ms = monotonic_ms() + patience_ms(SEND_MS);
 
 	while (len > 0) {
 		int n = SSL_write(r->tls, at, (int)len);
@@ -161,7 +161,7 @@ static bool send_secured(struct raw *r, const char *at, size_t len)
 bool raw_send(struct raw *r, const void *bytes, size_t len)
 {
 	const char *at = bytes;
-	int64_t until_ms = monotonic_ms() + SEND_MS;
+	int64_t until_ms = monotonic_ms() + patience_ms(SEND_MS);
 
 	if (r->tls)
 		return send_secured(r, bytes, len);
@@ -242,7 +242,7 @@ static bool read_more(struct raw *r, int64_t until_ms)
 
 bool raw_closed(struct raw *r, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 
 	while (read_more(r, until_ms))
 		continue;
@@ -331,7 +331,7 @@ static bool body_is_whole(struct raw *r, size_t head_len, struct answer *out)
 
 struct answer raw_answer(struct raw *r, int timeout_ms)
 {
-	int64_t start_us = monotonic_us(), until_ms = monotonic_ms() + timeout_ms;
+	int64_t start_us = monotonic_us(), until_ms = monotonic_ms() + patience_ms(timeout_ms);
 	struct answer a;
 
 	for (;;) {
@@ -351,7 +351,7 @@ struct answer raw_answer(struct raw *r, int timeout_ms)
 
 struct answer raw_head(struct raw *r, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 	char *end;
 
 	while (!(end = strstr(r->in, "\r\n\r\n")))
@@ -365,7 +365,7 @@ struct answer raw_head(struct raw *r, int timeout_ms)
 
 char *raw_chunk(struct raw *r, int timeout_ms)
 {
-	int64_t until_ms = monotonic_ms() + timeout_ms;
+	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);
 
 	for (;;) {
 		const char *line_end = strstr(r->in, "\r\n");
