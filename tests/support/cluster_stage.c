@@ -12,6 +12,7 @@ enum { SERVED_MS = 8000, WRITABLE_MS = 30000 };
 
 struct redis_cluster cluster;
 const char *stage_names[STAGE_NAMES];
+int stage_timeout_ms = STAGE_TIMEOUT_MS;
 
 int slot_of(const char *name)
 {
@@ -38,7 +39,7 @@ static int open_stage(struct redis_cluster kind)
 	cluster = kind;
 	cluster_start(&cluster);
 	redis = (struct redis_server){ .cluster = &cluster };
-	snprintf(timeout, sizeof(timeout), "%d", STAGE_TIMEOUT_MS);
+	snprintf(timeout, sizeof(timeout), "%d", stage_timeout_ms);
 	daemon_start(&patternd, "--redis", cluster.url, "--redis-timeout-ms", timeout);
 	client = client_open(patternd.port);
 	choose_names();

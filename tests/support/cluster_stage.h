@@ -15,8 +15,10 @@ enum { STAGE_TIMEOUT_MS = 500, STAGE_MARGIN_MS = 100, STAGE_NAMES = 6 };
 
 extern struct redis_cluster cluster;
 extern struct redis_server redis; /* the same as one server: see redis_as_one.h */
-extern struct daemon patternd;    /* with --redis-timeout-ms STAGE_TIMEOUT_MS */
+extern struct daemon patternd;
 extern struct client *client;
+extern int
+	stage_timeout_ms; /* its --redis-timeout-ms, STAGE_TIMEOUT_MS; more, before the stage is opened, where nothing is to be late */
 
 /* Names of resources: 0 and 3 are node 0's at first, 1 and 4 node 1's, 2 and 5 node 2's. */
 extern const char *stage_names[STAGE_NAMES];

@@ -12,7 +12,7 @@
 
 #include "exchange.h"
 
-enum { METRICS_MS = 5000, PARK_MS = 5000 };
+enum { METRICS_MS = 5000, PARK_MS = 20000 };
 
 bool waiter_ask(struct raw *r, const char *target, const char *body, const char *headers)
 {
