@@ -1,0 +1,67 @@
+// Leaderboards: who is in front.
+import { list, path } from './api.js';
+import { el, facts, route, search, table } from './dom.js';
+import { number } from './format.js';
+
+const PAGE = 50;
+
+export function open(page) {
+	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
+}
+
+function openAll(page) {
+	let match = '';
+	const all = table({ label: 'Leaderboards', key: (one) => one.board, empty: 'There are no leaderboards.', columns: [
+		{ title: 'Board', kind: 'head', text: (one) => one.board, link: (one) => route('leaderboards', one.board) },
+		{ title: 'Ranks by', kind: 'wide', text: (one) => one.dimensions.join(', then ') },
+		{ title: 'Members', number: true, text: (one) => number(one.size) },
+	] });
+	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
+	page.root.append(search({ label: 'Filter boards by name', change: (text) => { match = text; page.refresh(); },
+		open: (name) => { location.hash = route('leaderboards', name); } }), all.node, more);
+	return async () => {
+		const { items, more: left } = await list('/leaderboards', { match, name: (one) => one.board, signal: page.signal });
+		all.show(items);
+		more.hidden = !left;
+	};
+}
+
+function openOne(page, name) {
+	let offset = 0;
+	let order = 'desc';
+	let ranks = null;
+	let columns = '';
+	const about = facts('Board');
+	const place = el('div');
+	const step = (label, change) => el('button', { type: 'button', onclick: () => { change(); page.refresh(); } }, label);
+	const back = step('Previous', () => { offset = Math.max(0, offset - PAGE); });
+	const on = step('Next', () => { offset += PAGE; });
+	const turn = el('button', { type: 'button', 'aria-pressed': 'false', onclick: () => {
+		order = order === 'desc' ? 'asc' : 'desc';
+		offset = 0;
+		turn.setAttribute('aria-pressed', String(order === 'asc'));
+		page.refresh();
+	} }, 'Lowest first');
+	page.root.append(el('a', { class: 'back', href: '#/leaderboards' }, 'All leaderboards'), about.node,
+		el('div', { class: 'buttons' }, back, on, turn), place);
+	return async () => {
+		const board = await page.ask('GET', `${path('leaderboards', name)}?${new URLSearchParams({ offset, limit: PAGE, order })}`);
+		if (columns !== JSON.stringify(board.dimensions)) {
+			columns = JSON.stringify(board.dimensions);
+			ranks = members(board.dimensions);
+			place.replaceChildren(ranks.node);
+		}
+		about.show([['Members', number(board.size)], ['Ranks by', board.dimensions.join(', then ')]]);
+		ranks.show(board.items);
+		back.disabled = offset === 0;
+		on.disabled = offset + PAGE >= board.size;
+	};
+}
+
+function members(dimensions) {
+	return table({ label: 'Ranks', key: (one) => one.member, empty: 'Nobody is on this board.', columns: [
+		{ title: 'Rank', number: true, text: (one) => number(one.rank) },
+		{ title: 'Member', kind: 'head', text: (one) => one.member },
+		...dimensions.map((dimension) => ({ title: dimension, number: true, text: (one) => number(one.scores[dimension]) })),
+	] });
+}

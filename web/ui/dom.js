@@ -1,0 +1,151 @@
+// Elements, and tables that keep theirs. Whatever the API tells becomes text nodes here, never markup.
+
+/** An element. Properties that begin with "on" are listeners, the others attributes; null and false leave one out. */
+export function el(tag, properties = {}, ...children) {
+	return fill(document.createElement(tag), properties, children);
+}
+
+export function svg(tag, properties = {}, ...children) {
+	return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), properties, children);
+}
+
+function fill(node, properties, children) {
+	for (const [name, value] of Object.entries(properties)) {
+		if (name.startsWith('on'))
+			node.addEventListener(name.slice(2), value);
+		else if (value !== null && value !== undefined && value !== false)
+			node.setAttribute(name, value === true ? '' : value);
+	}
+	node.append(...children.filter((child) => child !== null));
+	return node;
+}
+
+/** Changes a text only when it differs, so that a selection in it lives on. */
+export function setText(node, text) {
+	const string = String(text);
+	if (node.textContent !== string)
+		node.textContent = string;
+}
+
+/** Where a view is, as a link. */
+export function route(...parts) {
+	return '#/' + parts.map(encodeURIComponent).join('/');
+}
+
+/**
+ * Makes the children of `parent` those of `items`. A child lives as long as its key, and with it the focus.
+ * make(item) answers {node, update(item)}.
+ */
+export function keyed(parent, items, key, make) {
+	const before = parent.children_by_key ?? new Map();
+	const now = new Map();
+	for (const item of items) {
+		const name = key(item);
+		const child = now.get(name) ?? before.get(name) ?? make(item);
+		child.update(item);
+		now.set(name, child);
+	}
+	for (const [name, child] of before)
+		if (!now.has(name))
+			child.node.remove();
+	let at = parent.firstChild;
+	for (const { node } of now.values()) {
+		if (node === at)
+			at = at.nextSibling;
+		else
+			parent.insertBefore(node, at);
+	}
+	parent.children_by_key = now;
+}
+
+/**
+ * A table. A column: {title, text(item)} for words, with link(item) for linked ones, or {title, make(current)} for a node and
+ * its update: current() is the row's item. `number` aligns to the right.
+ */
+export function table({ label, columns, key, empty }) {
+	const body = el('tbody');
+	const head = el('tr', {}, ...columns.map((column) =>
+		el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)));
+	const none = el('p', { class: 'empty', hidden: true }, empty);
+	const whole = el('table', { 'aria-label': label }, el('thead', {}, head), body);
+	const node = el('div', { class: 'card flush' }, whole, none);
+	return {
+		node,
+		show(items) {
+			whole.hidden = items.length === 0;
+			none.hidden = items.length > 0;
+			keyed(body, items, key, () => row(columns));
+		},
+	};
+}
+
+function row(columns) {
+	let item;
+	const cells = columns.map((column) => cell(column, () => item));
+	return {
+		node: el('tr', {}, ...cells.map(({ node }) => node)),
+		update(latest) {
+			item = latest;
+			for (const { update } of cells)
+				update(item);
+		},
+	};
+}
+
+function cell({ title, number, text, link, make, kind }, current) {
+	const made = make ? make(current) : linked(text, link);
+	const classes = [number && 'number', kind].filter(Boolean).join(' ');
+	return { node: el('td', { 'data-title': title, class: classes || null }, made.node), update: made.update };
+}
+
+function linked(text, link) {
+	const node = el(link ? 'a' : 'span');
+	return {
+		node,
+		update(item) {
+			setText(node, text(item));
+			if (link)
+				node.setAttribute('href', link(item));
+		},
+	};
+}
+
+/** Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers hear `label about`. */
+export function buttons(...those) {
+	return (current) => {
+		const made = those.map(({ label, about, when = () => true, act, danger }) => {
+			const node = el('button', { type: 'button', class: danger ? 'quiet danger' : 'quiet', onclick: () => act(current()) }, label);
+			return { node, update: (item) => { node.hidden = !when(item); node.setAttribute('aria-label', `${label} ${about(item)}`); } };
+		});
+		return {
+			node: el('div', { class: 'buttons' }, ...made.map(({ node }) => node)),
+			update: (item) => made.forEach(({ update }) => update(item)),
+		};
+	};
+}
+
+/** Names with their values. show([[name, value], ...]) */
+export function facts(label) {
+	const node = el('dl', { class: 'facts', 'aria-label': label });
+	return {
+		node,
+		show(pairs) {
+			keyed(node, pairs, ([name]) => name, ([name]) => {
+				const value = el('dd');
+				return { node: el('div', {}, el('dt', {}, name), value), update: (pair) => setText(value, pair[1]) };
+			});
+		},
+	};
+}
+
+/** A filter of a list by name; Enter opens that very name. */
+export function search({ label, change, open }) {
+	let timer;
+	const input = el('input', { type: 'search', placeholder: 'Filter, or a whole name', 'aria-label': label, autocomplete: 'off', spellcheck: 'false',
+		oninput: () => { clearTimeout(timer); timer = setTimeout(() => change(input.value), 250); } });
+	return el('form', { class: 'search', role: 'search', onsubmit: (event) => {
+		event.preventDefault();
+		if (input.value)
+			open(input.value);
+	} }, input, el('button', { type: 'submit' }, 'Open'));
+}

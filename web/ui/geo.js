@@ -1,0 +1,96 @@
+// Geo: members of a set on a map without tiles, and who is near a point.
+import { list, path } from './api.js';
+import { field } from './dialog.js';
+import { el, facts, route, search, setText, table } from './dom.js';
+import { number, rough } from './format.js';
+import { Atlas } from './map.js';
+
+const METRES = { m: 1, km: 1000, mi: 1609.34, ft: 0.3048 };
+const MOST = 1000;
+const FIRST = 50;
+
+export function open(page) {
+	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
+}
+
+function openAll(page) {
+	let match = '';
+	const all = table({ label: 'Sets', key: (one) => one.set, empty: 'There are no sets.', columns: [
+		{ title: 'Set', kind: 'head', text: (one) => one.set, link: (one) => route('geo', one.set) },
+		{ title: 'Members', number: true, text: (one) => number(one.size) },
+		{ title: 'Cells', number: true, text: (one) => number(one.cells) },
+	] });
+	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
+	page.root.append(search({ label: 'Filter sets by name', change: (text) => { match = text; page.refresh(); },
+		open: (name) => { location.hash = route('geo', name); } }), all.node, more);
+	return async () => {
+		const { items, more: left } = await list('/geo', { match, name: (one) => one.set, signal: page.signal });
+		all.show(items);
+		more.hidden = !left;
+	};
+}
+
+const FIELDS = [
+	{ name: 'longitude', label: 'Longitude', type: 'number', min: -180, max: 180, step: 'any', required: true },
+	{ name: 'latitude', label: 'Latitude', type: 'number', min: -85.05112878, max: 85.05112878, step: 'any', required: true },
+	{ name: 'radius', label: 'Radius', type: 'number', min: 0, step: 'any', value: '1', required: true },
+	{ name: 'unit', label: 'Unit', options: ['km', 'm', 'mi', 'ft'] },
+];
+
+function openOne(page, name) {
+	let near = null;
+	const about = facts('Set');
+	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), el('button', { type: 'submit', class: 'primary' }, 'Find what is near'),
+		el('button', { type: 'button', onclick: () => { near = null; page.refresh(); } }, 'Show all'));
+	const input = (which) => form.elements[which];
+	const drawing = new Atlas((longitude, latitude) => {
+		input('longitude').value = longitude.toFixed(5);
+		input('latitude').value = latitude.toFixed(5);
+		form.requestSubmit();
+	});
+	form.onsubmit = (event) => {
+		event.preventDefault();
+		near = Object.fromEntries(new FormData(form));
+		page.refresh();
+	};
+	const found = table({ label: 'Members', key: (one) => one.member, empty: 'Nobody is there.', columns: [
+		{ title: 'Member', kind: 'head', text: (one) => one.member },
+		{ title: 'Distance', number: true, text: (one) => one.distance === undefined ? '–' : `${rough(one.distance)} ${near?.unit ?? ''}` },
+		{ title: 'Longitude', number: true, text: (one) => one.longitude.toFixed(5) },
+		{ title: 'Latitude', number: true, text: (one) => one.latitude.toFixed(5) },
+		{ title: 'Geohash', kind: 'code', text: (one) => one.geohash },
+	] });
+	const heading = el('h2');
+	page.root.append(el('a', { class: 'back', href: '#/geo' }, 'All sets'), about.node, drawing.node, form, heading, found.node);
+	let members = null;
+	return async () => {
+		const asked = near;
+		const [set, nearby] = await Promise.all([page.ask('GET', path('geo', name)), asked && nearTo(page, name, asked)]);
+		// All members are asked for only when there are others: a look at a thousand is not for each two seconds.
+		if (members === null || set.size !== members.size)
+			members = { size: set.size, items: await allOf(page, name) };
+		if (asked !== near)
+			return;
+		if (members.items.length && !input('longitude').value) {
+			input('longitude').value = members.items[0].longitude.toFixed(5);
+			input('latitude').value = members.items[0].latitude.toFixed(5);
+		}
+		about.show([['Members', number(set.size)], ['On the map', number(members.items.length)]]);
+		const results = nearby?.results ?? members.items.slice(0, FIRST);
+		drawing.show(members.items, new Set(nearby?.results.map((one) => one.member)), asked && circle(asked));
+		setText(heading, asked ? `${number(results.length)} within ${asked.radius} ${asked.unit}, the nearest first` : `Members, ${FIRST} at most`);
+		found.show(results);
+	};
+}
+
+const circle = ({ longitude, latitude, radius, unit }) =>
+	({ longitude: Number(longitude), latitude: Number(latitude), metres: Number(radius) * METRES[unit] });
+
+function nearTo(page, set, near) {
+	return page.ask('GET', `/geo/nearby?${new URLSearchParams({ set, ...near, limit: MOST })}`);
+}
+
+async function allOf(page, name) {
+	const { items } = await list(path('geo', name, 'members'), { name: (one) => one.member, most: MOST, signal: page.signal });
+	return items;
+}

@@ -1,0 +1,211 @@
+// Rate limits: policies, keys that have state, and a trial of a limit that draws how its funnel fills and drains.
+import { ask, list, path, Problem } from './api.js';
+import { askUser, field } from './dialog.js';
+import { buttons, el, facts, route, search, setText, table } from './dom.js';
+import { duration, number, rough } from './format.js';
+import { plot } from './plot.js';
+
+const OWN = 'own numbers';
+const inWords = (algorithm) => algorithm.replace('_', ' ');
+const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
+
+// A key is shown by policy, algorithm and key.
+export const named = 2;
+
+export function open(page) {
+	return page.names.length === 3 ? openOne(page, ...page.names) : openAll(page);
+}
+
+function openAll(page) {
+	let match = '';
+	const policies = table({ label: 'Policies', key: (one) => one.policy, empty: 'There are no policies.', columns: [
+		{ title: 'Policy', kind: 'head', text: (one) => one.policy },
+		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
+		{ title: 'Limit', number: true, text: perWindow },
+		{ title: 'Burst', number: true, text: (one) => one.algorithm === 'funnel' ? number(one.burst) : '–' },
+		{ title: 'Without Redis', text: (one) => one.on_error === 'open' ? 'lets through' : 'refuses' },
+		{ title: 'Shadow', text: (one) => one.shadow ? 'yes' : 'no' },
+		{ title: 'From', text: (one) => one.source },
+	] });
+	const keys = table({ label: 'Keys', key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]), empty: 'No key has state.', columns: [
+		{ title: 'Key', kind: 'head', text: (one) => one.key, link: (one) => route('limits', one.policy, one.algorithm, one.key) },
+		{ title: 'Policy', text: (one) => one.policy },
+		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
+	] });
+	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
+	const trial = page.write ? tester(page) : null;
+	page.root.append(el('h2', {}, 'Policies'), policies.node, ...trial ? [trial.node] : [], el('h2', {}, 'Keys'),
+		search({ label: 'Filter keys by name', change: (text) => { match = text; page.refresh(); },
+			open: (name) => { location.hash = route('limits', 'default', 'funnel', name); } }), keys.node, more);
+	return async () => {
+		const [stored, found] = await Promise.all([
+			list('/ratelimit/policies', { name: (one) => one.policy, signal: page.signal }),
+			list('/ratelimit/keys', { match, name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]), signal: page.signal }),
+		]);
+		policies.show(stored.items);
+		trial?.offer(stored.items);
+		keys.show(found.items);
+		more.hidden = !found.more;
+	};
+}
+
+function openOne(page, policy, algorithm, key) {
+	const at = `${path('ratelimit', 'keys', key)}?${new URLSearchParams({ policy, algorithm })}`;
+	const level = el('progress', { class: 'level', 'aria-label': 'Used' });
+	const state = facts('State of the key');
+	const used = () => ({ key });
+	const bar = buttons({ label: 'Forget', about: () => key, danger: true, act: async () => {
+		if (await askUser({ title: `Forget '${key}'?`, danger: true, go: 'Forget', text: `Its limit under '${policy}' is whole again at once.` }))
+			await page.act('DELETE', at, undefined, () => `'${key}' starts anew.`);
+	} })(used);
+	bar.update({ key });
+	page.root.append(el('a', { class: 'back', href: '#/limits' }, 'All limits'), ...page.write ? [bar.node] : [], level, state.node);
+	return async () => {
+		const one = await page.ask('GET', at);
+		level.max = Math.max(one.limit, 1);
+		level.value = one.limit - one.remaining;
+		state.show([
+			['Policy', one.policy],
+			['Algorithm', one.algorithm ? inWords(one.algorithm) : 'never used'],
+			['Remaining', `${number(one.remaining)} of ${number(one.limit)}`],
+			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
+			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
+			['Window', one.window_ms ? duration(one.window_ms) : '–'],
+		]);
+	};
+}
+
+/** What the form of the trial has. */
+const FIELDS = [
+	{ name: 'policy', label: 'Policy', options: [OWN] },
+	{ name: 'algorithm', label: 'Algorithm', options: ['funnel', 'sliding window', 'fixed window'] },
+	{ name: 'limit', label: 'Limit', type: 'number', min: 1, max: 1000000000, value: '10', required: true },
+	{ name: 'seconds', label: 'Window, s', type: 'number', min: 1, max: 31622400, value: '5', required: true },
+	{ name: 'burst', label: 'Burst', type: 'number', min: 1, max: 1000000000, value: '8', required: true },
+	{ name: 'tries', label: 'Tries', type: 'number', min: 1, max: 500, value: '40', required: true },
+	{ name: 'rate', label: 'Tries per second', type: 'number', min: 0.1, max: 50, step: 0.1, value: '4', required: true },
+];
+
+/** A limit tried out with a key of its own, that is forgotten afterwards. */
+function tester(page) {
+	let running = null;
+	const drawing = plot({ title: 'Level', time: false, text: rough, series: [
+		{ label: 'level', colour: 'accent', fill: true }, { label: 'full at', colour: 'muted', dash: [4, 4] },
+		{ label: 'allowed', colour: 'good', dots: true }, { label: 'refused', colour: 'bad', dots: true }] });
+	const start = el('button', { type: 'submit', class: 'primary' }, 'Try it');
+	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), start);
+	const told = el('p', { class: 'muted', role: 'status' }, 'A trial takes from a key of its own, which is forgotten afterwards.');
+	const input = (name) => form.elements[name];
+	input('policy').onchange = () => {
+		const own = input('policy').value === OWN;
+		for (const name of ['algorithm', 'limit', 'seconds', 'burst'])
+			input(name).disabled = !own;
+	};
+	form.onsubmit = async (event) => {
+		event.preventDefault();
+		if (running) {
+			running.abort();
+			return;
+		}
+		running = new AbortController();
+		drawing.node.hidden = false;
+		page.signal.addEventListener('abort', () => running?.abort());
+		setText(start, 'Stop');
+		try {
+			setText(told, await tryOut(form, drawing, running.signal));
+		} catch (error) {
+			page.fail(error);
+		}
+		running = null;
+		setText(start, 'Try it');
+	};
+	const known = new Set([OWN]);
+	drawing.node.hidden = true;
+	return {
+		node: el('section', { class: 'stack', 'aria-labelledby': 'trial' }, el('h2', { id: 'trial' }, 'Try a limit'), form, told, drawing.node),
+		offer(policies) {
+			for (const { policy } of policies)
+				if (!known.has(policy)) {
+					known.add(policy);
+					input('policy').append(el('option', { value: policy }, policy));
+				}
+		},
+	};
+}
+
+function demand(form) {
+	const value = (name) => form.elements[name].value;
+	const key = `ui-trial-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+	if (value('policy') !== OWN)
+		return { key, policy: value('policy') };
+	const algorithm = value('algorithm').replace(' ', '_');
+	const numbers = { algorithm, limit: Number(value('limit')), window_ms: Number(value('seconds')) * 1000 };
+	return algorithm === 'funnel' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
+}
+
+const pause = (ms, signal) => new Promise((resolve) => {
+	const timer = setTimeout(resolve, ms);
+	signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
+});
+
+async function tryOut(form, drawing, signal) {
+	const body = demand(form);
+	const tries = Number(form.elements.tries.value);
+	const every = 1000 / Number(form.elements.rate.value);
+	const trial = new Trial();
+	const began = performance.now();
+	try {
+		for (let done = 0; done < tries && !signal.aborted; done++) {
+			await pause(began + done * every - performance.now(), signal);
+			if (signal.aborted)
+				break;
+			const answer = await take(body);
+			trial.add((performance.now() - began) / 1000, answer);
+			drawing.show(trial.columns, trial.told());
+		}
+	} finally {
+		const query = new URLSearchParams({ policy: body.policy ?? 'default' });
+		await ask('DELETE', `${path('ratelimit', 'keys', body.key)}?${query}`).catch(() => {});
+	}
+	return `${number(trial.allowed)} allowed, ${number(trial.refused)} refused in ${rough((performance.now() - began) / 1000)} s.`;
+}
+
+/** A refusal is an answer here. */
+async function take(body) {
+	try {
+		return await ask('POST', '/ratelimit', body);
+	} catch (error) {
+		if (error instanceof Problem && error.said.status === 429)
+			return error.said;
+		throw error;
+	}
+}
+
+/** The points of the drawing. Between two tries a funnel drains steadily: it is empty after reset_after_ms. */
+class Trial {
+	constructor() {
+		this.columns = [[], [], [], [], []];
+		this.allowed = this.refused = 0;
+		this.last = null;
+	}
+
+	add(at, { allowed, limit, remaining, reset_after_ms: reset }) {
+		const level = limit - remaining;
+		if (this.last) {
+			const { level: before, at: then, empty } = this.last;
+			const drained = empty > 0 ? before * Math.max(0, 1 - (at - then) * 1000 / empty) : before;
+			this.put(at - 0.0005, Math.min(drained, level), limit, null, null);
+		}
+		this.put(at, level, limit, allowed ? level : null, allowed ? null : level);
+		allowed ? this.allowed++ : this.refused++;
+		this.last = { at, level, empty: reset };
+	}
+
+	put(...values) {
+		values.forEach((value, column) => this.columns[column].push(value));
+	}
+
+	told() {
+		return [this.columns[1].at(-1), this.columns[2].at(-1), this.allowed, this.refused];
+	}
+}

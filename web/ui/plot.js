@@ -1,0 +1,110 @@
+// Plots over time, by uPlot, in the colours of the style sheet.
+import { el, setText } from './dom.js';
+import { clock } from './format.js';
+
+const HEIGHT_PX = 170;
+const dark = matchMedia('(prefers-color-scheme: dark)');
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+/** Steps of an axis: of what is counted, and of bytes. */
+export const COUNTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
+export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+function options(width, { series, text, time, steps }) {
+	const axis = { stroke: () => colour('muted'), grid: { stroke: () => colour('line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+	return {
+		width,
+		height: HEIGHT_PX,
+		legend: { show: false },
+		cursor: { y: false, points: { size: 6 } },
+		padding: [8, 16, 0, 0],
+		// From nought, and a minute at least: what hardly moves should not look like noise.
+		scales: { x: { time, range: (_, first, last) => time && last ? [Math.min(first, last - 60), last] : [0, last || 1] },
+			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+		axes: [{ ...axis, space: 80, size: 24, values: (_, ticks) => ticks.map((tick) => time ? clock(tick * 1000) : `${tick} s`) },
+			{ ...axis, size: 60, incrs: steps, values: (_, ticks) => ticks.map(text) }],
+		series: [{}, ...series.map(line)],
+	};
+}
+
+function line(one) {
+	const stroke = () => colour(one.colour);
+	return {
+		stroke,
+		width: 1.5,
+		dash: one.dash,
+		fill: one.fill ? () => colour(`${one.colour}-faint`) : undefined,
+		paths: one.dots ? () => null : undefined,
+		points: { show: Boolean(one.dots), size: 7, fill: stroke },
+		spanGaps: false,
+	};
+}
+
+/**
+ * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in the style sheet; text(value)
+ * for the axis and the legend; `steps` are those of the axis; without `time` the seconds count from 0.
+ * show(data, told): seconds, then the values of each series, null being a gap; told is for the legend, if not the latest.
+ */
+export function plot({ title, series, text, steps, time = true }) {
+	const values = series.map(() => el('b', {}, '–'));
+	const legend = el('span', { class: 'legend' }, ...series.map((one, at) =>
+		el('span', { class: `key ${one.colour}` }, one.label, ' ', values[at])));
+	const canvas = el('div', { class: 'plot', 'aria-hidden': 'true' });
+	const node = el('figure', { class: 'card' }, el('figcaption', {}, el('span', { class: 'name' }, title), legend), canvas);
+	let data = [[], ...series.map(() => [])];
+	let drawn = null;
+
+	function draw() {
+		drawn?.destroy();
+		drawn = null;
+		if (data[0].length === 0 || canvas.clientWidth === 0)
+			return;
+		drawn = new window.uPlot(options(canvas.clientWidth, { series, text, time, steps }), data, canvas);
+	}
+	new ResizeObserver(() => {
+		if (drawn && canvas.clientWidth > 0)
+			drawn.setSize({ width: canvas.clientWidth, height: HEIGHT_PX });
+		else
+			draw();
+	}).observe(canvas);
+	const repaint = () => canvas.isConnected ? draw() : dark.removeEventListener('change', repaint);
+	dark.addEventListener('change', repaint);
+
+	return {
+		node,
+		show(latest, told = latest.slice(1).map((column) => column.at(-1))) {
+			data = latest;
+			values.forEach((value, at) => setText(value, text(told[at])));
+			if (drawn)
+				drawn.setData(data);
+			else
+				draw();
+		},
+	};
+}
+
+/** Values over time, for the last `span` seconds; what was missed is a gap. */
+export class History {
+	constructor(width, span, gap = 10) {
+		this.columns = Array.from({ length: width + 1 }, () => []);
+		this.span = span;
+		this.gap = gap;
+	}
+
+	add(at, values) {
+		const times = this.columns[0];
+		if (times.length && at <= times.at(-1))
+			return;
+		if (times.length && at - times.at(-1) > this.gap)
+			this.put(times.at(-1) + 1, values.map(() => null));
+		this.put(at, values);
+		while (times[0] < at - this.span)
+			this.columns.forEach((column) => column.shift());
+	}
+
+	put(at, values) {
+		this.columns[0].push(at);
+		values.forEach((value, column) => this.columns[column + 1].push(value));
+	}
+}
