@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "json_out.h"
 #include "log.h"
@@ -251,16 +250,17 @@ static void add_durations(struct page *p)
 
 uint64_t metrics_resident_bytes(void)
 {
-	char line[128] = ""; /* pages: all, resident, ... */
-	FILE *f = fopen("/proc/self/statm", "re");
-	long resident = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	uint64_t kib = 0;
 
-	if (f) {
-		if (fgets(line, sizeof(line), f))
-			resident = strtol(line + strcspn(line, " "), NULL, 10);
-		fclose(f);
-	}
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!f)
+		return 0;
+	while (kib == 0 && fgets(line, sizeof(line), f))
+		if (strncmp(line, "VmRSS:", 6) == 0)
+			kib = strtoull(line + 6, NULL, 10);
+	fclose(f);
+	return kib * 1024;
 }
 
 static void counter(struct page *p, const char *name, const char *help, uint64_t value)
