@@ -40,7 +40,7 @@ const FIELDS = [
 function openOne(page, name) {
 	let near = null;
 	const about = facts('Set');
-	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), el('button', { type: 'submit', class: 'primary' }, 'Find what is near'),
+	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), el('button', { type: 'submit', class: 'primary' }, 'Find near'),
 		el('button', { type: 'button', onclick: () => { near = null; page.refresh(); } }, 'Show all'));
 	const input = (which) => form.elements[which];
 	const drawing = new Atlas((longitude, latitude) => {

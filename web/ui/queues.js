@@ -75,7 +75,7 @@ async function redrive(page, queue) {
 	const said = await askUser({ title: `Redrive '${queue.queue}'?`, go: 'Redrive',
 		text: `Up to 1000 of its ${number(queue.dead)} dead messages become ready, those that died first going first.` });
 	if (said)
-		await page.act('POST', path('queues', queue.queue, 'redrive'), {}, ({ redriven }) => `${number(redriven)} messages are ready again.`);
+		await page.act('POST', path('queues', queue.queue, 'redrive'), {}, ({ redriven }) => `Ready again: ${number(redriven)}.`);
 }
 
 /** PUT replaces all settings, so that the others are read first. */
@@ -95,7 +95,7 @@ async function purge(page, at, queue) {
 		fields: [{ name: 'state', label: 'Messages that are', options: ['dead', 'ready', 'delayed', 'in flight', 'in any state'] }] });
 	if (said) {
 		const body = said.state === 'in any state' ? {} : { state: said.state.replace(' ', '_') };
-		await page.act('POST', `${at}/purge`, body, ({ purged }) => `${number(purged)} messages are gone.`);
+		await page.act('POST', `${at}/purge`, body, ({ purged }) => `Removed: ${number(purged)}.`);
 	}
 }
 

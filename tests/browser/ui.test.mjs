@@ -1,0 +1,315 @@
+// GET /ui: each view shows what the API was given, changes something only where that is offered, and tells what fails.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { open, startDaemon } from './stage.mjs';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+const SLOW = { timeout: 120_000 };
+const name = encodeURIComponent;
+
+/** Asks the daemon; what it refuses fails the test. */
+async function api(url, method, path, body) {
+  const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+  return text && JSON.parse(text);
+}
+
+/** Something of everything, under a plain name and a hostile one. */
+async function fill(url) {
+  const now = Date.now();
+  for (const one of ['plain', HOSTILE]) {
+    await api(url, 'POST', `/locks/${name(one)}`, { ttl_ms: 600_000, owner: one, metadata: { job: one } });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }] });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }] });
+    const { messages: [taken] } = await api(url, 'POST', `/queues/${name(one)}/receive`, { max: 1 });
+    await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
+    await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
+    await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });
+    await api(url, 'PUT', `/geo/${name(one)}/members/far`, { longitude: 14.4, latitude: 52.5 });
+    await api(url, 'POST', `/uv/${name(one)}`, { visitors: ['a', 'b', 'c'] });
+    await api(url, 'POST', `/pv/${name(one)}`, { by: 17 });
+    await api(url, 'PUT', `/leaderboards/${name(one)}`, { dimensions: ['gold'] });
+    await api(url, 'PUT', `/leaderboards/${name(one)}/members/${name(one)}`, { scores: { gold: 5 } });
+    await api(url, 'PUT', `/leaderboards/${name(one)}/members/second`, { scores: { gold: 4 } });
+    await api(url, 'PUT', `/sales/${name(one)}`, { opens_at_ms: now - 1000, stock: 50, per_user: 2, hold_ms: 600_000 });
+    await api(url, 'POST', `/sales/${name(one)}/claims`, { user: one, quantity: 2 });
+  }
+  await api(url, 'PUT', '/ratelimit/policies/replies', { limit: 30, window_ms: 60_000, burst: 15 });
+}
+
+/** A daemon with these options and something in it, and its page. */
+async function begin(t, ...options) {
+  const stage = await open(...options);
+  t.after(() => stage.close());
+  await fill(stage.url);
+  return { stage, page: await stage.visit('/ui') };
+}
+
+async function go(page, ...parts) {
+  await page.evaluate((hash) => { location.hash = hash; }, `#/${parts.map(name).join('/')}`);
+}
+
+const row = (page, text) => page.getByRole('row').filter({ has: page.getByRole('cell', { name: text, exact: true }) }).first();
+const shows = (locator) => locator.waitFor({ state: 'visible' });
+
+/** The text of a row once it has all of these. */
+async function rowHas(page, text, ...wanted) {
+  for (const one of wanted)
+    await shows(row(page, text).filter({ hasText: one }));
+}
+
+test('the overview lives', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const uptime = page.locator('.tiles > div', { hasText: 'Up for' }).locator('dd');
+  await shows(page.locator('.tiles dd.good', { hasText: 'answers' }));
+  await shows(page.locator('.plot canvas').first());
+  const before = await uptime.innerText();
+  await page.waitForFunction((text) => ![...document.querySelectorAll('.tiles dd')].some((one) => one.textContent === text), before);
+  await shows(page.getByText(stage.url));
+  stage.assertClean();
+});
+
+test('each view shows what the API was given, hostile names as text', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  page.on('dialog', (dialog) => assert.fail(`a script of a name ran: ${dialog.message()}`));
+
+  await go(page, 'queues');
+  for (const one of ['plain', HOSTILE]) {
+    await rowHas(page, one, 'open');
+    assert.deepEqual(await row(page, one).getByRole('cell').allInnerTexts().then((all) => all.slice(0, 6)), [one, '2', '1', '0', '1', 'open']);
+  }
+  await shows(page.locator('figcaption', { hasText: HOSTILE }));
+  await go(page, 'queues', HOSTILE, 'dead');
+  await shows(page.getByRole('heading', { name: HOSTILE }));
+  await rowHas(page, `${HOSTILE} ready`, JSON.stringify({ said: HOSTILE }), HOSTILE);
+  await page.getByRole('button', { name: /^delayed 1/ }).click();
+  await rowHas(page, `${HOSTILE} later`, 'in 59 min');
+
+  await go(page, 'locks');
+  await rowHas(page, HOSTILE, HOSTILE, 'exclusive', '9 min');
+  await go(page, 'locks', HOSTILE);
+  await shows(page.locator('pre', { hasText: HOSTILE }));
+
+  await go(page, 'limits');
+  await rowHas(page, 'replies', '30 in 1 min', '15');
+  await rowHas(page, HOSTILE, 'default', 'funnel');
+  await row(page, HOSTILE).getByRole('link').click();
+  await shows(page.locator('dd', { hasText: '9 of 10' }));
+
+  await go(page, 'geo', HOSTILE);
+  await rowHas(page, HOSTILE, '13.40000', '52.50000');
+  assert.equal(await page.locator('.map .member').count(), 2);
+  await page.getByRole('button', { name: 'Find near' }).click();
+  await shows(page.getByRole('heading', { name: '1 within 1 km' }));
+  assert.equal(await page.locator('.map .ring').count(), 1);
+
+  await go(page, 'visitors', HOSTILE);
+  await shows(page.locator('dd', { hasText: '3 ± 1' }));
+  await shows(page.locator('dd', { hasText: '17' }));
+  assert.equal(await page.locator('.bars').first().locator('rect').count(), 30);
+
+  await go(page, 'leaderboards', HOSTILE);
+  await rowHas(page, HOSTILE, '1', '5');
+  await rowHas(page, 'second', '2', '4');
+
+  await go(page, 'sales');
+  const sale = page.getByRole('region', { name: HOSTILE, exact: true });
+  await shows(sale.getByText('open', { exact: true }));
+  assert.deepEqual(await sale.locator('.key').allInnerTexts(), ['sold 0', 'held 2', 'left 48']);
+  assert.equal(await page.locator('img').count(), 0);
+  stage.assertClean();
+});
+
+test('a click on the map asks who is near', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await go(page, 'geo', 'plain');
+  await page.locator('.map .member').first().waitFor();
+  const [request] = await Promise.all([page.waitForRequest(/\/geo\/nearby\?/), page.locator('.map').click({ position: { x: 40, y: 40 } })]);
+  assert.equal(new URL(request.url()).searchParams.get('set'), 'plain');
+  await shows(page.getByRole('heading', { name: '0 within 1 km' }));
+  stage.assertClean();
+});
+
+test('nothing can be changed where it only shows', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const asked = [];
+  page.on('request', (request) => request.method() !== 'GET' && asked.push(request.method()));
+  await shows(page.getByText('read only'));
+  const offers = /^(Redrive|Purge|Pause|Resume|Release|Reschedule|Cancel|Forget|Try it)/;
+  for (const view of [['queues'], ['queues', 'plain', 'dead'], ['locks'], ['locks', 'plain'], ['limits'], ['limits', 'default', 'funnel', 'plain']]) {
+    await go(page, ...view);
+    await page.locator('td.head, dd').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: offers }).count(), 0, view.join('/'));
+  }
+  assert.deepEqual(asked, []);
+  stage.assertClean();
+});
+
+test('a lock is released by force, after a question', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'locks');
+  await page.getByRole('button', { name: 'Release plain', exact: true }).click();
+  await shows(page.getByRole('dialog').getByText("'plain' has it for another"));
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  assert.equal((await api(stage.url, 'GET', '/locks/plain')).held, true);
+  await page.getByRole('button', { name: 'Release plain', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
+  await shows(page.getByRole('status').filter({ hasText: "'plain' is free." }));
+  await row(page, 'plain').waitFor({ state: 'detached' });
+  assert.equal((await api(stage.url, 'GET', '/locks/plain')).held, false);
+  stage.assertClean();
+});
+
+test('a queue is redriven, paused, opened, rescheduled and purged', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const queue = () => api(stage.url, 'GET', '/queues/plain');
+  const confirm = (label) => page.getByRole('dialog').getByRole('button', { name: label, exact: true }).click();
+  const said = (text) => shows(page.getByRole('status').filter({ hasText: text }));
+  await api(stage.url, 'PUT', '/queues/plain', { max_receives: 3, backoff: { base_ms: 7, max_ms: 70 } });
+
+  await go(page, 'queues');
+  await page.getByRole('button', { name: 'Redrive plain', exact: true }).click();
+  await confirm('Redrive');
+  await said('Ready again: 1.');
+  assert.equal((await queue()).dead, 0);
+
+  await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
+  await said("'plain' is paused");
+  const { settings } = await queue();
+  assert.deepEqual([settings.paused, settings.max_receives, settings.backoff], [true, 3, { base_ms: 7, max_ms: 70 }]);
+  await page.getByRole('button', { name: 'Resume plain', exact: true }).click();
+  await said("'plain' is open");
+
+  await go(page, 'queues', 'plain', 'delayed');
+  await page.getByRole('button', { name: 'Reschedule plain later', exact: true }).click();
+  await page.getByLabel('Seconds from now').fill('60');
+  await confirm('Reschedule');
+  await said('is due in');
+  assert.ok((await api(stage.url, 'GET', '/queues/plain/messages/plain%20later')).deliver_at_ms < Date.now() + 61_000);
+
+  await page.getByRole('button', { name: 'Purge plain', exact: true }).click();
+  await page.getByLabel('Messages that are').selectOption('ready');
+  await confirm('Purge');
+  await said('Removed: 3.');
+  assert.deepEqual([(await queue()).ready, (await queue()).delayed], [0, 1]);
+  stage.assertClean();
+});
+
+test('a limit is tried out, and forgotten', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'limits');
+  for (const [label, value] of [['Limit', '5'], ['Window, s', '600'], ['Burst', '3'], ['Tries', '8'], ['Tries per second', '50']])
+    await page.getByLabel(label, { exact: true }).fill(value);
+  await page.getByRole('button', { name: 'Try it' }).click();
+  await shows(page.getByText('3 allowed, 5 refused'));
+  await shows(page.locator('figure', { hasText: 'Level' }).locator('canvas'));
+  const { items } = await api(stage.url, 'GET', '/ratelimit/keys');
+  assert.deepEqual(items.filter(({ key }) => key.startsWith('ui-trial')), []);
+  assert.deepEqual(stage.foreign, []);
+  // Chromium itself reports each 429.
+  assert.deepEqual(stage.errors.filter((text) => !text.includes('429')), []);
+});
+
+test('what the API refuses is told in its words', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'queues', 'plain', 'ready');
+  const id = (await api(stage.url, 'GET', '/queues/plain/messages')).items[0].id;
+  await page.getByRole('button', { name: `Cancel ${id}`, exact: true }).click();
+  await api(stage.url, 'DELETE', `/queues/plain/messages/${name(id)}`);
+  const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === 'DELETE'),
+    page.getByRole('button', { name: 'Cancel the message' }).click()]);
+  const problem = await answer.json();
+  assert.equal(problem.status, 404);
+  const told = await page.getByRole('alert').filter({ hasText: problem.detail }).innerText();
+  assert.ok(told.includes(problem.request_id), told);
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('a token is asked for', SLOW, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'tokens');
+  await writeFile(file, `${createHash('sha256').update('secret').digest('hex')} info:read locks:list # reader\n`);
+  const stage = await open('--tokens', file);
+  t.after(() => stage.close());
+  const page = await stage.visit('/ui#/locks');
+  for (const token of ['wrong', 'secret']) {
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.getByRole('button', { name: 'Use it' }).click();
+  }
+  await shows(page.getByText('No lock is held.'));
+  await go(page);
+  await shows(page.locator('.tiles dd.good'));
+  await go(page, 'queues');
+  await shows(page.getByRole('alert').filter({ hasText: 'queues:list' }));
+  assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
+});
+
+test('the daemon goes and comes back', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await go(page, 'locks');
+  await rowHas(page, 'plain', 'exclusive');
+  stage.daemon.process.kill('SIGKILL');
+  const banner = page.getByText('patternd does not answer, trying again');
+  await shows(banner);
+  const again = await startDaemon('--listen', new URL(stage.url).host);
+  t.after(() => again.stop());
+  await api(again.url, 'POST', '/locks/new', { ttl_ms: 600_000 });
+  await banner.waitFor({ state: 'hidden' });
+  await rowHas(page, 'new', 'exclusive');
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('the keyboard is enough', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+  async function tabTo(text) {
+    for (let steps = 0; await focused() !== text; steps++) {
+      assert.ok(steps < 40, `no way to '${text}'`);
+      await press('Tab');
+    }
+  }
+  await page.getByRole('link', { name: 'Locks' }).waitFor();
+  await press('Tab');
+  assert.equal(await focused(), 'Skip to the content');
+  await tabTo('Locks');
+  await press('Enter');
+  await rowHas(page, 'plain', 'exclusive');
+  await tabTo('Release plain');
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none');
+  await page.waitForResponse(/\/locks\?/); // a look anew, which must not take the focus
+  assert.equal(await focused(), 'Release plain');
+  await press('Enter');
+  await shows(page.getByRole('dialog'));
+  assert.equal(await focused(), 'Cancel');
+  await press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  assert.equal(await focused(), 'Release plain');
+  await press('Enter', 'Tab', 'Enter');
+  await shows(page.getByRole('status').filter({ hasText: "'plain' is free." }));
+  assert.equal((await api(stage.url, 'GET', '/locks/plain')).held, false);
+  stage.assertClean();
+});
+
+test('a phone shows it without scrolling sideways', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await page.setViewportSize({ width: 360, height: 740 });
+  const long = 'W'.repeat(200);
+  await api(stage.url, 'POST', `/locks/${long}`, { ttl_ms: 600_000, owner: long });
+  await api(stage.url, 'POST', `/queues/${long}/messages`, { id: long, body: long });
+  for (const view of [[''], ['queues'], ['queues', long], ['locks'], ['locks', long], ['limits'], ['geo'], ['geo', 'plain'], ['visitors', 'plain'],
+    ['leaderboards', 'plain'], ['sales']]) {
+    await go(page, ...view);
+    await page.locator('td.head, dd').first().waitFor();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view.join('/')} is too wide`);
+  }
+  stage.assertClean();
+});
