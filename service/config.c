@@ -109,6 +109,10 @@ static bool refuse_name(const char *where, const char *dashes, const char *name,
 			meant = rows[i].flag;
 		}
 	}
+	if (meant && strncmp(meant, name, len) == 0 && !meant[len]) {
+		fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, meant);
+		return false;
+	}
 	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
 	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
 	return false;
@@ -403,6 +407,16 @@ void config_out(struct json_out *o)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 
+/* Somebody would believe his data to be in the other one. */
+static bool names_two_redis(void)
+{
+	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
+		return false;
+	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
+	      stderr);
+	return true;
+}
+
 enum config_outcome config_load(int argc, char **argv, char **environment)
 {
 	const char *path = config_path(argc, argv, environment);
@@ -422,7 +436,7 @@ enum config_outcome config_load(int argc, char **argv, char **environment)
 		print_config();
 		return CONFIG_DONE;
 	}
-	return CONFIG_RUN;
+	return names_two_redis() ? CONFIG_REFUSED : CONFIG_RUN;
 }
 
 void config_free(void)

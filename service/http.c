@@ -15,6 +15,7 @@
 #include "conn.h"
 #include "gate.h"
 #include "http_answer.h"
+#include "http_close.h"
 #include "http_handshake.h"
 #include "http_server.h"
 #include "http_tls.h"
@@ -55,7 +56,7 @@ static bool has_health(void)
 /* A socket each address, an epoll set each server. */
 unsigned http_descriptors(void)
 {
-	unsigned n = SERVERS + 1;
+	unsigned n = SERVERS + 1 + HTTP_CLOSE_PLACES;
 
 	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
 		n++;

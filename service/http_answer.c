@@ -199,6 +199,9 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 bool http_answer_send(struct conn *c)
 {
 	struct request *req = c->req;
+
+	if (req->state == STREAMING && leaving()) /* it began after those that were there were told */
+		stream_drain(req->stream);
 	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
 
 	if (!response)

@@ -9,7 +9,7 @@
 
 #include "loop.h"
 
-enum { PLACES = 32, MOST_BYTES = 1 << 20, MOST_US = 1000000 };
+enum { MOST_BYTES = 1 << 20, MOST_US = 1000000 };
 
 struct closing {
 	struct watch watch; /* of a duplicate of its socket; not `ready`: the place is free */
@@ -17,7 +17,7 @@ struct closing {
 	size_t bytes;
 };
 
-static struct closing places[PLACES];
+static struct closing places[HTTP_CLOSE_PLACES];
 
 static void end(struct closing *c)
 {
@@ -49,9 +49,9 @@ void http_close_slowly(int fd)
 {
 	struct closing *c = places;
 
-	while (c < places + PLACES && c->watch.ready)
+	while (c < places + HTTP_CLOSE_PLACES && c->watch.ready)
 		c++;
-	int own = c < places + PLACES ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int own = c < places + HTTP_CLOSE_PLACES ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (own < 0)
 		return;
 	*c = (struct closing){ .watch = { own, on_bytes }, .end.expired = on_end };

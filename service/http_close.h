@@ -6,6 +6,9 @@
 #ifndef PATTERND_HTTP_CLOSE_H
 #define PATTERND_HTTP_CLOSE_H
 
+/* A connection in one of them counts no more as a client, and has a descriptor of its own. */
+enum { HTTP_CLOSE_PLACES = 32 };
+
 /* Its socket is about to be closed: takes in what still comes, until the client closes too, for a second and a mebibyte at most. */
 void http_close_slowly(int fd);
 

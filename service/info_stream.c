@@ -99,15 +99,16 @@ static struct text event(struct arena *arena, const struct figures *before, cons
 	return out_all(&o);
 }
 
-/* To one of them, or to all (NULL). */
-static void tell(struct watcher *one, const struct figures *before, const struct figures *now)
+/* To these, one or all. */
+static void tell(const struct watcher *first, const struct watcher *end, const struct figures *before,
+		 const struct figures *now)
 {
 	struct arena arena;
 
 	if (!arena_new(1, &arena))
 		return;
 	struct text data = event(&arena, before, now);
-	for (struct watcher *w = one ? one : watchers; w && data.at; w = one ? NULL : w->next)
+	for (const struct watcher *w = first; w != end && data.at; w = w->next)
 		stream_event(w->stream, "figures", data);
 	arena_free(&arena);
 }
@@ -116,7 +117,7 @@ static void on_tick(struct timer *t)
 {
 	struct figures now = look();
 
-	tell(NULL, &latest, &now);
+	tell(watchers, NULL, &latest, &now);
 	latest = now;
 	timer_set(t, loop_now_us() + EVERY_MS * 1000);
 }
@@ -167,7 +168,7 @@ void info_stream(struct request *req, const struct info_stream_input *in)
 		timer_set(&tick, loop_now_us() + EVERY_MS * 1000);
 	}
 	if (tick.place)
-		tell(w, &now, &now);
+		tell(w, w->next, &now, &now);
 	else
 		stream_end(w->stream); /* there was no memory for the timer */
 }

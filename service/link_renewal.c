@@ -85,8 +85,11 @@ static void change_connections(struct redis_link *l, struct redis_link *s)
 		retire(s);
 		return;
 	}
-	if (l->owner->said)
+	if (l->owner->said) {
+		l->state = LEAVING; /* nobody may say anything on what is about to go */
 		l->owner->down(l, "it is made anew", true);
+		l->state = READY;
+	}
 	struct redis_link was = *l;
 	loop_unwatch(&l->watch);
 	loop_unwatch(&s->watch);

@@ -31,10 +31,16 @@
 #include "patterns.h"
 #include "redis.h"
 #include "redis_login.h"
+#include "redis_url.h"
 #include "version.h"
 #include "wait.h"
 
-enum { EXIT_OPTIONS = 2, HTTP_RUNS_A_TURN = 4, DESCRIPTORS_BESIDE_CLIENTS = 22, LARGE_BYTES = 128 * 1024 };
+enum {
+	EXIT_OPTIONS = 2,
+	HTTP_RUNS_A_TURN = 4,
+	DESCRIPTORS_BESIDE_CLIENTS = 22 + REDIS_MOST_HOSTS,
+	LARGE_BYTES = 128 * 1024
+};
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
@@ -133,8 +139,9 @@ static void print_hint(void)
 	printf("patternd listens on %s; Ctrl-C ends it. Try:\n"
 	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
 	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
-	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n",
-	       address, at, at, at);
+	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n"
+	       "and see it in a browser: %s/ui, %s/docs\n",
+	       address, at, at, at, address, address);
 	fflush(stdout);
 }
 

@@ -178,9 +178,11 @@ static void on_answer(struct watcher *w, const struct reply *reply)
 {
 	char why[LINK_WHY_BYTES];
 
-	if (reply->type == REPLY_ERROR || reply->type == REPLY_NIL) {
+	if (reply->type == REPLY_ERROR) {
+		link_distrust(w->link, reply->text.at); /* it will not tell, or not be listened to */
+	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
-		note(w, reply->type == REPLY_ERROR ? reply->text.at : why);
+		note(w, why);
 		if (w == believed)
 			ask_soon();
 	} else if (w == believed && reply->type == REPLY_ARRAY && reply->count == 2 &&

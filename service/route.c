@@ -173,7 +173,8 @@ static void refuse_method(struct request *req, const struct text *segments, size
 
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
 {
-	answer_problem(req, P_NOT_FOUND, "no operation has the path '%.*s'%s; GET /openapi.json lists them",
+	answer_problem(req, P_NOT_FOUND,
+		       "no operation has the path '%.*s'%s; /docs shows them, /openapi.json lists them",
 		       (int)strcspn(req->target.at, "?"), req->target.at,
 		       count > 1 && segments[count - 1].len == 0 ? " with a slash at its end" : "");
 }

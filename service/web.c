@@ -13,9 +13,10 @@
 static void send(struct request *req, const struct web_asset *asset)
 {
 	struct text known = req->conditions ? req->conditions->none_match : (struct text){ 0 };
-	struct text body = packed_text(asset->text);
+	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
+	struct text body = is_known ? (struct text){ 0 } : packed_text(asset->text);
 
-	if (!body.at) {
+	if (!is_known && !body.at) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
@@ -24,7 +25,7 @@ static void send(struct request *req, const struct web_asset *asset)
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
 	answer_header(req, "Referrer-Policy", "no-referrer");
-	if (known.at && (text_is(known, "*") || strstr(known.at, asset->etag)))
+	if (is_known)
 		answer_empty(req, 304);
 	else
 		answer_body(req, 200, asset->content_type, body);

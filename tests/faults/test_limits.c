@@ -54,7 +54,7 @@ static long idle_cpu_ms(int ms)
 
 static void test_few_descriptors(void **state)
 {
-	enum { FILES = 64, TRIED = 100 };
+	enum { FILES = 112, TRIED = 100 };
 	struct raw *taken[TRIED];
 
 	(void)state;

@@ -174,6 +174,9 @@ static void what_is_refused(void **state)
 		{ { .flags = { "--log-level", "debug|info" } }, "--log-level" },
 		{ { .flags = { "--log-level", "" } }, "debug|info|warn|error" },
 		{ { .flags = { "--embedded", "dir" } }, "dir" }, /* its value needs a '=' */
+		{ { .flags = { "--embedded", "--redis", "redis://h" } }, "--redis" },
+		{ { .environment = { "PATTERND_REDIS=redis://h" }, .flags = { "--embedded" } }, "--embedded" },
+		{ { .flags = { "--version=1" } }, "takes no value" },
 		{ { .environment = { "PATTERND_POOL_SIZE=x" } }, "PATTERND_POOL_SIZE" },
 		{ { .environment = { "PATTERND_POOL_SIZE=" } }, "PATTERND_POOL_SIZE" },
 		{ { .environment = { "PATTERND_LOG_FORMAT=xml" } }, "PATTERND_LOG_FORMAT" },
