@@ -162,6 +162,30 @@ static void a_drain_ends_it_in_order(void **state)
 	daemon_stop(&other);
 }
 
+/* Asked for before the drain, and begun in it. */
+static void one_that_begins_in_the_drain_ends_in_order(void **state)
+{
+	struct daemon other = { 0 };
+	bool closing = false;
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct raw *r = raw_connect(other.port);
+	raw_text(r, "GET /info/stream HTTP/1.1\r\nHo");
+	assert_true(daemon_is_alive(&other)); /* it has read that */
+	kill(other.proc.pid, SIGTERM);
+	struct raw *late;
+	wait_until((late = raw_try_connect(other.port)) == NULL || (raw_close(late), false), SOON_MS);
+	raw_text(r, "st: localhost\r\n\r\n");
+	assert_status(raw_head(r, SOON_MS), 200);
+	for (const char *chunk; (chunk = raw_chunk(r, SOON_MS)) && *chunk;)
+		closing = closing || strstr(chunk, "event: closing");
+	assert_true(closing);
+	assert_true(raw_closed(r, SOON_MS));
+	raw_close(r);
+	daemon_stop(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +194,7 @@ int main(void)
 		cmocka_unit_test_teardown(it_says_what_is_wrong_with_redis, stage_forget),
 		cmocka_unit_test(there_is_a_limit),
 		cmocka_unit_test(a_drain_ends_it_in_order),
+		cmocka_unit_test(one_that_begins_in_the_drain_ends_in_order),
 	};
 
 	return cmocka_run_group_tests_name("info_stream", tests, stage_open, stage_close);
