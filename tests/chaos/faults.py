@@ -192,12 +192,17 @@ PROXY_FAULTS = {  # a function's value is drawn anew
 def proxy_fault(where, name, given, can_lose):
     def fault(stage, rng):
         proxies = getattr(stage, where)
-        which = rng.randrange(len(proxies.ports))
+        free = sorted(set(range(len(proxies.ports))) - proxies.busy)
+        if not free:  # a second fault would end the first, and a stream go on with a hole in it
+            return
+        which = rng.choice(free)
+        proxies.busy.add(which)
         proxies.set(which, **{key: value(rng) if callable(value) else value for key, value in given.items()})
         yield rng.uniform(0.2, 1.5)
         if given.keys() & {"drop_up", "drop_down"}:
             proxies.set(which, reset=1)  # no stream goes on with a hole in it
         proxies.set(which)
+        proxies.busy.remove(which)
     fault.__doc__ = f"{name}, {'callers' if where == 'fronts' else 'redis'}"
     fault.can_lose = can_lose
     return fault
@@ -270,10 +275,13 @@ class Schedule:
         """
         began_us, courses = self.recorder.now_us(), []
         self.observe(self.well_us, is_expected=False)
-        faults = self.next_faults()
-        for fault in faults:
+        faults = []
+        for fault in self.next_faults():
             course = fault(self.stage, self.rng)
-            courses.append((time.monotonic() + next(course), course))
+            lasts = next(course, None)
+            if lasts is not None:
+                faults.append(fault)
+                courses.append((time.monotonic() + lasts, course))
         for until, course in sorted(courses, key=lambda c: c[0]):
             time.sleep(max(0, until - time.monotonic()))
             for _ in course:

@@ -65,6 +65,7 @@ class Proxies:
         self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", BUILD / "tests" / "fault_proxy", *map(str, ports)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.ports = [int(port) for port in self.child.stdout.readline().split()]
+        self.busy = set()  # those that have a fault
 
     def set(self, which, **faults):
         words = [f"{name}={value}" for name, value in faults.items()]
