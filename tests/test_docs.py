@@ -320,12 +320,14 @@ def compare(session, shell, shown, came):
     while True:
         more = shell.more()
         for whole, taken in ((came + more, len(more)), (more + came, len(more)), (came, 0)):
+            made, shift = dict(session.made), session.shift
             try:
                 session.outputs(shown, whole)
                 shell.seen += taken
                 return
             except (Differs, ValueError) as difference:
                 fault = difference
+                session.made, session.shift = made, shift  # what a failed attempt took for the same is not
         if not shell.jobs or time.monotonic() > deadline:
             raise fault
         time.sleep(0.02)
