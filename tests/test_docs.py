@@ -31,6 +31,8 @@ import xml.etree.ElementTree
 
 import yaml
 
+import embedded
+
 SHOWN_ADDRESS = "127.0.0.1:8379"
 COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
@@ -285,35 +287,6 @@ class Shell:
             self.bash.wait()
 
 
-class Daemon:
-    def __init__(self, program, folder):
-        self.log = pathlib.Path(folder, "log")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen([program, "--embedded", "--listen", "127.0.0.1:0", "--log-format", "json"], stdout=subprocess.DEVNULL,
-                                            stderr=log, cwd=folder)
-
-    def address(self):
-        self.wait_for("/readyz")
-        return self.listening()
-
-    def listening(self):
-        found = re.search(r'"listening".*?(127\.0\.0\.1:\d+)', self.log.read_text())
-        return found and found[1]
-
-    def wait_for(self, path):
-        for _ in range(200):
-            address = self.listening()
-            if address and subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://{address}{path}"]).returncode == 0:
-                return
-            assert self.process.poll() is None, self.log.read_text()
-            time.sleep(0.05)
-        raise AssertionError(f"the daemon is not ready: {self.log.read_text()}")
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
-
-
 def compare(session, shell, shown, came):
     """Until it is as shown, with or without what comes from the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
@@ -352,11 +325,10 @@ def run_page(program, page):
     """The findings of a page's sessions, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        daemon = Daemon(program, folder)
+    with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
+        session = Session(f"127.0.0.1:{daemon.port}")
         shell = Shell(folder)
         try:
-            session = Session(daemon.address())
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
                     shell = Shell(folder)
@@ -365,7 +337,6 @@ def run_page(program, page):
                     count += len(commands(block["text"]))
         finally:
             shell.kill()
-            daemon.close()
     return findings, count
 
 
@@ -469,4 +440,5 @@ def main():
     sys.exit(1 if findings else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
