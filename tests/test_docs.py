@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page.
+"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page, with its operations.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell a page, beside a daemon of its own
@@ -406,13 +406,23 @@ def check_sections(page):
         yield f"{page}: its sections are {headings}"
 
 
+def names(page, path):
+    """Whether it has the path of the contract, with or without something in place of its parameters; a longer one is another."""
+    path = re.sub(r"\\\{[^}]+\\\}", r"[^/\\s`]+", re.escape(path))
+    return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
+
+
 def check_index(pages):
-    """Each tag of the contract has a row in docs/README.md, with its page; each page is linked."""
+    """Each tag of the contract has a row in docs/README.md, with its page, which names its operations; each page is linked."""
     index = pathlib.Path("docs/README.md").read_text()
     tags = {tag["name"] for tag in contract()["tags"]}
-    told = {tag for cell in re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\([\w-]+\.md(?:#[\w-]+)?\)", index, re.M) for tag in cell.split(", ")}
-    if told != tags:
-        yield f"docs/README.md: its tags and those of openapi.yaml differ: {sorted(told ^ tags)}"
+    rows = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([\w-]+\.md)(?:#[\w-]+)?\)", index, re.M)
+    told = {tag: pathlib.Path("docs", page) for cell, page in rows for tag in cell.split(", ")}
+    if told.keys() != tags:
+        yield f"docs/README.md: its tags and those of openapi.yaml differ: {sorted(told.keys() ^ tags)}"
+    for path, tag in sorted({(path, tag) for path, of in contract()["paths"].items() for operation in of.values() for tag in operation["tags"]}):
+        if tag in told and not names(told[tag], path):
+            yield f"{told[tag]}: does not name {path}"
     for page in pages:
         if page.parent.name == "docs" and page.name != "README.md" and f"({page.name})" not in index:
             yield f"docs/README.md: does not link {page.name}"
