@@ -41,6 +41,15 @@ static long try_until_served(CURL *curl, struct answer *received)
 	return status;
 }
 
+/* Whether it is one of the words. */
+static bool is_among(const char *word, const char *words)
+{
+	for (size_t len; (len = strcspn(words, " ")) > 0; words += len + strspn(words + len, " "))
+		if (strncmp(words, word, len) == 0 && word[len] == '\0')
+			return true;
+	return false;
+}
+
 struct answer call(const char *method, const char *path, const char *token, const char *may_be, const char *format, ...)
 {
 	static struct answer answer;
@@ -66,7 +75,7 @@ struct answer call(const char *method, const char *path, const char *token, cons
 
 	long status = try_until_served(curl, &answer);
 	const char *code = text_of(answer.json, "code");
-	answer.refused = code && may_be && strcmp(code, may_be) == 0;
+	answer.refused = code && may_be && is_among(code, may_be);
 	if (!answer.refused && (status < 200 || status > 299)) {
 		fprintf(stderr, "%s %s: %s\n", method, path, code ? code : "patternd cannot be reached");
 		exit(1);

@@ -81,7 +81,7 @@ int main(void)
 	place_order("tab 1", first);
 	give_cart_back(second);
 	snprintf(path, sizeof(path), "/queues/unpaid/messages/order-%d", paid);
-	printf("payment: %s for order %d\n", call("DELETE", path, NULL, "not_found", NULL).refused ? "too late" : "in time", paid);
+	printf("payment: %s for order %d\n", call("DELETE", path, NULL, "not_found in_flight", NULL).refused ? "too late" : "in time", paid);
 	json_decref(first);
 	json_decref(second);
 	work();
