@@ -5,17 +5,22 @@ and labels that are referred to by name are there.
 """
 import pathlib
 import re
+import sys
 
 import yaml
 
 import tree
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import options  # noqa: E402
+
 VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
-OPTION = re.compile(r'^OPTION_[A-Z]+\(\w+, "([a-z-]+)"', re.M)
 OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
 
 fence = tree.Fence()
-known = {"PATTERND_CONFIG"} | {"PATTERND_" + name.upper().replace("-", "_") for name in OPTION.findall(pathlib.Path("service/options.def").read_text())}
+# Of what only a command line can ask for, config alone is a variable, too.
+known = {"PATTERND_CONFIG"} | {"PATTERND_" + option.flag.upper().replace("-", "_")
+                               for _, group in options.groups() for option in group if option.kind != "ONCE"}
 
 
 def line_with(path, text):
