@@ -23,7 +23,8 @@ IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl c
 	|| echo buildah debootstrap)
 # What dpkg-shlibdeps is in, and what it asks.
 DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
-ROOT_PACKAGES := debootstrap util-linux iproute2
+# python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
+ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 JOBS := $(shell nproc)
 PREFIX := /usr/local
 # How long `make fuzz` gives each target.
