@@ -42,7 +42,8 @@ struct metrics_durations metrics_durations(void);
 /* What `part` of the requests between both took at most, in ms, as near as the buckets tell. There must have been one. */
 double metrics_quantile_ms(const struct metrics_durations *before, const struct metrics_durations *now, double part);
 
-/* Writes counters and gauges as two objects of numbers, into an open object; the keys are the names in /metrics. */
+/* Writes counters and gauges as two objects of numbers, into an open object; the keys are the names in /metrics,
+ * without `patternd_` and `_total`. */
 void metrics_out(struct json_out *o);
 uint64_t metrics_resident_bytes(void);
 
