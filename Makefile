@@ -143,7 +143,7 @@ fuzz-selftest: packages-fuzz
 bench-instructions: packages-bench build
 	@bench/instructions $(if $(RECORD),--record)
 
-# All harnesses, the long ones too, one after the other; hours. What they counted becomes RELIABILITY.md. QUICK=1 takes some minutes.
+# The suite and all that looks for faults, one after the other; hours. What they counted becomes RELIABILITY.md. QUICK=1 takes some minutes.
 # SEEDS=1,2,3 are chaos's; STEPS="chaos soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
 verify: packages-test
 	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
