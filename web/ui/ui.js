@@ -150,9 +150,12 @@ function navigate() {
 	current?.close();
 	by('problem').hidden = true;
 	current = new Page(names.filter((name) => name !== ''));
-	for (const link of by('nav').children)
-		link.toggleAttribute('aria-current', link.dataset.view === first);
-	by('nav').querySelectorAll('[aria-current]').forEach((link) => link.setAttribute('aria-current', 'page'));
+	for (const link of by('nav').children) {
+		if (link.dataset.view === first)
+			link.setAttribute('aria-current', 'page');
+		else
+			link.removeAttribute('aria-current');
+	}
 	setText(by('title'), current.names[view.named ?? 0] ?? view.title);
 	document.title = `${by('title').textContent} · patternd`;
 	by('view').replaceChildren(current.root);
