@@ -89,6 +89,7 @@ const FIELDS = [
 /** A limit tried out with a key of its own, that is forgotten afterwards. */
 function tester(page) {
 	let running = null;
+	page.signal.addEventListener('abort', () => running?.abort());
 	const drawing = plot({ title: 'Level', time: false, text: rough, series: [
 		{ label: 'level', colour: 'accent', fill: true }, { label: 'full at', colour: 'muted', dash: [4, 4] },
 		{ label: 'allowed', colour: 'good', dots: true }, { label: 'refused', colour: 'bad', dots: true }] });
@@ -109,7 +110,6 @@ function tester(page) {
 		}
 		running = new AbortController();
 		drawing.node.hidden = false;
-		page.signal.addEventListener('abort', () => running?.abort());
 		setText(start, 'Stop');
 		try {
 			setText(told, await tryOut(form, drawing, running.signal));
@@ -144,8 +144,13 @@ function demand(form) {
 }
 
 const pause = (ms, signal) => new Promise((resolve) => {
-	const timer = setTimeout(resolve, ms);
-	signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
+	const over = () => {
+		clearTimeout(timer);
+		signal.removeEventListener('abort', over);
+		resolve();
+	};
+	const timer = setTimeout(over, ms);
+	signal.addEventListener('abort', over);
 });
 
 async function tryOut(form, drawing, signal) {
