@@ -3,6 +3,7 @@
 //   const stage = await open('--ui=write');        the daemon with these options, and Chromium
 //   const page = await stage.visit('/ui');         a page whose errors and foreign requests are kept
 //   ...
+//   const proxy = await startProxy(stage.url, '/below');      ... or by a reverse proxy: stage.visit('/below/ui', proxy.url)
 //   stage.assertClean();                           no error, no request to any other host
 //   await stage.close();
 //
@@ -11,6 +12,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, request as ask } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -52,6 +54,40 @@ export async function startDaemon(...options) {
   };
 }
 
+/**
+ * A reverse proxy for a daemon, whose paths it has below `prefix`. stall(path) swallows what the answer of that path still says,
+ * and leaves its connection as it is; later requests are answered.
+ */
+export async function startProxy(url, prefix = '') {
+  const answers = new Map();
+  const server = createServer((request, response) => {
+    const path = request.url.slice(prefix.length);
+    if (!request.url.startsWith(prefix) || !path.startsWith('/')) {
+      response.writeHead(404).end();
+      return;
+    }
+    const onward = ask(url + path, { method: request.method, headers: request.headers }, (answer) => {
+      answers.set(path, answer);
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    stall: (path) => answers.get(path).unpipe().resume(),
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
 /** The daemon with these options, and a browser. */
 export async function open(...options) {
   const daemon = await startDaemon(...options);
@@ -65,10 +101,11 @@ export async function open(...options) {
   });
   context.setDefaultTimeout(STEP_MS);
   const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
-  const foreign = []; // requests to anybody but the daemon
+  const foreign = []; // requests to anybody but whom the tabs were opened at: the daemon
+  const visited = new Set();
   context.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol !== 'data:' && protocol !== 'blob:' && origin !== daemon.url) foreign.push(request.url());
+    if (protocol !== 'data:' && protocol !== 'blob:' && !visited.has(origin)) foreign.push(request.url());
   });
 
   return {
@@ -78,11 +115,12 @@ export async function open(...options) {
     foreign,
 
     /** Opens a path of the daemon in a new tab. */
-    async visit(path) {
+    async visit(path, url = daemon.url) {
+      visited.add(url);
       const page = await context.newPage();
       page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
       page.on('pageerror', (error) => errors.push(String(error)));
-      await page.goto(daemon.url + path);
+      await page.goto(url + path);
       return page;
     },
 

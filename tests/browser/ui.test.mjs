@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { open, startDaemon } from './stage.mjs';
+import { open, startDaemon, startProxy } from './stage.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const SLOW = { timeout: 120_000 };
@@ -73,6 +73,20 @@ test('the overview lives', SLOW, async (t) => {
   const before = await uptime.innerText();
   await page.waitForFunction((text) => ![...document.querySelectorAll('.tiles dd')].some((one) => one.textContent === text), before);
   await shows(page.getByText(stage.url));
+  stage.assertClean();
+});
+
+test('a stream that fell silent without an end is begun anew', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const proxy = await startProxy(stage.url);
+  t.after(() => proxy.stop());
+  const page = await stage.visit('/ui', proxy.url);
+  await shows(page.locator('.tiles dd.good'));
+  const [again] = await Promise.all([page.waitForRequest(/\/info\/stream$/), proxy.stall('/info/stream')]);
+  await again.response();
+  const uptime = page.locator('.tiles > div', { hasText: 'Up for' }).locator('dd');
+  await page.waitForFunction(([node, text]) => node.textContent !== text, [await uptime.elementHandle(), await uptime.innerText()]);
   stage.assertClean();
 });
 

@@ -56,26 +56,36 @@ export function open(page) {
 class Stream {
 	constructor(page, hear) {
 		Object.assign(this, { page, hear, end: null, heard_at: 0 });
-		const stop = () => this.end?.abort();
-		page.signal.addEventListener('abort', stop);
-		document.addEventListener('visibilitychange', () => document.hidden && stop(), { signal: page.signal });
+		page.signal.addEventListener('abort', () => this.stop());
+		document.addEventListener('visibilitychange', () => document.hidden && this.stop(), { signal: page.signal });
 	}
 
-	/** Begins anew where it ended; resolves with the first event, and throws what hinders it. */
+	stop() {
+		this.end?.abort();
+		this.end = null;
+	}
+
+	/** Begins anew where it ended or fell silent; resolves with the first event, and throws what hinders it. */
 	async follow() {
-		if (this.end && performance.now() - this.heard_at > SILENCE_MS)
+		if (this.end && performance.now() - this.heard_at > SILENCE_MS) {
 			await this.page.ask('GET', '/healthz'); // Is it still there?
-		if (this.end)
+			this.stop(); // Yes, but this machine slept, or something between lost the connection and told nobody.
+		}
+		if (this.end || document.hidden)
 			return;
-		this.end = new AbortController();
+		const mine = this.end = new AbortController();
 		this.heard_at = performance.now();
 		await new Promise((resolve, reject) => {
-			listen('/info/stream', this.end.signal, (event, said) => {
+			listen('/info/stream', mine.signal, (event, said) => {
 				this.heard_at = performance.now();
 				if (event === 'figures')
 					this.hear(said);
 				resolve();
-			}).then(resolve, reject).finally(() => { this.end = null; });
+			}).then(resolve, reject).finally(() => {
+				if (this.end === mine)
+					this.end = null;
+			});
+			setTimeout(resolve, SILENCE_MS); // The next look sees to it.
 		});
 	}
 }
