@@ -246,24 +246,64 @@ test('what the API refuses is told in its words', SLOW, async (t) => {
   assert.deepEqual(stage.foreign, []);
 });
 
-test('a token is asked for', SLOW, async (t) => {
+test('an action that was cut off may have been done', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'queues');
+  await page.route(/\/queues\/plain$/, (route) => route.request().method() === 'PUT' ? route.abort('connectionreset') : route.continue());
+  await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
+  const told = page.getByRole('alert').filter({ hasText: 'nobody knows whether this was done' });
+  await shows(told);
+  await page.waitForResponse(/\/queues\?/); // what a look finds does not take it away
+  await rowHas(page, 'plain', 'open');
+  await shows(told);
+  assert.deepEqual(stage.foreign, []);
+});
+
+/** A daemon that answers those who have the token 'secret', which may do these things. */
+async function guarded(t, rights) {
   const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'tokens');
-  await writeFile(file, `${createHash('sha256').update('secret').digest('hex')} info:read locks:list # reader\n`);
+  await writeFile(file, `${createHash('sha256').update('secret').digest('hex')} ${rights} # reader\n`);
   const stage = await open('--tokens', file);
   t.after(() => stage.close());
+  return stage;
+}
+
+async function give(page, token) {
+  await page.getByLabel('Token', { exact: true }).fill(token);
+  await page.getByRole('button', { name: 'Use it' }).click();
+}
+
+test('a token is asked for', SLOW, async (t) => {
+  const stage = await guarded(t, 'info:read locks:list');
   const page = await stage.visit('/ui#/locks');
-  for (const token of ['wrong', 'secret']) {
-    await page.getByLabel('Token', { exact: true }).fill(token);
-    await page.getByRole('button', { name: 'Use it' }).click();
-  }
+  await give(page, 'wrong');
+  await give(page, 'secret');
   await shows(page.getByText('No lock is held.'));
   await go(page);
   await shows(page.locator('.tiles dd.good'));
   await go(page, 'queues');
   await shows(page.getByRole('alert').filter({ hasText: 'queues:list' }));
   assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
+});
+
+test('who looks for a token may take long', SLOW, async (t) => {
+  const stage = await guarded(t, 'info:read locks:list');
+  const page = await stage.visit('/healthz');
+  await page.addInitScript(() => {
+    const running = [];
+    AbortSignal.timeout = () => (running.push(new AbortController()), running.at(-1).signal);
+    window.timeOut = () => running.forEach((one) => one.abort(new DOMException('It took too long.', 'TimeoutError')));
+  });
+  const unsure = [];
+  page.on('request', (request) => request.url().endsWith('/healthz') && unsure.push(request.url()));
+  await page.goto(`${stage.url}/ui#/locks`);
+  await page.getByLabel('Token', { exact: true }).fill('secret');
+  await page.evaluate(() => window.timeOut());
+  await page.getByRole('button', { name: 'Use it' }).click();
+  await shows(page.getByText('No lock is held.'));
+  assert.deepEqual(unsure, []);
 });
 
 test('the daemon goes and comes back', SLOW, async (t) => {

@@ -58,7 +58,8 @@ function newToken(refused) {
 	return asked;
 }
 
-async function send(method, path, body, signal) {
+/** `until` makes the signal of each try: how long somebody looks for a token does not count. */
+async function send(method, path, body, until) {
 	for (;;) {
 		const token = sessionStorage.getItem(TOKEN);
 		const headers = { Accept: 'application/json, text/event-stream' };
@@ -68,7 +69,7 @@ async function send(method, path, body, signal) {
 			headers['Content-Type'] = 'application/json';
 		let response;
 		try {
-			response = await fetch(path, { method, headers, signal, cache: 'no-store', body: body && JSON.stringify(body) });
+			response = await fetch(path, { method, headers, signal: until(), cache: 'no-store', body: body && JSON.stringify(body) });
 		} catch (error) {
 			if (error.name !== 'AbortError')
 				lost();
@@ -90,8 +91,10 @@ async function problemOf(response) {
 
 /** The answer's JSON; null when it has none. Throws a Problem or Gone. */
 export async function ask(method, path, body, signal) {
-	const patience = AbortSignal.timeout(PATIENCE_MS);
-	const response = await send(method, path, body, signal ? AbortSignal.any([signal, patience]) : patience);
+	const response = await send(method, path, body, () => {
+		const patience = AbortSignal.timeout(PATIENCE_MS);
+		return signal ? AbortSignal.any([signal, patience]) : patience;
+	});
 	if (!response.ok)
 		throw await problemOf(response);
 	if (response.status === 204)
@@ -116,7 +119,7 @@ async function read(reader) {
 
 /** Hands on each server-sent event, its name and its data, until the stream ends. By fetch: an EventSource sends no token. */
 export async function listen(path, signal, hear) {
-	const response = await send('GET', path, undefined, signal);
+	const response = await send('GET', path, undefined, () => signal);
 	if (!response.ok)
 		throw await problemOf(response);
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -13,6 +13,7 @@ import * as visitors from './visitors.js';
 const REFRESH_MS = 2000;
 // A list that takes long is asked for less often: this part of the time at most.
 const SHARE = 10;
+const UNKNOWN = 'The daemon did not answer, so nobody knows whether this was done. See what is there before you do it again.';
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it, and may tell which of the
 // other parts is the name of what is shown (`named`).
@@ -56,7 +57,7 @@ class Page {
 			say(tell(answer));
 			showProblem(null);
 		} catch (error) {
-			showProblem(error);
+			showProblem(error instanceof Gone ? new Problem({ detail: UNKNOWN }) : error);
 		}
 		await this.refresh();
 	}
