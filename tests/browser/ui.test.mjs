@@ -288,6 +288,31 @@ test('a token is asked for', SLOW, async (t) => {
   assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
 });
 
+test('who has no token is not asked again and again', SLOW, async (t) => {
+  const stage = await guarded(t, 'info:read locks:list');
+  const page = await stage.visit('/ui#/locks');
+  const dialog = page.getByRole('dialog');
+  const enter = page.getByRole('button', { name: 'Enter a token' });
+  await shows(dialog);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await enter.click();
+  await give(page, 'secret');
+  await shows(page.getByText('No lock is held.'));
+  assert.equal(await enter.count(), 0);
+
+  await page.evaluate(() => sessionStorage.clear());
+  await shows(dialog);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await shows(enter);
+  for (let looks = 0; looks < 3; looks++)
+    await page.waitForResponse((answer) => answer.status() === 401);
+  assert.equal(await dialog.isVisible(), false);
+  await enter.click();
+  await give(page, 'secret');
+  await enter.waitFor({ state: 'hidden' });
+  assert.deepEqual(stage.foreign, []);
+});
+
 test('who looks for a token may take long', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read locks:list');
   const page = await stage.visit('/healthz');

@@ -45,17 +45,26 @@ async function tryAgain(pause) {
 }
 
 let asked = null;
+let declined = false;
 
-/** Asks for a token once, however many requests were refused for want of it. */
+/** Asks for a token once, however many requests were refused for want of it, and not again after a Cancel. */
 function newToken(refused) {
 	if (sessionStorage.getItem(TOKEN) !== refused)
 		return Promise.resolve(true);
+	if (declined)
+		return Promise.resolve(false);
 	asked ??= askForToken().then((token) => {
 		if (token)
 			sessionStorage.setItem(TOKEN, token);
+		declined = !token;
 		return Boolean(token);
 	}).finally(() => { asked = null; });
 	return asked;
+}
+
+/** Somebody does something: a token may be asked for again. */
+export function acts() {
+	declined = false;
 }
 
 /** `until` makes the signal of each try: how long somebody looks for a token does not count. */

@@ -1,5 +1,5 @@
 // The page around the views: where we are, whose turn it is to be asked, and what is said when something fails.
-import { ask, daemon, Gone, Problem } from './api.js';
+import { acts, ask, daemon, Gone, Problem } from './api.js';
 import { el, setText } from './dom.js';
 import * as boards from './boards.js';
 import * as geo from './geo.js';
@@ -51,6 +51,7 @@ class Page {
 
 	/** Does something that changes, says what came of it, and looks anew. */
 	async act(method, path, body, tell) {
+		acts();
 		try {
 			// Not ended by leaving the view: it happens or not, but is not cut off.
 			const answer = await ask(method, path, body);
@@ -117,7 +118,7 @@ function showProblem(error, of = 'act') {
 		return;
 	if (!(error instanceof Problem))
 		console.error(error);
-	const { detail, title, code, request_id: id, errors = [] } = error.said ?? { detail: error.message };
+	const { detail, title, status, code, request_id: id, errors = [] } = error.said ?? { detail: error.message };
 	const same = !box.hidden && box.dataset.detail === (detail ?? title);
 	const where = [code, id && `request ${id}`].filter(Boolean).join(' · ');
 	if (same) {
@@ -128,8 +129,15 @@ function showProblem(error, of = 'act') {
 	box.dataset.detail = detail ?? title;
 	box.replaceChildren(el('p', {}, detail ?? title),
 		...errors.length > 1 ? [el('ul', {}, ...errors.map((one) => el('li', {}, `${one.pointer} ${one.detail}`)))] : [],
+		...status === 401 ? [el('button', { type: 'button', onclick: enterToken }, 'Enter a token')] : [],
 		el('small', {}, where));
 	box.hidden = false;
+}
+
+function enterToken() {
+	by('problem').hidden = true;
+	acts();
+	begin();
 }
 
 function namesOf(hash) {
@@ -198,7 +206,7 @@ async function begin() {
 		else
 			navigate();
 	} catch (error) {
-		showProblem(error);
+		showProblem(error, 'look');
 	}
 }
 
