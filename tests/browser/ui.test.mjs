@@ -90,6 +90,22 @@ test('a stream that fell silent without an end is begun anew', SLOW, async (t) =
   stage.assertClean();
 });
 
+test('a reverse proxy may have it below a prefix', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const proxy = await startProxy(stage.url, '/below');
+  t.after(() => proxy.stop());
+  await api(stage.url, 'POST', '/locks/plain', { ttl_ms: 600_000 });
+  const page = await stage.visit('/below/ui', proxy.url);
+  await shows(page.locator('.tiles dd.good'));
+  await page.getByRole('link', { name: 'Locks' }).click();
+  await row(page, 'plain').getByRole('link').click();
+  await shows(page.locator('dd', { hasText: 'exclusive' }));
+  await page.goto(`${proxy.url}/below/docs`);
+  await page.locator('.opblock').first().waitFor();
+  stage.assertClean();
+});
+
 test('each view shows what the API was given, hostile names as text', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   page.on('dialog', (dialog) => assert.fail(`a script of a name ran: ${dialog.message()}`));

@@ -34,9 +34,12 @@ function lost() {
 	}
 }
 
+/** Where a path of the API is: beside this page, which may be below a prefix of a reverse proxy. */
+const at = (path) => `.${path}`;
+
 async function tryAgain(pause) {
 	try {
-		await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS) });
+		await fetch(at('/healthz'), { cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS) });
 		found();
 	} catch {
 		const next = Math.min(2 * pause, LONGEST_PAUSE_MS);
@@ -78,7 +81,7 @@ async function send(method, path, body, until) {
 			headers['Content-Type'] = 'application/json';
 		let response;
 		try {
-			response = await fetch(path, { method, headers, signal: until(), cache: 'no-store', body: body && JSON.stringify(body) });
+			response = await fetch(at(path), { method, headers, signal: until(), cache: 'no-store', body: body && JSON.stringify(body) });
 		} catch (error) {
 			if (error.name !== 'AbortError')
 				lost();
