@@ -157,6 +157,22 @@ test('each view shows what the API was given, hostile names as text', SLOW, asyn
   stage.assertClean();
 });
 
+test('a list is filtered by name, and opens one', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  for (const [view, what] of [['queues', 'queues'], ['limits', 'keys'], ['leaderboards', 'boards']]) {
+    await go(page, view);
+    await shows(row(page, HOSTILE));
+    const filter = page.getByLabel(`Filter ${what} by name`);
+    await filter.fill('lai');
+    await row(page, HOSTILE).waitFor({ state: 'detached' });
+    await shows(row(page, 'plain'));
+    await filter.fill('plain');
+    await filter.press('Enter');
+    await shows(page.getByRole('heading', { name: 'plain', level: 1 }));
+  }
+  stage.assertClean();
+});
+
 test('a click on the map asks who is near', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await go(page, 'geo', 'plain');

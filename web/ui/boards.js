@@ -1,7 +1,8 @@
 // Leaderboards: who is in front.
-import { list, path } from './api.js';
-import { el, facts, route, search, table } from './dom.js';
+import { path } from './api.js';
+import { el, facts, route, table } from './dom.js';
 import { number } from './format.js';
+import { listing } from './listing.js';
 
 const PAGE = 50;
 
@@ -10,20 +11,12 @@ export function open(page) {
 }
 
 function openAll(page) {
-	let match = '';
 	const all = table({ label: 'Leaderboards', key: (one) => one.board, empty: 'There are no leaderboards.', columns: [
 		{ title: 'Board', kind: 'head', text: (one) => one.board, link: (one) => route('leaderboards', one.board) },
 		{ title: 'Ranks by', kind: 'wide', text: (one) => one.dimensions.join(', then ') },
 		{ title: 'Members', number: true, text: (one) => number(one.size) },
 	] });
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter boards by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('leaderboards', name); } }), all.node, more);
-	return async () => {
-		const { items, more: left } = await list('/leaderboards', { match, name: (one) => one.board, signal: page.signal });
-		all.show(items);
-		more.hidden = !left;
-	};
+	return listing(page, { what: 'boards', where: '/leaderboards', name: (one) => one.board, open: (name) => route('leaderboards', name), shown: all });
 }
 
 function openOne(page, name) {

@@ -137,15 +137,3 @@ export function facts(label) {
 		},
 	};
 }
-
-/** A filter of a list by name; Enter opens that very name. */
-export function search({ label, change, open }) {
-	let timer;
-	const input = el('input', { type: 'search', placeholder: 'Filter, or a whole name', 'aria-label': label, autocomplete: 'off', spellcheck: 'false',
-		oninput: () => { clearTimeout(timer); timer = setTimeout(() => change(input.value), 250); } });
-	return el('form', { class: 'search', role: 'search', onsubmit: (event) => {
-		event.preventDefault();
-		if (input.value)
-			open(input.value);
-	} }, input, el('button', { type: 'submit' }, 'Open'));
-}

@@ -1,8 +1,9 @@
 // Geo: members of a set on a map without tiles, and who is near a point.
 import { list, path } from './api.js';
 import { field } from './dialog.js';
-import { el, facts, route, search, setText, table } from './dom.js';
+import { el, facts, route, setText, table } from './dom.js';
 import { number, rough } from './format.js';
+import { listing } from './listing.js';
 import { Atlas } from './map.js';
 
 const METRES = { m: 1, km: 1000, mi: 1609.34, ft: 0.3048 };
@@ -14,20 +15,12 @@ export function open(page) {
 }
 
 function openAll(page) {
-	let match = '';
 	const all = table({ label: 'Sets', key: (one) => one.set, empty: 'There are no sets.', columns: [
 		{ title: 'Set', kind: 'head', text: (one) => one.set, link: (one) => route('geo', one.set) },
 		{ title: 'Members', number: true, text: (one) => number(one.size) },
 		{ title: 'Cells', number: true, text: (one) => number(one.cells) },
 	] });
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter sets by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('geo', name); } }), all.node, more);
-	return async () => {
-		const { items, more: left } = await list('/geo', { match, name: (one) => one.set, signal: page.signal });
-		all.show(items);
-		more.hidden = !left;
-	};
+	return listing(page, { what: 'sets', where: '/geo', name: (one) => one.set, open: (name) => route('geo', name), shown: all });
 }
 
 const FIELDS = [

@@ -1,8 +1,9 @@
 // Rate limits: policies, keys that have state, and a trial of a limit that draws how its funnel fills and drains.
 import { ask, list, path, Problem } from './api.js';
 import { askUser, field } from './dialog.js';
-import { buttons, el, facts, route, search, setText, table } from './dom.js';
+import { buttons, el, facts, route, setText, table } from './dom.js';
 import { duration, number, rough } from './format.js';
+import { listing } from './listing.js';
 import { plot } from './plot.js';
 
 const OWN = 'own numbers';
@@ -17,7 +18,6 @@ export function open(page) {
 }
 
 function openAll(page) {
-	let match = '';
 	const policies = table({ label: 'Policies', key: (one) => one.policy, empty: 'There are no policies.', columns: [
 		{ title: 'Policy', kind: 'head', text: (one) => one.policy },
 		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
@@ -32,20 +32,14 @@ function openAll(page) {
 		{ title: 'Policy', text: (one) => one.policy },
 		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
 	] });
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
 	const trial = page.write ? tester(page) : null;
-	page.root.append(el('h2', {}, 'Policies'), policies.node, ...trial ? [trial.node] : [], el('h2', {}, 'Keys'),
-		search({ label: 'Filter keys by name', change: (text) => { match = text; page.refresh(); },
-			open: (name) => { location.hash = route('limits', 'default', 'funnel', name); } }), keys.node, more);
+	page.root.append(el('h2', {}, 'Policies'), policies.node, ...trial ? [trial.node] : [], el('h2', {}, 'Keys'));
+	const look = listing(page, { what: 'keys', where: '/ratelimit/keys', name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
+		open: (name) => route('limits', 'default', 'funnel', name), shown: keys });
 	return async () => {
-		const [stored, found] = await Promise.all([
-			list('/ratelimit/policies', { name: (one) => one.policy, signal: page.signal }),
-			list('/ratelimit/keys', { match, name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]), signal: page.signal }),
-		]);
+		const [stored] = await Promise.all([list('/ratelimit/policies', { name: (one) => one.policy, signal: page.signal }), look()]);
 		policies.show(stored.items);
 		trial?.offer(stored.items);
-		keys.show(found.items);
-		more.hidden = !found.more;
 	};
 }
 

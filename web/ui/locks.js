@@ -1,15 +1,15 @@
 // Locks: who holds them, for how long still, and who waits.
-import { list, path } from './api.js';
+import { path } from './api.js';
 import { askUser } from './dialog.js';
-import { buttons, el, facts, route, search, setText, table } from './dom.js';
+import { buttons, el, facts, route, setText, table } from './dom.js';
 import { duration, instant, number } from './format.js';
+import { listing } from './listing.js';
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
 }
 
 function openAll(page) {
-	let match = '';
 	const all = table({
 		label: 'Locks that are held', key: (lock) => lock.name, empty: 'No lock is held.',
 		columns: [
@@ -23,14 +23,7 @@ function openAll(page) {
 			...page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : [],
 		],
 	});
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter locks by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('locks', name); } }), all.node, more);
-	return async () => {
-		const { items, more: left } = await list('/locks', { match, name: (lock) => lock.name, signal: page.signal });
-		all.show(items);
-		more.hidden = !left;
-	};
+	return listing(page, { what: 'locks', where: '/locks', name: (one) => one.name, open: (name) => route('locks', name), shown: all });
 }
 
 // A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last one.

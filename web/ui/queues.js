@@ -1,8 +1,9 @@
 // Queues: how deep they are, what lies in them, and what to do about it.
-import { list, path } from './api.js';
+import { path } from './api.js';
 import { askUser } from './dialog.js';
-import { buttons, el, facts, keyed, route, search, setText, table } from './dom.js';
+import { buttons, el, facts, keyed, route, setText, table } from './dom.js';
 import { duration, instant, number } from './format.js';
+import { listing } from './listing.js';
 import { COUNTS, History, plot } from './plot.js';
 
 const STATES = ['ready', 'delayed', 'in_flight', 'dead'];
@@ -25,7 +26,6 @@ export function open(page) {
 }
 
 function openAll(page) {
-	let match = '';
 	const all = table({
 		label: 'Queues', key: (queue) => queue.queue, empty: 'No queue has been used.',
 		columns: [
@@ -36,13 +36,10 @@ function openAll(page) {
 		],
 	});
 	const plots = el('div', { class: 'grid' });
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter queues by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('queues', name); } }), all.node, more, plots);
+	const look = listing(page, { what: 'queues', where: '/queues', name: (one) => one.queue, open: (name) => route('queues', name), shown: all });
+	page.root.append(plots);
 	return async () => {
-		const { items, more: left } = await list('/queues', { match, name: (queue) => queue.queue, signal: page.signal });
-		all.show(items);
-		more.hidden = !left;
+		const items = await look();
 		keyed(plots, items.slice(0, 12), (queue) => queue.queue, (queue) => depthPlot(queue.queue));
 		for (const queue of items)
 			remember(queue);

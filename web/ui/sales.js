@@ -1,26 +1,22 @@
 // Sales: what is left, what is held, what is sold, and when it opens and closes.
-import { list, path } from './api.js';
+import { path } from './api.js';
 import { parts } from './chart.js';
-import { el, facts, route, search, setText, keyed } from './dom.js';
+import { el, facts, route, setText, keyed } from './dom.js';
 import { duration, instant, number } from './format.js';
+import { listing } from './listing.js';
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
 }
 
 function openAll(page) {
-	let match = '';
 	const cards = el('div', { class: 'grid' });
 	const none = el('p', { class: 'empty', hidden: true }, 'There are no sales.');
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter sales by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('sales', name); } }), cards, none, more);
-	return async () => {
-		const { items, more: left } = await list('/sales', { match, name: (sale) => sale.sale, signal: page.signal });
+	const all = { node: el('div', {}, cards, none), show(items) {
 		keyed(cards, items, (sale) => sale.sale, card);
 		none.hidden = items.length > 0;
-		more.hidden = !left;
-	};
+	} };
+	return listing(page, { what: 'sales', where: '/sales', name: (one) => one.sale, open: (name) => route('sales', name), shown: all });
 }
 
 function openOne(page, name) {

@@ -1,9 +1,10 @@
 // Visitors: how many came each day, and how many views they made.
-import { list, path } from './api.js';
+import { path } from './api.js';
 import { bars } from './chart.js';
 import { field } from './dialog.js';
-import { el, facts, route, search, table } from './dom.js';
+import { el, facts, route, table } from './dom.js';
 import { number } from './format.js';
+import { listing } from './listing.js';
 
 const DAY_MS = 86400000;
 const RANGES = ['7 days', '30 days', '90 days', '365 days'];
@@ -14,18 +15,10 @@ export function open(page) {
 }
 
 function openAll(page) {
-	let match = '';
 	const all = table({ label: 'Pages', key: (one) => one.page, empty: 'No page has visitors.', columns: [
 		{ title: 'Page', kind: 'head', text: (one) => one.page, link: (one) => route('visitors', one.page) },
 	] });
-	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: 'Filter pages by name', change: (text) => { match = text; page.refresh(); },
-		open: (name) => { location.hash = route('visitors', name); } }), all.node, more);
-	return async () => {
-		const { items, more: left } = await list('/uv/pages', { match, name: (one) => one.page, signal: page.signal });
-		all.show(items);
-		more.hidden = !left;
-	};
+	return listing(page, { what: 'pages', where: '/uv/pages', name: (one) => one.page, open: (name) => route('visitors', name), shown: all });
 }
 
 function openOne(page, name, days = '30') {
