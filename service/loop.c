@@ -31,6 +31,11 @@ static int64_t clock_us(clockid_t id)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+int64_t loop_turn_us(void)
+{
+	return clock_us(CLOCK_MONOTONIC) - now_us;
+}
+
 int64_t loop_now_us(void)
 {
 	return now_us;
