@@ -70,17 +70,9 @@ static void on_left(void *whose)
 	free(l);
 }
 
-static void on_drain(void *whose)
-{
-	struct listener *l = whose;
-
-	stream_event(l->stream, "closing", TEXT("{\"reason\":\"drain\"}"));
-	stream_end(l->stream);
-}
-
 void topic_stream(struct request *req, const struct topic_stream_input *in)
 {
-	static const struct stream_owner owner = { on_left, on_drain };
+	static const struct stream_owner owner = { .left = on_left };
 	struct text channel = script_key(req, KEY_TOPIC, in->topic, NULL);
 
 	if (!wait_has_room(req))

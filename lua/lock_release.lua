@@ -7,11 +7,11 @@
 -- Errors: WRONGTYPE, nothing done. O(1), O(line) when a daemon with waiters has died; what the last one frees is freed in
 -- the background.
 --@flags allow-oom
+--@include time
 local is_forced = ARGV[2] == '1'
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local now = now_ms()
 
--- Most have one holder with one token, who gives it back while nobody waits: told before the libraries, as in lock_acquire.
+-- Most have one holder with one token, who gives it back while nobody waits: told before the other libraries, as in lock_acquire.
 if not is_forced and redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'fence', 'mode', 't:' .. ARGV[1])
   if tonumber(f[1] or '') and f[2] == 'exclusive' and f[3] and redis.call('HLEN', KEYS[1]) == 5 and
@@ -21,7 +21,7 @@ if not is_forced and redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) == 0 then
   end
 end
 
---@include time wake line lock
+--@include wake line lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])

@@ -134,17 +134,9 @@ static void on_left(void *whose)
 		timer_stop(&tick);
 }
 
-static void on_drain(void *whose)
-{
-	struct watcher *w = whose;
-
-	stream_event(w->stream, "closing", TEXT("{\"reason\":\"drain\"}"));
-	stream_end(w->stream);
-}
-
 void info_stream(struct request *req, const struct info_stream_input *in)
 {
-	static const struct stream_owner owner = { on_left, on_drain };
+	static const struct stream_owner owner = { .left = on_left };
 	struct figures now = look();
 
 	(void)in;

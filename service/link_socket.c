@@ -20,7 +20,7 @@
 
 enum { REPLY_BYTES = 8 * 1024 * 1024 }; /* of a reply, beside what messages take */
 
-static bool answered;
+static bool reached;
 
 /* ---- Connecting ---- */
 
@@ -93,9 +93,9 @@ void link_handshake(struct redis_link *l)
 		tls_lost(l);
 }
 
-bool links_answered(void)
+bool links_reached(void)
 {
-	return answered;
+	return reached;
 }
 
 void link_connected(struct redis_link *l)
@@ -107,7 +107,7 @@ void link_connected(struct redis_link *l)
 		link_lost(l, "%s", strerror(error ? error : errno));
 		return;
 	}
-	answered = true;
+	reached = true;
 	if (!loop_rewatch(&l->watch, EPOLLIN)) {
 		link_lost(l, "no memory");
 		return;

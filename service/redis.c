@@ -264,7 +264,7 @@ bool redis_was_reached(void)
 
 const char *redis_advice(void)
 {
-	if (links_answered() || urls.kind != REDIS_SERVER)
+	if (links_reached() || urls.kind != REDIS_SERVER)
 		return "";
 	return "; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one (--embedded)";
 }

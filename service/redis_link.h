@@ -70,6 +70,6 @@ unsigned links_in_flight(void);
 struct redis_answers links_answers(void);
 
 /* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
-bool links_answered(void);
+bool links_reached(void);
 
 #endif

@@ -124,8 +124,14 @@ bool stream_is_over(const struct stream *s)
 
 void stream_drain(struct stream *s)
 {
-	if (!s->ended)
+	if (s->ended)
+		return;
+	if (s->owner->drain) {
 		s->owner->drain(s->whose);
+	} else {
+		stream_event(s, "closing", TEXT("{\"reason\":\"drain\"}"));
+		stream_end(s);
+	}
 }
 
 void stream_left(struct stream *s)

@@ -22,8 +22,9 @@ struct stream;
 
 /* Who is told. */
 struct stream_owner {
-	void (*left)(void *whose);  /* the stream is gone when this returns */
-	void (*drain)(void *whose); /* the daemon leaves: say the last word and end it */
+	void (*left)(void *whose); /* the stream is gone when this returns */
+	void (*drain)(
+		void *whose); /* the daemon leaves: say the last word and end it; NULL: it is `closing`, and all */
 };
 
 /* Answers 200 with a stream instead of a body. Owned by the request; NULL without memory, and then it was answered with that. */

@@ -42,14 +42,6 @@ static int tear_down(void **state)
 
 static const char slow[] = "POST /pv/drained HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-static bool is_open(const struct daemon *d)
-{
-	struct raw *r = raw_try_connect(d->port);
-
-	raw_close(r);
-	return r != NULL;
-}
-
 static void test_term_drains(void **state)
 {
 	struct daemon d = { 0 };
@@ -62,7 +54,7 @@ static void test_term_drains(void **state)
 	raw_text(busy, slow);
 	nap_ms(50); /* it is in Redis's hands now, which does not look */
 	proc_signal(&d.proc, SIGTERM);
-	wait_until(!is_open(&d), ANSWER_MS); /* nobody new is let in */
+	wait_until(!raw_listens(d.port), ANSWER_MS); /* nobody new is let in */
 	struct answer drained = raw_answer(busy, ANSWER_MS);
 	assert_status(drained, 200); /* what is under way is answered */
 	exchange_record("POST", "/pv/drained", drained);
@@ -172,7 +164,7 @@ static void test_second_term_is_immediate(void **state)
 	raw_text(busy, slow);
 	nap_ms(50);
 	proc_signal(&d.proc, SIGTERM);
-	wait_until(!is_open(&d), ANSWER_MS);
+	wait_until(!raw_listens(d.port), ANSWER_MS);
 	assert_false(proc_ended(&d.proc, 0));
 	proc_signal(&d.proc, SIGTERM);
 	assert_true(proc_ended(&d.proc, 1000));

@@ -151,11 +151,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static bool listens(void *proc)
 {
-	struct raw *r = raw_try_connect(port);
-
-	if (r)
-		raw_close(r);
-	return r || proc_ended(proc, 0);
+	return raw_listens(port) || proc_ended(proc, 0);
 }
 
 static void start(struct proc *p, const struct kind *kind)

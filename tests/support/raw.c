@@ -49,6 +49,14 @@ struct raw *raw_try_connect(int port)
 	return raw_of(loopback_connect(port));
 }
 
+bool raw_listens(int port)
+{
+	struct raw *r = raw_try_connect(port);
+
+	raw_close(r);
+	return r != NULL;
+}
+
 struct raw *raw_connect_unix(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };

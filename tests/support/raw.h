@@ -16,6 +16,7 @@ struct raw;
 
 struct raw *raw_connect(int port);     /* fails the test when nobody listens */
 struct raw *raw_try_connect(int port); /* NULL then */
+bool raw_listens(int port);            /* somebody does */
 struct raw *raw_connect_unix(const char *path);
 
 /*
