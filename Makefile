@@ -92,12 +92,13 @@ torture: packages-test
 	@cmake --build --preset release -j $(JOBS)
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
-# Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all.
+# Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all; BESIDE=REV: daemons of that
+# revision of git among them, as in a rolling update.
 chaos: SECONDS := 30
 SEED := 1
 MODE := single
 chaos: packages-test chaos-parts
-	@tests/chaos/run --seconds $(SECONDS) --seed $(SEED) --mode $(MODE)
+	@tests/chaos/run --seconds $(SECONDS) --seed $(SEED) --mode $(MODE) $(if $(BESIDE),--beside $(BESIDE))
 
 # Whether chaos would find them: a daemon with each of six bugs.
 chaos-selftest: packages-test chaos-parts

@@ -117,7 +117,7 @@ def kill_daemon(stage, rng):
     daemon = rng.choice(stage.daemons)
     daemon.kill()
     yield rng.uniform(0, 0.5)
-    daemon.start()
+    stage.start_again(daemon)
 
 
 def stop_daemon(stage, rng):
@@ -135,7 +135,7 @@ def drain_daemon(stage, rng):
     if status:
         stage.complaints.append((daemon, f"exit status {status} after SIGTERM"))
     yield rng.uniform(0, 0.3)
-    daemon.start()
+    stage.start_again(daemon)
 
 
 def reload_daemon(stage, rng):

@@ -82,8 +82,8 @@ class Proxies:
 class Stage:
     """The daemons; how they find Redis is each mode's own."""
 
-    def __init__(self, folder, daemon):
-        self.folder, self.daemon = folder, daemon
+    def __init__(self, folder, programs):
+        self.folder, self.programs = folder, programs
         self.daemons, self.fronts, self.backs = [], None, None
         self.servers = []
         self.complaints = []  # of daemons: (which, what it did)
@@ -92,13 +92,19 @@ class Stage:
         self.start_redis()
         for i, off in enumerate(CLOCKS):
             port = free_port()
-            command = (self.daemon, "--listen", f"127.0.0.1:{port}", "--redis", self.redis_url(i), "--log-level", "warn")
+            command = (self.programs[i % len(self.programs)], "--listen", f"127.0.0.1:{port}", "--redis", self.redis_url(i), "--log-level", "warn")
             self.daemons.append(Process(f"daemon-{i}", self.folder, port, command, is_ready, wrong_clock(off)))
         for process in self.daemons:
             process.start()
         for process in self.daemons:
             process.wait_up()
         self.fronts = Proxies([process.port for process in self.daemons])
+
+    def start_again(self, daemon):
+        """As the next of the programs: with two of them this is a rolling update, and one that is taken back."""
+        at = [str(program) for program in self.programs].index(daemon.command[0])
+        daemon.command[0] = str(self.programs[(at + 1) % len(self.programs)])
+        daemon.start()
 
     def processes(self):
         return [*self.daemons, *self.servers]

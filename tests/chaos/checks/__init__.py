@@ -14,7 +14,7 @@ def judge(history):
     for check in ALL:
         check.check(history, findings)
     return {
-        **{name: history.run[name] for name in ("mode", "seed", "seconds")},
+        **{name: history.run[name] for name in ("mode", "seed", "seconds", "beside")},
         "stated": STATED[history.run["mode"]],
         "calls": dict(sorted(Counter(call.what for call in history.calls).items())),
         "effects": dict(sorted(Counter(call.effect for call in history.calls).items())),
@@ -29,8 +29,9 @@ def told(summary):
     def line(of):
         return ", ".join(f"{name} {count}" for name, count in of.items())
 
+    beside = f", beside {summary['beside'][:12]}" if summary["beside"] else ""
     lines = [
-        f"{summary['mode']}, seed {summary['seed']}, {summary['seconds']:g} s: {sum(summary['calls'].values())} calls, "
+        f"{summary['mode']}, seed {summary['seed']}, {summary['seconds']:g} s{beside}: {sum(summary['calls'].values())} calls, "
         f"{sum(summary['faults'].values())} faults, {len(summary['violations'])} violations",
         "  calls: " + line(summary["calls"]),
         "  effects: " + line(summary["effects"]),
@@ -41,5 +42,6 @@ def told(summary):
         lines.append(f"  VIOLATION at {violation['at_us'] / 1e6:.3f} s, {violation['promise']}: {violation['text']} "
                      f"(operations {', '.join(map(str, violation['ops'])) or '-'})")
     if summary["violations"]:
-        lines.append(f"  the same again: make chaos SECONDS={summary['seconds']:g} SEED={summary['seed']} MODE={summary['mode']}")
+        lines.append(f"  the same again: make chaos SECONDS={summary['seconds']:g} SEED={summary['seed']} MODE={summary['mode']}" +
+                     (f" BESIDE={summary['beside']}" if summary["beside"] else ""))
     return "\n".join(lines)
