@@ -1,14 +1,20 @@
 /*
  * http: the servers, and the gates that clients come in by; see http.h.
  *
- * Those of --listen share one gate, and so --max-connections. Health has a gate, places and patience of its own, and nothing that is asked
- * there ever waits for anything: whatever becomes of the others, a probe is answered.
+ * Those of --listen share one gate, and so --max-connections. Libmicrohttpd runs whatever is ready at one of its servers in one go: when
+ * thousands ask or leave at once it would go on for a tenth of a second. So each has few places, and who finds them taken gets one more
+ * server; a turn that was long leaves the rest of them to the next.
+ *
+ * Health has a gate, places and patience of its own, is run in each turn, and nothing that is asked there ever waits for anything:
+ * whatever becomes of the others, a probe is answered.
  */
 #include "http.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "budget.h"
 #include "config.h"
@@ -24,14 +30,17 @@
 #include "stream.h"
 
 enum {
+	SERVER_PLACES = 256, /* some 5 ms, when all of them leave or ask at once */
+	KINDS = 2,           /* plain and secure */
 	HEALTH_PLACES = 64,
 	HEALTH_LEAVE = 16, /* when all are taken */
 	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
 };
 
-enum { PLAIN, SECURE, HEALTH, SERVERS };
-
-static struct http_server servers[SERVERS];
+static struct http_server *servers,
+	*turn_of; /* of the front, in the order they were opened in, owned; which is run next, NULL: the first */
+static unsigned server_count;
+static struct http_server health;
 static struct gate front = { 0 }, side = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
@@ -56,13 +65,13 @@ static bool has_health(void)
 /* A socket each address, an epoll set each server. */
 unsigned http_descriptors(void)
 {
-	unsigned n = SERVERS + 1 + HTTP_CLOSE_PLACES;
+	unsigned n = (unsigned)config()->max_connections / SERVER_PLACES + KINDS + 1 + HTTP_CLOSE_PLACES;
 
 	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
 		n++;
 	for (const char *at = config()->health_listen; (at = strchr(at, ',')); at++)
 		n++;
-	return n + (has_health() ? 1 + HEALTH_PLACES : 0);
+	return n + (has_health() ? 2 + HEALTH_PLACES : 0);
 }
 
 const char *http_address(size_t i)
@@ -87,20 +96,70 @@ bool http_draining(void)
 
 unsigned http_busy(void)
 {
-	return servers[PLAIN].busy + servers[SECURE].busy;
+	unsigned n = 0;
+
+	for (struct http_server *s = servers; s; s = s->next)
+		n += s->busy;
+	return n;
 }
 
 /* ---- Start ---- */
 
+/* One of its kind that has a place, opened if there is none. NULL after one line on stderr. */
+static struct http_server *server_with_place(bool is_secure)
+{
+	const struct config *o = config();
+	struct http_server **at = &servers;
+
+	while (*at && ((*at)->is_secure != is_secure || (*at)->inside >= SERVER_PLACES))
+		at = &(*at)->next;
+	if (*at)
+		return *at;
+	struct http_server *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->gate = &front;
+	s->is_secure = is_secure;
+	s->wait =
+		(struct patience){ o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms, o->idle_timeout_ms };
+	if (!http_server_open(s)) {
+		free(s);
+		return NULL;
+	}
+	server_count++;
+	return *at = s;
+}
+
+/* Its crowd has gone, and it goes, too; the first of a kind stays. */
+static void end_server(struct http_server *s)
+{
+	struct http_server **at = &servers;
+	bool is_first = true;
+
+	for (; *at != s; at = &(*at)->next)
+		is_first &= (*at)->is_secure != s->is_secure;
+	if (is_first)
+		return;
+	*at = s->next;
+	server_count--;
+	http_server_close(s);
+	free(s);
+}
+
 static void enter_front(const struct listener *by, int fd)
 {
-	http_server_add(&servers[by->is_unix || !has_tls() ? PLAIN : SECURE], fd);
+	struct http_server *s = server_with_place(!by->is_unix && has_tls());
+
+	if (s)
+		http_server_add(s, fd);
+	else
+		close(fd);
 }
 
 static void enter_side(const struct listener *by, int fd)
 {
 	(void)by;
-	http_server_add(&servers[HEALTH], fd);
+	http_server_add(&health, fd);
 }
 
 /* Whoever has been there longest is idle, or slow: an answer takes no time. Some of them make room for those who wait. */
@@ -109,7 +168,7 @@ static void on_side_crowded(struct gate *g)
 	unsigned seen = 0;
 
 	for (struct conn *c = conn_first(); c; c = c->next) /* the newest is first */
-		if (c->server == &servers[HEALTH] && seen++ + HEALTH_LEAVE >= g->inside)
+		if (c->server == &health && seen++ + HEALTH_LEAVE >= g->inside)
 			shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -145,21 +204,15 @@ static double open_connections(void)
 
 static double requests_in_progress(void)
 {
-	return servers[PLAIN].busy + servers[SECURE].busy + servers[HEALTH].busy;
+	return http_busy() + health.busy;
 }
 
 static bool open_front(unsigned most_connections, mode_t mode)
 {
-	const struct config *o = config();
-	struct patience patience = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
-				     o->idle_timeout_ms };
-
 	front.most = most_connections;
 	front.enter = enter_front;
-	servers[PLAIN] = (struct http_server){ .gate = &front, .wait = patience };
-	servers[SECURE] = (struct http_server){ .gate = &front, .wait = patience, .is_secure = true };
-	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
-	       gate_open(&front, "listen", o->listen, mode);
+	return open_tls() && server_with_place(false) && (!has_tls() || server_with_place(true)) &&
+	       gate_open(&front, "listen", config()->listen, mode);
 }
 
 static bool open_side(mode_t mode)
@@ -167,9 +220,9 @@ static bool open_side(mode_t mode)
 	side.most = HEALTH_PLACES;
 	side.enter = enter_side;
 	side.crowded = on_side_crowded;
-	servers[HEALTH] = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
+	health = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
 	return !has_health() ||
-	       (http_server_open(&servers[HEALTH]) && gate_open(&side, "health-listen", config()->health_listen, mode));
+	       (http_server_open(&health) && gate_open(&side, "health-listen", config()->health_listen, mode));
 }
 
 static double request_memory(void)
@@ -215,10 +268,10 @@ void http_reload(void)
 
 int64_t http_timeout_ms(void)
 {
-	int64_t least_ms = -1;
+	int64_t least_ms = http_server_timeout_ms(&health);
 
-	for (int i = 0; i < SERVERS; i++) {
-		int64_t ms = http_server_timeout_ms(&servers[i]);
+	for (struct http_server *s = servers; s; s = s->next) {
+		int64_t ms = http_server_timeout_ms(s);
 		if (ms >= 0 && (least_ms < 0 || ms < least_ms))
 			least_ms = ms;
 	}
@@ -227,11 +280,17 @@ int64_t http_timeout_ms(void)
 
 bool http_run(void)
 {
-	bool again = false;
+	bool again = http_server_run(&health);
+	unsigned left = server_count;
 
-	for (int i = 0; i < SERVERS; i++)
-		again |= http_server_run(&servers[i]);
-	return again;
+	do {
+		struct http_server *s = turn_of ? turn_of : servers;
+		again |= http_server_run(s);
+		turn_of = s->next;
+		if (s->inside == 0)
+			end_server(s);
+	} while (--left && !loop_turn_is_long());
+	return again || left;
 }
 
 /* ---- End ---- */
@@ -268,7 +327,10 @@ void http_close(void)
 	gate_close(&side);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		end_conn(c);
-	for (int i = 0; i < SERVERS; i++)
-		http_server_close(&servers[i]);
+	http_server_close(&health);
+	for (struct http_server *s; (s = servers); free(s)) {
+		http_server_close(s);
+		servers = s->next;
+	}
 	http_tls_close();
 }

@@ -61,6 +61,7 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 	if (!c)
 		return;
 	c->server = s;
+	s->inside++;
 	gate_entered(s->gate);
 	if (s->is_secure)
 		http_handshake_begin(
@@ -75,6 +76,7 @@ static void connection_closed(struct conn *c)
 		http_handshake_end(c);
 	if (c->leaves_body)
 		http_close_slowly(c->fd);
+	c->server->inside--;
 	gate_left(c->server->gate);
 	conn_free(c);
 }
@@ -356,7 +358,7 @@ int64_t http_server_timeout_ms(struct http_server *s)
 
 	if (!s->daemon)
 		return -1;
-	if (s->again)
+	if (s->again || s->ready)
 		return 0;
 	if (s->lingering > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
 		return -1;
@@ -365,7 +367,7 @@ int64_t http_server_timeout_ms(struct http_server *s)
 
 bool http_server_run(struct http_server *s)
 {
-	if (s->ready || http_server_timeout_ms(s) == 0) {
+	if (http_server_timeout_ms(s) == 0) {
 		s->ready = s->again = false;
 		MHD_run(s->daemon);
 		if (s->awake)

@@ -1,8 +1,7 @@
 /*
  * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of the requests that reach it.
  *
- * libmicrohttpd is given sockets that are connected already (gate.h): it never listens. There is one for plain HTTP, one for HTTPS, one for
- * health. For http.c and http_answer.c only.
+ * libmicrohttpd is given sockets that are connected already (gate.h): it never listens. For http.c and http_answer.c only.
  */
 #ifndef PATTERND_HTTP_SERVER_H
 #define PATTERND_HTTP_SERVER_H
@@ -23,9 +22,11 @@ struct http_server {
 	bool is_health;       /* nothing but health is served */
 	struct patience wait; /* how long its clients may take */
 
+	struct http_server *next;  /* opened after it */
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
+	unsigned inside;           /* its clients */
 	struct watch watch;        /* of its epoll set */
-	bool ready;                /* which has something */
+	bool ready;                /* which has something that it was not run for yet */
 	bool again;                /* it must run once more in this turn */
 	unsigned busy;             /* requests that are not done with */
 	unsigned lingering;        /* those that wait for Redis without being suspended */

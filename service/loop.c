@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_A_TURN = 256, STALL_US = 20000 };
+enum { EVENTS_A_TURN = 256, LONG_US = 5000, STALL_US = 20000 };
 
 static int epoll_fd = -1;
 static bool running;
@@ -31,9 +31,9 @@ static int64_t clock_us(clockid_t id)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-int64_t loop_turn_us(void)
+bool loop_turn_is_long(void)
 {
-	return clock_us(CLOCK_MONOTONIC) - now_us;
+	return clock_us(CLOCK_MONOTONIC) - now_us > LONG_US;
 }
 
 int64_t loop_now_us(void)

@@ -38,8 +38,8 @@ void timer_stop(struct timer *t);
 
 /* The monotonic clock as of this turn, in microseconds. */
 int64_t loop_now_us(void);
-/* Since this turn began, by the clock itself. */
-int64_t loop_turn_us(void);
+/* It has taken 5 ms already: what can wait is left to the next. */
+bool loop_turn_is_long(void);
 /* The wall clock as of now, Unix milliseconds: for logs and first guesses, never for a decision. */
 int64_t loop_wall_ms(void);
 

@@ -38,7 +38,6 @@
 enum {
 	EXIT_OPTIONS = 2,
 	HTTP_RUNS_A_TURN = 4,
-	LONG_TURN_US = 5000,
 	DESCRIPTORS_BESIDE_CLIENTS = 22 + REDIS_MOST_HOSTS,
 	LARGE_BYTES = 128 * 1024
 };
@@ -154,7 +153,7 @@ static int64_t turn(void)
 	for (int i = 0; i < HTTP_RUNS_A_TURN; i++) {
 		bool again = http_run();
 		redis_flush();
-		if (!again || loop_turn_us() > LONG_TURN_US)
+		if (!again || loop_turn_is_long())
 			break;
 	}
 	if (hint_owed && redis_connections()) {

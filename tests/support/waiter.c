@@ -82,7 +82,7 @@ static const char *metrics_of(const struct daemon *d)
 	return "";
 }
 
-long metric_of(const struct daemon *d, const char *name)
+double metric_value(const struct daemon *d, const char *name)
 {
 	char line[128];
 
@@ -90,7 +90,12 @@ long metric_of(const struct daemon *d, const char *name)
 	const char *at = strstr(metrics_of(d), line);
 	if (!at)
 		fail_msg("there is no metric patternd_%s", name);
-	return strtol(at + strlen(line), NULL, 10);
+	return strtod(at + strlen(line), NULL);
+}
+
+long metric_of(const struct daemon *d, const char *name)
+{
+	return (long)metric_value(d, name);
 }
 
 long waiting_at(const struct daemon *d)

@@ -44,6 +44,7 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
  * stays open, so that looking often costs the daemon nothing.
  */
 long metric_of(const struct daemon *d, const char *name);
+double metric_value(const struct daemon *d, const char *name);
 
 /* How many requests wait. */
 long waiting_at(const struct daemon *d);
