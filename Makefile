@@ -145,9 +145,9 @@ bench-instructions: packages-bench build
 	@bench/instructions $(if $(RECORD),--record)
 
 # The suite and all that looks for faults, one after the other; hours. What they counted becomes RELIABILITY.md. QUICK=1 takes some minutes.
-# SEEDS=1,2,3 are chaos's; STEPS="chaos soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
+# SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
 verify: packages-test
-	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
+	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
 		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) $(if $(SOAK_SECONDS),--soak-seconds $(SOAK_SECONDS)) $(STEPS)
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there already.
