@@ -21,10 +21,10 @@
 #include "conn.h"
 #include "gate.h"
 #include "http_answer.h"
-#include "http_close.h"
 #include "http_handshake.h"
 #include "http_server.h"
 #include "http_tls.h"
+#include "lingering_close.h"
 #include "metrics.h"
 #include "request.h"
 #include "stream.h"
@@ -65,7 +65,7 @@ static bool has_health(void)
 /* A socket each address, an epoll set each server. */
 unsigned http_descriptors(void)
 {
-	unsigned n = (unsigned)config()->max_connections / SERVER_PLACES + KINDS + 1 + HTTP_CLOSE_PLACES;
+	unsigned n = (unsigned)config()->max_connections / SERVER_PLACES + KINDS + 1 + LINGERING_PLACES;
 
 	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
 		n++;

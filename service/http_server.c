@@ -19,9 +19,9 @@
 #include "admission.h"
 #include "config.h"
 #include "http_answer.h"
-#include "http_close.h"
 #include "http_handshake.h"
 #include "http_tls.h"
+#include "lingering_close.h"
 #include "log.h"
 #include "metrics.h"
 #include "request.h"
@@ -75,7 +75,7 @@ static void connection_closed(struct conn *c)
 	if (c->server->is_secure)
 		http_handshake_end(c);
 	if (c->leaves_body)
-		http_close_slowly(c->fd);
+		lingering_close(c->fd);
 	c->server->inside--;
 	gate_left(c->server->gate);
 	conn_free(c);

@@ -13,7 +13,7 @@ WRAPPERS = {
     "openssl/": ["service/digest.c", "service/access.c", "service/check.c", "service/tls.c"],
     "xxhash.h": ["handlers/bloom.c", "handlers/geo_call.c", "service/json_read.c"],
     "zstd.h": ["service/packed.c"],
-    "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/http_close.c", "service/conn.c", "service/gate.c",
+    "sys/socket.h": ["service/http.c", "service/http_server.c", "service/http_answer.c", "service/lingering_close.c", "service/conn.c", "service/gate.c",
                      "service/listener.c", "service/check.c", "service/link_socket.c", "service/resp.c",
                      "service/notify.c"],
 }

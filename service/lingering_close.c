@@ -1,5 +1,5 @@
-/* http_close: see http_close.h. There are few places: when all are taken, a connection is closed at once. */
-#include "http_close.h"
+/* lingering_close: see lingering_close.h. There are few places: when all are taken, a connection is closed at once. */
+#include "lingering_close.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ struct closing {
 	size_t bytes;
 };
 
-static struct closing places[HTTP_CLOSE_PLACES];
+static struct closing places[LINGERING_PLACES];
 
 static void end(struct closing *c)
 {
@@ -45,13 +45,13 @@ static void on_end(struct timer *t)
 	end((struct closing *)((char *)t - offsetof(struct closing, end)));
 }
 
-void http_close_slowly(int fd)
+void lingering_close(int fd)
 {
 	struct closing *c = places;
 
-	while (c < places + HTTP_CLOSE_PLACES && c->watch.ready)
+	while (c < places + LINGERING_PLACES && c->watch.ready)
 		c++;
-	int own = c < places + HTTP_CLOSE_PLACES ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int own = c < places + LINGERING_PLACES ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (own < 0)
 		return;
 	*c = (struct closing){ .watch = { own, on_bytes }, .end.expired = on_end };
