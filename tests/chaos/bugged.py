@@ -6,7 +6,7 @@ import sys
 from stage import BUILD
 
 SOURCE, COPY = BUILD.parent, BUILD / "bugged"
-RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF")
+RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB=OFF")  # nobody here looks at its pages
 
 
 def copy_source():
@@ -35,7 +35,9 @@ def build_in(folder, target, options, changes):
     for one in changes:
         change(*one)
     for command in (["cmake", "-S", COPY / "source", "-B", folder, "-G", "Ninja", *options], ["cmake", "--build", folder, "--target", target]):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if made.returncode:
+            sys.exit(made.stdout)
 
 
 def build(changes):
