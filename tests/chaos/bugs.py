@@ -18,7 +18,7 @@ BUGS = {
         {"counters", "one key, one effect", "effect none is true"}),
     "reused fence": (
         # Fences are instants, of a clock that is read in seconds.
-        [("lua/lock_acquire.lua", "math.max(n.last_fence + 1, now_us)", "math.max(n.last_fence, now_us - now_us % 1000000)")],
+        [("lua/lock_acquire.lua", "math.max(last + 1, now_us)", "math.max(last, now_us - now_us % 1000000)")],
         {"fences rise"}),
     "missed wake-up": (
         # Who waits is not told of a message that is there at once.
