@@ -180,8 +180,8 @@ static void note_address(struct listener *l)
 	    getnameinfo((struct sockaddr *)&own, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): getsockname has written it */
-	snprintf(l->address, sizeof(l->address), own.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	/* An address with colons is one of IPv6. */
+	snprintf(l->address, sizeof(l->address), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 /* Why nobody can listen there; NULL when somebody does now. */

@@ -41,6 +41,11 @@ static bool send_asking(struct redis_link *l)
 	return link_send(l, &asking, (struct text[]){ TEXT("ASKING") }, 1);
 }
 
+static void pass_turn(struct redis_node *n)
+{
+	n->turn_link = n->turn_link + 1 < n->count ? n->turn_link + 1 : 0;
+}
+
 /* One link is usable. NULL: the one that it takes is not, yet. */
 static struct redis_link *link_for(struct redis_node *n, const struct redis_call *call)
 {
@@ -50,7 +55,7 @@ static struct redis_link *link_for(struct redis_node *n, const struct redis_call
 		return n->acked ? acked_link(n->acked) : NULL;
 	}
 	while (!link_is_ready(n->links[n->turn_link]))
-		n->turn_link = (n->turn_link + 1) % n->count;
+		pass_turn(n);
 	return n->links[n->turn_link];
 }
 
@@ -71,8 +76,7 @@ void node_flush(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		link_flush(n->links[i]);
-	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): the loop may end at once for it, but a node has a link */
-	n->turn_link = (n->turn_link + 1) % n->count;
+	pass_turn(n);
 	if (n->acked)
 		acked_flush(n->acked);
 	if (n->ear)

@@ -163,14 +163,15 @@ static struct text next_word(struct text *rest)
 /* "<name> <old host> <old port> <host> <port>", of whoever hears of it first. */
 static void on_switch(struct watcher *w, struct text message)
 {
-	struct text words[5];
+	struct text name = next_word(&message);
 
-	for (size_t i = 0; i < 5; i++)
-		words[i] = next_word(&message);
-	if (!text_is(words[0], sentinels->master) || !words[4].at)
+	next_word(&message);
+	next_word(&message);
+	struct text host = next_word(&message), port = next_word(&message);
+	if (!text_is(name, sentinels->master) || !port.at)
 		return;
 	believe(w);
-	told(words[3], strtol(words[4].at, NULL, 10));
+	told(host, strtol(port.at, NULL, 10));
 }
 
 /* The answer to a question, to (UN)SUBSCRIBE or to PING. One that comes when another was asked meanwhile is too old. */

@@ -192,7 +192,7 @@ static const char *parse_several(struct redis_urls *out, const char *rest, const
 	if (!why)
 		why = parse_hosts(out, rest, hosts, standard_port);
 	for (size_t i = 0; i < out->count; i++)
-		memcpy(out->at[i].db, db, sizeof(db));
+		snprintf(out->at[i].db, sizeof(db), "%s", db);
 	return why;
 }
 

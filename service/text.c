@@ -43,7 +43,7 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 	static const char pairs[] =
 		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
 		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-	char *at = buffer + TEXT_DIGITS - 1;
+	char *end = &buffer[TEXT_DIGITS - 1], *at = end;
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
 
 	*at = '\0';
@@ -55,7 +55,7 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 		*--at = (char)('0' + rest);
 	if (n < 0)
 		*--at = '-';
-	return (struct text){ at, (size_t)(buffer + TEXT_DIGITS - 1 - at) };
+	return (struct text){ at, (size_t)(end - at) };
 }
 
 /*
