@@ -242,27 +242,27 @@ static void test_large_requests(void **state)
 
 /* ---- What was not sent ---- */
 
-/* Redis takes nothing more: some requests are on their way, some never left. Who hears "none" was not carried out. */
+/*
+ * Redis takes nothing more: some requests are on their way, some never left. Who hears "none" was not carried out. The proxy takes nothing in,
+ * rather than Redis stopped behind it: what the kernel keeps for a reader grows with what is read, and could hold all of them.
+ */
 static void test_not_sent(void **state)
 {
 	enum { REQUESTS = 24, BODY = 900000 };
 	struct raw *senders[REQUESTS];
-	char *body = malloc(BODY + 64), head[200];
+	char *body = large_body(BODY), head[200];
 	bool not_sent[REQUESTS];
-	int none = 0, unknown = 0;
+	int none = 0, unknown = 0, carried_out = 0;
 
 	(void)state;
-	memset(body, 'x', BODY);
-	memcpy(body, "{\"value\":\"", 10);
-	memcpy(body + BODY - 2, "\"}", 3);
-	proc_signal(&redis.proc, SIGSTOP);
+	proxy_set(proxy, (struct proxy_fault){ .hold_up = true });
 	for (int i = 0; i < REQUESTS; i++) {
 		senders[i] = raw_connect(patternd.port);
 		snprintf(
 			head, sizeof(head),
-			"PUT /cache/sent-%d HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-			i, BODY);
-		assert_true(raw_text(senders[i], head) && raw_send(senders[i], body, BODY));
+			"PUT /cache/sent-%d HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+			i, strlen(body));
+		assert_true(raw_text(senders[i], head) && raw_text(senders[i], body));
 	}
 	for (int i = 0; i < REQUESTS; i++) {
 		struct answer a = raw_answer(senders[i], 20 * TIMEOUT_MS);
@@ -271,12 +271,16 @@ static void test_not_sent(void **state)
 		*(not_sent[i] ? &none : &unknown) += 1;
 		raw_close(senders[i]);
 	}
-	proc_signal(&redis.proc, SIGCONT);
 	heal();
+	/* All that was on its way arrives before its connection ends. */
+	stop(NULL);
+	wait_until(proxy_count(proxy).open == 0, RECOVER_MS);
 	for (int i = 0; i < REQUESTS; i++)
 		if (not_sent[i])
-			assert_int_equal(server_command(&redis, "EXISTS p:cache:{sent-%d}", i)->integer, 0);
+			carried_out += (int)server_command(&redis, "EXISTS p:cache:{sent-%d}", i)->integer;
+	start(NULL);
 	print_message("%d not sent, %d unknown\n", none, unknown);
+	assert_int_equal(carried_out, 0);
 	assert_true(none > 0 && unknown > 0); /* else little was shown */
 	free(body);
 }

@@ -261,7 +261,8 @@ static void link_settle(const struct proxy *p, struct link *l)
 }
 
 /* What to poll a link's two sockets for, and the earliest time that something of it is due. */
-static void link_interest(const struct link *l, struct pollfd at[2], int64_t now_us, int64_t *due_us)
+static void link_interest(const struct proxy *p, const struct link *l, struct pollfd at[2], int64_t now_us,
+			  int64_t *due_us)
 {
 	const struct way *ways[] = { &l->up, &l->down };
 
@@ -269,7 +270,8 @@ static void link_interest(const struct link *l, struct pollfd at[2], int64_t now
 	at[1] = (struct pollfd){ .fd = l->up.to };
 	for (int i = 0; i < 2; i++) {
 		const struct way *w = ways[i];
-		if (!w->ended && w->queued < QUEUE_BYTES)
+		bool is_held = w == &l->up && p->fault.hold_up;
+		if (!w->ended && w->queued < QUEUE_BYTES && !is_held)
 			at[i].events |= POLLIN;
 		if (way_due(w, now_us))
 			at[1 - i].events |= POLLOUT;
@@ -307,7 +309,7 @@ static size_t wait_for_work(struct proxy *p, struct pollfd polled[])
 	polled[0] = (struct pollfd){ .fd = p->wake_fd, .events = POLLIN };
 	polled[1] = (struct pollfd){ .fd = p->listen_fd, .events = POLLIN };
 	for (struct link *l = p->links; l; l = l->next)
-		link_interest(l, &polled[2 + 2 * n++], now_us, &due_us);
+		link_interest(p, l, &polled[2 + 2 * n++], now_us, &due_us);
 	int timeout_ms = due_us == INT64_MAX ? -1 : (int)((due_us - now_us) / 1000 + 1);
 	pthread_mutex_unlock(&p->mutex);
 	poll(polled, 2 + 2 * n, timeout_ms);

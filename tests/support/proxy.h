@@ -29,6 +29,7 @@ struct proxy_fault {
 	bool reset;              /* every connection that is open now ends with RST, new ones pass */
 	int delay_ms;            /* each way */
 	bool drop_up, drop_down; /* bytes vanish and nothing closes: a half-open link */
+	bool hold_up;            /* bytes up are not taken in: whoever sends them soon cannot write any more */
 	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
 	struct proxy_bytes answer; /* nothing goes up: each piece that arrives is answered with these bytes */
