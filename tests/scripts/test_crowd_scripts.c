@@ -94,9 +94,10 @@ static void limits_of_many_keys_leave_nothing(void **state)
 			assert_int_equal(item_int(&r, 0), 1);
 		}
 		assert_in_range(server_command(&r, "PTTL %s", key)->integer, 1, WINDOW_MS + 1);
-		assert_in_range(info("memory", "used_memory:", 1) - before, 0, (int64_t)KEYS_EACH * BYTES_A_KEY);
+		assert_true(info("memory", "used_memory:", 1) - before <= (int64_t)KEYS_EACH * BYTES_A_KEY);
+		/* Before the next are counted: what expires meanwhile would be taken off from theirs. */
+		wait_until(server_command(&r, "DBSIZE")->integer == 0, 20000);
 	}
-	wait_until(server_command(&r, "DBSIZE")->integer == 0, 20000);
 }
 
 int main(void)
