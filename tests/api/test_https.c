@@ -21,7 +21,7 @@
 #include "../support/redis_server.h"
 #include "../support/waiter.h"
 
-enum { ANSWER_MS = 5000, HEADER_MS = 500, GRACE_MS = 1000 };
+enum { ANSWER_MS = 5000, HANDSHAKE_MS = 1500, GRACE_MS = 1000 };
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -51,7 +51,7 @@ static int tear_down(void **state)
 
 #define start(...)                                                                                            \
 	daemon_start(&patternd, "--redis", redis.url, "--tls-cert", own.cert_path, "--tls-key", own.key_path, \
-		     "--health-listen", "127.0.0.1:0", "--header-timeout-ms", "500", __VA_ARGS__)
+		     "--health-listen", "127.0.0.1:0", __VA_ARGS__)
 
 static int start_one(void **state)
 {
@@ -243,8 +243,12 @@ static void test_reload(void **state)
 	proc_signal(&patternd.proc, SIGHUP);
 	wait_until(proc_said(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
-	daemon_stop(&patternd);
+}
+
+static int stop_replaced(void **state)
+{
 	own = for_localhost();
+	return stop_one(state);
 }
 
 /* ---- Handshakes that never end ---- */
@@ -276,7 +280,7 @@ static void test_unfinished_handshakes(void **state)
 
 	(void)state;
 	patternd = (struct daemon){ 0 };
-	start("--header-timeout-ms", "1500");
+	start("--header-timeout-ms", "1500"); /* HANDSHAKE_MS */
 	assert_int_equal(status_with(&ca, NULL), 200);
 	for (int i = 0; i < 2 * EACH; i++) {
 		r[i] = raw_connect(patternd.port);
@@ -290,7 +294,7 @@ static void test_unfinished_handshakes(void **state)
 	nap_ms(500);
 	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 50);
 	for (int i = 0; i < 2 * EACH; i++) {
-		assert_true(raw_closed(r[i], 1500 + GRACE_MS));
+		assert_true(raw_closed(r[i], HANDSHAKE_MS + GRACE_MS));
 		raw_close(r[i]);
 	}
 }
@@ -416,7 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plain_on_tls_port, start_one, stop_one),
 		cmocka_unit_test_setup_teardown(test_versions, start_one, stop_one),
 		cmocka_unit_test_teardown(test_client_certificates, stop_one),
-		cmocka_unit_test_teardown(test_reload, stop_one),
+		cmocka_unit_test_teardown(test_reload, stop_replaced),
 		cmocka_unit_test_teardown(test_unfinished_handshakes, stop_one),
 		cmocka_unit_test_setup_teardown(test_long_poll, start_one, stop_one),
 		cmocka_unit_test_setup_teardown(test_leaving, start_one, stop_one),
