@@ -15,6 +15,7 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 
 enum { ANSWER_MS = 5000 };
 
@@ -272,11 +273,12 @@ static void test_log_as_text(void **state)
 static void test_long_connection(void **state)
 {
 	enum { REQUESTS = 10000, WARM_UP = 500, GROWTH_KIB = 8 * 1024 };
+	const int requests = REQUESTS / stride();
 	long warm_kib = 0;
 
 	(void)state;
-	for (int i = 0; i < REQUESTS; i++) {
-		if (i == WARM_UP)
+	for (int i = 0; i < requests; i++) {
+		if (i == WARM_UP / stride())
 			warm_kib = daemon_resident_kib(&patternd);
 		struct answer a = http(client, i % 2 ? "GET" : "POST", "/pv/long", NULL);
 		if (a.status != 200)
@@ -284,7 +286,7 @@ static void test_long_connection(void **state)
 		if (i % 100 == 0)
 			client_forget(client);
 	}
-	assert_int_equal(int_at(http(client, "GET", "/pv/long", NULL), "/count"), REQUESTS / 2);
+	assert_int_equal(int_at(http(client, "GET", "/pv/long", NULL), "/count"), requests / 2);
 	if (!daemon_is_sanitized())
 		assert_in_range(daemon_resident_kib(&patternd), 1, warm_kib + GROWTH_KIB);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "stage.h"
+#include "stride.h"
 
 enum { MEMBERS = 600, BODY = 64 * 1024, SEARCHES = 150 };
 
@@ -143,7 +144,7 @@ static void nearby_finds_the_same(void **state)
 	srand(7);
 	for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
 		make_both(sets[s]);
-		for (int i = 0; i < SEARCHES; i++) {
+		for (int i = 0; i < SEARCHES / stride(); i++) {
 			double longitude, latitude;
 			char what[300], *at = what;
 			int unit = rand() % 4;
@@ -186,7 +187,7 @@ static void members_move_and_go(void **state)
 	(void)state;
 	srand(11);
 	make_both("{\"cells\":16}");
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 300 / stride(); i++) {
 		char rest[80], body[80];
 		double longitude, latitude;
 		anywhere(&longitude, &latitude);

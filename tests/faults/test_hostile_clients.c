@@ -16,6 +16,7 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 #include "requests.h"
 
 enum {
@@ -175,7 +176,7 @@ static void test_leaving_clients(void **state)
 	};
 
 	(void)state;
-	for (int i = 0; i < 210; i++) {
+	for (int i = 0; i < 210; i += stride()) {
 		struct raw *r = raw_connect(patternd.port);
 		raw_text(r, halves[i % 7]);
 		if (i % 3 == 1)

@@ -16,6 +16,7 @@
 #include "../support/proxy.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 
 enum { RECOVER_MS = 8000 };
 
@@ -212,7 +213,7 @@ static void believed_for_a_second_at_most(void **state)
 static void suspended_at_once_and_resumed(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i += stride()) {
 		proxy_set(proxy, (struct proxy_fault){ .delay_ms = i / 100 });
 		struct raw *r = raw_connect(patternd.port);
 		raw_text(

@@ -20,6 +20,7 @@
 #include "../support/proxy.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 #include "../support/waiter.h"
 
 enum { SOON_MS = 8000, RECOVER_MS = 9000, CLIENTS = 16, ROUNDS = 12 };
@@ -291,7 +292,7 @@ static void test_flood_of_signals(void **state)
 	all_connected();
 	assert_true(writes()); /* this client's connection, too */
 	int files = daemon_open_files(&patternd);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 200 / stride(); i++) {
 		proc_signal(&patternd.proc, SIGHUP);
 		assert_true(writes());
 	}

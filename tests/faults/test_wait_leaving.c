@@ -15,6 +15,7 @@
 
 #include "../support/exchange.h"
 #include "../support/stage.h"
+#include "../support/stride.h"
 #include "../support/waiter.h"
 
 enum { SOON_MS = 5000, MANY = 1000, ROUNDS = 300 };
@@ -332,7 +333,7 @@ static int rounds_wanted(void)
 {
 	const char *given = getenv("PATTERND_ROUNDS");
 
-	return given ? atoi(given) : ROUNDS;
+	return given ? atoi(given) : ROUNDS / stride();
 }
 
 static void spin_us(int64_t us)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "days.h"
+#include "stride.h"
 
 static int64_t parsed(const char *text)
 {
@@ -37,7 +38,9 @@ static void every_day_there_and_back(void **state)
 	(void)state;
 	char text[DAY_TEXT_SIZE], wanted[16];
 
-	for (int64_t day = DAY_FIRST; day <= DAY_LAST; day += day < 0 ? 17 : 1) {
+	const int64_t step = stride();
+
+	for (int64_t day = DAY_FIRST; day <= DAY_LAST; day += day < 0 ? 17 * step : step) {
 		day_print(day, text);
 		int64_t back;
 		if (!day_parse(text_of(text), &back) || back != day)
