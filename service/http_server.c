@@ -241,13 +241,13 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	struct conn *c = conn_of(connection);
 
 	(void)cls;
-	(void)code;
 	*con_cls = NULL;
 	if (!c || !c->req)
 		return;
 	struct request *req = c->req;
 	int64_t duration_us = loop_now_us() - req->started_us;
-	int status = req->state >= STREAMING ? req->status : CLIENT_LEFT;
+	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
+	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
 	metrics_request(req->op, status, duration_us);
 	struct log_request line = {
 		.request_id = req->request_id,
@@ -274,11 +274,15 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
 
 static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
+/* What libmicrohttpd refuses by itself no handler gets to see, and not always on_completed: this message is the only sign of each. */
 static void on_library_message(void *cls, const char *format, va_list args)
 {
+	static const char refusal[] = "Error processing request (";
 	char message[512];
 
 	(void)cls;
+	if (strncmp(format, refusal, sizeof(refusal) - 1) == 0)
+		metrics_count(METRIC_requests_malformed);
 	if (*config()->log_level !=
 	    'd') /* debug: it has a word for each setsockopt that a Unix socket knows nothing of */
 		return;
