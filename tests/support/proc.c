@@ -62,6 +62,11 @@ int64_t patience_ms(int64_t timeout_ms)
 	return timeout_ms * (times ? strtol(times, NULL, 10) : 1);
 }
 
+bool in_full(void)
+{
+	return getenv("PATTERND_FULL") != NULL;
+}
+
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);

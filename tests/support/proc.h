@@ -23,6 +23,9 @@ void nap_ms(int64_t ms);
 /* How long is waited in truth: under valgrind all takes longer, PATTERND_PATIENCE says how many times. */
 int64_t patience_ms(int64_t timeout_ms);
 
+/* Whether counts are to be those of the table of faults, where that takes long: PATTERND_FULL, as `make verify` sets it. */
+bool in_full(void);
+
 /* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
