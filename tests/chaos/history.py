@@ -79,6 +79,7 @@ class Fault:
 class History:
     def __init__(self, lines):
         self.run, self.calls, self.faults, self.complaints = {}, [], [], []
+        self.longest_turn_us = 0
         for line in lines:
             kind = line["kind"]
             if kind == "call":
@@ -87,6 +88,8 @@ class History:
                 self.faults.append(Fault(line))
             elif kind == "complaint":
                 self.complaints.append(line)
+            elif kind == "loop":
+                self.longest_turn_us = line["longest_turn_us"]
             else:
                 self.run = line
         self.calls.sort(key=lambda call: call.start)

@@ -58,6 +58,12 @@ def is_ready(port):
         return False
 
 
+def longest_turn_us(port):
+    """The most work that a turn of this daemon's loop has been so far: time of the processor, so what the machine took is not in it."""
+    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
+    return round(float(text.split("\npatternd_loop_longest_turn_cpu_seconds ", 1)[1].split("\n", 1)[0]) * 1e6)
+
+
 class Proxies:
     """Fault proxies (tests/programs/fault_proxy.c), one in front of each port."""
 
@@ -87,6 +93,7 @@ class Stage:
         self.daemons, self.fronts, self.backs = [], None, None
         self.servers = []
         self.complaints = []  # of daemons: (which, what it did)
+        self.longest_turn_us = 0
 
     def start(self):
         self.start_redis()
@@ -131,6 +138,7 @@ class Stage:
         wait_until(self.redis_is_well, 30, "Redis to be well")
         for process in self.daemons:
             process.wait_up()
+            self.longest_turn_us = max(self.longest_turn_us, longest_turn_us(process.port))
 
 
 class Single(Stage):

@@ -389,6 +389,13 @@ class All(unittest.TestCase):
         story.lines.append({"kind": "complaint", "name": "daemon-0", "what": "exit status 1 after SIGTERM"})
         self.assertEqual(story.broken(answers), ["stays up"])
 
+    def test_a_long_turn(self):
+        story = Story()
+        story.lines.append({"kind": "loop", "longest_turn_us": 20000})
+        self.assertEqual(story.broken(answers), [])
+        story.lines.append({"kind": "loop", "longest_turn_us": 20001})
+        self.assertEqual(story.broken(answers), ["nobody is kept waiting"])
+
     def test_readme_states_the_same(self):
         readme = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
         for mode, text in STATED.items():

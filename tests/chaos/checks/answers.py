@@ -3,12 +3,16 @@ the way to it was harmed.
 """
 import bisect
 
+TURN_US = 20000  # of work in one turn of the loop
 IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
 
 
 def check(history, findings):
     for complaint in history.complaints:
         findings.violation("stays up", f"{complaint['name']}: {complaint['what']}")
+    if history.longest_turn_us > TURN_US:
+        findings.violation("nobody is kept waiting", f"a turn of a daemon's loop worked for {history.longest_turn_us / 1000:.1f} ms")
+    findings.figures["most work in a turn of the loop, us"] = history.longest_turn_us
     harmed = [fault for fault in history.faults if fault.name.startswith("daemon") or fault.name.endswith("callers")]
     for call in history.calls:
         check_answer(findings, call)
