@@ -1,5 +1,5 @@
 /*
- * resolve: getaddrinfo_a behind an eventfd; see resolve.h.
+ * resolve: getaddrinfo_a, whose end is told by a signal; see resolve.h.
  *
  * Owns the requests to glibc, each until it has ended, however long that takes and whoever has lost interest meanwhile: who asks for a
  * name that is being resolved joins.
@@ -9,15 +9,20 @@
 #include <netdb.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "loop.h"
+
+/*
+ * That a request has ended. Not by a call in a thread of glibc's: that would be one that takes all signals, and the next SIGTERM or SIGHUP
+ * would end the process there. It is blocked, so that only the signalfd has it; that one may stand for several is enough.
+ */
+enum { ENDED = SIGUSR1 };
 
 /* One request to glibc. */
 struct resolving {
@@ -63,29 +68,27 @@ static void collect(void)
 
 static void on_resolved(struct watch *w, uint32_t events)
 {
-	uint64_t n;
+	struct signalfd_siginfo s;
 
 	(void)events;
-	if (read(w->fd, &n, sizeof(n)) == sizeof(n))
+	if (read(w->fd, &s, sizeof(s)) == sizeof(s))
 		collect();
-}
-
-/* In glibc's thread: nothing but the write. */
-static void wake(union sigval value)
-{
-	uint64_t one = 1;
-	ssize_t n = write(value.sival_int, &one, sizeof(one));
-
-	(void)n;
 }
 
 static bool open_watch(void)
 {
+	sigset_t set;
+
 	if (watch.fd >= 0)
 		return true;
-	watch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	watch.ready = on_resolved;
-	return watch.fd >= 0 && loop_watch(&watch, EPOLLIN);
+	sigemptyset(&set);
+	sigaddset(&set, ENDED);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
+	if (watch.fd >= 0 && loop_watch(&watch, EPOLLIN))
+		return true;
+	resolve_close(); /* or the next would take it for watched */
+	return false;
 }
 
 /* NULL when the resolver cannot be started. */
@@ -99,9 +102,7 @@ static struct resolving *start(const char *host, const char *port)
 	snprintf(r->port, sizeof(r->port), "%s", port);
 	r->request = (struct gaicb){ .ar_name = r->host, .ar_service = r->port, .ar_request = &hints };
 	struct gaicb *list[] = { &r->request };
-	struct sigevent how = { .sigev_notify = SIGEV_THREAD,
-				.sigev_notify_function = wake,
-				.sigev_value.sival_int = watch.fd };
+	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
 	/* It may have begun all the same, if memory was missing afterwards: it is glibc's then until it has ended. */
 	if (!ok && gai_error(&r->request) == 0 && !r->request.ar_result) {
@@ -170,9 +171,9 @@ const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)
 
 void resolve_close(void)
 {
-	if (watch.fd >= 0 && !all) { /* else a thread may still write to it */
-		loop_unwatch(&watch);
-		close(watch.fd);
-		watch.fd = -1;
-	}
+	if (watch.fd < 0)
+		return;
+	loop_unwatch(&watch);
+	close(watch.fd);
+	watch.fd = -1;
 }

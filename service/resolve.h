@@ -1,7 +1,7 @@
 /*
  * resolve: host names to addresses without ever blocking the loop.
  *
- * getaddrinfo_a(3) works in threads of glibc's, the only foreign ones in the process; its end is told through an eventfd.
+ * getaddrinfo_a(3) works in threads of glibc's, the only foreign ones in the process, which block all signals. SIGUSR1 is taken.
  */
 #ifndef PATTERND_RESOLVE_H
 #define PATTERND_RESOLVE_H

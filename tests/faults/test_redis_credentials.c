@@ -23,7 +23,7 @@
 #include "../support/stride.h"
 #include "../support/waiter.h"
 
-enum { SOON_MS = 8000, RECOVER_MS = 9000, CLIENTS = 16, ROUNDS = 12 };
+enum { SOON_MS = 8000, RECOVER_MS = 9000, LOOKUPS_MS = 500, CLIENTS = 16, ROUNDS = 12 };
 
 static struct certificate ca, server_cert, client_cert;
 static struct redis_server redis;
@@ -301,6 +301,20 @@ static void test_flood_of_signals(void **state)
 	proc_signal(&patternd.proc, SIGHUP); /* and one under way while it leaves: daemon_stop sees what leaks */
 }
 
+/* Names are looked up in threads, of which none may take a signal: it would end the process. */
+static void test_signals_during_lookups(void **state)
+{
+	char nobody[64];
+	int64_t until_ms = monotonic_ms() + LOOKUPS_MS;
+
+	(void)state;
+	snprintf(nobody, sizeof(nobody), "redis://localhost:%d", free_port());
+	daemon_launch(&patternd, "--redis", nobody, "--pool-size", "8"); /* each attempt is another look-up */
+	while (monotonic_ms() < until_ms)
+		proc_signal(&patternd.proc, SIGHUP);
+	assert_true(daemon_is_alive(&patternd));
+}
+
 /* Without any file there is nothing to be read again, and nothing happens. */
 static void test_signal_without_files(void **state)
 {
@@ -538,6 +552,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_wrong_rotation, forget),
 		cmocka_unit_test_teardown(test_slow_calls, forget),
 		cmocka_unit_test_teardown(test_flood_of_signals, forget),
+		cmocka_unit_test_teardown(test_signals_during_lookups, forget),
 		cmocka_unit_test_teardown(test_signal_without_files, forget),
 		cmocka_unit_test_teardown(test_certificate_rotation, forget),
 		cmocka_unit_test_teardown(test_password_appears, forget),
