@@ -3,6 +3,7 @@
 
 #include <microhttpd.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "http_tls.h"
 
@@ -34,13 +35,17 @@ void http_handshake_wake(struct conn *c)
 	MHD_resume_connection(c->connection);
 }
 
-/* Outside of a run, where nothing else of libmicrohttpd is under way: safe in 0.9.75 and in 1.0.1. */
+/* Outside of a run, where nothing else of libmicrohttpd is under way: safe in 0.9.75 and in 1.0.1. Whom nothing would wake does not sleep. */
 static void sleep_until_bytes(struct conn *c)
 {
-	c->suspended = true;
 	c->hangup = (struct watch){ .fd = c->fd, .ready = on_bytes };
-	loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
-	MHD_suspend_connection(c->connection);
+	c->suspended = loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
+	if (c->suspended) {
+		MHD_suspend_connection(c->connection);
+	} else {
+		shutdown(c->fd, SHUT_RDWR);
+		c->server->again = true;
+	}
 }
 
 void http_handshake_sleep(struct http_server *s)
