@@ -59,9 +59,11 @@ def is_ready(port):
 
 
 def longest_turn_us(port):
-    """The most work that a turn of this daemon's loop has been so far: time of the processor, so what the machine took is not in it."""
+    """The most work that a turn of this daemon's loop has been so far, if it tells that: time of the processor, and some of what the host
+    of the machine took.
+    """
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
-    return round(float(text.split("\npatternd_loop_longest_turn_cpu_seconds ", 1)[1].split("\n", 1)[0]) * 1e6)
+    return round(float(text.partition("\npatternd_loop_longest_turn_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6)
 
 
 class Proxies:
