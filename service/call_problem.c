@@ -6,7 +6,7 @@
 
 void call_answer_unavailable(const struct asked *a)
 {
-	answer_problem(a->req, P_REDIS_UNAVAILABLE, "Redis cannot be reached: %s", redis_trouble(a->redis));
+	answer_problem(a->req, P_REDIS_UNAVAILABLE, "Redis cannot be used: %s", redis_trouble(a->redis));
 }
 
 /* Errors that Redis gives before anything ran, by the word they start with. */
