@@ -109,13 +109,12 @@ unsigned http_busy(void)
 static struct http_server *server_with_place(bool is_secure)
 {
 	const struct config *o = config();
-	struct http_server **at = &servers;
+	struct http_server **at = &servers, *s;
 
-	while (*at && ((*at)->is_secure != is_secure || (*at)->inside >= SERVER_PLACES))
-		at = &(*at)->next;
-	if (*at)
-		return *at;
-	struct http_server *s = calloc(1, sizeof(*s));
+	for (; (s = *at); at = &s->next)
+		if (s->is_secure == is_secure && s->inside < SERVER_PLACES)
+			return s;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->gate = &front;
