@@ -33,10 +33,10 @@ struct conn {
 	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
 	uint32_t waits_since_us;           /* then; the low bits */
 	bool suspended;
-	struct watch hangup;  /* while suspended: libmicrohttpd does not look */
-	bool left;            /* the client did, while suspended */
-	struct http_tls *tls; /* owned; NULL: plain */
-	bool shakes_hands; /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
+	bool left;           /* the client did, while suspended */
+	bool shakes_hands;   /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
+	struct watch hangup; /* while suspended: libmicrohttpd does not look */
+	struct http_tls *tls;    /* owned; NULL: plain */
 	struct conn *next_awake; /* while it is looked at meanwhile */
 	struct conn *next, *previous;
 };

@@ -53,8 +53,13 @@ struct request_conditions {
 struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
+	/* Side by side: each that waits takes memory for as long. */
 	bool http_gone;      /* the HTTP side is done with it */
 	bool given_back;     /* its client left, which the HTTP side need not have seen yet */
+	bool only_health;    /* it came by --health-listen: nothing but health is served there */
+	bool detached;       /* never had a client: its steps run all the same */
+	bool has_effect;     /* an earlier step changed something: no problem may say `none` any more */
+	bool close;          /* the connection must not be used again */
 	unsigned calls_owed; /* replies that Redis owes it */
 
 	/* What was asked */
@@ -74,7 +79,6 @@ struct request {
 	const unsigned char *token_digest; /* until its input was filled, where that decides; else NULL */
 	const char *cors_origin;           /* static: an allowed origin that it comes from; else NULL */
 	struct text accept;
-	bool only_health; /* it came by --health-listen: nothing but health is served there */
 	const struct request_conditions *conditions; /* NULL: neither came; works until the answer is given */
 	/* The value of a header, absent when there is none; set by http.c, works until the answer is given. */
 	struct text (*header)(struct request *req, const char *name);
@@ -88,14 +92,12 @@ struct request {
 	 * it never came. Called at most once; may call Redis, nobody hears of the outcome.
 	 */
 	void (*gone)(struct request *req, const struct reply *reply);
-	bool detached;                      /* never had a client: its steps run all the same */
 	void (*ended)(struct request *req); /* of a detached one: all is said; `problem` tells how it went */
 	struct stream *stream;              /* while STREAMING */
 
 	/* Between the steps of one handler: its input, whatever it wants to keep, Redis's clock of the latest reply */
 	const void *input;
 	void *work;
-	bool has_effect; /* an earlier step changed something: no problem may say `none` any more */
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
 	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
@@ -113,7 +115,6 @@ struct request {
 	struct text answer;                /* the body's bytes */
 	struct answer_header_row *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
 	size_t header_count;
-	bool close; /* the connection must not be used again */
 };
 
 /* A new request in its own arena; NULL without memory. Takes a copy of the target. */
