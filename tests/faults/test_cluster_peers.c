@@ -233,17 +233,28 @@ static void slots_of_nobody(void **state)
 
 /* ---- A node leaves for good ---- */
 
-/* Its slots go to node 0, one by one, and then nobody knows it any more. It was empty. */
+/* In one go: Redis 8 writes its nodes.conf to the disk before it answers, which 16000 times takes longer than anybody waits. */
+static void assign_last_slots(struct redis_server *of, const char *to)
+{
+	redisReply *reply;
+
+	server_command(of, "PING"); /* which connects */
+	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++)
+		redisAppendCommand(of->context, "CLUSTER SETSLOT %d NODE %s", slot, to);
+	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++) {
+		assert_int_equal(redisGetReply(of->context, (void **)&reply), REDIS_OK);
+		assert_string_equal(reply->str, "OK");
+		freeReplyObject(reply);
+	}
+}
+
+/* Its slots go to node 0, and then nobody knows it any more. It was empty. */
 static void dismiss_node_2(void)
 {
-	static const int told[] = { 2, 0, 1 }; /* who has it first: else it would claim it back, by its epoch */
+	static const int told[] = { 2, 0, 1 }; /* who has them first: else it would claim them back, by its epoch */
 
-	for (int slot = 10923; slot < CLUSTER_SLOTS; slot++)
-		for (int i = 0; i < 3; i++)
-			assert_string_equal(server_command(&cluster.nodes[told[i]].server, "CLUSTER SETSLOT %d NODE %s",
-							   slot, cluster.nodes[0].id)
-						    ->str,
-					    "OK");
+	for (int i = 0; i < 3; i++)
+		assign_last_slots(&cluster.nodes[told[i]].server, cluster.nodes[0].id);
 	cluster_wait_well(&cluster);
 	for (int i = 0; i < 2; i++)
 		server_command(&cluster.nodes[i].server, "CLUSTER FORGET %s", cluster.nodes[2].id);
