@@ -21,6 +21,7 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
+#include "../support/tokens.h"
 
 enum { ANSWER_MS = 5000 };
 
@@ -307,6 +308,23 @@ static void test_term_while_it_starts(void **state)
 	}
 }
 
+/* While it reads its files again, time after time. */
+static void test_term_while_it_reloads(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		struct daemon d = { 0 };
+		daemon_start(&d, "--redis", redis.url, "--tokens", tokens_file("secret", "*"));
+		for (int i = 0; i < 20; i++) {
+			proc_signal(&d.proc, SIGHUP);
+			if (i == round * 2)
+				proc_signal(&d.proc, SIGTERM);
+		}
+		assert_true(proc_ended(&d.proc, ANSWER_MS));
+		assert_int_equal(proc_exit_status(&d.proc), 0);
+	}
+}
+
 /* Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end it. */
 static void test_it_ends_with_its_terminal(void **state)
 {
@@ -348,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_second_term_is_immediate),
 		cmocka_unit_test(test_term_answers_all_who_wait),
 		cmocka_unit_test(test_term_while_it_starts),
+		cmocka_unit_test(test_term_while_it_reloads),
 		cmocka_unit_test(test_it_ends_with_its_terminal),
 	};
 

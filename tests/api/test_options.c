@@ -14,6 +14,7 @@
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "../support/waiter.h"
 
 static struct daemon patternd;
 
@@ -324,6 +325,17 @@ static void test_allowed_hosts(void **state)
 }
 
 /* A server that may lose data is told of at start, and refused when asked to be strict. */
+/* It stays, for the server may be mended, and is not ready. */
+static void assert_not_strict(const struct redis_server *r, const char *why)
+{
+	daemon_launch(&patternd, "--redis", r->url, "--strict");
+	struct client *c = client_open(patternd.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, why), 5000);
+	assert_problem(http(c, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
 static void test_strict(void **state)
 {
 	struct redis_server redis = { 0 }, safe = { 0 };
@@ -333,17 +345,49 @@ static void test_strict(void **state)
 	daemon_start(&patternd, "--redis", redis.url);
 	assert_true(proc_said(&patternd.proc, "maxmemory-policy"));
 	assert_true(proc_said(&patternd.proc, "appendonly"));
+	assert_true(metric_of(&patternd, "redis_config_unsafe_total") >= 2);
 	daemon_stop(&patternd);
 	patternd.proc.env = NULL;
-	daemon_launch(&patternd, "--redis", redis.url, "--strict");
-	assert_false(daemon_is_ready(&patternd, 700));
-	if (patternd.proc.pid)
-		daemon_stop(&patternd);
+	assert_not_strict(&redis, "--strict: maxmemory-policy is allkeys-lru");
+	server_command(&redis, "CONFIG SET maxmemory-policy noeviction");
+	assert_not_strict(&redis, "--strict: appendonly is off");
 	server_start(&safe, "--appendonly", "yes");
 	daemon_start(&patternd, "--redis", safe.url, "--strict");
+	assert_int_equal(metric_of(&patternd, "redis_config_unsafe_total"), 0);
 	daemon_stop(&patternd);
 	server_stop(&safe);
 	server_stop(&redis);
+}
+
+/* A server that is not what it was taken for is not used, and who asks is told why. */
+static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why)
+{
+	char url[64];
+
+	snprintf(url, sizeof(url), "%s://127.0.0.1:%d", scheme, r->port);
+	daemon_launch(&patternd, "--redis", url);
+	struct client *c = client_open(patternd.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, why), 5000);
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	assert_problem(http(c, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	assert_true(proc_said(&patternd.proc, why));
+	client_close(c);
+	daemon_stop(&patternd);
+}
+
+static void test_servers_of_another_kind(void **state)
+{
+	struct redis_server alone = { 0 }, node = { 0 };
+
+	(void)state;
+	server_start(&node, "--cluster-enabled", "yes");
+	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://");
+	server_stop(&node);
+	server_start(&alone);
+	assert_not_used(&alone, "redis+cluster", "it is no Cluster node; a single server goes with redis://");
+	server_command(&alone, "REPLICAOF 127.0.0.1 1");
+	assert_not_used(&alone, "redis", "it is a replica; patternd needs the master");
+	server_stop(&alone);
 }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -362,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_database_and_prefix),
 		cmocka_unit_test(test_allowed_hosts),
 		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_servers_of_another_kind),
 	};
 	static char names[COUNT(bad)][80];
 	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];

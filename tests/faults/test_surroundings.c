@@ -1,6 +1,6 @@
 /*
  * A daemon in poor surroundings: rows 22 (a resolver that takes its time), 48 (a root that is read-only, no /tmp, no rights, little
- * memory) and 49 (a log that nobody reads) of the table of faults. It starts, serves, and ends when it is told to.
+ * memory) and 49 (a log that nobody reads) of the table of faults, and as process 1. It starts, serves, and ends when it is told to.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -78,7 +78,8 @@ static size_t read_lines(int fd)
 		assert_true(daemon_is_alive(&patternd));
 		n = read(fd, text + len, sizeof(text) - 1 - len);
 		len += n > 0 ? (size_t)n : 0;
-	} while (n > 4096);
+	} while (n > 4096 ||
+		 (len && text[len - 1] != '\n')); /* the daemon answers before it writes the rest of a line */
 	text[len] = '\0';
 	for (char *line = text, *end; *line; line = end + 1, lines++) {
 		assert_memory_equal(line, "{\"ts\":", 6);
@@ -198,6 +199,25 @@ static void as_nobody_on_a_read_only_root(void **state)
 	daemon_stop(&patternd);
 }
 
+/* ---- P18: the first process of a container, to which a signal without a handler means nothing ---- */
+
+static void as_process_1(void **state)
+{
+	static const int signals[] = { SIGTERM, SIGINT };
+
+	(void)state;
+	if (!may_mount() || daemon_is_sanitized()) /* whose search for leaks needs a /proc of its own */
+		skip();
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		launch("exec unshare --pid --fork --kill-child \"$0\" \"$@\"", "", redis.url, "warn");
+		assert_true(daemon_is_ready(&patternd, SOON_MS));
+		assert_serves();
+		assert_int_equal(kill(proc_child_of(patternd.proc.pid), signals[i]), 0);
+		assert_true(proc_ended(&patternd.proc, QUICK_END_MS));
+		assert_int_equal(proc_exit_status(&patternd.proc), 0);
+	}
+}
+
 /* ---- 22: a resolver that takes its time ---- */
 
 static int resolver_open(const char *address)
@@ -304,9 +324,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_reads_the_log),      cmocka_unit_test(who_reads_the_log_leaves),
-		cmocka_unit_test(there_is_no_log),           cmocka_unit_test(as_nobody_on_a_read_only_root),
-		cmocka_unit_test(a_resolver_takes_its_time),
+		cmocka_unit_test(nobody_reads_the_log), cmocka_unit_test(who_reads_the_log_leaves),
+		cmocka_unit_test(there_is_no_log),      cmocka_unit_test(as_nobody_on_a_read_only_root),
+		cmocka_unit_test(as_process_1),         cmocka_unit_test(a_resolver_takes_its_time),
 	};
 
 	return cmocka_run_group_tests_name("poor surroundings", tests, set_up, tear_down);
