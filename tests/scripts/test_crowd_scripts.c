@@ -1,6 +1,6 @@
 /*
- * Many of one kind: rows 41 and 42 of the table of faults. A message that nobody can work on, very many that become due in the same
- * millisecond, limits by a hundred thousand keys: each call stays short, and what is over leaves nothing behind.
+ * Many of one kind: rows 41 to 43 of the table of faults. A message that nobody can work on, very many that become due in the same
+ * millisecond, limits by a hundred thousand keys, a board of many members: each call stays short, and what is over leaves nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "board_calls.h"
 #include "queue_calls.h"
 #include "script_stage.h"
 
@@ -92,6 +93,26 @@ static void very_many_are_due_at_once(void **state)
 	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
 }
 
+/* However deep it is: a hundred thousand members, or the million of row 43. */
+static void pages_of_a_large_board_are_short(void **state)
+{
+	enum { PAGE = 100, LONGEST_US = 20000 };
+	static struct ranked page[PAGE];
+	const int64_t members = in_full() ? 1000000 : 100000, places[] = { 0, members / 2, members - PAGE };
+
+	(void)state;
+	board_fill("b", (size_t)members, 43);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int64_t before_us = worked_us();
+		assert_int_equal(board_page("b", places[i], PAGE, "desc", 3, page), PAGE);
+		int64_t took_us = worked_us() - before_us;
+		print_message("the page at %lld took Redis %lld us\n", (long long)places[i], (long long)took_us);
+		assert_in_range(took_us, 0, LONGEST_US);
+		assert_int_equal(board_position("b", page[PAGE - 1].member, "desc"), places[i] + PAGE - 1);
+	}
+	assert_int_equal(board_page("b", members, PAGE, "desc", 3, page), 0);
+}
+
 static int64_t memory(void)
 {
 	return info("memory", "used_memory:", 1);
@@ -151,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_poisoned_message_dies_after_a_thousand_tries, script_stage_empty),
 		cmocka_unit_test_setup(limits_of_many_keys_leave_nothing, script_stage_empty),
+		cmocka_unit_test_setup(pages_of_a_large_board_are_short, script_stage_empty),
 		cmocka_unit_test_setup(very_many_are_due_at_once, script_stage_empty),
 	};
 
