@@ -398,7 +398,7 @@ static void head(const struct contract_operation *op, struct refusals *seen)
 
 /* ---- None of it reached Redis ---- */
 
-static long long scripts_before, keys_before;
+static long long scripts_before;
 
 static int set_up(void **state)
 {
@@ -422,8 +422,8 @@ static void note_redis(const struct contract_operation *op, struct refusals *see
 {
 	(void)op;
 	seen->seen++;
+	server_command(&redis, "FLUSHALL"); /* what odd names left behind expires whenever it likes */
 	scripts_before = server_scripts_run(&redis);
-	keys_before = server_command(&redis, "DBSIZE")->integer;
 }
 
 static void redis_is_as_before(const struct contract_operation *op, struct refusals *seen)
@@ -434,7 +434,7 @@ static void redis_is_as_before(const struct contract_operation *op, struct refus
 	if (!daemon_is_alive(&patternd))
 		fail_msg("the daemon is gone");
 	assert_int_equal(server_scripts_run(&redis), scripts_before);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, keys_before);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
 int main(void)
