@@ -115,8 +115,10 @@ static struct http_server *server_with_place(bool is_secure)
 		if (s->is_secure == is_secure && s->inside < SERVER_PLACES)
 			return s;
 	s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s) {
+		fprintf(stderr, "patternd: out of memory\n");
 		return NULL;
+	}
 	s->gate = &front;
 	s->is_secure = is_secure;
 	s->wait =
