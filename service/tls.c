@@ -19,6 +19,7 @@ struct tls_session {
 	SSL *ssl;
 	char name[256]; /* that is verified */
 	bool shows_certificate;
+	bool is_up; /* the handshake is done */
 	bool wants_write;
 	bool refused;
 	char why[TLS_WHY_BYTES];
@@ -176,7 +177,7 @@ static void tell_of_verification(struct tls_session *s)
 {
 	long result = SSL_get_verify_result(s->ssl);
 
-	s->refused = true;
+	s->refused = result != X509_V_ERR_OUT_OF_MEM;
 	switch (result) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
 		SAY(s, "TLS: its certificate, or a CA's above it, has expired");
@@ -240,6 +241,8 @@ static void tell_of_protocol(struct tls_session *s, unsigned long e)
 		SAY(s, "TLS: it does not accept our certificate: %s", reason);
 		break;
 	default:
+		/* Also how a context fares that was made short of memory: it is to be made anew, as after a refusal. */
+		s->refused = !s->is_up && ERR_GET_REASON(e) != ERR_R_MALLOC_FAILURE;
 		SAY(s, "TLS: %s", reason ? reason : "an error without a name");
 	}
 }
@@ -285,7 +288,8 @@ int tls_handshake(struct tls_session *s)
 {
 	before_step(s);
 	int result = SSL_do_handshake(s->ssl);
-	return result == 1 ? 1 : outcome(s, result);
+	s->is_up = result == 1;
+	return s->is_up ? 1 : outcome(s, result);
 }
 
 ssize_t tls_read(struct tls_session *s, char *at, size_t size)
