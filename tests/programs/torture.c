@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,7 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { FRAMES = 24 };
+enum { FRAMES = 24, TLS_LIBRARIES_MAX = 16 };
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
@@ -35,6 +36,42 @@ extern void __libc_free(void *at);
 
 static struct torture nobody = { .kind = TORTURE_KINDS };
 static struct torture *shared = &nobody;
+
+/* ---- Whose memory it is ---- */
+
+static struct range {
+	uintptr_t from, to;
+} tls_libraries[TLS_LIBRARIES_MAX];
+static size_t tls_library_count;
+
+static int note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	static const char *const names[] = { "/libssl.", "/libcrypto.", "/libgnutls.",  "/libhogweed.",   "/libnettle.",
+					     "/libgmp.", "/libtasn1.",  "/libp11-kit.", "/libunistring.", "/libidn2." };
+
+	(void)size;
+	(void)arg;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (int k = 0; strstr(info->dlpi_name, names[i]) && k < info->dlpi_phnum; k++) {
+			const ElfW(Phdr) *part = &info->dlpi_phdr[k];
+			uintptr_t from = info->dlpi_addr + part->p_vaddr;
+			if (part->p_type == PT_LOAD && (part->p_flags & PF_X) && tls_library_count < TLS_LIBRARIES_MAX)
+				tls_libraries[tls_library_count++] = (struct range){ from, from + part->p_memsz };
+		}
+	return 0;
+}
+
+static enum torture_kind memory_of(const void *caller)
+{
+	uintptr_t at = (uintptr_t)caller;
+
+	for (size_t i = 0; i < tls_library_count; i++)
+		if (at >= tls_libraries[i].from && at < tls_libraries[i].to)
+			return TORTURE_TLS;
+	return TORTURE_MEMORY;
+}
+
+#define MEMORY memory_of(__builtin_return_address(0))
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -47,6 +84,7 @@ __attribute__((constructor)) static void begin(void)
 	if (at == MAP_FAILED)
 		_exit(126);
 	close(fd);
+	dl_iterate_phdr(note_library, NULL);
 	unsetenv("LD_PRELOAD"); /* what the daemon starts is left in peace */
 	shared = at;
 	shared->blocks = shared->bytes = 0;
@@ -103,24 +141,29 @@ static void given(int64_t bytes)
 
 void *malloc(size_t size)
 {
-	return fails(TORTURE_MEMORY, ENOMEM) ? NULL : taken(__libc_malloc(size));
+	return fails(MEMORY, ENOMEM) ? NULL : taken(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return fails(TORTURE_MEMORY, ENOMEM) ? NULL : taken(__libc_calloc(count, size));
+	return fails(MEMORY, ENOMEM) ? NULL : taken(__libc_calloc(count, size));
 }
 
-void *realloc(void *at, size_t size)
+static void *resized(void *at, size_t size, enum torture_kind kind)
 {
 	int64_t before = at ? (int64_t)malloc_usable_size(at) : 0;
 
-	if (fails(TORTURE_MEMORY, ENOMEM))
+	if (fails(kind, ENOMEM))
 		return NULL;
 	void *to = __libc_realloc(at, size);
 	if (at && (to || !size))
 		given(before);
 	return taken(to);
+}
+
+void *realloc(void *at, size_t size)
+{
+	return resized(at, size, MEMORY);
 }
 
 void *reallocarray(void *at, size_t count, size_t size)
@@ -129,22 +172,27 @@ void *reallocarray(void *at, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return realloc(at, count * size);
+	return resized(at, count * size, MEMORY);
+}
+
+static void *aligned(size_t alignment, size_t size, enum torture_kind kind)
+{
+	return fails(kind, ENOMEM) ? NULL : taken(__libc_memalign(alignment, size));
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-	return fails(TORTURE_MEMORY, ENOMEM) ? NULL : taken(__libc_memalign(alignment, size));
+	return aligned(alignment, size, MEMORY);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-	return memalign(alignment, size);
+	return aligned(alignment, size, MEMORY);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
-	void *at = memalign(alignment, size);
+	void *at = aligned(alignment, size, MEMORY);
 
 	if (at)
 		*out = at;

@@ -9,7 +9,7 @@
 
 /* Calls that fail for the same cause. */
 enum torture_kind {
-	TORTURE_MEMORY,  /* malloc, calloc, realloc, memalign: ENOMEM */
+	TORTURE_MEMORY,  /* malloc, calloc, realloc, memalign: ENOMEM; those of TORTURE_TLS aside */
 	TORTURE_SOCKET,  /* socket, bind, listen, epoll_create1, eventfd, signalfd: EMFILE */
 	TORTURE_ACCEPT,  /* accept4: EMFILE */
 	TORTURE_CONNECT, /* connect: ECONNREFUSED */
@@ -17,6 +17,7 @@ enum torture_kind {
 	TORTURE_READ,    /* read: EIO; recv, recvmsg: ECONNRESET */
 	TORTURE_WRITE,   /* write: ENOSPC; send, sendto, sendmsg, writev: EPIPE */
 	TORTURE_OPEN,    /* open, fopen: EMFILE */
+	TORTURE_TLS, /* malloc, calloc, realloc, memalign that OpenSSL and GnuTLS call, and what they are built on: ENOMEM */
 	TORTURE_KINDS,
 };
 

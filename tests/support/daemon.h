@@ -27,13 +27,13 @@ struct daemon {
 #define daemon_start(...) daemon_start_with(__VA_ARGS__, (const char *)NULL)
 void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* The same. False when it ended by itself instead: proc_exit_status tells how. */
-#define daemon_try_start(...) daemon_try_start_with(__VA_ARGS__, (const char *)NULL)
-bool daemon_try_start_with(struct daemon *d, ...) __attribute__((sentinel));
-
 /* The same for a daemon that has no Redis yet: waits only until it listens. */
 #define daemon_launch(...) daemon_launch_with(__VA_ARGS__, (const char *)NULL)
 void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
+
+/* The same. False when it ended by itself instead: proc_exit_status tells how. */
+#define daemon_try_launch(...) daemon_try_launch_with(__VA_ARGS__, (const char *)NULL)
+bool daemon_try_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
 /* Runs it with exactly these options until it ends by itself. Returns its exit status; fails the test after 10 s. */
 #define daemon_run(...) daemon_run_with(__VA_ARGS__, (const char *)NULL)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -157,6 +158,7 @@ static bool send_secured(struct raw *r, const char *at, size_t len)
 	int64_t until_ms = monotonic_ms() + patience_ms(SEND_MS);
 
 	while (len > 0) {
+		ERR_clear_error();
 		int n = SSL_write(r->tls, at, (int)len);
 		if (n <= 0 && !tls_waits(r, n, until_ms))
 			return false;
@@ -233,6 +235,7 @@ static bool read_more(struct raw *r, int64_t until_ms)
 
 	if (r->ended || !readable(r, until_ms - monotonic_ms()))
 		return false;
+	ERR_clear_error(); /* SSL_get_error would find what another connection left */
 	ssize_t n = r->tls ? SSL_read(r->tls, block, sizeof(block)) : recv(r->fd, block, sizeof(block), 0);
 	if (n <= 0 && r->tls && SSL_get_error(r->tls, (int)n) == SSL_ERROR_WANT_READ)
 		return true; /* half a record */

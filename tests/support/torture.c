@@ -19,7 +19,7 @@
 enum { SCENARIOS_MAX = 1024 };
 
 static const char *const kind_names[TORTURE_KINDS] = {
-	"memory", "socket", "accept", "connect", "epoll_ctl", "read", "write", "open",
+	"memory", "socket", "accept", "connect", "epoll_ctl", "read", "write", "open", "TLS memory",
 };
 
 static struct torture *shared;
@@ -28,7 +28,7 @@ static const char *const env[] = { preload, file, NULL };
 
 static struct tally {
 	const char *scenario;
-	unsigned points[TORTURE_KINDS], lost[TORTURE_KINDS];
+	unsigned points[TORTURE_KINDS], lost[TORTURE_KINDS], ended[TORTURE_KINDS];
 } tallies[SCENARIOS_MAX];
 static size_t tally_count;
 
@@ -99,13 +99,13 @@ static struct tally *tally_of(const char *scenario)
 	return &tallies[tally_count++];
 }
 
-void torture_point(const char *scenario, enum torture_kind kind, bool was_survived)
+void torture_point(const char *scenario, enum torture_kind kind, enum torture_outcome outcome)
 {
 	struct tally *t = tally_of(scenario);
 
 	t->points[kind]++;
-	if (!was_survived)
-		t->lost[kind]++;
+	t->lost[kind] += outcome == TORTURE_FLAWED;
+	t->ended[kind] += outcome == TORTURE_ENDED;
 }
 
 /* A row for each scenario and kind that has points. */
@@ -116,10 +116,11 @@ static void write_json(const char *path)
 	for (size_t i = 0; i < tally_count; i++)
 		for (int kind = 0; kind < TORTURE_KINDS; kind++)
 			if (tallies[i].points[kind])
-				json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:i}", "kind", kind_names[kind],
-								      "scenario", tallies[i].scenario, "points",
-								      (int)tallies[i].points[kind], "failed",
-								      (int)tallies[i].lost[kind]));
+				json_array_append_new(rows, json_pack("{s:s, s:s, s:i, s:i, s:i}", "kind",
+								      kind_names[kind], "scenario", tallies[i].scenario,
+								      "points", (int)tallies[i].points[kind], "failed",
+								      (int)tallies[i].lost[kind], "ended",
+								      (int)tallies[i].ended[kind]));
 	assert_int_equal(json_dump_file(rows, path, JSON_INDENT(1)), 0);
 	json_decref(rows);
 }
@@ -127,12 +128,14 @@ static void write_json(const char *path)
 void torture_report(const char *path)
 {
 	for (int kind = 0; kind < TORTURE_KINDS; kind++) {
-		unsigned points = 0, lost = 0;
+		unsigned points = 0, lost = 0, ended = 0;
 		for (size_t i = 0; i < tally_count; i++) {
 			points += tallies[i].points[kind];
 			lost += tallies[i].lost[kind];
+			ended += tallies[i].ended[kind];
 		}
-		print_message("%-10s %6u points, %u failed\n", kind_names[kind], points, lost);
+		print_message("%-10s %6u points, %u failed, %u ended by a library\n", kind_names[kind], points, lost,
+			      ended);
 	}
 	if (path)
 		write_json(path);

@@ -7,7 +7,7 @@
  *	torture_arm(TORTURE_MEMORY, 3, 1);
  *	...                                                the third allocation fails meanwhile, once
  *	if (torture_disarm())                              it came so far
- *		torture_point("request", TORTURE_MEMORY, true);
+ *		torture_point("request", TORTURE_MEMORY, TORTURE_SURVIVED);
  */
 #ifndef TEST_TORTURE_H
 #define TEST_TORTURE_H
@@ -38,8 +38,14 @@ int64_t torture_bytes(void);
 
 const char *torture_kind_name(enum torture_kind kind);
 
+enum torture_outcome {
+	TORTURE_SURVIVED,
+	TORTURE_FLAWED,
+	TORTURE_ENDED, /* the daemon did, by a library's fault */
+};
+
 /* Notes that a scenario was played with one call failing. */
-void torture_point(const char *scenario, enum torture_kind kind, bool was_survived);
+void torture_point(const char *scenario, enum torture_kind kind, enum torture_outcome outcome);
 
 /* Prints how many points there were by kind; into the file, unless it is NULL, all of them as JSON. */
 void torture_report(const char *path);

@@ -1,0 +1,195 @@
+/*
+ * torture_scenarios: what test_torture.c has the daemon do while calls fail, by what that file has before it includes this.
+ */
+#ifndef TEST_TORTURE_SCENARIOS_H
+#define TEST_TORTURE_SCENARIOS_H
+
+static void play_operation(const void *what)
+{
+	const struct contract_operation *op = what;
+	char *target = contract_target(op, NULL, NULL);
+	json_t *body = contract_body(op);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : strdup("");
+	bool takes_key = false;
+
+	for (size_t i = 0; i < op->parameter_count; i++)
+		takes_key = takes_key || strcmp(op->parameters[i].name, "Idempotency-Key") == 0;
+	exchange(op->method, target, text, takes_key ? "Idempotency-Key: torture\r\n" : "");
+	free(text);
+	json_decref(body);
+	free(target);
+}
+
+static bool is_stream(const struct contract_operation *op)
+{
+	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0 ||
+	       strcmp(op->id, "info_stream") == 0;
+}
+
+/* Two on one connection, the second in pieces of a chunked body, and one that leaves in the middle of it. */
+static void play_connection(const void *what)
+{
+	struct raw *r = come();
+
+	(void)what;
+	ask(r, "POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
+	await(r, "the first of two");
+	say(r, "POST /counters/torture HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
+	       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
+	say(r, "4\r\n\":1}\r\n0\r\n\r\n");
+	await(r, "the second of two");
+	leave(r);
+	r = come();
+	say(r, "POST /counters/torture HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{");
+	leave(r);
+}
+
+/* A body whose tree fills more than the block that a request begins with. */
+static void play_large_body(const void *what)
+{
+	enum { MEMBERS = 600, MEMBER_BYTES = 32 };
+	static char body[MEMBERS * MEMBER_BYTES + 64];
+	size_t len = (size_t)snprintf(body, sizeof(body), "{\"body\":{");
+
+	(void)what;
+	for (int i = 0; i < MEMBERS; i++)
+		len += (size_t)snprintf(body + len, sizeof(body) - len, "\"m%d\":[\"\\u00e9\",%d.5,%d],", i, i, i);
+	snprintf(body + len, sizeof(body) - len, "\"end\":[]}}");
+	exchange("POST", "/queues/torture/messages", body, "");
+}
+
+/* One waits for a message that another sends; one who waits leaves. */
+static void play_wait(const void *what)
+{
+	struct raw *waits = come(), *leaves = come();
+
+	(void)what;
+	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":60}", "");
+	ask(leaves, "POST", "/queues/other/receive", "{\"wait_ms\":60}", "");
+	exchange("POST", "/queues/torture/messages", "{\"body\":\"a\"}", "");
+	await(waits, "the one who waits");
+	leave(waits);
+	leave(leaves);
+}
+
+/* One waits in the line of a lock that another gives back. */
+static void play_line(const void *what)
+{
+	struct raw *waits = come();
+
+	(void)what;
+	exchange("POST", "/locks/torture", "{\"ttl_ms\":50}", "");
+	ask(waits, "POST", "/locks/torture", "{\"wait_ms\":60}", "Idempotency-Key: torture\r\n");
+	exchange("DELETE", "/locks/torture?force=true", "", "");
+	await(waits, "the one in the line");
+	leave(waits);
+}
+
+/* A stream is listened to until its first message, and left. */
+static void play_stream(const void *what)
+{
+	struct raw *listens = come(), *holds = come();
+
+	(void)what;
+	ask(holds, "POST", "/locks/torture/hold", "{\"ttl_ms\":1000}", "");
+	ask(listens, "GET", "/topics/torture/stream", "", "");
+	if (await_head(listens, "who listens")) {
+		free(raw_chunk(listens, ANSWER_MS));
+		exchange("POST", "/topics/torture", "{\"body\":1}", "");
+		free(raw_chunk(listens, 30)); /* it may not have been sent, or not have been heard of */
+	}
+	await_head(holds, "who holds");
+	leave(holds);
+	leave(listens);
+}
+
+/* Redis hangs up on all, while one waits. */
+static void play_reconnect(const void *what)
+{
+	struct raw *waits = come();
+
+	(void)what;
+	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":100}", "");
+	server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+	server_command(&redis, "CLIENT KILL TYPE pubsub");
+	await(waits, "who waits");
+	leave(waits);
+	daemon_is_ready(&patternd, 50); /* the greeting is tortured, too */
+}
+
+/* A number of INFO, of all servers together. */
+static long long counted(const char *section, const char *lead)
+{
+	long long count = 0;
+	char command[32];
+
+	snprintf(command, sizeof(command), "INFO %s", section);
+	for (const char *at = server_command(&redis, command)->str; (at = strstr(at, lead));)
+		count += atoll(at += strlen(lead));
+	return count;
+}
+
+static long long connections_made(void)
+{
+	return counted("stats", "total_connections_received:");
+}
+
+/* Files are read again: what cannot be read leaves what there was. Over TLS the connections to Redis are made anew with what can. */
+static void play_reload(const void *what)
+{
+	long long before = mode == TLS ? connections_made() : 0;
+	int64_t until_ms = monotonic_ms() + FOLLOWS_MS;
+
+	(void)what;
+	proc_signal(&patternd.proc, SIGHUP);
+	while (mode == TLS && connections_made() < before + 2 && monotonic_ms() < until_ms)
+		nap_ms(1);
+	exchange("GET", "/locks/torture", "", "");
+}
+
+static void ask_redirected(void *arg, int moved)
+{
+	(void)arg;
+	if (moved == 0)
+		exchange("POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
+}
+
+/* While a slot moves, its node sends who asks on for once (ASK), and afterwards for good (MOVED), whereupon the map is read again. */
+static void play_redirect(const void *what)
+{
+	struct redis_cluster *c = redis.cluster;
+	int slot = cluster_slot("torture", strlen("torture"));
+	int64_t until_ms = monotonic_ms() + FOLLOWS_MS;
+
+	(void)what;
+	wait_until(cluster_is_well(c), RECOVER_MS); /* or a late word of the move before would undo this one */
+	cluster_migrate(c, slot, (cluster_owner(c, slot) + 1) % c->count, ask_redirected, NULL);
+	maps_due =
+		server_calls(&redis, "cluster|slots") + 1; /* that the test itself has read it before is among these */
+	long long moved = counted("errorstats", "errorstat_MOVED:count=");
+	exchange("GET", "/locks/torture", "", "");
+	if (counted("errorstats", "errorstat_MOVED:count=") == moved)
+		maps_due = 0; /* it did not come so far, or the map was just being read */
+	while (server_calls(&redis, "cluster|slots") < maps_due && monotonic_ms() < until_ms)
+		nap_ms(1);
+}
+
+static const struct scenario {
+	const char *name;
+	void (*play)(const void *what);
+	unsigned modes; /* in which it differs */
+} scenarios[] = {
+	{ "a connection", play_connection, PLAIN | TLS | CLUSTER | HTTPS },
+	{ "a large body", play_large_body, PLAIN | TLS },
+	{ "a wait", play_wait, PLAIN | CLUSTER | HTTPS },
+	{ "a line", play_line, PLAIN },
+	{ "streams", play_stream, PLAIN | TLS | CLUSTER | HTTPS },
+	{ "reconnect", play_reconnect, PLAIN | TLS | CLUSTER },
+	{ "reload", play_reload, PLAIN | TLS | HTTPS },
+	{ "a redirect", play_redirect, CLUSTER },
+};
+
+static const char *const some_operations[] = { "lock_acquire", "queue_send",   "ratelimit_take", "geo_nearby",
+					       "lock_list",    "openapi_json", "metrics",        NULL };
+
+#endif
