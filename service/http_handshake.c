@@ -3,7 +3,6 @@
 
 #include <microhttpd.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "http_tls.h"
 
@@ -40,12 +39,10 @@ static void sleep_until_bytes(struct conn *c)
 {
 	c->hangup = (struct watch){ .fd = c->fd, .ready = on_bytes };
 	c->suspended = loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
-	if (c->suspended) {
+	if (c->suspended)
 		MHD_suspend_connection(c->connection);
-	} else {
-		shutdown(c->fd, SHUT_RDWR);
-		c->server->again = true;
-	}
+	else
+		conn_deadline_in(c, 0);
 }
 
 void http_handshake_sleep(struct http_server *s)
