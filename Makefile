@@ -67,11 +67,11 @@ test-asan: packages-test
 test-clients: packages-clients build
 	@tests/test_clients.py build/patternd build/clients
 
-# The daemon of the tests, and the unit tests themselves, under memcheck. Most of them wait, more than they compute.
+# The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they wait.
 test-valgrind: packages-valgrind
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
-	@ctest --preset valgrind -j $$((2 * $(JOBS)))
+	@ctest --preset valgrind -j $$((4 * $(JOBS)))
 
 # The pages /ui and /docs in Chromium, which is steered by playwright-core.
 test-browser: packages-browser tests/browser/node_modules/.package-lock.json build
