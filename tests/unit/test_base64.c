@@ -126,6 +126,8 @@ static void what_is_wrong_is_told_with_its_place(void **state)
 		{ "==", "2 characters" },
 		{ "AB==", "character 2" },
 		{ "AAB=", "character 3" },
+		{ "AAC=", "character 3" },
+		{ "AI==", "character 2" },
 		{ "AAAAAP==", "character 6" },
 	};
 	char out[16];
