@@ -8,9 +8,12 @@
 
 #include <cmocka.h>
 
+#include "../support/proc.h"
 #include "../support/proxy.h"
 #include "../support/redis_server.h"
 #include "../support/stubborn.h"
+
+enum { ANSWER_MS = 300 };
 
 static struct redis_server redis;
 static struct proxy *proxy;
@@ -18,11 +21,12 @@ static redisContext *through; /* a connection through the proxy */
 
 static redisContext *connect_through(int port)
 {
+	const int64_t ms = patience_ms(ANSWER_MS);
 	redisContext *c = redisConnectWithTimeout("127.0.0.1", port, (struct timeval){ .tv_sec = 2 });
 
 	assert_non_null(c);
 	if (!c->err)
-		redisSetTimeout(c, (struct timeval){ .tv_usec = 300000 });
+		redisSetTimeout(c, (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 });
 	return c;
 }
 
