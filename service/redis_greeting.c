@@ -92,6 +92,21 @@ static bool unsafe(struct redis_greeting *g, enum finding finding, const char *w
 	return config()->strict ? refuse(g, "--strict: %s", what) : true;
 }
 
+bool greeting_is_safe(struct redis_greeting *g, struct text info)
+{
+	char value[64], what[160];
+
+	info_value(info, "maxmemory_policy", value, sizeof(value));
+	snprintf(what, sizeof(what),
+		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
+		 value);
+	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(g, FINDING_EVICTION, what))
+		return false;
+	info_value(info, "aof_enabled", value, sizeof(value));
+	return strcmp(value, "0") != 0 ||
+	       unsafe(g, FINDING_NO_FILE, "appendonly is off: a restart of Redis loses what it held");
+}
+
 static bool check_version(struct redis_greeting *g, struct text info)
 {
 	char version[32], valkey[32];
@@ -138,7 +153,7 @@ static bool check_kind(struct redis_greeting *g, struct text info)
 
 static bool check_info(struct redis_greeting *g, struct text info)
 {
-	char value[64], what[160];
+	char value[64];
 
 	if (!check_kind(g, info))
 		return false;
@@ -156,17 +171,7 @@ static bool check_info(struct redis_greeting *g, struct text info)
 		snprintf(g->why, sizeof(g->why), "it is still loading its data");
 		return false;
 	}
-	info_value(info, "maxmemory_policy", value, sizeof(value));
-	snprintf(what, sizeof(what),
-		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
-		 value);
-	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(g, FINDING_EVICTION, what))
-		return false;
-	info_value(info, "aof_enabled", value, sizeof(value));
-	if (strcmp(value, "0") == 0 &&
-	    !unsafe(g, FINDING_NO_FILE, "appendonly is off: a restart of Redis loses what it held"))
-		return false;
-	return true;
+	return greeting_is_safe(g, info);
 }
 
 static bool check_error(struct redis_greeting *g, enum greeting_step step, const char *text)

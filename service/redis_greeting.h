@@ -41,4 +41,7 @@ const struct script *const *greeting_scripts(void);
 /* Takes the next answer. False: this server cannot be used, `why` says so. */
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply);
 
+/* Tells of a configuration that may lose data, by what INFO says of memory and persistence. False: --strict refuses it, `why` says so. */
+bool greeting_is_safe(struct redis_greeting *g, struct text info);
+
 #endif

@@ -96,6 +96,8 @@ void link_flush(struct redis_link *l)
 
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count)
 {
+	link_check(l); /* not behind it: an ASKING is for the very next command */
+
 	uint64_t starts_at = l->out.written + resp_waiting(&l->out);
 
 	if (!ring_reserve(&l->ring) || !resp_add(&l->out, args, count))
@@ -227,6 +229,7 @@ static void link_ready(struct redis_link *l)
 {
 	l->state = READY;
 	l->failures = 0;
+	link_is_checked(l);
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
 	if (login_is_shared(l->target) && login_accepted())

@@ -1,4 +1,4 @@
-/* redis_link_inside: what a link is made of, for redis_link.c, link_socket.c and link_renewal.c alone. */
+/* redis_link_inside: what a link is made of, for redis_link.c, link_socket.c, link_check.c and link_renewal.c alone. */
 #ifndef PATTERND_REDIS_LINK_INSIDE_H
 #define PATTERND_REDIS_LINK_INSIDE_H
 
@@ -29,6 +29,8 @@ struct redis_link {
 
 	struct call_ring ring; /* pending calls */
 	struct redis_greeting greeting;
+	struct redis_call check; /* link_check.c */
+	int64_t check_us;        /* when the next one is due */
 
 	/* link_renewal.c: */
 	struct redis_link *renews; /* whose connection this is made for, or was; NULL for a link of its own */
@@ -50,5 +52,9 @@ void link_connected(struct redis_link *l);
 void link_handshake(struct redis_link *l); /* goes on with it */
 /* Bytes that came; 0 when there are none now, or none ever: the link is lost then. */
 size_t link_receive(struct redis_link *l, char *at, size_t size);
+
+/* link_check.c */
+void link_is_checked(struct redis_link *l); /* it was, just now */
+void link_check(struct redis_link *l);      /* asks, if that is due */
 
 #endif

@@ -360,6 +360,38 @@ static void test_strict(void **state)
 	server_stop(&redis);
 }
 
+/* What is switched on while a connection lasts is told of once a minute has gone by. */
+static void test_strict_while_it_lasts(void **state)
+{
+	struct redis_server redis = { 0 };
+	char preload[512], later[256];
+	const char *const env[] = { preload, later, NULL };
+
+	(void)state;
+	if (daemon_is_sanitized())
+		skip(); /* a sanitizer must be loaded first */
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
+	snprintf(later, sizeof(later), "CLOCK_LATER_FILE=%s/later", temp_dir());
+	server_start(&redis, "--appendonly", "yes");
+	patternd.proc.env = env;
+	daemon_start(&patternd, "--redis", redis.url, "--strict");
+	patternd.proc.env = NULL;
+	server_command(&redis, "CONFIG SET maxmemory-policy allkeys-lru");
+	struct client *c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/locks/a", NULL), 201);
+	assert_int_equal(metric_of(&patternd, "redis_config_unsafe_total"), 0);
+	client_close(c);
+
+	fclose(fopen(strchr(later, '/'), "w"));
+	c = client_open(patternd.port);
+	assert_status(http(c, "POST", "/locks/b", NULL), 201);
+	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);
+	assert_problem(http(c, "POST", "/locks/c", NULL), 503, "redis_unavailable", "none");
+	client_close(c);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+}
+
 /* A server that is not what it was taken for is not used, and who asks is told why. */
 static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why)
 {
@@ -407,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_database_and_prefix),
 		cmocka_unit_test(test_allowed_hosts),
 		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_strict_while_it_lasts),
 		cmocka_unit_test(test_servers_of_another_kind),
 	};
 	static char names[COUNT(bad)][80];

@@ -1,5 +1,6 @@
 /*
  * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds ahead, or behind if that is negative.
+ * The clock that counts from the start is an hour ahead while there is a file CLOCK_LATER_FILE: as if that hour had gone by in no time.
  * (libfaketime does not get on with the allocator that redis-server is linked with.)
  */
 #include <stdlib.h>
@@ -26,10 +27,13 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
+	const char *later = getenv("CLOCK_LATER_FILE");
 	long status = syscall(SYS_clock_gettime, id, t);
 
 	if (status == 0 && id == CLOCK_REALTIME)
 		t->tv_sec += ahead_s();
+	if (status == 0 && id == CLOCK_MONOTONIC && later && access(later, F_OK) == 0)
+		t->tv_sec += 3600;
 	return (int)status;
 }
 
