@@ -49,9 +49,10 @@ struct link {
 	unsigned generation; /* of the fault that these count for */
 	size_t replied;
 	bool injected_before, injected_after;
-	bool cut;   /* closes when the way down is empty */
-	bool dead;  /* closes at the end of this turn */
-	bool reset; /* with RST */
+	bool chosen; /* what went up on it is to be cut off */
+	bool cut;    /* closes when the way down is empty */
+	bool dead;   /* closes at the end of this turn */
+	bool reset;  /* with RST */
 };
 
 struct proxy {
@@ -60,6 +61,7 @@ struct proxy {
 	pthread_cond_t taken_up; /* the thread has made `fault` its own: proxy_set returns */
 	struct proxy_fault fault;
 	unsigned generation, taken;
+	int chance; /* percents that have come together: a hundred are a cut */
 	bool stop;
 	int wake_fd, listen_fd; /* listen_fd is -1 while connecting is refused */
 	int port, to_port;
@@ -157,9 +159,38 @@ static void way_push(const struct proxy *p, struct way *w, const char *bytes, si
 	w->queued += len;
 }
 
+/* What a link counts is counted anew for each fault. */
+static void link_renew(const struct proxy *p, struct link *l)
+{
+	if (l->generation == p->generation)
+		return;
+	l->generation = p->generation;
+	l->replied = 0;
+	l->injected_before = l->injected_after = l->chosen = false;
+}
+
+/* Whether what goes up is cut off: so many of a hundred, evenly. */
+static bool chooses(struct proxy *p, const char *bytes, size_t len)
+{
+	struct proxy_bytes on = p->fault.cut_on;
+
+	if (!on.at || !memmem(bytes, len, on.at, on.len))
+		return false;
+	p->chance += p->fault.cut_percent;
+	if (p->chance < 100)
+		return false;
+	p->chance -= 100;
+	return true;
+}
+
 static void came_up(struct proxy *p, struct link *l, const char *bytes, size_t len)
 {
 	p->counts.bytes_up += len;
+	link_renew(p, l);
+	if (!l->chosen && chooses(p, bytes, len)) {
+		l->chosen = true;
+		l->replied = 0;
+	}
 	if (p->fault.answer.at)
 		way_push(p, &l->down, p->fault.answer.at, p->fault.answer.len);
 	else if (!p->fault.drop_up)
@@ -179,12 +210,9 @@ static void came_down(struct proxy *p, struct link *l, const char *bytes, size_t
 	p->counts.bytes_down += len;
 	if (p->fault.drop_down || l->cut)
 		return;
-	if (l->generation != p->generation) {
-		l->generation = p->generation;
-		l->replied = 0;
-		l->injected_before = l->injected_after = false;
-	}
-	if (p->fault.cut && l->replied + len >= p->fault.cut_at) {
+	link_renew(p, l);
+	bool may_cut = p->fault.cut && (!p->fault.cut_on.at || l->chosen);
+	if (may_cut && l->replied + len >= p->fault.cut_at) {
 		l->cut = true;
 		len = p->fault.cut_at - l->replied;
 	}

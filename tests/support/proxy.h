@@ -32,6 +32,8 @@ struct proxy_fault {
 	bool hold_up;            /* bytes up are not taken in: whoever sends them soon cannot write any more */
 	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
+	struct proxy_bytes cut_on; /* cut only where a piece with these bytes went up, from there on ... */
+	int cut_percent;           /* ... of so many of a hundred such pieces */
 	struct proxy_bytes answer; /* nothing goes up: each piece that arrives is answered with these bytes */
 	struct proxy_bytes before; /* put before the next reply of each connection */
 	struct proxy_bytes after;  /* put after it */

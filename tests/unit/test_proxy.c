@@ -165,6 +165,35 @@ static void test_cut_at_byte(void **state)
 	assert_null(r);
 }
 
+/* Only what has the bytes in it, and so many of a hundred of those: the greeting of a connection passes. */
+static void test_cut_on(void **state)
+{
+	(void)state;
+	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = PROXY_BYTES("INCR"), .cut_percent = 50 });
+	for (int i = 1; i <= 5; i += 2) {
+		assert_int_equal(incr(), i);
+		for (int k = 0; k < 3; k++) {
+			redisReply *r = redisCommand(through, "PING");
+			assert_non_null(r);
+			freeReplyObject(r);
+		}
+		assert_int_equal(incr(), -1);
+		assert_int_equal(through->err, REDIS_ERR_EOF);
+		assert_int_equal(counted(), i + 1);
+		redisFree(through);
+		through = connect_through(proxy_port(proxy));
+	}
+	/* The bytes of a reply that still come are counted from that request on. */
+	proxy_set(proxy,
+		  (struct proxy_fault){ .cut = true, .cut_at = 6, .cut_on = PROXY_BYTES("INCR"), .cut_percent = 100 });
+	redisReply *r = redisCommand(through, "PING");
+	assert_non_null(r);
+	freeReplyObject(r);
+	assert_int_equal(incr(), 7); /* four bytes of six */
+	assert_int_equal(incr(), -1);
+	assert_int_equal(counted(), 8);
+}
+
 static void test_inject(void **state)
 {
 	(void)state;
@@ -271,20 +300,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_pass),
-		TEST(test_large_both_ways),
-		TEST(test_delay),
-		TEST(test_drop_up),
-		TEST(test_drop_down),
-		TEST(test_cut_after_request),
-		TEST(test_cut_at_byte),
-		TEST(test_inject),
-		TEST(test_say),
-		TEST(test_answer),
-		TEST(test_slices_and_bandwidth),
-		TEST(test_reset),
-		TEST(test_refuse),
-		TEST(test_server_gone),
+		TEST(test_pass),        TEST(test_large_both_ways), TEST(test_delay),
+		TEST(test_drop_up),     TEST(test_drop_down),       TEST(test_cut_after_request),
+		TEST(test_cut_at_byte), TEST(test_cut_on),          TEST(test_inject),
+		TEST(test_say),         TEST(test_answer),          TEST(test_slices_and_bandwidth),
+		TEST(test_reset),       TEST(test_refuse),          TEST(test_server_gone),
 		TEST(test_stubborn),
 	};
 
