@@ -1,0 +1,288 @@
+/*
+ * Answers of Redis that are cut off once their request was carried out, of 30 % of the writes at least: row 30 of the table of faults, for
+ * many clients who ask again with their Idempotency-Key until they are told. What each wanted happens once, and whoever asks, once more or at
+ * the same time, is told the same.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/proxy.h"
+#include "../support/redis_server.h"
+#include "../support/waiter.h"
+
+enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
+
+/* What is in every command that has a record of its Idempotency-Key, and in nothing else that the daemon says to Redis. */
+#define RECORD PROXY_BYTES("p:idem:{")
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon patternd;
+static struct client *client;
+
+static void heal(void)
+{
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(http(client, "GET", "/readyz", NULL).status == 200, SOON_MS);
+	client_forget(client);
+}
+
+/* What is written: each other time the one and the other. */
+static const struct pattern {
+	const char *target, *body;
+	int status;
+} patterns[] = {
+	{ "/counters/a", "{\"n\":1}", 200 },
+	{ "/queues/a/messages", "{\"body\":1}", 201 },
+};
+
+enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
+
+/* One that shall happen once; its number tells its pattern and its Idempotency-Key. */
+struct write {
+	char *answer;  /* owned: the first that came; NULL: none yet */
+	bool was_lost; /* and before that one did not */
+};
+
+/* Tries, by what became of them. */
+struct tries {
+	long long told, lost, refused, at_once; /* at_once: told to two who asked at the same time */
+};
+
+struct caller {
+	struct raw *own, *twin; /* the twin asks for each third write, too */
+	int number;             /* of his write */
+};
+
+static bool has_twin(const struct caller *c)
+{
+	return c->number / PATTERNS % 3 == 0;
+}
+
+static void ask(struct raw *r, int number)
+{
+	const struct pattern *p = &patterns[number % PATTERNS];
+	char key[64];
+
+	snprintf(key, sizeof(key), "Idempotency-Key: write-%d\r\n", number);
+	assert_true(waiter_ask(r, p->target, p->body, key));
+}
+
+/* True when it was told what became of the write: the same as ever. */
+static bool take(struct raw *r, struct write *w, const struct pattern *p, struct tries *tries)
+{
+	struct answer a = raw_answer(r, SOON_MS);
+	bool is_told = a.status != 503 && a.status != 504;
+
+	if (is_told) {
+		assert_status(a, p->status);
+		if (!w->answer)
+			w->answer = strdup(a.body);
+		assert_string_equal(a.body, w->answer);
+		tries->told++;
+	} else if (a.status == 504) {
+		assert_problem(a, 504, "no_answer", "unknown");
+		w->was_lost = w->was_lost || !w->answer;
+		tries->lost++;
+	} else {
+		assert_problem(a, 503, "redis_unavailable", "none");
+		tries->refused++;
+	}
+	raw_forget(r);
+	return is_told;
+}
+
+/* All ask at once, then all hear. Whoever was told goes on to the next write. False when there was none left to ask for. */
+static bool round_of(struct caller callers[], struct write writes[], int *next, struct tries *tries)
+{
+	bool any = false;
+
+	for (struct caller *c = callers; c < callers + CLIENTS; c++) {
+		if (c->number >= WRITES)
+			continue;
+		any = true;
+		ask(c->own, c->number);
+		if (has_twin(c))
+			ask(c->twin, c->number);
+	}
+	for (struct caller *c = callers; c < callers + CLIENTS; c++) {
+		if (c->number >= WRITES)
+			continue;
+		struct write *w = &writes[c->number];
+		const struct pattern *p = &patterns[c->number % PATTERNS];
+		bool is_told = take(c->own, w, p, tries);
+		bool both = has_twin(c) && take(c->twin, w, p, tries) && is_told;
+		tries->at_once += both;
+		if (is_told)
+			c->number = (*next)++;
+	}
+	return any;
+}
+
+static struct tries write_all(struct write writes[])
+{
+	struct caller callers[CLIENTS];
+	struct tries tries = { 0 };
+	int next = CLIENTS;
+	int64_t until_ms = monotonic_ms() + patience_ms(LONGEST_MS);
+
+	for (int i = 0; i < CLIENTS; i++)
+		callers[i] = (struct caller){ raw_connect(patternd.port), raw_connect(patternd.port), i };
+	for (long long refused = 0; round_of(callers, writes, &next, &tries); refused = tries.refused) {
+		assert_true(monotonic_ms() < until_ms);
+		if (tries.refused > refused)
+			nap_ms(2); /* no connection to Redis was left */
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		raw_close(callers[i].own);
+		raw_close(callers[i].twin);
+	}
+	return tries;
+}
+
+/* Everybody asks for everything once more, and it was done once. Frees the answers. */
+static void assert_done_once(struct write writes[])
+{
+	bool counted[WRITES] = { false };
+	char key[64];
+
+	for (int i = 0; i < WRITES; i++) {
+		const struct pattern *p = &patterns[i % PATTERNS];
+		snprintf(key, sizeof(key), "Idempotency-Key: write-%d", i);
+		struct answer a = http(client, "POST", p->target, p->body, key);
+		assert_status(a, p->status);
+		assert_string_equal(a.body, writes[i].answer);
+		free(writes[i].answer);
+		if (i % PATTERNS != 0)
+			continue;
+		int64_t n = int_at(a, "/counters/n");
+		assert_in_range(n, 1, WRITES / PATTERNS);
+		assert_false(counted[n]); /* each step of the counter was one client's */
+		counted[n] = true;
+	}
+	assert_int_equal(int_at(http(client, "GET", "/counters/a", NULL), "/counters/n"), WRITES / PATTERNS);
+	assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/ready"), WRITES / PATTERNS);
+	client_forget(client);
+}
+
+/* Where the answer is cut: what of it came makes no difference. */
+static const struct place {
+	const char *name;
+	size_t at;
+} places[] = { { "30 cut before the answer", 0 }, { "30 cut in the answer", 20 } };
+
+static void every_key_counts_once(void **state)
+{
+	const struct place *place = *state;
+	static struct write writes[WRITES];
+	int lost = 0;
+
+	memset(writes, 0, sizeof(writes));
+	long long before = server_scripts_run(&redis);
+	proxy_set(proxy, (struct proxy_fault){
+				 .cut = true, .cut_at = place->at, .cut_on = RECORD, .cut_percent = CUT_PERCENT });
+	struct tries tries = write_all(writes);
+	/* Redis carried these out, and nobody was told. */
+	long long run = server_scripts_run(&redis) - before, cut = run - tries.told;
+	heal();
+	for (int i = 0; i < WRITES; i++)
+		lost += writes[i].was_lost;
+	print_message("%d writes: %lld tries that Redis carried out, %lld of them cut; %d were lost at first, "
+		      "%lld told to two at once, %lld refused\n",
+		      WRITES, run, cut, lost, tries.at_once, tries.refused);
+	assert_true(cut * 100 >= run * LEAST_PERCENT && cut <= tries.lost);
+	assert_true(lost * 100 >= WRITES * LEAST_PERCENT);
+	assert_true(tries.at_once > 0);
+	assert_done_once(writes);
+}
+
+static const char receive_target[] = "/queues/w/receive",
+		  receive_body[] = "{\"wait_ms\":30000,\"visibility_ms\":60000}",
+		  receive_key[] = "Idempotency-Key: one\r\n";
+
+/* Two ask at once: one is told, the other too, or he is refused until the first has his answer. */
+static void both_are_told(struct raw *const both[2], const char *id)
+{
+	struct answer a[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_true(waiter_ask(both[i], receive_target, receive_body, receive_key));
+	for (int i = 0; i < 2; i++)
+		a[i] = raw_answer(both[i], SOON_MS);
+	assert_true(a[0].status == 200 || a[1].status == 200);
+	for (int i = 0; i < 2; i++) {
+		if (a[i].status == 200)
+			continue;
+		assert_problem(a[i], 409, "in_progress", "none");
+		assert_true(waiter_ask(both[i], receive_target, receive_body, receive_key));
+		a[i] = raw_answer(both[i], SOON_MS);
+	}
+	assert_string_equal(text_at(a[0], "/messages/0/id"), id);
+	assert_string_equal(a[1].body, a[0].body);
+}
+
+/* A second one is refused while the first waits. When what came for the first is cut off, both get it, and nobody else. */
+static void who_waits_gets_what_was_cut_off(void **state)
+{
+	(void)state;
+	struct raw *first = waiter_parked_with(&patternd, &redis, "w", receive_body, receive_key);
+	struct raw *twin = waiter_at(&patternd, receive_target, receive_body, receive_key);
+	assert_problem(raw_answer(twin, SOON_MS), 409, "in_progress", "none");
+	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = RECORD, .cut_percent = 100 });
+	/* It may be on the connection that is cut. */
+	wait_until(http(client, "POST", "/queues/w/messages", "{\"body\":1,\"id\":\"m\"}").status == 201, SOON_MS);
+	assert_problem(raw_answer(first, SOON_MS), 504, "no_answer", "unknown");
+	heal();
+	both_are_told((struct raw *[]){ first, twin }, "m");
+	assert_int_equal(int_at(http(client, "GET", "/queues/w", NULL), "/in_flight"), 1);
+	raw_close(first);
+	raw_close(twin);
+}
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "10000");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+/* Before each test: whatever one before left, failed or not. */
+static int set_up(void **state)
+{
+	(void)state;
+	heal();
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ places[0].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[0] },
+		{ places[1].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[1] },
+		cmocka_unit_test_setup(who_waits_gets_what_was_cut_off, set_up),
+	};
+
+	return cmocka_run_group_tests_name("answers that are cut off", tests, set_up_all, tear_down_all);
+}
