@@ -20,17 +20,6 @@ enum { HOUR_S = 3600, SOON_MS = 8000, DELAY_MS = 400 };
 
 static struct redis_server redis;
 
-/* What makes a child's clock wrong; lives until the next call. */
-static const char *const *clock_off_by(int seconds)
-{
-	static char preload[512], ahead[64];
-	static const char *const env[] = { preload, ahead, NULL };
-
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
-	snprintf(ahead, sizeof(ahead), "CLOCK_AHEAD_S=%d", seconds);
-	return env;
-}
-
 static int64_t redis_now_ms(void)
 {
 	redisReply *now = server_command(&redis, "TIME");

@@ -260,16 +260,12 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 /* One is an hour ahead, and later it is not: times are by our clock, and fences rise over both. */
 static void a_server_by_another_clock_shifts_nothing(void **state)
 {
-	char preload[512];
-	const char *const env[] = { preload, "CLOCK_AHEAD_S=3600", NULL };
-
 	(void)state;
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
 	struct answer first = acquire();
 	assert_status(release(text_at(first, "/token")), 200);
 	server_kill(&quorum.servers[0]);
 	quorum_wait_up(2);
-	quorum_restart(0, env);
+	quorum_restart(0, clock_off_by(3600));
 	quorum_wait_up(3);
 	assert_true(atoll(server_command(&quorum.servers[0], "TIME")->element[0]->str) > time(NULL) + 3500);
 	struct answer a = acquire();

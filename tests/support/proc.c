@@ -231,6 +231,16 @@ static void become(const struct proc *p, const char *const argv[], pid_t parent)
 	_exit(127);
 }
 
+const char *const *clock_off_by(int seconds)
+{
+	static char preload[512], ahead[64];
+	static const char *const env[] = { preload, ahead, NULL };
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
+	snprintf(ahead, sizeof(ahead), "CLOCK_AHEAD_S=%d", seconds);
+	return env;
+}
+
 void proc_start(struct proc *p, const char *const argv[])
 {
 	pid_t parent = getpid();

@@ -56,6 +56,9 @@ struct proc {
 	size_t files_max; /* RLIMIT_NOFILE, hard and soft; 0: as it is. Set before proc_start */
 };
 
+/* An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the next call. Not for what is sanitized. */
+const char *const *clock_off_by(int seconds);
+
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */
 void proc_start(struct proc *p, const char *const argv[]);
 

@@ -1,0 +1,312 @@
+/*
+ * Eight daemons whose clocks are hours apart, and callers of all of them at one limit, by each way that takes from it: promise 10 of the
+ * table of faults. The callers come in bursts, just before a window ends and as the next begins. Of each grant is known between which
+ * two milliseconds of Redis's clock it was made: what lies within a window for sure must never be more than is allowed there.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_server.h"
+
+enum {
+	DAEMONS = 8,
+	HOUR_S = 3600,
+	LIMIT = 20,
+	BURST = 10, /* of the funnel */
+	WINDOW_MS = 150,
+	ROUNDS = 2,
+	ROUND_MS = 7 * WINDOW_MS / 2,
+	LEAD_MS = 10, /* so long before there is room they come */
+	ANSWER_MS = 20000,
+	GRANTS_MAX = 1000, /* of a round, far beyond what may be */
+	WINDOWS_MAX = 100
+};
+
+/* An instant of Redis's clock, in its scripts' milliseconds: not before the one, and not after the other. */
+struct instant {
+	int64_t min_ms, max_ms;
+};
+
+struct caller {
+	struct daemon daemon;
+	struct raw *connection;
+	redisContext *redis; /* whose clock it reads */
+	char request[384];
+	pthread_t thread;
+	int wrong; /* a status that is neither grant nor refusal; 0: none */
+};
+
+static struct redis_server redis;
+static struct caller callers[DAEMONS];
+static struct client *client; /* of the first daemon */
+
+/* Of the round under way. */
+static struct instant grants[GRANTS_MAX];
+static atomic_int granted;
+static int64_t begin_ms, end_ms; /* when the callers come and leave, by monotonic_ms */
+
+/* ---- The callers ---- */
+
+enum way { ALONE, AMONG_CHECKS, FOR_A_PROXY, WAYS };
+
+static void set_request(struct caller *c, enum way way, const char *policy, int round)
+{
+	char body[128];
+
+	if (way == FOR_A_PROXY) {
+		snprintf(c->request, sizeof(c->request),
+			 "GET /ratelimit/authorize?key=%d&policy=%s HTTP/1.1\r\nHost: localhost\r\n\r\n", round,
+			 policy);
+		return;
+	}
+	snprintf(body, sizeof(body),
+		 way == ALONE ? "{\"key\":\"%d\",\"policy\":\"%s\"}"
+			      : "{\"checks\":[{\"key\":\"%d\",\"policy\":\"%s\"}]}",
+		 round, policy);
+	snprintf(c->request, sizeof(c->request),
+		 "POST /ratelimit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		 "Content-Length: %zu\r\n\r\n%s",
+		 strlen(body), body);
+}
+
+/* 0 when it does not tell. */
+static int64_t redis_now_ms(redisContext *c)
+{
+	redisReply *now = redisCommand(c, "TIME");
+	int64_t ms = 0;
+
+	if (now && now->type == REDIS_REPLY_ARRAY && now->elements == 2)
+		ms = atoll(now->element[0]->str) * 1000 + atoll(now->element[1]->str) / 1000;
+	freeReplyObject(now);
+	return ms;
+}
+
+static struct answer ask(struct caller *c)
+{
+	int64_t before_ms = redis_now_ms(c->redis);
+
+	raw_text(c->connection, c->request);
+	struct answer a = raw_answer(c->connection, ANSWER_MS);
+	int64_t after_ms = redis_now_ms(c->redis);
+	int i = a.status == 200 ? granted++ : GRANTS_MAX;
+	if (i < GRANTS_MAX)
+		grants[i] = (struct instant){ before_ms, after_ms };
+	return a;
+}
+
+/* Until it is refused; and again shortly before there is room, as it was told. */
+static void *call(void *arg)
+{
+	struct caller *c = arg;
+	int64_t wait_ms = begin_ms - monotonic_ms();
+
+	while (!c->wrong && granted < GRANTS_MAX) {
+		if (wait_ms > 0)
+			nap_ms(wait_ms);
+		if (monotonic_ms() >= end_ms)
+			break;
+		struct answer a = ask(c);
+		wait_ms = a.status == 429 ? json_integer_value(json_at(a, "/retry_after_ms")) - LEAD_MS : 0;
+		c->wrong = a.status == 200 || a.status == 429 ? 0 : a.status ? a.status : -1;
+		raw_forget(c->connection);
+	}
+	return NULL;
+}
+
+/* One call opens a window; all that is left of it is taken when it is about to end. Returns how many were granted. */
+static int round_of_calls(const char *policy, int round)
+{
+	granted = 0;
+	for (int i = 0; i < DAEMONS; i++)
+		set_request(&callers[i], (enum way)(i % WAYS), policy, round);
+	struct answer a = ask(&callers[0]);
+	assert_status(a, 200);
+	begin_ms = monotonic_ms() + int_at(a, "/reset_after_ms") - LEAD_MS;
+	end_ms = monotonic_ms() + ROUND_MS;
+	for (int i = 0; i < DAEMONS; i++)
+		assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+	for (int i = 0; i < DAEMONS; i++)
+		pthread_join(callers[i].thread, NULL);
+	for (int i = 0; i < DAEMONS; i++)
+		assert_int_equal(callers[i].wrong, 0);
+	for (int i = 0; i < granted && i < GRANTS_MAX; i++)
+		assert_true(grants[i].min_ms > 0 && grants[i].min_ms <= grants[i].max_ms);
+	assert_in_range(granted, 1, GRANTS_MAX - 1);
+	return granted;
+}
+
+/* ---- What may be ---- */
+
+/* How many lie between the two for sure, ends included. */
+static int surely_within(int64_t from_ms, int64_t to_ms)
+{
+	int count = 0;
+
+	for (int i = 0; i < granted; i++)
+		count += grants[i].min_ms >= from_ms && grants[i].max_ms <= to_ms;
+	return count;
+}
+
+static void assert_at_most(int64_t most, int64_t from_ms, int64_t to_ms)
+{
+	int count = surely_within(from_ms, to_ms);
+
+	if (count > most)
+		fail_msg("%d were granted in %lld ms, where %lld may be", count, (long long)(to_ms - from_ms + 1),
+			 (long long)most);
+}
+
+/* The most that a funnel may grant from one instant to another, and a sliding window: one that is open at one end, so many times. */
+static int64_t most_of_funnel(int64_t ms)
+{
+	return BURST + ms * LIMIT / WINDOW_MS;
+}
+
+static int64_t most_of_sliding_window(int64_t ms)
+{
+	return LIMIT * (ms / WINDOW_MS + 1);
+}
+
+static void hold_each_stretch(int64_t (*most)(int64_t ms))
+{
+	for (int i = 0; i < granted; i++)
+		for (int j = 0; j < granted; j++)
+			if (grants[j].max_ms >= grants[i].min_ms)
+				assert_at_most(most(grants[j].max_ms - grants[i].min_ms), grants[i].min_ms,
+					       grants[j].max_ms);
+}
+
+static void hold_funnel(void)
+{
+	hold_each_stretch(most_of_funnel);
+}
+
+static void hold_sliding_window(void)
+{
+	hold_each_stretch(most_of_sliding_window);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t greatest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* A fixed window begins with the first grant after the one before it has ended. */
+static struct instant begin_after(struct instant end)
+{
+	struct instant begin = { INT64_MAX, INT64_MAX };
+
+	for (int i = 0; i < granted; i++) {
+		if (grants[i].max_ms >= end.min_ms)
+			begin.min_ms = least(begin.min_ms, greatest(grants[i].min_ms, end.min_ms));
+		if (grants[i].min_ms >= end.max_ms)
+			begin.max_ms = least(begin.max_ms, grants[i].max_ms);
+	}
+	return begin;
+}
+
+/* Each window, and all that follow one another: what is at an edge, and may be of either side, counts in both together. */
+static void hold_fixed_window(void)
+{
+	struct instant ends[WINDOWS_MAX] = { { grants[0].min_ms, grants[0].min_ms } }; /* none was before */
+	int windows = 0;
+
+	for (; windows < WINDOWS_MAX - 1; windows++) {
+		struct instant begin = begin_after(ends[windows]);
+		if (begin.max_ms == INT64_MAX)
+			break;
+		ends[windows + 1] = (struct instant){ begin.min_ms + WINDOW_MS, begin.max_ms + WINDOW_MS };
+	}
+	for (int i = 0; i < windows; i++)
+		for (int j = i + 1; j <= windows; j++)
+			assert_at_most((int64_t)LIMIT * (j - i), ends[i].max_ms, ends[j].min_ms - 1);
+}
+
+/* ---- The tests ---- */
+
+struct limit {
+	const char *algorithm;
+	int burst; /* 0: it has none */
+	void (*hold)(void);
+};
+
+static void never_more_than_is_allowed(void **state)
+{
+	const struct limit *l = *state;
+	char target[64], burst[32] = "", body[128];
+	int sum = 0;
+
+	snprintf(target, sizeof(target), "/ratelimit/policies/%s", l->algorithm);
+	if (l->burst)
+		snprintf(burst, sizeof(burst), ",\"burst\":%d", l->burst);
+	snprintf(body, sizeof(body), "{\"algorithm\":\"%s\",\"limit\":%d,\"window_ms\":%d%s}", l->algorithm, LIMIT,
+		 WINDOW_MS, burst);
+	assert_status(http(client, "PUT", target, body), 201);
+	for (int round = 0; round < ROUNDS; round++) {
+		sum += round_of_calls(l->algorithm, round);
+		l->hold();
+	}
+	print_message("%s: %d were granted, %d would be in a steady stream\n", l->algorithm, sum,
+		      ROUNDS * ROUND_MS * LIMIT / WINDOW_MS);
+	assert_true(sum >= ROUNDS * ROUND_MS * LIMIT / WINDOW_MS / 2);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	for (int i = 0; i < DAEMONS; i++) {
+		struct caller *c = &callers[i];
+		if (!daemon_is_sanitized()) /* a sanitizer must be loaded first */
+			c->daemon.proc.env = clock_off_by((i - DAEMONS / 2) * HOUR_S);
+		daemon_start(&c->daemon, "--redis", redis.url, "--redis-timeout-ms", "10000");
+		c->connection = raw_connect(c->daemon.port);
+		c->redis = redisConnect("127.0.0.1", redis.port);
+		assert_true(c->redis && !c->redis->err);
+	}
+	client = client_open(callers[0].daemon.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	for (int i = 0; i < DAEMONS; i++) {
+		redisFree(callers[i].redis);
+		raw_close(callers[i].connection);
+		daemon_stop(&callers[i].daemon);
+	}
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	static struct limit funnel = { "funnel", BURST, hold_funnel },
+			    sliding = { "sliding_window", 0, hold_sliding_window },
+			    fixed = { "fixed_window", 0, hold_fixed_window };
+	const struct CMUnitTest tests[] = {
+		{ funnel.algorithm, never_more_than_is_allowed, NULL, NULL, &funnel },
+		{ sliding.algorithm, never_more_than_is_allowed, NULL, NULL, &sliding },
+		{ fixed.algorithm, never_more_than_is_allowed, NULL, NULL, &fixed },
+	};
+
+	return cmocka_run_group_tests_name("a limit of eight daemons", tests, set_up, tear_down);
+}
