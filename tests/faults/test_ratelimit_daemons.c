@@ -42,8 +42,8 @@ struct instant {
 
 struct caller {
 	struct daemon daemon;
-	struct raw *connection;
-	redisContext *redis; /* whose clock it reads */
+	struct raw *connection; /* of this round: until the last daemon runs, an idle one may be over */
+	redisContext *redis;    /* whose clock it reads */
 	char request[384];
 	pthread_t thread;
 	int wrong; /* a status that is neither grant nor refusal; 0: none */
@@ -133,8 +133,11 @@ static void *call(void *arg)
 static void round_of_calls(const char *policy, int round)
 {
 	granted = refused = 0;
-	for (int i = 0; i < DAEMONS; i++)
+	for (int i = 0; i < DAEMONS; i++) {
 		set_request(&callers[i], (enum way)(i % WAYS), policy, round);
+		raw_close(callers[i].connection);
+		callers[i].connection = raw_connect(callers[i].daemon.port);
+	}
 	struct answer a = ask(&callers[0]);
 	assert_status(a, 200);
 	begin_ms = monotonic_ms() + int_at(a, "/reset_after_ms") - LEAD_MS;
@@ -311,7 +314,6 @@ static int set_up(void **state)
 		if (!daemon_is_sanitized()) /* a sanitizer must be loaded first */
 			c->daemon.proc.env = clock_off_by((i - DAEMONS / 2) * HOUR_S);
 		daemon_start(&c->daemon, "--redis", redis.url, "--redis-timeout-ms", "10000");
-		c->connection = raw_connect(c->daemon.port);
 		c->redis = redisConnect("127.0.0.1", redis.port);
 		assert_true(c->redis && !c->redis->err);
 	}
