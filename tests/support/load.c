@@ -37,7 +37,7 @@ struct load {
 	atomic_int next_caller;
 	atomic_bool stop;
 	atomic_long answers, failures, flaws;
-	_Atomic int64_t worst_us;
+	_Atomic int64_t worst_us, written_us;
 	pthread_mutex_t mutex;
 	char first_flaw[600]; /* under the mutex */
 };
@@ -91,6 +91,8 @@ static void account(struct load *l, size_t name, enum kind kind, struct answer a
 	if (a.status == 200 || a.status == 201) {
 		t->granted++;
 		t->served_us = sent_us;
+		if (kind != LOOK)
+			l->written_us = monotonic_us();
 	} else if (a.status != 503 && a.status != 409) {
 		t->unknown++;
 	}
@@ -165,7 +167,7 @@ static void *call(void *arg)
 			give_back(&c, name, json_string_value(json_at(a, "/token")));
 		if (c.r)
 			raw_forget(c.r);
-		nap_ms(PAUSE_MS);
+		nap_ms(l->plan.pause_ms ? l->plan.pause_ms : PAUSE_MS);
 	}
 	raw_close(c.r);
 	return NULL;
@@ -204,6 +206,11 @@ void load_wait_served(struct load *l, int timeout_ms)
 	int64_t from_us = monotonic_us();
 
 	wait_until(load_served_us(l, NULL) > from_us, timeout_ms);
+}
+
+int64_t load_written_us(const struct load *l)
+{
+	return l->written_us;
 }
 
 long load_answers(const struct load *l)

@@ -22,6 +22,7 @@ struct load_plan {
 	const char *const *names; /* (ref) of the resources; none may be there yet */
 	size_t count;
 	int timeout_ms; /* the daemon's --redis-timeout-ms */
+	int pause_ms;   /* of each caller, between two requests; 0: one */
 };
 
 struct load;
@@ -32,6 +33,9 @@ void load_wait_served(struct load *l, int timeout_ms);
 
 /* When the last request was sent that was granted; monotonic_us. One name, or all (NULL: the one that has waited longest). */
 int64_t load_served_us(const struct load *l, const char *name);
+
+/* When the last one was answered that was granted and changed something; monotonic_us. */
+int64_t load_written_us(const struct load *l);
 
 /* How many were answered so far, and how many of them with 503 or 504. */
 long load_answers(const struct load *l);

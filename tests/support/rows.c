@@ -7,11 +7,20 @@
 
 static FILE *file; /* kept open until the program ends */
 
+static bool is_wanted(void)
+{
+	const char *path = getenv("PATTERND_ROWS");
+
+	if (path && !file)
+		file = fopen(path, "we");
+	return file != NULL;
+}
+
 void rows_record(const char *row, struct answer a)
 {
-	const char *path = getenv("PATTERND_ROWS"), *code = json_string_value(json_object_get(a.json, "code"));
+	const char *code = json_string_value(json_object_get(a.json, "code"));
 
-	if (!path || (!file && !(file = fopen(path, "we"))))
+	if (!is_wanted())
 		return;
 	if (!header_of(a, "X-Request-ID"))
 		code = "page";
@@ -20,4 +29,12 @@ void rows_record(const char *row, struct answer a)
 	else
 		fprintf(file, "%s\t%d%s%s\n", row, a.status, code ? " " : "", code ? code : "");
 	fflush(file); /* what follows may end the program */
+}
+
+void rows_figure(const char *what, long long figure)
+{
+	if (!is_wanted())
+		return;
+	fprintf(file, "%s\t%lld\n", what, figure);
+	fflush(file);
 }

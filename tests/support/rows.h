@@ -1,5 +1,5 @@
 /*
- * rows: what the rows of a table test were answered, for whoever compares two sets of libraries (`make verify`).
+ * rows: what the rows of a table test were answered, for whoever compares two sets of libraries (`make verify`); and what was counted.
  *
  * One line each, "<row>\t<answer>", in the file that the variable PATTERND_ROWS names (nothing without it), which a program's
  * first row empties. The answer is "400 malformed_request" for a problem, "400 page" for what libmicrohttpd says by itself,
@@ -11,5 +11,8 @@
 #include "http.h"
 
 void rows_record(const char *row, struct answer a);
+
+/* A figure that a test has counted, in the same file: "<what>\t<figure>". */
+void rows_figure(const char *what, long long figure);
 
 #endif

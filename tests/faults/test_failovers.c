@@ -1,0 +1,159 @@
+/*
+ * Promise 6 of the table, counted: the master of three Sentinels is killed again and again, as soon as the last one is back as a replica.
+ * Each time the daemon must write again within a second of when there is somebody to write to, and somebody who tells: a server says that
+ * it is the master, and a Sentinel names it. Until then Sentinel takes its time, up to a second after the server takes writes; that is told, too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/load.h"
+#include "../support/redis_sentinel.h"
+#include "../support/rows.h"
+
+enum { ROUNDS = 2, ROUNDS_IN_FULL = 100, LONGEST_MS = 300000, AN_HOUR = 300 };
+enum { AGAIN_MS = 1000, FAILOVER_MS = 30000, SOON_MS = 8000 };
+
+/*
+ * Few requests: what they leave is copied to a replica each time. That each is answered in its time is for shorter tests to see: no busy machine
+ * keeps to it for minutes.
+ */
+enum { CALLERS = 4, PAUSE_MS = 10, LATEST_MS = 5000 };
+
+static struct redis_sentinel redis;
+static struct daemon patternd;
+static struct load *load;
+static const char *const names[] = { "a" };
+
+/* How long a failover took, in parts. */
+struct part {
+	const char *what;
+	int64_t times_us[ROUNDS_IN_FULL];
+};
+static struct part until_writable = { .what = "another takes writes after" };
+static struct part until_told = { .what = "a Sentinel tells of it after" };
+static struct part until_written = { .what = "the daemon writes to it after" };
+static struct part since_writable = { .what = "from taking writes to being written to" };
+
+static int set_up(void **state)
+{
+	(void)state;
+	sentinel_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--redis-timeout-ms", "500");
+	load = load_start((struct load_plan){
+		.port = patternd.port, .names = names, .count = 1, .timeout_ms = LATEST_MS, .pause_ms = PAUSE_MS });
+	load_wait_served(load, SOON_MS);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	daemon_stop(&patternd);
+	sentinel_stop(&redis);
+	return 0;
+}
+
+/* Whoever leads the failover knows of it first. */
+static bool is_told_of(int server)
+{
+	for (int i = 0; i < SENTINEL_WATCHERS; i++)
+		if (sentinel_names(&redis, i, server))
+			return true;
+	return false;
+}
+
+/* There is somebody to write to, and somebody who tells. */
+static bool is_over(int old)
+{
+	int master = sentinel_promoted(&redis, old);
+
+	return master >= 0 && is_told_of(master);
+}
+
+/*
+ * Which one it was. Sentinels that a busy machine lets wait may take back what they did, and begin anew: the daemon's time begins when the
+ * failover was over for good.
+ */
+static int fail_over(int round)
+{
+	int old = sentinel_kill_master(&redis);
+	int64_t killed_us = monotonic_us(), until_ms = monotonic_ms() + patience_ms(FAILOVER_MS);
+
+	wait_until(sentinel_promoted(&redis, old) >= 0, FAILOVER_MS);
+	int64_t writable_us = monotonic_us();
+	wait_until(is_over(old), FAILOVER_MS);
+	int64_t told_us = monotonic_us(), written_us;
+	while ((written_us = load_written_us(load)) <= told_us) {
+		wait_step(until_ms, "the daemon writes", __FILE__, __LINE__);
+		if (!is_over(old))
+			told_us = monotonic_us();
+	}
+	until_writable.times_us[round] = writable_us - killed_us;
+	until_told.times_us[round] = told_us - writable_us;
+	until_written.times_us[round] = written_us - told_us;
+	since_writable.times_us[round] = written_us - writable_us;
+	return old;
+}
+
+/* As a replica at once: Sentinels make one of it only after they have seen it be a master for seconds. */
+static void bring_back(int old)
+{
+	int master = sentinel_wait_master(&redis, old);
+
+	sentinel_restart(&redis, old);
+	server_command(&redis.servers[old], "REPLICAOF 127.0.0.1 %d", redis.servers[master].port);
+	sentinel_wait_well(&redis);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Sorts the times. */
+static void tell(struct part *p, int count)
+{
+	qsort(p->times_us, (size_t)count, sizeof(p->times_us[0]), by_size);
+	print_message("%s %lld ms, at most %lld\n", p->what, (long long)p->times_us[count / 2] / 1000,
+		      (long long)p->times_us[count - 1] / 1000);
+}
+
+static void the_master_is_killed_again_and_again(void **state)
+{
+	const int wanted = in_full() ? ROUNDS_IN_FULL : ROUNDS;
+	int64_t from_ms = monotonic_ms(), took_ms = 0;
+	int rounds = 0;
+
+	(void)state;
+	for (; rounds < wanted && took_ms < LONGEST_MS; took_ms = monotonic_ms() - from_ms)
+		bring_back(fail_over(rounds++));
+	print_message("%d failovers, %lld an hour\n", rounds, (long long)rounds * 3600000 / took_ms);
+	tell(&until_writable, rounds);
+	tell(&until_told, rounds);
+	tell(&until_written, rounds);
+	tell(&since_writable, rounds);
+	int64_t longest_us = until_written.times_us[rounds - 1];
+	rows_figure("failovers", rounds);
+	rows_figure("median_ms", until_written.times_us[rounds / 2] / 1000);
+	rows_figure("longest_ms", longest_us / 1000);
+	rows_figure("longest_since_writable_ms", since_writable.times_us[rounds - 1] / 1000);
+	load_stop(load, rounds * CALLERS); /* replicas are told after callers are */
+	assert_in_range(longest_us, 0, AGAIN_MS * 1000);
+	assert_true(rounds == wanted || rounds * INT64_C(3600000) >= AN_HOUR * took_ms);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_master_is_killed_again_and_again, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("failovers", tests, NULL, NULL);
+}
