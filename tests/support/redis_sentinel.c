@@ -236,11 +236,13 @@ int sentinel_promoted(struct redis_sentinel *s, int old)
 	return -1;
 }
 
+/* The last one waits twice as long: when all three stand for election at once, each has one vote, and the next is ten seconds later. */
 static void set_down_after(struct redis_sentinel *s, int ms)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		if (s->watchers[i].proc.pid)
-			server_command(&s->watchers[i], "SENTINEL SET mymaster down-after-milliseconds %d", ms);
+			server_command(&s->watchers[i], "SENTINEL SET mymaster down-after-milliseconds %d",
+				       i == SENTINEL_WATCHERS - 1 ? 2 * ms : ms);
 }
 
 void sentinel_be_quick(struct redis_sentinel *s)
