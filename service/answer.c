@@ -136,8 +136,10 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 
 	req->arena.bounded = req->arena.failed = false; /* this must be said, also of what had no room */
 	struct json_out *o = answer_begin(req, row->status);
-	if (p == P_OVERLOADED)
+	if (p == P_OVERLOADED) {
 		metrics_count(METRIC_requests_overloaded);
+		req->close = true; /* its place is for somebody else until it comes again */
+	}
 	if (req->has_effect && effect == EFFECT_NONE)
 		effect = EFFECT_UNKNOWN;
 	req->content_type = "application/problem+json";

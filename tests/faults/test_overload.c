@@ -82,6 +82,8 @@ static void assert_refused(struct answer a)
 	assert_problem(a, 503, "overloaded", "none");
 	assert_non_null(header_of(a, "Retry-After"));
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 5);
+	assert_non_null(header_of(a, "Connection"));
+	assert_string_equal(header_of(a, "Connection"), "close");
 }
 
 static void close_all(void)
