@@ -21,7 +21,7 @@
 #include "request.h"
 #include "stream.h"
 
-enum { RUNS_A_TURN = 256 };
+enum { RUNS_A_TURN = 256, TRIES_AT_ONCE = 512 };
 
 enum wait_state { TRYING, ASLEEP, READY };
 
@@ -395,6 +395,7 @@ static bool may_try(const struct wait *w)
 	return w->has_ended || w->count == 0 || (redis_serves(w->places[0].channel->name) && !budget_is_full());
 }
 
+/* When thousands are to try at once, the last would be answered too late. However much else is under way, one a turn may. */
 bool wait_run(void)
 {
 	int64_t most = config()->max_in_flight / 2 + 1;
@@ -406,6 +407,8 @@ bool wait_run(void)
 			continue;
 		try_again(w);
 		runs++;
+		if (most > TRIES_AT_ONCE)
+			most = TRIES_AT_ONCE;
 	}
 	return runs == RUNS_A_TURN;
 }

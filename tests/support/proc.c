@@ -67,6 +67,20 @@ bool in_full(void)
 	return getenv("PATTERND_FULL") != NULL;
 }
 
+bool may_open_files(size_t wanted)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max >= wanted)
+		return true;
+	print_message("the system allows %llu open files, and this takes %zu\n", (unsigned long long)limit.rlim_max,
+		      wanted);
+	return false;
+}
+
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(timeout_ms);

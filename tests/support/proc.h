@@ -26,6 +26,9 @@ int64_t patience_ms(int64_t timeout_ms);
 /* Whether counts are to be those of the table of faults, where that takes long: PATTERND_FULL, as `make verify` sets it. */
 bool in_full(void);
 
+/* Lets this program, and what it starts, open as many files as the system allows. False, and it says so, when that is less than `wanted`. */
+bool may_open_files(size_t wanted);
+
 /* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
