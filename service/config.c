@@ -173,7 +173,7 @@ static bool set_text(const struct option_row *row, const char *value, const char
 	if (row->kind == KIND_OPTIONAL && is_choice("0|1|true|false|yes|no|on|off", value))
 		return refuse(where, row, value, "a folder (empty: a temporary one)");
 	if (row->offset == offsetof(struct config, prefix) &&
-	    (strlen(value) > MAX_PREFIX || strpbrk(value, "{}\r\n\t")))
+	    (strlen(value) > MAX_PREFIX || value[strcspn(value, "{}\r\n\t")]))
 		return refuse(where, row, value, "a prefix: at most 64 bytes, without { } and control characters");
 	char *copy = strdup(value);
 	if (!copy) {

@@ -10,6 +10,7 @@
  */
 #include "http.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ enum {
 	HEALTH_PLACES = 64,
 	HEALTH_LEAVE = 16, /* when all are taken */
 	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
+	TRIM_US = 20000,   /* not at once: who comes and goes at the limit of a server would ask for it all the time */
 };
 
 static struct http_server *servers,
@@ -44,6 +46,8 @@ static struct http_server health;
 static struct gate front = { 0 }, side = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
+static struct timer trim;
+static bool trims_again;
 
 static const struct patience health_patience = {
 	.header_ms = 2000,
@@ -131,6 +135,15 @@ static struct http_server *server_with_place(bool is_secure)
 	return *at = s;
 }
 
+/* By itself malloc returns only what lies behind everything that is in use: as good as nothing of the 140 MB of ten thousand. */
+static void on_trim(struct timer *t)
+{
+	malloc_trim(0);
+	if (trims_again) /* the last of them may still be leaving */
+		timer_set(t, loop_now_us() + 1000000);
+	trims_again = false;
+}
+
 /* Its crowd has gone, and it goes, too; the first of a kind stays. */
 static void end_server(struct http_server *s)
 {
@@ -145,6 +158,10 @@ static void end_server(struct http_server *s)
 	server_count--;
 	http_server_close(s);
 	free(s);
+	trim.expired = on_trim;
+	if (!trims_again)
+		timer_set(&trim, loop_now_us() + TRIM_US);
+	trims_again = true;
 }
 
 static void enter_front(const struct listener *by, int fd)
@@ -325,6 +342,7 @@ static void end_conn(struct conn *c)
 void http_close(void)
 {
 	http_drain();
+	timer_stop(&trim);
 	gate_close(&side);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		end_conn(c);

@@ -30,7 +30,7 @@ static void write_real(struct json_out *o, double value)
 	char buffer[TEXT_REAL];
 	struct text digits = text_of_real(value, buffer);
 
-	if (!strpbrk(digits.at, ".e")) {
+	if (strcspn(digits.at, ".e") == digits.len) {
 		memcpy(buffer + digits.len, ".0", 3);
 		digits.len += 2;
 	}

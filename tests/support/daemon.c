@@ -221,16 +221,26 @@ bool daemon_is_sanitized(void)
 #endif
 }
 
-long daemon_resident_kib(const struct daemon *d)
+static long status_kib(const struct daemon *d, const char *name)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%ld/status", (long)d->proc.pid);
 	char *text = file_text(path);
-	char *at = text ? strstr(text, "VmRSS:") : NULL;
-	long kib = at ? atol(at + strlen("VmRSS:")) : -1;
+	char *at = text ? strstr(text, name) : NULL;
+	long kib = at ? atol(at + strlen(name)) : -1;
 	free(text);
 	return kib;
+}
+
+long daemon_resident_kib(const struct daemon *d)
+{
+	return status_kib(d, "VmRSS:");
+}
+
+long daemon_most_resident_kib(const struct daemon *d)
+{
+	return status_kib(d, "VmHWM:");
 }
 
 long daemon_cpu_ms(const struct daemon *d)

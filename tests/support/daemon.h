@@ -59,6 +59,7 @@ bool daemon_is_sanitized(void);
 
 /* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
 long daemon_resident_kib(const struct daemon *d);
+long daemon_most_resident_kib(const struct daemon *d); /* since it started */
 long daemon_cpu_ms(const struct daemon *d);
 
 /* How long it and this program were ready to run, and others had the processors: of a time that passed, the machine's part. */
