@@ -36,7 +36,7 @@ enum {
 	HEALTH_PLACES = 64,
 	HEALTH_LEAVE = 16, /* when all are taken */
 	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
-	TRIM_US = 20000,   /* not at once: who comes and goes at the limit of a server would ask for it all the time */
+	TRIM_US = 1000000, /* not at once: others of a crowd are still leaving */
 };
 
 static struct http_server *servers,
@@ -47,7 +47,6 @@ static struct gate front = { 0 }, side = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
 static struct timer trim;
-static bool trims_again;
 
 static const struct patience health_patience = {
 	.header_ms = 2000,
@@ -138,10 +137,8 @@ static struct http_server *server_with_place(bool is_secure)
 /* By itself malloc returns only what lies behind everything that is in use: as good as nothing of the 140 MB of ten thousand. */
 static void on_trim(struct timer *t)
 {
+	(void)t;
 	malloc_trim(0);
-	if (trims_again) /* the last of them may still be leaving */
-		timer_set(t, loop_now_us() + 1000000);
-	trims_again = false;
 }
 
 /* Its crowd has gone, and it goes, too; the first of a kind stays. */
@@ -159,9 +156,8 @@ static void end_server(struct http_server *s)
 	http_server_close(s);
 	free(s);
 	trim.expired = on_trim;
-	if (!trims_again)
+	if (!trim.place)
 		timer_set(&trim, loop_now_us() + TRIM_US);
-	trims_again = true;
 }
 
 static void enter_front(const struct listener *by, int fd)
