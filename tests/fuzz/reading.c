@@ -90,8 +90,11 @@ static bool take_chunks(struct text *rest)
 	}
 }
 
-/* An answer to HEAD has lengths and no body: what follows is then the next answer, or nothing. */
-static bool take_body(struct text *rest, const struct head *h)
+/*
+ * An answer to HEAD has lengths and no body: what follows is then the next answer, or nothing. A stream has no length, and for
+ * HTTP/1.0 no chunks either: it lasts as long as its connection.
+ */
+static bool take_body(struct text *rest, const struct head *h, bool is_stream)
 {
 	bool has_none = h->status == 204 || h->status == 304 || h->status < 200;
 
@@ -99,7 +102,9 @@ static bool take_body(struct text *rest, const struct head *h)
 		return true;
 	if (h->chunked)
 		return rest->len == 0 || take_chunks(rest);
-	CHECK(h->has_length || rest->len == 0);
+	CHECK(h->has_length || is_stream || rest->len == 0);
+	if (!h->has_length)
+		skip(rest, rest->len);
 	if (rest->len < h->length) {
 		bool is_head = rest->len == 0;
 		skip(rest, rest->len);
@@ -121,7 +126,7 @@ struct reading reading_of(struct text bytes)
 		/* What libmicrohttpd refuses by itself is its last word, and it has no more to it: 0.9.75 writes some such heads twice. */
 		if (h.status >= 200 && !h.is_ours && r.is_whole)
 			break;
-		r.is_whole = r.is_whole && take_body(&bytes, &h);
+		r.is_whole = r.is_whole && take_body(&bytes, &h, r.is_stream);
 	}
 	return r;
 }
