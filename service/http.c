@@ -46,7 +46,6 @@ static struct http_server health;
 static struct gate front = { 0 }, side = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
-static struct timer trim;
 
 static const struct patience health_patience = {
 	.header_ms = 2000,
@@ -141,6 +140,8 @@ static void on_trim(struct timer *t)
 	malloc_trim(0);
 }
 
+static struct timer trim = { .expired = on_trim };
+
 /* Its crowd has gone, and it goes, too; the first of a kind stays. */
 static void end_server(struct http_server *s)
 {
@@ -155,9 +156,7 @@ static void end_server(struct http_server *s)
 	server_count--;
 	http_server_close(s);
 	free(s);
-	trim.expired = on_trim;
-	if (!trim.place)
-		timer_set(&trim, loop_now_us() + TRIM_US);
+	timer_set(&trim, loop_now_us() + TRIM_US);
 }
 
 static void enter_front(const struct listener *by, int fd)
@@ -338,7 +337,6 @@ static void end_conn(struct conn *c)
 void http_close(void)
 {
 	http_drain();
-	timer_stop(&trim);
 	gate_close(&side);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		end_conn(c);

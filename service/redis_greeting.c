@@ -73,7 +73,7 @@ static void info_value(struct text info, const char *name, char *out, size_t siz
 		if (strncmp(at, name, name_len) != 0 || at[name_len] != ':')
 			continue;
 		size_t len = strcspn(at + name_len + 1, "\r\n");
-		snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), at + name_len + 1);
+		snprintf(out, size, "%.*s", (int)len, at + name_len + 1);
 		return;
 	}
 }

@@ -229,7 +229,7 @@ static void link_ready(struct redis_link *l)
 {
 	l->state = READY;
 	l->failures = 0;
-	link_is_checked(l);
+	l->checked_us = loop_now_us();
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
 	if (login_is_shared(l->target) && login_accepted())

@@ -30,7 +30,7 @@ struct redis_link {
 	struct call_ring ring; /* pending calls */
 	struct redis_greeting greeting;
 	struct redis_call check; /* link_check.c */
-	int64_t check_us;        /* when the next one is due */
+	int64_t checked_us;      /* or greeted */
 
 	/* link_renewal.c: */
 	struct redis_link *renews; /* whose connection this is made for, or was; NULL for a link of its own */
@@ -54,7 +54,6 @@ void link_handshake(struct redis_link *l); /* goes on with it */
 size_t link_receive(struct redis_link *l, char *at, size_t size);
 
 /* link_check.c */
-void link_is_checked(struct redis_link *l); /* it was, just now */
-void link_check(struct redis_link *l);      /* asks, if that is due */
+void link_check(struct redis_link *l); /* asks, if that is due */
 
 #endif

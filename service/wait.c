@@ -398,7 +398,7 @@ static bool may_try(const struct wait *w)
 /* When thousands are to try at once, the last would be answered too late. However much else is under way, one a turn may. */
 bool wait_run(void)
 {
-	int64_t most = config()->max_in_flight / 2 + 1;
+	unsigned most = (unsigned)config()->max_in_flight / 2 + 1;
 	unsigned runs = 0;
 
 	for (struct wait *w = first_ready, *next; w && runs < RUNS_A_TURN && redis_in_flight() < most; w = next) {
