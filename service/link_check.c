@@ -11,7 +11,7 @@ static void on_info(struct redis_call *call, enum redis_fate fate, const struct 
 	(void)fate;
 	struct redis_link *l = (struct redis_link *)((char *)call - offsetof(struct redis_link, check));
 
-	if (reply && reply->type == REPLY_TEXT && !greeting_is_safe(&l->greeting, reply->text))
+	if (reply && !greeting_is_safe(&l->greeting, reply->text))
 		link_leave(l); /* the next greeting is refused, and tells why */
 }
 
