@@ -19,7 +19,7 @@
 
 enum {
 	SOON_MS = 20000,
-	WAITERS = 1000,
+	WAITERS = 3000, /* of fewer, each page that malloc happens to take tells too much */
 	QUEUES = 100,
 	GROUP = 10,
 	OTHER_FILES = 100, /* that this program needs beside one for each who waits */
