@@ -12,21 +12,13 @@
 
 #include <cmocka.h>
 
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/proxy.h"
-#include "../support/redis_server.h"
 #include "../support/waiter.h"
+#include "through_proxy.h"
 
 enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
 
 /* What is in every command that has a record of its Idempotency-Key, and in nothing else that the daemon says to Redis. */
 #define RECORD PROXY_BYTES("p:idem:{")
-
-static struct redis_server redis;
-static struct proxy *proxy;
-static struct daemon patternd;
-static struct client *client;
 
 static void heal(void)
 {
@@ -250,21 +242,7 @@ static void who_waits_gets_what_was_cut_off(void **state)
 static int set_up_all(void **state)
 {
 	(void)state;
-	server_start(&redis);
-	proxy = proxy_open(redis.port);
-	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "10000");
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int tear_down_all(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	proxy_close(proxy);
-	server_stop(&redis);
-	return 0;
+	return start_through_proxy("10000");
 }
 
 /* Before each test: whatever one before left, failed or not. */
@@ -284,5 +262,5 @@ int main(void)
 		cmocka_unit_test_setup(who_waits_gets_what_was_cut_off, set_up),
 	};
 
-	return cmocka_run_group_tests_name("answers that are cut off", tests, set_up_all, tear_down_all);
+	return cmocka_run_group_tests_name("answers that are cut off", tests, set_up_all, stop_through_proxy);
 }

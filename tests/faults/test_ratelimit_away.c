@@ -11,19 +11,11 @@
 
 #include <cmocka.h>
 
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/proxy.h"
 #include "../support/raw.h"
-#include "../support/redis_server.h"
 #include "../support/stride.h"
+#include "through_proxy.h"
 
 enum { RECOVER_MS = 8000 };
-
-static struct redis_server redis;
-static struct proxy *proxy;
-static struct daemon patternd;
-static struct client *client;
 
 static struct answer take(const char *policy)
 {
@@ -242,21 +234,7 @@ static int heal(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	server_start(&redis);
-	proxy = proxy_open(redis.port);
-	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "200");
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	proxy_close(proxy);
-	server_stop(&redis);
-	return 0;
+	return start_through_proxy("200");
 }
 
 int main(void)
@@ -271,5 +249,5 @@ int main(void)
 		cmocka_unit_test_setup(suspended_at_once_and_resumed, heal),
 	};
 
-	return cmocka_run_group_tests_name("ratelimit without Redis", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("ratelimit without Redis", tests, set_up, stop_through_proxy);
 }

@@ -12,19 +12,11 @@
 
 #include <cmocka.h>
 
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/proxy.h"
-#include "../support/redis_server.h"
+#include "through_proxy.h"
 
 enum { RECOVER_MS = 8000, GROWTH_KIB = 32 * 1024 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct redis_server redis;
-static struct proxy *proxy;
-static struct daemon patternd;
-static struct client *client;
 
 struct row {
 	const char *name;
@@ -323,21 +315,7 @@ static int heal(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	server_start(&redis);
-	proxy = proxy_open(redis.port);
-	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "150");
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	proxy_close(proxy);
-	server_stop(&redis);
-	return 0;
+	return start_through_proxy("150");
 }
 
 int main(void)
@@ -356,5 +334,5 @@ int main(void)
 		tests[n++] = others[i];
 	for (size_t i = 0; i < n; i++)
 		tests[i].setup_func = heal;
-	return _cmocka_run_group_tests("what Redis answers", tests, n, set_up, tear_down);
+	return _cmocka_run_group_tests("what Redis answers", tests, n, set_up, stop_through_proxy);
 }

@@ -14,19 +14,11 @@
 
 #include <cmocka.h>
 
-#include "../support/daemon.h"
-#include "../support/http.h"
-#include "../support/proxy.h"
 #include "../support/raw.h"
-#include "../support/redis_server.h"
 #include "../support/stride.h"
+#include "through_proxy.h"
 
 enum { TIMEOUT_MS = 300, SLACK_MS = 400, RECOVER_MS = 8000 };
-
-static struct redis_server redis;
-static struct proxy *proxy;
-static struct daemon patternd;
-static struct client *client;
 
 /* A try that was lost may have left its lock behind. */
 static bool works(void)
@@ -382,21 +374,7 @@ static int heal_first(void **state)
 static int set_up(void **state)
 {
 	(void)state;
-	server_start(&redis);
-	proxy = proxy_open(redis.port);
-	daemon_start(&patternd, "--redis", proxy_url(proxy), "--redis-timeout-ms", "300");
-	client = client_open(patternd.port);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	client_close(client);
-	daemon_stop(&patternd);
-	proxy_close(proxy);
-	server_stop(&redis);
-	return 0;
+	return start_through_proxy("300");
 }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -425,5 +403,5 @@ int main(void)
 		tests[n++] = others[i];
 	for (size_t i = 0; i < n; i++)
 		tests[i].setup_func = heal_first;
-	return _cmocka_run_group_tests("Redis failing", tests, n, set_up, tear_down);
+	return _cmocka_run_group_tests("Redis failing", tests, n, set_up, stop_through_proxy);
 }
