@@ -364,16 +364,14 @@ static void test_strict(void **state)
 static void test_strict_while_it_lasts(void **state)
 {
 	struct redis_server redis = { 0 };
-	char preload[512], later[256];
-	const char *const env[] = { preload, later, NULL };
+	char later[256];
 
 	(void)state;
 	if (daemon_is_sanitized())
 		skip(); /* a sanitizer must be loaded first */
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
-	snprintf(later, sizeof(later), "CLOCK_LATER_FILE=%s/later", temp_dir());
+	snprintf(later, sizeof(later), "%s/later", temp_dir());
 	server_start(&redis, "--appendonly", "yes");
-	patternd.proc.env = env;
+	patternd.proc.env = clock_later_with(later);
 	daemon_start(&patternd, "--redis", redis.url, "--strict");
 	patternd.proc.env = NULL;
 	server_command(&redis, "CONFIG SET maxmemory-policy allkeys-lru");
@@ -382,7 +380,7 @@ static void test_strict_while_it_lasts(void **state)
 	assert_int_equal(metric_of(&patternd, "redis_config_unsafe_total"), 0);
 	client_close(c);
 
-	fclose(fopen(strchr(later, '/'), "w"));
+	fclose(fopen(later, "w"));
 	c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/locks/b", NULL), 201);
 	wait_until(strstr(http(c, "POST", "/locks/c", NULL).body, "--strict: maxmemory-policy is allkeys-lru"), 5000);

@@ -245,14 +245,27 @@ static void become(const struct proc *p, const char *const argv[], pid_t parent)
 	_exit(127);
 }
 
-const char *const *clock_off_by(int seconds)
+static char clock_setting[PATH_MAX];
+
+static const char *const *clock_env(void)
 {
-	static char preload[512], ahead[64];
-	static const char *const env[] = { preload, ahead, NULL };
+	static char preload[PATH_MAX];
+	static const char *const env[] = { preload, clock_setting, NULL };
 
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("PATTERND_CLOCK_AHEAD"));
-	snprintf(ahead, sizeof(ahead), "CLOCK_AHEAD_S=%d", seconds);
 	return env;
+}
+
+const char *const *clock_off_by(int seconds)
+{
+	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_AHEAD_S=%d", seconds);
+	return clock_env();
+}
+
+const char *const *clock_later_with(const char *path)
+{
+	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_LATER_FILE=%s", path);
+	return clock_env();
 }
 
 void proc_start(struct proc *p, const char *const argv[])

@@ -61,6 +61,8 @@ struct proc {
 
 /* An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the next call. Not for what is sanitized. */
 const char *const *clock_off_by(int seconds);
+/* The same, by which an hour has gone by as soon as there is a file of that name. */
+const char *const *clock_later_with(const char *path);
 
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */
 void proc_start(struct proc *p, const char *const argv[]);
