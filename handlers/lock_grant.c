@@ -67,14 +67,14 @@ static void confirm(struct request *req, struct lock_take *take, const struct re
 
 void lock_granted(struct request *req, struct lock_take *take, const struct reply *r)
 {
-	struct text sealed = reply_text(r, LOCK_SEALED), token = sealed.len ? request_seal(req, sealed) : take->token;
-	bool is_replay = !text_equal(token, take->token);
+	struct text sealed = reply_text(r, LOCK_SEALED);
 
-	take->token = token; /* that of a replay is the first one, which the record kept */
+	if (sealed.len)
+		take->token = request_seal(req, sealed); /* that of a replay is the first one, which the record kept */
 	take->safety = lock_single;
-	if (take->min_replicas == 0 || (!is_replay && has_enough(req, take)))
+	if (take->min_replicas == 0 || (!req->replayed && has_enough(req, take)))
 		take->taken(req, take, r);
-	else if (is_replay)
+	else if (req->replayed)
 		confirm(req, take, r);
 	else
 		revoke(req, take);

@@ -60,7 +60,7 @@ static void answer_handed(struct request *req, const struct order *order)
 
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
-		/* In a replay, or when it took so long to tell that others have it by now. */
+		/* It took so long to tell that others have it by now. */
 		bool is_over = request_is_past(req, reply_int(order->handed[i].m, 6));
 		if (order->acknowledge || order->in_turn || !is_over)
 			out_received(o, order, &order->handed[i]);
@@ -98,10 +98,10 @@ static void tell_left(struct request *req, const struct order *order, const stru
 	const struct reply *left = reply_item(r, 3);
 	size_t asked = order->at + left->count / 2;
 
-	if (reply_int(left, 0) != req->now_ms)
-		return; /* of a replay, which leaves others what woke it */
+	if (req->replayed)
+		return; /* it leaves to others what woke it */
 	for (size_t i = 0; 2 * i + 1 < left->count; i++)
-		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i + 1), reply_int(left, 2 * i + 2));
+		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i), reply_int(left, 2 * i + 1));
 	for (size_t i = asked; !wants_more(order) && i < order->queue_count; i++)
 		wait_next(req, i, 1, -1);
 }
@@ -132,7 +132,7 @@ static void on_received(struct request *req, const struct reply *r)
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
-	} else if (order->count || !wait_park(req)) {
+	} else if (reply_int(r, 0) > 0 || order->count || !wait_park(req)) { /* of a replay all may have ended */
 		answer_handed(req, order);
 	}
 }

@@ -211,72 +211,27 @@ static void answer_sold_out(struct request *req, const struct sale_claim_input *
 	problem_end(req);
 }
 
-/* Between the steps of a claim. */
-struct claiming {
-	struct text nonce; /* what makes the claim's id ours; that of a replay has another */
-	struct text claim; /* what was granted */
-	int64_t expires_at_ms, remaining;
-};
-
-static void answer_granted(struct request *req, const struct claiming *w)
+static void on_granted(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_input *in = req->input;
-	struct json_out *o = answer_begin(req, 201);
+	struct text claim = reply_text(r, 2);
+	int64_t expires_at_ms = reply_int(r, 3);
 
-	out_text(o, "claim", w->claim);
+	if (!req->replayed && request_is_past(req, expires_at_ms)) {
+		answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
+				      "'%s' was claimed, and has returned to the stock of '%s' since", claim.at,
+				      in->sale.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 201);
+	out_text(o, "claim", claim);
 	out_text(o, "sale", in->sale);
 	out_text(o, "user", in->user);
 	out_int(o, "quantity", in->quantity);
-	out_int(o, "ttl_ms", request_ms_until(req, w->expires_at_ms));
-	out_int(o, "expires_at_ms", w->expires_at_ms);
-	out_int(o, "remaining", w->remaining);
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+	out_int(o, "remaining", reply_int(r, 4));
 	answer_end(req);
-}
-
-static void answer_hold_over(struct request *req, const struct claiming *w)
-{
-	const struct sale_claim_input *in = req->input;
-
-	answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
-			      "'%s' was claimed, and is back in the stock of '%s' since", w->claim.at, in->sale.at);
-}
-
-static void on_replayed(struct request *req, const struct reply *r)
-{
-	const struct claiming *w = req->work;
-
-	if (reply_int(r, 2) == 1)
-		answer_granted(req, w);
-	else
-		answer_hold_over(req, w);
-}
-
-/* A replay must not tell of a hold that is over: does the claim stand? */
-static void look_again(struct request *req, const struct claiming *w)
-{
-	const struct sale_claim_input *in = req->input;
-	struct call *c = sale_call(req, &sale_claim_look_script, in->sale);
-
-	call_text(c, w->claim);
-	req->has_effect = true;
-	call_send(c, on_replayed);
-}
-
-static void on_granted(struct request *req, const struct reply *r)
-{
-	struct claiming *w = req->work;
-	struct text claim = reply_text(r, 2), nonce = w->nonce;
-
-	w->claim = arena_copy(&req->arena, claim.at, claim.len);
-	w->expires_at_ms = reply_int(r, 3);
-	w->remaining = reply_int(r, 4);
-	bool is_replay = claim.len <= nonce.len || memcmp(claim.at + claim.len - nonce.len, nonce.at, nonce.len) != 0;
-	if (is_replay)
-		look_again(req, w);
-	else if (request_is_past(req, w->expires_at_ms))
-		answer_hold_over(req, w);
-	else
-		answer_granted(req, w);
 }
 
 static void on_claimed(struct request *req, const struct reply *r)
@@ -307,10 +262,11 @@ static void on_claimed(struct request *req, const struct reply *r)
 static void claim(struct request *req)
 {
 	const struct sale_claim_input *in = req->input;
-	const struct claiming *w = req->work;
 	struct call *c = sale_call(req, &sale_claim_script, in->sale);
+	char nonce[NONCE_DIGITS + 1];
 
-	call_text(c, w->nonce);
+	random_hex(nonce, NONCE_DIGITS);
+	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
 	call_text(c, in->user);
 	call_int(c, in->quantity);
 	call_send(c, on_claimed);
@@ -318,18 +274,7 @@ static void claim(struct request *req)
 
 void sale_claim(struct request *req, const struct sale_claim_input *in)
 {
-	char nonce[NONCE_DIGITS + 1];
-	struct claiming *w = arena_alloc(&req->arena, sizeof(*w));
-
 	(void)in; /* claim() finds it in the request, at each of its steps */
-	random_hex(nonce, NONCE_DIGITS);
-	if (w)
-		w->nonce = arena_copy(&req->arena, nonce, NONCE_DIGITS);
-	if (!w || !w->nonce.at) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
-		return;
-	}
-	req->work = w;
 	claim(req);
 }
 

@@ -17,6 +17,7 @@
 --         held, or it is free (mode '') and somebody else's turn until expires_at; next_at is when trying again may help
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
+-- A replay: the reply of then, with the expires_at of now, while the token that was granted holds each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(line) when a daemon with waiters has died.
 --@idempotent
 --@include time
@@ -44,13 +45,13 @@ end
 -- Most are one lock that nobody holds and nobody waits for, taken alone. They are told before the other libraries, so that
 -- none of their functions is made: it saves Redis two fifths of what taking costs. What is no fence goes the long way, and is
 -- refused there.
-if #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
+if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
   redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then
   local last = string.match(redis.call('GET', KEYS[2]) or '0', '^%d+$')
   if last then
     local fence, fence_text = next_fence(KEYS[2], last)
     take_alone(KEYS[1], fence_text)
-    return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }
+    return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash
   end
 end
 
@@ -62,6 +63,22 @@ for i = 1, #KEYS, LOCK_KEYS do
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
     last_fence = lock_last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
   }
+end
+
+local function as_granted()
+  local ends_at = math.huge
+  for _, n in ipairs(names) do
+    local grant = n.lock and lock_grant_of(n.lock, proof)
+    if not grant then
+      return nil
+    end
+    ends_at = math.min(ends_at, lock_grant_until(n.lock, grant))
+  end
+  granted[6] = ends_at
+  return granted
+end
+if granted then
+  return as_granted()
 end
 
 local function enter_again(lock, line)
@@ -84,7 +101,7 @@ local function enter_again(lock, line)
     owner = lock.owner
   end
   lock_tell_end(lock, line.head, was_until)
-  return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }
+  return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }, new_hash
 end
 if presented ~= '' then
   return enter_again(names[1].lock, names[1].line)
@@ -132,7 +149,7 @@ if can_take then
   for i, n in ipairs(names) do
     reply[7 + i] = take(n)
   end
-  return reply
+  return reply, new_hash
 end
 
 -- Who waits for several stands in all their lines or in none: so any two stand in the same order wherever they meet.

@@ -5,14 +5,15 @@
 --       bring it back by (queue_return), and its visible_until_ms 0,
 --       5 '1': tell what is left
 -- Returns {taken, now_ms, more, left, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms, queue (from
--- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is now_ms
--- (a replay's own is later: what it tells is over), then for each queue how many more are ready and when the next one
--- will be (-1: none is known); empty unless asked for. A paused queue hands out nothing.
+-- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is for each
+-- queue how many more are ready and when the next one will be (-1: none is known); empty unless asked for. A paused queue
+-- hands out nothing.
+-- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4] all, as then.
 -- Settles deliveries whose visibility ended (100 a queue), drops messages past their ttl (1000), trims
 -- (lib/queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
---@include time wake queue queue_done queue_ended queue_trim
+--@include time wake queue queue_delivery queue_done queue_ended queue_trim
 --@flags allow-oom
 --@idempotent
 local most = tonumber(ARGV[1])
@@ -127,6 +128,23 @@ local function take_from_queue()
   return queue
 end
 
+local function still_current()
+  local current = { granted[1], now, 0, left }
+  for i = 5, #granted do
+    local item = granted[i]
+    use_queue(item[8])
+    local m = current_delivery(string.match(item[2], '^(%d+)%.(%x+)$'))
+    if m then
+      item[7] = m.at
+      current[#current + 1] = item
+    end
+  end
+  return current
+end
+if granted then
+  return still_current()
+end
+
 local queues = {}
 for i = 0, queue_count - 1 do
   use_queue(i)
@@ -134,7 +152,6 @@ for i = 0, queue_count - 1 do
 end
 commit()
 
-left[1] = tells_left and now or nil
 for i = 0, tells_left and queue_count - 1 or -1 do
   use_queue(i)
   local ready, next_at = 0, math.huge
@@ -154,4 +171,4 @@ for i = 0, tells_left and queue_count - 1 or -1 do
   left[#left + 1] = ready
   left[#left + 1] = next_at < math.huge and next_at or -1
 end
-return reply
+return reply, not acknowledges

@@ -5,13 +5,17 @@
 --         {0, now} holds that are over were settled, and there are more: call again
 --         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
 --         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held} too little is left
+-- A replay: the reply of then, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time sale
 --@idempotent
 local now = now_ms()
 local user, quantity = ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
-if not sale then
+if granted then
+  local c = claim_of(redis.call('HGET', claims_key, granted[3]))
+  return c and (c.state == 'confirmed' or c.expires_at_ms > now) and granted
+elseif not sale then
   return {-1, now}
 end
 if now < sale.opens_at_ms or sale.closes_at_ms > 0 and now >= sale.closes_at_ms then
@@ -36,4 +40,4 @@ redis.call('HSET', claims_key, claim, table.concat({'held', digits(quantity), di
 redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
 redis.call('HINCRBY', users_key, user, digits(quantity))
 redis.call('HINCRBY', sale_key, 'held', digits(quantity))
-return {1, now, claim, expires_at_ms, remaining - quantity}
+return {1, now, claim, expires_at_ms, remaining - quantity}, true

@@ -4,6 +4,7 @@
 --       a replay; 6 ticket, its mode the limit, '' for who does not wait; 7 how long it may still wait, ms: 0 for the last try
 -- Returns {1, now, held, expires_at, owner, sealed} taken
 --         {0, now, next_at, held, waiters} not now; next_at is when trying again may help
+-- A replay: the reply of then, with the held and expires_at of now, while the permit is good.
 -- Errors: WRONGTYPE, nothing done. O(log permits), O(line) when a daemon with waiters has died.
 --@include time wake line semaphore
 --@idempotent
@@ -13,6 +14,10 @@ local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)
 local s = semaphore_read(KEYS[1], KEYS[2], now)
+if granted then
+  granted[3], granted[4] = s.held, semaphore_holds(s, proof)
+  return granted[4] and granted
+end
 local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, ticket)
 local is_my_turn = not line.head or line.head == ticket
 line_settle(line)
@@ -29,7 +34,7 @@ if is_my_turn and s.held < limit then
   if line.head and ttl_ms < OFFER_MS then -- others look no sooner whether he came
     wake(KEYS[1], 0, ttl_ms)
   end
-  return { 1, now, s.held, now + ttl_ms, owner, sealed }
+  return { 1, now, s.held, now + ttl_ms, owner, sealed }, permit
 end
 if ticket ~= '' and wait_ms > 0 then
   line_join(line, ticket, now_us)

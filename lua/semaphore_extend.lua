@@ -1,20 +1,22 @@
 -- semaphore_extend: sets the remaining time of a permit, longer or shorter; never revives one that expired.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its line (lib/line.lua)
 -- ARGV  1 hash of the permit; 2 ttl from now, ms
--- Returns {1, now, expires_at}; {-1, now} it is not good (any more). Errors: WRONGTYPE, nothing done. O(log permits).
+-- Returns {1, now, expires_at}; {-1, now} it is not good (any more). A replay: the expires_at of now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits).
 --@include time wake line semaphore
 --@idempotent
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local waiters = redis.call('ZCARD', KEYS[3])
-if not semaphore_holds(s, ARGV[1]) then
+local was_until = semaphore_holds(s, ARGV[1])
+if granted then
+  return was_until and { 1, now, was_until }
+elseif not was_until then
   return { -1, now }
 end
 local ttl_ms = tonumber(ARGV[2])
-local was_until = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[1]))
 semaphore_settle(s)
 semaphore_grant(s, ARGV[1], now + ttl_ms)
 if waiters > 0 and now + ttl_ms < was_until then -- sooner than those who wait were told
   wake(KEYS[1], 0, ttl_ms)
 end
-return { 1, now, now + ttl_ms }
+return { 1, now, now + ttl_ms }, true

@@ -123,6 +123,22 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 	return reply_int(reply, 1) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
 }
 
+/* The reply that lua/lib/idempotency.lua found in the record, or the one that came. */
+static const struct reply *unwrap(struct call *c, const struct reply *reply)
+{
+	c->req->replayed = false;
+	if (!c->script || !c->script->idempotent || reply->type != REPLY_ARRAY || reply->count != 2 ||
+	    !text_is(reply_text(reply, 0), "replayed"))
+		return reply;
+	c->req->replayed = true;
+	return reply_item(reply, 1);
+}
+
+static bool has_ended(const struct reply *reply)
+{
+	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
+}
+
 static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -140,6 +156,10 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (!is_agreed(c, reply)) {
 		answer_problem_effect(req, P_INTERNAL, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
 				      "the script %s answered in another form than agreed", c->script->name);
+	} else if (c->script && c->script->idempotent && has_ended(reply)) {
+		answer_problem_effect(
+			req, req->op->grant_ended, EFFECT_APPLIED,
+			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
 	} else {
 		if (c->script)
 			req->now_ms = now_ms_of(c, reply);
@@ -201,6 +221,8 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
 
 	timer_stop(&c->late);
+	if (fate == FATE_ANSWERED)
+		reply = unwrap(c, reply);
 	if (lives && (again(c, fate, reply) || await_replicas(c, fate, reply)))
 		return;
 	if (fate == FATE_ACKNOWLEDGED) {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "answer.h"
 #include "packed.h"
 #include "text.h"
 
@@ -100,7 +101,8 @@ struct operation {
 	bool takes_body;
 	bool forwarded; /* proxies ask it with their client's request: any method; headers and body are not for us */
 	bool tail;      /* whatever follows its segments is part of the path, and not looked at, nor is the query */
-	bool writes;    /* false: it only looks, a lost answer has effect none */
+	enum problem grant_ended; /* of a replay, when what was granted has ended */
+	bool writes;              /* false: it only looks, a lost answer has effect none */
 };
 
 /* The operations whose paths begin with one segment. */

@@ -60,6 +60,7 @@ struct request {
 	bool detached;       /* never had a client: its steps run all the same */
 	bool has_effect;     /* an earlier step changed something: no problem may say `none` any more */
 	bool close;          /* the connection must not be used again */
+	bool replayed;       /* the latest reply is that of an earlier request with its Idempotency-Key */
 	unsigned calls_owed; /* replies that Redis owes it */
 
 	/* What was asked */

@@ -13,7 +13,8 @@ A script file reads:
 
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency record keeps), 0 and below
 had none; now_ms is Redis's clock, which a replay renews, so instants are returned absolute and remaining times computed
-from them.
+from them. An idempotent script that grants something for a time returns a proof of the grant beside the reply; for a replay
+it runs with `granted` (that reply) and `proof`, and returns what is true of the grant now, or nothing when it has ended.
 
 Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
@@ -66,7 +67,7 @@ def assemble(path, lib):
             sys.exit(f"{path}: unknown directive --@{word}")
     body = without_idle_functions(code_of(with_libraries(text, lib)))
     if wrapper:
-        body = "local function body(KEYS, ARGV)\n" + body + "end\n" + code_of((lib / f"{wrapper}.lua").read_text())
+        body = "local function body(KEYS, ARGV, granted, proof)\n" + body + "end\n" + code_of((lib / f"{wrapper}.lua").read_text())
     shebang = "#!lua" + (" flags=" + ",".join(flags) if flags else "")
     return {"name": path.stem, "source": shebang + "\n" + without_indentation(body) + "\n", "idempotent": bool(wrapper), "writes": not reads}
 

@@ -16,6 +16,7 @@ come as text of decimal digits, for those who cannot write 2^53 and more as a nu
     x-scope: ...        of an operation: what a token must be allowed, one or a list of `kind:{field}:action`, or `kind:action`
                         where no name is meant; `any` token, or `none`. {field} is a parameter or member, {list.member} one of
                         the items of a list; behind it ` if flag` or ` unless flag`. Every operation must say it.
+    x-grants: ...       of an operation: it grants something for a time; the problem of a replay once that has ended, or true
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a member, say. Every name that
                         is not in x-scope must be one.
 """
@@ -235,6 +236,10 @@ class Contract:
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):
             fail(name, "x-effect must be reads or writes")
+        grants = op.get("x-grants", True)
+        if grants is not True and grants not in op.get("x-problems", []):
+            fail(name, f"x-grants names {grants}, which x-problems lacks")
+        ended = "P_INTERNAL" if grants is True else f"P_{grants.upper()}"
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
         segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][:-1 if tail else None]
@@ -244,7 +249,7 @@ class Contract:
                 f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
                 f"\t  {self.scopes(path, op, fields)}\n"
                 f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
-                f"\t  .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "
+                f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_text(types[0]) if types else 'NULL'}, "
                 f".other_type = {c_text(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},")
 
     def generate(self, out):

@@ -1,8 +1,11 @@
 -- Wrapped by the build around every script marked @idempotent; `body` is that script.
 -- ARGV[last]  the request's fingerprint (64 hex digits), '' when it carries no Idempotency-Key
 -- KEYS[last]  with a fingerprint: the record, a string of fingerprint and packed reply, kept 24 h
--- Returns what body returns. For a request that was answered before: the stored reply with now_ms renewed. An error
--- IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+-- Returns what body returns. For a request that was answered before: {'replayed', the stored reply with now_ms renewed}.
+-- A script that grants something for a time returns a second value, the proof of the grant. For a replay it runs again,
+-- with the stored reply and the proof: it changes nothing, and returns the reply as it is true now, or nothing when the
+-- grant has ended, which is {'ended', now_ms} here. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another
+-- request.
 local fingerprint = ARGV[#ARGV]
 ARGV[#ARGV] = nil
 if fingerprint == '' then
@@ -15,13 +18,20 @@ if stored then
   if stored:sub(1, 64) ~= fingerprint then
     return redis.error_reply('IDEMPOTENCY_KEY_REUSED the record belongs to another request')
   end
-  local reply = cmsgpack.unpack(stored:sub(65))
+  local reply, proof = cmsgpack.unpack(stored:sub(65))
+  if proof then
+    reply = body(KEYS, ARGV, reply, proof)
+  end
   local t = redis.call('TIME')
-  reply[2] = t[1] * 1000 + math.floor(t[2] / 1000)
-  return reply
+  local now = t[1] * 1000 + math.floor(t[2] / 1000)
+  if not reply then
+    return { 'ended', now }
+  end
+  reply[2] = now
+  return { 'replayed', reply }
 end
-local reply = body(KEYS, ARGV)
+local reply, proof = body(KEYS, ARGV)
 if not reply.err and reply[1] > 0 then
-  redis.call('SET', record, fingerprint .. cmsgpack.pack(reply), 'PX', 86400000)
+  redis.call('SET', record, fingerprint .. cmsgpack.pack(reply, proof), 'PX', 86400000)
 end
 return reply

@@ -6,8 +6,8 @@
 -- ARGV[last - 1]  the part's name
 -- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed reply, kept 24 h from the
 --                 first part on
--- Returns what body returns. For a part that was answered before: the stored reply with now_ms renewed. An error
--- IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+-- Returns what body returns. For a part that was answered before: {'replayed', the stored reply with now_ms renewed}. An
+-- error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
 local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
 ARGV[#ARGV] = nil
 ARGV[#ARGV] = nil
@@ -24,7 +24,7 @@ if kept[2] then
   local reply = cmsgpack.unpack(kept[2])
   local t = redis.call('TIME')
   reply[2] = t[1] * 1000 + math.floor(t[2] / 1000)
-  return reply
+  return { 'replayed', reply }
 end
 local reply = body(KEYS, ARGV)
 if not reply.err and reply[1] > 0 then

@@ -24,10 +24,10 @@ local function semaphore_settle(s)
   s.gone = {}
 end
 
--- semaphore_holds(s, permit): whether it is good. O(1).
+-- semaphore_holds(s, permit): until when it is good, nil when it is not (any more). O(1).
 local function semaphore_holds(s, permit)
   local expires_at_ms = tonumber(redis.call('ZSCORE', s.permits_key, permit))
-  return expires_at_ms and expires_at_ms >= s.now
+  return expires_at_ms and expires_at_ms >= s.now and expires_at_ms or nil
 end
 
 -- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long as the last one.

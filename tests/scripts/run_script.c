@@ -60,8 +60,24 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	return reply;
 }
 
-static redisReply *must_be_reply(const struct script *s, redisReply *reply)
+/* Of a replay the reply inside of it. */
+static redisReply *replied(struct redis_server *r)
 {
+	redisReply *reply = r->reply;
+
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING &&
+	    strcmp(reply->element[0]->str, "replayed") == 0) {
+		r->reply = reply->element[1];
+		reply->element[1] = NULL;
+		freeReplyObject(reply);
+	}
+	return r->reply;
+}
+
+static redisReply *must_be_reply(struct redis_server *r, const struct script *s)
+{
+	redisReply *reply = replied(r);
+
 	if (reply->type == REDIS_REPLY_ERROR)
 		fail_msg("%s: %s", s->name, reply->str);
 	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
@@ -81,20 +97,31 @@ static void must_be_error(const struct script *s, const redisReply *reply, const
 
 redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[])
 {
-	return must_be_reply(s, call(r, s, keys, args, NULL, ""));
+	call(r, s, keys, args, NULL, "");
+	return must_be_reply(r, s);
 }
 
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint)
 {
 	assert_true(s->idempotent);
-	return must_be_reply(s, call(r, s, keys, args, record, fingerprint));
+	call(r, s, keys, args, record, fingerprint);
+	return must_be_reply(r, s);
 }
 
 void run_fails(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
 	       const char *part)
 {
 	must_be_error(s, call(r, s, keys, args, NULL, ""), part);
+}
+
+void run_with_record_ended(struct redis_server *r, const struct script *s, const char *const keys[],
+			   const char *const args[], const char *record, const char *fingerprint)
+{
+	run_with_record(r, s, keys, args, record, fingerprint);
+	assert_int_equal(r->reply->elements, 2);
+	assert_string_equal(item_text(r, 0), "ended");
+	assert_true(item_int(r, 1) > 0);
 }
 
 void run_with_record_fails(struct redis_server *r, const struct script *s, const char *const keys[],
@@ -165,33 +192,4 @@ int64_t redis_pttl_ms(struct redis_server *r, const char *key)
 int64_t redis_exists(struct redis_server *r, const char *key)
 {
 	return server_command(r, "EXISTS %s", key)->integer;
-}
-
-char *redis_picture(struct redis_server *r)
-{
-	/* Sorted, so that the order in which Redis walks its keys, and a hash table that it is moving, does not matter. */
-	static const char source[] = "local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
-				     "local function sorted(list, step) "
-				     "  local rows = {} "
-				     "  for i = 1, #list, step do "
-				     "    rows[#rows + 1] = #list[i] .. list[i] .. (step == 2 and list[i + 1] or '') "
-				     "  end "
-				     "  table.sort(rows) return table.concat(rows, '\\n') "
-				     "end "
-				     "for _, k in ipairs(keys) do "
-				     "  local t, d = redis.call('TYPE', k).ok "
-				     "  if t == 'hash' then d = sorted(redis.call('HGETALL', k), 2) "
-				     "  elseif t == 'set' then d = sorted(redis.call('SMEMBERS', k), 1) "
-				     "  else d = redis.call('DUMP', k) end "
-				     "  local at = string.format('%.0f', redis.call('PEXPIRETIME', k)) "
-				     "  out[#out + 1] = k .. ' ' .. redis.sha1hex(d) .. ' ' .. at "
-				     "end "
-				     "return table.concat(out, '\\n')";
-	const char *words[] = { "EVAL", source, "0" };
-	redisReply *reply = send_words(r, 3, words);
-
-	assert_int_equal(reply->type, REDIS_REPLY_STRING);
-	char *picture = strdup(reply->str);
-	assert_non_null(picture);
-	return picture;
 }

@@ -5,7 +5,8 @@
  *	assert_int_equal(item_int(&r, 0), -1);
  *
  * The reply belongs to the server struct and lives until the next command on it. An error reply fails the test unless
- * it was asked for. A script marked @idempotent gets the empty fingerprint, or the record of run_with_record.
+ * it was asked for. A script marked @idempotent gets the empty fingerprint, or the record of run_with_record; of a replay
+ * the reply is what it repeats.
  */
 #ifndef TEST_RUN_SCRIPT_H
 #define TEST_RUN_SCRIPT_H
@@ -27,6 +28,10 @@
 redisReply *run(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[]);
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint);
+
+/* The same of a replay whose grant must have ended. */
+void run_with_record_ended(struct redis_server *r, const struct script *s, const char *const keys[],
+			   const char *const args[], const char *record, const char *fingerprint);
 
 /* Runs a script that must answer an error with `part` in it. */
 void run_fails(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
@@ -51,15 +56,12 @@ int64_t redis_now_us(struct redis_server *r);
 int64_t redis_pttl_ms(struct redis_server *r, const char *key);
 int64_t redis_exists(struct redis_server *r, const char *key);
 
-/* All that Redis holds, and until when: two equal texts mean that nothing changed. The caller frees. */
-char *redis_picture(struct redis_server *r);
-
 /* Does something that must leave Redis as it was. */
 #define unchanged(r, statement)                       \
 	do {                                          \
-		char *before_ = redis_picture(r);     \
+		char *before_ = server_picture(r);    \
 		statement;                            \
-		char *after_ = redis_picture(r);      \
+		char *after_ = server_picture(r);     \
 		assert_string_equal(after_, before_); \
 		free(before_);                        \
 		free(after_);                         \

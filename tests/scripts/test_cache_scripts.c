@@ -430,13 +430,15 @@ static void a_replay_gets_the_first_answer(void **state)
 
 	run_with_record(&r, &cache_fill_script, keys, ARGS("first", "5000"), RECORD, FINGERPRINT_A);
 	int64_t expires_ms = item_int(&r, 3);
-	put("1", 60000);
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
 	run_with_record(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), "first");
 	assert_int_equal(item_int(&r, 3), expires_ms);
 	run_with_record_fails(&r, &cache_fill_script, keys, ARGS("other", "5"), RECORD, FINGERPRINT_B,
 			      "IDEMPOTENCY_KEY_REUSED");
+	put("1", 60000);
+	unchanged(&r,
+		  run_with_record_ended(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
 	/* To be given the value has no effect, and is not kept. */
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("x", "5000"), RECORD "2", FINGERPRINT_A));
 	run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A);

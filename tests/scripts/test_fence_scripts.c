@@ -48,14 +48,14 @@ static void what_is_not_below_the_highest_passes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		char *before = redis_picture(&r);
+		char *before = server_picture(&r);
 		int64_t before_ms = redis_now_ms(&r);
 		assert_int_equal(check(rows[i].fence), rows[i].outcome);
 		assert_in_range(item_int(&r, 1), before_ms, before_ms + 5000);
 		assert_int_equal(item_int(&r, 2), strtoll(rows[i].highest, NULL, 10));
 		assert_string_equal(server_command(&r, "GET " FENCE)->str, rows[i].highest);
 		assert_int_equal(redis_pttl_ms(&r, FENCE), -1);
-		char *after = redis_picture(&r);
+		char *after = server_picture(&r);
 		if (rows[i].outcome == STALE)
 			assert_string_equal(after, before);
 		free(before);

@@ -309,11 +309,35 @@ static void a_replay_gets_the_first_answer(void **state)
 	assert_string_equal(item_text(&r, TAKEN_SEALED), SEALED);
 	unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, lock_try_keys(&again), lock_try_args(&again),
 					    RECORD, FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
+}
 
-	/* Released, extended or re-entered since: still the first answer, and nothing happens again. */
-	release(TOKEN_1);
-	unchanged(&r, acquire_with_record(&again, FINGERPRINT_A));
-	assert_int_equal(redis_exists(&r, LOCK), 0);
+static void must_have_ended(const struct lock_try *t)
+{
+	unchanged(&r, run_with_record_ended(&r, &lock_acquire_script, lock_try_keys(t), lock_try_args(t), RECORD,
+					    FINGERPRINT_A));
+}
+
+static void a_replay_knows_how_the_lock_is_now(void **state)
+{
+	(void)state;
+	static const char *const modes[] = { "exclusive", "shared" };
+
+	for (int i = 0; i < 2; i++) {
+		script_stage_empty(state);
+		const struct lock_try mine = { .token = TOKEN_1, .sealed = SEALED, .mode = modes[i] };
+		const struct lock_try again = { .token = TOKEN_2, .sealed = "another", .mode = modes[i] };
+		acquire_with_record(&mine, FINGERPRINT_A);
+		lock_extend(&r, "a", TOKEN_1, 90000);
+		int64_t expires_at_ms = item_int(&r, 4);
+		unchanged(&r, acquire_with_record(&again, FINGERPRINT_A));
+		acquire_with_record(&again, FINGERPRINT_A);
+		assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at_ms);
+		release(TOKEN_1);
+		must_have_ended(&again);
+		const struct lock_try others = { .token = TOKEN_2, .mode = modes[i] };
+		lock_acquire(&r, others);
+		must_have_ended(&again);
+	}
 }
 
 static void a_refusal_is_not_kept(void **state)
@@ -343,6 +367,10 @@ static void a_replayed_extend_does_not_extend_again(void **state)
 	extend_with_record("40000", TOKEN_1);
 	assert_int_equal(item_int(&r, 4), expires_at_ms);
 	assert_true(item_int(&r, 1) > now_ms);
+	release(TOKEN_1);
+	acquire(30000, "", TOKEN_2);
+	unchanged(&r, run_with_record_ended(&r, &lock_extend_script, lock_keys("a", parts_to_extend),
+					    ARGS("40000", TOKEN_1), RECORD, FINGERPRINT_A));
 }
 
 /* What stands in the lock's place when it is not ours. */
@@ -418,9 +446,9 @@ static void no_foreign_key_beside_a_lock_is_touched(void **state)
 				lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .mode = modes[k % 3] });
 			server_command(&r, "DEL %s", plants[i][0]);
 			server_command(&r, plants[i][1]);
-			char *before = redis_picture(&r);
+			char *before = server_picture(&r);
 			if (!run_may_fail(&r, s, keys_of(s), args_of(k / 3), "WRONGTYPE")) {
-				char *after = redis_picture(&r);
+				char *after = server_picture(&r);
 				assert_string_equal(after, before);
 				free(after);
 				refused++;
@@ -473,6 +501,7 @@ int main(void)
 		cmocka_unit_test_setup(an_expired_lock_is_never_revived, script_stage_empty),
 		cmocka_unit_test_setup(a_look_changes_nothing, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_knows_how_the_lock_is_now, script_stage_empty),
 		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, script_stage_empty),

@@ -118,10 +118,10 @@ static void counts_are_true_before_anybody_settles(void **state)
 	assert_counts(&r, "q", 0, 2, 0, 1);
 	settings.backoff_base_ms = settings.backoff_max_ms = 0;
 	queue_configure(&r, "q", settings);
-	char *before = redis_picture(&r);
+	char *before = server_picture(&r);
 	assert_counts(&r, "q", 2, 0, 0, 1);
 	assert_true(queue_look(&r, "q").oldest_ready_at > 0);
-	char *after = redis_picture(&r);
+	char *after = server_picture(&r);
 	assert_string_equal(before, after); /* a look changes nothing */
 	free(before);
 	free(after);

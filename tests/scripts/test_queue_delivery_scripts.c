@@ -148,11 +148,11 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	snprintf(second, sizeof(second), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 	assert_string_not_equal(first, second);
 
-	char *before = redis_picture(&r);
+	char *before = server_picture(&r);
 	assert_int_equal(queue_acknowledge(&r, "q", first), -1);
 	assert_int_equal(queue_extend(&r, "q", first, 1000), -1);
 	assert_int_equal(queue_reject(&r, "q", first, 0, "", false), -1);
-	char *after = redis_picture(&r);
+	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
@@ -167,11 +167,11 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	queue_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(1, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
-	char *before = redis_picture(&r); /* nobody has settled it yet */
+	char *before = server_picture(&r); /* nobody has settled it yet */
 	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_extend(&r, "q", receipt, 30000), -1);
 	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", true), -1);
-	char *after = redis_picture(&r);
+	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);

@@ -82,11 +82,11 @@ static void a_taken_id_is_a_duplicate(void **state)
 	(void)state;
 	queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
 	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
-	char *before = redis_picture(&r);
+	char *before = server_picture(&r);
 	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, due);
-	char *after = redis_picture(&r);
+	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
@@ -247,6 +247,12 @@ static void a_retry_gets_the_first_answer(void **state)
 			FINGERPRINT_A);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, receipt);
 	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	unchanged(&r, run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B),
+				      "p:idem:2", FINGERPRINT_A));
+	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
+			FINGERPRINT_A);
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(r.reply->elements, 4); /* what was acknowledged is left out */
 
 	/* An empty receive is not kept: the retry looks again. */
 	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
@@ -324,9 +330,9 @@ static void a_foreign_key_half_applies_nothing(void **state)
 				continue;
 			make_one_of_each(seq, nonce);
 			plant(queue_keys("q")[k / 2], k % 2);
-			char *before = redis_picture(&r);
+			char *before = server_picture(&r);
 			run_fails(&r, rows[i].script, queue_keys("q"), rows[i].args, "WRONGTYPE");
-			char *after = redis_picture(&r);
+			char *after = server_picture(&r);
 			if (strcmp(before, after) != 0)
 				fail_msg("%s changed something beside a foreign key %zu", rows[i].script->name, k / 2);
 			free(before);
@@ -342,10 +348,10 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
 	server_command(&r, "HSET %s %s gibberish", queue_key("q", ":meta"), seq);
 	free(seq);
-	char *before = redis_picture(&r);
+	char *before = server_picture(&r);
 	run_fails(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
 	run_fails(&r, &message_cancel_script, queue_keys("q"), ARGS("a"), "WRONGTYPE");
-	char *after = redis_picture(&r);
+	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);

@@ -304,11 +304,10 @@ static int64_t left_of(const char *const *keys, const char *most, size_t part)
 	run(&r, &queue_receive_script, keys, ARGS(most, "60000", NONCE_B, "0", "1"));
 	const redisReply *left = r.reply->element[3];
 	assert_true(part < left->elements);
-	assert_int_equal(left->element[0]->integer, item_int(&r, 1));
 	return left->element[part]->integer;
 }
 
-enum { READY = 1, NEXT_AT, SECOND_READY, SECOND_NEXT_AT };
+enum { READY, NEXT_AT, SECOND_READY, SECOND_NEXT_AT };
 
 static void a_receive_tells_what_is_left(void **state)
 {
@@ -351,7 +350,7 @@ static void a_receive_of_two_queues_tells_of_each(void **state)
 }
 
 /* A replay tells what was left then, and says so. */
-static void a_replay_is_known_by_what_it_tells(void **state)
+static void a_replay_says_nothing_of_what_is_left(void **state)
 {
 	const char *const record = "p:idem:{1}";
 
@@ -365,7 +364,7 @@ static void a_replay_is_known_by_what_it_tells(void **state)
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_true(item_int(&r, 1) > then_ms);
-	assert_int_equal(r.reply->element[3]->element[0]->integer, then_ms);
+	assert_int_equal(r.reply->element[3]->elements, 0);
 }
 
 /* ---- Back ---- */
@@ -471,7 +470,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_fails_announces_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(a_receive_tells_what_is_left, script_stage_empty),
 		cmocka_unit_test_teardown(a_receive_of_two_queues_tells_of_each, script_stage_empty),
-		cmocka_unit_test_teardown(a_replay_is_known_by_what_it_tells, script_stage_empty),
+		cmocka_unit_test_teardown(a_replay_says_nothing_of_what_is_left, script_stage_empty),
 		cmocka_unit_test_teardown(what_goes_back_was_not_received, script_stage_empty),
 		cmocka_unit_test_teardown(what_is_no_longer_his_stays_where_it_is, script_stage_empty),
 		cmocka_unit_test_teardown(what_was_done_for_nobody_comes_back, script_stage_empty),

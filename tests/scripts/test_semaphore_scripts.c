@@ -79,7 +79,7 @@ static int64_t extend(const char *permit, const char *ttl_ms)
 /* A permit back, or somebody out of the line, or both. */
 static int64_t leave(const char *permit, const char *ticket)
 {
-	run(&r, &semaphore_leave_script, keys, ARGS(permit, ticket));
+	run(&r, &semaphore_leave_script, keys, ARGS(ticket, permit));
 	return item_int(&r, 0);
 }
 
@@ -385,6 +385,10 @@ static void a_replay_gets_the_first_permit(void **state)
 	assert_int_equal(item_int(&r, 0), TAKEN);
 	assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
 	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at);
+	assert_int_equal(leave("p1", ""), TAKEN);
+	take(1, "p3");
+	unchanged(&r,
+		  run_with_record_ended(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
 	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), NONE_LEFT);
 	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not kept */
@@ -407,7 +411,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		unchanged(&r, run_fails(&r, &semaphore_acquire_script, keys, args_of(&t), "WRONGTYPE"));
 		if (i == 4)
 			continue;
-		unchanged(&r, run_fails(&r, &semaphore_leave_script, keys, ARGS("p1", A1), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_leave_script, keys, ARGS(A1, "p1"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &semaphore_extend_script, three_keys, ARGS("p1", "1"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &semaphore_look_script, three_keys, ARGS(), "WRONGTYPE"));
 	}

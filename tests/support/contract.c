@@ -109,6 +109,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->writes = effect && strcmp(effect, "writes") == 0;
 	op->forwarded = json_is_true(json_object_get(node, "x-forwarded"));
 	op->scope = json_object_get(node, "x-scope");
+	op->grants = json_object_get(node, "x-grants") != NULL;
 	op->tail = json_is_true(json_object_get(node, "x-tail"));
 	add_parameters(op, shared);
 	add_parameters(op, json_object_get(node, "parameters"));

@@ -26,6 +26,7 @@ struct contract_operation {
 	bool writes;               /* x-effect */
 	bool forwarded;            /* x-forwarded: any method is as good, headers and body are not looked at */
 	bool tail;                 /* x-tail: the last segment of its path is anything, or nothing */
+	bool grants;               /* x-grants */
 	const json_t *scope;       /* x-scope: a text or several */
 	const json_t *body_schema; /* NULL: takes no body */
 	bool body_required;

@@ -63,6 +63,9 @@ void server_signal(struct redis_server *r, int number);
 /* One command, formatted as by redisCommand. The reply lives until the next one; a lost connection fails the test. */
 redisReply *server_command(struct redis_server *r, const char *format, ...);
 
+/* All that it holds, and until when: two equal texts mean that nothing changed. The caller frees. */
+char *server_picture(struct redis_server *r);
+
 /* A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be made, or was lost. */
 redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 

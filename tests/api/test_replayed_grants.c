@@ -1,0 +1,417 @@
+/*
+ * Replays of what grants something for a time: every operation that x-grants marks, each way in which its grant can end, with and
+ * without another holder by then. A replay, by another daemon, reports what is held now, or that it has ended; it changes nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <cmocka.h>
+
+#include "contract.h"
+#include "pair.h"
+
+enum { SOON_MS = 5000 };
+
+static char capability[128]; /* token, permit, receipt or claim that was granted */
+
+static struct answer ask(int i, const char *method, const char *target, const char *body, const char *header)
+{
+	return http(pair.c[i], method, target, body, header);
+}
+
+/* A target or body, where $ stands for a capability. */
+static void fill(char to[256], const char *text, const char *with)
+{
+	const char *at = strchr(text, '$');
+
+	if (at)
+		snprintf(to, 256, "%.*s%s%s", (int)(at - text), text, with, at + 1);
+	else
+		snprintf(to, 256, "%s", text);
+}
+
+static struct answer with_capability(const char *method, const char *target, const char *body, const char *header)
+{
+	char where[256], what[256];
+
+	fill(where, target, capability);
+	fill(what, body ? body : "", capability);
+	return ask(0, method, where, body ? what : NULL, header);
+}
+
+static void remember(struct answer a, const char *pointer)
+{
+	snprintf(capability, sizeof(capability), "%s", text_at(a, pointer));
+}
+
+/* ---- How grants end ---- */
+
+static void lock_expires(void)
+{
+	assert_status(with_capability("POST", "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":1}", NULL), 200);
+	wait_until(!bool_at(ask(0, "GET", "/locks/a", NULL, NULL), "/held"), SOON_MS);
+}
+
+static void lock_is_released(void)
+{
+	char header[160];
+
+	snprintf(header, sizeof(header), "Lock-Token: %s", capability);
+	assert_status(ask(0, "DELETE", "/locks/a", NULL, header), 200);
+}
+
+static void lock_is_forced(void)
+{
+	assert_status(ask(0, "DELETE", "/locks/a?force=true", NULL, NULL), 200);
+}
+
+static void lock_key_is_deleted(void)
+{
+	assert_status(ask(0, "DELETE", "/keys/lock:%7Ba%7D", NULL, NULL), 204);
+}
+
+static void lock_is_anothers(void)
+{
+	assert_status(ask(0, "POST", "/locks/a", "{\"ttl_ms\":60000,\"owner\":\"another\"}", NULL), 201);
+}
+
+static void permit_expires(void)
+{
+	assert_status(with_capability("POST", "/semaphores/a/permits/$/extend", "{\"ttl_ms\":1}", NULL), 200);
+	wait_until(int_at(ask(0, "GET", "/semaphores/a", NULL, NULL), "/held") == 0, SOON_MS);
+}
+
+static void permit_is_released(void)
+{
+	assert_status(with_capability("DELETE", "/semaphores/a/permits/$", NULL, NULL), 204);
+}
+
+static void permit_is_anothers(void)
+{
+	assert_status(ask(0, "POST", "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", NULL), 201);
+}
+
+static void delivery_is_acknowledged(void)
+{
+	assert_status(with_capability("DELETE", "/queues/a/deliveries/$", NULL, NULL), 204);
+}
+
+static void delivery_is_rejected(void)
+{
+	assert_status(with_capability("POST", "/queues/a/deliveries/$/reject", "{\"delay_ms\":0}", NULL), 200);
+}
+
+static void delivery_is_settled(void)
+{
+	assert_status(with_capability("POST", "/queues/a/settle", "{\"done\":[\"$\"]}", NULL), 200);
+}
+
+static void delivery_expires(void)
+{
+	assert_status(with_capability("POST", "/queues/a/deliveries/$/extend", "{\"visibility_ms\":1}", NULL), 200);
+	wait_until(int_at(ask(0, "GET", "/queues/a", NULL, NULL), "/ready") == 1, SOON_MS);
+}
+
+static void queue_is_deleted(void)
+{
+	assert_status(ask(0, "DELETE", "/queues/a", NULL, NULL), 204);
+}
+
+static void message_is_anothers(void)
+{
+	ask(0, "POST", "/queues/a/messages", "{\"body\":1}", NULL);
+	assert_status(ask(0, "POST", "/queues/a/receive", "{\"max\":10}", NULL), 200);
+}
+
+static void claim_is_given_back(void)
+{
+	assert_status(with_capability("DELETE", "/sales/a/claims/$", NULL, NULL), 204);
+}
+
+static void claim_expires(void)
+{
+	wait_until(int_at(ask(0, "GET", "/sales/a", NULL, NULL), "/remaining") == 1, SOON_MS);
+}
+
+static void stock_is_anothers(void)
+{
+	assert_status(ask(0, "POST", "/sales/a/claims", "{\"user\":\"v\",\"quantity\":1}", NULL), 201);
+}
+
+static void ticket_is_used(void)
+{
+	char header[160];
+
+	snprintf(header, sizeof(header), "Fill-Ticket: %s", capability);
+	assert_status(ask(0, "PUT", "/cache/a", "{\"value\":1,\"ttl_ms\":60000}", header), 201);
+}
+
+static void value_is_deleted(void)
+{
+	assert_status(ask(0, "DELETE", "/cache/a", NULL, NULL), 204);
+}
+
+static void ticket_is_anothers(void)
+{
+	ask(0, "DELETE", "/cache/a", NULL, NULL);
+	assert_status(ask(0, "POST", "/cache/a/fill", "{}", NULL), 201);
+}
+
+/* ---- What must be there before ---- */
+
+static void nothing(void)
+{
+}
+
+static void a_lock(void)
+{
+	remember(ask(0, "POST", "/locks/a", "{\"ttl_ms\":60000}", NULL), "/token");
+}
+
+static void a_permit(void)
+{
+	remember(ask(0, "POST", "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", NULL), "/permit");
+}
+
+static void a_message(void)
+{
+	assert_status(ask(0, "POST", "/queues/a/messages", "{\"body\":1}", NULL), 201);
+}
+
+static void a_delivery(void)
+{
+	a_message();
+	remember(ask(0, "POST", "/queues/a/receive", "{}", NULL), "/messages/0/receipt");
+}
+
+static void a_sale(void)
+{
+	assert_status(ask(0, "PUT", "/sales/a", "{\"opens_at_ms\":0,\"stock\":1,\"hold_ms\":60000}", NULL), 201);
+}
+
+static void a_short_sale(void)
+{
+	assert_status(ask(0, "PUT", "/sales/a", "{\"opens_at_ms\":0,\"stock\":1,\"hold_ms\":1000}", NULL), 201);
+}
+
+/* ---- The table ---- */
+
+typedef void step(void);
+
+struct grant {
+	const char *operation;
+	step *prepare, *another; /* takes what has become free */
+	const char *target, *body;
+	const char *capability; /* pointer into the answer; NULL: that of prepare */
+	int status;             /* of a replay when it has ended: 200: it is left out of /messages */
+	const char *code;
+	step *endings[6];
+};
+
+#define LOCK_ENDINGS                                                                \
+	{                                                                           \
+		lock_expires, lock_is_released, lock_is_forced, lock_key_is_deleted \
+	}
+#define DELIVERY_ENDINGS                                                                               \
+	{                                                                                              \
+		delivery_is_acknowledged, delivery_is_rejected, delivery_is_settled, delivery_expires, \
+			queue_is_deleted                                                               \
+	}
+
+static const struct grant grants[] = {
+	{ "lock_acquire", nothing, lock_is_anothers, "/locks/a", "{\"ttl_ms\":60000}", "/token", 409, "not_holder",
+	  LOCK_ENDINGS },
+	{ "lock_acquire", nothing, lock_is_anothers, "/locks/a", "{\"ttl_ms\":60000,\"mode\":\"shared\"}", "/token",
+	  409, "not_holder", LOCK_ENDINGS },
+	{ "lock_acquire",
+	  a_lock,
+	  lock_is_anothers,
+	  "/locks/a",
+	  "{\"ttl_ms\":60000,\"token\":\"$\"}",
+	  NULL,
+	  409,
+	  "not_holder",
+	  { lock_expires, lock_is_forced } },
+	{ "locks_acquire", nothing, lock_is_anothers, "/locks", "{\"names\":[\"b\",\"a\"],\"ttl_ms\":60000}", "/token",
+	  409, "not_holder", LOCK_ENDINGS },
+	{ "lock_extend", a_lock, lock_is_anothers, "/locks/a/extend", "{\"token\":\"$\",\"ttl_ms\":60000}", NULL, 409,
+	  "not_holder", LOCK_ENDINGS },
+	{ "semaphore_acquire",
+	  nothing,
+	  permit_is_anothers,
+	  "/semaphores/a/permits",
+	  "{\"limit\":1,\"ttl_ms\":60000}",
+	  "/permit",
+	  404,
+	  "not_found",
+	  { permit_expires, permit_is_released } },
+	{ "semaphore_extend",
+	  a_permit,
+	  permit_is_anothers,
+	  "/semaphores/a/permits/$/extend",
+	  "{\"ttl_ms\":60000}",
+	  NULL,
+	  404,
+	  "not_found",
+	  { permit_expires, permit_is_released } },
+	{ "queue_receive", a_message, message_is_anothers, "/queues/a/receive", "{}", "/messages/0/receipt", 200, NULL,
+	  DELIVERY_ENDINGS },
+	{ "queues_receive", a_message, message_is_anothers, "/queues/receive", "{\"queues\":[\"b\",\"a\"]}",
+	  "/messages/0/receipt", 200, NULL, DELIVERY_ENDINGS },
+	{ "queue_extend", a_delivery, message_is_anothers, "/queues/a/deliveries/$/extend", "{\"visibility_ms\":60000}",
+	  NULL, 410, "stale_receipt", DELIVERY_ENDINGS },
+	{ "cache_fill",
+	  nothing,
+	  ticket_is_anothers,
+	  "/cache/a/fill",
+	  "{}",
+	  "/ticket",
+	  409,
+	  "stale_ticket",
+	  { ticket_is_used, value_is_deleted } },
+	{ "sale_claim",
+	  a_sale,
+	  stock_is_anothers,
+	  "/sales/a/claims",
+	  "{\"user\":\"u\",\"quantity\":1}",
+	  "/claim",
+	  409,
+	  "hold_over",
+	  { claim_is_given_back } },
+	{ "sale_claim",
+	  a_short_sale,
+	  stock_is_anothers,
+	  "/sales/a/claims",
+	  "{\"user\":\"u\",\"quantity\":1}",
+	  "/claim",
+	  409,
+	  "hold_over",
+	  { claim_expires } },
+};
+enum { GRANTS = sizeof(grants) / sizeof(grants[0]) };
+
+/* The request, as the client sends it again and again. `before` is the capability of prepare. */
+static struct answer request(const struct grant *g, int i, const char *before)
+{
+	char target[256], body[256];
+
+	fill(target, g->target, before);
+	fill(body, g->body, before);
+	return ask(i, "POST", target, body, "Idempotency-Key: k");
+}
+
+static void try_ending(const struct grant *g, step *ending, bool has_other)
+{
+	char before[128];
+
+	g->prepare();
+	snprintf(before, sizeof(before), "%s", capability);
+	struct answer first = request(g, 0, before);
+	assert_true(first.status == 200 || first.status == 201);
+	if (g->capability)
+		remember(first, g->capability);
+	struct answer again = request(g, 1, before);
+	assert_int_equal(again.status, first.status);
+	if (g->capability)
+		assert_string_equal(text_at(again, g->capability), capability);
+	ending();
+	if (has_other)
+		g->another();
+	char *picture = server_picture(&pair.redis);
+	struct answer replay = request(g, 1, before);
+	if (g->code)
+		assert_problem(replay, g->status, g->code, "applied");
+	else
+		assert_string_equal(replay.body, "{\"messages\":[]}\n");
+	char *after = server_picture(&pair.redis);
+	assert_string_equal(after, picture);
+	free(picture);
+	free(after);
+	server_command(&pair.redis, "FLUSHALL");
+}
+
+static void a_replay_never_reports_a_grant_that_has_ended(void **state)
+{
+	const struct grant *g = *state;
+
+	for (size_t i = 0; i < 6 && g->endings[i]; i++)
+		for (int other = 0; other < 2; other++)
+			try_ending(g, g->endings[i], other);
+}
+
+/* ---- None is forgotten ---- */
+
+static bool is_in_table(const char *id)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < GRANTS; i++)
+		found = found || strcmp(grants[i].operation, id) == 0;
+	return found;
+}
+
+static bool takes_key(const struct contract_operation *op)
+{
+	bool takes = false;
+
+	for (size_t i = 0; i < op->parameter_count; i++)
+		takes = takes || strcasecmp(op->parameters[i].name, "Idempotency-Key") == 0;
+	return takes;
+}
+
+static bool has_member(const json_t *schema, const char *quoted)
+{
+	char *text = json_dumps(schema, JSON_ENCODE_ANY);
+	bool has = text && strstr(text, quoted);
+
+	free(text);
+	return has;
+}
+
+/* A success whose schema or example has one of these members grants something for a time. */
+static bool grants_something(const struct contract_operation *op)
+{
+	static const char *const members[] = { "\"token\"", "\"permit\"", "\"ttl_ms\"", "\"visible_until_ms\"" };
+	const char *code;
+	json_t *response;
+	bool found = false;
+
+	json_object_foreach((json_t *)(uintptr_t)op->responses, code, response) {
+		if (code[0] != '2')
+			continue;
+		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+			found = found || has_member(response, members[i]);
+	}
+	return found;
+}
+
+static void all_that_grant_are_marked_and_tried(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < contract_count(); i++) {
+		const struct contract_operation *op = contract_at(i);
+		if (op->grants && !is_in_table(op->id))
+			fail_msg("%s is marked x-grants, but has no row here", op->id);
+		if (!op->grants && takes_key(op) && grants_something(op))
+			fail_msg("%s answers with something granted for a time, and takes an Idempotency-Key: mark it "
+				 "x-grants in openapi.yaml",
+				 op->id);
+	}
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[GRANTS + 1] = { cmocka_unit_test(all_that_grant_are_marked_and_tried) };
+
+	for (size_t i = 0; i < GRANTS; i++)
+		tests[i + 1] = (struct CMUnitTest){ .name = grants[i].operation,
+						    .test_func = a_replay_never_reports_a_grant_that_has_ended,
+						    .teardown_func = pair_forget,
+						    .initial_state = (void *)(uintptr_t)&grants[i] };
+	return cmocka_run_group_tests_name("replayed grants", tests, pair_open, pair_close);
+}
