@@ -128,6 +128,8 @@ static void on_decided(struct request *req, const struct reply *r)
 	int64_t outcome = reply_int(r, 0);
 	size_t which = (size_t)reply_int(r, LOCK_HELD_WHICH);
 
+	if (!req->replayed && (outcome > 0 || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
 	if (outcome == -1) {
 		lock_answer_not_holder(req, take->names[0]);
 	} else if (outcome == -2) {
@@ -144,37 +146,25 @@ static void on_decided(struct request *req, const struct reply *r)
 	}
 }
 
-/* "<ticket>.<mode>": the script must know in which mode the first of a line waits. */
-static struct text ticket_of(struct request *req, const struct lock_take *take)
-{
-	struct text ticket = wait_ticket(req);
-
-	if (ticket.len == 0)
-		return ticket;
-	return arena_printf(&req->arena, "%s.%c", ticket.at, strcmp(take->mode, "shared") == 0 ? 's' : 'x');
-}
-
-struct call *lock_call_leave(struct request *req, const struct lock_take *take, bool keeps_token)
+struct call *lock_call_leave(struct request *req, const struct lock_take *take)
 {
 	struct call *c = script_call(req, &lock_leave_script);
 
 	for (size_t i = 0; i < take->count; i++)
 		lock_call_keys(c, take->names[i], lock_parts_to_release);
-	call_text(c, ticket_of(req, take));
-	call_text(c, keeps_token ? TEXT("") : take->token_hash);
+	call_string(c, ""); /* of its ticket wait.c sees to it */
+	call_text(c, take->token_hash);
 	return c;
 }
 
-/* The client left: out of the lines, and what was won goes back; with an Idempotency-Key it may come again for that. */
-static void leave(struct request *req, const struct reply *r)
+/* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
+static void on_disconnect(struct request *req, const struct reply *r)
 {
-	struct lock_take *take = req->work;
+	const struct lock_take *take = req->work;
 
 	(void)r;
-	if (!take) /* it was parked, and what its handler knew is forgotten: lock_take again, which comes back here */
-		req->op->run(req, req->input);
-	else
-		call_send(lock_call_leave(req, take, req->idempotency_key.at), NULL);
+	if (take && !req->idempotency_key.at)
+		call_send(lock_call_leave(req, take), NULL);
 }
 
 struct text lock_metadata(struct request *req, const struct json *given)
@@ -184,6 +174,7 @@ struct text lock_metadata(struct request *req, const struct json *given)
 
 struct call *lock_call_acquire(struct request *req, const struct lock_take *take)
 {
+	static const struct wait_queue queue = { &lock_leave_script, lock_parts_to_release };
 	struct call *c = script_call(req, &lock_acquire_script);
 
 	for (size_t i = 0; i < take->count; i++)
@@ -195,7 +186,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_take *take
 	call_text(c, take->token_hash);
 	call_text(c, req->idempotency_key.at ? request_seal(req, take->token) : TEXT(""));
 	call_string(c, take->mode);
-	call_text(c, ticket_of(req, take));
+	call_text(c, wait_ticket(req, &queue, strcmp(take->mode, "shared") == 0 ? "s" : "x"));
 	call_int(c, wait_left_ms(req));
 	call_replicas(c, (unsigned)take->min_replicas);
 	if (take->is_stream)
@@ -233,9 +224,6 @@ void lock_take(struct request *req, const struct lock_take *given)
 	take->token = lock_token_new(req);
 	take->token_hash = lock_token_hash(req, take->token);
 	req->work = take;
-	req->gone = leave;
-	if (req->http_gone)
-		leave(req, NULL);
-	else
-		try(req, take);
+	req->gone = on_disconnect;
+	try(req, take);
 }

@@ -71,8 +71,8 @@ enum { TOKEN_DIGITS = 32 };
 struct text lock_metadata(struct request *req, const struct json *given);
 /* lua/lock_acquire.lua, to be sent. */
 struct call *lock_call_acquire(struct request *req, const struct lock_take *take);
-/* lua/lock_leave.lua: out of the lines, and back with what the token holds, unless it is to stay. */
-struct call *lock_call_leave(struct request *req, const struct lock_take *take, bool keeps_token);
+/* lua/lock_leave.lua: releases what the new token holds. */
+struct call *lock_call_leave(struct request *req, const struct lock_take *take);
 /* The refusal's members: when trying again may help, and which of the names it is about. */
 enum { LOCK_HELD_NEXT_AT = 2, LOCK_HELD_WHICH };
 void lock_answer_held(struct request *req, struct text name, const struct reply *r);
@@ -91,7 +91,7 @@ void lock_out_safety(struct json_out *o, const struct lock_safety *safety);
 void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
 
 void lock_answer_not_holder(struct request *req, struct text name);
-/* A replay: what the first answer granted is over. */
+/* It was acquired, but has expired by the time that the daemon can say so. */
 void lock_answer_is_over(struct request *req, struct text name);
 
 #endif

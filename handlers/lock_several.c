@@ -67,7 +67,7 @@ static void give_back(struct request *req, size_t end)
 	if (end == 0)
 		answer_not_taken(req, s);
 	for (size_t i = 0; i < end; i++) {
-		struct call *c = lock_call_leave(req, &s->groups[i], false);
+		struct call *c = lock_call_leave(req, &s->groups[i]);
 		call_may_fail(c);
 		call_send(c, on_given_back);
 	}
@@ -84,7 +84,7 @@ static void leave(struct request *req, const struct reply *r)
 		return;
 	}
 	for (size_t i = 0; i < s->slots->count; i++)
-		call_send(lock_call_leave(req, &s->groups[i], false), NULL);
+		call_send(lock_call_leave(req, &s->groups[i]), NULL);
 }
 
 /* ---- All are held ---- */
@@ -156,6 +156,9 @@ static void on_decided(struct request *req, const struct reply *r)
 	struct several *s = req->work;
 	struct kept *k = s->kept;
 	const struct slot_group *group = &s->slots->groups[k->held];
+
+	if (r && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
 
 	if (!r) {
 		s->failed = req->failed;

@@ -22,14 +22,15 @@ static struct text permit_hash(struct request *req, struct text permit)
 	return arena_copy(&req->arena, digest.at, digest.at ? PERMIT_DIGITS : 0);
 }
 
-/* Starts a call with the first `count` of the keys. */
-static struct call *semaphore_call(struct request *req, const struct script *s, struct text name, size_t count)
+static const char *const wait_parts[] = { "permits", "line", "offer", NULL };
+
+static struct call *semaphore_call(struct request *req, const struct script *s, struct text name)
 {
-	static const char *const parts[] = { NULL, "permits", "line", "offer" };
 	struct call *c = script_call(req, s);
 
-	for (size_t i = 0; i < count; i++)
-		call_key(c, KEY_SEMAPHORE, name, parts[i]);
+	call_key(c, KEY_SEMAPHORE, name, NULL);
+	for (const char *const *part = wait_parts; *part; part++)
+		call_key(c, KEY_SEMAPHORE, name, *part);
 	return c;
 }
 
@@ -71,6 +72,8 @@ static void on_acquired(struct request *req, const struct reply *r)
 	int64_t expires_at_ms = reply_int(r, 3);
 	struct text sealed = reply_text(r, 5);
 
+	if (!req->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
 	if (reply_int(r, 0) < 1) {
 		wait_next(req, 0, 0, reply_int(r, 2));
 		if (!wait_park(req))
@@ -94,25 +97,33 @@ static void on_acquired(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* "<ticket>.<limit>": the script must know for how much room the first of a line waits. */
-static struct text ticket_of(struct request *req, int64_t limit)
+static void release(struct request *req, struct text name, struct text hash, call_done done)
 {
-	struct text ticket = wait_ticket(req);
+	struct call *c = semaphore_call(req, &semaphore_leave_script, name);
 
-	return ticket.len ? arena_printf(&req->arena, "%s.%lld", ticket.at, (long long)limit) : ticket;
+	call_string(c, ""); /* no ticket */
+	call_text(c, hash);
+	call_send(c, done);
 }
 
-/* The client left: out of the line, and the permit goes back; with an Idempotency-Key it may come again for that. */
-static void leave(struct request *req, const struct reply *r)
+/* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
+static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct semaphore_acquire_input *in = req->input;
 	const struct try *try = req->work;
 
 	(void)r;
-	struct call *c = semaphore_call(req, &semaphore_leave_script, in->name, 4);
-	call_text(c, try && !req->idempotency_key.at ? try->hash : TEXT(""));
-	call_text(c, ticket_of(req, in->limit));
-	call_send(c, NULL);
+	if (try && !req->idempotency_key.at)
+		release(req, in->name, try->hash, NULL);
+}
+
+/* The script must know for how many permits the first in the wait queue waits. */
+static struct text ticket_of(struct request *req, int64_t limit)
+{
+	static const struct wait_queue queue = { &semaphore_leave_script, wait_parts };
+	char mode[TEXT_DIGITS];
+
+	return wait_ticket(req, &queue, text_of_int(limit, mode).at);
 }
 
 void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
@@ -129,8 +140,8 @@ void semaphore_acquire(struct request *req, const struct semaphore_acquire_input
 		try->hash = permit_hash(req, try->permit);
 	}
 	req->work = try;
-	req->gone = leave;
-	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name, 4);
+	req->gone = on_disconnect;
+	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
 	call_int(c, in->limit);
 	call_int(c, in->ttl_ms);
 	call_text(c, in->owner);
@@ -155,11 +166,7 @@ static void on_released(struct request *req, const struct reply *r)
 
 void semaphore_release(struct request *req, const struct semaphore_release_input *in)
 {
-	struct call *c = semaphore_call(req, &semaphore_leave_script, in->name, 4);
-
-	call_text(c, permit_hash(req, in->permit));
-	call_string(c, "");
-	call_send(c, on_released);
+	release(req, in->name, permit_hash(req, in->permit), on_released);
 }
 
 /* ---- POST /semaphores/{name}/permits/{permit}/extend ---- */
@@ -187,7 +194,7 @@ static void on_extended(struct request *req, const struct reply *r)
 
 void semaphore_extend(struct request *req, const struct semaphore_extend_input *in)
 {
-	struct call *c = semaphore_call(req, &semaphore_extend_script, in->name, 3);
+	struct call *c = semaphore_call(req, &semaphore_extend_script, in->name);
 
 	call_text(c, permit_hash(req, in->permit));
 	call_int(c, in->ttl_ms);
@@ -219,5 +226,5 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void semaphore_look(struct request *req, const struct semaphore_look_input *in)
 {
-	call_send(semaphore_call(req, &semaphore_look_script, in->name, 3), on_looked);
+	call_send(semaphore_call(req, &semaphore_look_script, in->name), on_looked);
 }

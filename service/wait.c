@@ -20,6 +20,7 @@
 #include "redis.h"
 #include "request.h"
 #include "stream.h"
+#include "ticket.h"
 
 enum { RUNS_A_TURN = 256, TRIES_AT_ONCE = 512 };
 
@@ -28,11 +29,13 @@ enum wait_state { TRYING, ASLEEP, READY };
 struct wait {
 	struct request *req; /* (ref) */
 	enum wait_state state;
-	bool covered;   /* its channels were heard before this try began */
-	bool again;     /* a wake-up came during this try */
-	bool woken;     /* there may be something that nobody else was woken for */
-	bool is_last;   /* this try */
-	bool has_ended; /* its time */
+	bool covered;                   /* its channels were heard before this try began */
+	bool again;                     /* a wake-up came during this try */
+	bool woken;                     /* there may be something that nobody else was woken for */
+	bool is_last;                   /* this try */
+	bool has_ended;                 /* its time */
+	const struct wait_queue *queue; /* (ref) its ticket may be in; NULL: it is in none */
+	char mode[TICKET_MODE_SIZE];    /* the end of its ticket */
 	unsigned units;
 	uint64_t number;
 	int64_t left_ms; /* as of this try */
@@ -44,7 +47,6 @@ struct wait {
 	struct place places[];
 };
 
-static char life[WAIT_TICKET_DIGITS + 1]; /* this daemon's, since its start */
 static uint64_t last_number;
 static struct wait *first_ready, *last_ready;
 static unsigned waiting;
@@ -110,12 +112,12 @@ static void on_something(struct channel *ch, unsigned units)
 
 static bool on_turn_of(struct channel *ch, struct text ticket)
 {
-	const char *number = ticket.at + WAIT_TICKET_DIGITS + 1;
+	uint64_t number;
 
-	if (ticket.len < 2 * WAIT_TICKET_DIGITS + 1 || memcmp(ticket.at, life, WAIT_TICKET_DIGITS) != 0)
+	if (!ticket_is_ours(ticket, &number))
 		return false;
 	for (struct place *p = ch->first; p; p = p->next)
-		if (p->wait->number == strtoull(number, NULL, 16)) {
+		if (p->wait->number == number) {
 			wake_wait(p->wait);
 			return true;
 		}
@@ -125,7 +127,7 @@ static bool on_turn_of(struct channel *ch, struct text ticket)
 /* We were taken for dead, a stop or a stall long: all of ours come again. */
 static void on_dropped(struct channel *ch, struct text daemon)
 {
-	if (daemon.len != WAIT_TICKET_DIGITS || memcmp(daemon.at, life, WAIT_TICKET_DIGITS) != 0)
+	if (!ticket_is_instance(daemon))
 		return;
 	for (struct place *p = ch->first; p; p = p->next)
 		if (p->wait->state == ASLEEP)
@@ -299,11 +301,23 @@ int64_t wait_waited_ms(const struct request *req)
 	return req->wait ? (loop_now_us() - req->started_us) / 1000 : 0;
 }
 
-struct text wait_ticket(struct request *req)
+struct text wait_ticket(struct request *req, const struct wait_queue *queue, const char *mode)
 {
-	if (!req->wait)
+	struct wait *w = req->wait;
+	char ticket[TICKET_SIZE];
+
+	if (!w)
 		return TEXT("");
-	return arena_printf(&req->arena, "%s.%016llx", life, (unsigned long long)req->wait->number);
+	assert(strlen(mode) < sizeof(w->mode));
+	memcpy(w->mode, mode, strlen(mode) + 1);
+	w->queue = queue;
+	return arena_copy(&req->arena, ticket, ticket_print(ticket, w->number, w->mode));
+}
+
+void wait_ticket_left(struct request *req)
+{
+	if (req->wait)
+		req->wait->queue = NULL;
 }
 
 void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_at_ms)
@@ -348,6 +362,18 @@ static void leave_ready(struct wait *w)
 		last_ready = previous;
 }
 
+/* A ticket that nobody has would be offered what others wait for. */
+static void leave_queues(const struct wait *w)
+{
+	struct text channels[WAIT_PLACES];
+	char ticket[TICKET_SIZE];
+	size_t len = ticket_print(ticket, w->number, w->mode);
+
+	for (size_t i = 0; i < w->count; i++)
+		channels[i] = w->places[i].channel->name;
+	ticket_leave(w->req->op, w->queue, channels, w->count, (struct text){ ticket, len });
+}
+
 /* Its request was answered, or its client left. */
 static void on_ended(struct request *req)
 {
@@ -355,6 +381,8 @@ static void on_ended(struct request *req)
 
 	req->wait = NULL;
 	timer_stop(&w->deadline);
+	if (w->queue)
+		leave_queues(w);
 	claim_free(w->claim);
 	if (w->state == READY)
 		leave_ready(w);
@@ -431,7 +459,7 @@ bool wait_open(void)
 {
 	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
 
-	random_hex(life, WAIT_TICKET_DIGITS);
+	ticket_open();
 	request_tell_wait(on_ended, on_moved);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
 	bool ok = channel_open(&owner);
@@ -442,5 +470,6 @@ bool wait_open(void)
 
 void wait_close(void)
 {
+	ticket_close();
 	channel_close();
 }

@@ -6,7 +6,7 @@
  *		if (!wait_begin(req, in->wait_ms, 1))        before the first try; runs again for each later one
  *			return;
  *		wait_on(req, script_key(req, KEY_LOCK, in->name, NULL));
- *		... call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req)); call_send(c, on_acquired);
+ *		... call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); call_send(c, on_acquired);
  *	}
  *	on_acquired: nothing yet?  wait_next(req, 0, now or later); if (wait_park(req)) return;  else answer what there is
  *
@@ -25,8 +25,9 @@
 #include "text.h"
 
 struct request;
+struct script;
 
-enum { WAIT_PLACES = 16, WAIT_TICKET_DIGITS = 16 };
+enum { WAIT_PLACES = 16 };
 
 /*
  * Once a try, before anything else: the request may wait `ms` from when it came, at `places` places. With 0 it never waits, and the other
@@ -61,8 +62,19 @@ void wait_takes(struct request *req, unsigned units);
 int64_t wait_left_ms(const struct request *req);
 /* How long it has waited. */
 int64_t wait_waited_ms(const struct request *req);
-/* "<the daemon's life>.<this request>", two times 16 hex digits; "" when it does not wait. In its arena. */
-struct text wait_ticket(struct request *req);
+/* How a ticket leaves that of a resource: KEYS are its first key, which names the place, and parts; ARGV the ticket and ''. */
+struct wait_queue {
+	const struct script *leave;
+	const char *const *parts; /* ended by NULL */
+};
+
+/*
+ * Its ticket (ticket.h) in the wait queues of its places, "" when it does not wait; in its arena. Whatever answers the request, its
+ * ticket then leaves them, unless the handler said that it is in none. `queue` is static.
+ */
+struct text wait_ticket(struct request *req, const struct wait_queue *queue, const char *mode);
+/* In a `done`: the ticket is in no wait queue any more, as Redis says. */
+void wait_ticket_left(struct request *req);
 
 /* After a try, for each place: `ready` things are there for others, and at next_at_ms (Redis's clock; -1: unknown) there may be more. */
 void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_at_ms);

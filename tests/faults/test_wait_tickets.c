@@ -1,0 +1,238 @@
+/*
+ * The tickets of requests that wait for a lock or a permit: whatever answers a request, and however its client leaves, its ticket
+ * leaves the wait queue, also when Redis cannot be asked at that moment. A ticket that stayed would be offered what others wait for.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/proxy.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 5000, RESOURCES = 2, AT_ONCE_MS = 700 };
+
+static const struct resource {
+	const char *target, *hold, *line;
+} resources[RESOURCES] = {
+	{ "/locks/a", "{\"ttl_ms\":60000}", "p:lock:{a}:line" },
+	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", "p:semaphore:{a}:line" },
+};
+
+static struct redis_server redis;
+static struct proxy *proxy;
+static struct daemon direct, proxied;
+static struct client *client; /* of the daemon that reaches Redis directly */
+
+static int open_all(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	proxy = proxy_open(redis.port);
+	daemon_start(&direct, "--redis", redis.url);
+	daemon_start(&proxied, "--redis", proxy_url(proxy), "--redis-timeout-ms", "300");
+	client = client_open(direct.port);
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&direct);
+	daemon_stop(&proxied);
+	proxy_close(proxy);
+	server_stop(&redis);
+	return 0;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	server_command(&redis, "FLUSHALL");
+	return 0;
+}
+
+static long tickets_of(const struct resource *r)
+{
+	return (long)server_command(&redis, "ZCARD %s", r->line)->integer;
+}
+
+static struct raw *wait_at(const struct daemon *d, const struct resource *r, int wait_ms, const char *headers)
+{
+	long before = tickets_of(r);
+	char body[96];
+
+	if (r == &resources[0])
+		snprintf(body, sizeof(body), "{\"ttl_ms\":60000,\"wait_ms\":%d}", wait_ms);
+	else
+		snprintf(body, sizeof(body), "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":%d}", wait_ms);
+	struct raw *w = waiter_at(d, r->target, body, headers);
+	wait_until(tickets_of(r) == before + 1, SOON_MS);
+	return w;
+}
+
+/* Takes the resource; the caller releases with `released`. */
+static void hold(const struct resource *r, char capability[64])
+{
+	struct answer a = http(client, "POST", r->target, r->hold, NULL);
+
+	assert_status(a, 201);
+	snprintf(capability, 64, "%s", text_at(a, r == &resources[0] ? "/token" : "/permit"));
+}
+
+static void release(const struct resource *r, const char *capability)
+{
+	char text[160];
+
+	if (r == &resources[0]) {
+		snprintf(text, sizeof(text), "Lock-Token: %s", capability);
+		assert_status(http(client, "DELETE", "/locks/a", NULL, text), 200);
+	} else {
+		snprintf(text, sizeof(text), "/semaphores/a/permits/%s", capability);
+		assert_status(http(client, "DELETE", text, NULL), 204);
+	}
+}
+
+/* It gets the resource at once, and releases it. */
+static void is_served_at_once(const struct resource *r, struct raw *w)
+{
+	struct answer a = waiter_answer(w, r->target, AT_ONCE_MS);
+
+	assert_status(a, 201);
+	release(r, text_at(a, r == &resources[0] ? "/token" : "/permit"));
+	raw_close(w);
+}
+
+/* ---- Faults while the last attempt is made ---- */
+
+static void no_fault(bool begin)
+{
+	(void)begin;
+}
+
+static void redis_refuses_connections(bool begin)
+{
+	proxy_set(proxy, (struct proxy_fault){ .refuse = begin, .reset = begin });
+}
+
+static void commands_vanish(bool begin)
+{
+	proxy_set(proxy, (struct proxy_fault){ .drop_up = begin });
+}
+
+static void replies_vanish(bool begin)
+{
+	proxy_set(proxy, (struct proxy_fault){ .drop_down = begin });
+}
+
+static void replies_are_cut_off(bool begin)
+{
+	proxy_set(proxy, (struct proxy_fault){ .cut = begin, .cut_on = PROXY_BYTES("EVALSHA"), .cut_percent = 100 });
+}
+
+static void redis_is_full(bool begin)
+{
+	server_command(&redis, "CONFIG SET maxmemory %s", begin ? "1" : "0");
+}
+
+static void scripts_are_denied(bool begin)
+{
+	server_command(&redis, "ACL SETUSER default %s", begin ? "-evalsha" : "+@all");
+}
+
+static void redis_stops(bool begin)
+{
+	server_signal(&redis, begin ? SIGSTOP : SIGCONT);
+}
+
+typedef void fault(bool begin);
+
+/* Of those that wait at each resource, one client stays for its answer, the other leaves. */
+static void no_ticket_stays(void **state)
+{
+	fault *const inject = *(fault *const *)*state;
+	struct raw *stays[RESOURCES], *leaves[RESOURCES];
+	char capability[RESOURCES][64];
+
+	for (int i = 0; i < RESOURCES; i++) {
+		hold(&resources[i], capability[i]);
+		stays[i] = wait_at(&proxied, &resources[i], 400, "");
+		leaves[i] = wait_at(&proxied, &resources[i], 20000, "");
+	}
+	inject(true);
+	for (int i = 0; i < RESOURCES; i++)
+		raw_close(leaves[i]);
+	for (int i = 0; i < RESOURCES; i++) {
+		assert_int_not_equal(waiter_answer(stays[i], resources[i].target, SOON_MS).status, 0);
+		raw_close(stays[i]);
+	}
+	inject(false);
+	for (int i = 0; i < RESOURCES; i++) {
+		wait_until(tickets_of(&resources[i]) == 0, SOON_MS);
+		struct raw *next = wait_at(&direct, &resources[i], 20000, "");
+		release(&resources[i], capability[i]);
+		is_served_at_once(&resources[i], next);
+	}
+}
+
+/* ---- The same Idempotency-Key by another daemon ---- */
+
+static void a_duplicate_keeps_nobody_waiting(void **state)
+{
+	static const char *const ends[RESOURCES] = { "not_holder", "not_found" };
+
+	(void)state;
+	for (int i = 0; i < RESOURCES; i++) {
+		const struct resource *r = &resources[i];
+		char capability[64];
+		hold(r, capability);
+		struct raw *first = wait_at(&direct, r, 20000, "Idempotency-Key: k\r\n");
+		struct raw *twice = wait_at(&proxied, r, 20000, "Idempotency-Key: k\r\n");
+		struct raw *second = wait_at(&direct, r, 20000, "Idempotency-Key: l\r\n");
+		struct raw *reused = wait_at(&proxied, r, 19999, "Idempotency-Key: l\r\n");
+		struct raw *others[] = { wait_at(&proxied, r, 20000, ""), wait_at(&direct, r, 20000, ""),
+					 wait_at(&proxied, r, 20000, "") };
+		release(r, capability);
+		is_served_at_once(r, first);
+		struct answer a = waiter_answer(twice, r->target, AT_ONCE_MS);
+		assert_problem(a, i == 0 ? 409 : 404, ends[i], "applied");
+		raw_close(twice);
+		is_served_at_once(r, second);
+		assert_problem(waiter_answer(reused, r->target, AT_ONCE_MS), 422, "idempotency_key_reused", "none");
+		raw_close(reused);
+		for (int k = 0; k < 3; k++)
+			is_served_at_once(r, others[k]);
+		assert_int_equal(tickets_of(r), 0);
+	}
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name;
+		fault *inject;
+	} faults[] = {
+		{ "no fault", no_fault },
+		{ "Redis refuses connections", redis_refuses_connections },
+		{ "commands vanish", commands_vanish },
+		{ "replies vanish", replies_vanish },
+		{ "replies are cut off", replies_are_cut_off },
+		{ "Redis is full", redis_is_full },
+		{ "scripts are denied", scripts_are_denied },
+		{ "Redis stops", redis_stops },
+	};
+	enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
+	struct CMUnitTest tests[FAULTS + 1] = { cmocka_unit_test_setup(a_duplicate_keeps_nobody_waiting, forget) };
+
+	for (size_t i = 0; i < FAULTS; i++)
+		tests[i + 1] = (struct CMUnitTest){ .name = faults[i].name,
+						    .test_func = no_ticket_stays,
+						    .setup_func = forget,
+						    .initial_state = (void *)(uintptr_t)&faults[i].inject };
+	return cmocka_run_group_tests_name("wait tickets", tests, open_all, close_all);
+}
