@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: a function has at most 60 lines; a file of the daemon at most 450, one of the tests 600.
+"""Fence: a function has at most 60 lines; a file of the daemon at most 500, one of the tests 600.
 
 Counted as a reader counts, comments and blank lines too; a function from its first line to its closing brace. A lone brace
 in the first column opens a function and another closes it, which is how the formatter leaves C.
@@ -9,7 +9,7 @@ import re
 import tree
 
 FUNCTION_LINES = 60
-FILE_LINES = {"service": 450, "handlers": 450, "tests": 600}
+FILE_LINES = {"service": 500, "handlers": 500, "tests": 600}
 NAME = re.compile(r"(\w+)\s*\(")
 
 
