@@ -268,6 +268,12 @@ const char *const *clock_later_with(const char *path)
 	return clock_env();
 }
 
+const char *const *clock_told_by(const char *path)
+{
+	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_FILE=%s", path);
+	return clock_env();
+}
+
 void proc_start(struct proc *p, const char *const argv[])
 {
 	pid_t parent = getpid();

@@ -63,6 +63,8 @@ struct proc {
 const char *const *clock_off_by(int seconds);
 /* The same, by which an hour has gone by as soon as there is a file of that name. */
 const char *const *clock_later_with(const char *path);
+/* The same, by which the wall clock stands still at the microseconds, an int64_t, that the file of that name holds. */
+const char *const *clock_told_by(const char *path);
 
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */
 void proc_start(struct proc *p, const char *const argv[]);
