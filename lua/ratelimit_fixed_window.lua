@@ -5,10 +5,10 @@
 --@include time limit_fixed_window
 --@idempotent
 local now = now_ms()
-local cost = tonumber(ARGV[3])
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, used, started =
-  fixed_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), cost)
+local cost = ARGV[3] + 0
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, _, used, started =
+  fixed_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost)
 if allowed == 1 and cost > 0 then
-  fixed_window_commit(KEYS[1], now, limit, window, used, started)
+  fixed_window_commit(KEYS[1], limit, window, used, started)
 end
 return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

@@ -5,10 +5,10 @@
 --@include time limit_funnel
 --@idempotent
 local now = now_ms()
-local cost = tonumber(ARGV[3])
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, level, burst =
-  funnel_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), cost, tonumber(ARGV[4]))
+local cost = ARGV[3] + 0
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst =
+  funnel_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost, ARGV[4] + 0)
 if allowed == 1 and cost > 0 then
-  funnel_commit(KEYS[1], now, limit, window, level, burst)
+  funnel_commit(KEYS[1], reset_at, limit, window, at, level, burst)
 end
 return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

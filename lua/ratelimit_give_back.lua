@@ -14,34 +14,17 @@ local checks = {}
 for i = 1, #KEYS do
   local at = 1 + FIELDS * (i - 1)
   local c = { limit = tonumber(ARGV[at + 2]), window = tonumber(ARGV[at + 3]), cost = tonumber(ARGV[at + 4]) }
-  c.algorithm, c.reset_after = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 6])
+  c.algorithm, c.whole_at = tonumber(ARGV[at + 1]), taken_at + tonumber(ARGV[at + 6])
   c.burst = c.algorithm == 1 and tonumber(ARGV[at + 5]) or nil
   c.decide = ({ funnel_decide, sliding_window_decide, fixed_window_decide })[c.algorithm]
-  c.found = { c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst) }
+  c.found = { c.decide(KEYS[i], now, nil, nil, 0) }
   checks[i] = c
-end
--- What lay in it before drains first; what of ours drained since, at most, is lost.
-local function funnel_give_back(key, c)
-  local weight = c.cost * c.window
-  local before = math.max(0, (c.reset_after - 1) * c.limit - weight)
-  local lost = math.max(0, (now - taken_at) * c.limit - before)
-  local left = math.max(0, c.found[9] - math.max(0, weight - lost))
-  if left > 0 then
-    funnel_commit(key, now, c.limit, c.window, left, c.burst)
-  else
-    redis.call('DEL', key)
-  end
 end
 local reply = { 1, now }
 for i, c in ipairs(checks) do
-  local d = c.found
-  if c.algorithm == 1 then
-    funnel_give_back(KEYS[i], c)
-  elseif c.algorithm == 2 then
-    sliding_window_refund(KEYS[i], taken_at, c.cost, d[8], d[10], d[11], d[12])
-  else
-    fixed_window_refund(KEYS[i], now, taken_at, c.cost, d[7], d[8], d[9], d[10])
-  end
+  local same = c.found[7] == c.limit and c.found[8] == c.window
+  local taken = c.algorithm == 1 and taken_at or c.whole_at - c.window -- a window tells exactly when
+  limit_refund(KEYS[i], c.algorithm, c.cost, taken, same and c.whole_at or 0, c.found)
   local _, capacity, remaining, retry_at, reset_at, more_at = c.decide(KEYS[i], now, c.limit, c.window, 0, c.burst)
   for _, value in ipairs({ capacity, remaining, retry_at, reset_at, more_at }) do
     reply[#reply + 1] = value

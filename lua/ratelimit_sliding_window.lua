@@ -5,9 +5,9 @@
 --@include time limit_sliding_window
 --@idempotent
 local now = now_ms()
-local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, counts, at, total, expired, settings =
-  sliding_window_decide(KEYS[1], now, tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1')
+local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, counts, total, expired, settings, floor, base =
+  sliding_window_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] == '1')
 if counts then
-  sliding_window_commit(KEYS[1], limit, window, allowed, at, total, expired, settings)
+  sliding_window_commit(KEYS[1], allowed, limit, window, at, total, expired, settings, floor, base)
 end
 return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

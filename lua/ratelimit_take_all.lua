@@ -21,11 +21,11 @@ end
 local function take(i, c)
   local algorithm = ARGV[FIELDS * (i - 1) + 1]
   if algorithm == '1' then
-    funnel_commit(KEYS[i], now, c[7], c[8], c[9], c[10])
+    funnel_commit(KEYS[i], c[5], c[7], c[8], c[9], c[10], c[11])
   elseif algorithm == '2' then
-    sliding_window_commit(KEYS[i], c[7], c[8], c[1], c[10], c[11], c[12], c[13])
+    sliding_window_commit(KEYS[i], c[1], c[7], c[8], c[9], c[11], c[12], c[13], c[14], c[15])
   else
-    fixed_window_commit(KEYS[i], now, c[7], c[8], c[9], c[10])
+    fixed_window_commit(KEYS[i], c[7], c[8], c[10], c[11])
   end
 end
 local checks, granted = {}, ARGV[FIELDS * #KEYS + 1] == '1' and 0 or 1

@@ -1,10 +1,11 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
 --
--- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window.
+-- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window, as it was written: a longer window holds from
+-- the next counted call on, a shorter one at once.
 --
 -- decide and commit as for the funnel.
 local function fixed_window_decide(key, now, limit, window, cost)
-  local used, started = 0, now
+  local used, started, lasts = 0, now, window
   local stored = redis.call('GET', key)
   if stored then
     local u, s, l, w = string.match(stored, '^(%d+) (%d+) (%d+) (%d+)$')
@@ -14,26 +15,28 @@ local function fixed_window_decide(key, now, limit, window, cost)
     if not limit then
       limit, window = l + 0, w + 0
     end
-    if s + window > now then
+    lasts = w + 0
+    if window < lasts then lasts = window end
+    if now < s + lasts then
       used, started = u + 0, s + 0
     end
   elseif not limit then
     return nil
   end
-  local finish = started + window
-  local allowed, retry_at = 1, -1
-  if used + cost <= limit then
-    used = used + cost
-  else
+  local allowed, retry_at, finish = 1, -1, started + lasts
+  if used + cost > limit then
     allowed, retry_at = 0, finish
+  elseif cost > 0 then
+    used, finish = used + cost, started + window
   end
-  local reset_at, more_at = now, 0
+  local remaining, reset_at, more_at = limit - used, now, 0
   if used > 0 then
     reset_at, more_at = finish, finish
   end
-  return allowed, limit, math.max(0, limit - used), retry_at, reset_at, more_at, limit, window, used, started
+  if remaining < 0 then remaining = 0 end
+  if now < started then now = started end
+  return allowed, limit, remaining, retry_at, reset_at, more_at, limit, window, now, used, started
 end
-local function fixed_window_commit(key, now, limit, window, used, started)
-  redis.call('SET', key, string.format('%d %d %d %d', used, started, limit, window), 'PX',
-    string.format('%d', started + window - now))
+local function fixed_window_commit(key, limit, window, used, started)
+  redis.call('SET', key, string.format('%d %d %d %d', used, started, limit, window), 'PXAT', string.format('%d', started + window))
 end

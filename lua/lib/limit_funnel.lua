@@ -1,46 +1,73 @@
 -- The funnel: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's CL.THROTTLE).
 --
--- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". A drop weighs window_ms units, the funnel holds burst drops and drains
--- limit units a millisecond: all whole numbers below 2^53, so nothing is ever rounded away. It expires when it is empty.
---
+-- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". limit and window_ms, divided by their greatest common divisor, are the
+-- units that drain in a millisecond and the units of a drop. The daemon refuses a burst of 2^52 units, so all levels and instants are whole
+-- numbers below 2^53, where Lua is exact. The state expires when the funnel is empty. at_ms never goes back: after a step of Redis's clock
+-- nothing drains until that instant comes again, and all instants count from it.
+
+-- The units that drain in a millisecond, and those of a drop.
+local function funnel_units(limit, window)
+  local divisor, rest = limit, window
+  while rest > 0 do
+    divisor, rest = rest, divisor % rest
+  end
+  return limit / divisor, window / divisor
+end
 -- funnel_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining, retry_at (-1 when allowed), reset_at, more_at (0
--- when full), all as they are once it is committed; limit, window; then what funnel_commit wants. With limit nil the parameters are the
--- stored ones; nil when there are none. (Plain values and no table: this is the hottest path of all.)
+-- when full), all as they are once it is committed; limit, window, the instant they count from; then what funnel_commit wants. With limit
+-- nil the parameters are the stored ones; nil when there are none. (This is the hottest path of all: plain values and no table, and n + -n % d,
+-- which is n rounded up to a multiple of d, instead of calls.)
 local function funnel_decide(key, now, limit, window, cost, burst)
-  local level = 0
+  local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
   local stored = redis.call('GET', key)
   if stored then
-    local l, at, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+    local l, since, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
     if not l then
       error(redis.error_reply('WRONGTYPE the key holds text that is not a funnel'))
     end
-    old_window = old_window + 0
+    level, at, old_window, old_limit = l + 0, since + 0, old_window + 0, old_limit + 0
     if not limit then
-      limit, window, burst = old_limit + 0, old_window, old_burst + 0
+      limit, window, burst = old_limit, old_window, old_burst + 0
     end
-    level = old_window == window and l + 0 or math.ceil(l / old_window * window)
-    local elapsed = now - at
-    if elapsed > 0 then
-      level = math.max(0, level - elapsed * limit)
+    drain, drop = funnel_units(limit, window)
+    if old_limit ~= limit or old_window ~= window then
+      -- level * drop / old_drop, rounded up; 2^52, beyond every room, where it is more. The product may have 87 bits: in parts.
+      local old_drain, old_drop = funnel_units(old_limit, old_window)
+      local part = level % old_drop
+      local upper, lower = part * math.floor(drop / 2 ^ 18), part * (drop % 2 ^ 18)
+      local middle = upper % old_drop * 2 ^ 18
+      local whole = math.floor(level / old_drop) * drop + math.floor(upper / old_drop) * 2 ^ 18 + math.floor(middle / old_drop)
+      lapses_at = at + math.ceil(level / old_drain)
+      level = math.min(2 ^ 52, whole + math.floor(lower / old_drop) + math.ceil((middle % old_drop + lower % old_drop) / old_drop))
+      if now >= lapses_at then level = 0 end
     end
-  elseif not limit then
+    if now > at then
+      level, at = level - (now - at) * drain, now
+      if level < 0 then level = 0 end
+    end
+  elseif limit then
+    drain, drop = funnel_units(limit, window)
+  else
     return nil
   end
-  local room, weight = burst * window, cost * window
-  local allowed, retry_at = 1, -1
-  if level + weight <= room then
-    level = level + weight
+  local over = level + (cost - burst) * drop
+  local allowed, retry_at, remaining, reset_at, more_at = 1, -1, burst, at, 0
+  if over <= 0 then
+    level = level + cost * drop
   else
-    allowed, retry_at = 0, now + math.ceil((level + weight - room) / limit)
+    allowed, retry_at = 0, at + (over + -over % drain) / drain
   end
-  local remaining, more_at = burst, 0
   if level > 0 then
-    remaining = math.max(0, math.floor((room - level) / window))
-    more_at = now + math.ceil((level - room + (remaining + 1) * window) / limit)
+    local room = burst * drop - level
+    remaining = room > 0 and (room - room % drop) / drop or 0
+    local lack = (remaining + 1) * drop - room
+    reset_at, more_at = at + (level + -level % drain) / drain, at + (lack + -lack % drain) / drain
   end
-  return allowed, burst, remaining, retry_at, now + math.ceil(level / limit), more_at, limit, window, level, burst
+  if lapses_at and (allowed == 0 or cost == 0) then -- nothing is written, so it ends as it was written
+    retry_at, reset_at, more_at = math.min(retry_at, lapses_at), math.min(reset_at, lapses_at), math.min(more_at, lapses_at)
+  end
+  return allowed, burst, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst
 end
-local function funnel_commit(key, now, limit, window, level, burst)
-  redis.call('SET', key, string.format('%d %d %d %d %d', level, now, window, limit, burst),
-    'PX', string.format('%d', math.ceil(level / limit) + 1))
+local function funnel_commit(key, reset_at, limit, window, at, level, burst)
+  redis.call('SET', key, string.format('%d %d %d %d %d', level, at, window, limit, burst), 'PXAT', string.format('%d', reset_at))
 end

@@ -1,43 +1,59 @@
--- What is given back to a window: as much as is still counted. Wants lib/time.lua and the limits' own files.
+-- What is given back, of any limit: as much as is still counted, so that no call passes earlier than if the cost had never been taken. Wants
+-- the limits' own files.
 
--- fixed_window_refund(key, now, taken_at, cost, limit, window, used, started): how much. Nothing when the window of now began after it
--- was taken.
-local function fixed_window_refund(key, now, taken_at, cost, limit, window, used, started)
+-- What drained since cannot come back: all that drains in `age` ms, but for a funnel that `lasts` so many ms more with nothing but the cost
+-- and what was in it before.
+local function funnel_refund(key, cost, age, lasts, found)
+  local limit, window, at, level, burst = found[7], found[8], found[9], found[10], found[11]
+  local drain, drop = funnel_units(limit, window)
+  local weight = math.min(cost * drop, 2 ^ 52)
+  local back = math.min(level, weight, math.max(0, weight - age * drain, lasts * drain))
+  if back > 0 and back == level then
+    redis.call('DEL', key)
+  elseif back > 0 then
+    level = level - back
+    funnel_commit(key, at + math.ceil(level / drain), limit, window, at, level, burst)
+  end
+  return math.ceil(back / drop)
+end
+-- Nothing when the window of now began after it was taken.
+local function fixed_window_refund(key, cost, taken_at, found)
+  local limit, window, used, started = found[7], found[8], found[10], found[11]
   local refunded = started <= taken_at and math.min(cost, used) or 0
-  if refunded == used then
+  if refunded > 0 and refunded == used then
     redis.call('DEL', key)
   elseif refunded > 0 then
-    fixed_window_commit(key, now, limit, window, used - refunded, started)
+    fixed_window_commit(key, limit, window, used - refunded, started)
   end
   return refunded
 end
-
--- sliding_window_refund(key, taken_at, cost, window, at, total, expired): how much; the last four as sliding_window_decide tells them.
--- The oldest entries go, 1000 at most: nobody is let in earlier than if the right ones had gone. An entry that stands for all that left
--- the window, just before it, says from where totals count.
-local function sliding_window_refund(key, taken_at, cost, window, at, total, expired)
-  local function total_of(rank)
-    return tonumber(redis.call('ZRANGE', key, rank, rank)[1])
-  end
-  local base = expired > 0 and total_of(expired - 1) or 0
-  local last = redis.call('ZCARD', key) - 2
+-- The oldest go: no call passes earlier than if the right ones had gone. At most 1000 entries are removed; others leave with the window.
+local function sliding_window_refund(key, cost, taken_at, found)
+  local limit, window, at, total, settings, base = found[7], found[8], found[9], found[11], found[13], found[15]
   if at - taken_at >= window or total == base then
     return 0
   end
-  last = math.min(last, expired + 999)
-  local start = math.min(base + cost, total_of(last))
+  local start = math.min(base + cost, total)
   if start == total then
-    redis.call('DEL', key)
+    redis.call('UNLINK', key)
     return start - base
   end
-  local low, high = expired, last -- to the first entry that reaches beyond what is given back, or just to its end
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if total_of(middle) >= start then high = middle else low = middle + 1 end
+  local dead = sliding_window_find(key, 0, math.min(redis.call('ZCARD', key) - 2, 1000), start + 1)
+  if dead > 0 then
+    redis.call('ZREMRANGEBYRANK', key, 0, dead - 1)
   end
-  if low > expired then
-    redis.call('ZREMRANGEBYRANK', key, expired, low - 1)
-  end
-  redis.call('ZADD', key, digits(at - window), string.format('%016.0f', start))
+  sliding_window_set(key, settings, limit, window, start)
   return start - base
+end
+-- limit_refund(key, algorithm, cost, taken_at, whole_at, found): how much. `found` is what decide returned without parameters, nil where there
+-- is nothing; whole_at is when a funnel would have been empty, as of when the cost was taken; 0 where that is not known.
+local function limit_refund(key, algorithm, cost, taken_at, whole_at, found)
+  if not found[1] then
+    return 0
+  elseif algorithm == 1 then
+    return funnel_refund(key, cost, math.max(0, found[9] - taken_at), whole_at - 1 - found[9], found)
+  elseif algorithm == 2 then
+    return sliding_window_refund(key, cost, taken_at, found)
+  end
+  return fixed_window_refund(key, cost, taken_at, found)
 end

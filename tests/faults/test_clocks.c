@@ -93,12 +93,32 @@ static void restart_off_by(int seconds, struct client *c)
 
 static const char *const limits[] = { "funnel", "sliding_window", "fixed_window" };
 
-static struct answer take(struct client *c, const char *algorithm)
+static struct answer wait_and_take(struct client *c, const char *algorithm, int wait_ms)
 {
 	char body[128];
 
-	snprintf(body, sizeof(body), "{\"key\":\"j\",\"algorithm\":\"%s\",\"limit\":2,\"window_ms\":60000}", algorithm);
+	snprintf(body, sizeof(body),
+		 "{\"key\":\"j\",\"algorithm\":\"%s\",\"limit\":2,\"window_ms\":60000,\"wait_ms\":%d}", algorithm,
+		 wait_ms);
 	return http(c, "POST", "/ratelimit", body);
+}
+
+static struct answer take(struct client *c, const char *algorithm)
+{
+	return wait_and_take(c, algorithm, 0);
+}
+
+/* It is refused until that hour has come again, is told so, and does not wait in vain. */
+static void assert_an_hour_more(struct client *c, const char *algorithm)
+{
+	struct answer a = take(c, algorithm);
+
+	assert_problem(a, 429, "rate_limited", "none");
+	assert_in_range(int_at(a, "/retry_after_ms"), (HOUR_S - 60) * 1000, HOUR_S * 1000 + 60000);
+	assert_in_range(int_at(a, "/reset_after_ms"), int_at(a, "/retry_after_ms"), HOUR_S * 1000 + 60000);
+	long long scripts = server_scripts_run(&redis);
+	assert_status(wait_and_take(c, algorithm, 60000), 429);
+	assert_int_equal(server_scripts_run(&redis), scripts + 1);
 }
 
 /* Returns the fence of a lock that is held, beside limits that are used up, a message that is due, one that is not, and one taken. */
@@ -157,11 +177,8 @@ static void an_hour_back(void **state)
 	struct answer again = http(c, "POST", "/locks/j", "{\"ttl_ms\":60000}");
 	assert_true(int_at(again, "/fence") > fence);
 	assert_in_range(int_at(again, "/ttl_ms"), 59000, 60000);
-	for (size_t i = 0; i < 3; i++) {
-		struct answer a = take(c, limits[i]);
-		assert_problem(a, 429, "rate_limited", "none");
-		assert_in_range(int_at(a, "/retry_after_ms"), 1, HOUR_S * 1000 + 60000);
-	}
+	for (size_t i = 0; i < 3; i++)
+		assert_an_hour_more(c, limits[i]);
 	assert_int_equal(receive_all(c), 0); /* the one that is due was so in an hour */
 	assert_status(http(c, "POST", "/queues/j/messages", "{\"body\":4}"), 201);
 	assert_int_equal(receive_all(c), 1);

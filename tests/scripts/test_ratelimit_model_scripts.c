@@ -1,0 +1,475 @@
+/*
+ * All algorithms against one model in whole numbers of 128 bits, by a clock that leaps both ways by milliseconds, minutes and a year while
+ * parameters change, and all pairs of extreme parameters. Each answer is the model's, to the millisecond.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ratelimit_model.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+static const int64_t begin_ms = INT64_C(1700000000000), year_ms = INT64_C(31622400000);
+
+static const char *const keys[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
+				    "p:limit:{a}:x:fixed_window", NULL };
+
+static volatile int64_t *clock_us; /* Redis's */
+static int64_t now_ms;
+static struct limit_model models[ALGORITHMS_END]; /* by the algorithm's number */
+
+/* Steps of a pseudo-random walk that is the same in every run. */
+static uint64_t seed;
+static int64_t random_below(int64_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (int64_t)((seed >> 24) % (uint64_t)below);
+}
+
+#define ONE_OF(list) ((list)[random_below((int64_t)(sizeof(list) / sizeof((list)[0])))])
+
+static const char *digits_of(int64_t value)
+{
+	static char texts[64][24];
+	static unsigned next;
+	char *text = texts[next++ % 64];
+
+	snprintf(text, sizeof(texts[0]), "%lld", (long long)value);
+	return text;
+}
+
+/* ---- The clock ---- */
+
+/* Redis looks at every key, so that what has ended is lost for it as for the model. */
+static void clock_set(int64_t ms)
+{
+	now_ms = ms;
+	*clock_us = ms * 1000 + 999;
+	server_command(&r, "EXISTS %s %s %s", keys[0], keys[1], keys[2]);
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+		limit_model_see(&models[a], now_ms);
+}
+
+static void clock_leap(void)
+{
+	const int64_t leaps[] = { 0,
+				  0,
+				  0,
+				  1,
+				  1,
+				  2,
+				  7,
+				  -1,
+				  -3,
+				  90,
+				  1000,
+				  -1000,
+				  random_below(100),
+				  random_below(5000),
+				  60000,
+				  -60000,
+				  600000,
+				  -600000,
+				  3600000,
+				  year_ms,
+				  -year_ms };
+	int64_t to = now_ms + ONE_OF(leaps);
+
+	if (to != now_ms)
+		clock_set(llabs(to - begin_ms) > 3 * year_ms ? begin_ms : to);
+}
+
+static void begin_anew(uint64_t with_seed)
+{
+	seed = with_seed;
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+		models[a] = (struct limit_model){ .algorithm = a };
+	clock_set(begin_ms);
+}
+
+/* ---- One answer ---- */
+
+static long step; /* of the walk, to find it again */
+
+static void agree(size_t at, int64_t wanted)
+{
+	if (item_int(&r, at) != wanted)
+		fail_msg("step %ld: item %zu is %lld, and must be %lld", step, at, (long long)item_int(&r, at),
+			 (long long)wanted);
+}
+
+static void must_be(struct limit_answer wanted, size_t at, bool is_single)
+{
+	const int64_t fields[] = { wanted.allowed,  wanted.capacity, wanted.remaining,
+				   wanted.retry_at, wanted.reset_at, wanted.more_at };
+
+	for (size_t i = 0; i < 6; i++)
+		agree(i == 0 && is_single ? 0 : at + i, fields[i]);
+}
+
+static int64_t last_argument(int algorithm, const struct limit_rule *rule)
+{
+	return algorithm == FUNNEL ? rule->burst : rule->count_refused;
+}
+
+static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
+{
+	static const struct script *const scripts[] = { NULL, &ratelimit_funnel_script,
+							&ratelimit_sliding_window_script,
+							&ratelimit_fixed_window_script };
+	static struct limit_model next;
+	struct limit_model *m = &models[algorithm];
+
+	run(&r, scripts[algorithm], KEYS(keys[algorithm - 1]),
+	    ARGS(digits_of(rule->limit), digits_of(rule->window_ms), digits_of(cost),
+		 digits_of(last_argument(algorithm, rule))));
+	assert_int_equal(item_int(&r, 1), now_ms);
+	struct limit_answer wanted = limit_model_decide(m, now_ms, rule, cost, &next);
+	must_be(wanted, 1, true);
+	if (limit_model_counts(m, rule, cost, wanted.allowed))
+		*m = next;
+	return wanted.allowed;
+}
+
+/* What it was told holds: it passes then, and not a millisecond before. */
+static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost)
+{
+	int64_t retry_at = item_int(&r, 4);
+
+	if (retry_at > begin_ms + 10 * year_ms)
+		return;
+	if (retry_at - 1 >= now_ms) {
+		clock_set(retry_at - 1);
+		assert_false(take(algorithm, rule, cost));
+	}
+	clock_set(retry_at);
+	assert_true(take(algorithm, rule, cost));
+}
+
+/* How it stands: after a refund, and by a look. */
+static void must_stand(const struct limit_model *m, const struct limit_rule *rule, size_t at)
+{
+	static struct limit_model next;
+
+	if (!rule) {
+		agree(at, 0);
+		return;
+	}
+	struct limit_answer wanted = limit_model_decide(m, now_ms, rule, 0, &next);
+	const int64_t fields[] = { m->algorithm,    rule->limit,      rule->window_ms,
+				   wanted.capacity, wanted.remaining, wanted.remaining > 0 ? -1 : wanted.more_at,
+				   wanted.reset_at };
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		agree(at + i, fields[i]);
+}
+
+static void look(int algorithm)
+{
+	const struct limit_model *m = &models[algorithm];
+
+	run(&r, &ratelimit_look_script, keys, ARGS(digits_of(algorithm)));
+	must_stand(m, m->exists ? &m->rule : NULL, 2);
+}
+
+static void refund(int algorithm, int64_t cost, int64_t age)
+{
+	struct limit_model *m = &models[algorithm];
+	const struct limit_rule rule = m->rule;
+	bool was_there = m->exists;
+
+	run(&r, &ratelimit_refund_script, KEYS(keys[algorithm - 1]),
+	    ARGS(digits_of(algorithm), digits_of(cost), digits_of(age)));
+	agree(0, limit_model_refund(m, now_ms, cost, age));
+	must_stand(m, was_there ? &rule : NULL, 2);
+}
+
+/* ---- Several at once, and back ---- */
+
+static struct given {
+	struct limit_rule rule;
+	int64_t cost, taken_at, whole_at;
+} given[ALGORITHMS_END];
+
+static bool granted_by(const struct limit_rule rules[], const int64_t costs[], const bool shadows[])
+{
+	static struct limit_model next;
+	bool granted = true;
+
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+		granted &= shadows[a] || limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next).allowed;
+	return granted;
+}
+
+static void take_all(const struct limit_rule rules[], const int64_t costs[])
+{
+	enum { FIELDS = 6 };
+	static struct limit_model next;
+	const bool shadows[] = { false, random_below(5) == 0, random_below(5) == 0, random_below(5) == 0 };
+	const char *args[FIELDS * 3 + 1] = { NULL };
+
+	for (int a = FUNNEL, n = 0; a < ALGORITHMS_END; a++) {
+		const int64_t values[FIELDS] = {
+			a, rules[a].limit, rules[a].window_ms, costs[a], last_argument(a, &rules[a]), shadows[a]
+		};
+		for (size_t i = 0; i < FIELDS; i++)
+			args[n++] = digits_of(values[i]);
+	}
+	run(&r, &ratelimit_take_all_script, keys, args);
+	bool granted = granted_by(rules, costs, shadows);
+	agree(0, granted);
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++) {
+		struct limit_answer wanted = limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next);
+		bool fits = wanted.allowed;
+		bool counts = limit_model_counts(&models[a], &rules[a], costs[a], granted && fits);
+		given[a] = (struct given){ rules[a], counts && !rules[a].count_refused ? costs[a] : 0, now_ms,
+					   wanted.reset_at };
+		if (counts)
+			models[a] = next;
+		else if (fits)
+			wanted = limit_model_decide(&models[a], now_ms, &rules[a], 0, &next);
+		wanted.allowed = fits;
+		must_be(wanted, 2 + FIELDS * (size_t)(a - FUNNEL), false);
+	}
+}
+
+static void give_back(int algorithm)
+{
+	struct given *g = &given[algorithm];
+	static struct limit_model next;
+
+	if (g->cost == 0)
+		return;
+	run(&r, &ratelimit_give_back_script, KEYS(keys[algorithm - 1]),
+	    ARGS(digits_of(g->taken_at), digits_of(algorithm), digits_of(g->rule.limit), digits_of(g->rule.window_ms),
+		 digits_of(g->cost), digits_of(last_argument(algorithm, &g->rule)),
+		 digits_of(g->whole_at - g->taken_at)));
+	limit_model_give_back(&models[algorithm], now_ms, &g->rule, g->cost, g->taken_at, g->whole_at);
+	struct limit_answer wanted = limit_model_decide(&models[algorithm], now_ms, &g->rule, 0, &next);
+	const int64_t fields[] = { wanted.capacity, wanted.remaining, wanted.retry_at, wanted.reset_at,
+				   wanted.more_at };
+	for (size_t i = 0; i < 5; i++)
+		agree(2 + i, fields[i]);
+	g->cost = 0;
+}
+
+/* ---- Whatever comes ---- */
+
+static struct limit_rule any_rule(int algorithm)
+{
+	static const struct limit_rule funnels[] = {
+		{ 10, 1000, 7, false },
+		{ 1, 1000, 3, false },
+		{ 3, 7, 5, false },
+		{ 7, 13, 1000, false },
+		{ 1000, 3600000, 1000, false },
+		{ 6, 3600000, 10, false },
+		{ 1, 1, 1000000000, false },
+		{ 1000000000, 1, 1000000000, false },
+		{ 999999937, 31622400000, 142000, false },
+		{ 1, 31622400000, 142000, false },
+		{ 1000000, 31536000000, 1000000, false },
+	};
+	static const struct limit_rule windows[] = {
+		{ 1, 1, 1, false },
+		{ 5, 7, 5, false },
+		{ 30, 90, 30, true },
+		{ 60, 1000, 60, false },
+		{ 4, 60000, 4, true },
+		{ 60, 60000, 60, true },
+		{ 10, 600000, 10, false },
+		{ 50, 3600000, 50, false },
+		{ 20, 31622400000, 20, false },
+		{ 1000000000, 1000, 1000000000, true },
+		{ 1000000000, 31622400000, 1000000000, false },
+	};
+
+	return algorithm == FUNNEL ? ONE_OF(funnels) : ONE_OF(windows);
+}
+
+/* A log of many entries would make the model slow: what is large is taken in large parts. */
+static int64_t any_cost(const struct limit_rule *rule)
+{
+	const int64_t most = rule->burst, least = most / 50 + 1;
+	const int64_t costs[] = { 0,   least, least, least, least + random_below(most / 4 + 1), random_below(most) + 1,
+				  most };
+	int64_t cost = ONE_OF(costs);
+
+	return cost > most ? most : cost;
+}
+
+static void do_anything(struct limit_rule rules[])
+{
+	int algorithm = FUNNEL + (int)random_below(3);
+	const struct limit_rule *rule = &rules[algorithm];
+	const int64_t costs[] = { 0, any_cost(&rules[FUNNEL]), any_cost(&rules[SLIDING_WINDOW]),
+				  any_cost(&rules[FIXED_WINDOW]) };
+	const int64_t ages[] = { 0, 0, 1, 350, 1100, random_below(rule->window_ms), year_ms };
+
+	switch (random_below(10)) {
+	case 0:
+		refund(algorithm, random_below(8) ? any_cost(rule) + 1 : 1000000000, ONE_OF(ages));
+		break;
+	case 1:
+		look(algorithm);
+		break;
+	case 2:
+		take_all(rules, costs);
+		break;
+	case 3:
+		give_back(algorithm);
+		break;
+	default:
+		if (!take(algorithm, rule, costs[algorithm]) && costs[algorithm] && !rule->count_refused &&
+		    random_below(4) == 0)
+			come_back(algorithm, rule, costs[algorithm]);
+	}
+}
+
+static void clock_leaps_and_parameters_change(void **state)
+{
+	enum { STEPS = 25000 };
+	struct limit_rule rules[ALGORITHMS_END];
+
+	(void)state;
+	begin_anew(1);
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+		rules[a] = any_rule(a);
+	for (step = 0; step < STEPS; step++) {
+		int changed = (int)random_below(20);
+		if (changed >= FUNNEL && changed < ALGORITHMS_END)
+			rules[changed] = any_rule(changed);
+		clock_leap();
+		do_anything(rules);
+	}
+}
+
+/* ---- Extremes ---- */
+
+static const int64_t limits[] = { 1, 2, 999999937, 1000000000 };
+static const int64_t windows_ms[] = { 1, 999999937, 31622399999, 31622400000 };
+
+static size_t extremes(int algorithm, struct limit_rule out[])
+{
+	size_t n = 0;
+	int64_t drain, drop;
+
+	for (size_t l = 0; l < 4; l++) {
+		for (size_t w = 0; w < 4; w++) {
+			struct limit_rule rule = { limits[l], windows_ms[w], limits[l], false };
+			limit_units(&rule, &drain, &drop);
+			int64_t most = ((INT64_C(1) << 52) - 1) / drop;
+			const int64_t bursts[] = { 1, most < 1000000000 ? most : 1000000000 };
+			for (size_t b = 0; b < (algorithm == FUNNEL ? 2 : 1); b++) {
+				if (algorithm == FUNNEL)
+					rule.burst = bursts[b];
+				assert_true(algorithm != FUNNEL || limit_units(&rule, &drain, &drop));
+				out[n++] = rule;
+			}
+		}
+	}
+	return n;
+}
+
+/* Full by the one, and then asked, given back to and taken from by the other. */
+static void pair(int algorithm, const struct limit_rule *one, const struct limit_rule *other)
+{
+	const int64_t leaps[] = { 0, 0, 1, -1, year_ms, -year_ms, 999999937 };
+
+	server_command(&r, "DEL %s", keys[algorithm - 1]);
+	models[algorithm].exists = false;
+	clock_set(begin_ms);
+	take(algorithm, one, one->burst);
+	clock_set(begin_ms + ONE_OF(leaps));
+	take(algorithm, other, 0);
+	int64_t cost = random_below(2) ? 1 : other->burst;
+	if (!take(algorithm, other, cost) && random_below(4) == 0)
+		come_back(algorithm, other, cost);
+	look(algorithm);
+	refund(algorithm, random_below(2) ? 1 : 1000000000, ONE_OF(leaps) < 0 ? 0 : year_ms - 1);
+	take(algorithm, other, 1);
+	refund(algorithm, random_below(2) ? 1 : 1000000000, 0);
+	take(algorithm, one, 1);
+}
+
+static void every_pair_of_extremes(void **state)
+{
+	struct limit_rule rules[32];
+
+	(void)state;
+	begin_anew(2);
+	for (int a = FUNNEL; a < ALGORITHMS_END; a++) {
+		size_t count = extremes(a, rules);
+		for (size_t i = 0; i < count; i++)
+			for (size_t k = 0; k < count; k++)
+				pair(a, &rules[i], &rules[k]);
+	}
+}
+
+/* Totals of a log that has counted 2^52 start again, and let nothing through by that. */
+static void totals_never_leave_exact_numbers(void **state)
+{
+	static const struct limit_rule rule = { 10, 60000, 10, false };
+
+	(void)state;
+	begin_anew(3);
+	server_command(&r, "ZADD %s %lld 4503599627370488 %lld 4503599627370494", keys[1], (long long)begin_ms - 60000,
+		       (long long)begin_ms - 1000);
+	server_command(&r, "ZADD %s +inf %s", keys[1], "10 60000 0");
+	struct limit_model *m = &models[SLIDING_WINDOW];
+	for (int i = 0; i < 3; i++) {
+		run(&r, &ratelimit_sliding_window_script, KEYS(keys[1]), ARGS("10", "60000", "1", "0"));
+		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(item_int(&r, 3), 3 - i);
+	}
+	*m = (struct limit_model){ .algorithm = SLIDING_WINDOW,
+				   .exists = true,
+				   .rule = rule,
+				   .ends_at = begin_ms + 60000,
+				   .at = begin_ms,
+				   .count = 1,
+				   .log = { { begin_ms, 9 } } };
+	for (int i = 0; i < 9; i++)
+		take(SLIDING_WINDOW, &rule, 1 + i % 3);
+	clock_set(begin_ms + 59999);
+	take(SLIDING_WINDOW, &rule, 2);
+	clock_set(begin_ms + 60000);
+	take(SLIDING_WINDOW, &rule, 9);
+}
+
+/* ---- The stage ---- */
+
+static int set_up(void **state)
+{
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/clock", temp_dir());
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, sizeof(*clock_us)), 0);
+	clock_us = mmap(NULL, sizeof(*clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(clock_us, MAP_FAILED);
+	close(fd);
+	*clock_us = begin_ms * 1000;
+	r.proc.env = clock_told_by(path);
+	return script_stage_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(clock_leaps_and_parameters_change, script_stage_empty),
+		cmocka_unit_test_teardown(every_pair_of_extremes, script_stage_empty),
+		cmocka_unit_test_teardown(totals_never_leave_exact_numbers, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("ratelimit scripts, the model", tests, set_up, script_stage_close);
+}
