@@ -7,6 +7,19 @@
 
 const char *const algorithm_names[ALGORITHMS] = { "funnel", "sliding_window", "fixed_window" };
 
+/* Units of lua/lib/limit_funnel.lua: less than 2^52 of them, so that the script computes in whole numbers below 2^53. */
+int64_t limit_largest_burst(const struct limit *l)
+{
+	int64_t divisor = l->limit, rest = l->window_ms;
+
+	while (rest > 0) {
+		int64_t next = divisor % rest;
+		divisor = rest;
+		rest = next;
+	}
+	return l->algorithm == FUNNEL ? ((INT64_C(1) << 52) - 1) / (l->window_ms / divisor) : INT64_MAX;
+}
+
 struct take *take_new(struct request *req, size_t count)
 {
 	struct take *t = arena_alloc(&req->arena, sizeof(*t) + count * sizeof(t->checks[0]));

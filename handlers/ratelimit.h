@@ -89,6 +89,9 @@ struct take *take_new(struct request *req, size_t count);
 /* The part of a state's key: "<owner>:<algorithm>". */
 const char *state_part(struct request *req, struct text owner, int algorithm);
 
+/* How much the limit may hold at once to be counted exactly. */
+int64_t limit_largest_burst(const struct limit *limit);
+
 /* False: a rule between its members is broken, which was answered; `at` is the pointer to what holds them. */
 bool limit_is_sound(struct request *req, const struct limit *limit, const char *at);
 

@@ -4,9 +4,6 @@
 #include "keys.h"
 #include "ratelimit.h"
 
-/* A funnel's state counts in units of limit and window_ms: beyond 2^53 they would not be exact. */
-static const int64_t largest_room = INT64_C(1) << 53;
-
 enum { HEAD_FIELDS = 2, CHECK_FIELDS = 6 }; /* of ratelimit_take_all's reply */
 
 const char *state_part(struct request *req, struct text owner, int algorithm)
@@ -30,15 +27,20 @@ static const char *pointer(struct request *req, const char *at, const char *memb
 
 bool limit_is_sound(struct request *req, const struct limit *l, const char *at)
 {
+	int64_t most = limit_largest_burst(l);
+
 	if (l->has_burst && l->algorithm != FUNNEL)
 		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"),
 				     "belongs to the algorithm funnel");
 	else if (l->count_refused && l->algorithm != SLIDING_WINDOW)
 		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/count_refused"),
 				     "belongs to the algorithm sliding_window");
-	else if (l->algorithm == FUNNEL && l->burst > largest_room / l->window_ms)
-		answer_field_problem(req, P_OUT_OF_RANGE, pointer(req, at, l->has_burst ? "/burst" : "/limit"),
-				     "times window_ms must be at most 2^53, to be exact");
+	else if (l->burst > most)
+		answer_field_problem(
+			req, P_OUT_OF_RANGE, pointer(req, at, l->has_burst ? "/burst" : "/limit"),
+			"makes a burst of %lld; with this limit and window_ms it must be at most %lld, to be exact; "
+			"give a smaller burst, or rounder numbers as limit and window_ms",
+			(long long)l->burst, (long long)most);
 	else
 		return true;
 	return false;

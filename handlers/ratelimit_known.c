@@ -202,7 +202,7 @@ bool policy_read(const struct reply *r, struct policy *out)
 		memcpy(out->key_header, header.at, header.len);
 	const struct limit *l = &out->limit;
 	return header.len <= PLAIN_NAME_MAX && l->algorithm && is_in(l->limit, 1, MOST) && is_in(l->burst, 1, MOST) &&
-	       is_in(l->window_ms, 1, WINDOW_MOST_MS);
+	       is_in(l->window_ms, 1, WINDOW_MOST_MS) && l->burst <= limit_largest_burst(l);
 }
 
 void policy_answer_foreign(struct request *req, struct text name)

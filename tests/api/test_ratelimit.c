@@ -115,9 +115,49 @@ static void what_can_never_fit_is_refused(void **state)
 		"invalid_value", "none");
 	assert_problem(take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"count_refused\":true}"), 400,
 		       "invalid_value", "none");
-	assert_problem(take("{\"key\":\"n\",\"limit\":1000000000,\"window_ms\":31622400000}"), 400, "out_of_range",
+	assert_problem(take("{\"key\":\"n\",\"limit\":999999937,\"window_ms\":31622400000}"), 400, "out_of_range",
 		       "none");
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, const char *key)
+{
+	char body[160];
+
+	snprintf(body, sizeof(body), "{\"key\":\"%s\",\"limit\":%lld,\"window_ms\":%lld,\"burst\":%lld}", key,
+		 (long long)limit, (long long)window_ms, (long long)burst);
+	return take(body);
+}
+
+/* What cannot be counted exactly is refused before anything is done, and the refusal names the largest burst that can. */
+static void extremes_are_exact_or_refused(void **state)
+{
+	static const int64_t limits[] = { 1, 2, 1000000, 999999937, 1000000000 },
+			     windows_ms[] = { 1, 999999937, 31536000000, 31622399999, 31622400000 };
+	int refused = 0;
+
+	(void)state;
+	for (size_t l = 0; l < 5; l++) {
+		for (size_t w = 0; w < 5; w++) {
+			struct answer a = take_by(limits[l], windows_ms[w], 1000000000, "x");
+			long long most = 1000000000;
+			if (a.status != 200) {
+				assert_problem(a, 400, "out_of_range", "none");
+				const char *at = strstr(text_at(a, "/errors/0/detail"), "at most ");
+				assert_int_equal(sscanf(at, "at most %lld", &most), 1);
+				assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+				assert_status(take_by(limits[l], windows_ms[w], most + 1, "x"), 400);
+				a = take_by(limits[l], windows_ms[w], most, "x");
+				refused++;
+			}
+			assert_status(a, 200);
+			assert_int_equal(int_at(a, "/remaining"), most - 1);
+			assert_int_equal(int_at(a, "/reset_after_ms"), (windows_ms[w] + limits[l] - 1) / limits[l]);
+			server_command(&redis, "FLUSHALL");
+		}
+	}
+	assert_in_range(refused, 5, 15);
+	assert_status(take("{\"key\":\"year\",\"limit\":1000000,\"window_ms\":31622400000}"), 200);
 }
 
 static void every_problem_of_a_body_is_told_at_once(void **state)
@@ -239,6 +279,7 @@ int main(void)
 		cmocka_unit_test_teardown(cost_is_all_or_nothing, stage_forget),
 		cmocka_unit_test_teardown(cost_of_nothing_looks, stage_forget),
 		cmocka_unit_test_teardown(what_can_never_fit_is_refused, stage_forget),
+		cmocka_unit_test_teardown(extremes_are_exact_or_refused, stage_forget),
 		cmocka_unit_test_teardown(every_problem_of_a_body_is_told_at_once, stage_forget),
 		cmocka_unit_test_teardown(look_list_forget, stage_forget),
 		cmocka_unit_test_teardown(list_finds_every_key, stage_forget),

@@ -77,7 +77,7 @@ static void what_is_none_is_refused(void **state)
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}", "invalid_value",
 		  "/burst" },
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"count_refused\":true}", "invalid_value", "/count_refused" },
-		{ "a", "{\"limit\":1000000000,\"window_ms\":31622400000}", "out_of_range", "/limit" },
+		{ "a", "{\"limit\":999999937,\"window_ms\":31622400000}", "out_of_range", "/limit" },
 		{ "a", "{\"limit\":1,\"window_ms\":31622400000,\"burst\":1000000000}", "out_of_range", "/burst" },
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"key_header\":\"X User\"}", "invalid_name", "/key_header" },
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"on_error\":\"shut\"}", "invalid_value", "/on_error" },
@@ -316,7 +316,8 @@ static void foreign_policy_is_told(void **state)
 					   "algorithm funnel limit 5",
 					   "algorithm odd limit 5 window_ms 5",
 					   "algorithm funnel limit 5 window_ms 99999999999999",
-					   "algorithm funnel limit 5 window_ms 5 burst -1" };
+					   "algorithm funnel limit 5 window_ms 5 burst -1",
+					   "algorithm funnel limit 999999937 window_ms 31622400000 burst 1000000" };
 
 	(void)state;
 	server_command(&redis, "SET p:policy:{f} x");
