@@ -52,10 +52,62 @@ void admission_begin(struct admission *a, struct request *req, const char *versi
 	*a = (struct admission){ .req = req, .version = version };
 }
 
-bool admission_header(struct admission *a, const char *name, const char *value)
+/* tchar, RFC 9110 section 5.6.2 */
+static bool is_token_byte(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("-_!#$%&'*+.^`|~", c));
+}
+
+static bool is_token(const char *name)
+{
+	const char *at = name;
+
+	while (is_token_byte((unsigned char)*at))
+		at++;
+	return at > name && *at == '\0';
+}
+
+static bool has_control(const char *value)
+{
+	for (; *value; value++)
+		if (((unsigned char)*value < ' ' && *value != '\t') || *value == '\x7f')
+			return true;
+	return false;
+}
+
+/* A proxy or a framework may read Content_Length as Content-Length (CGI does); libmicrohttpd does not. */
+static bool is_underscored(const char *name, size_t len)
+{
+	char dashed[32];
+
+	if (!memchr(name, '_', len) || len >= sizeof(dashed))
+		return false;
+	for (size_t i = 0; i <= len; i++)
+		dashed[i] = name[i] == '_' ? '-' : name[i];
+	for (size_t i = 0; i < HEADER_COUNT; i++)
+		if (strcasecmp(known[i].name, dashed) == 0)
+			return true;
+	return false;
+}
+
+static const char *flaw_of(const char *name, size_t len, const char *value)
+{
+	if (!is_token(name))
+		return "a header's name may hold letters, digits and !#$%&'*+-.^_`|~ only, and the colon must follow it";
+	if (has_control(value))
+		return "a header's value holds a control character";
+	if (is_underscored(name, len))
+		return "a header that this service reads is written with '_' where its name has '-'";
+	return NULL;
+}
+
+void admission_header(struct admission *a, const char *name, const char *value)
 {
 	size_t len = strlen(name);
 
+	if (!a->flaw)
+		a->flaw = flaw_of(name, len, value);
 	for (size_t i = 0; i < HEADER_COUNT; i++) {
 		if (known[i].len != len || strncasecmp(known[i].name, name, len) != 0)
 			continue;
@@ -66,7 +118,6 @@ bool admission_header(struct admission *a, const char *name, const char *value)
 						 (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
 	}
-	return true;
 }
 
 /* ---- Identity: who asks, which trace ---- */
@@ -149,8 +200,8 @@ static bool check_framing(struct admission *a)
 {
 	struct text encoding = a->value[HEADER_TRANSFER_ENCODING];
 
-	if (a->target_was_cut)
-		return refuse_framing(a, "the request target holds a NUL byte");
+	if (a->flaw)
+		return refuse_framing(a, a->flaw);
 	if (strncmp(a->version, "HTTP/1.", 7) != 0)
 		return refuse_framing(a, "HTTP/1.1 is expected");
 	for (size_t i = 0; i < HEADER_COUNT; i++)

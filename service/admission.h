@@ -42,15 +42,15 @@ struct admission {
 	const char *version; /* "HTTP/1.1" */
 	struct text value[HEADER_COUNT];
 	unsigned times[HEADER_COUNT];
-	bool target_was_cut; /* a NUL byte stood in the target */
+	const char *flaw; /* static: why the head is malformed; NULL: no flaw was found yet */
 	bool body_expected;
 	size_t body_len; /* 0 when it is not known beforehand */
 };
 
 void admission_begin(struct admission *a, struct request *req, const char *version);
 
-/* Notes one header. Always true. */
-bool admission_header(struct admission *a, const char *name, const char *value);
+/* Notes one header, and a name or a value that RFC 9110 does not allow. */
+void admission_header(struct admission *a, const char *name, const char *value);
 
 /* False: the request has been answered with why not; req->close says whether the connection may go on. */
 bool admission_check(struct admission *a);

@@ -133,21 +133,67 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	return req;
 }
 
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+/*
+ * The head of a request as libmicrohttpd before 1.0 leaves it in its buffer, the header lines being walked through in their order. It parses in
+ * place: a NUL replaces each space of the request line, each colon, CR and LF that it takes for a delimiter. So a head that was read as RFC 9112
+ * has it is one line behind the other, without a gap. Not so (0.9.75, process_broken_line) after a folded header: its second line was appended to
+ * the header's name, which lies elsewhere then. Nor after a line that ends in a bare LF, or holds a NUL, where what follows is cut off. Two programs
+ * can read such a head differently. libmicrohttpd 1.0 refuses all of these itself at the level of MHD_OPTION_STRICT_FOR_CLIENT that is set.
+ */
+struct head {
+	struct admission *admission;
+	const char *next; /* where the next line must begin; NULL: a line was not there */
+};
+
+/* `at` and the NUL behind each line of it are the library's. */
+static bool is_next(const struct head *h, const char *at)
 {
-	(void)kind;
-	return admission_header(cls, name, value ? value : "") ? MHD_YES : MHD_NO;
+	return h->next && h->next == at;
 }
 
-/*
- * libmicrohttpd 0.9.75 cuts a target at a raw NUL byte. The version stands behind the target in the same buffer, so their
- * distance tells the target's true length.
- */
-static bool target_was_cut(const char *target_in_buffer, size_t len, const char *version)
+static const char *behind_crlf(const char *end)
 {
-	uintptr_t from = (uintptr_t)target_in_buffer, to = (uintptr_t)version;
+	return end[0] == '\0' && end[1] == '\0' ? end + 2 : NULL;
+}
 
-	return to > from && to - from < CONNECTION_MEMORY && to - from - 1 > len;
+static const char *behind_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct head *h = cls;
+
+	(void)kind;
+	if (!value)
+		value = "";
+	bool is_whole = is_next(h, name) && behind_blanks(name + strlen(name) + 1) == value;
+	h->next = is_whole ? behind_crlf(value + strlen(value)) : NULL;
+	admission_header(h->admission, name, value);
+	return MHD_YES;
+}
+
+/* The request line; a raw NUL byte has cut the target, where the version lies further behind. */
+static const char *behind_request_line(const struct request *req, const char *version, const char *url)
+{
+	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
+		return NULL;
+	return behind_crlf(version + strlen(version));
+}
+
+static void walk_head(struct admission *a, struct conn *c, const char *url)
+{
+	bool is_lenient = MHD_get_version()[0] == '0';
+	struct head h = { a, is_lenient ? behind_request_line(c->req, a->version, url) : NULL };
+
+	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
+	if (!is_lenient)
+		return;
+	size_t size = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	if (!h.next || behind_crlf(h.next) != c->req->method + size)
+		a->flaw =
+			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
 }
 
 /* All headers are there and no byte of the body was read. True: go on. */
@@ -158,8 +204,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 
 	req->method = method;
 	admission_begin(&a, req, version);
-	a.target_was_cut = target_was_cut(url, req->target.len, version);
-	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &a);
+	walk_head(&a, c, url);
 	bool ok = admission_check(&a);
 	bool body_read = ok && a.body_expected && req->op->takes_body;
 	if (body_read) {

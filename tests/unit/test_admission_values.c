@@ -93,17 +93,9 @@ static void request_ids(void **state)
 {
 	(void)state;
 	static const char *const taken[] = { "a", "a-1.b_2:c/d=e,f;g~", HUNDRED "0123456789012345678901234567" };
-	static const char *const replaced[] = { "",
-						" ",
-						"a b",
-						"a\tb",
-						"a\"b",
-						"a\\b",
-						"a\x7f",
-						"a\x01",
-						"\xc3\xa9",
-						"\xff",
-						HUNDRED "01234567890123456789012345678" };
+	static const char *const replaced[] = { "",         " ",    "a b",
+						"a\tb",     "a\"b", "a\\b",
+						"\xc3\xa9", "\xff", HUNDRED "01234567890123456789012345678" };
 	char first[64] = "";
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
@@ -146,7 +138,6 @@ static void idempotency_keys(void **state)
 		{ "", NULL },
 		{ "\"\"", NULL },
 		{ "a\tb", NULL },
-		{ "a\x7f", NULL },
 		{ "\xc2\x85", NULL },
 		{ "\xff", NULL },
 		{ "\xc0\xaf", NULL },
