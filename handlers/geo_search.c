@@ -92,7 +92,7 @@ static void answer_found(struct request *req, const struct search *s)
 {
 	const struct geo_nearby_input *in = req->input;
 
-	if (request_accepts(req, TEXT("application/geo+json"))) {
+	if (request_accepts(req, req->op->other_type) > request_accepts(req, req->op->media_type)) {
 		answer_features(req, s);
 		return;
 	}

@@ -356,23 +356,11 @@ static bool check_body(struct admission *a)
 
 /* ---- What it wants back ---- */
 
-static bool accepts_any_of(struct request *req, const char *media_type)
-{
-	struct text type = { media_type, strcspn(media_type, ";") };
-	char wildcard[64];
-	size_t family = strcspn(media_type, "/") + 1; /* with the slash */
-
-	assert(family + 1 < sizeof(wildcard));
-	memcpy(wildcard, media_type, family);
-	wildcard[family] = '*';
-	return request_accepts(req, TEXT("*/*")) || request_accepts(req, type) ||
-	       request_accepts(req, (struct text){ wildcard, family + 1 });
-}
-
 /* A stream's problems are JSON, and `curl --json` asks for nothing else: it gets the stream all the same. */
 static bool is_stream_for_json(struct request *req)
 {
-	return strcmp(req->op->media_type, "text/event-stream") == 0 && accepts_any_of(req, "application/json");
+	return strcmp(req->op->media_type, "text/event-stream") == 0 && request_accepts(req, req->op->media_type) < 0 &&
+	       request_accepts(req, "application/json") > 0;
 }
 
 static bool check_accept(struct admission *a)
@@ -381,8 +369,8 @@ static bool check_accept(struct admission *a)
 	const struct operation *op = req->op;
 
 	req->accept = a->value[HEADER_ACCEPT];
-	if (!req->accept.at || req->accept.len == 0 || !op->media_type || accepts_any_of(req, op->media_type) ||
-	    (op->other_type && accepts_any_of(req, op->other_type)) || is_stream_for_json(req))
+	if (!op->media_type || request_accepts(req, op->media_type) > 0 ||
+	    (op->other_type && request_accepts(req, op->other_type) > 0) || is_stream_for_json(req))
 		return true;
 	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type,
 		       op->other_type ? " or " : "", op->other_type ? op->other_type : "");

@@ -191,7 +191,10 @@ int64_t request_ms_until(const struct request *req, int64_t at_ms);
  */
 bool request_is_past(const struct request *req, int64_t at_ms);
 
-/* True when the Accept header names this media type itself (not through a wildcard). */
-bool request_accepts(struct request *req, struct text media_type);
+/*
+ * How well a media type suits the Accept header: of two, the one with the larger result is preferred. 0: it is ruled out (q=0); negative: no
+ * media range matches it. The most specific range that matches a type decides; parameters other than q are not looked at.
+ */
+int request_accepts(struct request *req, const char *media_type);
 
 #endif

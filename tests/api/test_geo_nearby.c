@@ -222,8 +222,9 @@ static void nearby_as_geojson(void **state)
 		       "none");
 	assert_problem(http(client, "GET", target, NULL, "Accept: text/html"), 406, "not_acceptable", "none");
 	static const char *const json[] = { "Accept: */*", "Accept: application/json",
-					    "Accept: text/html, application/*" };
-	for (size_t i = 0; i < 3; i++)
+					    "Accept: text/html, application/*",
+					    "Accept: application/json;q=0.9, application/geo+json;q=0" };
+	for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++)
 		assert_string_equal(header_of(http(client, "GET", target, NULL, json[i]), "Content-Type"),
 				    "application/json");
 	/* Nobody else speaks GeoJSON. */

@@ -189,6 +189,20 @@ static void accepted_types(void **state)
 		{ "/metrics", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", NULL, true },
 		{ "/locks", "text/html", "application/json", true }, /* two lines are one list, RFC 9110 section 5.3 */
 		{ "/locks", "application/json", "text/html", true },
+		{ "/locks", "application/json;q=0", NULL, false },
+		{ "/locks", "application/json;q=0, */*", NULL, false },
+		{ "/locks", "*/*, application/*;q=0", NULL, false },
+		{ "/locks", "*/*;q=0, application/json;q=0.001", NULL, true },
+		{ "/locks", "application/json; Q=0.000", NULL, false },
+		{ "/locks", "application/json;x=\"a,b;q=0\";q=0.1", NULL, true },
+		{ "/locks", "application/json;x=\"\\\";q=0\"", NULL, true },
+		{ "/locks", "text/html;x=\", application/json", NULL, false },
+		{ "/geo/nearby", "application/json;q=0", NULL, false },
+		{ "/geo/nearby", "application/json;q=0, */*", NULL, true },
+		{ "/geo/nearby", "application/json;q=0, application/geo+json;q=0, */*", NULL, false },
+		{ "/info/stream", "application/json", NULL, true },
+		{ "/info/stream", "text/event-stream;q=0, application/json", NULL, false },
+		{ "/info/stream", "text/*;q=0, */*", NULL, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -199,10 +213,45 @@ static void accepted_types(void **state)
 				 problem_of(req), wanted);
 		asked_end(req);
 	}
-	struct request *req = admitted("/geo/nearby", "Accept", "text/html, application/geo+json;q=1", NULL);
-	assert_true(request_accepts(req, TEXT("application/geo+json")));
-	assert_false(request_accepts(req, TEXT("application/json")));
-	asked_end(req);
+}
+
+/* Of two representations the one with the higher q; with the same q the one that a more specific range names, then the first. */
+static void preferred_types(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *accept;
+		bool other; /* application/geo+json, not application/json */
+	} rows[] = {
+		{ NULL, false },
+		{ "", false },
+		{ "*/*", false },
+		{ "application/*", false },
+		{ "application/geo+json", true },
+		{ "application/json", false },
+		{ "application/geo+json, application/json", false },
+		{ "application/geo+json, */*", true },
+		{ "application/geo+json, application/*", true },
+		{ "application/json, */*", false },
+		{ "application/json;q=0.9, application/geo+json", true },
+		{ "application/json;q=0.9, application/geo+json;q=0.8", false },
+		{ "application/json;q=0.9, application/geo+json;q=0", false },
+		{ "application/json;q=0, application/geo+json;q=0.1", true },
+		{ "application/json;q=0, */*;q=0.1", true },
+		{ "application/geo+json;q=0, */*", false },
+		{ "*/*;q=0.5, application/geo+json;q=0.4", false },
+		{ "application/*;q=0.3, application/geo+json;q=0.31", true },
+		{ "text/html, application/geo+json;q=1", true },
+		{ "application/json;q=0.1, application/json;q=0.9, application/geo+json;q=0.5", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = admitted("/geo/nearby", "Accept", rows[i].accept, NULL);
+		if (*problem_of(req) || (request_accepts(req, req->op->other_type) >
+					 request_accepts(req, req->op->media_type)) != rows[i].other)
+			fail_msg("Accept: %s", rows[i].accept);
+		asked_end(req);
+	}
 }
 
 /* Lines of a list are one list, RFC 9110 section 5.3. */
@@ -240,8 +289,9 @@ static void long_targets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids), cmocka_unit_test(idempotency_keys),
-		cmocka_unit_test(accepted_types), cmocka_unit_test(conditions),  cmocka_unit_test(long_targets),
+		cmocka_unit_test(traceparents),   cmocka_unit_test(request_ids),     cmocka_unit_test(idempotency_keys),
+		cmocka_unit_test(accepted_types), cmocka_unit_test(preferred_types), cmocka_unit_test(conditions),
+		cmocka_unit_test(long_targets),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);
 }
