@@ -17,6 +17,8 @@
 #include "../support/raw.h"
 #include "../support/redis_server.h"
 
+enum { PATIENCE_MS = 3000 };
+
 #define BYTES_50 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
 #define BYTES_200 BYTES_50 BYTES_50 BYTES_50 BYTES_50
 #define E_ACUTE_10 "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
@@ -383,6 +385,18 @@ static void headers(const struct contract_operation *op, struct refusals *seen)
 	free(target);
 }
 
+static struct answer raw_headed(struct raw *r, const char *target, int minor)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "HEAD %s HTTP/1.%d\r\nHost: localhost\r\nConnection: close\r\n\r\n", target, minor) < 0)
+		fail_msg("no memory");
+	raw_text(r, text);
+	free(text);
+	return raw_head(r, PATIENCE_MS);
+}
+
+/* Its answer is that of GET without the body: libcurl does not look for one, so each is also read from the socket to its end. */
 static void head(const struct contract_operation *op, struct refusals *seen)
 {
 	if (strcmp(op->method, "GET") != 0)
@@ -393,6 +407,13 @@ static void head(const struct contract_operation *op, struct refusals *seen)
 	seen->seen++;
 	if (answer.status != get.status || answer.body_len != 0 || !got || !headed || strcmp(got, headed) != 0)
 		note_flaw(seen, answer, "HEAD %s", target);
+	for (int minor = 0; minor < 2; minor++) {
+		struct raw *r = raw_connect(patternd.port);
+		answer = raw_headed(r, target, minor);
+		if (answer.status != get.status || !raw_closed(r, PATIENCE_MS) || raw_bytes_left(r) > 0)
+			note_flaw(seen, answer, "HEAD %s HTTP/1.%d, on the wire", target, minor);
+		raw_close(r);
+	}
 	free(target);
 }
 

@@ -269,6 +269,11 @@ size_t raw_answers_left(const struct raw *r)
 	return n;
 }
 
+size_t raw_bytes_left(const struct raw *r)
+{
+	return r->len;
+}
+
 static void take(struct raw *r, size_t n)
 {
 	r->len -= n;

@@ -55,6 +55,9 @@ bool raw_closed(struct raw *r, int timeout_ms);
 /* How many status lines are in what was read and not yet taken by raw_answer. */
 size_t raw_answers_left(const struct raw *r);
 
+/* How many bytes those are. */
+size_t raw_bytes_left(const struct raw *r);
+
 /* One exchange that is recorded: a request line of method and target, then `rest` (headers, empty line, body). */
 struct answer raw_exchange(struct raw *r, const char *method, const char *target, const char *rest, int timeout_ms);
 
