@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "cors.h"
@@ -14,7 +15,13 @@
 #include "metrics.h"
 #include "stream.h"
 
-enum { RUNS_TO_LINGER = 8, LINGER_US = 3000, STREAM_BLOCK = 4096, STREAM_TIMEOUT_S = 1000000 };
+enum {
+	RUNS_TO_LINGER = 8,
+	LINGER_US = 3000,
+	STREAM_BLOCK = 4096,
+	STREAM_TIMEOUT_S = 1000000,
+	MOST_BEHIND = 16 * 1024, /* bytes that a client may send behind a request that waits; TCP's window is larger */
+};
 
 static bool (*leaving)(void);
 
@@ -29,6 +36,18 @@ static void resume(struct conn *c)
 }
 
 /*
+ * A suspended connection is not read, so TCP's window closes at some point, and a FIN that lies behind it never comes: the client may be gone
+ * without a sign. A client that sends so much behind a request that waits, or streams, counts as gone while its FIN could still be seen.
+ */
+static bool may_hide_its_end(const struct conn *c)
+{
+	int unread = 0;
+
+	return (c->req->wait || c->req->state == STREAMING) && !c->leaves_body &&
+	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MOST_BEHIND;
+}
+
+/*
  * The client closed its side, or the connection broke. One that only half closes counts as gone: a close looks no different until
  * something is sent, and then it is too late to give back what was won.
  */
@@ -36,7 +55,8 @@ static void on_hangup(struct watch *w, uint32_t events)
 {
 	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
 
-	(void)events;
+	if (events == EPOLLIN && !may_hide_its_end(c))
+		return;
 	metrics_count(METRIC_clients_left);
 	c->left = true;
 	c->runs_waited = 0;
@@ -62,7 +82,7 @@ static void on_left(struct request *req)
 static bool suspend(struct conn *c)
 {
 	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
-	if (!loop_watch(&c->hangup, EPOLLRDHUP))
+	if (!loop_watch(&c->hangup, EPOLLRDHUP | EPOLLIN | EPOLLET))
 		return false;
 	c->suspended = true;
 	MHD_suspend_connection(c->connection);
@@ -75,7 +95,7 @@ static bool has_left(struct request *req)
 	struct conn *c = req->exchange;
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
-	return c->left || poll(&p, 1, 0) > 0;
+	return c->left || poll(&p, 1, 0) > 0 || may_hide_its_end(c);
 }
 
 /*
@@ -122,6 +142,8 @@ static void on_moved(struct request *req)
 	struct conn *c = req->exchange;
 
 	c->req = req;
+	if (c->suspended && may_hide_its_end(c)) /* what came before the request was one that waits */
+		on_left(req);
 }
 
 /* ---- The answer ---- */

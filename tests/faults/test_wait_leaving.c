@@ -130,6 +130,41 @@ static void a_thousand_leave_at_once(void **state)
 	free(all);
 }
 
+#define BEHIND "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" /* 44 bytes */
+
+/* Unread bytes close the window of TCP: the end behind them cannot arrive. */
+static void who_left_behind_a_long_pipeline_is_noticed(void **state)
+{
+	static const size_t requests_behind[] = { 400, 4700, 24000 };
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(requests_behind); i++) {
+		struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
+		long left = metric_of(&patternd, "clients_left_total");
+		raw_repeat(w, BEHIND, requests_behind[i]); /* may fail: the daemon may have closed by then */
+		raw_close(w);
+		wait_until(waiting_at(&patternd) == 0, SOON_MS);
+		assert_int_equal(metric_of(&patternd, "clients_left_total"), left + 1);
+	}
+	send_to("q", "{\"body\":1}");
+	assert_int_equal(count_of("q", "/in_flight"), 0);
+	assert_int_equal(count_of("q", "/ready"), 1);
+}
+
+static void a_short_pipeline_is_answered(void **state)
+{
+	enum { REQUESTS_BEHIND = 300 };
+
+	(void)state;
+	struct raw *w = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
+	raw_repeat(w, BEHIND, REQUESTS_BEHIND);
+	send_to("q", "{\"body\":1}");
+	assert_int_equal(count_in(waiter_answer(w, "/queues/q/receive", SOON_MS)), 1);
+	for (int i = 0; i < REQUESTS_BEHIND; i++)
+		assert_status(raw_answer(w, SOON_MS), 200);
+	raw_close(w);
+}
+
 /* ---- While a message is being won for them: Redis is held until they have left ---- */
 
 struct won {
@@ -453,6 +488,8 @@ int main(void)
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test_teardown(whoever_leaves_is_out_of_the_line, forget),
 		cmocka_unit_test_teardown(a_thousand_leave_at_once, forget),
+		cmocka_unit_test_teardown(who_left_behind_a_long_pipeline_is_noticed, forget),
+		cmocka_unit_test_teardown(a_short_pipeline_is_answered, forget),
 		cmocka_unit_test_teardown(who_left_just_before_is_not_answered, forget),
 		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_to_the_next, forget),
 		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
