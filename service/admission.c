@@ -14,7 +14,13 @@
 #include "request.h"
 #include "route.h"
 
-enum { MAX_PORT = 65535, MAX_TARGET_BYTES = 8192, MAX_REQUEST_ID_BYTES = 128, MAX_IDEMPOTENCY_KEY_BYTES = 200 };
+enum {
+	MAX_PORT = 65535,
+	MAX_TARGET_BYTES = 8192,
+	MAX_REQUEST_ID_BYTES = 128,
+	MAX_IDEMPOTENCY_KEY_BYTES = 200,
+	AROUND_A_VALUE = 64 * 1024
+};
 
 /* What to do with a header that stands there on several lines. */
 enum repeat { REFUSED, FIRST_COUNTS, ONE_LIST };
@@ -323,11 +329,15 @@ static bool is_json(struct text type)
 	       strchr("; \t", type.at[sizeof(json) - 1]);
 }
 
+size_t admission_most_body(void)
+{
+	return (size_t)config()->max_body_bytes + AROUND_A_VALUE;
+}
+
 static bool check_body(struct admission *a)
 {
 	struct text expect = a->value[HEADER_EXPECT], type = a->value[HEADER_CONTENT_TYPE],
 		    encoding = a->value[HEADER_CONTENT_ENCODING];
-	size_t limit = (size_t)config()->max_body_bytes;
 
 	if (expect.at && strcasecmp(expect.at, "100-continue") != 0) {
 		answer_problem(a->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
@@ -340,9 +350,11 @@ static bool check_body(struct admission *a)
 			       a->req->op->id);
 		return false;
 	}
-	if (a->body_len > limit) {
-		answer_problem(a->req, P_BODY_TOO_LARGE, "the body has %zu bytes; --max-body-bytes allows %zu",
-			       a->body_len, limit);
+	if (a->body_len > admission_most_body()) {
+		answer_problem(
+			a->req, P_BODY_TOO_LARGE,
+			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 64 KiB more",
+			a->body_len, admission_most_body());
 		return false;
 	}
 	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {

@@ -52,6 +52,9 @@ void admission_begin(struct admission *a, struct request *req, const char *versi
 /* Notes one header, and a name or a value that RFC 9110 does not allow. */
 void admission_header(struct admission *a, const char *name, const char *value);
 
+/* The most bytes of a request's body: a value of --max-body-bytes, and what surrounds it. */
+size_t admission_most_body(void);
+
 /* False: the request has been answered with why not; req->close says whether the connection may go on. */
 bool admission_check(struct admission *a);
 

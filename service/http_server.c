@@ -229,9 +229,10 @@ static void run(struct conn *c)
 		if (req->arena.failed)
 			answer_no_memory(req, EFFECT_NONE);
 		else
-			answer_problem(req, P_BODY_TOO_LARGE,
-				       "the body is larger than the %lld bytes that --max-body-bytes allows",
-				       (long long)config()->max_body_bytes);
+			answer_problem(
+				req, P_BODY_TOO_LARGE,
+				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 64 KiB more",
+				admission_most_body());
 		return;
 	}
 	if (c->server
@@ -268,7 +269,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||
-			  request_take_body(req, upload_data, *upload_data_size, (size_t)config()->max_body_bytes);
+			  request_take_body(req, upload_data, *upload_data_size, admission_most_body());
 		*upload_data_size = 0;
 		return ok ? MHD_YES : MHD_NO;
 	}

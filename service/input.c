@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config.h"
 #include "fault.h"
 #include "input_value.h"
 #include "json_tree.h"
@@ -148,6 +149,21 @@ static bool store_json_int(struct faults *f, const struct field *row, const stru
 static bool store_many(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
 		       void *slot);
 
+/* A value of the client's own, whatever surrounds it. Only a larger request can hold one that is too large. */
+static bool store_any(struct faults *f, const struct spot *at, const struct json *value, void *slot)
+{
+	size_t most = (size_t)config()->max_body_bytes;
+
+	*(const struct json **)slot = value;
+	if (f->req->body.len <= most)
+		return true;
+	size_t len = json_tree_text(&f->req->arena, value).len, quotes = value->kind == JSON_IS_TEXT ? 2 : 0;
+	if (len <= most + quotes)
+		return true;
+	return fault_add(f, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu", len - quotes,
+			 most);
+}
+
 static bool store_json(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
 		       void *slot)
 {
@@ -155,8 +171,7 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 
 	switch (row->kind) {
 	case FIELD_ANY:
-		*(const struct json **)slot = value;
-		return true;
+		return store_any(f, at, value, slot);
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:

@@ -24,7 +24,7 @@
 #include "../support/rows.h"
 #include "hostile_rows.h"
 
-enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 65536 };
+enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 2 * 65536 };
 
 static struct redis_server redis;
 static struct daemon patternd;

@@ -1,0 +1,121 @@
+/*
+ * Any JSON value may have what --max-body-bytes allows, however much surrounds it in its request (64 KiB at most): each operation that takes one, with
+ * values right at the bound and a byte beyond, and requests right at theirs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/stage.h"
+
+enum { MIB = 1048576, AROUND = 65536 };
+
+static const struct taker {
+	const char *method, *target, *before, *after; /* the value lies between */
+	const char *pointer;
+	int status;
+} takers[] = {
+	{ "POST", "/queues/q/messages", "{\"id\":\"a\",\"priority\":3,\"delay_ms\":0,\"body\":", "}", "/body", 201 },
+	{ "POST", "/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":", "}]}", "/messages/1/body", 201 },
+	{ "PUT", "/cache/c", "{\"ttl_ms\":60000,\"value\":", "}", "/value", 201 },
+	{ "POST", "/topics/t", "{\"body\":", "}", "/body", 200 },
+	{ "POST", "/locks/l", "{\"ttl_ms\":60000,\"metadata\":", "}", "/metadata", 201 },
+};
+
+enum form { STRING, ARRAY, OBJECT, ESCAPED, FORMS };
+
+/* A value that counts as `size` bytes; to be freed. */
+static char *value_of(enum form form, size_t size)
+{
+	static const char *const opens[] = { "\"", "[\"", "{\"k\":\"", "\"\\n" }, *const closes[] = { "\"", "\"]",
+												      "\"}", "\"" };
+	size_t around = strlen(opens[form]) + strlen(closes[form]),
+	       len = form == STRING || form == ESCAPED ? size + 2 : size;
+	char *value = malloc(len + 1), *at = value;
+
+	assert_non_null(value);
+	at = stpcpy(at, opens[form]);
+	memset(at, 'x', len - around);
+	strcpy(at + len - around, closes[form]);
+	return value;
+}
+
+static struct answer give(const struct taker *t, const char *value, size_t blanks)
+{
+	char *body = NULL;
+
+	if (asprintf(&body, "%s%*s%s%s", t->before, (int)blanks, "", value, t->after) < 0)
+		fail_msg("no memory");
+	struct answer a = http(client, t->method, t->target, body);
+	free(body);
+	server_command(&redis, "FLUSHALL");
+	return a;
+}
+
+static void a_value_may_have_all_that_is_allowed(void **state)
+{
+	const struct taker *t = *state;
+
+	for (enum form form = 0; form < FORMS; form++) {
+		char *most = value_of(form, MIB), *more = value_of(form, MIB + 1);
+		assert_status(give(t, most, 0), t->status);
+		struct answer a = give(t, more, 0);
+		assert_problem(a, 413, "body_too_large", "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), t->pointer);
+		assert_non_null(strstr(text_at(a, "/detail"), "--max-body-bytes"));
+		free(most);
+		free(more);
+		client_forget(client);
+	}
+}
+
+static void a_request_may_have_64_kib_more(void **state)
+{
+	const struct taker *t = *state;
+	char *most = value_of(STRING, MIB);
+	size_t blanks = AROUND - strlen(t->before) - strlen(t->after) - 2;
+
+	assert_status(give(t, most, blanks), t->status);
+	struct answer a = give(t, most, blanks + 1);
+	assert_problem(a, 413, "body_too_large", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "--max-body-bytes"));
+	free(most);
+	client_forget(client);
+}
+
+static void it_comes_back_whole(void **state)
+{
+	char *most = value_of(STRING, MIB);
+
+	(void)state;
+	char *body = NULL;
+	assert_true(asprintf(&body, "{\"body\":%s}", most) > 0);
+	assert_status(post("/queues/q/messages", body), 201);
+	struct answer a = post("/queues/q/receive", NULL);
+	assert_int_equal(strlen(text_at(a, "/messages/0/body")), MIB);
+	free(body);
+	free(most);
+}
+
+#define COUNT (sizeof(takers) / sizeof(takers[0]))
+
+int main(void)
+{
+	struct CMUnitTest tests[2 * COUNT + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		void *taker = (void *)(uintptr_t)&takers[i];
+		tests[n++] = (struct CMUnitTest){ takers[i].before, a_value_may_have_all_that_is_allowed, NULL,
+						  stage_forget, taker };
+		tests[n++] = (struct CMUnitTest){ takers[i].before, a_request_may_have_64_kib_more, NULL, stage_forget,
+						  taker };
+	}
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(it_comes_back_whole, stage_forget);
+	return _cmocka_run_group_tests("sizes of bodies", tests, n, stage_open, stage_close);
+}
