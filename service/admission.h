@@ -52,6 +52,9 @@ void admission_begin(struct admission *a, struct request *req, const char *versi
 /* Notes one header, and a name or a value that RFC 9110 does not allow. */
 void admission_header(struct admission *a, const char *name, const char *value);
 
+/* The name of a header that was noted more than once and must not be; NULL: none. */
+const char *admission_repeated(const struct admission *a);
+
 /* The most bytes of a request's body: a value of --max-body-bytes, and what surrounds it. */
 size_t admission_most_body(void);
 

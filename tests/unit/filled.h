@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "asked.h"
+#include "config.h"
 #include "route.h"
 
 static struct text given_header; /* the value of Lock-Token; absent: it was not sent */
@@ -15,6 +16,22 @@ static inline struct text filled_header(struct request *req, const char *name)
 {
 	(void)req;
 	return strcmp(name, "Lock-Token") == 0 ? given_header : NOTHING;
+}
+
+/* Set up and tear down the options, which bound a value. */
+static inline int load_options(void **state)
+{
+	char *argv[] = { "patternd", NULL }, *environment[] = { NULL };
+
+	(void)state;
+	return config_load(1, argv, environment) == CONFIG_RUN ? 0 : -1;
+}
+
+static inline int free_options(void **state)
+{
+	(void)state;
+	config_free();
+	return 0;
 }
 
 /* The request of that operation, routed and filled; `in` is NULL when it was refused. */

@@ -262,5 +262,5 @@ int main(void)
 		cmocka_unit_test(nested_items),
 		cmocka_unit_test(maps),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, load_options, free_options);
 }

@@ -144,5 +144,5 @@ int main(void)
 		cmocka_unit_test(queries),
 		cmocka_unit_test(values_and_defaults),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, load_options, free_options);
 }
