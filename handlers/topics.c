@@ -13,6 +13,7 @@ struct listener {
 	struct hearer hearer;
 	struct stream *stream; /* (ref) */
 	struct timer alive;
+	bool has_listened;
 };
 
 /* ---- POST /topics/{topic} ---- */
@@ -43,7 +44,8 @@ static void on_listening(struct hearer *h)
 {
 	struct listener *l = (struct listener *)((char *)h - offsetof(struct listener, hearer));
 
-	stream_event(l->stream, "listening", TEXT("{}"));
+	stream_event(l->stream, l->has_listened ? "gap" : "listening", TEXT("{}"));
+	l->has_listened = true;
 }
 
 static void on_message(struct hearer *h, struct text message)

@@ -200,10 +200,22 @@ static void on_sweep(struct timer *t)
 		timer_set(t, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
+static void unheard(struct channel *ch)
+{
+	ch->hearing = UNHEARD;
+	ch->ear = NULL;
+	owner->deaf(ch);
+}
+
+/* A server that lost the channel's slot unsubscribes us by itself, or has become a replica, and its connections are closed. */
 void channel_listen(struct channel *ch)
 {
-	struct subscriber *ear = ch->hearing == UNHEARD ? redis_ear(ch->name) : NULL;
+	struct subscriber *ear = ch->is_timed ? NULL : redis_ear(ch->name);
 
+	if (ear == ch->ear)
+		return;
+	if (ch->ear)
+		unheard(ch);
 	if (!ear)
 		return;
 	ch->hearing = ASKED;
@@ -229,26 +241,26 @@ static void on_up(struct subscriber *s)
 		channel_listen(ch);
 }
 
-static void unheard(struct channel *ch)
-{
-	ch->hearing = UNHEARD;
-	ch->ear = NULL;
-	owner->deaf(ch);
-}
-
 static void on_down(struct subscriber *s)
 {
+	bool lost = false;
+
 	for (struct channel *ch = channels, *next; ch; ch = next) {
 		next = ch->next;
 		if (ch->ear != s || ch->is_timed)
 			continue;
+		lost = true;
 		unheard(ch);
 		if (is_empty(ch))
 			channel_free(ch);
+		else
+			channel_listen(ch); /* another server has it by now, perhaps */
 	}
+	if (lost)
+		redis_doubt();
 }
 
-/* Its slot goes to another server, in a Cluster. Our own wish to hear no more is answered before a later one to hear again. */
+/* By the map that is known it would be subscribed at the same server again, which takes that even as a replica: not before the next map. */
 static bool on_taken_away(struct subscriber *s, struct text name)
 {
 	struct channel *ch = channel_find(name);
@@ -258,27 +270,27 @@ static bool on_taken_away(struct subscriber *s, struct text name)
 	unheard(ch);
 	if (is_empty(ch))
 		channel_free(ch);
-	else
-		channel_listen(ch);
+	redis_doubt();
 	return true;
 }
 
-static void on_misdirected(struct subscriber *s, struct text error)
+/* Which one is not known. The others are confirmed all the same. */
+static void on_misdirected(struct subscriber *s)
 {
-	(void)error;
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		if (ch->ear == s && ch->hearing == ASKED)
 			unheard(ch);
 	redis_doubt();
 }
 
-static void on_listening(struct text name)
+static void on_listening(struct subscriber *s, struct text name)
 {
 	struct channel *ch = channel_find(name);
 
-	if (!ch)
+	if (!ch || ch->hearing == HEARD || (ch->ear && ch->ear != s))
 		return;
 	ch->hearing = HEARD;
+	ch->ear = s;
 	owner->heard(ch);
 	for (struct hearer *h = ch->hearers, *next; h; h = next) {
 		next = h->next;
@@ -291,16 +303,18 @@ static void on_listening(struct text name)
  * "@<ticket> <ms>": his turn; others look after that time whether he came.
  * "!<daemon> -1": the tickets of a daemon that seemed to be gone were dropped.
  */
-static void on_heard(struct text name, struct text message)
+static void on_heard(struct subscriber *s, struct text name, struct text message)
 {
 	struct channel *ch = channel_find(name);
 	const char *space = message.at ? strchr(message.at, ' ') : NULL;
 
-	for (struct hearer *h = ch ? ch->hearers : NULL, *next; h; h = next) {
+	if (!ch || ch->ear != s) /* a former owner may pass on what the present one says itself */
+		return;
+	for (struct hearer *h = ch->hearers, *next; h; h = next) {
 		next = h->next;
 		h->message(h, message);
 	}
-	if (!ch || !ch->first || !space)
+	if (!ch->first || !space)
 		return;
 	metrics_count(METRIC_wakeups);
 	int64_t in_ms = strtoll(space, NULL, 10);

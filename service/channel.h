@@ -28,7 +28,7 @@ struct place {
 struct hearer {
 	struct channel *channel; /* (ref) */
 	struct hearer *next, *previous;
-	void (*listening)(struct hearer *h); /* from now on nothing is missed; again after each loss */
+	void (*listening)(struct hearer *h); /* from now on nothing is missed; again after each time when something may have been */
 	void (*message)(struct hearer *h, struct text message); /* lives until this returns; may leave */
 };
 
@@ -72,7 +72,7 @@ bool channel_can_hear(void);
 bool channel_hear(struct hearer *h, struct text name);
 void channel_unhear(struct hearer *h); /* also one that never listened */
 
-/* What is published is wanted from now on: `heard` follows, unless it is heard already. */
+/* What is published is wanted from now on, from the server that has it by what is known now: `heard` follows, unless it is heard there. */
 void channel_listen(struct channel *ch);
 
 /* In so many milliseconds there may be something, if not earlier. */

@@ -20,7 +20,7 @@ enum {
 	MOST_NODES = 1000,
 	FIRST_PAUSE_MS = 50, /* between two questions for the map, as long as it does not hold */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 30000, /* when it does */
+	REFRESH_MS = 1000, /* when it does: for so long who waits may be deaf after a change that nothing else tells of */
 	HOST_BYTES = 256,
 };
 
@@ -194,6 +194,18 @@ unsigned cluster_slots_of(const struct redis_node *n)
 	return count;
 }
 
+/* Those that the map does not have. */
+static void retire_others(void)
+{
+	bool serves[MOST_NODES + 1] = { false };
+
+	for (int slot = 0; slot < REDIS_SLOTS; slot++)
+		serves[owners[slot]] = true;
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		if (is_in_use(n) && !serves[n->number])
+			retire(n);
+}
+
 static bool take_map(const struct reply *map, const struct redis_node *told_by)
 {
 	if (map->type != REPLY_ARRAY || map->count == 0)
@@ -203,9 +215,7 @@ static bool take_map(const struct reply *map, const struct redis_node *told_by)
 		if (!take_range(reply_item(map, i), told_by))
 			return false;
 	memcpy(owners, fresh, sizeof(owners));
-	for (struct redis_node *n = node_first(); n; n = n->next)
-		if (is_in_use(n) && cluster_slots_of(n) == 0)
-			retire(n);
+	retire_others();
 	return true;
 }
 

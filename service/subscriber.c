@@ -21,7 +21,9 @@ struct subscriber {
 	const struct subscriber_owner *owner; /* (ref) */
 	struct redis_link *link;              /* owned */
 	unsigned owed;                        /* answers */
+	unsigned ignoring;                    /* of them, to SUNSUBSCRIBE */
 	unsigned channels;                    /* listened to */
+	bool is_cluster;                      /* its server is a node of one */
 	struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
 	bool refusal_logged; /* on this connection */
 };
@@ -61,6 +63,7 @@ void subscriber_ignore(struct subscriber *s, struct text channel)
 {
 	if (s->channels > 0)
 		s->channels--;
+	s->ignoring++;
 	say(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
 }
 
@@ -85,7 +88,7 @@ static void on_up(struct redis_link *l)
 {
 	struct subscriber *s = link_whose(l);
 
-	s->owed = s->channels = 0;
+	s->owed = s->ignoring = s->channels = 0;
 	s->refusal_logged = false;
 	s->owner->up(s);
 }
@@ -96,7 +99,7 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
 
 	(void)why; /* the pool says so too */
 	timer_stop(&s->timer);
-	s->owed = s->channels = 0;
+	s->owed = s->ignoring = s->channels = 0;
 	if (was_up)
 		s->owner->down(s);
 }
@@ -109,6 +112,18 @@ static void log_refusal(struct subscriber *s, struct text error)
 	s->refusal_logged = true;
 }
 
+/* Not by our wish. A slot that goes takes all its channels along, also one that is listened to elsewhere by now. */
+static bool was_taken_away(struct subscriber *s, struct text channel)
+{
+	return s->owner->taken_away(s, channel) || s->ignoring == 0;
+}
+
+static bool is_misdirected(const struct reply *reply)
+{
+	return reply->type == REPLY_ERROR &&
+	       (error_begins(reply->text, "MOVED") || error_begins(reply->text, "CLUSTERDOWN"));
+}
+
 /* [kind, channel, message or count], or the answer to a PING. */
 static void on_said(struct redis_link *l, const struct reply *reply)
 {
@@ -116,10 +131,11 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 	struct text kind = reply_text(reply, 0);
 
 	if (text_is(kind, "smessage")) {
-		s->owner->heard(reply_text(reply, 1), reply_text(reply, 2));
+		s->owner->heard(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}
-	if (text_is(kind, "sunsubscribe") && s->owner->taken_away(s, reply_text(reply, 1)))
+	bool is_gone = text_is(kind, "sunsubscribe");
+	if (is_gone && s->is_cluster && was_taken_away(s, reply_text(reply, 1)))
 		return;
 	if (s->owed == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
@@ -127,11 +143,12 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 		return;
 	}
 	s->owed--;
+	s->ignoring -= is_gone;
 	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
-		s->owner->listening(reply_text(reply, 1));
-	else if (reply->type == REPLY_ERROR && error_begins(reply->text, "MOVED"))
-		s->owner->misdirected(s, reply->text);
+		s->owner->listening(s, reply_text(reply, 1));
+	else if (is_misdirected(reply))
+		s->owner->misdirected(s);
 	else if (reply->type == REPLY_ERROR)
 		log_refusal(s, reply->text);
 }
@@ -144,6 +161,7 @@ struct subscriber *subscriber_new(const struct redis_url *url, const struct subs
 	if (!s)
 		return NULL;
 	s->owner = owner;
+	s->is_cluster = url->kind == REDIS_CLUSTER;
 	s->timer.expired = on_timer;
 	s->link = link_new(url, &link_owner, s);
 	if (s->link)

@@ -18,12 +18,12 @@ struct subscriber;
 struct subscriber_owner {
 	void (*up)(struct subscriber *s);       /* connected: subscribe now */
 	void (*down)(struct subscriber *s);     /* lost, or freed: no channel is heard on it any more */
-	void (*listening)(struct text channel); /* what is published from now on will be heard */
-	void (*heard)(struct text channel, struct text message);
-	/* The server says that it unsubscribed us. False: that was asked for. */
+	void (*listening)(struct subscriber *s, struct text channel); /* what is published from now on will be heard */
+	void (*heard)(struct subscriber *s, struct text channel, struct text message);
+	/* The server says that it unsubscribed us: its slot goes to another one. False: that channel is not listened to here. */
 	bool (*taken_away)(struct subscriber *s, struct text channel);
-	/* It refused a channel, which one is not said, because another server has it: what was not heard yet will not be. */
-	void (*misdirected)(struct subscriber *s, struct text error);
+	/* It refused a channel, which one is not said, because it does not have its slot. */
+	void (*misdirected)(struct subscriber *s);
 };
 
 /* Makes one, not connected yet. NULL without memory. Borrows both. */

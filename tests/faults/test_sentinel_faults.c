@@ -17,6 +17,7 @@
 #include "../support/load.h"
 #include "../support/redis_sentinel.h"
 #include "../support/stubborn.h"
+#include "../support/vigil.h"
 #include "../support/waiter.h"
 
 enum {
@@ -25,6 +26,7 @@ enum {
 	SOON_MS = 8000,
 	FAILOVER_MS = 30000,
 	AGAIN_MS = 1000,
+	WAKE_MS = 2000,
 	CALLERS = 4,
 	ANY_NUMBER = 1000000
 };
@@ -148,15 +150,22 @@ static void the_old_master_comes_back(void **state)
  * At somebody's wish: the old one is there, says READONLY, or hangs up. What it took after another was promoted, and before it was told,
  * is lost: Sentinels do not stop it first. So only what must not be more can be checked.
  */
-static void masters_are_swapped_under_load(void **state)
+/* Returns the new master once all Sentinels name it. */
+static int swapped(void)
 {
-	struct load *l = put_under_load();
 	int old = sentinel_master(&redis), master;
 
-	(void)state;
 	assert_string_equal(server_command(&redis.watchers[0], "SENTINEL FAILOVER mymaster")->str, "OK");
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
 	wait_until(is_told(master), FAILOVER_MS);
+	return master;
+}
+
+static void masters_are_swapped_under_load(void **state)
+{
+	struct load *l = put_under_load();
+	(void)state;
+	int master = swapped();
 	must_be_served_soon(l);
 	sentinel_wait_well(&redis);
 	assert_int_equal(sentinel_master(&redis), master);
@@ -187,19 +196,29 @@ static void a_master_becomes_a_replica_unseen(void **state)
 	wait_until(works(), SOON_MS);
 }
 
+static int killed(void)
+{
+	sentinel_wait_well(&redis);
+	return sentinel_wait_master(&redis, sentinel_kill_master(&redis));
+}
+
+/* Released by another daemon: this one learns nothing of the new master by its own calls. */
 static void who_waits_is_woken_by_the_new_master(void **state)
 {
-	struct raw *w = waiter(&patternd, "q", "{\"wait_ms\":30000}");
+	int (*const failovers[])(void) = { swapped, killed };
+	struct daemon other = { 0 };
+	struct vigil v;
 
 	(void)state;
-	wait_until(all_parked(&patternd, 1), SOON_MS);
-	int old = sentinel_kill_master(&redis);
-	sentinel_wait_master(&redis, old);
-	wait_until(http(client, "POST", "/queues/q/messages", "{\"body\":1}").status == 201, SOON_MS);
-	struct answer a = waiter_answer(w, "/queues/q/receive", SOON_MS);
-	assert_status(a, 200);
-	assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
-	raw_close(w);
+	daemon_start(&other, "--redis", redis.url, "--redis-timeout-ms", "500");
+	struct client *others = client_open(other.port);
+	for (int i = 0; i < 2; i++) {
+		vigil_begin(&v, &patternd, others, names[i]);
+		failovers[i]();
+		vigil_must_wake(&v, WAKE_MS);
+	}
+	client_close(others);
+	daemon_stop(&other);
 }
 
 /* Frozen, not dead: its connections stay, and lead nowhere. When it wakes, it takes itself for the master. */

@@ -16,6 +16,7 @@
 #include "../support/exchange.h"
 #include "../support/proxy.h"
 #include "../support/stage.h"
+#include "../support/vigil.h"
 #include "../support/waiter.h"
 
 enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 };
@@ -166,6 +167,22 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 	print_message("%d messages, %ld of them announced to somebody\n", CUTS, heard);
 	assert_in_range(heard, 0, CUTS / 2); /* else this tested nothing */
 	raw_close(w);
+}
+
+/* Of each kind; by another daemon. */
+static void nobody_is_deaf_after_a_cut(void **state)
+{
+	struct daemon other = { 0 };
+	struct vigil v;
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct client *others = client_open(other.port);
+	vigil_begin(&v, &patternd, others, queue);
+	server_command(&redis, "CLIENT KILL TYPE pubsub");
+	vigil_must_wake(&v, SLACK_MS);
+	client_close(others);
+	daemon_stop(&other);
 }
 
 /* The same with the whole way to Redis, while another daemon sends. */
@@ -412,6 +429,7 @@ int main(void)
 		TEST(the_time_may_end_without_redis),
 		TEST(scripts_may_be_forgotten),
 		TEST(nothing_is_missed_while_it_is_cut),
+		TEST(nobody_is_deaf_after_a_cut),
 		TEST(nothing_is_missed_while_the_way_is_cut),
 		TEST(what_is_due_in_ages_wakes_nobody),
 		TEST(without_permission_the_last_try_counts),

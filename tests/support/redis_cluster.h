@@ -93,6 +93,10 @@ void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(
 /* Marks a slot as moving, only; and moves nothing. cluster_migrate may finish it. */
 void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to);
 
+/* A replica leaves the Cluster and joins it again as a new master without slots. A master without slots leaves, and is killed. */
+void cluster_add_master(struct redis_cluster *c, int replica);
+void cluster_remove_master(struct redis_cluster *c, int node);
+
 /* A replica takes over from its master, which runs and agrees. Returns when all nodes know. */
 void cluster_failover(struct redis_cluster *c, int replica);
 

@@ -9,7 +9,7 @@
 
 #include "redis_cluster.h"
 
-enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000 };
+enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000, JOIN_MS = 20000 };
 
 /* ---- commands ---- */
 
@@ -141,6 +141,50 @@ void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(
 		continue;
 	hand_over(c, slot, from, to);
 }
+
+/* ---- nodes that come and go ---- */
+
+static void forget(struct redis_cluster *c, int node)
+{
+	for (int i = 0; i < c->count; i++)
+		if (i != node && c->nodes[i].server.proc.pid)
+			must(&c->nodes[i], "CLUSTER FORGET %s", c->nodes[node].id);
+}
+
+static bool is_known_to_all(struct redis_cluster *c, int node)
+{
+	for (int i = 0; i < c->count; i++)
+		if (c->nodes[i].server.proc.pid &&
+		    !strstr(server_command(&c->nodes[i].server, "CLUSTER NODES")->str, c->nodes[node].id))
+			return false;
+	return true;
+}
+
+/* With another id: for a minute nodes do not take one again that they forgot. */
+void cluster_add_master(struct redis_cluster *c, int replica)
+{
+	struct cluster_node *node = &c->nodes[replica];
+
+	forget(c, replica);
+	must(node, "CLUSTER RESET HARD");
+	snprintf(node->id, sizeof(node->id), "%s", server_command(&node->server, "CLUSTER MYID")->str);
+	for (int i = 0; i < c->count; i++)
+		if (i != replica && c->nodes[i].server.proc.pid)
+			must(&c->nodes[i], "CLUSTER MEET 127.0.0.1 %d %d", node->server.port, node->bus_port);
+	cluster_be_quick(c); /* a master does not serve before it was there for as long */
+	wait_until(is_known_to_all(c, replica), JOIN_MS);
+	wait_until(strstr(server_command(&node->server, "CLUSTER INFO")->str, "cluster_state:ok"), JOIN_MS);
+	cluster_be_patient(c);
+}
+
+void cluster_remove_master(struct redis_cluster *c, int node)
+{
+	server_kill(&c->nodes[node].server);
+	forget(c, node);
+	cluster_wait_well(c);
+}
+
+/* ---- masters that change ---- */
 
 static bool is_master(void *arg)
 {
