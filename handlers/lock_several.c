@@ -45,7 +45,8 @@ static void answer_not_taken(struct request *req, const struct several *s)
 		req->now_ms = reply_int(s->refusal, 1); /* of the node that said it */
 		lock_answer_held(req, group->names[which < group->count ? which : 0], s->refusal);
 	} else {
-		answer_problem(req, P_NOT_HOLDER, "a lock was lost or ran out before all were taken; none is held");
+		answer_problem(req, P_NOT_HOLDER, "a lock was lost or ran out before all were taken; %s",
+			       req->has_effect ? "one that could not be released ends with its ttl_ms" : "none is held");
 	}
 }
 

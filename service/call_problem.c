@@ -70,8 +70,8 @@ void call_answer_error(const struct asked *a, struct text error)
 void call_answer_lost(const struct asked *a)
 {
 	answer_problem_effect(a->req, P_NO_ANSWER, a->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-			      "it was sent to Redis, which did not answer%s%s%s", a->is_late ? " in time" : ": ",
+			      "it was sent to Redis, which did not answer%s%s%s%s", a->is_late ? " in time" : ": ",
 			      a->is_late ? "" : redis_trouble(a->redis),
-			      a->writes ? "; it may or may not have happened, an Idempotency-Key makes a retry safe"
-					: "");
+			      a->writes ? "; it may or may not have happened" : "",
+			      a->takes_key ? ", an Idempotency-Key makes a retry safe" : "");
 }

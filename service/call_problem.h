@@ -19,7 +19,8 @@ struct asked {
 	const struct text *keys;
 	size_t keys_count;
 	bool writes;
-	bool is_late; /* it was given up before its connection was */
+	bool takes_key; /* a retry with an Idempotency-Key would be recorded */
+	bool is_late;   /* it was given up before its connection was */
 };
 
 void call_answer_unavailable(const struct asked *a);

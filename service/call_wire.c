@@ -13,7 +13,15 @@
 
 static struct asked asked(const struct call *c)
 {
-	return (struct asked){ c->req, &c->redis, c->keys.at, c->keys.count, c->writes, c->is_late };
+	return (struct asked){
+		.req = c->req,
+		.redis = &c->redis,
+		.keys = c->keys.at,
+		.keys_count = c->keys.count,
+		.writes = c->writes,
+		.takes_key = c->script && c->script->idempotent && !c->req->is_split,
+		.is_late = c->is_late,
+	};
 }
 
 void call_answer_failure(struct call *c)

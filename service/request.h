@@ -59,6 +59,7 @@ struct request {
 	bool only_health;    /* it came by --health-listen: nothing but health is served there */
 	bool detached;       /* never had a client: its steps run all the same */
 	bool has_effect;     /* an earlier step changed something: no problem may say `none` any more */
+	bool is_split;       /* over several slots of a Cluster: an Idempotency-Key cannot be kept */
 	bool close;          /* the connection must not be used again */
 	bool replayed;       /* the latest reply is that of an earlier request with its Idempotency-Key */
 	unsigned calls_owed; /* replies that Redis owes it */

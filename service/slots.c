@@ -52,7 +52,8 @@ bool slots_are_one(struct text a, struct text b)
 
 bool slots_bear_key(struct request *req, const struct slots *s)
 {
-	if (s->count == 1 || !req->idempotency_key.at)
+	req->is_split = s->count > 1;
+	if (!req->is_split || !req->idempotency_key.at)
 		return true;
 	answer_field_problem(req, P_IDEMPOTENCY_UNAVAILABLE,
 			     "Idempotency-Key:", "cannot be kept for names in %zu different slots of the Cluster",

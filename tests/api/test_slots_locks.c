@@ -202,10 +202,27 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	bool is_free = !is_held(low);
 	proc_signal(&c->nodes[2].server.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "unknown");
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* which is refused here */
 	assert_true(is_free);
 	for (int i = 0; i < 2; i++)
 		wait_until(http(pair.c[i], "GET", target_of(high), NULL).status == 200, SOON_MS);
 	wait_until(!is_held(high), SOON_MS); /* it came to it later, when nobody could give it back: its ttl does */
+}
+
+/* Refused by one node, and the other one lets no lock go: the error must not say that nothing happened. */
+static void what_cannot_be_given_back_is_unknown(void **state)
+{
+	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
+
+	(void)state;
+	assert_status(take_one(high, NULL), 201);
+	server_command(first, "ACL SETUSER default -unlink -del");
+	struct answer a = take(body_of(low, high, ",\"ttl_ms\":1000"));
+	bool is_kept = is_held(low);
+	server_command(first, "ACL SETUSER default +@all");
+	assert_problem(a, 409, "lock_held", "unknown");
+	assert_true(is_kept);
+	wait_until(!is_held(low), SOON_MS);
 }
 
 /* So many ask again and again, over two daemons, each for the two locks of his body; nobody may wait in vain. */
@@ -316,6 +333,7 @@ int main(void)
 		cmocka_unit_test_teardown(who_leaves_keeps_nothing, pair_forget),
 		cmocka_unit_test_teardown(what_is_no_lock_keeps_none, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_keeps_none, pair_forget),
+		cmocka_unit_test_teardown(what_cannot_be_given_back_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(philosophers_eat, pair_forget),
 		cmocka_unit_test_teardown(opposite_orders_do_not_meet, pair_forget),
 		cmocka_unit_test_teardown(refusals_under_load_keep_nothing, pair_forget),

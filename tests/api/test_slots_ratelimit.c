@@ -262,9 +262,31 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	proc_signal(last_node(), SIGSTOP);
 	struct answer a = take(checks_of(keys, limits, ""));
 	int64_t left = remaining_of(low, "funnel") + remaining_of(middle, "sliding_window");
+	const char *beside[] = { high, name_beside(high, 1), name_beside(high, 2) };
+	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* slot */
 	wake_last_node();
 	assert_problem(a, 504, "no_answer", "unknown");
+	assert_null(strstr(text_at(a, "/detail"), "Idempotency-Key")); /* which is refused here */
+	assert_problem(one, 504, "no_answer", "unknown");
+	assert_non_null(strstr(text_at(one, "/detail"), "Idempotency-Key"));
 	assert_int_equal(left, 8);
+}
+
+/* Refused by one node, and another one takes nothing back: the error must not say that nothing happened. */
+static void what_cannot_be_given_back_is_unknown(void **state)
+{
+	const char *keys[] = { low, middle, high };
+	const char *others[] = { name_beside(high, 1), name_beside(high, 2), high };
+	const int limits[] = { 5, 5, 1 };
+	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
+
+	(void)state;
+	assert_status(take(checks_of(others, limits, "")), 200);
+	server_command(first, "ACL SETUSER default -del");
+	struct answer a = take(checks_of(keys, limits, ""));
+	server_command(first, "ACL SETUSER default +@all");
+	assert_problem(a, 429, "rate_limited", "unknown");
+	assert_int_equal(remaining_of(low, "funnel"), 4);
 }
 
 /* What grants when Redis cannot decide grants then, too; and it was not counted. */
@@ -326,6 +348,7 @@ int main(void)
 		cmocka_unit_test_teardown(many_at_once_never_get_more, pair_forget),
 		cmocka_unit_test_teardown(what_is_no_limit_takes_nothing, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_takes_nothing, pair_forget),
+		cmocka_unit_test_teardown(what_cannot_be_given_back_is_unknown, pair_forget),
 		cmocka_unit_test_teardown(what_is_open_stands_in, pair_forget),
 		cmocka_unit_test_teardown(who_leaves_takes_nothing, pair_forget),
 	};
