@@ -7,10 +7,21 @@
 #include "config.h"
 #include "log.h"
 #include "metrics.h"
+#include "redis.h"
 #include "redis_login.h"
 #include "scripts.h"
 
-enum { SHOWN_BYTES = 90, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+
+/* A server of --lock-quorum, as it was greeted last. */
+struct member {
+	const char *address; /* (ref) */
+	char run_id[RUN_ID_BYTES];
+};
+
+static struct member members[REDIS_MOST_MEMBERS];
+static const struct member *twin; /* was refused, and not greeted well since */
+static char twins[160];
 
 const struct script *const *greeting_scripts(void)
 {
@@ -35,6 +46,7 @@ size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, 
 	struct text none = { 0 }, password = text_of(login_password(url));
 	bool has_user = url->user[0] && url->kind != REDIS_SENTINEL; /* the URL's is the master's */
 
+	g->url = url;
 	g->kind = url->kind;
 	g->shown = login_version();
 	for (size_t i = 0; i < GREETING_COMMANDS; i++)
@@ -151,6 +163,38 @@ static bool check_kind(struct redis_greeting *g, struct text info)
 	return false; /* the Sentinels will know better: no long pause */
 }
 
+const char *greeting_twins(void)
+{
+	return twin ? twins : "";
+}
+
+/* A server under two names would vote twice. The one that is greeted later is refused. */
+static bool check_member(struct redis_greeting *g, struct text info)
+{
+	struct member *own = NULL, *at = members;
+	const struct member *same = NULL;
+	char run_id[RUN_ID_BYTES];
+
+	info_value(info, "run_id", run_id, sizeof(run_id));
+	for (; at < members + REDIS_MOST_MEMBERS && at->address; at++)
+		if (strcmp(at->address, g->url->address) == 0)
+			own = at;
+		else if (run_id[0] && strcmp(at->run_id, run_id) == 0)
+			same = at;
+	own = own ? own : at;
+	*own = (struct member){ .address = g->url->address };
+	if (same) {
+		twin = own;
+		snprintf(twins, sizeof(twins), "%.60s and %.60s are one server: list it once", same->address,
+			 own->address);
+		return refuse(g, "--lock-quorum: %s", twins);
+	}
+	memcpy(own->run_id, run_id, sizeof(run_id));
+	if (twin == own)
+		twin = NULL;
+	return true;
+}
+
 static bool check_info(struct redis_greeting *g, struct text info)
 {
 	char value[64];
@@ -159,7 +203,7 @@ static bool check_info(struct redis_greeting *g, struct text info)
 		return false;
 	if (g->kind == REDIS_SENTINEL)
 		return true;
-	if (!check_version(g, info))
+	if (!check_version(g, info) || (g->kind == REDIS_MEMBER && !check_member(g, info)))
 		return false;
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)

@@ -17,7 +17,8 @@ enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
 enum greeting_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
 
 struct redis_greeting {
-	enum redis_kind kind; /* what is expected at the other end */
+	const struct redis_url *url; /* (ref) where it is said */
+	enum redis_kind kind;        /* what is expected at the other end */
 	enum greeting_step steps[GREETING_COMMANDS];
 	size_t at;       /* answers seen */
 	size_t asked;    /* commands before the scripts */
@@ -43,5 +44,8 @@ bool greeting_reply(struct redis_greeting *g, const struct reply *reply);
 
 /* Tells of a configuration that may lose data, by what INFO says of memory and persistence. False: --strict refuses it, `why` says so. */
 bool greeting_is_safe(struct redis_greeting *g, struct text info);
+
+/* Which two servers of --lock-quorum are one, which only their greetings show; "" when none are. */
+const char *greeting_twins(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "metrics.h"
+#include "redis_greeting.h"
 
 enum { LEAST_MEMBERS = 3, URL_BYTES = 1024 };
 
@@ -23,6 +24,11 @@ struct redis_node *member_node(unsigned member)
 const char *redis_member_address(unsigned member)
 {
 	return member_node(member)->url.address;
+}
+
+const char *redis_twins(void)
+{
+	return greeting_twins();
 }
 
 void members_flush(void)
@@ -105,7 +111,7 @@ bool members_open(const char *urls)
 		if (why)
 			return refuse(count + 1, why);
 		url.kind = REDIS_MEMBER;
-		if (stands_already(&url))
+		if (stands_already(&url)) /* by another name: redis_greeting.c */
 			return refuse(count + 1, "it stands in the list twice");
 		members[count] = node_new_apart(&url, &owner);
 		if (!members[count])

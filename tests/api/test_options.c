@@ -13,6 +13,7 @@
 
 #include "../support/daemon.h"
 #include "../support/http.h"
+#include "../support/proxy.h"
 #include "../support/redis_server.h"
 #include "../support/stride.h"
 #include "../support/waiter.h"
@@ -421,6 +422,36 @@ static void test_servers_of_another_kind(void **state)
 	server_stop(&alone);
 }
 
+/* Only its run id shows that. */
+static void test_one_server_under_two_names(void **state)
+{
+	struct redis_server servers[2] = { 0 };
+	char urls[160], names[2][32];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		server_start(&servers[i]);
+	struct proxy *proxy = proxy_open(servers[0].port);
+	snprintf(urls, sizeof(urls), "%s,%s,%s", servers[0].url, servers[1].url, proxy_url(proxy));
+	snprintf(names[0], sizeof(names[0]), "127.0.0.1:%d", servers[0].port);
+	snprintf(names[1], sizeof(names[1]), "127.0.0.1:%d", proxy_port(proxy));
+	daemon_launch(&patternd, "--redis", servers[1].url, "--lock-quorum", urls);
+	struct client *c = client_open(patternd.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "are one server"), 5000);
+	struct answer a = http(c, "GET", "/readyz", NULL);
+	assert_problem(a, 503, "not_ready", "none");
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(strstr(text_at(a, "/detail"), names[i]));
+		assert_true(proc_said(&patternd.proc, names[i]));
+	}
+	wait_until(metric_of(&patternd, "lock_quorum_members_up") == 2, 5000);
+	client_close(c);
+	daemon_stop(&patternd);
+	proxy_close(proxy);
+	for (int i = 0; i < 2; i++)
+		server_stop(&servers[i]);
+}
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int main(void)
@@ -439,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_strict_while_it_lasts),
 		cmocka_unit_test(test_servers_of_another_kind),
+		cmocka_unit_test(test_one_server_under_two_names),
 	};
 	static char names[COUNT(bad)][80];
 	struct CMUnitTest tests[COUNT(bad) + COUNT(others)];
