@@ -46,7 +46,8 @@ static void answer_not_taken(struct request *req, const struct several *s)
 		lock_answer_held(req, group->names[which < group->count ? which : 0], s->refusal);
 	} else {
 		answer_problem(req, P_NOT_HOLDER, "a lock was lost or ran out before all were taken; %s",
-			       req->has_effect ? "one that could not be released ends with its ttl_ms" : "none is held");
+			       req->has_effect ? "one that could not be released ends with its ttl_ms"
+					       : "none is held");
 	}
 }
 

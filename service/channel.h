@@ -28,7 +28,8 @@ struct place {
 struct hearer {
 	struct channel *channel; /* (ref) */
 	struct hearer *next, *previous;
-	void (*listening)(struct hearer *h); /* from now on nothing is missed; again after each time when something may have been */
+	/* From now on nothing is missed. Again after each time when something may have been. */
+	void (*listening)(struct hearer *h);
 	void (*message)(struct hearer *h, struct text message); /* lives until this returns; may leave */
 };
 

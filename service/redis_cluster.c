@@ -20,7 +20,7 @@ enum {
 	MOST_NODES = 1000,
 	FIRST_PAUSE_MS = 50, /* between two questions for the map, as long as it does not hold */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 1000, /* when it does: for so long who waits may be deaf after a change that nothing else tells of */
+	REFRESH_MS = 1000, /* when it does: waiters are deaf no longer than that after a change of owner */
 	HOST_BYTES = 256,
 };
 

@@ -16,8 +16,8 @@ struct subscriber;
 
 /* Who is told. The texts live until the function returns. */
 struct subscriber_owner {
-	void (*up)(struct subscriber *s);       /* connected: subscribe now */
-	void (*down)(struct subscriber *s);     /* lost, or freed: no channel is heard on it any more */
+	void (*up)(struct subscriber *s);   /* connected: subscribe now */
+	void (*down)(struct subscriber *s); /* lost, or freed: no channel is heard on it any more */
 	void (*listening)(struct subscriber *s, struct text channel); /* what is published from now on will be heard */
 	void (*heard)(struct subscriber *s, struct text channel, struct text message);
 	/* The server says that it unsubscribed us: its slot goes to another one. False: that channel is not listened to here. */
