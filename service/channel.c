@@ -241,20 +241,17 @@ static void on_up(struct subscriber *s)
 		channel_listen(ch);
 }
 
+/* Perhaps in the middle of on_up, without memory to subscribe: so the empty ones are left to the sweep. */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;
 
-	for (struct channel *ch = channels, *next; ch; ch = next) {
-		next = ch->next;
+	for (struct channel *ch = channels; ch; ch = ch->next) {
 		if (ch->ear != s || ch->is_timed)
 			continue;
 		lost = true;
 		unheard(ch);
-		if (is_empty(ch))
-			channel_free(ch);
-		else
-			channel_listen(ch); /* another server has it by now, perhaps */
+		channel_listen(ch); /* another server has it by now, perhaps */
 	}
 	if (lost)
 		redis_doubt();
