@@ -1,6 +1,9 @@
 /* queue_call: see queue_call.h. */
 #include "queue_call.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "keys.h"
 
 void queue_call_keys(struct call *c, struct text queue)
@@ -20,6 +23,40 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 
 	queue_call_keys(c, queue);
 	return c;
+}
+
+/* SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their bytes. */
+static void write_check(struct request *req, struct text queue, struct text delivery, char check[CHECK_DIGITS])
+{
+	const struct text parts[] = { queue, delivery };
+	struct arena_mark mark = arena_mark(&req->arena);
+	struct text digest = request_digest(req, arena_join(&req->arena, parts, 2));
+
+	memset(check, '0', CHECK_DIGITS);
+	if (digest.at) /* else the request ends for want of memory */
+		memcpy(check, digest.at, CHECK_DIGITS);
+	arena_rewind(&req->arena, mark);
+}
+
+struct text queue_receipt(struct request *req, struct text queue, struct text delivery, char buffer[RECEIPT_LEN + 1])
+{
+	char check[CHECK_DIGITS];
+
+	write_check(req, queue, delivery, check);
+	snprintf(buffer, RECEIPT_LEN + 1, "%.*s.%.*s", DELIVERY_LEN, delivery.at ? delivery.at : "", CHECK_DIGITS,
+		 check);
+	return text_of(buffer);
+}
+
+bool queue_is_receipt(struct request *req, struct text queue, struct text t)
+{
+	char check[CHECK_DIGITS];
+
+	if (t.len != RECEIPT_LEN || strspn(t.at, "0123456789") != SEQUENCE_DIGITS || t.at[SEQUENCE_DIGITS] != '.' ||
+	    strspn(t.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") != NONCE_DIGITS || t.at[DELIVERY_LEN] != '.')
+		return false;
+	write_check(req, queue, (struct text){ t.at, DELIVERY_LEN }, check);
+	return memcmp(t.at + DELIVERY_LEN + 1, check, CHECK_DIGITS) == 0;
 }
 
 void queue_call_optional(struct call *c, bool has, int64_t value)

@@ -33,16 +33,19 @@ struct order {
 static void receive(struct request *req);
 
 /* One message; what is done has neither a receipt nor an end. */
-static void out_received(struct json_out *o, const struct order *order, const struct handed *handed)
+static void out_received(struct json_out *o, struct request *req, const struct handed *handed)
 {
+	const struct order *order = req->work;
 	bool is_done = order->acknowledge;
 	const struct reply *m = handed->m;
+	struct text queue = order->queues[handed->queue];
+	char receipt[RECEIPT_LEN + 1];
 
 	out_object(o, NULL);
 	if (order->names_queue)
-		out_text(o, "queue", order->queues[handed->queue]);
+		out_text(o, "queue", queue);
 	out_text(o, "id", reply_text(m, 0));
-	out_text(o, "receipt", is_done ? (struct text){ 0 } : reply_text(m, 1));
+	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, reply_text(m, 1), receipt));
 	out_raw(o, "body", reply_text(m, 2));
 	out_int(o, "priority", reply_int(m, 3));
 	out_int(o, "receives", reply_int(m, 4));
@@ -54,8 +57,9 @@ static void out_received(struct json_out *o, const struct order *order, const st
 	out_close(o);
 }
 
-static void answer_handed(struct request *req, const struct order *order)
+static void answer_handed(struct request *req)
 {
+	const struct order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "messages");
@@ -63,7 +67,7 @@ static void answer_handed(struct request *req, const struct order *order)
 		/* It took so long to tell that others have it by now. */
 		bool is_over = request_is_past(req, reply_int(order->handed[i].m, 6));
 		if (order->acknowledge || order->in_turn || !is_over)
-			out_received(o, order, &order->handed[i]);
+			out_received(o, req, &order->handed[i]);
 	}
 	out_close(o);
 	answer_end(req);
@@ -115,7 +119,7 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	if (!r) { /* the client should have what there is */
-		answer_handed(req, order);
+		answer_handed(req);
 		return;
 	}
 	if (reply_int(r, 0) == 0 &&
@@ -133,11 +137,11 @@ static void on_received(struct request *req, const struct reply *r)
 		order->at++;
 		receive(req);
 	} else if (reply_int(r, 0) > 0 || order->count || !wait_park(req)) { /* of a replay all may have ended */
-		answer_handed(req, order);
+		answer_handed(req);
 	}
 }
 
-/* The halves of a receipt, or sequence, record and body of what is done: three arguments of queue_return. */
+/* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_return. */
 static void call_back(struct request *req, struct call *c, const struct order *order, const struct reply *m)
 {
 	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");

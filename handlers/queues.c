@@ -2,7 +2,7 @@
  * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua). Receiving is in
  * queue_receive.c; whole queues, and messages that nobody works on, are in queue_admin.c.
  *
- * A delivery is known by its receipt, <sequence>.<nonce>, made anew at each receive: only the receipt of the current one counts.
+ * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its current delivery counts.
  */
 #include "handler.h"
 #include "queue_call.h"
@@ -114,19 +114,15 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 
 /* ---- Deliveries ---- */
 
-/* What has not this form never was a receipt. */
-static bool is_receipt(struct text t)
+static void answer_no_receipt(struct request *req, const char *pointer, struct text queue)
 {
-	return t.len == SEQUENCE_DIGITS + 1 + NONCE_DIGITS && strspn(t.at, "0123456789") == SEQUENCE_DIGITS &&
-	       t.at[SEQUENCE_DIGITS] == '.' && strspn(t.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") == NONCE_DIGITS;
+	answer_field_problem(
+		req, P_INVALID_RECEIPT, pointer,
+		"is not a receipt of queue '%s'; send the receipt unchanged, to the queue that the message came from",
+		queue.at);
 }
 
-static void answer_no_receipt(struct request *req, const char *pointer)
-{
-	answer_field_problem(req, P_INVALID_VALUE, pointer, "is not a receipt");
-}
-
-/* The halves of a receipt, two arguments. */
+/* Sequence and nonce of a receipt, two arguments. */
 static void call_receipt(struct request *req, struct call *c, struct text receipt)
 {
 	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
@@ -136,8 +132,8 @@ static void call_receipt(struct request *req, struct call *c, struct text receip
 /* Starts a call about a delivery, its receipt the first arguments. NULL when the request was answered. */
 static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
 {
-	if (!is_receipt(receipt)) {
-		answer_no_receipt(req, "{receipt}");
+	if (!queue_is_receipt(req, queue, receipt)) {
+		answer_no_receipt(req, "{receipt}", queue);
 		return NULL;
 	}
 	struct call *c = queue_call(req, s, queue);
@@ -148,7 +144,8 @@ static struct call *delivery_call(struct request *req, const struct script *s, s
 static void answer_stale(struct request *req)
 {
 	answer_problem(req, P_STALE_RECEIPT,
-		       "this delivery is over: its time ran out, or its message went back or is gone");
+		       "this delivery is no longer current: its visibility ended, or its message was delivered again, "
+		       "rejected, acknowledged or removed");
 }
 
 static void on_acknowledged(struct request *req, const struct reply *r)
@@ -254,19 +251,19 @@ static void on_settled(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* False when the request was answered with the first receipt that is none. */
+/* False when the request was answered with the first text that is no receipt of the queue. */
 static bool check_receipts(struct request *req, const struct queue_settle_input *in)
 {
 	struct text pointer = { 0 };
 
 	for (size_t i = 0; i < in->done.count && !pointer.at; i++)
-		if (!is_receipt(in->done.items[i]))
+		if (!queue_is_receipt(req, in->queue, in->done.items[i]))
 			pointer = arena_printf(&req->arena, "/done/%zu", i);
 	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
-		if (!is_receipt(in->reject.items[i].receipt))
+		if (!queue_is_receipt(req, in->queue, in->reject.items[i].receipt))
 			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
 	if (pointer.at)
-		answer_no_receipt(req, pointer.at);
+		answer_no_receipt(req, pointer.at, in->queue);
 	return !pointer.at;
 }
 

@@ -1,4 +1,5 @@
--- queue_purge: one step of removing the messages of one state, or all; their ids are free at once, settings stay.
+-- queue_purge: one step of removing the messages of one state, or all; their ids are free at once, settings stay. With
+-- all messages go the acknowledgements that are remembered (lib/queue_done.lua).
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before removed
 -- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
@@ -51,6 +52,13 @@ for _, place in ipairs(places) do
       looked_at = looked_at + 1
       total = total + (m.lost and 0 or 1)
     end
+  end
+end
+if state == '' then
+  local acknowledged = read('ZRANGE', done_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', most - looked_at)
+  for _, member in ipairs(acknowledged) do
+    zrem(done_key, member)
+    looked_at = looked_at + 1
   end
 end
 commit()

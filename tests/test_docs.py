@@ -40,8 +40,8 @@ SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?^```console\n(?P<text>.*?)^```$", re.M | re.S)
-# A message's id or a fence, alone or in a receipt or version; a claim; a token; a request id; an instant; a duration; a day.
-MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16})?|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
+# A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a request id; an instant; a duration; a day.
+MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16}){0,2}|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
 INSTANT = r"(?<![\w.])\d{13}(?![\w.])"
 DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"

@@ -9,7 +9,8 @@
 --   14     ...:meta               hash: sequence to record (below)
 --   15     ...:body               hash: sequence to JSON text
 --   16     ...:ids                hash: id given by a sender to its sequence, '' once the message is acknowledged
---   17     ...:done               sorted set: acknowledged id by the instant until which it is remembered
+--   17     ...:done               sorted set: what is remembered, by the instant until which: the id of an acknowledged
+--                                 message, and, below 0, an acknowledgement: sequence, tab, nonce. No id has a tab.
 -- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never falls behind it, so
 -- that it goes on rising after the queue was deleted and made again. It is the id of a message whose sender gave none.
 --

@@ -1,5 +1,5 @@
--- Plans the end of what is kept only for a time, at most 100 of each a call: dead letters past retention_ms,
--- acknowledged ids past dedupe_ms. Wants lib/queue.lua.
+-- Plans the end of what is kept only for a time: dead letters past retention_ms, at most 100 a call; acknowledged ids
+-- past dedupe_ms and acknowledgements past their minute, at most 200, as many as one receive leaves. Wants lib/queue.lua.
 local function trim(queue)
   if redis.call('EXISTS', dead_key, done_key) == 0 then
     return
@@ -12,9 +12,12 @@ local function trim(queue)
     end
   end
   if read('ZCARD', done_key) > 0 then
-    for _, id in ipairs(redis.call('ZRANGE', done_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', '100')) do
-      zrem(done_key, id)
-      hdel(ids_key, id)
+    local over = redis.call('ZRANGE', done_key, digits(-now), digits(now), 'BYSCORE', 'LIMIT', '0', '200')
+    for _, member in ipairs(over) do
+      zrem(done_key, member)
+      if not member:find('\t', 1, true) then
+        hdel(ids_key, member)
+      end
     end
   end
 end

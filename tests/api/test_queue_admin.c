@@ -197,7 +197,7 @@ static void a_deleted_queue_leaves_nothing(void **state)
 	assert_counts(0, 0, 0, 0);
 	send_body("{\"body\":1}"); /* used again: the old receipt is none for it */
 	receive(NULL);
-	assert_status(acknowledge(receipt), 204);
+	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
 	assert_counts(0, 0, 1, 0);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Deliveries over HTTP: which receipt counts, and what becomes of a message that is extended, rejected, out of its time
- * or out of tries. (How it got there: test_queues.c.)
+ * Deliveries over HTTP: what becomes of a message that is extended, rejected, out of its time or
+ * out of tries. (How it got there: test_queues.c. Which receipt counts: test_queue_receipts.c.)
  */
 #include "queue_asked.h"
 
@@ -17,67 +17,6 @@ static const char *state_of(const char *id)
 static bool is_state(const char *id, const char *state)
 {
 	return strcmp(state_of(id), state) == 0;
-}
-
-/* ---- Receipts ---- */
-
-static void what_is_no_receipt_is_refused(void **state)
-{
-	static const char *const rows[] = {
-		"x",
-		"1795223759272486",
-		"1795223759272486.",
-		"1795223759272486.2655667e4865d83",
-		"1795223759272486.2655667e4865d8355",
-		"1795223759272486.2655667E4865D835",
-		"1795223759272486-2655667e4865d835",
-		"179522375927248x.2655667e4865d835",
-		"1795223759272486.2655667e4865d83%01",
-		"%201795223759272486.2655667e4865d83",
-	};
-	static const char *const verbs[] = { "", "/extend", "/reject" };
-
-	(void)state;
-	send_body("{\"body\":1}");
-	receive(NULL);
-	for (size_t v = 0; v < ROWS(verbs); v++) {
-		for (size_t i = 0; i < ROWS(rows); i++)
-			assert_problem(delivery("q", rows[i], verbs[v], NULL), 400, "invalid_value", "none");
-		assert_problem(delivery("receive", "1795223759272486.2655667e4865d835", verbs[v], NULL), 400,
-			       "reserved_name", "none");
-	}
-	assert_counts(0, 0, 1, 0);
-}
-
-static void a_receipt_is_good_for_its_delivery_only(void **state)
-{
-	char other[64];
-
-	(void)state;
-	send_body("{\"body\":1,\"id\":\"a\"}");
-	const char *receipt = receipt_in(receive(NULL));
-	/* To another queue it is that of a message which is gone. */
-	assert_status(delivery("other", receipt, "", NULL), 204);
-	assert_problem(delivery("other", receipt, "/extend", NULL), 410, "stale_receipt", "none");
-	assert_problem(delivery("other", receipt, "/reject", NULL), 410, "stale_receipt", "none");
-	/* One that was never given out, for a message that is there. */
-	snprintf(other, sizeof(other), "%.17s0123456789abcdef", receipt);
-	assert_problem(acknowledge(other), 410, "stale_receipt", "none");
-	assert_problem(extend(other, NULL), 410, "stale_receipt", "none");
-	assert_problem(reject(other, NULL), 410, "stale_receipt", "none");
-	assert_counts(0, 0, 1, 0);
-	/* Given back: nobody works on the message, and the receipt is over. */
-	assert_status(reject(receipt, NULL), 200);
-	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
-	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
-	assert_problem(reject(receipt, NULL), 410, "stale_receipt", "none");
-	assert_counts(1, 0, 0, 0);
-	/* Run out, though nobody has received it again yet. */
-	receipt = receipt_in(receive("{\"visibility_ms\":100}"));
-	wait_until(is_state("a", "ready"), SOON_MS);
-	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
-	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
-	assert_counts(1, 0, 0, 0);
 }
 
 /* ---- Done at once ---- */
@@ -306,8 +245,6 @@ static void a_dead_letter_is_kept_for_its_retention(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_is_no_receipt_is_refused, forget_all),
-		cmocka_unit_test_teardown(a_receipt_is_good_for_its_delivery_only, forget_all),
 		cmocka_unit_test_teardown(what_is_acknowledged_at_once_never_comes_again, forget_all),
 		cmocka_unit_test_teardown(extending_counts_from_now, forget_all),
 		cmocka_unit_test_teardown(a_rejected_message_comes_again, forget_all),

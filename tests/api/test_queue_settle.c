@@ -61,7 +61,7 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_counts(1, 2, 0, 0);
 	assert_problem(acknowledge(receipts[3]), 410, "stale_receipt", "none");
 	assert_status(acknowledge(receipts[0]), 204);
-	/* One list is enough; what is gone is done. */
+	/* One list is enough; what this receipt acknowledged is done. */
 	a = settle("{\"done\":[\"$1\"]}", NULL);
 	assert_result(a, 0, receipts[0], "done");
 	a = settle("{\"reject\":[{\"receipt\":\"$1\"}],\"done\":[]}", NULL);
@@ -93,12 +93,12 @@ static void what_is_malformed_settles_nothing(void **state)
 	} rows[] = {
 		{ "{}", "missing_field", "/done" },
 		{ "{\"done\":[],\"reject\":[]}", "missing_field", "/done" },
-		{ "{\"done\":[\"$1\",\"$2\",\"$3\",\"x\"]}", "invalid_value", "/done/3" },
-		{ "{\"done\":[\"$1.\"]}", "invalid_value", "/done/0" },
+		{ "{\"done\":[\"$1\",\"$2\",\"$3\",\"x\"]}", "invalid_receipt", "/done/3" },
+		{ "{\"done\":[\"$1.\"]}", "invalid_receipt", "/done/0" },
 		{ "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"1795223759272486.2655667e4865d83\"}]}",
-		  "invalid_value", "/reject/0/receipt" },
+		  "invalid_receipt", "/reject/0/receipt" },
 		{ "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"},{\"receipt\":\" 1795223759272486.2655667e4865d83\"}]}",
-		  "invalid_value", "/reject/1/receipt" },
+		  "invalid_receipt", "/reject/1/receipt" },
 		{ "{\"done\":[\"$1\",1]}", "wrong_type", "/done/1" },
 		{ "{\"done\":[\"$1\"],\"reject\":[{\"delay_ms\":1}]}", "missing_field", "/reject/0/receipt" },
 		{ "{\"reject\":[{\"receipt\":\"$1\",\"delay_ms\":-1}]}", "out_of_range", "/reject/0/delay_ms" },
@@ -119,7 +119,7 @@ static void what_is_malformed_settles_nothing(void **state)
 
 static void a_hundred_fit_and_one_more_does_not(void **state)
 {
-	char body[BATCH * 48 + 128];
+	char body[BATCH * 64 + 128];
 
 	(void)state;
 	deliver(BATCH);

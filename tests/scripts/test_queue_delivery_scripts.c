@@ -42,7 +42,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	queue_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 0); /* again: gone */
+	unchanged(&r, assert_int_equal(queue_acknowledge(&r, "q", receipt), 0)); /* again: done by this receipt */
 	assert_int_equal(queue_extend(&r, "q", receipt, 1000), -1);
 	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", false), -1);
 	assert_int_equal(message_look(&r, "q", "a"), -1);
@@ -63,7 +63,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	wait_for_clock(&r, item_int(&r, 1) + 15);
 	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
 	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 1);
-	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 1); /* that of a */
+	assert_int_equal(server_command(&r, "ZCOUNT %s 0 +inf", queue_key("q", ":done"))->integer, 1); /* that of a */
 	assert_int_equal(message_look(&r, "q", "b"), 0);
 	assert_int_equal(server_command(&r, "HEXISTS %s forgotten", queue_key("q", ":ids"))->integer, 0);
 
@@ -74,6 +74,48 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	queue_acknowledge(&r, "q", receipt);
 	assert_int_equal(server_command(&r, "HEXISTS %s c", queue_key("q", ":ids"))->integer, 0); /* not at all */
 	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+}
+
+/* As many as one receive can leave: a hundred ids, and a hundred acknowledgements. */
+static void what_is_remembered_is_trimmed_by_one_receive(void **state)
+{
+	static struct outgoing batch[BATCH_MAX];
+	static char ids[BATCH_MAX][8], receipts[BATCH_MAX][64];
+	const char *done[BATCH_MAX + 1] = { NULL };
+	struct queue_settings settings = standard_settings;
+
+	(void)state;
+	settings.dedupe_ms = 1;
+	queue_configure(&r, "q", settings);
+	for (size_t i = 0; i < BATCH_MAX; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "id%zu", i);
+		batch[i].id = ids[i];
+	}
+	queue_send_all(&r, "q", batch, BATCH_MAX);
+	assert_int_equal(queue_receive(&r, "q", BATCH_MAX, 30000, NONCE_A), BATCH_MAX);
+	for (size_t i = 0; i < BATCH_MAX; i++) {
+		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
+		done[i] = receipts[i];
+	}
+	assert_int_equal(queue_settle(&r, "q", done, ARGS(), 0), BATCH_MAX);
+	wait_for_clock(&r, item_int(&r, 1) + 1);
+	char key[64];
+	snprintf(key, sizeof(key), "%s", queue_key("q", ":done"));
+	assert_int_equal(server_command(&r, "ZCOUNT %s -inf (0", key)->integer, BATCH_MAX);
+	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX); /* the ids went */
+	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
+	assert_int_equal(queue_acknowledge(&r, "q", receipts[0]), 0);
+	/* As if a minute had gone by: those that are due go, and one that is not stays. */
+	for (size_t i = 1; i < BATCH_MAX; i++) {
+		receipts[i][16] = '\t';
+		server_command(&r, "ZADD %s XX -%lld %s", key, (long long)redis_now_ms(&r), receipts[i]);
+		receipts[i][16] = '.';
+	}
+	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, 1);
+	assert_int_equal(queue_acknowledge(&r, "q", receipts[1]), -1);
+	assert_int_equal(queue_acknowledge(&r, "q", receipts[0]), 0);
 }
 
 static void taken_for_good_is_done_at_once(void **state)
@@ -363,6 +405,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(acknowledged_is_gone_and_remembered_for_a_time, script_stage_empty),
+		cmocka_unit_test_setup(what_is_remembered_is_trimmed_by_one_receive, script_stage_empty),
 		cmocka_unit_test_setup(taken_for_good_is_done_at_once, script_stage_empty),
 		cmocka_unit_test_setup(taking_for_good_loses_nothing_that_does_not_fit, script_stage_empty),
 		cmocka_unit_test_setup(what_is_not_acknowledged_comes_again, script_stage_empty),

@@ -1,0 +1,393 @@
+/*
+ * Receipts over HTTP: each place that takes one (acknowledge, extend, reject, both lists of settle)
+ * against all that a receipt can be: current, acknowledged, no longer current in each way, of
+ * another queue, damaged, or foreign text. Each answer is as the contract says, and a refusal
+ * changes nothing in Redis.
+ */
+#include "queue_asked.h"
+
+enum place { ACKNOWLEDGE, EXTEND, REJECT, SETTLE_DONE, SETTLE_REJECT, PLACE_COUNT };
+static const char *const place_names[] = { "acknowledge", "extend", "reject", "settle done", "settle reject" };
+
+enum standing { CURRENT, REMEMBERED, STALE, INVALID, OVERSIZED, STANDING_COUNT };
+
+/* What each place answers: a status, for settle the outcome, and the code of a problem. */
+static const struct expected {
+	int status;
+	const char *says;
+} expected[STANDING_COUNT][PLACE_COUNT] = {
+	[CURRENT] = { { 204, NULL }, { 200, NULL }, { 200, NULL }, { 200, "done" }, { 200, "rejected" } },
+	[REMEMBERED] = { { 204, NULL },
+			 { 410, "stale_receipt" },
+			 { 410, "stale_receipt" },
+			 { 200, "done" },
+			 { 200, "stale" } },
+	[STALE] = { { 410, "stale_receipt" },
+		    { 410, "stale_receipt" },
+		    { 410, "stale_receipt" },
+		    { 200, "stale" },
+		    { 200, "stale" } },
+	[INVALID] = { { 400, "invalid_receipt" },
+		      { 400, "invalid_receipt" },
+		      { 400, "invalid_receipt" },
+		      { 400, "invalid_receipt" },
+		      { 400, "invalid_receipt" } },
+	[OVERSIZED] = { { 400, "out_of_range" },
+			{ 400, "out_of_range" },
+			{ 400, "out_of_range" },
+			{ 400, "out_of_range" },
+			{ 400, "out_of_range" } },
+};
+
+static struct answer ask(enum place place, const char *receipt)
+{
+	char body[512];
+
+	switch (place) {
+	case ACKNOWLEDGE:
+		return acknowledge(receipt);
+	case EXTEND:
+		return extend(receipt, "{\"visibility_ms\":60000}");
+	case REJECT:
+		return reject(receipt, NULL);
+	case SETTLE_DONE:
+		snprintf(body, sizeof(body), "{\"done\":[\"%s\"]}", receipt);
+		return post("/settle", body, NULL);
+	default:
+		snprintf(body, sizeof(body), "{\"reject\":[{\"receipt\":\"%s\"}]}", receipt);
+		return post("/settle", body, NULL);
+	}
+}
+
+/* All that Redis holds of a queue. */
+static const char *picture_of(const char *name)
+{
+	static const char source[] =
+		"local all = '' for _, part in ipairs({'', ':due:0', ':due:1', ':due:2', ':due:3', ':due:4', "
+		"':due:5', ':due:6', ':due:7', ':due:8', ':due:9', ':flight', ':dead', ':meta', ':body', "
+		"':ids', ':done'}) do "
+		"all = all .. redis.sha1hex(redis.call('DUMP', KEYS[1] .. part) or '') end return all";
+
+	return server_command(&redis, "EVAL %s 1 p:queue:{%s}", source, name)->str;
+}
+
+static void must_be_answered(const char *row, enum place place, const char *receipt, enum standing standing)
+{
+	const struct expected *e = &expected[standing][place];
+	char *before = strdup(picture_of("q")), *before_other = strdup(picture_of("other"));
+	struct answer a = ask(place, receipt);
+
+	if (a.status != e->status)
+		fail_msg("%s: %s of %s is %d, not %d: %s", row, place_names[place], receipt, a.status, e->status,
+			 a.body);
+	if (a.status >= 400)
+		assert_problem(a, e->status, e->says, "none");
+	else if (e->says)
+		assert_string_equal(text_at(a, "/results/0/outcome"), e->says);
+	if (a.status == 400 && place >= SETTLE_DONE)
+		assert_string_equal(text_at(a, "/errors/0/pointer"),
+				    place == SETTLE_DONE ? "/done/0" : "/reject/0/receipt");
+	if ((standing == CURRENT) == (strcmp(before, picture_of("q")) == 0))
+		fail_msg("%s: %s changed too much or too little", row, place_names[place]);
+	assert_string_equal(before_other, picture_of("other"));
+	free(before);
+	free(before_other);
+}
+
+/* ---- What a receipt can be. Each makes a queue, and returns a receipt that was given out for it ---- */
+
+static char receipt[64];
+
+static void receive_one(void)
+{
+	snprintf(receipt, sizeof(receipt), "%s", receipt_in(receive(NULL)));
+}
+
+static void in_flight(void)
+{
+	send_body("{\"body\":1,\"id\":\"a\"}");
+	receive_one();
+}
+
+static void acknowledged(void)
+{
+	in_flight();
+	assert_status(acknowledge(receipt), 204);
+}
+
+static void settled(void)
+{
+	in_flight();
+	assert_status(ask(SETTLE_DONE, receipt), 200);
+}
+
+/* Another message has its id by now, and is in flight. */
+static void acknowledged_and_sent_again(void)
+{
+	configure("{\"dedupe_ms\":0}");
+	acknowledged();
+	send_body("{\"body\":2,\"id\":\"a\"}");
+	assert_int_equal(count_in(receive(NULL)), 1);
+}
+
+static void acknowledged_without_an_id(void)
+{
+	send_body("{\"body\":1}");
+	receive_one();
+	assert_status(acknowledge(receipt), 204);
+}
+
+/* As if a minute had gone by. */
+static void acknowledged_long_ago(void)
+{
+	char member[64];
+
+	acknowledged();
+	snprintf(member, sizeof(member), "%.16s\t%.16s", receipt, receipt + 17);
+	const redisReply *score = server_command(&redis, "ZSCORE p:queue:{q}:done %s", member);
+	assert_int_equal(score->type, REDIS_REPLY_STRING);
+	int64_t until_ms = -atoll(score->str);
+	assert_in_range(until_ms - redis_now_ms(), 60000 - SOON_MS, 60000);
+	server_command(&redis, "ZADD p:queue:{q}:done XX -%lld %s", (long long)redis_now_ms(), member);
+}
+
+static void ended(void)
+{
+	in_flight();
+	int64_t until_ms = int_at(extend(receipt, "{\"visibility_ms\":1}"), "/visible_until_ms");
+	wait_until(redis_now_ms() >= until_ms, SOON_MS);
+}
+
+static void delivered_again(void)
+{
+	ended();
+	assert_int_equal(count_in(receive(NULL)), 1);
+}
+
+static void acknowledged_by_another(void)
+{
+	ended();
+	assert_status(acknowledge(receipt_in(receive(NULL))), 204);
+}
+
+static void rejected(void)
+{
+	in_flight();
+	assert_status(reject(receipt, NULL), 200);
+}
+
+static void dead(void)
+{
+	in_flight();
+	assert_status(reject(receipt, "{\"dead\":true}"), 200);
+}
+
+static void dropped(void)
+{
+	struct answer a;
+
+	do { /* on a machine that stands still it expires before it is received */
+		send_body("{\"body\":1,\"ttl_ms\":60}");
+		a = receive(NULL);
+	} while (count_in(a) == 0);
+	snprintf(receipt, sizeof(receipt), "%s", receipt_in(a));
+	wait_until(redis_now_ms() >= int_at(a, "/messages/0/sent_at_ms") + 60, SOON_MS);
+	assert_int_equal(int_at(reject(receipt, NULL), "/deliver_at_ms"), 0);
+}
+
+static void cancelled(void)
+{
+	ended();
+	assert_status(message("DELETE", "a", NULL), 204);
+}
+
+static void purged(void)
+{
+	in_flight();
+	assert_int_equal(int_at(post("/purge", "{\"state\":\"in_flight\"}", NULL), "/purged"), 1);
+}
+
+static void acknowledged_and_purged(void)
+{
+	acknowledged();
+	send_body("{\"body\":1,\"id\":\"b\"}");
+	assert_int_equal(int_at(post("/purge", NULL, NULL), "/purged"), 1);
+	assert_true(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate")); /* its id is not */
+}
+
+static void acknowledged_and_purged_of_ready(void)
+{
+	acknowledged();
+	assert_status(post("/purge", "{\"state\":\"ready\"}", NULL), 200);
+}
+
+static void deleted(void)
+{
+	in_flight();
+	assert_status(queue("DELETE", NULL), 204);
+}
+
+static void acknowledged_and_deleted(void)
+{
+	acknowledged();
+	assert_status(queue("DELETE", NULL), 204);
+	in_flight();
+	assert_status(acknowledge(receipt), 204);
+	assert_status(queue("DELETE", NULL), 204);
+	send_body("{\"body\":1}"); /* used again: the old receipt is none for it */
+	assert_int_equal(count_in(receive(NULL)), 1);
+}
+
+/* Sent to queue q, where a message is in flight, too. */
+static void of_another_queue(void)
+{
+	in_flight();
+	assert_status(http(client, "POST", "/queues/other/messages", "{\"body\":1}"), 201);
+	snprintf(receipt, sizeof(receipt), "%s", receipt_in(http(client, "POST", "/queues/other/receive", NULL)));
+}
+
+static void every_place_judges_every_receipt(void **state)
+{
+	static const struct row {
+		const char *name;
+		void (*make)(void);
+		enum standing standing;
+	} rows[] = {
+		{ "current", in_flight, CURRENT },
+		{ "acknowledged", acknowledged, REMEMBERED },
+		{ "settled", settled, REMEMBERED },
+		{ "acknowledged, its id sent again", acknowledged_and_sent_again, REMEMBERED },
+		{ "acknowledged, without an id", acknowledged_without_an_id, REMEMBERED },
+		{ "acknowledged, purged of another state", acknowledged_and_purged_of_ready, REMEMBERED },
+		{ "acknowledged long ago", acknowledged_long_ago, STALE },
+		{ "acknowledged, then purged", acknowledged_and_purged, STALE },
+		{ "acknowledged, then deleted", acknowledged_and_deleted, STALE },
+		{ "acknowledged by another delivery", acknowledged_by_another, STALE },
+		{ "ended", ended, STALE },
+		{ "delivered again", delivered_again, STALE },
+		{ "rejected", rejected, STALE },
+		{ "dead", dead, STALE },
+		{ "dropped", dropped, STALE },
+		{ "cancelled", cancelled, STALE },
+		{ "purged", purged, STALE },
+		{ "deleted", deleted, STALE },
+		{ "of another queue", of_another_queue, INVALID },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		for (enum place place = 0; place < PLACE_COUNT; place++) {
+			forget_all(NULL);
+			rows[i].make();
+			must_be_answered(rows[i].name, place, receipt, rows[i].standing);
+		}
+	}
+}
+
+/* ---- What never was a receipt ---- */
+
+static void at_every_place(const char *row, const char *text, enum standing standing)
+{
+	for (enum place place = 0; place < PLACE_COUNT; place++)
+		must_be_answered(row, place, text, standing);
+}
+
+/* Another digit, of the same kind; a letter is also tried as a capital. */
+static void changed_at(const char *good, size_t i)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s", good);
+	text[i] = good[i] == '0' ? '1' : '0';
+	at_every_place("one digit changed", text, INVALID);
+	if (good[i] < 'a')
+		return;
+	text[i] = (char)(good[i] - 'a' + 'A');
+	at_every_place("one digit a capital", text, INVALID);
+}
+
+static void a_damaged_one_is_refused(void **state)
+{
+	char good[64], text[64];
+
+	(void)state;
+	in_flight();
+	snprintf(good, sizeof(good), "%s", receipt);
+	for (size_t i = 0; i < strlen(good); i++) {
+		changed_at(good, i);
+		snprintf(text, sizeof(text), "%.*s%s", (int)i, good, good + i + 1);
+		at_every_place("one digit cut", text, INVALID);
+		if (i > 0) {
+			snprintf(text, sizeof(text), "%.*s", (int)i, good);
+			at_every_place("cut short", text, INVALID);
+		}
+	}
+	snprintf(text, sizeof(text), "%s0", good);
+	at_every_place("one digit more", text, INVALID);
+	must_be_answered("undamaged", ACKNOWLEDGE, good, CURRENT);
+}
+
+static void foreign_text_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"x",
+		"0",
+		"-1",
+		"null",
+		"18446744073709551616",
+		"1.1.1",
+		"0.0.0",
+		"*",
+		"%20",
+		"a%2Fb",
+		"..%2F",
+		"%27%22",
+		"1795223759272486.2655667e4865d835",          /* a delivery as the scripts know it */
+		"1795223759272486.2655667e4865d835.00000000", /* invented */
+		"179522375927248x.2655667e4865d835.00000000",
+		"1795223759272486-2655667e4865d835-00000000",
+		"1795223759272486.2655667e4865d835.0000000%01",
+	};
+	char longest[202];
+
+	(void)state;
+	in_flight();
+	for (size_t i = 0; i < ROWS(texts); i++)
+		at_every_place("foreign text", texts[i], INVALID);
+	memset(longest, 'x', sizeof(longest));
+	longest[201] = '\0';
+	at_every_place("too long", longest, OVERSIZED);
+	longest[200] = '\0';
+	at_every_place("long", longest, INVALID);
+	must_be_answered("empty", SETTLE_DONE, "", OVERSIZED);
+	must_be_answered("empty", SETTLE_REJECT, "", OVERSIZED);
+	assert_problem(delivery("receive", receipt, "", NULL), 400, "reserved_name", "none");
+	must_be_answered("undamaged", ACKNOWLEDGE, receipt, CURRENT);
+}
+
+/* A queue's name is part of the check, wherever it is split from the rest. */
+static void a_receipt_belongs_to_one_queue(void **state)
+{
+	static const char *const names[] = { "q1", "Q", "qq", "q%20", "1", "other" };
+
+	(void)state;
+	in_flight();
+	for (size_t i = 0; i < ROWS(names); i++) {
+		assert_problem(delivery(names[i], receipt, "", NULL), 400, "invalid_receipt", "none");
+		assert_problem(delivery(names[i], receipt, "/extend", NULL), 400, "invalid_receipt", "none");
+		assert_problem(delivery(names[i], receipt, "/reject", NULL), 400, "invalid_receipt", "none");
+	}
+	must_be_answered("in its own queue", ACKNOWLEDGE, receipt, CURRENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(every_place_judges_every_receipt, forget_all),
+		cmocka_unit_test_teardown(a_damaged_one_is_refused, forget_all),
+		cmocka_unit_test_teardown(foreign_text_is_refused, forget_all),
+		cmocka_unit_test_teardown(a_receipt_belongs_to_one_queue, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("queue receipts", tests, start, stop);
+}
