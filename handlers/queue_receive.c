@@ -57,7 +57,19 @@ static void out_received(struct json_out *o, struct request *req, const struct h
 	out_close(o);
 }
 
-static void answer_handed(struct request *req)
+/* The queue whose call was sent and not answered; with `acknowledge` its messages may be gone. */
+static void out_unanswered(struct json_out *o, struct text queue)
+{
+	out_array(o, "unanswered");
+	out_object(o, NULL);
+	out_text(o, "queue", queue);
+	out_string(o, "effect", effect_name(EFFECT_UNKNOWN));
+	out_close(o);
+	out_close(o);
+}
+
+/* `was_lost`: the call to the queue at which the order stands was sent and not answered. */
+static void answer_handed(struct request *req, bool was_lost)
 {
 	const struct order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
@@ -70,6 +82,8 @@ static void answer_handed(struct request *req)
 			out_received(o, req, &order->handed[i]);
 	}
 	out_close(o);
+	if (was_lost)
+		out_unanswered(o, order->queues[order->at]);
 	answer_end(req);
 }
 
@@ -119,7 +133,7 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	if (!r) { /* the client should have what there is */
-		answer_handed(req);
+		answer_handed(req, call_was_lost(req->failed));
 		return;
 	}
 	if (reply_int(r, 0) == 0 &&
@@ -137,7 +151,7 @@ static void on_received(struct request *req, const struct reply *r)
 		order->at++;
 		receive(req);
 	} else if (reply_int(r, 0) > 0 || order->count || !wait_park(req)) { /* of a replay all may have ended */
-		answer_handed(req);
+		answer_handed(req, false);
 	}
 }
 

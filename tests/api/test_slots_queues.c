@@ -242,14 +242,35 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 {
 	(void)state;
 	send(low, 1);
+	send(high, 3);
 	proc_signal(last_node(), SIGSTOP);
-	struct answer some = receive(queues(low, high, middle, ",\"max\":9"));
+	struct answer lost = receive(queues(low, high, middle, ",\"max\":9,\"acknowledge\":true"));
+	send(low, 2);
+	struct answer not_asked = receive(queues(low, high, middle, ",\"max\":9"));
 	struct answer none = receive(queues(high, middle, low, ""));
 	wake_last_node();
-	assert_status(some, 200);
-	assert_int_equal(json_array_size(json_at(some, "/messages")), 1);
-	must_have(some, 0, low, 1);
-	assert_in_range(none.status, 503, 504);
+	/* Sent and not answered: its messages may be gone, and the answer says so. */
+	assert_status(lost, 200);
+	assert_int_equal(json_array_size(json_at(lost, "/messages")), 1);
+	must_have(lost, 0, low, 1);
+	assert_int_equal(json_array_size(json_at(lost, "/unanswered")), 1);
+	assert_string_equal(text_at(lost, "/unanswered/0/queue"), high);
+	assert_string_equal(text_at(lost, "/unanswered/0/effect"), "unknown");
+	/* Not sent: nothing happened there. */
+	assert_status(not_asked, 200);
+	must_have(not_asked, 0, low, 2);
+	assert_null(json_object_get(not_asked.json, "unanswered"));
+	assert_problem(none, 503, "redis_unavailable", "none");
+}
+
+/* The first that is asked does not answer: nothing was taken, so it is as of one queue. */
+static void the_first_that_does_not_answer_is_unknown(void **state)
+{
+	(void)state;
+	proc_signal(last_node(), SIGSTOP);
+	struct answer a = receive(queues(low, high, middle, ",\"acknowledge\":true"));
+	wake_last_node();
+	assert_problem(a, 504, "no_answer", "unknown");
 }
 
 static int open_on_a_cluster(void **state)
@@ -269,6 +290,7 @@ int main(void)
 		cmocka_unit_test_teardown(many_at_once_get_each_once, pair_forget),
 		cmocka_unit_test_teardown(what_was_taken_for_who_left_goes_back, pair_forget),
 		cmocka_unit_test_teardown(a_node_that_does_not_answer_leaves_the_others, pair_forget),
+		cmocka_unit_test_teardown(the_first_that_does_not_answer_is_unknown, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("queues in several slots", tests, open_on_a_cluster, pair_close);
