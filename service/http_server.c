@@ -294,7 +294,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	int64_t duration_us = loop_now_us() - req->started_us;
 	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
 	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
-	metrics_request(req->op, status, duration_us);
+	metrics_request(req->op, status, duration_us, request_waited_us(req));
 	struct log_request line = {
 		.request_id = req->request_id,
 		.trace_id = req->trace_id,

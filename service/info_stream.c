@@ -119,6 +119,7 @@ static void on_tick(struct timer *t)
 
 	tell(watchers, NULL, &latest, &now);
 	latest = now;
+	metrics_interval();
 	timer_set(t, loop_now_us() + EVERY_MS * 1000);
 }
 
@@ -157,6 +158,7 @@ void info_stream(struct request *req, const struct info_stream_input *in)
 	tick.expired = on_tick;
 	if (!w->next) {
 		latest = now;
+		metrics_interval();
 		timer_set(&tick, loop_now_us() + EVERY_MS * 1000);
 	}
 	if (tick.place)

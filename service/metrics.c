@@ -14,17 +14,36 @@
 
 enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = METRICS_BUCKETS - 1, MAX_GAUGES = 16 };
 
-/* Upper bounds in microseconds; beyond the last is +Inf. */
-static const int64_t bounds_us[BUCKETS] = { 250,   500,    1000,   2500,   5000,    10000,   25000,
-					    50000, 100000, 250000, 500000, 1000000, 2500000, 10000000 };
-static const char *const bounds_text[BUCKETS] = { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025",
-						  "0.05",    "0.1",    "0.25",  "0.5",    "1",     "2.5",  "10" };
+enum { DURATION, WAIT, HISTOGRAMS };
 
-struct operation_row {
-	uint32_t *by_status; /* STATUSES numbers, allocated at the first request; owned */
+static const struct histogram_kind {
+	const char *name, *help;
+	int64_t bounds_us[BUCKETS]; /* beyond the last is +Inf */
+	const char *bounds_text[BUCKETS];
+} kinds[HISTOGRAMS] = {
+	[DURATION] = { "http_request_duration_seconds",
+		       "Time from a request's first line to its last byte sent, without the time that it waited or streamed.",
+		       { 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
+			 10000000 },
+		       { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5",
+			 "1", "2.5", "10" } },
+	[WAIT] = { "wait_seconds",
+		   "Time that a request waited for something to happen, or streamed; only requests that did.",
+		   { 1000, 5000, 10000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000, 20000000,
+		     30000000, 60000000 },
+		   { "0.001", "0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "30",
+		     "60" } },
+};
+
+struct histogram {
 	uint64_t buckets[BUCKETS + 1];
 	uint64_t count;
 	uint64_t sum_us;
+};
+
+struct operation_row {
+	uint32_t *by_status; /* STATUSES numbers, allocated at the first request; owned */
+	struct histogram histograms[HISTOGRAMS];
 };
 
 static const struct {
@@ -43,7 +62,7 @@ static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
 static struct operation_row *rows; /* one an operation, and one for requests that matched none */
-static int64_t started_us, started_at_ms;
+static int64_t started_us, started_at_ms, longest_us;
 
 bool metrics_open(void)
 {
@@ -84,30 +103,48 @@ void metrics_gauge(const char *name, const char *help, double (*read)(void))
 	gauges[gauge_count++].read = read;
 }
 
-void metrics_request(const struct operation *op, int status, int64_t duration_us)
+static void measure(struct operation_row *row, size_t kind, int64_t us)
+{
+	struct histogram *h = &row->histograms[kind];
+	size_t bucket = 0;
+
+	while (bucket < BUCKETS && us > kinds[kind].bounds_us[bucket])
+		bucket++;
+	h->buckets[bucket]++;
+	h->count++;
+	h->sum_us += (uint64_t)us;
+}
+
+void metrics_request(const struct operation *op, int status, int64_t duration_us, int64_t waited_us)
 {
 	struct operation_row *row = &rows[op ? (size_t)(op - operations) : operation_count];
-	size_t bucket = 0;
+	int64_t busy_us = duration_us - waited_us;
 
 	if (!row->by_status)
 		row->by_status = calloc(STATUSES, sizeof(*row->by_status));
 	if (row->by_status && status >= LOWEST_STATUS && status < LOWEST_STATUS + STATUSES)
 		row->by_status[status - LOWEST_STATUS]++;
-	while (bucket < BUCKETS && duration_us > bounds_us[bucket])
-		bucket++;
-	row->buckets[bucket]++;
-	row->count++;
-	row->sum_us += (uint64_t)duration_us;
+	measure(row, DURATION, busy_us);
+	if (waited_us > 0)
+		measure(row, WAIT, waited_us);
+	if (busy_us > longest_us)
+		longest_us = busy_us;
+}
+
+void metrics_interval(void)
+{
+	longest_us = 0;
 }
 
 struct metrics_durations metrics_durations(void)
 {
-	struct metrics_durations all = { 0 };
+	struct metrics_durations all = { .longest_us = longest_us };
 
 	for (size_t i = 0; i <= operation_count; i++) {
-		all.count += rows[i].count;
+		const struct histogram *h = &rows[i].histograms[DURATION];
+		all.count += h->count;
 		for (size_t b = 0; b <= BUCKETS; b++)
-			all.buckets[b] += rows[i].buckets[b];
+			all.buckets[b] += h->buckets[b];
 	}
 	return all;
 }
@@ -117,14 +154,17 @@ double metrics_quantile_ms(const struct metrics_durations *before, const struct 
 	double wanted = part * (double)(now->count - before->count);
 	int64_t low_us = 0;
 
-	for (size_t b = 0; b < BUCKETS; b++) {
+	for (size_t b = 0; b <= BUCKETS; b++) {
 		double here = (double)(now->buckets[b] - before->buckets[b]);
+		int64_t high_us = b < BUCKETS ? kinds[DURATION].bounds_us[b] : now->longest_us;
+		if (high_us > now->longest_us)
+			high_us = now->longest_us;
 		if (here > 0 && wanted <= here)
-			return ((double)low_us + (double)(bounds_us[b] - low_us) * wanted / here) / 1000;
+			return ((double)low_us + (double)(high_us - low_us) * wanted / here) / 1000;
 		wanted -= here;
-		low_us = bounds_us[b];
+		low_us = high_us;
 	}
-	return (double)low_us / 1000; /* or longer */
+	return (double)now->longest_us / 1000;
 }
 
 void metrics_out(struct json_out *o)
@@ -224,28 +264,28 @@ static void add_requests(struct page *p)
 				    operation_name(i), s + LOWEST_STATUS, rows[i].by_status[s]);
 }
 
-static void add_durations(struct page *p)
+static void add_histogram(struct page *p, const struct histogram_kind *kind, const struct histogram *h, const char *op)
 {
-	static const char name[] = "http_request_duration_seconds";
+	uint64_t sum = 0;
 
-	head(p, name, "histogram", "Time from a request's first line to its last byte sent.");
-	for (size_t i = 0; i <= operation_count; i++) {
-		uint64_t sum = 0;
-		const char *op = operation_name(i);
-		if (rows[i].count == 0)
-			continue;
-		for (size_t b = 0; b < BUCKETS; b++) {
-			const struct text parts[] = {
-				TEXT("patternd_http_request_duration_seconds_bucket{operation=\""), text_of(op),
-				TEXT("\",le=\""), text_of(bounds_text[b]), TEXT("\"} ")
-			};
-			sum += rows[i].buckets[b];
-			add_count(p, parts, sizeof(parts) / sizeof(parts[0]), sum);
-		}
-		add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, op, rows[i].count);
-		add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", name, op, (double)rows[i].sum_us / 1e6);
-		add(p, "patternd_%s_count{operation=\"%s\"} %" PRIu64 "\n", name, op, rows[i].count);
+	for (size_t b = 0; b < BUCKETS; b++) {
+		const struct text parts[] = { TEXT("patternd_"), text_of(kind->name), TEXT("_bucket{operation=\""),
+					      text_of(op), TEXT("\",le=\""), text_of(kind->bounds_text[b]),
+					      TEXT("\"} ") };
+		sum += h->buckets[b];
+		add_count(p, parts, sizeof(parts) / sizeof(parts[0]), sum);
 	}
+	add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", kind->name, op, h->count);
+	add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", kind->name, op, (double)h->sum_us / 1e6);
+	add(p, "patternd_%s_count{operation=\"%s\"} %" PRIu64 "\n", kind->name, op, h->count);
+}
+
+static void add_histograms(struct page *p, size_t kind)
+{
+	head(p, kinds[kind].name, "histogram", kinds[kind].help);
+	for (size_t i = 0; i <= operation_count; i++)
+		if (rows[i].histograms[kind].count)
+			add_histogram(p, &kinds[kind], &rows[i].histograms[kind], operation_name(i));
 }
 
 uint64_t metrics_resident_bytes(void)
@@ -298,7 +338,8 @@ struct text metrics_text(struct request *req)
 	struct page p = { .arena = &req->arena };
 
 	add_requests(&p);
-	add_durations(&p);
+	for (size_t kind = 0; kind < HISTOGRAMS; kind++)
+		add_histograms(&p, kind);
 	add_counters(&p);
 	add_turns(&p);
 	for (size_t i = 0; i < gauge_count; i++)

@@ -140,9 +140,18 @@ static bool may_move(enum request_state from, enum request_state to)
 	}
 }
 
+int64_t request_waited_us(const struct request *req)
+{
+	bool waits = req->state == PARKED || req->state == STREAMING;
+
+	return req->waited_us + (waits ? loop_now_us() - req->waits_since_us : 0);
+}
+
 void request_move(struct request *req, enum request_state to)
 {
 	assert(may_move(req->state, to));
+	req->waited_us = request_waited_us(req);
+	req->waits_since_us = loop_now_us();
 	req->state = to;
 	if (to != ANSWERED && to != STREAMING)
 		return;

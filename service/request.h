@@ -86,6 +86,7 @@ struct request {
 	struct text (*header)(struct request *req, const char *name);
 	void *exchange; /* (ref) http.c's side */
 	int64_t started_us;
+	int64_t waited_us, waits_since_us; /* request_waited_us */
 
 	/* While it waits, and when nobody does any more */
 	struct wait *wait; /* (ref) wait.c's; NULL when it never waits */
@@ -140,6 +141,9 @@ bool request_take_body(struct request *req, const char *bytes, size_t len, size_
 
 /* Moves it on; asserts that the move is allowed. ANSWERED tells http.c. */
 void request_move(struct request *req, enum request_state to);
+
+/* How long it was parked or has streamed, in microseconds: the rest of its time was spent on it. */
+int64_t request_waited_us(const struct request *req);
 
 /* http.c is done with it, or a call's reply has come: frees it when nobody needs it any more. */
 void request_http_gone(struct request *req);

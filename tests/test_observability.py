@@ -72,6 +72,7 @@ def faults(where, expression, legend, metrics, operations):
 def main():
     with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
         daemon.ask("GET", "/healthz")
+        daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
         metrics = served(daemon.ask("GET", "/metrics")[2]) | {"up": set()}
     contract = yaml.safe_load((TOP / "openapi.yaml").read_text())
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}

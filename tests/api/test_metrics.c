@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../support/daemon.h"
+#include "../support/events.h"
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_cluster.h"
@@ -260,6 +262,53 @@ static void test_counts(void **state)
 	assert_true(sum_of("patternd_uptime_seconds", "") < 600);
 }
 
+static double of_operation(const char *name, const char *operation)
+{
+	char label[64];
+
+	snprintf(label, sizeof(label), "operation=\"%s\"", operation);
+	return sum_of(name, label);
+}
+
+/* Asks for what ends after WAIT_MS, and returns what was measured of it: busy seconds, waited seconds, waits. */
+static void waits_apart(const char *operation, const char *target, const char *body, int status)
+{
+	read_metrics();
+	double busy = of_operation("patternd_http_request_duration_seconds_sum", operation);
+	double waited = of_operation("patternd_wait_seconds_sum", operation);
+	double waits = of_operation("patternd_wait_seconds_count", operation);
+	assert_status(http(client, "POST", target, body), status);
+	read_metrics();
+	busy = of_operation("patternd_http_request_duration_seconds_sum", operation) - busy;
+	waited = of_operation("patternd_wait_seconds_sum", operation) - waited;
+	if (busy > 0.2 || waited < 0.38)
+		fail_msg("%s: %g s busy, %g s waited", operation, busy, waited);
+	assert_true(of_operation("patternd_wait_seconds_count", operation) == waits + 1);
+}
+
+/* The time that a request waits or streams is a histogram of its own, and no part of its duration. */
+static void test_waits(void **state)
+{
+	(void)state;
+	read_metrics();
+	assert_true(of_operation("patternd_wait_seconds_count", "pv_add") == 0);
+	waits_apart("queue_receive", "/queues/idle/receive", "{\"wait_ms\":400}", 200);
+	assert_status(http(client, "POST", "/locks/held", "{\"ttl_ms\":60000}"), 201);
+	waits_apart("lock_acquire", "/locks/held", "{\"ttl_ms\":1000,\"wait_ms\":400}", 409);
+	assert_status(http(client, "POST", "/ratelimit", "{\"key\":\"w\",\"limit\":1,\"window_ms\":400}"), 200);
+	waits_apart("ratelimit_take", "/ratelimit", "{\"key\":\"w\",\"limit\":1,\"window_ms\":400,\"wait_ms\":2000}",
+		    200);
+
+	double busy = of_operation("patternd_http_request_duration_seconds_sum", "topic_stream");
+	struct events *e = events_get(patternd.port, "/topics/t/stream");
+	usleep(400 * 1000); /* the time that is measured */
+	events_close(e);
+	for (int left = 500; of_operation("patternd_wait_seconds_count", "topic_stream") == 0 && left; left--)
+		read_metrics();
+	assert_true(of_operation("patternd_http_request_duration_seconds_sum", "topic_stream") - busy < 0.2);
+	assert_true(of_operation("patternd_wait_seconds_sum", "topic_stream") > 0.38);
+}
+
 /* A request line with a number in it. */
 static struct answer ask(struct raw *r, const char *before, int i, const char *behind)
 {
@@ -341,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_histograms),
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_series_do_not_grow),
 		cmocka_unit_test(test_redis_trouble_is_counted),
 	};
