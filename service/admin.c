@@ -28,6 +28,8 @@ void readyz(struct request *req, const struct readyz_input *in)
 		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
 	} else if (*redis_twins()) {
 		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_twins());
+	} else if (*redis_lacks()) {
+		answer_problem(req, P_NOT_READY, "%s", redis_lacks());
 	} else {
 		out_string(answer_begin(req, 200), "status", "ready");
 		answer_end(req);

@@ -62,6 +62,7 @@ static void take_connection(struct redis_link *to, const struct redis_link *from
 	to->want_write = from->want_write;
 	to->ring = from->ring;
 	to->greeting = from->greeting;
+	to->permissions = from->permissions;
 }
 
 /* Memory that epoll has no room for is the only thing that can go wrong: the link's deadlines find that out. */

@@ -84,9 +84,9 @@ static void reload(void)
 {
 	access_reload();
 	http_reload();
-	if (!login_has_files() || !login_read_again())
+	if (login_has_files() && !login_read_again())
 		return;
-	log_event(LOG_INFO, "reloaded", "the connections to Redis are made anew with what the files say now");
+	log_event(LOG_INFO, "reloaded", "the connections to Redis are made again with what the files contain now");
 	links_renew();
 }
 

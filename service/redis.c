@@ -262,6 +262,11 @@ bool redis_was_reached(void)
 	return was_reached;
 }
 
+const char *redis_lacks(void)
+{
+	return links_lack();
+}
+
 const char *redis_advice(void)
 {
 	if (links_reached() || urls.kind != REDIS_SERVER)
@@ -320,6 +325,11 @@ static double links_ready(void)
 	return redis_connections();
 }
 
+static double permissions_missing(void)
+{
+	return links_lacking();
+}
+
 static double is_up(void)
 {
 	return redis_connections() > 0;
@@ -354,6 +364,8 @@ bool redis_open(const char *url)
 	held_timer.expired = on_held;
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
+	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
+		      permissions_missing);
 	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
 	if (!members_open(config()->lock_quorum))
 		return false;

@@ -119,6 +119,8 @@ struct redis_answers {
 struct redis_answers redis_answers(void);
 
 bool redis_was_reached(void); /* since start */
+/* Which permissions the Redis user lacks, for a person; "" when none, or when they cannot be asked for. */
+const char *redis_lacks(void);
 /* What to do when nothing was ever there, to be said behind the trouble; "" once something took a connection. */
 const char *redis_advice(void);
 /* How many servers --lock-quorum lists; and where each is, from 1. None of them counts for what is asked above. */

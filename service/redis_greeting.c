@@ -62,6 +62,24 @@ size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, 
 	return g->asked;
 }
 
+size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+{
+	g->whoami = g->at + g->owed++;
+	args[0] = TEXT("ACL");
+	args[1] = TEXT("WHOAMI");
+	return 2;
+}
+
+size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+{
+	size_t most = g->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
+
+	if (!g->permissions.user[0] || g->permissions_asked == most)
+		return 0;
+	g->owed++;
+	return permissions_question(&g->permissions, g->permissions_asked++, args);
+}
+
 static bool refuse(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool refuse(struct redis_greeting *g, const char *format, ...)
@@ -240,12 +258,31 @@ static bool check_error(struct redis_greeting *g, enum greeting_step step, const
 		      shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text, option);
 }
 
+/* The answer about the user's name, and then those about what the user may. */
+static bool check_permission(struct redis_greeting *g, size_t at, const struct reply *reply)
+{
+	char what[PERMISSIONS_TEXT_BYTES];
+
+	if (at == 0)
+		permissions_user(&g->permissions, reply);
+	else if (g->permissions.user[0])
+		permissions_answer(&g->permissions, at - 1, reply);
+	if (g->owed > 0 || permissions_lacking(&g->permissions) == 0 || !config()->strict)
+		return true;
+	permissions_log(&g->permissions);
+	permissions_text(&g->permissions, what);
+	return refuse(g, "--strict: %s", what);
+}
+
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply)
 {
+	size_t at = g->at;
 	enum greeting_step step = g->at < g->asked ? g->steps[g->at] : STEP_SCRIPT;
 
 	g->at++;
 	g->owed--;
+	if (g->whoami && at >= g->whoami)
+		return check_permission(g, at - g->whoami, reply);
 	if (reply->type == REPLY_ERROR)
 		return check_error(g, step, reply->text.at);
 	if (step == STEP_INFO)

@@ -1,7 +1,8 @@
 /*
  * redis_greeting: what is said on a fresh connection before it counts as usable, and what the answers mean.
  *
- * AUTH, SELECT, INFO (is it new enough, a master, safe to keep data in?), then the scripts. Knows no socket.
+ * AUTH, SELECT, INFO (is it new enough, a master, safe to keep data in?), the scripts, and whether the user may run what they call
+ * (redis_permissions.h). Knows no socket.
  */
 #ifndef PATTERND_REDIS_GREETING_H
 #define PATTERND_REDIS_GREETING_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "redis_permissions.h"
 #include "redis_url.h"
 #include "script.h"
 
@@ -26,7 +28,10 @@ struct redis_greeting {
 	bool refused;    /* it does not want us: asking again soon would not help */
 	bool no_entry;   /* it refused user or password */
 	unsigned shown;  /* which version of them, as of login_version */
+	size_t whoami;   /* which answer is the user's name; 0: it was not asked for */
 	char server[64]; /* "redis 7.0.15" */
+	struct permissions_look permissions;
+	size_t permissions_asked;
 	char why[160];   /* what is wrong, when greeting_reply says false */
 };
 
@@ -38,6 +43,13 @@ struct greeting_command {
 /* Fills in the commands to send, in order; the scripts are to be loaded after them, and `owed` counted up for each. */
 size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out);
 const struct script *const *greeting_scripts(void);
+
+/*
+ * The user's name is to be asked for last, if anything: its question. Once that was answered, the questions about its permissions follow,
+ * one by one; 0 arguments when there are no more, or none may be asked. `owed` is counted up for each.
+ */
+size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
+size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
 
 /* Takes the next answer. False: this server cannot be used, `why` says so. */
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply);

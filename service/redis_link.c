@@ -230,6 +230,8 @@ static void link_ready(struct redis_link *l)
 	l->state = READY;
 	l->failures = 0;
 	l->checked_us = loop_now_us();
+	l->permissions = l->greeting.permissions;
+	link_check_permissions(l);
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
 	if (login_is_shared(l->target) && login_accepted())
@@ -242,7 +244,7 @@ static void greeting_step(struct redis_link *l, const struct reply *reply)
 {
 	if (!greeting_reply(&l->greeting, reply))
 		link_lost(l, "%s", l->greeting.why);
-	else if (l->greeting.owed == 0)
+	else if (l->greeting.owed == 0 && !link_ask_permissions(l))
 		link_ready(l);
 }
 
@@ -260,6 +262,9 @@ void link_greet(struct redis_link *l)
 		ok = load[2].at && resp_add(&l->out, load, 3);
 		l->greeting.owed++;
 	}
+	struct text whoami[PERMISSION_ARGS];
+	if (ok && l->greeting.owed > count) /* there were scripts, so that there is something to be allowed */
+		ok = resp_add(&l->out, whoami, greeting_whoami(&l->greeting, whoami));
 	if (ok)
 		link_flush(l);
 	else

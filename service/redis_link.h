@@ -69,6 +69,10 @@ size_t link_owed(const struct redis_link *l);
 unsigned links_in_flight(void);
 struct redis_answers links_answers(void);
 
+/* What the user of the first link that lacks permissions lacks; "" when none does. And how many rules that are. */
+const char *links_lack(void);
+unsigned links_lacking(void);
+
 /* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
 bool links_reached(void);
 

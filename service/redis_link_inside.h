@@ -31,6 +31,7 @@ struct redis_link {
 	struct redis_greeting greeting;
 	struct redis_call check; /* link_check.c */
 	int64_t checked_us;      /* or greeted */
+	struct permissions_look permissions; /* as of its latest greeting that went well */
 
 	/* link_renewal.c: */
 	struct redis_link *renews; /* whose connection this is made for, or was; NULL for a link of its own */
@@ -55,5 +56,9 @@ size_t link_receive(struct redis_link *l, char *at, size_t size);
 
 /* link_check.c */
 void link_check(struct redis_link *l); /* asks, if that is due */
+/* Asks what its user may; false: there is nothing to ask, or nothing more. */
+bool link_ask_permissions(struct redis_link *l);
+/* Logs what its user lacks, and has all links greet again in a moment as long as that is anything. */
+void link_check_permissions(const struct redis_link *l);
 
 #endif

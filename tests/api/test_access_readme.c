@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/redis_server.h"
+#include "../support/waiter.h"
 
-enum { LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
+enum { SOON_MS = 5000, LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
 
 static struct redis_server redis;
 static struct daemon patternd;
@@ -186,26 +188,159 @@ static void every_command_of_the_scripts_is_allowed(void **state)
 	free(all);
 }
 
-/* Each command of the line is one that stands in the sources. */
-static void nothing_more_is_allowed(void **state)
+/* ---- What the build has collected ---- */
+
+/* The rules, one a line; the caller frees. */
+static char *collected(void)
 {
-	char *all = sources("lua/lib", ".lua", sources("lua", ".lua", NULL)), word[64], single[64], twofold[64];
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s", getenv("PATTERND_OPENAPI"));
+	snprintf(strrchr(path, '/'), 32, "/permissions.txt");
+	char *rules = file_text(path);
+	assert_non_null(rules);
+	return rules;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += len)
+		if ((at == text || isspace((unsigned char)at[-1])) && (at[len] == '\0' || isspace((unsigned char)at[len])))
+			return true;
+	return false;
+}
+
+/* README's line allows exactly what is called. */
+static void the_line_is_what_is_called(void **state)
+{
+	char *rules = collected(), *words = strdup(line);
+	unsigned count = 0;
 
 	(void)state;
-	all = sources("handlers", ".c", sources("service", ".c", all));
-	for (const char *at = line; (at = strstr(at, " +")); at++) {
-		size_t len = strcspn(at + 2, " |");
-		assert_true(len < 32);
-		assert_true(at[2] != '@'); /* a category has more in it with each release */
-		for (size_t i = 0; i < len; i++)
-			word[i] = (char)toupper((unsigned char)at[2 + i]);
-		word[len] = '\0';
-		snprintf(single, sizeof(single), "'%s'", word);
-		snprintf(twofold, sizeof(twofold), "\"%s\"", word);
-		if (!strstr(all, single) && !strstr(all, twofold))
+	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n"), count++)
+		if (!has_word(line, rule))
+			fail_msg("the README's line lacks %s", rule);
+	assert_in_range(count, 70, 200);
+	free(rules);
+	rules = collected();
+	for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+		if (*word == '+' && !has_word(rules, word))
 			fail_msg("the README's line allows %s, which nothing calls", word);
+	free(words);
+	free(rules);
+}
+
+/* ---- What is missing is reported ---- */
+
+static void acl(const char *rules)
+{
+	char command[LINE_BYTES];
+
+	snprintf(command, sizeof(command), "ACL SETUSER team %s", rules);
+	redisReply *r = server_command(&redis, command);
+	if (r->type == REDIS_REPLY_ERROR)
+		fail_msg("%s: %s", command, r->str);
+}
+
+static struct answer ready(void)
+{
+	return http(client, "GET", "/readyz", NULL);
+}
+
+/* Takes it from the user: after a reload /readyz names the command that gives it back, and nothing else. */
+static void must_be_missed(const char *take, const char *rule)
+{
+	char detail[256];
+
+	acl(take);
+	kill(patternd.proc.pid, SIGHUP);
+	snprintf(detail, sizeof(detail), "the Redis user lacks permissions: ACL SETUSER team %s\"", rule);
+	wait_until(strstr(ready().body, detail) != NULL, SOON_MS);
+	acl(rule);
+}
+
+static void each_permission_is_missed(void **state)
+{
+	static const char *const optional[] = { "+client|setname", "+info", "+select", "+script|load",
+						"+scan", "+acl|whoami", "+acl|dryrun" };
+	char *rules = collected(), take[64];
+
+	(void)state;
+	assert_status(ready(), 200);
+	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n")) {
+		bool is_optional = false;
+		for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+			is_optional = is_optional || strcmp(rule, optional[i]) == 0;
+		if (is_optional)
+			continue;
+		snprintf(take, sizeof(take), "-%s", rule + 1);
+		must_be_missed(take, rule);
 	}
-	free(all);
+	must_be_missed("resetkeys ~other:*", "~team:*");
+	must_be_missed("resetchannels", "&team:*");
+	acl("resetkeys ~team:*");
+	free(rules);
+	wait_until(ready().status == 200, SOON_MS); /* without a reload */
+	assert_int_equal(metric_of(&patternd, "redis_permissions_missing"), 0);
+	server_command(&redis, "ACL LOG RESET");
+}
+
+/* All in one line, logged once, with a figure, and with --strict no connection is used. */
+static void all_that_is_missing_is_reported_once(void **state)
+{
+	static const char missing[] = "ACL SETUSER team +pexpireat +hset\"";
+	struct daemon other = { 0 };
+	char url[128];
+
+	(void)state;
+	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
+	acl("-pexpireat -hset");
+	daemon_launch(&other, "--redis", url, "--prefix", "team:");
+	struct client *c = client_open(other.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, missing), SOON_MS);
+	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
+	assert_int_equal(metric_of(&other, "redis_permissions_missing"), 2);
+	assert_status(http(c, "POST", "/pv/a", NULL), 200); /* what needs neither is served */
+	char *log = file_text(other.proc.err_path), *said = strstr(log, "redis_permissions_missing");
+	assert_non_null(said);
+	assert_non_null(strstr(said, missing));
+	assert_null(strstr(said + 1, "redis_permissions_missing"));
+	free(log);
+	client_close(c);
+	daemon_stop(&other);
+
+	server_command(&redis, "CONFIG SET appendonly yes"); /* else that is what is refused */
+	daemon_launch(&other, "--redis", url, "--prefix", "team:", "--strict");
+	c = client_open(other.port);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "--strict: the Redis user lacks permissions: ACL SETUSER"), SOON_MS);
+	assert_problem(http(c, "POST", "/pv/a", NULL), 503, "redis_unavailable", "none");
+	client_close(c);
+	daemon_stop(&other);
+	server_command(&redis, "CONFIG SET appendonly no");
+	acl("+pexpireat +hset");
+}
+
+/* A user who may not ask is served, and the log has it. */
+static void what_cannot_be_asked_is_said(void **state)
+{
+	static const char *const denied[] = { "-acl|whoami", "-acl|dryrun" };
+	struct daemon other = { 0 };
+	char url[128];
+
+	(void)state;
+	assert_false(proc_said(&patternd.proc, "redis_permissions_unknown"));
+	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
+	for (size_t i = 0; i < 2; i++) {
+		acl(denied[i]);
+		daemon_start(&other, "--redis", url, "--prefix", "team:");
+		assert_true(proc_said(&other.proc, "redis_permissions_unknown"));
+		assert_int_equal(metric_of(&other, "redis_permissions_missing"), 0);
+		daemon_stop(&other);
+	}
+	acl("+acl|whoami +acl|dryrun");
+	server_command(&redis, "ACL LOG RESET");
 }
 
 static void the_user_reaches_nothing_else(void **state)
@@ -213,7 +348,7 @@ static void the_user_reaches_nothing_else(void **state)
 	static const char *const denied[] = {
 		"GET p:x",    "SET other 1",         "DEL teams",        "KEYS *",
 		"FLUSHALL",   "CONFIG GET dir",      "SPUBLISH other x", "PUBLISH team:x y",
-		"ACL WHOAMI", "EVAL return+1 1 p:x", "CLIENT LIST",      "DEBUG SLEEP 0"
+		"ACL LIST",   "EVAL return+1 1 p:x", "CLIENT LIST",      "DEBUG SLEEP 0"
 	};
 
 	(void)state;
@@ -283,8 +418,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_operation_is_allowed), cmocka_unit_test(every_command_of_the_scripts_is_allowed),
-		cmocka_unit_test(nothing_more_is_allowed),    cmocka_unit_test(the_user_reaches_nothing_else),
-		cmocka_unit_test(every_scope_is_told),
+		cmocka_unit_test(the_line_is_what_is_called), cmocka_unit_test(each_permission_is_missed),
+		cmocka_unit_test(all_that_is_missing_is_reported_once), cmocka_unit_test(what_cannot_be_asked_is_said),
+		cmocka_unit_test(the_user_reaches_nothing_else), cmocka_unit_test(every_scope_is_told),
 	};
 	return cmocka_run_group_tests_name("access in the README", tests, open_all, close_all);
 }
