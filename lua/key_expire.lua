@@ -1,10 +1,10 @@
--- key_expire: sets when Redis removes a key.
+-- key_expire: sets when Redis removes a key, and says so to those who wait for what it is a part of.
 -- KEYS[1]  any key
 -- ARGV[1]  in how many ms; '' for never
 -- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see lua/lib/key.lua
 --         {0, now} there is no such key
 -- Errors: none. O(1).
---@include time key
+--@include time key wake
 --@flags allow-oom
 local now = now_ms()
 local kind, _, size = key_state(KEYS[1])
@@ -17,4 +17,5 @@ if ARGV[1] == '' then
 end
 local expires_at = now + tonumber(ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
+wake(channel_of(KEYS[1]), 0, tonumber(ARGV[1]))
 return {1, now, kind, expires_at, size}

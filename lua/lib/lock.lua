@@ -4,7 +4,9 @@
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
 --              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms
 -- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/line.lua.
-local LOCK_FIXED_FIELDS = 4
+-- A hash without a TTL is what a script that was cut short left, or PUT /keys/{key}/ttl: it counts as held for the longest
+-- ttl there is, from the first call that may change it on.
+local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
 
 local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
@@ -40,8 +42,11 @@ local function lock_read(key, readers_key, now)
     key = key, readers_key = readers_key, now = now, fence = tonumber(f[1] or ''), owner = f[2], mode = f[3],
     holds = fields - LOCK_FIXED_FIELDS, expires_at_ms = redis.call('PEXPIRETIME', key), gone = {},
   }
-  if not (lock.fence and lock.owner and lock.mode) or lock.holds < 1 or lock.expires_at_ms < 0 then
+  if not (lock.fence and lock.owner and lock.mode) or lock.holds < 1 then
     foreign_lock()
+  end
+  if lock.expires_at_ms < 0 then
+    lock.is_endless, lock.expires_at_ms = true, now + LOCK_LONGEST_MS
   end
   if lock.mode == 'shared' then
     lock.holds = lock.holds - redis.call('ZCARD', readers_key)
@@ -54,8 +59,11 @@ local function lock_read(key, readers_key, now)
   return lock
 end
 
--- lock_settle(lock): forgets the readers whose time is over. Before any other change of the lock.
+-- lock_settle(lock): forgets the readers whose time is over, and sees that the lock ends. Before any other change of the lock.
 local function lock_settle(lock)
+  if lock.is_endless then
+    redis.call('PEXPIREAT', lock.key, digits(lock.expires_at_ms))
+  end
   for _, reader in ipairs(lock.gone) do
     redis.call('HDEL', lock.key, 'r:' .. reader.fence)
     for _, hash in ipairs(reader.tokens) do

@@ -10,3 +10,8 @@ end
 local function wake(channel, units, in_ms)
   tell(channel, digits(units) .. ' ' .. digits(in_ms))
 end
+
+-- channel_of(key): the channel of the resource that a key is a part of: up to its name's brace.
+local function channel_of(key)
+  return string.match(key, '^[^}]*}') or key
+end

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "stage.h"
+#include "waiter.h"
 
 enum { TARGET_BYTES = 4096, KEYS_MAX = 600 };
 
@@ -382,6 +383,81 @@ static void nothing_outside_the_prefix_is_reached(void **state)
 		assert_int_equal(server_command(&redis, "PTTL %s%d", prefixes[i], (int)i)->integer, -1);
 }
 
+/* ---- Those who wait for what a key is a part of ---- */
+
+enum { MOMENT_MS = 1000 }; /* far below what they may wait */
+
+static struct raw *parked_at(const char *target, const char *body)
+{
+	long before = waiting_at(&patternd);
+	struct raw *r = waiter_at(&patternd, target, body, "");
+
+	wait_until(all_parked(&patternd, before + 1), 5000);
+	return r;
+}
+
+static void must_be_served(struct raw *r, const char *target)
+{
+	assert_status(waiter_answer(r, target, MOMENT_MS), 201);
+	raw_close(r);
+}
+
+static void a_removed_key_wakes_who_waits(void **state)
+{
+	static const struct {
+		const char *target, *body, *waits, *key;
+	} rows[] = {
+		{ "/locks/a", "{\"ttl_ms\":60000}", "{\"ttl_ms\":60000,\"wait_ms\":20000}", "lock:{a}" },
+		{ "/locks/a", "{\"ttl_ms\":60000,\"mode\":\"shared\"}", "{\"ttl_ms\":60000,\"wait_ms\":20000}", "lock:{a}" },
+		{ "/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":60000}",
+		  "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":20000}", "semaphore:{s}:permits" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_status(post(rows[i].target, rows[i].body), 201);
+		struct raw *w = parked_at(rows[i].target, rows[i].waits);
+		assert_status(http(client, "DELETE", target_of(rows[i].key, ""), NULL), 204);
+		must_be_served(w, rows[i].target);
+		w = parked_at(rows[i].target, rows[i].waits);
+		assert_status(http(client, "PUT", target_of(rows[i].key, "/ttl"), "{\"ttl_ms\":50}"), 200);
+		must_be_served(w, rows[i].target);
+		server_command(&redis, "FLUSHALL");
+	}
+}
+
+/* Those whose line is removed come again, all of them. */
+static void a_removed_line_is_made_again(void **state)
+{
+	static const char body[] = "{\"ttl_ms\":60000,\"wait_ms\":20000}";
+	struct raw *w[3];
+
+	(void)state;
+	assert_status(post("/locks/a", body), 201);
+	for (size_t i = 0; i < 3; i++)
+		w[i] = parked_at("/locks/a", body);
+	assert_status(http(client, "DELETE", target_of("lock:{a}:line", ""), NULL), 204);
+	wait_until(server_command(&redis, "ZCARD p:lock:{a}:line")->integer == 3, 5000);
+	for (size_t i = 0; i < 3; i++) {
+		assert_status(http(client, "DELETE", "/locks/a?force=true", NULL), 200);
+		must_be_served(w[i], "/locks/a");
+	}
+}
+
+/* A lock that lost its TTL is held, and force frees it. */
+static void a_lock_that_never_ends_is_freed_by_force(void **state)
+{
+	(void)state;
+	assert_status(post("/locks/a", "{}"), 201);
+	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"persist\":true}"), 200);
+	assert_true(bool_at(get("/locks/a"), "/held"));
+	assert_problem(post("/locks/a", "{}"), 409, "lock_held", "none");
+	assert_true(server_command(&redis, "PTTL p:lock:{a}")->integer > 0);
+	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"persist\":true}"), 200);
+	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL), 200);
+	assert_status(post("/locks/a", "{}"), 201);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +469,9 @@ int main(void)
 		cmocka_unit_test_teardown(bytes_survive, stage_forget),
 		cmocka_unit_test_teardown(long_texts_are_cut_and_say_so, stage_forget),
 		cmocka_unit_test_teardown(nothing_outside_the_prefix_is_reached, stage_forget),
+		cmocka_unit_test_teardown(a_removed_key_wakes_who_waits, stage_forget),
+		cmocka_unit_test_teardown(a_removed_line_is_made_again, stage_forget),
+		cmocka_unit_test_teardown(a_lock_that_never_ends_is_freed_by_force, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("keys", tests, stage_open, stage_close);

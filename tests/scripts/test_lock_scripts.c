@@ -378,7 +378,6 @@ static const char *const foreign_locks[] = {
 	"RPUSH " LOCK " x",
 	"SET " LOCK " x",
 	"HSET " LOCK " fence 1 owner o mode exclusive metadata m",
-	"HSET " LOCK " fence 1 owner o mode exclusive metadata m t:" TOKEN_1 " 1", /* no TTL */
 	"HSET " LOCK " some thing",
 };
 
@@ -424,6 +423,28 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 		const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_2 };
 		unchanged(&r, run_with_record_fails(&r, &lock_acquire_script, lock_try_keys(&again),
 						    lock_try_args(&again), RECORD, FINGERPRINT_A, "WRONGTYPE"));
+	}
+}
+
+/* What a script that was cut short leaves: it is held by its token, ends, and force frees it. */
+static void a_lock_without_a_ttl_heals(void **state)
+{
+	static const char *const modes[] = { "exclusive", "shared" };
+	const struct lock_try other = { .token = TOKEN_2 };
+	const char *const *keys = keys_of(&lock_release_script);
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		server_command(&r, "FLUSHALL");
+		server_command(&r, "HSET " LOCK " fence 1 owner o mode %s metadata m t:" TOKEN_1 " 1", modes[i]);
+		run(&r, &lock_look_script, keys_of(&lock_look_script), ARGS());
+		assert_int_equal(item_int(&r, 0), HELD);
+		assert_int_equal(lock_acquire(&r, other), HELD);
+		assert_in_range(server_command(&r, "PTTL " LOCK)->integer, 86390000, 86400000);
+		server_command(&r, "PERSIST " LOCK);
+		run(&r, &lock_release_script, keys, ARGS("", "1"));
+		assert_int_equal(item_int(&r, 0), 1);
+		assert_int_equal(lock_acquire(&r, other), TAKEN);
 	}
 }
 
@@ -505,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_replayed_extend_does_not_extend_again, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_lock_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(a_lock_without_a_ttl_heals, script_stage_empty),
 		cmocka_unit_test_setup(no_foreign_key_beside_a_lock_is_touched, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_record_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_refuses_a_lock_and_still_frees_one, script_stage_empty),
