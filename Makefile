@@ -100,7 +100,7 @@ MODE := single
 chaos: packages-test chaos-parts
 	@tests/chaos/run --seconds $(SECONDS) --seed $(SEED) --mode $(MODE) $(if $(BESIDE),--beside $(BESIDE))
 
-# Whether chaos would find them: a daemon with each of seven bugs.
+# Whether chaos would find them: a daemon with each of the bugs of tests/chaos/bugs.py.
 chaos-selftest: packages-test chaos-parts
 	@tests/chaos/selftest
 

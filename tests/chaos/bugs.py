@@ -30,6 +30,11 @@ BUGS = {
           "\tcall_int(c, loop_wall_ms() + take->ttl_ms);\n\tcall_text(c, take->owner);\n"),
          ("lua/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n")],
         {"held once", "held for its time", "free after its time"}),
+    "records of one daemon": (
+        # What an Idempotency-Key did is known to the daemon that was asked alone.
+        [("service/request.c", "#include <strings.h>\n", "#include <strings.h>\n#include <unistd.h>\n"),
+         ("service/request.c", "\tparts[count++] = TEXT(\"\\n\");\n", "\tparts[count++] = arena_printf(&req->arena, \"\\n%d\", (int)getpid());\n")],
+        {"one key, one effect", "counters"}),
     "a long turn": (
         # Each time that a connection to Redis is made the loop is busy for a tenth of a second.
         [("service/redis_link.c", "\tmetrics_count(METRIC_redis_connects);\n",

@@ -1,6 +1,9 @@
 """A caller of the daemons: each call goes to one of them, and into the history with what became of it."""
+import collections
+import concurrent.futures
 import http.client
 import json
+import random
 import threading
 import time
 
@@ -8,6 +11,7 @@ from processes import GaveUp
 
 PATIENCE_S = 4  # beyond wait_ms; a daemon's own is --redis-timeout-ms
 LOOKS_MOST = 100
+REMEMBERED = 20  # requests that may be repeated later
 
 
 class Answer:
@@ -17,6 +21,10 @@ class Answer:
     @property
     def is_ok(self):
         return 200 <= self.status < 300
+
+    def is_worth_more_than(self, other):
+        """Of two answers to one request: it was granted something, the other was not."""
+        return self.is_ok and self.body != {"messages": []} and (not other.is_ok or other.body == {"messages": []})
 
     @property
     def effect(self):
@@ -43,6 +51,8 @@ class Client:
         self.is_hopeless = threading.Event()  # and wait for nothing
         self.connections = {}
         self.keys = 0
+        self.answered = collections.deque(maxlen=REMEMBERED)
+        self.twin, self.second_thread = None, None
 
     def ask(self, daemon, method, path, body, headers, patience_s):
         connection = self.connections.get(daemon)
@@ -72,9 +82,12 @@ class Client:
         if connection:
             connection.close()
 
-    def call(self, what, on, method, path, sent=None, body=None, headers=None, op=None, key=None):
-        """One try at one daemon. `sent` is what the checks want to know of the request; by default its body."""
-        daemon = self.rng.randrange(len(self.ports))
+    def another(self, daemon):
+        return self.rng.choice([i for i in range(len(self.ports)) if i != daemon] or [daemon])
+
+    def call(self, what, on, method, path, sent=None, body=None, headers=None, op=None, key=None, daemon=None):
+        """One try at one daemon, any unless it is given. `sent` is what the checks want to know of the request; by default its body."""
+        daemon = self.another(None) if daemon is None else daemon
         headers = dict(headers or {})
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -92,16 +105,39 @@ class Client:
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None):
-        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over; sometimes once more."""
+        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over, each time at another daemon. Sometimes
+        it is asked twice at once, and once more: at once, or later, when what it was granted may have ended.
+        """
+        if self.answered and self.chance(0.15):
+            self.repeat(*self.rng.choice(self.answered))
         self.keys += 1
-        key, op = f"{self.name}-{self.keys}", self.recorder.next_op()
+        request = {"what": what, "on": on, "method": method, "path": path, "sent": sent, "body": body,
+                   "key": f"{self.name}-{self.keys}", "op": self.recorder.next_op()}
+        daemon = self.another(None)
+        takes_keys = method == "POST"
+        second = self.ask_twice(request, daemon) if takes_keys and self.chance(0.1) else None
         while True:
-            answer = self.call(what, on, method, path, sent, body, op=op, key=key)
+            answer = self.call(**request, daemon=daemon)
             if answer.is_settled or self.is_hopeless.is_set():
                 break
-        if answer.is_ok and self.chance(0.1):
-            self.call(what, on, method, path, sent, body, op=op, key=key)
+            daemon = self.another(daemon)
+        if second and second.result().is_worth_more_than(answer):
+            answer = second.result()
+        if answer.is_ok and takes_keys:
+            self.answered.append((request, daemon))
+            if self.chance(0.1):
+                self.repeat(request, daemon)
         return answer
+
+    def repeat(self, request, daemon):
+        self.call(**request, daemon=self.another(daemon))
+
+    def ask_twice(self, request, daemon):
+        """The same through another daemon while the first is under way: the answer to come."""
+        if not self.twin:
+            self.twin = Client(self.name + "-twin", self.ports, self.recorder, random.Random(self.name))
+            self.second_thread = concurrent.futures.ThreadPoolExecutor(1)
+        return self.second_thread.submit(self.twin.call, **request, daemon=self.another(daemon))
 
     def look(self, what, on, path):
         """A question whose answer is wanted: asked until it comes."""

@@ -105,6 +105,32 @@ class Locks(unittest.TestCase):
     def test_one_key_two_grants(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(2000, 2010, fence=2, op=7).broken(locks), ["one key, one effect"])
 
+    def test_repeated_while_it_stands(self):
+        story = LockStory().grant(0, 10, fence=1, op=7).grant(500, 510, fence=1, op=7).release(600, 610, fence=1)
+        self.assertEqual(story.broken(locks), [])
+        self.assertEqual(story.judged(locks).figures["repeated requests"], 1)
+
+    def test_repeated_when_it_has_ended(self):
+        for ended in (LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1), LockStory().grant(0, 10, fence=1, op=7).grant(1100, 1110, fence=2),
+                      LockStory().grant(0, 10, fence=1, op=7)):
+            self.assertEqual(ended.grant(1200, 1210, fence=1, op=7).broken(locks), ["an ended grant is not reported"])
+        ended = LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1).over(1200, 1210, op=7)
+        self.assertEqual(ended.broken(locks), [])
+        self.assertEqual(ended.judged(locks).figures["repeated requests whose grant had ended"], 1)
+
+    def test_repeated_and_refused(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), ["held for its time"])
+        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7, code="lock_held", effect="none").broken(locks), ["one key, one effect"])
+        self.assertEqual(LockStory().fault(2, 5, can_lose=True).grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), [])
+
+    def test_a_repeated_extension_extends_nothing(self):
+        story = LockStory().grant(0, 10, fence=1).extend(100, 110, fence=1, op=7).extend(200, 210, fence=1, op=8).extend(900, 910, fence=1, op=7)
+        self.assertEqual(story.grant(1300, 1310, fence=2).broken(locks), [])
+        self.assertEqual(story.extend(1400, 1410, fence=1, op=8).broken(locks), ["an ended grant is not reported"])
+
+    def test_asked_twice_at_once(self):
+        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(5, 12, fence=1, op=7).broken(locks), [])
+
     def test_nobody_was_woken(self):
         waited = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000).release(3000, 3010, fence=1)
         self.assertEqual(waited.broken(locks), ["nobody waits in vain"])
@@ -124,12 +150,15 @@ class LockStory(Story):
         return self.call("lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": wait_ms},
                          {"code": "lock_held", "holder": {"fence": fence}})
 
-    def use(self, what, start, end, status, fence, effect):
-        got = {"code": "not_holder"} if status == 409 else {}
-        return self.call(what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect)
+    def over(self, start, end, op, code="not_holder", effect="applied"):
+        return self.call("lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": 0}, {"code": code}, op=op, effect=effect)
 
-    def extend(self, start, end, status=200, *, fence, effect=None):
-        return self.use("lock.extend", start, end, status, fence, effect)
+    def use(self, what, start, end, status, fence, effect, op=None):
+        got = {"code": "not_holder"} if status == 409 else {}
+        return self.call(what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect, op=op)
+
+    def extend(self, start, end, status=200, *, fence, effect=None, op=None):
+        return self.use("lock.extend", start, end, status, fence, effect, op)
 
     def release(self, start, end, status=200, *, fence, effect=None):
         return self.use("lock.release", start, end, status, fence, effect)
@@ -166,6 +195,12 @@ class Semaphores(unittest.TestCase):
         self.assertEqual(SemaphoreStory().permit(0, 10, "a", op=7).permit(20, 30, "b", op=7).broken(semaphores), ["one key, one effect"])
 
 
+    def test_repeated(self):
+        story = SemaphoreStory().permit(0, 10, "a", op=7).permit(100, 110, "a", op=7).use("release", 200, 210, "a", 204)
+        self.assertEqual(story.broken(semaphores), [])
+        self.assertEqual(story.permit(300, 310, "a", op=7).broken(semaphores), ["an ended grant is not reported"])
+
+
 class QueueStory(Story):
     def send(self, start, end, status=201, effect=None, delay_ms=0, op=None, id="m"):
         return self.call("queue.send", "q", start, end, status, {"body": "one", "delay_ms": delay_ms}, {"messages": [{"id": id}]},
@@ -176,6 +211,10 @@ class QueueStory(Story):
         self.receipt = message["receipt"]
         return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": visibility_ms, "wait_ms": wait_ms},
                          {"messages": [message] if receives else []}, op=op)
+
+    def repeated(self, start, end, receipts, op):
+        messages = [{"id": "m", "receipt": receipt, "receives": 1, "body": "one"} for receipt in receipts]
+        return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": 1000, "wait_ms": 0}, {"messages": messages}, op=op)
 
     def done(self, start, end, status=204, effect=None):
         got = {"code": "stale_receipt"} if status == 410 else None
@@ -235,6 +274,12 @@ class Queues(unittest.TestCase):
     def test_one_key_two_deliveries(self):
         story = QueueStory().send(0, 5).receive(10, 20, op=7).receive(1100, 1110, 2, op=7).done(1120, 1130).emptied()
         self.assertIn("one key, one effect", story.broken(queues))
+
+    def test_a_repeated_receive(self):
+        story = QueueStory().send(0, 5).receive(10, 20, op=7)
+        story.repeated(100, 110, [story.receipt], op=7).done(200, 210).repeated(300, 310, [], op=7).emptied()
+        self.assertEqual(story.broken(queues), [])
+        self.assertEqual(story.repeated(400, 410, [story.receipt], op=7).broken(queues), ["an ended grant is not reported"])
 
     def test_not_emptied(self):
         self.assertEqual(QueueStory().send(0, 5).receive(10, 20).done(30, 40).emptied(dead=1).broken(queues), ["books"])

@@ -1,6 +1,7 @@
 """Too little happened to say anything."""
 CALLS_A_SECOND = 100
 FAULTS_A_SECOND = 0.2
+REPETITIONS_A_SECOND = 0.5
 LEAST_OF_EACH = {"lock.acquire": 3, "counter.add": 10, "queue.send": 3, "queue.receive": 3, "limit.take": 3, "sale.claim": 2,
                  "semaphore.acquire": 3}  # a second
 
@@ -14,5 +15,6 @@ def check(history, findings):
 
     at_least("calls", len(history.calls), CALLS_A_SECOND)
     at_least("faults", len(history.faults), FAULTS_A_SECOND)
+    at_least("repeated requests", findings.figures.get("repeated requests", 0), REPETITIONS_A_SECOND)
     for what, least in LEAST_OF_EACH.items():
         at_least(f"answers to {what}", sum(1 for call in history.all_of(what) if call.status and call.status < 500), least)

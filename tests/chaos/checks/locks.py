@@ -8,6 +8,8 @@ import itertools
 
 from history import FOREVER, begun_between, by_op
 
+from . import replays
+
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 LONGEST_US = 12000000  # that a call takes
 WAKE_US = 2000000   # an offer to somebody who is gone takes a second
@@ -22,10 +24,17 @@ class Grant:
         self.asked, self.known = tries[0].start, answer.end
         self.until = self.asked + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
         self.at_latest = self.known + answer.sent["ttl_ms"] * 1000 + ROUNDING_US
-        self.calls, self.released = [answer], None
+        self.calls, self.released, self.followed = [answer], None, None
 
-    def extended(self, call):
-        until = call.start + call.sent["ttl_ms"] * 1000 - ROUNDING_US
+    def ended_by(self, time):
+        """The call that surely ended it before that time; True for its time alone."""
+        for call in (self.released, self.followed):
+            if call and call.end < time:
+                return call
+        return time > self.at_latest
+
+    def extended(self, call, begun):
+        until = begun + call.sent["ttl_ms"] * 1000 - ROUNDING_US
         if call.is_ok:
             self.until = until
             self.at_latest = max(self.at_latest, call.end + call.sent["ttl_ms"] * 1000 + ROUNDING_US)
@@ -59,8 +68,7 @@ def check(history, findings):
         acquires = history.of("lock.acquire", on=name)
         grants = grants_of(history, by_op(acquires), findings)
         known = Known(grants)
-        for call in history.of("lock.extend", "lock.release", on=name):
-            judge_use(history, findings, grants, known, call)
+        judge_uses(history, findings, name, grants, known)
         check_unique(findings, grants)
         check_fences_rise(findings, grants, known)
         check_held_once(history, findings, grants)
@@ -82,7 +90,27 @@ def grants_of(history, ops, findings):
     return grants
 
 
-def judge_use(history, findings, grants, known, call):
+def judge_uses(history, findings, name, grants, known):
+    calls = history.of("lock.acquire", "lock.extend", "lock.release", on=name)
+    repeated, ops = replays.of(calls), by_op(calls)
+    for call in calls:
+        if call in repeated:
+            judge_replay(history, findings, grants, known, call, repeated[call])
+        elif call.what != "lock.acquire":
+            judge_use(history, findings, grants, known, call, ops[call.op][0].start)
+
+
+def judge_replay(history, findings, grants, known, call, first):
+    grant = grants.get(first.sent["token"] if call.what == "lock.extend" else first.got["token"])
+    if not grant:
+        return
+    later = known.highest_before(call.start)
+    if later and later.fence > grant.fence and not any(history.may_be_lost(c) for c in later.calls):
+        grant.followed = later.calls[0]
+    replays.judge(history, findings, call, grant, ("not_holder",))
+
+
+def judge_use(history, findings, grants, known, call, begun):
     """An extension or a release: the holder's succeeds, anybody else's does not."""
     grant = grants.get(call.sent["token"])
     if not grant:
@@ -100,7 +128,7 @@ def judge_use(history, findings, grants, known, call):
         else:
             findings.count("locks lost by a failover")
     if call.what == "lock.extend":
-        grant.extended(call)
+        grant.extended(call, begun)
     else:
         grant.given_back(call)
 

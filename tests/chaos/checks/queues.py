@@ -6,6 +6,8 @@ from when he asked. Duplicates are where at-least-once allows them: after a deli
 """
 from history import FOREVER, begun_between, by_op
 
+from . import replays
+
 ROUNDING_US = 2000
 LONGEST_US = 12000000  # that a call takes
 WAKE_US = 1000000
@@ -32,18 +34,25 @@ class Delivery:
         self.call, self.asked, self.known = answer, tries[0].start, answer.end
         self.id, self.receipt, self.receives = got["id"], got["receipt"], got["receives"]
         self.until = self.asked + answer.sent["visibility_ms"] * 1000 - ROUNDING_US
-        self.calls = list(tries)
+        self.calls, self.finished = list(tries), None
+        self.at_latest = self.known + answer.sent["visibility_ms"] * 1000 + ROUNDING_US
 
-    def used(self, call):
+    def ended_by(self, time):
+        """The call that surely ended it before that time; True for its time alone."""
+        return self.finished if self.finished and self.finished.end < time else time > self.at_latest
+
+    def used(self, call, begun):
         """An extension, a rejection, an acknowledgement."""
         self.calls.append(call)
         if call.effect == "none":
             return
         if call.what == "queue.extend":
-            until = call.start + call.sent["visibility_ms"] * 1000 - ROUNDING_US
+            until = begun + call.sent["visibility_ms"] * 1000 - ROUNDING_US
             self.until = until if call.is_ok else min(self.until, until)
+            self.at_latest = max(self.at_latest, call.end + call.sent["visibility_ms"] * 1000 + ROUNDING_US)
         else:
             self.until = min(self.until, call.start)
+            self.finished = self.finished or (call if call.is_ok else None)
 
 
 def check(history, findings):
@@ -66,21 +75,34 @@ def read_deliveries(history, findings, name, receives, messages):
     deliveries = {}
     for tries in by_op(receives).values():
         answered = [call for call in tries if call.is_ok]
-        if len({tuple(got["receipt"] for got in call.got["messages"]) for call in answered if call.got["messages"]}) > 1 \
-                and not any(history.may_be_lost(call) for call in answered):
+        full = max(answered, key=lambda call: len(call.got["messages"]), default=None)
+        if not all(receipts(call) <= receipts(full) for call in answered) and not any(history.may_be_lost(call) for call in answered):
             findings.violation("one key, one effect", f"{name}: one key was answered with two deliveries", *tries)
-        for got in answered[0].got["messages"] if answered else ():
+        for got in full.got["messages"] if full else ():
             message = messages.get(got["body"])
             if not message or not message.is_possible:
-                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", answered[0])
+                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", full)
                 continue
-            deliveries[got["receipt"]] = Delivery(tries, answered[0], got)
+            deliveries[got["receipt"]] = Delivery(tries, full, got)
             message.deliveries.append(deliveries[got["receipt"]])
     return deliveries
 
 
+def receipts(receive):
+    return {got["receipt"] for got in receive.got["messages"]}
+
+
 def read_uses(history, findings, name, messages, deliveries):
-    for call in history.of("queue.acknowledge", "queue.extend", "queue.reject", on=name):
+    calls = history.of("queue.receive", "queue.acknowledge", "queue.extend", "queue.reject", on=name)
+    repeated, ops = replays.of(calls), by_op(calls)
+    for call in calls:
+        if call in repeated:
+            # What has ended is left out of a repeated receive; an extension that has is refused.
+            about = receipts(call if call.is_ok else repeated[call]) if call.what == "queue.receive" else {call.sent["receipt"]}
+            for receipt in about & deliveries.keys():
+                replays.judge(history, findings, call, deliveries[receipt], ("stale_receipt",))
+        if call in repeated or call.what == "queue.receive":
+            continue
         message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
         if not message or not delivery:
             continue
@@ -94,7 +116,7 @@ def read_uses(history, findings, name, messages, deliveries):
             else:
                 findings.violation("one delivery at a time", f"{name}: {message.number} was taken from its receiver before its time",
                                    delivery.call, call)
-        delivery.used(call)
+        delivery.used(call, ops[call.op][0].start)
 
 
 def check_message(history, findings, name, message):

@@ -5,6 +5,7 @@ when he asked.
 """
 from history import by_op
 
+from . import replays
 from .standing import never_more
 
 ROUNDING_US = 2000
@@ -16,25 +17,31 @@ class Permit:
     def __init__(self, tries, answer):
         self.known, self.calls = answer.end, list(tries)
         self.until = tries[0].start + answer.sent["ttl_ms"] * 1000 - ROUNDING_US
+        self.at_latest, self.released = answer.end + answer.sent["ttl_ms"] * 1000 + ROUNDING_US, None
 
-    def used(self, call):
+    def ended_by(self, time):
+        """The call that surely ended it before that time; True for its time alone."""
+        return self.released if self.released and self.released.end < time else time > self.at_latest
+
+    def used(self, call, begun):
         """An extension, or its end."""
         self.calls.append(call)
         if call.effect == "none":
             return
         if call.what == "semaphore.extend":
-            until = call.start + call.sent["ttl_ms"] * 1000 - ROUNDING_US
+            until = begun + call.sent["ttl_ms"] * 1000 - ROUNDING_US
             self.until = until if call.is_ok else min(self.until, until)
+            self.at_latest = max(self.at_latest, call.end + call.sent["ttl_ms"] * 1000 + ROUNDING_US)
         else:
             self.until = min(self.until, call.start)
+            self.released = self.released or (call if call.is_ok else None)
 
 
 def check(history, findings):
     for name in history.names("semaphore.acquire"):
         acquires = history.of("semaphore.acquire", on=name)
         permits = read_permits(history, findings, name, acquires)
-        for call in history.of("semaphore.extend", "semaphore.release", on=name):
-            judge_use(history, findings, permits, call)
+        judge_uses(history, findings, name, permits)
         sure = [permit for permit in permits.values() if not any(history.may_be_lost(call) for call in permit.calls)]
         never_more(findings, "limits hold", f"permits of {name}", acquires[0].sent["limit"], sure)
         findings.count("permits", len(permits))
@@ -52,10 +59,19 @@ def read_permits(history, findings, name, acquires):
     return permits
 
 
-def judge_use(history, findings, permits, call):
-    permit = permits.get(call.sent["permit"])
-    if not permit:
-        return
+def judge_uses(history, findings, name, permits):
+    calls = history.of("semaphore.acquire", "semaphore.extend", "semaphore.release", on=name)
+    repeated, ops = replays.of(calls), by_op(calls)
+    for call in calls:
+        first = repeated.get(call)
+        permit = permits.get(first.got["permit"] if first and call.what == "semaphore.acquire" else call.sent.get("permit"))
+        if permit and first:
+            replays.judge(history, findings, call, permit, ("not_found",))
+        elif permit:
+            judge_use(history, findings, permit, call, ops[call.op][0].start)
+
+
+def judge_use(history, findings, permit, call, begun):
     if call.code == "not_found" and call.end < permit.until and not any(history.may_be_lost(c) for c in (*permit.calls, call)):
         findings.violation("held for its time", f"{call.on}: a permit was gone before its time", permit.calls[0], call)
-    permit.used(call)
+    permit.used(call, begun)

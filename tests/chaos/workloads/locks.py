@@ -13,7 +13,8 @@ def acquire(client, name, ttl_ms, wait_ms):
 
 
 def extend(client, name, token, ttl_ms):
-    client.call("lock.extend", name, "POST", f"/locks/{name}/extend", body={"token": token, "ttl_ms": ttl_ms})
+    ask = client.settle if client.chance(0.5) else client.call
+    ask("lock.extend", name, "POST", f"/locks/{name}/extend", body={"token": token, "ttl_ms": ttl_ms})
 
 
 def release(client, name, token, tries=1):

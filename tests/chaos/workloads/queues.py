@@ -62,8 +62,9 @@ def work_on(client, name, message):
         client.call("queue.reject", name, "POST", of_delivery(name, message) + "/reject", sent=sent, body={"delay_ms": 0})
         return
     if fate < 0.18:
-        client.call("queue.extend", name, "POST", of_delivery(name, message) + "/extend",
-                    sent={**sent, "visibility_ms": 600}, body={"visibility_ms": 600})
+        ask = client.settle if client.chance(0.5) else client.call
+        ask("queue.extend", name, "POST", of_delivery(name, message) + "/extend",
+            sent={**sent, "visibility_ms": 600}, body={"visibility_ms": 600})
     elif fate < 0.22:  # too slow
         client.pause(0.3, 0.9)
     acknowledge(client, name, message)

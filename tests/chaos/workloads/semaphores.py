@@ -18,7 +18,8 @@ def take_a_permit(client):
     if fate < 0.2:
         client.pause(0.7 * ttl_ms / 1000, ttl_ms / 1000)
     elif fate < 0.4:
-        client.call("semaphore.extend", name, "POST", path + "/extend", sent={"permit": permit, "ttl_ms": ttl_ms}, body={"ttl_ms": ttl_ms})
+        ask = client.settle if client.chance(0.5) else client.call
+        ask("semaphore.extend", name, "POST", path + "/extend", sent={"permit": permit, "ttl_ms": ttl_ms}, body={"ttl_ms": ttl_ms})
     return client.call("semaphore.release", name, "DELETE", path, sent={"permit": permit})
 
 

@@ -1,0 +1,32 @@
+"""Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is answered as the first was, or refused as
+docs/errors.md says. A grant that has ended is not reported as if it were there: the refusal says `applied`.
+"""
+from history import by_op
+
+
+def of(calls):
+    """{a call: the first answer to its operation, which came before it began}."""
+    found = {}
+    for tries in by_op(calls).values():
+        answered = sorted((call for call in tries if call.is_ok), key=lambda call: call.end)
+        found.update({call: answered[0] for call in tries if answered and call.start > answered[0].end})
+    return found
+
+
+def judge(history, findings, call, grant, refusals):
+    """`grant` has `calls`, `until` (it surely stands so long) and `ended_by(time)` (the call that ended it before then, True for its time)."""
+    findings.count("repeated requests")
+    if any(history.may_be_lost(c) for c in (*grant.calls, call)):
+        return
+    ended = grant.ended_by(call.start)
+    if call.is_ok and ended:
+        findings.violation("an ended grant is not reported", f"{call.on}: {call.what} was repeated and answered {call.status}, though its "
+                           f"grant {'was out of time' if ended is True else 'had ended by ' + ended.what}", grant.calls[0], call)
+    elif call.code in refusals and call.effect == "applied":
+        findings.count("repeated requests whose grant had ended")
+        if call.end < grant.until:
+            findings.violation("held for its time", f"{call.on}: {call.what} was repeated and told {call.code}, though its grant stood",
+                               grant.calls[0], call)
+    elif not call.is_ok and call.status and call.status < 500 and call.code != "in_progress":
+        findings.violation("one key, one effect", f"{call.on}: {call.what} was granted, and repeated it was refused with {call.code}",
+                           grant.calls[0], call)
