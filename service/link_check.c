@@ -6,7 +6,10 @@
 #include "link_renewal.h"
 #include "redis_link_inside.h"
 
-enum { AGAIN_US = 2 * 1000 * 1000, PAUSE_US = 61 * 1000 * 1000 }; /* longer than --redis-timeout-ms can be: the last one is over by then */
+enum {
+	AGAIN_US = 2 * 1000 * 1000,
+	PAUSE_US = 61 * 1000 * 1000
+}; /* longer than --redis-timeout-ms can be: the last one is over by then */
 
 static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
 {

@@ -270,7 +270,7 @@ static void add_histogram(struct page *p, const struct histogram_kind *kind, con
 
 	for (size_t b = 0; b < BUCKETS; b++) {
 		const struct text parts[] = { TEXT("patternd_"), text_of(kind->name), TEXT("_bucket{operation=\""),
-					      text_of(op), TEXT("\",le=\""), text_of(kind->bounds_text[b]),
+					      text_of(op),       TEXT("\",le=\""),    text_of(kind->bounds_text[b]),
 					      TEXT("\"} ") };
 		sum += h->buckets[b];
 		add_count(p, parts, sizeof(parts) / sizeof(parts[0]), sum);

@@ -32,7 +32,7 @@ struct redis_greeting {
 	char server[64]; /* "redis 7.0.15" */
 	struct permissions_look permissions;
 	size_t permissions_asked;
-	char why[160];   /* what is wrong, when greeting_reply says false */
+	char why[160]; /* what is wrong, when greeting_reply says false */
 };
 
 struct greeting_command {

@@ -29,8 +29,8 @@ struct redis_link {
 
 	struct call_ring ring; /* pending calls */
 	struct redis_greeting greeting;
-	struct redis_call check; /* link_check.c */
-	int64_t checked_us;      /* or greeted */
+	struct redis_call check;             /* link_check.c */
+	int64_t checked_us;                  /* or greeted */
 	struct permissions_look permissions; /* as of its latest greeting that went well */
 
 	/* link_renewal.c: */

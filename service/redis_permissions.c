@@ -2,6 +2,7 @@
 #include "redis_permissions.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,16 @@ static struct text something(void)
 	return text_of(name);
 }
 
+/* The line about permission `i`. */
+static const char *line_of(size_t i)
+{
+	const char *at = permissions;
+
+	for (; i > 0; i--)
+		at = strchr(at, '\n') + 1;
+	return at;
+}
+
 size_t permissions_question(const struct permissions_look *look, size_t i, struct text args[PERMISSION_ARGS])
 {
 	size_t count = 0;
@@ -48,8 +59,8 @@ size_t permissions_question(const struct permissions_look *look, size_t i, struc
 	args[count++] = TEXT("ACL");
 	args[count++] = TEXT("DRYRUN");
 	args[count++] = text_of(look->user);
-	for (const char *at = permissions[i].command, *end; *at; at = end + (*end == ' ')) {
-		end = at + strcspn(at, " ");
+	for (const char *at = line_of(i), *end = at; *end != '\n'; at = end + 1) {
+		end = at + strcspn(at, " |\n");
 		assert(count < PERMISSION_ARGS);
 		args[count++] = *at == '$' ? something() : (struct text){ at, (size_t)(end - at) };
 	}
@@ -84,11 +95,11 @@ unsigned permissions_lacking(const struct permissions_look *look)
 	return n;
 }
 
-static void append(char out[PERMISSIONS_TEXT_BYTES], const char *before, const char *text, const char *behind)
+static void append(char out[PERMISSIONS_TEXT_BYTES], const char *before, struct text text, const char *behind)
 {
 	size_t len = strlen(out);
 
-	snprintf(out + len, PERMISSIONS_TEXT_BYTES - len, "%s%s%s", before, text, behind);
+	snprintf(out + len, PERMISSIONS_TEXT_BYTES - len, "%s%.*s%s", before, (int)text.len, text.at, behind);
 }
 
 void permissions_text(const struct permissions_look *look, char out[PERMISSIONS_TEXT_BYTES])
@@ -96,14 +107,17 @@ void permissions_text(const struct permissions_look *look, char out[PERMISSIONS_
 	*out = '\0';
 	if (permissions_lacking(look) == 0)
 		return;
-	append(out, "the Redis user lacks permissions: ACL SETUSER ", look->user, "");
+	append(out, "the Redis user lacks permissions: ACL SETUSER ", text_of(look->user), "");
+	size_t rules_at = strlen(out);
 	for (size_t i = 0; i < permission_count_cluster; i++)
 		if (look->lacks[i])
-			append(out, " ", permissions[i].rule, "");
+			append(out, " +", (struct text){ line_of(i), strcspn(line_of(i), " \n") }, "");
+	for (char *c = out + rules_at; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
 	if (look->lacks_keys)
-		append(out, " ~", config()->prefix, "*");
+		append(out, " ~", text_of(config()->prefix), "*");
 	if (look->lacks_channels)
-		append(out, " &", config()->prefix, "*");
+		append(out, " &", text_of(config()->prefix), "*");
 }
 
 void permissions_log(const struct permissions_look *look)

@@ -17,12 +17,8 @@ struct reply;
 
 enum { PERMISSIONS_MOST = 128, PERMISSION_ARGS = 10, PERMISSION_USER_BYTES = 128, PERMISSIONS_TEXT_BYTES = 1400 };
 
-/* tools/permissions.py */
-struct permission {
-	const char *rule;    /* "+hset" */
-	const char *command; /* "HSET $ x x"; $ is a key or a channel */
-};
-extern const struct permission permissions[];
+/* tools/permissions.py. Lines, each a question: "HSET $ x x", "MEMORY|USAGE $"; $ is a key or a channel. */
+extern const char permissions[];
 extern const size_t permission_count, permission_count_cluster; /* those of one server come first */
 
 /* What is known of one connection's user. */

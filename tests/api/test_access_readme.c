@@ -207,7 +207,8 @@ static bool has_word(const char *text, const char *word)
 	size_t len = strlen(word);
 
 	for (const char *at = text; (at = strstr(at, word)); at += len)
-		if ((at == text || isspace((unsigned char)at[-1])) && (at[len] == '\0' || isspace((unsigned char)at[len])))
+		if ((at == text || isspace((unsigned char)at[-1])) &&
+		    (at[len] == '\0' || isspace((unsigned char)at[len])))
 			return true;
 	return false;
 }
@@ -263,8 +264,8 @@ static void must_be_missed(const char *take, const char *rule)
 
 static void each_permission_is_missed(void **state)
 {
-	static const char *const optional[] = { "+client|setname", "+info", "+select", "+script|load",
-						"+scan", "+acl|whoami", "+acl|dryrun" };
+	static const char *const optional[] = { "+client|setname", "+info",       "+select",    "+script|load",
+						"+scan",           "+acl|whoami", "+acl|dryrun" };
 	char *rules = collected(), take[64];
 
 	(void)state;
@@ -314,7 +315,9 @@ static void all_that_is_missing_is_reported_once(void **state)
 	server_command(&redis, "CONFIG SET appendonly yes"); /* else that is what is refused */
 	daemon_launch(&other, "--redis", url, "--prefix", "team:", "--strict");
 	c = client_open(other.port);
-	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, "--strict: the Redis user lacks permissions: ACL SETUSER"), SOON_MS);
+	wait_until(strstr(http(c, "GET", "/readyz", NULL).body,
+			  "--strict: the Redis user lacks permissions: ACL SETUSER"),
+		   SOON_MS);
 	assert_problem(http(c, "POST", "/pv/a", NULL), 503, "redis_unavailable", "none");
 	client_close(c);
 	daemon_stop(&other);
@@ -345,11 +348,9 @@ static void what_cannot_be_asked_is_said(void **state)
 
 static void the_user_reaches_nothing_else(void **state)
 {
-	static const char *const denied[] = {
-		"GET p:x",    "SET other 1",         "DEL teams",        "KEYS *",
-		"FLUSHALL",   "CONFIG GET dir",      "SPUBLISH other x", "PUBLISH team:x y",
-		"ACL LIST",   "EVAL return+1 1 p:x", "CLIENT LIST",      "DEBUG SLEEP 0"
-	};
+	static const char *const denied[] = { "GET p:x",  "SET other 1",         "DEL teams",        "KEYS *",
+					      "FLUSHALL", "CONFIG GET dir",      "SPUBLISH other x", "PUBLISH team:x y",
+					      "ACL LIST", "EVAL return+1 1 p:x", "CLIENT LIST",      "DEBUG SLEEP 0" };
 
 	(void)state;
 	redisContext *c = redisConnect("127.0.0.1", redis.port);
@@ -417,10 +418,14 @@ static void every_scope_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_operation_is_allowed), cmocka_unit_test(every_command_of_the_scripts_is_allowed),
-		cmocka_unit_test(the_line_is_what_is_called), cmocka_unit_test(each_permission_is_missed),
-		cmocka_unit_test(all_that_is_missing_is_reported_once), cmocka_unit_test(what_cannot_be_asked_is_said),
-		cmocka_unit_test(the_user_reaches_nothing_else), cmocka_unit_test(every_scope_is_told),
+		cmocka_unit_test(every_operation_is_allowed),
+		cmocka_unit_test(every_command_of_the_scripts_is_allowed),
+		cmocka_unit_test(the_line_is_what_is_called),
+		cmocka_unit_test(each_permission_is_missed),
+		cmocka_unit_test(all_that_is_missing_is_reported_once),
+		cmocka_unit_test(what_cannot_be_asked_is_said),
+		cmocka_unit_test(the_user_reaches_nothing_else),
+		cmocka_unit_test(every_scope_is_told),
 	};
 	return cmocka_run_group_tests_name("access in the README", tests, open_all, close_all);
 }

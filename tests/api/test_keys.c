@@ -408,7 +408,8 @@ static void a_removed_key_wakes_who_waits(void **state)
 		const char *target, *body, *waits, *key;
 	} rows[] = {
 		{ "/locks/a", "{\"ttl_ms\":60000}", "{\"ttl_ms\":60000,\"wait_ms\":20000}", "lock:{a}" },
-		{ "/locks/a", "{\"ttl_ms\":60000,\"mode\":\"shared\"}", "{\"ttl_ms\":60000,\"wait_ms\":20000}", "lock:{a}" },
+		{ "/locks/a", "{\"ttl_ms\":60000,\"mode\":\"shared\"}", "{\"ttl_ms\":60000,\"wait_ms\":20000}",
+		  "lock:{a}" },
 		{ "/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":60000}",
 		  "{\"limit\":1,\"ttl_ms\":60000,\"wait_ms\":20000}", "semaphore:{s}:permits" },
 	};
