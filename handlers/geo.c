@@ -198,6 +198,7 @@ enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
 /* A page under way: of a set that is split one cell after the other, until it is full. Its cursor is "<cell>-<cursor within>". */
 struct page {
 	size_t cell, count, cells_seen;
+	struct text match;  /* as a glob */
 	struct text cursor; /* within the cell */
 	struct text *items; /* MEMBER_ITEMS for each */
 };
@@ -291,7 +292,7 @@ static void send_page(struct request *req)
 
 	geo_cell_key(req, c, in->set, p->cell);
 	call_text(c, p->cursor);
-	call_text(c, in->match);
+	call_text(c, p->match);
 	call_int(c, in->limit - (int64_t)p->count);
 	geo_send(req, c, on_members);
 }
@@ -303,6 +304,8 @@ static void begin_page(struct request *req)
 	struct page *p = arena_alloc(&req->arena, sizeof(*p));
 
 	w->more = p;
+	if (p && !match_glob(req, in->match, &p->match))
+		return;
 	if (p)
 		p->items = arena_alloc(&req->arena, (size_t)in->limit * MEMBER_ITEMS * sizeof(*p->items));
 	if (!p || !p->items)

@@ -22,6 +22,7 @@
 #include "json_tree.h"
 #include "list.h"
 #include "loop.h"
+#include "match.h"
 #include "operations.h"
 #include "request.h"
 #include "script.h"

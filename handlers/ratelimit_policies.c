@@ -179,20 +179,20 @@ static void item(struct json_out *o, struct request *req, struct text name, stru
 }
 
 /* The file's policy at `i` or behind it that fits; NULL: there are no more. */
-static const struct policy *fixed_from(size_t *i, struct text match, struct text *name)
+static const struct policy *fixed_from(size_t *i, struct text glob, struct text *name)
 {
 	const struct policy *p;
 
-	while ((p = policy_fixed_at(*i, name)) && match.at && fnmatch(match.at, name->at, 0) != 0)
+	while ((p = policy_fixed_at(*i, name)) && glob.at && fnmatch(glob.at, name->at, 0) != 0)
 		++*i;
 	return p;
 }
 
 /* False: there is nothing to tell. */
-static bool list_fixed(struct request *req, const struct ratelimit_policy_list_input *in, size_t i)
+static bool list_fixed(struct request *req, const struct ratelimit_policy_list_input *in, struct text glob, size_t i)
 {
 	struct text name;
-	const struct policy *p = fixed_from(&i, in->match, &name);
+	const struct policy *p = fixed_from(&i, glob, &name);
 
 	if (!p)
 		return false;
@@ -201,7 +201,7 @@ static bool list_fixed(struct request *req, const struct ratelimit_policy_list_i
 	for (int64_t n = 0; p && n < in->limit; n++) {
 		write_item(o, name, p, "file");
 		i++;
-		p = fixed_from(&i, in->match, &name);
+		p = fixed_from(&i, glob, &name);
 	}
 	out_close(o);
 	out_text(o, "cursor", arena_printf(&req->arena, FILE_CURSOR "%zu", i));
@@ -213,11 +213,13 @@ void ratelimit_policy_list(struct request *req, const struct ratelimit_policy_li
 {
 	static const struct list_of policies = { .kind = KEY_POLICY, .look = look, .item = item };
 	const size_t lead = sizeof(FILE_CURSOR) - 1;
-	struct text cursor = in->cursor;
+	struct text cursor = in->cursor, glob;
 	bool in_file = cursor.at && strncmp(cursor.at, FILE_CURSOR, lead) == 0;
 
+	if (!match_glob(req, in->match, &glob))
+		return;
 	if (in_file || !cursor.at) {
-		if (list_fixed(req, in, in_file ? strtoull(cursor.at + lead, NULL, 10) : 0))
+		if (list_fixed(req, in, glob, in_file ? strtoull(cursor.at + lead, NULL, 10) : 0))
 			return;
 		cursor.at = NULL;
 	}

@@ -108,10 +108,13 @@ static void on_members(struct request *req, const struct reply *r)
 
 void set_members(struct request *req, const struct set_members_input *in)
 {
-	struct call *c = set_call(req, &set_members_script, in->name);
+	struct text glob;
 
+	if (!match_glob(req, in->match, &glob))
+		return;
+	struct call *c = set_call(req, &set_members_script, in->name);
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
-	call_text(c, in->match);
+	call_text(c, glob);
 	call_int(c, in->limit);
 	call_send(c, on_members);
 }

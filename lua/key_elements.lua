@@ -11,8 +11,8 @@
 --         {-2, now, type} a key of this type has no elements
 --         {-3, now} that was no cursor
 -- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large. A page ends when it
--- has PAGE_BYTES, and a text beyond TEXT_BYTES is cut.
---@include time key
+-- has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
+--@include time out_of_time key
 --@reads
 local STEPS, STEP_COUNT, STEP_BYTES, PAGE_BYTES, TEXT_BYTES = 25, 10, 65536, 131072, 1048576
 local SCANS = {set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN'}
@@ -100,7 +100,7 @@ for _ = 1, STEPS do
   if not cursor then
     return {-3, now}
   end
-  if cursor == '0' or is_full() then
+  if cursor == '0' or is_full() or out_of_time() then
     break
   end
 end

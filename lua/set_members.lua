@@ -1,12 +1,12 @@
 -- set_members: one page of a set's members, by SSCAN.
 -- KEYS[1]  the set
 -- ARGV[1]  cursor: '0' to begin, or as answered before
--- ARGV[2]  glob that members must match, '' for all
+-- ARGV[2]  glob that members must match (service/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
 -- Returns {0, now, members the set has, next cursor ('0': that was all), member, ...}
 --         {-1, now} that was no cursor
--- Errors: WRONGTYPE. O(page), and at most 2000 members are looked at.
---@include time scan_page
+-- Errors: WRONGTYPE. O(page), and at most 2000 members are looked at, for a millisecond.
+--@include time out_of_time scan_page
 --@reads
 local now = now_ms()
 local size = redis.call('SCARD', KEYS[1])

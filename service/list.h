@@ -28,7 +28,7 @@ struct list_of {
 		     const struct reply *reply);
 };
 
-/* `match` is a glob on names, absent for all; `cursor` absent for the start; `limit` at least 1. `of` is static. */
+/* `match` is as in match.h, absent for all; `cursor` absent for the start; `limit` at least 1. `of` is static. */
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit);
 
 /* The same, of keys that have this type only ("zset"); NULL for all. */

@@ -2,7 +2,8 @@
 -- A step of the scan may bring more members than the page takes (a small set comes in one step, whatever was asked for).
 -- They are told in the order of a digest, and the cursor names the last one told: who comes or goes meanwhile shifts
 -- nothing. `cursor` is '0' to begin, or as returned before; `match` a glob, '' for all. Returns the members and the next
--- cursor, '0' when that was all; nil when that was no cursor. At most 20 steps of 100 members.
+-- cursor, '0' when that was all; nil when that was no cursor. At most 100 steps of 20 members, and a millisecond.
+-- Wants lib/out_of_time.lua.
 local function scan_page(command, key, cursor, match, limit)
   local stride = command == 'ZSCAN' and 2 or 1
   local step, told = string.match(cursor, '^(%d+)%.?(%x*)$')
@@ -13,7 +14,7 @@ local function scan_page(command, key, cursor, match, limit)
   -- The members of one step that come after digest `after`, and the step after. When the page has no room for all of
   -- them they are in the order of their digests, which come third.
   local function members_of(from, after, room)
-    local scan = { command, key, from, 'COUNT', '100' }
+    local scan = { command, key, from, 'COUNT', '20' }
     if match ~= '' then
       scan[#scan + 1] = 'MATCH'
       scan[#scan + 1] = match
@@ -41,7 +42,7 @@ local function scan_page(command, key, cursor, match, limit)
   end
 
   local members = {}
-  for _ = 1, 20 do
+  for _ = 1, 100 do
     local room = limit - #members
     local found, next_step, digest_of = members_of(step, told, room)
     if not found then
@@ -54,7 +55,7 @@ local function scan_page(command, key, cursor, match, limit)
       return members, step .. '.' .. digest_of[found[room]]
     end
     step, told = next_step, ''
-    if step == '0' or #members == limit then
+    if step == '0' or #members == limit or out_of_time() then
       break
     end
   end

@@ -271,11 +271,11 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
 	assert_int_equal(walk(1000, "3", "m99?"), 10);
-	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page is full while there is more */
+	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page ends when full, or after a millisecond */
 		char count[16];
 		snprintf(count, sizeof(count), "%d", limit);
 		run(&r, &geo_members_script, KEYS(SET), ARGS("0", "", count));
-		assert_int_equal(r.reply->elements, 3 + 4 * limit);
+		assert_in_range(r.reply->elements, 3 + 4, 3 + 4 * limit);
 	}
 }
 

@@ -86,7 +86,7 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
 	run(&r, &set_members_script, KEYS(A), ARGS("0", "", "100"));
-	assert_int_equal(r.reply->elements, 4 + 100);
+	assert_in_range(r.reply->elements, 4 + 1, 4 + 100);
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		run(&r, &set_members_script, KEYS(A), ARGS(wrong[i], "", "10"));

@@ -165,7 +165,7 @@ export async function list(where, { match, name, pages = 8, most = 500, signal }
 	do {
 		const params = new URLSearchParams({ limit: 200 });
 		if (match)
-			params.set('match', /[*?[\\]/.test(match) ? match : `*${match}*`);
+			params.set('match', match.includes('*') ? match : `*${match}*`);
 		if (cursor)
 			params.set('cursor', cursor);
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);

@@ -1,0 +1,23 @@
+-- out_of_time(): whether the script has worked for a millisecond. A loop over stored elements asks after each step, so each
+-- call makes some progress, and returns its cursor then; its bound on the count holds as well.
+-- The clocks that move while a script runs:
+--   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stands still at the script's start
+--   os.clock  Redis 7.4 and later, Valkey 8 and later. Processor time of all threads: I/O threads make it run faster
+--   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; 7 us a look. Without +info the bound on the count holds alone
+local WALK_US = 1000
+local function clock_us()
+  if rawget(_G, 'os') then
+    return os.clock() * 1000000
+  elseif redis.REDIS_VERSION_NUM < 0x00070200 then
+    local t = redis.call('TIME')
+    return t[1] * 1000000 + t[2]
+  end
+  local section = 'cpu'
+  local info = redis.pcall('INFO', section)
+  local system, user = string.match(info.err and '' or info, 'sys_main_thread:([%d.]+).*user_main_thread:([%d.]+)')
+  return ((system or 0) + (user or 0)) * 1000000
+end
+local walk_began_us = clock_us()
+local function out_of_time()
+  return clock_us() - walk_began_us >= WALK_US
+end
