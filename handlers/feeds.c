@@ -25,16 +25,17 @@ static struct call *push_call(struct request *req)
 	struct call *c = script_call(req, &feed_push_script);
 
 	call_key(c, KEY_FEED, in->name, NULL);
+	call_key(c, KEY_FEED, in->name, "excess");
 	call_int(c, in->keep);
 	return c;
 }
 
-/* The items are in. As long as there are more than the feed keeps, call again without any, which only drops. */
+/* The items are in. As long as the feed has an excess, call again without any, which only drops. */
 static void on_pushed(struct request *req, const struct reply *r)
 {
 	const struct feed_push_input *in = req->input;
 
-	if (reply_int(r, 2) <= in->keep) {
+	if (reply_int(r, 3) == 0) {
 		answer_pushed(req, req->has_effect ? in->keep : reply_int(r, 2));
 		return;
 	}

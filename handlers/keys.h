@@ -19,7 +19,7 @@
 #define KEY_SALE "sale"   /* hash: settings, counts. parts `claims`, `holds`, `users`: see lua/lib/sale.lua */
 #define KEY_BLOOM "bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/lib/bloom.lua; no TTL */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
-#define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL */
+#define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL. part `excess`: string, TTL */
 #define KEY_SET "set"         /* set; no TTL */
 #define KEY_CACHE "cache"   /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/lib/cache.lua; TTL */
 #define KEY_BITMAP "bitmap" /* string of SETBIT; no TTL */

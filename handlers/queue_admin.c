@@ -303,7 +303,8 @@ static void answer_total(struct request *req, const char *member, const struct r
 /* A further call is due. Should that fail, what the calls so far did is done. */
 static bool is_unfinished(struct request *req, const struct reply *r)
 {
-	bool unfinished = reply_int(r, 0) == 0;
+	int64_t outcome = reply_int(r, 0);
+	bool unfinished = outcome == 0 || outcome == 2;
 
 	req->has_effect = unfinished && reply_int(r, 2) > 0;
 	return unfinished;
@@ -327,6 +328,7 @@ static void redrive(struct request *req, int64_t total)
 
 	call_int(c, in->max);
 	call_int(c, total);
+	call_int(c, total); /* the part's name */
 	call_send(c, on_redriven);
 }
 
@@ -351,6 +353,7 @@ static void purge(struct request *req, int64_t total)
 
 	call_string(c, in->state ? state_names[in->state - 1] : "");
 	call_int(c, total);
+	call_int(c, total); /* the part's name */
 	call_send(c, on_purged);
 }
 

@@ -2,12 +2,13 @@
 -- all messages go the acknowledgements that are remembered (lib/queue_done.lua).
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before removed
--- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
--- {-1, now_ms, 0} when there was nothing. A step removes or settles at most 1000.
+-- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
+-- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step removes or
+-- settles at most 1000, and ends after a millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time wake queue queue_ended
+--@include time out_of_time wake queue queue_ended
 --@flags allow-oom
---@idempotent
+--@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
 local most = 1000
 local queue = this_queue()
@@ -42,17 +43,27 @@ if state == 'dead' or state == '' then
   add(dead_key, '-inf', '+inf')
 end
 
-local looked_at = 0
-for _, place in ipairs(places) do
-  if looked_at < most then
-    local key, from, to = unpack(place)
-    local flat = read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', '0', most - looked_at, 'WITHSCORES')
-    for _, m in ipairs(messages_of(key, flat)) do
-      forget(m)
-      looked_at = looked_at + 1
-      total = total + (m.lost and 0 or 1)
-    end
+-- Plans to forget the `chunk` messages of a place from `offset` on; how many there were.
+local function forget_some(place, offset, chunk)
+  local key, from, to = unpack(place)
+  local page = { digits(offset), digits(chunk) }
+  local found = messages_of(key, read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES'))
+  for _, m in ipairs(found) do
+    forget(m)
+    total = total + (m.lost and 0 or 1)
   end
+  return #found
+end
+
+local looked_at, is_over, at, offset = 0, false, 1, 0
+while places[at] and not is_over do
+  local chunk = math.min(100, most - looked_at)
+  local count = forget_some(places[at], offset, chunk)
+  looked_at, offset = looked_at + count, offset + count
+  if count < chunk then
+    at, offset = at + 1, 0
+  end
+  is_over = looked_at == most or out_of_time()
 end
 if state == '' then
   local acknowledged = read('ZRANGE', done_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', most - looked_at)
@@ -62,7 +73,7 @@ if state == '' then
   end
 end
 commit()
-if looked_at == most then
-  return { 0, now, total }
+if places[at] then
+  return { total > tonumber(ARGV[2]) and 2 or 0, now, total }
 end
 return { total > 0 and 1 or -1, now, total }

@@ -2,11 +2,12 @@
 -- ttl.
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back
--- Returns {0, now_ms, total} when there is more to do: call again with that total; {1, now_ms, total} when finished;
--- {-1, now_ms, 0} when there was nothing. A step moves or settles at most 1000.
+-- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
+-- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step moves or
+-- settles at most 1000, and ends after a millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time wake queue queue_ended
---@idempotent
+--@include time out_of_time wake queue queue_ended
+--@idempotent parts
 local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 1000
 if most >= 0 then
@@ -26,20 +27,27 @@ if #ended > 0 then
 end
 
 local kept = '(' .. digits(now - setting(queue, 'retention_ms'))
-local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', '0', step, 'WITHSCORES')
-local letters = messages_of(dead_key, flat)
-for _, m in ipairs(letters) do
-  if m.lost then
-    forget(m)
-  else
-    revive(m)
-    move(m, due_key(m.priority))
-    announce(queue, m.at)
-    total = total + 1
+local looked_at, is_last = 0, false
+repeat
+  local chunk = math.min(100, step - looked_at)
+  local page = { digits(looked_at), digits(chunk) }
+  local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local letters = messages_of(dead_key, flat)
+  for _, m in ipairs(letters) do
+    if m.lost then
+      forget(m)
+    else
+      revive(m)
+      move(m, due_key(m.priority))
+      announce(queue, m.at)
+      total = total + 1
+    end
   end
-end
+  looked_at = looked_at + #letters
+  is_last = #letters < chunk
+until is_last or looked_at == step or out_of_time()
 commit()
-if #letters == 1000 and total ~= most then
-  return { 0, now, total }
+if not is_last and total ~= most then
+  return { total > tonumber(ARGV[2]) and 2 or 0, now, total }
 end
 return { total > 0 and 1 or -1, now, total }

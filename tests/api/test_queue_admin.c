@@ -139,7 +139,7 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	send_many(3000, "");
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 0);
 	for (int i = 0; i < 30; i++)
-		assert_int_equal(count_in(receive("{\"max\":100,\"visibility_ms\":100}")), 100);
+		assert_int_equal(count_in(receive("{\"max\":100,\"visibility_ms\":300}")), 100);
 	wait_until(count_of("/in_flight") == 0, SOON_MS);
 	assert_int_equal(int_at(post("/redrive", "{\"max\":2500}", NULL), "/redriven"), 2500);
 	assert_counts(2500, 0, 0, 500);

@@ -14,6 +14,7 @@
 #include <hiredis/hiredis.h>
 #include <stdint.h>
 
+#include "redis_picture.h"
 #include "redis_server.h"
 #include "scripts.h"
 

@@ -11,6 +11,7 @@
 #include "script_stage.h"
 
 #define FEED "p:feed:{a}"
+#define EXCESS "p:feed:{a}:excess"
 #define RECORD "p:idem:{a}:k"
 
 /* Puts items "from" to "to" in front, in one call; what it says the feed has. */
@@ -26,7 +27,7 @@ static int64_t push(const char *keep, int from, int to)
 		args[n] = text[n - 1];
 	}
 	args[n] = NULL;
-	run(&r, &feed_push_script, KEYS(FEED), args);
+	run(&r, &feed_push_script, KEYS(FEED, EXCESS), args);
 	assert_int_equal(item_int(&r, 0), 1);
 	return item_int(&r, 2);
 }
@@ -90,6 +91,25 @@ static void much_is_dropped_in_steps(void **state)
 	assert_int_equal(push("500", 0, 0), 500);
 	unchanged(&r, assert_int_equal(push("500", 0, 0), 500));
 	page_is("0", "3", 500, 3299, 3);
+	assert_int_equal(redis_exists(&r, EXCESS), 0);
+}
+
+/* What is to be dropped is fixed when the items come: neither a push that keeps more nor a new feed loses to a late call. */
+static void a_late_call_drops_what_was_there(void **state)
+{
+	(void)state;
+	push("10000", 0, 1000);
+	assert_int_equal(push("10", 1000, 1001), 751);
+	assert_in_range(redis_pttl_ms(&r, EXCESS), 86000000, 86400000);
+	assert_int_equal(push("1000", 2000, 2500), 751); /* drops as many as it brings */
+	assert_int_equal(push("10", 0, 0), 510);
+	unchanged(&r, assert_int_equal(push("10", 0, 0), 510));
+	page_is("0", "500", 510, 2499, 500);
+	push("10000", 3000, 4000);
+	push("10", 4000, 4001);
+	server_command(&r, "DEL " FEED);
+	push("1000", 0, 300);
+	unchanged(&r, assert_int_equal(push("10", 0, 0), 300));
 }
 
 /* 40 items of 60000 bytes: four of them are a page. Small ones behind a large one are one, too. */
@@ -100,14 +120,14 @@ static void a_page_is_bounded_in_bytes(void **state)
 
 	memset(large, '1', sizeof(large) - 1);
 	for (int i = 0; i < 40; i++)
-		run(&r, &feed_push_script, KEYS(FEED), ARGS("100", large));
+		run(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("100", large));
 	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(item_int(&r, 2), 40);
 	assert_int_equal(r.reply->elements, 3 + 4);
 	run(&r, &feed_read_script, KEYS(FEED), ARGS("38", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 2);
 	memset(too_large, '1', sizeof(too_large) - 1); /* never ours; still a page has one item */
-	run(&r, &feed_push_script, KEYS(FEED), ARGS("100", "7", too_large));
+	run(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("100", "7", too_large));
 	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 1);
 	run(&r, &feed_read_script, KEYS(FEED), ARGS("1", "1000"));
@@ -119,14 +139,14 @@ static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
 	}
 	push("10", 3, 6);
 	unchanged(&r, {
-		run_with_record(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
-		run_with_record_fails(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1"), RECORD, FINGERPRINT_B,
+		run_with_record_fails(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD, FINGERPRINT_B,
 				      "IDEMPOTENCY_KEY_REUSED");
 	});
 }
@@ -136,7 +156,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	(void)state;
 	server_command(&r, "SET " FEED " x");
 	unchanged(&r, {
-		run_with_record_fails(&r, &feed_push_script, KEYS(FEED), ARGS("10", "1"), RECORD, FINGERPRINT_A,
+		run_with_record_fails(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD, FINGERPRINT_A,
 				      "WRONGTYPE");
 		run_fails(&r, &feed_read_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
 	});
@@ -148,6 +168,7 @@ int main(void)
 		cmocka_unit_test_setup(the_newest_comes_first, script_stage_empty),
 		cmocka_unit_test_setup(only_the_newest_are_kept, script_stage_empty),
 		cmocka_unit_test_setup(much_is_dropped_in_steps, script_stage_empty),
+		cmocka_unit_test_setup(a_late_call_drops_what_was_there, script_stage_empty),
 		cmocka_unit_test_setup(a_page_is_bounded_in_bytes, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),

@@ -275,6 +275,35 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_counts(&r, "q", 1200, 0, 3, 300);
 }
 
+/* With a record, from the start; until it has finished, or only until a step moved something. Returns the total. */
+static int64_t redrive_again(const char *most, bool breaks_off)
+{
+	char total[24] = "0";
+
+	do {
+		run_with_record(&r, &queue_redrive_script, queue_keys("q"), ARGS(most, total, total), "p:idem:{q}:k",
+				FINGERPRINT_A);
+		snprintf(total, sizeof(total), "%lld", (long long)item_int(&r, 2));
+	} while (item_int(&r, 0) == 0 || (item_int(&r, 0) == 2 && !breaks_off));
+	return item_int(&r, 2);
+}
+
+/* A retry neither moves more than was asked for nor reports less. */
+static void a_redrive_that_broke_off_goes_on(void **state)
+{
+	(void)state;
+	send_many(1500, (struct outgoing){ .max_receives = 1 });
+	for (int taken = 0; taken < 1500; taken += 100)
+		assert_int_equal(queue_receive(&r, "q", 100, 1, NONCE_A), 100);
+	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
+	int64_t moved = redrive_again("1200", true);
+	assert_in_range(moved, 1, 1000);
+	assert_counts(&r, "q", moved, 0, 0, 1500 - moved);
+	assert_int_equal(redrive_again("1200", false), 1200);
+	assert_counts(&r, "q", 1200, 0, 0, 300);
+	unchanged(&r, assert_int_equal(redrive_again("1200", false), 1200));
+}
+
 static void dead_letters_are_kept_for_their_retention(void **state)
 {
 	struct queue_settings settings = standard_settings;
@@ -406,6 +435,7 @@ int main(void)
 		cmocka_unit_test_setup(purge_removes_one_state_or_all, script_stage_empty),
 		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),
 		cmocka_unit_test_setup(redrive_brings_the_dead_back, script_stage_empty),
+		cmocka_unit_test_setup(a_redrive_that_broke_off_goes_on, script_stage_empty),
 		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, script_stage_empty),
 		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, script_stage_empty),
 		cmocka_unit_test_setup(a_list_is_not_upset_by_coming_and_going, script_stage_empty),

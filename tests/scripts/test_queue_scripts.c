@@ -318,8 +318,8 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!!!!.!!.." },
 		{ &queue_look_script, ARGS(), "!!!!!!!!!!!!!...." },
 		{ &queue_configure_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!................" },
-		{ &queue_purge_script, ARGS("", "0"), "!!!!!!!!!!!!!!!!!" },
-		{ &queue_redrive_script, ARGS("-1", "0"), "!!.........!!!..." },
+		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!!!!!!!!!" },
+		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!.........!!!..." },
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!!!!!!!!!" },
 	};
 

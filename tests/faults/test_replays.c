@@ -1,0 +1,318 @@
+/*
+ * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is: every operation that takes a key,
+ * by its example, and each that is more than one call, with so much that it is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "per_operation.h"
+#include "redis_picture.h"
+#include "stage.h"
+
+#define KEY "Idempotency-Key: replay"
+
+/* ---- What changed ---- */
+
+/* True for a line of a picture: "key digest expires_at". */
+static bool is_in(const char *picture, const char *line, size_t len)
+{
+	for (const char *at = picture; (at = strstr(at, line)); at++)
+		if ((at == picture || at[-1] == '\n') && (at[len] == '\n' || at[len] == '\0'))
+			return true;
+	return false;
+}
+
+static bool never_expires(const char *line)
+{
+	size_t len = strlen(line);
+
+	return len > 3 && strcmp(line + len - 3, " -1") == 0;
+}
+
+/* The first line of `picture` that `other` does not have, records aside; without those that may have expired. NULL: none. */
+static char *first_beside(const char *picture, const char *other, bool may_expire)
+{
+	char *copy = strdup(picture), *rest = copy, *line;
+
+	assert_non_null(copy);
+	while ((line = strsep(&rest, "\n"))) {
+		if (strncmp(line, "p:idem:", 7) == 0 || is_in(other, line, strlen(line)) ||
+		    (may_expire && !never_expires(line)))
+			continue;
+		line = strdup(line);
+		free(copy);
+		return line;
+	}
+	free(copy);
+	return NULL;
+}
+
+/* The key that is not as it was; NULL: none. The caller frees. */
+static char *changed(const char *before, const char *after)
+{
+	char *line = first_beside(after, before, false);
+
+	return line ? line : first_beside(before, after, true);
+}
+
+/* ---- Every operation that takes a key ---- */
+
+static bool takes_a_key(const struct contract_operation *op)
+{
+	for (size_t i = 0; i < op->parameter_count; i++)
+		if (strcmp(op->parameters[i].name, "Idempotency-Key") == 0)
+			return true;
+	return false;
+}
+
+static struct answer ask(const struct contract_operation *op, const char *header)
+{
+	char *target = contract_target(op, NULL, NULL);
+	json_t *body = contract_body(op);
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	struct answer a = http(client, op->method, target, text, header);
+
+	free(text);
+	json_decref(body);
+	free(target);
+	return a;
+}
+
+/* By its example, every operation that writes and is no stream. */
+static void others_write(void)
+{
+	for (size_t i = 0; i < contract_count(); i++) {
+		const struct contract_operation *op = contract_at(i);
+		if (op->writes && strcmp(op->id, "lock_hold") != 0 && strcmp(op->method, "DELETE") != 0)
+			ask(op, NULL);
+	}
+	client_forget(client);
+}
+
+static void replayed(const struct contract_operation *op, struct refusals *seen)
+{
+	if (!takes_a_key(op))
+		return;
+	stage_forget(NULL);
+	struct answer first = ask(op, KEY);
+	if (first.status >= 300) { /* it needs something that others make */
+		stage_forget(NULL);
+		others_write();
+		first = ask(op, KEY);
+	}
+	if (first.status >= 300)
+		return; /* a grant's token or receipt is no example */
+	others_write();
+	char *before = redis_picture(&redis);
+	struct answer again = ask(op, KEY);
+	char *after = redis_picture(&redis), *line = changed(before, after);
+	seen->seen++;
+	if (line) {
+		seen->flaws++;
+		note_flaw(seen, again, "%s, replayed, changed %s", op->id, line);
+	}
+	free(line);
+	free(before);
+	free(after);
+	client_forget(client);
+}
+
+/* ---- Each that is more than one call ---- */
+
+/* A body of `count` items: `head`, for each `lead`, its number, `trail`; and `tail`. */
+static const char *many(const char *head, const char *lead, int from, int count, const char *trail, const char *tail)
+{
+	static char body[400000];
+	size_t n = (size_t)snprintf(body, sizeof(body), "%s", head);
+
+	for (int i = from; i < from + count; i++) {
+		n += (size_t)snprintf(body + n, sizeof(body) - n, "%s%d%s,", lead, i, trail);
+		assert_true(n < sizeof(body) - 100);
+	}
+	strcpy(body + n - 1, tail);
+	return body;
+}
+
+static void done(const char *method, const char *target, const char *body)
+{
+	assert_in_range(http(client, method, target, body).status, 200, 299);
+	client_forget(client);
+}
+
+static void push(int count, int keep)
+{
+	char tail[32];
+
+	snprintf(tail, sizeof(tail), "],\"keep\":%d}", keep);
+	done("POST", "/feeds/f", many("{\"items\":[", "", 0, count, "", tail));
+}
+
+static void fill_feed(void)
+{
+	for (int i = 0; i < 4; i++)
+		push(1000, 4000);
+}
+
+static void push_more(void)
+{
+	push(500, 1000);
+}
+
+static void send_messages(void)
+{
+	for (int i = 0; i < 3000; i += 100)
+		done("POST", "/queues/q/messages", many("{\"messages\":[", "{\"body\":", i, 100, "}", "]}"));
+}
+
+static void kill_messages(void)
+{
+	done("PUT", "/queues/q", "{\"max_receives\":1}");
+	send_messages();
+	for (int i = 0; i < 30; i++) {
+		struct answer a = post("/queues/q/receive", "{\"max\":100}");
+		char body[40000];
+		size_t n = (size_t)snprintf(body, sizeof(body), "{\"reject\":[");
+		json_t *message;
+		size_t k;
+		json_array_foreach(json_at(a, "/messages"), k, message)
+			n += (size_t)snprintf(body + n, sizeof(body) - n, "%s{\"receipt\":\"%s\"}", k ? "," : "",
+					      json_string_value(json_object_get(message, "receipt")));
+		strcpy(body + n, "]}");
+		done("POST", "/queues/q/settle", body);
+	}
+}
+
+static void make_filter(void)
+{
+	done("PUT", "/bloom/b", "{\"capacity\":1500,\"error_rate\":0.001}");
+}
+
+static void grow_filter(void)
+{
+	for (int i = 1; i < 4; i++)
+		done("POST", "/bloom/b/add", many("{\"items\":[", "\"", 1000 * i, 1000, "\"", "]}"));
+}
+
+static void renew_filter(void)
+{
+	done("DELETE", "/bloom/b", NULL);
+	make_filter();
+}
+
+static void make_boards(void)
+{
+	char target[64], body[64];
+
+	done("PUT", "/leaderboards/x", "{\"dimensions\":[\"score\"]}");
+	done("PUT", "/leaderboards/y", "{\"dimensions\":[\"score\"]}");
+	for (int i = 0; i < 400; i++) {
+		snprintf(target, sizeof(target), "/leaderboards/%s/members/m%d", i % 2 ? "x" : "y", i);
+		snprintf(body, sizeof(body), "{\"scores\":{\"score\":%d}}", i);
+		done("PUT", target, body);
+	}
+}
+
+static void change_boards(void)
+{
+	done("PUT", "/leaderboards/x/members/m1", "{\"scores\":{\"score\":7}}");
+	done("PUT", "/leaderboards/all/members/m2", "{\"scores\":{\"score\":7}}");
+	done("DELETE", "/leaderboards/all/members/m3", NULL);
+}
+
+static void split_set(void)
+{
+	done("PUT", "/geo/s", "{\"cells\":16}");
+}
+
+static void move_members(void)
+{
+	done("POST", "/geo/s/members",
+	     many("{\"members\":[", "{\"member\":\"m", 0, 200, "\",\"longitude\":2,\"latitude\":2}", "]}"));
+	done("DELETE", "/geo/s/members/m0", NULL);
+}
+
+static void renew_set(void)
+{
+	done("DELETE", "/geo/s", NULL);
+	move_members();
+}
+
+static void visit(void)
+{
+	done("POST", "/uv/a", "{\"visitors\":[\"1\",\"2\"]}");
+	done("POST", "/uv/b", "{\"visitors\":[\"2\",\"3\"]}");
+}
+
+static void visit_more(void)
+{
+	done("POST", "/uv/a", "{\"visitors\":[\"4\",\"5\"]}");
+}
+
+struct row {
+	const char *name;
+	void (*set_up)(void);
+	const char *target, *body;               /* NULL: by many() of these */
+	const char *head, *lead, *trail, *tail;
+	int count;
+	void (*others)(void);
+};
+
+static const struct row rows[] = {
+	{ "a push that drops far more", fill_feed, "/feeds/f", "{\"items\":[1],\"keep\":10}", .others = push_more },
+	{ "a purge", send_messages, "/queues/q/purge", "{}", .others = send_messages },
+	{ "a redrive", kill_messages, "/queues/q/redrive", "{\"max\":2500}", .others = kill_messages },
+	{ "items of a filter that grows", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}", 1000,
+	  grow_filter },
+	{ "items of a filter that is made again", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}",
+	  1000, renew_filter },
+	{ "a union of boards", make_boards, "/leaderboards/all/union", "{\"sources\":[\"x\",\"y\"]}",
+	  .others = change_boards },
+	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[",
+	  "{\"member\":\"m", "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
+	{ "members of a split set that is gone", split_set, "/geo/s/members", NULL, "{\"members\":[",
+	  "{\"member\":\"m", "\",\"longitude\":1,\"latitude\":1}", "]}", 300, renew_set },
+	{ "a merge of pages", visit, "/uv/both/merge", "{\"sources\":[\"a\",\"b\"]}", .others = visit_more },
+};
+
+static struct answer ask_row(const struct row *row)
+{
+	const char *body = row->body ? row->body : many(row->head, row->lead, 0, row->count, row->trail, row->tail);
+
+	return http(client, "POST", row->target, body, KEY);
+}
+
+static void of_several_calls(void **state)
+{
+	const struct row *row = *state;
+
+	stage_forget(NULL);
+	row->set_up();
+	assert_in_range(ask_row(row).status, 200, 299);
+	row->others();
+	char *before = redis_picture(&redis);
+	struct answer again = ask_row(row);
+	assert_in_range(again.status, 200, 299);
+	char *after = redis_picture(&redis), *line = changed(before, after);
+	if (line)
+		fail_msg("%s, replayed, changed %s", row->name, line);
+	free(before);
+	free(after);
+	client_forget(client);
+}
+
+int main(void)
+{
+	static const struct operation_test each[] = { { "replayed", replayed } };
+	struct CMUnitTest tests[sizeof(rows) / sizeof(*rows)];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		tests[i] = (struct CMUnitTest){ rows[i].name, of_several_calls, NULL, NULL, (void *)(uintptr_t)&rows[i] };
+	int failed = run_per_operation("replays", each, 1, stage_open, stage_close);
+	return failed + cmocka_run_group_tests_name("replays of several calls", tests, stage_open, stage_close);
+}
