@@ -1,6 +1,5 @@
 /*
- * `match`: literal text with at most two stars, in every operation that has it; and what a page of the costliest pattern takes of
- * Redis.
+ * `match`: literal text with at most two stars, in every operation that has it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +12,6 @@
 
 #include "contract.h"
 #include "stage.h"
-
-enum { NAME_BYTES = 200, BIG = 5000, FOREIGN = 100000, FOREIGN_FULL = 1000000, REPEATS = 5, HELD_US_MAX = 5000 };
 
 /* Calls `check` with a target of each operation that has `match`, that parameter last. */
 static void each_list(void (*check)(const char *target, const char *match), const char *match)
@@ -103,90 +100,11 @@ static void every_other_byte_is_literal(void **state)
 	}
 }
 
-/* ---- What the costliest pattern takes ---- */
-
-static void make(const char *script)
-{
-	redisReply *reply = server_command(&redis, "EVAL %s 0 %d %d %d", script, BIG, NAME_BYTES,
-					   getenv("PATTERND_FULL") ? FOREIGN_FULL : FOREIGN);
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		fail_msg("%s", reply->str);
-}
-
-/* Members and keys of one letter, which differ at their end: a literal of that letter is compared almost whole at each byte. */
-static void make_names(void)
-{
-	make("for i = 1, ARGV[1] do "
-	     "  local n = string.rep('a', ARGV[2] - 6) .. string.format('%06d', i)"
-	     "  redis.call('SADD', 'p:set:{big}', n) redis.call('GEOADD', 'p:geo:{big}', 1, 1, n)"
-	     "  redis.call('HSET', 'p:lock:{' .. n .. '}', 'a', 1) redis.call('SET', 'p:foreign:' .. n, 1) "
-	     "end "
-	     "for i = 1, ARGV[3] do redis.call('SET', 'f' .. i, 1) end");
-}
-
-/* The longest that Redis was held by one command of a page, in microseconds. */
-static long long longest(const char *target)
-{
-	long long held = 0;
-
-	server_command(&redis, "SLOWLOG RESET");
-	assert_status(get(target), 200);
-	redisReply *log = server_command(&redis, "SLOWLOG GET -1");
-	for (size_t i = 0; i < log->elements; i++)
-		if (log->element[i]->element[2]->integer > held)
-			held = log->element[i]->element[2]->integer;
-	return held;
-}
-
-/* Others have the processor too: the least of a few tries is what the command needs. */
-static void is_quick(const char *target)
-{
-	long long least = longest(target);
-
-	for (int i = 1; i < REPEATS && least >= HELD_US_MAX; i++) {
-		long long again = longest(target);
-		least = again < least ? again : least;
-	}
-	if (least >= HELD_US_MAX)
-		fail_msg("a command of GET %.40s... held Redis for %lld us", target, least);
-}
-
-static void no_pattern_holds_redis(void **state)
-{
-	static const char *const lists[] = { "/sets/big?limit=1000&match=", "/geo/big/members?limit=1000&match=",
-					     "/locks?limit=1000&match=", "/keys?limit=1000&match=" };
-	static const char *const letters[] = { "*a", "a*a", "**a", "*b*a" };
-	char target[512];
-
-	(void)state;
-	if (redis.cluster)
-		skip();
-	make_names();
-	assert_int_equal(int_at(get("/sets/big"), "/size"), BIG);
-	assert_int_equal(int_at(get("/geo/big"), "/size"), BIG);
-	server_command(&redis, "CONFIG SET slowlog-log-slower-than 1000");
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++)
-		for (size_t k = 0; k < sizeof(letters) / sizeof(*letters); k++)
-			for (size_t run = 1; run < NAME_BYTES; run += 33) {
-				int n = snprintf(target, sizeof(target), "%s%.*s", lists[l],
-						 (int)strlen(letters[k]) - 1, letters[k]);
-				memset(target + n, 'a', run);
-				snprintf(target + n + run, 2, "c");
-				is_quick(target);
-			}
-	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++) {
-		snprintf(target, sizeof(target), "%s*", lists[l]);
-		is_quick(target);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(two_stars_are_the_most, stage_forget),
 		cmocka_unit_test_teardown(every_other_byte_is_literal, stage_forget),
-		cmocka_unit_test_teardown(no_pattern_holds_redis, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("match", tests, stage_open, stage_close);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "many.h"
 #include "per_operation.h"
 #include "redis_picture.h"
 #include "stage.h"
@@ -124,20 +125,6 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 }
 
 /* ---- Each that is more than one call ---- */
-
-/* A body of `count` items: `head`, for each `lead`, its number, `trail`; and `tail`. */
-static const char *many(const char *head, const char *lead, int from, int count, const char *trail, const char *tail)
-{
-	static char body[400000];
-	size_t n = (size_t)snprintf(body, sizeof(body), "%s", head);
-
-	for (int i = from; i < from + count; i++) {
-		n += (size_t)snprintf(body + n, sizeof(body) - n, "%s%d%s,", lead, i, trail);
-		assert_true(n < sizeof(body) - 100);
-	}
-	strcpy(body + n - 1, tail);
-	return body;
-}
 
 static void done(const char *method, const char *target, const char *body)
 {

@@ -279,8 +279,10 @@ static void redrive_brings_the_dead_back(void **state)
 static int64_t redrive_again(const char *most, bool breaks_off)
 {
 	char total[24] = "0";
+	int steps = 0;
 
 	do {
+		assert_true(++steps < 1000);
 		run_with_record(&r, &queue_redrive_script, queue_keys("q"), ARGS(most, total, total), "p:idem:{q}:k",
 				FINGERPRINT_A);
 		snprintf(total, sizeof(total), "%lld", (long long)item_int(&r, 2));
