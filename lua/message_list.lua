@@ -5,9 +5,9 @@
 -- Returns {0, now_ms, priority, score, sequence of where this page ended ('' when it was the last), item
 -- (lib/queue_item.lua) a message}. Ready and delayed go through the priorities 0 to 9, one after the other. A place in
 -- the order is a score and a sequence, so that a page is not upset by messages that come and go before it. Bodies stay
--- within 1 MiB, unless the first alone is longer. A page may be short. Errors: WRONGTYPE. O(limit * log(queue) +
--- log(queue)^2).
---@include time wake queue queue_ended queue_item
+-- within 1 MiB, unless the first alone is longer. A page may be short; it also ends after a millisecond. Errors:
+-- WRONGTYPE. O(limit * log(queue) + log(queue)^2).
+--@include time out_of_time wake queue queue_ended queue_item
 --@reads
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local after = { priority = tonumber(ARGV[3]), at = tonumber(ARGV[4]), seq = ARGV[5] }
@@ -32,18 +32,19 @@ local function rank_behind(key, at, seq)
 end
 
 local reply = { 0, now, -1, -1, '' }
-local count, bytes, last = 0, 0, nil
+local count, bytes, last, is_full = 0, 0, nil, false
 
--- Adds what stands in `key` with a score within (from, to], behind the place `start` if there is one. True when all was
--- added.
-local function add_page(key, priority, from, to, start)
+-- Adds at most 100 of what is in `key` with a score within (from, to], behind the place `start` if there is one. True
+-- when all was added.
+local function add_some(key, priority, from, to, start)
   local rank = redis.call('ZCOUNT', key, '-inf', digits(from))
   if start then
     rank = math.max(rank, rank_behind(key, start.at, start.seq))
   end
-  local flat = redis.call('ZRANGE', key, rank, rank + limit - count - 1, 'WITHSCORES')
+  local most = math.min(100, limit - count)
+  local flat = redis.call('ZRANGE', key, rank, rank + most - 1, 'WITHSCORES')
   local page = messages_of(key, flat)
-  local is_last = #page < limit - count
+  local is_last = #page < most
   local back = {}
   for _, m in ipairs(ended_bound_for(ended, key)) do
     if (not start or stands_before(start, m)) and (is_last or stands_before(m, page[#page])) then
@@ -55,12 +56,14 @@ local function add_page(key, priority, from, to, start)
       return true
     end
     if count == limit then
+      is_full = true
       return false
     end
     local is_shown = m.at > from and not m.lost and not (m.place ~= flight_key and is_expired(m))
     local body = is_shown and redis.call('HGET', body_key, m.seq)
     if body then
       if count > 0 and bytes + #body > bytes_most then
+        is_full = true
         return false
       end
       bytes = bytes + #body
@@ -70,6 +73,17 @@ local function add_page(key, priority, from, to, start)
     last = { priority, m.at, m.seq }
   end
   return is_last
+end
+
+-- The same, as many as the page has room and time for.
+local function add_page(key, priority, from, to, start)
+  while not add_some(key, priority, from, to, start) do
+    if is_full or count == limit or out_of_time() then
+      return false
+    end
+    start = { at = last[2], seq = last[3] }
+  end
+  return true
 end
 
 local is_all = true

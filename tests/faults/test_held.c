@@ -56,11 +56,11 @@ static long long longest(const char *method, const char *target, const char *bod
 static unsigned slow;
 
 /* Others have the processor too: the least of a few tries is what a command needs. `again` makes a try possible; or NULL. */
-static void is_quick(const char *method, const char *target, const char *body, void (*again)(void))
+static void is_quick(const char *method, const char *target, const char *body, void (*again)(void), long long most_us)
 {
-	long long least = HELD_US_MAX;
+	long long least = most_us;
 
-	for (int i = 0; i < REPEATS && least >= HELD_US_MAX; i++) {
+	for (int i = 0; i < REPEATS && least >= most_us; i++) {
 		if (again)
 			again();
 		long long held = longest(method, target, body);
@@ -68,7 +68,7 @@ static void is_quick(const char *method, const char *target, const char *body, v
 	}
 	if (getenv("PATTERND_HELD"))
 		print_message("%6lld us  %s %.60s\n", least, method, target);
-	if (least >= HELD_US_MAX) {
+	if (least >= most_us) {
 		print_error("a command of %s %.60s held Redis for %lld us\n", method, target, least);
 		slow++;
 	}
@@ -92,11 +92,11 @@ static void no_pattern_holds_redis(void **state)
 						 (int)strlen(letters[k]) - 1, letters[k]);
 				memset(target + n, 'a', run);
 				snprintf(target + n + run, 2, "c");
-				is_quick("GET", target, NULL, NULL);
+				is_quick("GET", target, NULL, NULL, HELD_US_MAX);
 			}
 	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++) {
 		snprintf(target, sizeof(target), "%s*", lists[l]);
-		is_quick("GET", target, NULL, NULL);
+		is_quick("GET", target, NULL, NULL, HELD_US_MAX);
 	}
 	assert_int_equal(slow, 0);
 }
@@ -156,6 +156,7 @@ struct row {
 	const char *head, *lead, *trail, *tail; /* of a body by many(); or `head` is the whole of it */
 	int count;
 	void (*again)(void);
+	long long most_us; /* above HELD_US_MAX: the contract names the figure */
 };
 
 #define PLACE "\",\"longitude\":1,\"latitude\":1}"
@@ -167,7 +168,7 @@ static const struct row rows[] = {
 	{ .method = "GET", .target = "/keys/set:%7Bbig%7D/elements?limit=1000" },
 	{ .method = "GET", .target = "/keys/geo:%7Bbig%7D/elements?limit=1000" },
 	{ .method = "GET", .target = "/geo/big/members?limit=1000" },
-	{ .method = "GET", .target = "/geo/nearby?set=big&longitude=1&latitude=1&radius=1&limit=1000" },
+	{ .method = "GET", .target = "/geo/nearby?set=big&longitude=1&latitude=1&radius=1&limit=1000", .most_us = 10000 },
 	{ .method = "POST", .target = "/geo/many/members", .head = "{\"members\":[", .lead = "{\"member\":\"m", .trail = PLACE, .tail = "]}", .count = 1000 },
 	{ .method = "POST", .target = "/geo/split/members", .head = "{\"members\":[", .lead = "{\"member\":\"m", .trail = PLACE, .tail = "]}", .count = 1000 },
 	{ .method = "POST", .target = "/geo/many/lookup", .head = "{\"members\":[", .lead = "\"m", .trail = "\"", .tail = "]}", .count = 1000 },
@@ -204,7 +205,7 @@ static void the_most_is_quick(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = &rows[i];
 		char *body = row->lead ? strdup(many(row->head, row->lead, 0, row->count, row->trail, row->tail)) : NULL;
-		is_quick(row->method, row->target, body ? body : row->head, row->again);
+		is_quick(row->method, row->target, body ? body : row->head, row->again, row->most_us ? row->most_us : HELD_US_MAX);
 		free(body);
 	}
 	assert_int_equal(slow, 0);
