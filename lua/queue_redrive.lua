@@ -3,8 +3,9 @@
 -- KEYS  the queue's (lib/queue.lua)
 -- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back
 -- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
--- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step moves or
--- settles at most 1000, and ends after a millisecond. Each step is a part of the request, named by the total before it.
+-- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step settles at
+-- most 250, or moves at most 1000, and ends after a millisecond. Each step is a part of the request, named by the total
+-- before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time wake queue queue_ended
 --@idempotent parts
@@ -16,7 +17,7 @@ end
 local queue = this_queue()
 
 -- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
-local ended = ended_deliveries(queue, 1000)
+local ended = ended_deliveries(queue, 250)
 if #ended > 0 then
   for _, m in ipairs(ended) do
     settle(queue, m, m.state)

@@ -115,6 +115,15 @@ static void send_messages(void)
 		done("POST", "/queues/q/messages", many("{\"messages\":[", "{\"body\":", i, 100, "}", "]}"));
 }
 
+/* 200 of a megabyte each. */
+static void send_large(void)
+{
+	for (int i = 0; i < 200; i += 100)
+		done("POST", "/queues/q/messages", many("{\"messages\":[", "{\"body\":", i, 100, "}", "]}"));
+	make("local b = 'p:queue:{q}:body' for _, seq in ipairs(redis.call('HKEYS', b)) do "
+	     "redis.call('HSET', b, seq, string.rep('1', 1000000)) end");
+}
+
 static void kill_messages(void)
 {
 	done("PUT", "/queues/q", "{\"max_receives\":1}");
@@ -192,6 +201,7 @@ static const struct row rows[] = {
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_messages },
 	{ .method = "POST", .target = "/queues/q/redrive", .head = "{\"max\":100000}", .again = kill_messages },
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = kill_messages },
+	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_large },
 	{ .method = "DELETE", .target = "/queues/q", .again = send_messages },
 	{ .method = "DELETE", .target = "/keys/set:%7Bbig%7D" },
 	{ .method = "DELETE", .target = "/geo/big" },
