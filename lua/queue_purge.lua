@@ -4,14 +4,14 @@
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before removed
 -- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
 -- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step settles at
--- most 250, or removes at most 1000 and 8 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a millisecond.
+-- most 250, or removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a millisecond.
 -- Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time wake queue queue_ended
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
-local most, bytes_most = 1000, 8388608
+local most, bytes_most = 1000, 4194304
 local queue = this_queue()
 
 -- Deliveries whose visibility ended first become what they are: a step of its own.

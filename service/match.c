@@ -44,8 +44,9 @@ bool match_glob(struct request *req, struct text match, struct text *glob)
 		return true;
 	size_t stars = stars_of(match);
 	if (stars > MOST_STARS) {
-		answer_field_problem(req, P_INVALID_VALUE, "?match", "has %zu stars, and %d are the most; every other byte is literal",
-				     stars, MOST_STARS);
+		answer_field_problem(req, P_INVALID_VALUE, "?match",
+				     "has %zu stars, and %d are the most; every other byte is literal", stars,
+				     MOST_STARS);
 		return false;
 	}
 	*glob = escaped(req, match, "\\?[]^");

@@ -93,7 +93,7 @@ static void keys_are_listed_by_name_and_type(void **state)
 		{ "match=uv:{*", 1 }, /* braces are nothing special */
 		{ "match=*%7Ba%7D", 1 },
 		{ "match=string", 1 },
-		{ "match=p:string", 0 }, /* it begins behind the prefix */
+		{ "match=p:string", 0 },   /* it begins behind the prefix */
 		{ "match=%5Bhz%5D*t", 0 }, /* nor are brackets */
 		{ "match=%5C*", 0 },
 	};
@@ -351,8 +351,8 @@ static void reach_out(struct client *c, size_t other)
 
 static void nothing_outside_the_prefix_is_reached(void **state)
 {
-	static const char *const queries[] = { "",        "match=*",  "match=**",  "match=*:*", "match=:*",
-					       "limit=1", "type=set", "match=*%5C" };
+	static const char *const queries[] = { "",         "match=*", "match=**", "match=*:*",
+					       "match=:*", "limit=1", "type=set", "match=*%5C" };
 
 	(void)state;
 	for (size_t i = 0; i < DAEMONS; i++)

@@ -244,7 +244,7 @@ static void visit_more(void)
 struct row {
 	const char *name;
 	void (*set_up)(void);
-	const char *target, *body;               /* NULL: by many() of these */
+	const char *target, *body; /* NULL: by many() of these */
 	const char *head, *lead, *trail, *tail;
 	int count;
 	void (*others)(void);
@@ -260,10 +260,10 @@ static const struct row rows[] = {
 	  1000, renew_filter },
 	{ "a union of boards", make_boards, "/leaderboards/all/union", "{\"sources\":[\"x\",\"y\"]}",
 	  .others = change_boards },
-	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[",
-	  "{\"member\":\"m", "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
-	{ "members of a split set that is gone", split_set, "/geo/s/members", NULL, "{\"members\":[",
-	  "{\"member\":\"m", "\",\"longitude\":1,\"latitude\":1}", "]}", 300, renew_set },
+	{ "members of a split set", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
+	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, move_members },
+	{ "members of a split set that is gone", split_set, "/geo/s/members", NULL, "{\"members\":[", "{\"member\":\"m",
+	  "\",\"longitude\":1,\"latitude\":1}", "]}", 300, renew_set },
 	{ "a merge of pages", visit, "/uv/both/merge", "{\"sources\":[\"a\",\"b\"]}", .others = visit_more },
 };
 
@@ -299,7 +299,8 @@ int main(void)
 	struct CMUnitTest tests[sizeof(rows) / sizeof(*rows)];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		tests[i] = (struct CMUnitTest){ rows[i].name, of_several_calls, NULL, NULL, (void *)(uintptr_t)&rows[i] };
+		tests[i] =
+			(struct CMUnitTest){ rows[i].name, of_several_calls, NULL, NULL, (void *)(uintptr_t)&rows[i] };
 	int failed = run_per_operation("replays", each, 1, stage_open, stage_close);
 	return failed + cmocka_run_group_tests_name("replays of several calls", tests, stage_open, stage_close);
 }
