@@ -4,10 +4,10 @@
 -- Returns {1, now, highest} passed: highest is the fence itself
 --         {-1, now, highest} stale: a higher one was seen
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time lock
+--@include time last_fence
 --@idempotent
 local now = now_ms()
-local fence, highest = tonumber(ARGV[1]), lock_last_fence(KEYS[1])
+local fence, highest = tonumber(ARGV[1]), last_fence(KEYS[1])
 if fence < highest then
   return {-1, now, highest}
 end

@@ -55,13 +55,13 @@ if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' a
   end
 end
 
---@include wake line lock
+--@include last_fence wake line lock
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
   local lock_key, fence_key, readers_key, line_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
   names[#names + 1] = {
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = lock_last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
+    last_fence = last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
   }
 end
 

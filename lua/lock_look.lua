@@ -4,13 +4,13 @@
 -- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of each holder} held
 --         {-1, now, waiters, last fence} free
 -- Errors: WRONGTYPE. O(1).
---@include time wake line lock
+--@include time last_fence wake line lock
 --@reads
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0
 if not lock then
-  return {-1, now, waiters, KEYS[4] and lock_last_fence(KEYS[4]) or 0}
+  return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
 end
 local metadata = KEYS[4] and redis.call('HGET', KEYS[1], 'metadata') or ''
 local reply = {0, now, waiters, lock.fence, lock.mode, lock.holds, lock.expires_at_ms, metadata}

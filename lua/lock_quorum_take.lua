@@ -5,12 +5,12 @@
 -- Returns {1, now, fence} taken; the fence is this server's own proposal, see lock_quorum_fence
 --         {0, now, fence, expires_at, owner} somebody else has it here
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time wake line lock
+--@include time last_fence wake line lock
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)
 local lock = lock_read(KEYS[1], KEYS[3], now)
-local fence = math.max(lock_last_fence(KEYS[2]) + 1, now_us)
+local fence = math.max(last_fence(KEYS[2]) + 1, now_us)
 if lock then
   return { 0, now, lock.fence, lock.expires_at_ms, lock.owner }
 end

@@ -177,15 +177,6 @@ local function lock_holders(lock)
   return list
 end
 
--- lock_last_fence(key): the last fence given out or seen, 0 when there never was one. O(1).
-local function lock_last_fence(key)
-  local fence = redis.call('GET', key) or '0'
-  if not string.find(fence, '^%d+$') then
-    error(redis.error_reply('WRONGTYPE the key holds text that is not a fence'))
-  end
-  return tonumber(fence)
-end
-
 -- lock_admits(lock, mode): whether somebody may take it in that mode ('exclusive' or 'shared'), as far as holders go.
 local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')

@@ -242,25 +242,6 @@ static void a_stall_of_redis_is_outlasted(void **state)
 	line_served(second);
 }
 
-/* His try was refused, and his place could not be given up: it costs those behind him a second, no more. */
-static void a_full_redis_does_not_keep_those_behind(void **state)
-{
-	(void)state;
-	line_hold("{\"ttl_ms\":60000}");
-	struct raw *refused = line_stand(0), *next = line_stand(1);
-	server_command(&pair.redis, "CONFIG SET maxmemory 1");
-	line_release(1);
-	assert_problem(pair_answer(refused, LOCK_A), 503, "redis_oom", "none");
-	raw_close(refused);
-	server_command(&pair.redis, "CONFIG SET maxmemory 0");
-	struct raw *same = line_stand(0);
-	int64_t start_ms = monotonic_ms();
-	line_served(next);
-	assert_in_range(monotonic_ms() - start_ms, 0, OFFER_MS + 700);
-	line_release(0);
-	line_served(same);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,7 +255,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_lost_subscription_costs_nobody_his_turn, pair_forget),
 		cmocka_unit_test_teardown(whose_time_ends_while_redis_is_away_is_told, pair_forget),
 		cmocka_unit_test_teardown(a_stall_of_redis_is_outlasted, pair_forget),
-		cmocka_unit_test_teardown(a_full_redis_does_not_keep_those_behind, pair_forget),
 	};
 
 	return cmocka_run_group_tests_name("lock faults", tests, pair_open, pair_close);

@@ -240,9 +240,10 @@ static void without_permission_the_last_try_counts(void **state)
 	char url[160];
 
 	(void)state;
-	server_command(&redis, "ACL SETUSER deaf on >pw ~* +@all resetchannels");
+	server_command(&redis, "ACL SETUSER deaf on >pw ~* +@all allchannels");
 	snprintf(url, sizeof(url), "redis://deaf:pw@127.0.0.1:%d/0", redis.port);
-	daemon_start(&deaf, "--redis", url);
+	daemon_start(&deaf, "--redis", url); /* which is not ready without the channels */
+	server_command(&redis, "ACL SETUSER deaf resetchannels");
 	struct client *c = client_open(deaf.port);
 	int64_t start_ms = monotonic_ms();
 	struct raw *first = waiter(&deaf, queue, "{\"wait_ms\":500}"),
