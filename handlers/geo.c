@@ -27,8 +27,7 @@ static void send_put(struct request *req)
 	struct call *c = geo_call(req, &geo_put_script, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
-	call_real(c, in->longitude);
-	call_real(c, in->latitude);
+	geo_tell_place(c, in->longitude, in->latitude);
 	call_text(c, in->member);
 	geo_send(req, c, on_put);
 }
@@ -119,9 +118,9 @@ static void send_add(struct request *req)
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_tell_group(req, c, order, i, in->members.count);
-		call_real(c, in->members.items[order[i].index].longitude);
-		call_real(c, in->members.items[order[i].index].latitude);
-		call_text(c, in->members.items[order[i].index].member);
+		const struct geo_add_members_item *item = &in->members.items[order[i].index];
+		geo_tell_place(c, item->longitude, item->latitude);
+		call_text(c, item->member);
 	}
 	geo_send(req, c, on_added);
 }

@@ -11,6 +11,9 @@
 
 enum { AGAIN = -3, MAX_REPEATS = 8 };
 
+/* The contract's bound is 85.05112878; the highest square of Redis ends just below it. */
+static const double HIGHEST_LATITUDE = 85.0511287799999;
+
 const char *const geo_units[] = { NULL, "m", "km", "mi", "ft" };
 
 void geo_begin(struct request *req, void (*send)(struct request *req))
@@ -108,6 +111,16 @@ void geo_tell_group(struct request *req, struct call *c, const struct geo_order 
 	while (end < count && order[end].cell == order[at].cell)
 		end++;
 	call_int(c, (int64_t)(end - at));
+}
+
+/*
+ * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside of all squares. The same sums as Redis's:
+ * longitudes just below 180 round to it.
+ */
+void geo_tell_place(struct call *c, double longitude, double latitude)
+{
+	call_real(c, longitude + 180 >= 360 ? -180 : longitude);
+	call_real(c, latitude >= HIGHEST_LATITUDE ? HIGHEST_LATITUDE : latitude);
 }
 
 void geo_look_up(struct request *req, struct text set, struct text member, call_done done)

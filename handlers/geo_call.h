@@ -30,6 +30,9 @@ void geo_begin(struct request *req, void (*send)(struct request *req));
 /* First thing in a `done`: true when the request begins anew, or was answered. */
 bool geo_is_again(struct request *req, const struct reply *r);
 
+/* Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in the north a little lower. */
+void geo_tell_place(struct call *c, double longitude, double latitude);
+
 /* The cell of a member; 0 when the set is not split. */
 size_t geo_cell_of(struct request *req, struct text member);
 

@@ -188,8 +188,7 @@ static void send_step(struct request *req)
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
 		geo_cell_key(req, c, in->set, i);
-	call_real(c, s->longitude);
-	call_real(c, s->latitude);
+	geo_tell_place(c, s->longitude, s->latitude);
 	tell_shape(c, in);
 	if (s->count == (size_t)in->limit)
 		call_real(c, s->found[s->count - 1].distance);
@@ -270,8 +269,7 @@ static void send_whole(struct request *req)
 		call_string(c, "");
 	} else {
 		call_string(c, "point");
-		call_real(c, in->longitude);
-		call_real(c, in->latitude);
+		geo_tell_place(c, in->longitude, in->latitude);
 	}
 	tell_shape(c, in);
 	call_send(c, on_found);

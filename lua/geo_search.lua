@@ -12,35 +12,23 @@
 -- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
 --         {-1, now} the member in the centre is not there
 --         {-3, now, cells}: the set is split
--- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for.
---@include time geo_cells
+-- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all members) beyond a pole.
+--@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()
 local cells, other = geo_cells(now)
 if not cells then
   return other
 end
-local ask = {'GEOSEARCH', KEYS[1]}
-local function add(...)
-  for i = 1, select('#', ...) do
-    ask[#ask + 1] = (select(i, ...))
-  end
-end
+local at = {ARGV[2], ARGV[3]}
 if ARGV[1] == 'member' then
-  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then
+  at = redis.call('GEOPOS', KEYS[1], ARGV[2])[1]
+  if not at then
     return {-1, now}
   end
-  add('FROMMEMBER', ARGV[2])
-else
-  add('FROMLONLAT', ARGV[2], ARGV[3])
 end
-if ARGV[4] == 'radius' then
-  add('BYRADIUS', ARGV[5], ARGV[7])
-else
-  add('BYBOX', ARGV[5], ARGV[6], ARGV[7])
-end
-add(ARGV[8], 'COUNT', ARGV[9], 'WITHDIST', 'WITHCOORD')
-local found = redis.call(unpack(ask))
+local shape = {ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]}
+local found = geo_near(KEYS[1], at, shape, ARGV[8], tonumber(ARGV[9]))
 if #found == 0 then
   return {0, now}
 end

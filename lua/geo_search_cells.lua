@@ -14,7 +14,7 @@
 --         `done` cells, at least one: when some 1000 members may have been looked at it does not begin another
 --         {-3, now, cells}: the set has another number of cells
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that bounded.
---@include time geo geo_cells
+--@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()
 local cells, other = geo_cells(now)
@@ -22,9 +22,10 @@ if not cells then
   return other
 end
 local nearest, most = ARGV[7] == 'ASC', tonumber(ARGV[8])
-local radius, found, done, cost = tonumber(ARGV[4]), {}, 0, 0
-local other_side = tonumber(ARGV[5]) or radius
-local is_thin = math.max(radius, other_side) > 4 * math.min(radius, other_side)
+local at, found, done, cost = {ARGV[1], ARGV[2]}, {}, 0, 0
+local shape = {ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]}
+local other_side = shape[3] or shape[2]
+local is_thin = math.max(shape[2], other_side) > 4 * math.min(shape[2], other_side)
 
 local function comes_first(a, b)
   if nearest then
@@ -33,13 +34,10 @@ local function comes_first(a, b)
   return a.distance > b.distance
 end
 
--- Who is farther than all of the nearest need not be looked for in other cells. A quarter more, since Redis misses some near
--- the rim of a circle, and never around a pole, where it misses most: so a smaller circle misses nobody whom the whole would
--- have found.
+-- A member that is farther than all of the nearest need not be looked for in other cells. Distances are rounded.
 local function narrow(distance)
-  local reach = distance * 1.25 + 0.001
-  if nearest and math.abs(tonumber(ARGV[2])) + math.deg(reach * geo_unit[ARGV[6]] / 6372797.560856) < 88 then
-    radius = math.min(radius, reach)
+  if nearest and shape[1] == 'radius' then
+    shape[2] = math.min(shape[2], distance + 0.001)
   end
 end
 
@@ -59,24 +57,13 @@ if ARGV[9] ~= '' then
 end
 
 for i = 2, #KEYS do
-  local ask = {'GEOSEARCH', KEYS[i], 'FROMLONLAT', ARGV[1], ARGV[2]}
-  local shape = {'BYBOX', ARGV[4], ARGV[5], ARGV[6]}
-  if ARGV[3] == 'radius' then
-    shape = {'BYRADIUS', string.format('%.17g', radius), ARGV[6]}
-  end
-  for _, part in ipairs(shape) do
-    ask[#ask + 1] = part
-  end
-  for _, part in ipairs({ARGV[7], 'COUNT', ARGV[8], 'WITHDIST', 'WITHCOORD'}) do
-    ask[#ask + 1] = part
-  end
-  local here = redis.call(unpack(ask))
+  local here, looked_at_all = geo_near(KEYS[i], at, shape, ARGV[7], most)
   for _, one in ipairs(here) do
     found[#found + 1] = {key = KEYS[i], member = one[1], distance = tonumber(one[2]), told = one[2], at = one[3]}
   end
   -- Redis looks at all members of the nine squares around the shape. When fewer came than were asked for, these are all
   -- in the shape, and so is about a tenth of the squares; unless it is thin.
-  if #here == most or is_thin then
+  if #here == most or is_thin or looked_at_all then
     cost = cost + redis.call('ZCARD', KEYS[i])
   end
   cost, done = cost + 20 + 10 * #here, i - 1

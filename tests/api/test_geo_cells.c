@@ -1,6 +1,6 @@
 /*
- * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are told, they answer the same, at the poles,
- * across the 180th meridian, with members that move all over the world. Beside that what is theirs: settings, cursors, removal.
+ * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are told, they answer the same, with
+ * members that move all over the world. Beside that what is theirs: settings, cursors, removal. Searches: test_geo_seams.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "stage.h"
 #include "stride.h"
 
-enum { MEMBERS = 600, BODY = 64 * 1024, SEARCHES = 150 };
+enum { MEMBERS = 600, BODY = 64 * 1024 };
 
 static double between(double low, double high)
 {
@@ -132,39 +132,6 @@ static void search_both(const char *what)
 	struct answer plain = get(target);
 	snprintf(target, sizeof(target), "/geo/nearby?set=split&%s", what);
 	assert_same_results(plain, get(target), what);
-}
-
-static void nearby_finds_the_same(void **state)
-{
-	static const char *const units[] = { "m", "km", "mi", "ft" };
-	static const double metres[] = { 1, 1000, 1609.34, 0.3048 };
-	static const char *const sets[] = { "{\"cells\":2}", "{\"cells\":7}", "{\"cells\":200}" };
-
-	(void)state;
-	srand(7);
-	for (size_t s = 0; s < sizeof(sets) / sizeof(sets[0]); s++) {
-		make_both(sets[s]);
-		for (int i = 0; i < SEARCHES / stride(); i++) {
-			double longitude, latitude;
-			char what[300], *at = what;
-			int unit = rand() % 4;
-			double size = pow(10, between(2, 7.3)) / metres[unit];
-			anywhere(&longitude, &latitude);
-			if (i % 3 == 0)
-				at += sprintf(at, "member=m%d", rand() % MEMBERS);
-			else
-				at += sprintf(at, "longitude=%.9f&latitude=%.9f", longitude, latitude);
-			if (i % 2)
-				at += sprintf(at, "&radius=%.6f", size);
-			else
-				at += sprintf(at, "&width=%.6f&height=%.6f", size, size * between(0.01, 1));
-			sprintf(at, "&unit=%s&limit=%d&sort=%s", units[unit], i % 5 ? 1 + rand() % 30 : 1000,
-				i % 4 ? "asc" : "desc");
-			search_both(what);
-			client_forget(client);
-		}
-		stage_forget(NULL);
-	}
 }
 
 static void geojson_of_a_split_set(void **state)
@@ -378,7 +345,6 @@ static void what_is_not_ours_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(nearby_finds_the_same, stage_forget),
 		cmocka_unit_test_teardown(geojson_of_a_split_set, stage_forget),
 		cmocka_unit_test_teardown(members_move_and_go, stage_forget),
 		cmocka_unit_test_teardown(a_list_walks_through_all_cells, stage_forget),

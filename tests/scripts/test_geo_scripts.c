@@ -199,6 +199,30 @@ static void boxes_find_what_is_inside(void **state)
 	assert_int_equal(found_count(), 1);
 }
 
+static int64_t calls_of(const char *command)
+{
+	char row[64];
+
+	snprintf(row, sizeof(row), "cmdstat_%s:calls=", command);
+	const char *at = strstr(server_command(&r, "INFO commandstats")->str, row);
+	return at ? strtoll(at + strlen(row), NULL, 10) : 0;
+}
+
+/* Only an area of which GEOSEARCH would miss some costs more than one of it. */
+static void a_search_is_one_geosearch(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		server_command(&r, "CONFIG RESETSTAT");
+		run(&r, &geo_search_script, KEYS(SET),
+		    ARGS("point", "15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1"));
+		assert_int_equal(r.reply->elements, 2 + 5);
+		assert_int_equal(calls_of("geosearch"), 1);
+		assert_int_equal(calls_of("geohash"), 1);
+		assert_int_equal(calls_of("geopos"), 0);
+	}
+}
+
 static void removing_and_deleting(void **state)
 {
 	(void)state;
@@ -366,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup(circles_find_what_is_inside, sicily),
 		cmocka_unit_test_setup(a_member_is_a_centre_too, sicily),
 		cmocka_unit_test_setup(boxes_find_what_is_inside, sicily),
+		cmocka_unit_test_setup(a_search_is_one_geosearch, sicily),
 		cmocka_unit_test_setup(removing_and_deleting, sicily),
 		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
 		cmocka_unit_test_setup(a_walk_misses_nobody_who_stays, script_stage_empty),

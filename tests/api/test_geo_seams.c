@@ -1,0 +1,306 @@
+/*
+ * Geo searches against brute force: no member is missed and none is too many, in a set that is one sorted set and in one that is split, by
+ * circle and by box, nearest and farthest first. Members and centres lie all over the world, and often at its seams: the date line, the bounds
+ * of latitude, each exactly and nearly; circles and boxes reach beyond the poles.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+#include "stride.h"
+
+enum { MEMBERS = 300, SEARCHES = 500, BODY = 32 * 1024 };
+
+#define NORTH 85.05112878
+#define EARTH 6372797.560856 /* metres, Redis's */
+
+struct place {
+	double longitude, latitude;
+};
+
+struct area {
+	struct place centre;
+	double radius, width, height; /* metres; a radius below 0: it is a box */
+};
+
+static struct place members[MEMBERS]; /* as Redis has them */
+static const char *const sets[] = { "plain", "split" };
+
+/* ---- The model ---- */
+
+static double rad(double degrees)
+{
+	return degrees * M_PI / 180;
+}
+
+static double metres(struct place a, struct place b)
+{
+	double u = sin((rad(b.latitude) - rad(a.latitude)) / 2), v = sin((rad(b.longitude) - rad(a.longitude)) / 2);
+
+	return 2 * EARTH * asin(sqrt(u * u + cos(rad(a.latitude)) * cos(rad(b.latitude)) * v * v));
+}
+
+static bool is_inside(const struct area *a, struct place p)
+{
+	struct place same_latitude = { a->centre.longitude, p.latitude };
+
+	if (a->radius >= 0)
+		return metres(a->centre, p) <= a->radius;
+	return metres(a->centre, same_latitude) <= a->height / 2 && metres(p, same_latitude) <= a->width / 2;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How far away those in the area are, nearest first. */
+static size_t distances_of(const struct area *a, size_t count, double distances[])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_inside(a, members[i]))
+			distances[n++] = metres(a->centre, members[i]);
+	qsort(distances, n, sizeof(*distances), by_size);
+	return n;
+}
+
+/* ---- The daemon ---- */
+
+static void configure(const char *cells)
+{
+	assert_status(http(client, "PUT", "/geo/split", cells), 200);
+}
+
+/* Stores the members in both sets, and notes where Redis says that they are: as near as 52 bits can tell. */
+static void store(const struct place *places, size_t count)
+{
+	static char body[BODY];
+	char *at = body + sprintf(body, "{\"members\":[");
+
+	for (size_t i = 0; i < count; i++)
+		at += sprintf(at, "%s{\"member\":\"m%zu\",\"longitude\":%.17g,\"latitude\":%.17g}", i ? "," : "", i,
+			      places[i].longitude, places[i].latitude);
+	strcpy(at, "]}");
+	for (size_t s = 0; s < 2; s++) {
+		char target[40];
+		snprintf(target, sizeof(target), "/geo/%s/members", sets[s]);
+		assert_status(http(client, "POST", target, body), 200);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const redisReply *told = server_command(&redis, "GEOPOS p:geo:{plain} m%d", (int)i)->element[0];
+		members[i].longitude = strtod(told->element[0]->str, NULL);
+		members[i].latitude = strtod(told->element[1]->str, NULL);
+		double off = fabs(members[i].longitude - places[i].longitude);
+		assert_true(fmin(off, 360 - off) < 360 / 134217728.0 * 1.001);
+		assert_true(fabs(members[i].latitude - places[i].latitude) < 170.2 / 134217728.0);
+	}
+}
+
+static void assert_found(struct answer a, const struct area *area, size_t count, size_t limit, bool desc, double unit,
+			 const char *asked)
+{
+	double wanted[MEMBERS];
+	size_t inside = distances_of(area, count, wanted), most = inside < limit ? inside : limit;
+	const json_t *results, *one;
+	bool seen[MEMBERS] = { false };
+	size_t i;
+
+	assert_status(a, 200);
+	results = json_at(a, "/results");
+	if (json_array_size(results) != most)
+		fail_msg("%s: %zu results of %zu, not %zu", asked, json_array_size(results), inside, most);
+	json_array_foreach((json_t *)(uintptr_t)results, i, one) {
+		int m = atoi(json_string_value(json_object_get(one, "member")) + 1);
+		double told = json_number_value(json_object_get(one, "distance"));
+		double should = wanted[desc ? inside - 1 - i : i] / unit;
+		if (seen[m] || fabs(told - should) > 0.0002 ||
+		    fabs(metres(area->centre, members[m]) / unit - told) > 0.0002)
+			fail_msg("%s: result %zu is m%d, %g away, not %g", asked, i, m, told, should);
+		seen[m] = true;
+	}
+}
+
+/* The area is asked of both sets; `member` is its centre when it is not below 0. */
+static void search(const struct area *area, int member, size_t count, size_t limit, bool desc, size_t unit)
+{
+	static const char *const units[] = { "m", "km", "mi", "ft" };
+	static const double lengths[] = { 1, 1000, 1609.34, 0.3048 };
+	char target[400], *at;
+
+	for (size_t s = 0; s < 2; s++) {
+		at = target + sprintf(target, "/geo/nearby?set=%s&unit=%s&limit=%zu&sort=%s", sets[s], units[unit],
+				      limit, desc ? "desc" : "asc");
+		if (member >= 0)
+			at += sprintf(at, "&member=m%d", member);
+		else
+			at += sprintf(at, "&longitude=%.17g&latitude=%.17g", area->centre.longitude,
+				      area->centre.latitude);
+		if (area->radius >= 0)
+			sprintf(at, "&radius=%.17g", area->radius / lengths[unit]);
+		else
+			sprintf(at, "&width=%.17g&height=%.17g", area->width / lengths[unit],
+				area->height / lengths[unit]);
+		assert_found(get(target), area, count, limit, desc, lengths[unit], target);
+		client_forget(client);
+	}
+}
+
+/* ---- All over the world ---- */
+
+static double between(double low, double high)
+{
+	return low + (high - low) * (double)rand() / RAND_MAX;
+}
+
+static double near(double bound)
+{
+	return rand() % 2 ? bound : bound - pow(10, between(-14, 1));
+}
+
+static struct place anywhere(void)
+{
+	int sign = rand() % 2 ? 1 : -1;
+	struct place p = { between(-180, 180), between(-NORTH, NORTH) };
+
+	if (rand() % 3 == 0)
+		p.longitude = sign * near(180);
+	if (rand() % 3 == 0)
+		p.latitude = (rand() % 2 ? 1 : -1) * near(NORTH);
+	if (rand() % 8 == 0)
+		p.longitude = 45 * (rand() % 9 - 4); /* corners of Redis's squares */
+	return p;
+}
+
+static void search_anywhere(void)
+{
+	struct place places[MEMBERS];
+
+	for (size_t i = 0; i < MEMBERS; i++)
+		places[i] = anywhere();
+	store(places, MEMBERS);
+	for (int i = 0; i < SEARCHES / stride(); i++) {
+		int member = i % 3 == 0 ? rand() % MEMBERS : -1;
+		struct area area = { .centre = member >= 0 ? members[member] : anywhere(), .radius = -1 };
+		if (i % 2) {
+			area.radius = pow(10, between(2, 7.4));
+		} else {
+			area.width = pow(10, between(2, 7.45));
+			area.height = pow(10, between(2, 7.4));
+		}
+		search(&area, member, MEMBERS, i % 4 ? 1000 : 1 + (size_t)rand() % 20, rand() % 2, (size_t)rand() % 4);
+	}
+}
+
+static void nobody_is_missed(void **state)
+{
+	static const char *const cells[] = { "{\"cells\":7}", "{\"cells\":200}" };
+
+	(void)state;
+	srand(7);
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
+		configure(cells[i]);
+		search_anywhere();
+		stage_forget(NULL);
+	}
+}
+
+/* ---- At the rim ---- */
+
+/* One member that Redis by itself misses, and others that are in the area or not: found though few are asked for. */
+static void at_the_rim(void **state)
+{
+	static const struct {
+		struct area area;
+		struct place member;
+	} rows[] = {
+		/* at the date line and at the bound in the north, seen from nearby */
+		{ { { 179.95, 0 }, 50e3, 0, 0 }, { 180, 0 } },
+		{ { { 180, 0 }, 50e3, 0, 0 }, { -179.9, 0 } },
+		{ { { 179.99999999999997, -10 }, 50e3, 0, 0 }, { -179.9, -10 } },
+		{ { { 10, 85.05 }, 200, 0, 0 }, { 10, NORTH } },
+		{ { { 10, NORTH }, 200, 0, 0 }, { 10, 85.05 } },
+		{ { { -179.99, NORTH }, -1, 10e3, 10e3 }, { 180, NORTH } },
+		/* beyond a pole: on its other side */
+		{ { { 10, 85.05 }, 580e3, 0, 0 }, { 60, 85 } },
+		{ { { -100, -85 }, 580e3, 0, 0 }, { -60, -84.9 } },
+		{ { { 0, 84 }, -1, 3000e3, 1500e3 }, { 170, 84 } },
+		/* wide boxes: a parallel's arc is longer than its chord */
+		{ { { 76.44118480817997, -65.63679281076003 }, -1, 2350837.81666, 4149960.0434 }, { -148.5, -84.29 } },
+		{ { { -44.611284119823154, 62.12924572590714 }, -1, 4643454.90977, 45473.8194 }, { -90.3, 62.3336 } },
+		{ { { 138.96391167403294, -45.96902617739751 }, -1, 608811.70688, 81171.26692 },
+		  { 134.99985, -46.3339 } },
+		{ { { 62.91393417161658, -85.05109382401521 }, -1, 1204921.02559, 156.26089 }, { -2, -85.0504 } },
+		{ { { -65.944445, 85.051045 }, -1, 459751.4204834, 3075.17438 }, { -90.006, 85.0374 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct area area = rows[i].area;
+		struct place places[40] = { rows[i].member };
+		srand((unsigned)i);
+		for (size_t p = 1; p < 40; p++) {
+			places[p].longitude = remainder(area.centre.longitude + between(-20, 20), 360);
+			places[p].latitude = fmax(-NORTH, fmin(NORTH, area.centre.latitude + between(-2, 2)));
+		}
+		configure("{\"cells\":3}");
+		store(places, 40);
+		if (!is_inside(&area, members[0]))
+			fail_msg("row %zu: the member lies outside", i);
+		for (size_t limit = 1; limit <= 100; limit *= 10) {
+			search(&area, -1, 40, limit, false, 0);
+			search(&area, -1, 40, limit, true, 1);
+		}
+		stage_forget(NULL);
+	}
+}
+
+/* Positions at the bounds come back as their neighbours on the grid, from each operation. */
+static void bounds_are_stored(void **state)
+{
+	static const struct {
+		struct place asked;
+		double longitude, latitude;
+	} rows[] = {
+		{ { 180, 0 }, -180, 0 },         { { -180, 0 }, -180, 0 },
+		{ { 5, NORTH }, 5, NORTH },      { { 5, -NORTH }, 5, -NORTH },
+		{ { 180, NORTH }, -180, NORTH }, { { 179.99999999999997, NORTH }, -180, NORTH },
+	};
+	char body[80];
+
+	(void)state;
+	configure("{\"cells\":3}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(body, sizeof(body), "{\"longitude\":%.17g,\"latitude\":%.17g}", rows[i].asked.longitude,
+			 rows[i].asked.latitude);
+		for (size_t s = 0; s < 2; s++) {
+			char target[40];
+			snprintf(target, sizeof(target), "/geo/%s/members/m", sets[s]);
+			struct answer a = http(client, "PUT", target, body);
+			assert_in_range(a.status, 200, 201);
+			assert_true(fabs(real_at(a, "/longitude") - rows[i].longitude) < 3e-6);
+			assert_true(fabs(real_at(a, "/latitude") - rows[i].latitude) < 3e-6);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(nobody_is_missed, stage_forget),
+		cmocka_unit_test_teardown(at_the_rim, stage_forget),
+		cmocka_unit_test_teardown(bounds_are_stored, stage_forget),
+	};
+
+	return cmocka_run_group_tests_name("geo seams", tests, stage_open, stage_close);
+}
