@@ -2,11 +2,14 @@
 -- and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
---              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms
+--              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms; and for
+--              each token beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT counts live holds
 -- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/line.lua.
 -- A hash without a TTL is what a script that was cut short left, or PUT /keys/{key}/ttl: it counts as held for the longest
 -- ttl there is, from the first call that may change it on.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
+local FURTHER = 2 ^ 52
+local UP_TO_FURTHER = '(' .. digits(FURTHER)
 
 local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
@@ -30,7 +33,7 @@ local function lock_reader(lock, fence)
 end
 
 -- lock_read(key, readers, now): nil when nobody holds it; else {key, fence, owner, mode, holds, expires_at_ms}, shared
--- with gone (readers whose time is over, at most 100). Writes nothing. O(1 + gone).
+-- with gone (readers that expired, at most 100; `holds` counts none of them, however many). Writes nothing. O(log readers + gone).
 local function lock_read(key, readers_key, now)
   local f = redis.call('HMGET', key, 'fence', 'owner', 'mode')
   local fields = redis.call('HLEN', key)
@@ -49,14 +52,31 @@ local function lock_read(key, readers_key, now)
     lock.is_endless, lock.expires_at_ms = true, now + LOCK_LONGEST_MS
   end
   if lock.mode == 'shared' then
-    lock.holds = lock.holds - redis.call('ZCARD', readers_key)
+    lock.holds = redis.call('ZCOUNT', readers_key, digits(now), UP_TO_FURTHER)
+      + redis.call('ZCOUNT', readers_key, digits(FURTHER + now), '+inf')
     local ended = redis.call('ZRANGE', readers_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100')
     for i, fence in ipairs(ended) do
       lock.gone[i] = lock_reader(lock, fence) or { fence = fence, tokens = {} }
-      lock.holds = lock.holds - #lock.gone[i].tokens
     end
   end
   return lock
+end
+
+-- lock_forget_reader(lock, reader): its record and times; its tokens are the caller's affair. O(its tokens).
+local function lock_forget_reader(lock, reader)
+  redis.call('HDEL', lock.key, 'r:' .. reader.fence)
+  redis.call('ZREM', lock.readers_key, reader.fence)
+  for i = 2, #reader.tokens do
+    redis.call('ZREM', lock.readers_key, reader.fence .. '.' .. digits(i))
+  end
+end
+
+-- lock_time_reader(lock, reader, expires_at_ms): when its time ends. O(its tokens).
+local function lock_time_reader(lock, reader, expires_at_ms)
+  redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
+  for i = 2, #reader.tokens do
+    redis.call('ZADD', lock.readers_key, digits(FURTHER + expires_at_ms), reader.fence .. '.' .. digits(i))
+  end
 end
 
 -- lock_settle(lock): forgets the readers whose time is over, and sees that the lock ends. Before any other change of the lock.
@@ -65,11 +85,10 @@ local function lock_settle(lock)
     redis.call('PEXPIREAT', lock.key, digits(lock.expires_at_ms))
   end
   for _, reader in ipairs(lock.gone) do
-    redis.call('HDEL', lock.key, 'r:' .. reader.fence)
+    lock_forget_reader(lock, reader)
     for _, hash in ipairs(reader.tokens) do
       redis.call('HDEL', lock.key, 't:' .. hash)
     end
-    redis.call('ZREM', lock.readers_key, reader.fence)
   end
   lock.gone = {}
 end
@@ -100,7 +119,7 @@ end
 
 -- The TTL of a shared lock: that of its last reader. False when there is none, and it is free.
 local function lock_keep_for_readers(lock)
-  local last = redis.call('ZRANGE', lock.readers_key, '-1', '-1', 'WITHSCORES')[2]
+  local last = redis.call('ZRANGE', lock.readers_key, UP_TO_FURTHER, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
   if not last or tonumber(last) < lock.now then
     lock_free(lock)
     return false
@@ -115,7 +134,7 @@ end
 local function lock_write_reader(lock, reader, expires_at_ms)
   redis.call('HSET', lock.key, 'r:' .. reader.fence,
     table.concat(reader.tokens, ' ') .. '\t' .. reader.metadata .. '\t' .. reader.owner)
-  redis.call('ZADD', lock.readers_key, digits(expires_at_ms), reader.fence)
+  lock_time_reader(lock, reader, expires_at_ms)
   lock_keep_for_readers(lock)
 end
 
@@ -125,7 +144,7 @@ local function lock_renew(lock, grant, expires_at_ms)
     redis.call('PEXPIREAT', lock.key, digits(expires_at_ms))
     lock.expires_at_ms = expires_at_ms
   else
-    redis.call('ZADD', lock.readers_key, digits(expires_at_ms), grant.fence)
+    lock_time_reader(lock, grant, expires_at_ms)
     lock_keep_for_readers(lock)
   end
 end
@@ -148,11 +167,11 @@ local function lock_drop(lock, grant, hash)
     end
   end
   if #others > 0 then
+    redis.call('ZREM', lock.readers_key, grant.fence .. '.' .. digits(#grant.tokens))
     grant.tokens = others
     lock_write_reader(lock, grant, tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)))
   else
-    redis.call('HDEL', lock.key, 'r:' .. grant.fence)
-    redis.call('ZREM', lock.readers_key, grant.fence)
+    lock_forget_reader(lock, grant)
     left = lock_keep_for_readers(lock) and left or 0
   end
   return left
@@ -165,7 +184,7 @@ local function lock_holders(lock)
     return { lock.owner, lock.fence, lock.expires_at_ms }
   end
   local list = {}
-  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), '+inf', 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
+  local flat = redis.call('ZRANGE', lock.readers_key, digits(lock.now), UP_TO_FURTHER, 'BYSCORE', 'LIMIT', '0', '16', 'WITHSCORES')
   for i = 1, #flat, 2 do
     local reader = lock_reader(lock, flat[i])
     if reader then

@@ -38,10 +38,11 @@ static int64_t write_as(const char *ticket, const char *token)
 	return lock_acquire(&r, (struct lock_try){ .token = token, .ticket = ticket, .wait_ms = WAIT_MS });
 }
 
-/* The time of a reader is over, and nobody has looked since. */
+/* A reader of at most two tokens has expired, and nothing has swept it yet. */
 static void reader_ends(int64_t fence)
 {
 	server_command(&r, "ZADD " READERS " XX 1 %lld", (long long)fence);
+	server_command(&r, "ZADD " READERS " XX 4503599627370497 %lld.2", (long long)fence);
 }
 
 static void readers_stand_beside_each_other(void **state)
@@ -170,6 +171,41 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
 	line_hear(&r, NULL);
+}
+
+static void looks_with(int64_t holds)
+{
+	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(item_int(&r, LOOK_HOLDS), holds);
+}
+
+/* Exactly the live tokens count, however many readers have expired since the last sweep. */
+static void only_live_readers_count(void **state)
+{
+	enum { ENDED = 250, LIVE = 5 };
+	char token[64], further[64];
+	int64_t fences[ENDED + LIVE];
+
+	(void)state;
+	for (int i = 0; i < ENDED + LIVE; i++) {
+		snprintf(token, sizeof(token), "%032x", i);
+		snprintf(further, sizeof(further), "%032x", i + 1000);
+		read_with(token, 20000);
+		fences[i] = item_int(&r, TAKEN_FENCES);
+		if (i % 2 == 0)
+			lock_acquire(&r, (struct lock_try){ .presented = token, .token = further, .ttl_ms = 20000 });
+	}
+	looks_with(ENDED + LIVE + (ENDED + LIVE + 1) / 2);
+	for (int i = 0; i < ENDED; i++)
+		reader_ends(fences[i]);
+	looks_with(LIVE + (LIVE + 1) / 2);
+	assert_int_equal(lock_extend(&r, "a", further, 30000), 1);
+	looks_with(LIVE + (LIVE + 1) / 2);
+	assert_int_equal(lock_release(&r, "a", further), 1);
+	assert_int_equal(item_int(&r, 2), LIVE + (LIVE + 1) / 2 - 1);
+	assert_int_equal(lock_release(&r, "a", token), 1);
+	looks_with(LIVE + (LIVE + 1) / 2 - 2);
+	assert_int_equal(server_command(&r, "ZCARD " READERS)->integer, LIVE + (LIVE + 1) / 2 - 2);
 }
 
 static void a_reader_enters_again(void **state)
@@ -357,6 +393,7 @@ int main(void)
 		cmocka_unit_test_teardown(each_reader_extends_its_own, script_stage_empty),
 		cmocka_unit_test_teardown(readers_end_one_by_one, script_stage_empty),
 		cmocka_unit_test_teardown(many_readers_end_and_the_lock_is_free, script_stage_empty),
+		cmocka_unit_test_teardown(only_live_readers_count, script_stage_empty),
 		cmocka_unit_test_teardown(a_reader_enters_again, script_stage_empty),
 		cmocka_unit_test_teardown(a_token_holds_in_its_own_mode, script_stage_empty),
 		cmocka_unit_test_teardown(a_writer_in_line_stops_new_readers, script_stage_empty),
