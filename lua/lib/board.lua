@@ -25,10 +25,18 @@ local function read_board(key)
   return {names = names, text = f[1], last = tonumber(f[2] or '0')}
 end
 
--- read_place(key, member, dimensions): nil when it is not there. What a union built has a byte more. O(1).
+-- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What a union built has a byte more.
+local function checked_place(place, dimensions)
+  if #place < WORD * dimensions + ARRIVAL then
+    error(redis.error_reply('WRONGTYPE the hash holds what is not a place'))
+  end
+  return string.sub(place, 1, WORD * dimensions + ARRIVAL)
+end
+
+-- read_place(key, member, dimensions): nil when it is not there. O(1).
 local function read_place(key, member, dimensions)
   local stored = redis.call('HGET', key, member)
-  return stored and string.sub(stored, 1, WORD * dimensions + ARRIVAL) or nil
+  return stored and checked_place(stored, dimensions) or nil
 end
 
 -- place_of(scores, arrival), and back: scores_of(place, dimensions).

@@ -9,9 +9,13 @@ local function equals_of(ranks, head)
   return first, redis.call('ZLEXCOUNT', ranks, '-', '(' .. head .. '\255') - 1
 end
 
--- position_of(ranks, element, dimensions, order): of an element that is there. O(log n).
+-- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where the ranks are not those of the board.
+-- O(log n).
 local function position_of(ranks, element, dimensions, order)
   local rank = redis.call('ZRANK', ranks, element)
+  if not rank then
+    error(redis.error_reply('WRONGTYPE the ranks are not those of the board'))
+  end
   if order == 'desc' then
     return rank
   end

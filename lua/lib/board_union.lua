@@ -19,10 +19,11 @@ local function union_add(now, key, cursor, found, names, number, weight, aggrega
   -- dimension that is too large.
   local function joined(place, was)
     if not was and weight == 1 then
-      return string.sub(place, 1, place_bytes)
+      return checked_place(place, dimensions)
     end
-    local words = {struct.unpack(format, place)} -- SCORE_MAX minus each score, and the arrival
-    local before = was and {struct.unpack(format, was)}
+    -- SCORE_MAX minus each score, and the arrival
+    local words = {struct.unpack(format, checked_place(place, dimensions))}
+    local before = was and {struct.unpack(format, checked_place(was, dimensions))}
     for d = 1, dimensions do
       local score = (SCORE_MAX - words[d]) * weight
       if before and aggregate == 'sum' then

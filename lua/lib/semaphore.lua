@@ -47,7 +47,7 @@ end
 
 -- semaphore_offer(s, line): tells the first in line when there is room for him (his ticket ends in his limit).
 local function semaphore_offer(s, line)
-  if line.head and s.held < tonumber(string.match(line.head, '%d+$')) then
+  if line.head and s.held < tonumber(string.match(line.head, '%d+$') or 0) then
     line_offer(line, s.now)
   end
 end

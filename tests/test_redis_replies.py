@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""Whatever Redis holds and says, no answer tells of a fault in a script, and none of 2xx is anything but what the contract documents.
+tests/test_redis_replies.py PATTERND OPENAPI.YAML keys|replies
+
+The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself. `keys`: before it runs a script in earnest it runs
+it with each key deleted, and replaced by each type, with pairs of keys so, and with all deleted; the reply is of the agreed form, or an error
+that is documented. `replies`: each request is sent again for each element of each of its replies and each other type, with that element
+replaced; its keys are put back in between.
+"""
+import hashlib
+import http.client
+import importlib.machinery
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import tours
+import validate_exchanges
+
+loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench" / "instructions"))
+instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
+loader.exec_module(instructions)
+
+# First words of errors that mean something to the daemon (service/call_problem.c).
+AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
+OTHER_TYPES = {
+    "string": ("SET", "foreign"), "hash": ("HSET", "field", "foreign"), "list": ("RPUSH", "foreign"), "set": ("SADD", "foreign"),
+    "zset": ("ZADD", "1", "foreign"), "stream": ("XADD", "1-1", "field", "foreign"),
+}
+# What else is asked, for scripts that no tour runs.
+MORE_TOURS = {
+    "shared": [
+        ("lock_acquire", {"mode": "shared"}), ("lock_acquire", {"mode": "shared"}),
+        ("lock_acquire", {"mode": "shared", "token": "$token"}), "lock_look", "lock_list",
+        ("lock_extend", {"token": "$token"}), ("lock_release", {"Lock-Token": "$token"}),
+    ],
+}
+
+
+class Error(str):
+    """An error as an element of a reply."""
+
+
+def encode(reply):
+    if reply is None:
+        return b"$-1\r\n"
+    if isinstance(reply, Error):
+        return b"-%s\r\n" % reply.encode()
+    if isinstance(reply, int):
+        return b":%d\r\n" % reply
+    if isinstance(reply, list):
+        return b"*%d\r\n" % len(reply) + b"".join(map(encode, reply))
+    return b"$%d\r\n%s\r\n" % (len(reply), reply)
+
+
+class Wire:
+    """One end of a connection that speaks RESP."""
+
+    def __init__(self, sock):
+        self.socket, self.file = sock, sock.makefile("rb")
+
+    def read(self):
+        line = self.file.readline()
+        if not line:
+            raise EOFError
+        kind, value = line[:1], line[1:-2]
+        if kind == b"-":
+            return Error(value.decode(errors="replace"))
+        if kind == b"+":
+            return value
+        if kind == b":":
+            return int(value)
+        if int(value) < 0:
+            return None
+        return [self.read() for _ in range(int(value))] if kind == b"*" else self.file.read(int(value) + 2)[:-2]
+
+    def ask_all(self, commands):
+        self.socket.sendall(b"".join(encode([w.encode() if isinstance(w, str) else w for w in c]) for c in commands))
+        return [self.read() for _ in commands]
+
+    def ask(self, *command):
+        return self.ask_all([command])[0]
+
+
+def connect(path):
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(path)
+    return Wire(sock)
+
+
+class Proxy:
+    """Stands before Redis; `run(command, keys)` says what a script or command of a request is answered."""
+
+    def __init__(self, folder):
+        self.redis_path, self.path = f"{folder}/redis", f"{folder}/proxy"
+        self.redis = connect(self.redis_path)
+        self.run = lambda command: self.redis.ask(*command)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen()
+        threading.Thread(target=self.accept, args=[listener], daemon=True).start()
+
+    def accept(self, listener):
+        while True:
+            threading.Thread(target=self.serve, args=[listener.accept()[0]], daemon=True).start()
+
+    def serve(self, sock):
+        client, upstream = Wire(sock), connect(self.redis_path)
+        try:
+            while True:
+                command = client.read()
+                verb = command[0].upper()
+                if verb in (b"SSUBSCRIBE", b"SUBSCRIBE"):
+                    self.pass_on(client, upstream, command)
+                    return
+                runs = verb in (b"EVALSHA", b"EVAL", b"SCAN", b"TYPE", b"MEMORY", b"XLEN")
+                sock.sendall(encode(self.run(command) if runs else upstream.ask(*command)))
+        except (EOFError, OSError):
+            pass
+        finally:
+            sock.close()
+
+    @staticmethod
+    def pass_on(client, upstream, command):
+        def back():
+            while more := upstream.file.read1(65536):
+                client.socket.sendall(more)
+        threading.Thread(target=back, daemon=True).start()
+        while True:
+            upstream.socket.sendall(encode(command))
+            command = client.read()
+
+
+def keys_of(command):
+    return command[3:3 + int(command[2])] if command[0].upper() in (b"EVALSHA", b"EVAL") else []
+
+
+def put_back(redis, keys):
+    """Commands that make keys what they are now."""
+    commands = [["DEL", *keys]] if keys else []
+    for key in dict.fromkeys(keys):
+        dump, at = redis.ask_all([["DUMP", key], ["PEXPIRETIME", key]])
+        if dump is not None:
+            commands.append(["RESTORE", key, str(max(at, 0)), dump, "ABSTTL"])
+    return commands
+
+
+class Stage:
+    def __init__(self, program, contract_path):
+        self.folder = tempfile.TemporaryDirectory()
+        self.contract = instructions.Contract()
+        self.checker = validate_exchanges.Contract(contract_path)
+        self.scripts = {hashlib.sha1(path.read_bytes()).hexdigest().encode(): path.stem
+                        for path in (ROOT / "build/generated/lua").glob("*.lua")}
+        self.flaws, self.asked = [], 0
+        path = f"{self.folder.name}/redis"
+        self.children = [subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", self.folder.name],
+                                          stdout=subprocess.DEVNULL)]
+        instructions.wait_for(lambda: os.path.exists(path), "redis-server")
+        self.proxy = Proxy(self.folder.name)
+        for source in (ROOT / "build/generated/lua").glob("*.lua"):
+            self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
+        http_path = f"{self.folder.name}/http"
+        with open(f"{self.folder.name}/log", "w", encoding="utf-8") as log:
+            self.children.append(subprocess.Popen([program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"],
+                                                  stderr=log))
+        instructions.wait_for(lambda: "redis_connected" in pathlib.Path(log.name).read_text(), "the daemon")
+        self.http = socket.socket(socket.AF_UNIX)
+        self.http.connect(http_path)
+
+    def stop(self):
+        for child in reversed(self.children):
+            child.terminate()
+            child.wait()
+
+    def ask(self, request):
+        """Status and body; a refusal while connections are made anew is no answer."""
+        late = time.monotonic() + 10
+        while True:
+            self.http.sendall(request)
+            answer = http.client.HTTPResponse(self.http, method=request.split(b" ", 1)[0].decode())
+            answer.begin()
+            body = answer.read()
+            if answer.status != 503 or b"redis_unavailable" not in body or time.monotonic() > late:
+                return answer, body
+            time.sleep(0.001)
+
+    def walk(self, tour, visit):
+        kept = {}
+        self.proxy.redis.ask("FLUSHALL")
+        for step in tour:
+            operation, values = (step, {}) if isinstance(step, str) else step
+            try:
+                values = {name: instructions.fill_in(value, kept) for name, value in values.items()}
+            except KeyError as missing:
+                self.flaw(f"{operation}: no answer before it had {missing}")
+                return
+            body = visit(operation, self.contract.request(operation, values))
+            if body.startswith(b"{"):
+                instructions.keep(json.loads(body), kept)
+
+    def flaw(self, text):
+        self.flaws.append(text)
+        print(text, flush=True)
+
+
+# ---- Keys that are not there, or not ours
+
+
+class Keys:
+    """Each script, with its keys harmed, before it is run in earnest."""
+
+    def __init__(self, stage):
+        self.stage, self.redis, self.seen, self.scripts = stage, stage.proxy.redis, set(), set()
+        stage.proxy.run = self.run
+
+    def visit(self, operation, request):
+        del operation
+        answer, body = self.stage.ask(request)
+        if answer.status >= 300:
+            self.stage.flaw(f"{request.split()[:2]}: {answer.status} {body}")
+        return body
+
+    def run(self, command):
+        name = self.stage.scripts.get(command[1].lower())
+        if command[0].upper() == b"EVALSHA" and name:
+            self.scripts.add(name)
+            keys = keys_of(command)
+            state = (name, len(command), tuple(self.redis.ask_all([["TYPE", key] for key in keys])))
+            if state not in self.seen:
+                self.seen.add(state)
+                self.harm(name, command, keys)
+        return self.redis.ask(*command)
+
+    @staticmethod
+    def harms(keys):
+        """Ways to harm them: (what, commands)."""
+        ways = {"gone": lambda key: ["DEL", key]}
+        for kind, (verb, *rest) in OTHER_TYPES.items():
+            ways[f"a {kind}"] = lambda key, verb=verb, rest=rest: [verb, key, *rest]
+        numbered = list(enumerate(keys, 1))
+        for (i, key), (what, harm) in itertools.product(numbered, ways.items()):
+            yield f"key {i} {what}", [["DEL", key], harm(key)]
+        few = ("gone", "a string", "a hash", "a zset") if len(keys) < 7 else ("gone",)
+        for ((i, a), (j, b)), (one, other) in itertools.product(itertools.combinations(numbered, 2), itertools.product(few, few)):
+            yield f"key {i} {one}, key {j} {other}", [["DEL", a, b], ways[one](a), ways[other](b)]
+        if keys:
+            yield "all keys gone", [["DEL", *keys]]
+
+    def harm(self, name, command, keys):
+        back = put_back(self.redis, keys)
+        for what, commands in self.harms(keys):
+            reply = self.redis.ask_all([*commands, command, *back])[len(commands)]
+            self.stage.asked += 1
+            if isinstance(reply, Error):
+                agreed = reply.split(" ", 1)[0] in AGREED_ERRORS
+            else:
+                agreed = isinstance(reply, list) and len(reply) > 1 and all(isinstance(item, int) for item in reply[:2]) and None not in reply
+            if not agreed:
+                self.stage.flaw(f"{name}, {what}: {reply!r:.300}")
+
+
+# ---- Replies of another form than agreed
+
+
+def places(reply, path=()):
+    """The paths of a reply and of what is in it; of long arrays the first and the last elements."""
+    yield path
+    if isinstance(reply, list):
+        for i in [i for i in range(len(reply)) if i < 14 or i + 3 > len(reply)]:
+            yield from places(reply[i], (*path, i))
+
+
+def replaced(reply, path, value):
+    if not path:
+        return value
+    return [replaced(item, path[1:], value) if i == path[0] else item for i, item in enumerate(reply)]
+
+
+class Replies:
+    OTHERS = {"nil": None, "an integer": 7, "a string": b"x", "an array": [], "an error": Error("ERR nested")}
+
+    def __init__(self, stage):
+        self.stage, self.redis = stage, stage.proxy.redis
+        self.plan, self.calls, self.back = None, [], {}
+        stage.proxy.run = self.run
+
+    def run(self, command):
+        for key in keys_of(command):
+            if key not in self.back:
+                self.back[key] = put_back(self.redis, [key])
+        reply = self.redis.ask(*command)
+        if isinstance(reply, Error):
+            return reply
+        self.calls.append(reply)
+        if self.plan and self.plan[0] == len(self.calls) - 1:
+            return replaced(reply, *self.plan[1:])
+        return reply
+
+    def once(self, request, plan=None):
+        """The answer, and the replies on the way to it; Redis is as before."""
+        self.plan, self.calls, self.back = plan, [], {}
+        answer, body = self.stage.ask(request)
+        calls = self.calls
+        commands = list(itertools.chain(*self.back.values()))
+        if commands:
+            self.redis.ask_all(commands)
+        return answer, body, calls
+
+    def visit(self, operation, request):
+        answer, body, calls = self.once(request)
+        if answer.status >= 300:
+            self.stage.flaw(f"{operation}: {answer.status} {body}")
+        for number, reply in enumerate(calls):
+            for path in places(reply):
+                now = reply
+                for i in path:
+                    now = now[i]
+                for what, value in self.OTHERS.items():
+                    if type(value) is not type(now):
+                        self.try_with(operation, request, number, path, what, value)
+        self.plan = None
+        return self.stage.ask(request)[1]
+
+    def try_with(self, operation, request, number, path, what, value):
+        answer, body, _ = self.once(request, (number, path, value))
+        self.stage.asked += 1
+        method, target = request.decode().split(" ", 2)[:2]
+        why = self.stage.checker.check({
+            "operation": operation, "method": method, "target": target, "status": answer.status, "body": body.decode(),
+            "content_type": answer.headers.get("Content-Type"), "headers": {k.lower(): v for k, v in answer.headers.items()}})
+        writes = self.stage.checker.operations[operation]["x-effect"] == "writes"
+        if not why and b'"internal_error"' in body and json.loads(body)["effect"] != ("unknown" if writes else "none"):
+            why = "its effect is not told"
+        if why:
+            self.stage.flaw(f"{operation}, call {number}, {path} {what}: {answer.status} {why} {body[:200]}")
+
+
+def main(program, contract_path, what):
+    stage = Stage(program, contract_path)
+    try:
+        sweep = {"keys": Keys, "replies": Replies}[what](stage)
+        for name, tour in {**tours.TOURS, **MORE_TOURS}.items():
+            if name != "admin":
+                stage.walk(tour, sweep.visit)
+        if what == "keys":
+            print("not run:", *sorted(set(stage.scripts.values()) - sweep.scripts))
+    finally:
+        stage.stop()
+    print(*stage.flaws[:60], f"{stage.asked} tried, {len(stage.flaws)} flaws", sep="\n")
+    return 1 if stage.flaws else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
