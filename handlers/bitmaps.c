@@ -298,7 +298,7 @@ static void on_fields(struct request *req, const struct reply *r)
 
 	out_array(o, "values");
 	for (size_t i = 2; i + 1 < r->count; i += 2) {
-		if (reply_text(r, i).at)
+		if (reply_is_text(r, i))
 			out_null(o, NULL);
 		else
 			out_int(o, NULL, (int64_t)(((uint64_t)reply_int(r, i) << 32) + (uint64_t)reply_int(r, i + 1)));

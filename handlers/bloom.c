@@ -64,10 +64,11 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 static bool is_again(struct request *req, const struct reply *r)
 {
 	struct work *w = req->work;
-	int64_t outcome = reply_int(r, 0), segments = reply_int(r, 2);
+	int64_t outcome = reply_int(r, 0);
 
 	if (outcome != AGAIN && outcome != AGAIN_WITH_KEYS)
 		return false;
+	int64_t segments = outcome == AGAIN_WITH_KEYS ? reply_int(r, 2) : 0;
 	if (outcome == AGAIN_WITH_KEYS && segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
 		w->segments = (size_t)segments;
 	if (++w->repeats > MAX_REPEATS)
@@ -288,8 +289,8 @@ static void on_step(struct request *req, const struct reply *r)
 {
 	struct work *w = req->work;
 	size_t from = req->tag, end = end_of_step(w, from);
-	struct text digits = reply_text(r, 2);
 	int64_t outcome = reply_int(r, 0);
+	struct text digits = reply_is_text(r, 2) ? reply_text(r, 2) : (struct text){ 0 };
 
 	if (is_again(req, r)) {
 		send_step(req, from);

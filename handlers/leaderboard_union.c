@@ -245,8 +245,7 @@ static void build(struct request *req, struct text dimensions)
 static void on_begun(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct text dimensions = reply_text(r, 2);
-	int64_t outcome = reply_int(r, 0), source = reply_int(r, 2);
+	int64_t outcome = reply_int(r, 0), source = outcome < 0 ? reply_int(r, 2) : -1;
 
 	if (outcome > 0) {
 		answer_made(req, r); /* before: this is a replay */
@@ -255,6 +254,7 @@ static void on_begun(struct request *req, const struct reply *r)
 	} else if (outcome < 0) {
 		answer_differ(req, r);
 	} else {
+		struct text dimensions = reply_text(r, 2);
 		build(req, arena_copy(&req->arena, dimensions.at, dimensions.len));
 	}
 }

@@ -183,20 +183,28 @@ static int algorithm_of(struct text name)
 	return 0;
 }
 
+/* The fields of a policy are texts, of a hash that may be somebody else's. */
+static int64_t number_at(const struct reply *r, size_t i)
+{
+	struct text digits = reply_text(r, i);
+
+	return digits.at ? strtoll(digits.at, NULL, 10) : 0;
+}
+
 bool policy_read(const struct reply *r, struct policy *out)
 {
 	struct text header = reply_text(r, 9);
-	int64_t burst = reply_int(r, 5);
+	int64_t burst = number_at(r, 5);
 
 	*out = (struct policy){
 		.limit = { .algorithm = algorithm_of(reply_text(r, 2)),
-			   .limit = reply_int(r, 3),
-			   .window_ms = reply_int(r, 4),
-			   .burst = burst ? burst : reply_int(r, 3),
+			   .limit = number_at(r, 3),
+			   .window_ms = number_at(r, 4),
+			   .burst = burst ? burst : number_at(r, 3),
 			   .has_burst = burst != 0,
-			   .count_refused = reply_int(r, 6) != 0 },
+			   .count_refused = number_at(r, 6) != 0 },
 		.open = text_is(reply_text(r, 7), "open"),
-		.shadow = reply_int(r, 8) != 0,
+		.shadow = number_at(r, 8) != 0,
 	};
 	if (header.len > 0 && header.len <= PLAIN_NAME_MAX)
 		memcpy(out->key_header, header.at, header.len);

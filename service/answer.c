@@ -7,6 +7,7 @@
 #include "config.h"
 #include "input.h"
 #include "metrics.h"
+#include "reply.h"
 #include "request.h"
 
 enum { FIRST_BYTES = 512 };
@@ -58,8 +59,21 @@ struct json_out *answer_begin(struct request *req, int status)
 	return req->out;
 }
 
+/* True when it was answered that a reply was misread, instead of what was read from it. */
+static bool is_answered_as_misread(struct request *req)
+{
+	bool misread = req->misread || reply_is_misread() || (req->out && req->out->broken);
+
+	if (!misread || req->misread_told)
+		return false;
+	answer_misread(req);
+	return true;
+}
+
 void answer_end(struct request *req)
 {
+	if (is_answered_as_misread(req))
+		return;
 	out_close(req->out);
 	out_newline(req->out); /* for whoever reads it in a terminal */
 	req->answer = out_all(req->out);
@@ -79,6 +93,8 @@ void answer_end(struct request *req)
 
 void answer_body(struct request *req, int status, const char *content_type, struct text body)
 {
+	if (is_answered_as_misread(req))
+		return;
 	req->status = status;
 	req->content_type = content_type;
 	req->answer = body;
@@ -209,6 +225,18 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 	begin(req, p, effect, detail, args);
 	va_end(args);
 	problem_end(req);
+}
+
+void answer_misread(struct request *req)
+{
+	bool writes = !req->op || req->op->writes;
+
+	req->misread = req->misread_told = true;
+	req->header_count = 0;
+	req->cache_control = NULL;
+	answer_problem_effect(req, P_INTERNAL, writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+			      "Redis answered %s in another form than agreed; report it with this request_id",
+			      req->op ? req->op->id : "");
 }
 
 void answer_no_memory(struct request *req, enum effect effect)

@@ -73,6 +73,9 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* 500: Redis answered in another form than agreed. Every answer of a request whose reply was misread becomes this one. */
+void answer_misread(struct request *req);
+
 /* 503: what the request needs has no room, in the budget of all requests or at all. */
 void answer_no_memory(struct request *req, enum effect effect);
 

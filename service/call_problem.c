@@ -1,6 +1,7 @@
 /* call_problem: see call_problem.h. The one place where what Redis says is no answer becomes a problem. */
 #include "call_problem.h"
 
+#include "log.h"
 #include "redis.h"
 #include "request.h"
 
@@ -35,15 +36,25 @@ static const struct {
 	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
 };
 
+/* A fault in a script: what Lua says of it is of use in the log only. */
+static void answer_script_error(const struct asked *a, struct text error)
+{
+	struct request *req = a->req;
+
+	log_event(LOG_ERROR, "script_failed", "request %s, %s: %s", req->request_id.at ? req->request_id.at : "-",
+		  req->op->id, error.at);
+	answer_problem_effect(
+		req, P_INTERNAL, a->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+		"the script of %s failed in Redis; report it with this request_id, under which the log has more",
+		req->op->id);
+}
+
 /* Redis tells neither the key nor anything else that helps: only which call it was is known. */
 static void answer_foreign_key(const struct asked *a, struct text error)
 {
-	const char *script = strstr(error.at, " script: ");
-	int len = script ? (int)(script - error.at) : (int)error.len;
-
 	answer_problem(a->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
-		       a->keys_count ? a->keys[0].at : "a key", a->keys_count > 1 ? ", or a key beside it," : "", len,
-		       error.at);
+		       a->keys_count ? a->keys[0].at : "a key", a->keys_count > 1 ? ", or a key beside it," : "",
+		       error_told(error), error.at);
 }
 
 void call_answer_error(const struct asked *a, struct text error)
@@ -61,7 +72,11 @@ void call_answer_error(const struct asked *a, struct text error)
 		else if (error_rows[i].problem == P_FOREIGN_KEY)
 			answer_foreign_key(a, error);
 		else
-			answer_problem(req, error_rows[i].problem, "Redis says: %s", error.at);
+			answer_problem(req, error_rows[i].problem, "Redis says: %.*s", error_told(error), error.at);
+		return;
+	}
+	if (strstr(error.at, "user_script")) {
+		answer_script_error(a, error);
 		return;
 	}
 	answer_problem_effect(req, P_REDIS_ERROR, a->writes ? EFFECT_UNKNOWN : EFFECT_NONE, "Redis says: %s", error.at);

@@ -50,8 +50,8 @@ const char *call_trouble(const struct call *c)
 		return "too many commands are under way";
 	if (c->fate != FATE_ANSWERED)
 		return redis_trouble(&c->redis);
-	return arena_printf(&c->req->arena, "%s says: %s", c->member ? redis_member_address(c->member) : "Redis",
-			    c->error.at ? c->error.at : "")
+	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_member_address(c->member) : "Redis",
+			    error_told(c->error), c->error.at ? c->error.at : "")
 		.at;
 }
 
@@ -122,7 +122,8 @@ static bool is_agreed(const struct call *c, const struct reply *reply)
 {
 	if (!c->script)
 		return reply->type != REPLY_ERROR;
-	return reply->type == REPLY_ARRAY && reply->count >= 2 && reply_int(reply, 1) >= 0;
+	return reply->type == REPLY_ARRAY && reply->count >= 2 && reply->items[0]->type == REPLY_INTEGER &&
+	       reply->items[1]->type == REPLY_INTEGER && reply->items[1]->integer >= 0;
 }
 
 /* Redis's clock now, as far as the reply tells: it may have been kept for a while. */
@@ -147,6 +148,24 @@ static bool has_ended(const struct reply *reply)
 	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
 }
 
+/* The handler reads the reply. What it misreads is no answer; and whatever says such things is not spoken to on this connection. */
+static void hand_over(struct call *c, const struct reply *reply)
+{
+	struct request *req = c->req;
+
+	if (c->script)
+		req->now_ms = now_ms_of(c, reply);
+	req->tag = c->tag;
+	reply_watch();
+	c->done(req, reply);
+	req->misread |= reply_watched();
+	if (!req->misread)
+		return;
+	redis_distrust(&c->redis, "a reply of another form than agreed");
+	if (req->state == CALLING && !c->may_fail)
+		answer_misread(req);
+}
+
 static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -162,17 +181,14 @@ static void take_reply(struct call *c, const struct reply *reply)
 		struct asked a = asked(c);
 		call_answer_error(&a, reply->text);
 	} else if (!is_agreed(c, reply)) {
-		answer_problem_effect(req, P_INTERNAL, c->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-				      "the script %s answered in another form than agreed", c->script->name);
+		redis_distrust(&c->redis, "a reply of another form than agreed");
+		answer_misread(req);
 	} else if (c->script && c->script->idempotent && has_ended(reply)) {
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
 	} else {
-		if (c->script)
-			req->now_ms = now_ms_of(c, reply);
-		req->tag = c->tag;
-		c->done(req, reply);
+		hand_over(c, reply);
 	}
 }
 

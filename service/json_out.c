@@ -197,8 +197,12 @@ void out_base64(struct json_out *o, const char *key, struct text bytes)
 
 void out_raw(struct json_out *o, const char *key, struct text json)
 {
+	bool is_json = json.len > 0 && strchr("{[\"-0123456789tfn", json.at[0]) &&
+		       strchr("}]\"0123456789el", json.at[json.len - 1]);
+
+	o->broken |= !is_json;
 	lead_in(o, key);
-	put(o, json.at, json.len);
+	put(o, is_json ? json.at : "null", is_json ? json.len : 4);
 }
 
 static void open_with(struct json_out *o, const char *key, char opener, char closer)

@@ -18,7 +18,8 @@ struct json_out {
 	char *at;
 	size_t len;
 	size_t size;
-	bool comma; /* the next value needs a comma before it */
+	bool broken; /* something raw was no JSON */
+	bool comma;  /* the next value needs a comma before it */
 	unsigned depth;
 	char closers[32]; /* what out_close will write, innermost last */
 };
@@ -32,7 +33,8 @@ void out_null(struct json_out *o, const char *key);
 void out_text(struct json_out *o, const char *key, struct text value);   /* an absent text leaves as null */
 void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 4648 section 4, with padding */
 void out_string(struct json_out *o, const char *key, const char *value);
-void out_raw(struct json_out *o, const char *key, struct text json); /* JSON that was checked before */
+/* JSON that was checked when it came in. Nothing at all, or what JSON cannot begin and end with, leaves as null and sets `broken`. */
+void out_raw(struct json_out *o, const char *key, struct text json);
 void out_key(struct json_out *o, struct text key); /* a key that is data; its value follows with key NULL */
 
 void out_object(struct json_out *o, const char *key);

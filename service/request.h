@@ -60,6 +60,8 @@ struct request {
 	bool detached;       /* never had a client: its steps run all the same */
 	bool has_effect;     /* an earlier step changed something: no problem may say `none` any more */
 	bool is_split;       /* over several slots of a Cluster: an Idempotency-Key cannot be kept */
+	bool misread;        /* a reply of Redis was not of the agreed form: a problem is its answer */
+	bool misread_told;   /* which it got */
 	bool close;          /* the connection must not be used again */
 	bool replayed;       /* the latest reply is that of an earlier request with its Idempotency-Key */
 	unsigned calls_owed; /* replies that Redis owes it */
