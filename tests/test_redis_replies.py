@@ -5,7 +5,7 @@ tests/test_redis_replies.py PATTERND OPENAPI.YAML keys|replies
 The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself. `keys`: before it runs a script in earnest it runs
 it with each key deleted, and replaced by each type, with pairs of keys so, and with all deleted; the reply is of the agreed form, or an error
 that is documented. `replies`: each request is sent again for each element of each of its replies and each other type, with that element
-replaced; its keys are put back in between.
+replaced; its keys are put back in between. (One other type an element in turn; each with PATTERND_FULL.)
 """
 import hashlib
 import http.client
@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -32,6 +33,7 @@ loader = importlib.machinery.SourceFileLoader("instructions", str(ROOT / "bench"
 instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("instructions", loader))
 loader.exec_module(instructions)
 
+FULL = os.environ.get("PATTERND_FULL")  # each other type of each element, not one of them in turn
 # First words of errors that mean something to the daemon (service/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
@@ -104,7 +106,7 @@ class Proxy:
 
     def __init__(self, folder):
         self.redis_path, self.path = f"{folder}/redis", f"{folder}/proxy"
-        self.redis = connect(self.redis_path)
+        self.redis, self.lock = connect(self.redis_path), threading.Lock()
         self.run = lambda command: self.redis.ask(*command)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.path)
@@ -125,7 +127,10 @@ class Proxy:
                     self.pass_on(client, upstream, command)
                     return
                 runs = verb in (b"EVALSHA", b"EVAL", b"SCAN", b"TYPE", b"MEMORY", b"XLEN")
-                sock.sendall(encode(self.run(command) if runs else upstream.ask(*command)))
+                if runs:
+                    with self.lock:
+                        reply = self.run(command)
+                sock.sendall(encode(reply if runs else upstream.ask(*command)))
         except (EOFError, OSError):
             pass
         finally:
@@ -293,7 +298,7 @@ class Replies:
 
     def __init__(self, stage):
         self.stage, self.redis = stage, stage.proxy.redis
-        self.plan, self.calls, self.back = None, [], {}
+        self.plan, self.calls, self.back, self.turn, self.seen = None, [], {}, 0, set()
         stage.proxy.run = self.run
 
     def run(self, command):
@@ -313,23 +318,26 @@ class Replies:
         self.plan, self.calls, self.back = plan, [], {}
         answer, body = self.stage.ask(request)
         calls = self.calls
-        commands = list(itertools.chain(*self.back.values()))
-        if commands:
-            self.redis.ask_all(commands)
+        with self.stage.proxy.lock:
+            commands = list(itertools.chain(*self.back.values()))
+            if commands:
+                self.redis.ask_all(commands)
         return answer, body, calls
 
     def visit(self, operation, request):
         answer, body, calls = self.once(request)
         if answer.status >= 300:
             self.stage.flaw(f"{operation}: {answer.status} {body}")
-        for number, reply in enumerate(calls):
+        for number, reply in enumerate([] if operation in self.seen else calls):
             for path in places(reply):
                 now = reply
                 for i in path:
                     now = now[i]
-                for what, value in self.OTHERS.items():
-                    if type(value) is not type(now):
-                        self.try_with(operation, request, number, path, what, value)
+                others = [(what, value) for what, value in self.OTHERS.items() if type(value) is not type(now)]
+                self.turn += 1
+                for what, value in others if FULL else [others[self.turn % len(others)]]:
+                    self.try_with(operation, request, number, path, what, value)
+        self.seen.add(operation)
         self.plan = None
         return self.stage.ask(request)[1]
 
@@ -363,4 +371,5 @@ def main(program, contract_path, what):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended
     sys.exit(main(*sys.argv[1:]))
