@@ -101,6 +101,11 @@ def connect(path):
     return Wire(sock)
 
 
+def listens(path):
+    with socket.socket(socket.AF_UNIX) as sock:
+        return sock.connect_ex(path) == 0
+
+
 class Proxy:
     """Stands before Redis; `run(command, keys)` says what a script or command of a request is answered."""
 
@@ -172,7 +177,14 @@ class Stage:
         path = f"{self.folder.name}/redis"
         self.children = [subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", self.folder.name],
                                           stdout=subprocess.DEVNULL)]
-        instructions.wait_for(lambda: os.path.exists(path), "redis-server")
+        try:
+            self.open(program, path)
+        except BaseException:
+            self.stop()
+            raise
+
+    def open(self, program, path):
+        instructions.wait_for(lambda: listens(path), "redis-server")
         self.proxy = Proxy(self.folder.name)
         for source in (ROOT / "build/generated/lua").glob("*.lua"):
             self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
