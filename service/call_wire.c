@@ -170,7 +170,11 @@ static void take_reply(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
 
-	if (reply->type == REPLY_ERROR && c->skips_foreign && error_begins(reply->text, "WRONGTYPE")) {
+	if (c->script && c->script->idempotent && has_ended(reply)) {
+		answer_problem_effect(
+			req, req->op->grant_ended, EFFECT_APPLIED,
+			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
+	} else if (reply->type == REPLY_ERROR && c->skips_foreign && error_begins(reply->text, "WRONGTYPE")) {
 		req->tag = c->tag;
 		c->done(req, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
@@ -183,10 +187,6 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (!is_agreed(c, reply)) {
 		redis_distrust(&c->redis, "a reply of another form than agreed");
 		answer_misread(req);
-	} else if (c->script && c->script->idempotent && has_ended(reply)) {
-		answer_problem_effect(
-			req, req->op->grant_ended, EFFECT_APPLIED,
-			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
 	} else {
 		hand_over(c, reply);
 	}
