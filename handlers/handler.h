@@ -1,5 +1,5 @@
 /*
- * handler: everything a handler includes, besides keys.h.
+ * handler: everything a handler includes, besides kinds.h.
  *
  * To add an endpoint:
  *   1. openapi.yaml: the path with its operationId, inputs with their ranges, answers, problems, an example, and what a token must
@@ -14,21 +14,21 @@
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
 
-#include "answer.h"
-#include "channel.h"
-#include "config.h"
-#include "etag.h"
-#include "fault.h"
-#include "json_tree.h"
-#include "list.h"
-#include "loop.h"
-#include "match.h"
+#include "request/answer.h"
+#include "wait/channel.h"
+#include "process/config.h"
+#include "request/etag.h"
+#include "contract/fault.h"
+#include "json/json_tree.h"
+#include "call/list.h"
+#include "core/loop.h"
+#include "call/match.h"
 #include "operations.h"
-#include "request.h"
-#include "script.h"
+#include "request/request.h"
+#include "call/script.h"
 #include "scripts.h"
-#include "slots.h"
-#include "stream.h"
-#include "wait.h"
+#include "call/slots.h"
+#include "request/stream.h"
+#include "wait/wait.h"
 
 #endif

@@ -1,7 +1,7 @@
-/* patterns: what the patterns do before the first request; see service/patterns.h. */
+/* patterns: what the patterns do before the first request; see patterns.h. */
 #include "patterns.h"
 
-#include "ratelimit.h"
+#include "rate_limits/rate_limits.h"
 
 bool patterns_open(void)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: what an installation says of the options, all of it made of service/options.def:
+"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: what an installation says of the options, all of it made of service/process/options.def:
 the configuration file, the manual page (TEMPLATE, with the names put in) and the completions of bash, zsh and fish.
 """
 import pathlib
@@ -121,7 +121,7 @@ def bash():
              case(named("program"), 'compgen -c -- "$word"'), case(named("anything"), ":"),
              *[case([f"--{o.flag}"], words(o.argument.replace("|", " "))) for o in all_options() if takes(o) == "choice"]]
     return "\n".join([
-        "# patternd(8) completion for bash. Made by packaging/texts.py of service/options.def.",
+        "# patternd(8) completion for bash. Made by packaging/texts.py of service/process/options.def.",
         "_patternd_words()", "{",
         "\tlocal word=$2 before=$1", "\tcase $before in", *cases, f"\t*) {words(' '.join('--' + o.flag for o in all_options()))} ;;",
         "\tesac", "}", "",
@@ -147,12 +147,12 @@ def zsh():
             colons = "::" if option.kind == "OPTIONAL" or option.argument.startswith("[") else ":"
             spec += f"{colons}{quoted(option.argument.strip('[]'))}:{action[takes(option)]}"
         lines.append(f"\t'{spec}'")
-    return "\n".join(["#compdef patternd", "# Made by packaging/texts.py of service/options.def.",
+    return "\n".join(["#compdef patternd", "# Made by packaging/texts.py of service/process/options.def.",
                       "_arguments \\", " \\\n".join(lines), ""])
 
 
 def fish():
-    lines = ["# patternd(8) completion for fish. Made by packaging/texts.py of service/options.def.", "complete -c patternd -f"]
+    lines = ["# patternd(8) completion for fish. Made by packaging/texts.py of service/process/options.def.", "complete -c patternd -f"]
     for option in all_options():
         text = option.help.replace("\\", "\\\\").replace("'", "\\'")
         value = {"file": " -r -F", "program": " -r -F", "dir": "", "nothing": "", "anything": " -x",

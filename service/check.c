@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "json_tree.h"
-#include "listener.h"
+#include "process/config.h"
+#include "json/json_tree.h"
+#include "net/listener.h"
 
 enum { CHECK_S = 2, ANSWER_BYTES = 8192, URL_BYTES = 512 };
 

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "log.h"
+#include "process/config.h"
+#include "process/log.h"
 
 enum { PATH_BYTES = 1024, STOP_WAIT_MS = 5000, LOCK_WAIT_MS = 5000, STEP_MS = 2 };
 

@@ -16,24 +16,24 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "access.h"
-#include "arena.h"
+#include "access/access.h"
+#include "core/arena.h"
 #include "check.h"
-#include "config.h"
-#include "cors.h"
+#include "process/config.h"
+#include "access/cors.h"
 #include "embedded.h"
-#include "http.h"
-#include "link_renewal.h"
-#include "log.h"
-#include "loop.h"
-#include "metrics.h"
-#include "notify.h"
+#include "http/http.h"
+#include "redis/connection_renewal.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "process/notify.h"
 #include "patterns.h"
-#include "redis.h"
-#include "redis_login.h"
-#include "redis_url.h"
+#include "redis/redis.h"
+#include "redis/credentials.h"
+#include "redis/url.h"
 #include "version.h"
-#include "wait.h"
+#include "wait/wait.h"
 
 enum {
 	EXIT_OPTIONS = 2,

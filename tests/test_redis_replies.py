@@ -34,7 +34,7 @@ instructions = importlib.util.module_from_spec(importlib.util.spec_from_loader("
 loader.exec_module(instructions)
 
 FULL = os.environ.get("PATTERND_FULL")  # each other type of each element, not one of them in turn
-# First words of errors that mean something to the daemon (service/call_problem.c).
+# First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
     "string": ("SET", "foreign"), "hash": ("HSET", "field", "foreign"), "list": ("RPUSH", "foreign"), "set": ("SADD", "foreign"),

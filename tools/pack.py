@@ -1,4 +1,4 @@
-"""What service/packed.h reads: bytes compressed by the build, as a C string, which compilers and their kin read faster than a table."""
+"""What service/call/packed.h reads: bytes compressed by the build, as a C string, which compilers and their kin read faster than a table."""
 import subprocess
 
 

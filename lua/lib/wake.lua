@@ -1,7 +1,7 @@
 -- What those who wait are told, on the channel named as the resource's first key (a sharded one: it lives in the key's slot).
 -- By then the work is done: a user without the channels must not make an error of it (the daemon says subscription_refused).
 
--- tell(channel, message): as service/channel.c reads it. O(daemons that listen).
+-- tell(channel, message): as service/wait/channel.c reads it. O(daemons that listen).
 local function tell(channel, message)
   redis.pcall('SPUBLISH', channel, message)
 end

@@ -39,7 +39,7 @@ static const char *const flags[] = {
 #define OPTION_INT(field, flag, argument, standard, low, high, help) flag,
 #define OPTION_FLAG(field, flag, help) flag,
 #define OPTION_ONCE(flag, argument, help) flag,
-#include "../../service/options.def"
+#include "../../service/process/options.def"
 };
 
 /* A line begins with it, not only with what it is the beginning of. */

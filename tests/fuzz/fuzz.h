@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "core/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

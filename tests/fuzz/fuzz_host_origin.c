@@ -5,9 +5,9 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
-#include "admission.h"
-#include "config.h"
-#include "cors.h"
+#include "http/admission.h"
+#include "process/config.h"
+#include "access/cors.h"
 #include "fuzz.h"
 #include "given.h"
 #include "world.h"

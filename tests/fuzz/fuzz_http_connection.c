@@ -11,16 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "budget.h"
-#include "config.h"
+#include "core/budget.h"
+#include "process/config.h"
 #include "fuzz.h"
-#include "http_answer.h"
-#include "http_server.h"
+#include "http/response.h"
+#include "http/server.h"
 #include "patterns.h"
 #include "reading.h"
-#include "redis.h"
+#include "redis/redis.h"
 #include "server.h"
-#include "wait.h"
+#include "wait/wait.h"
 #include "world.h"
 
 enum { MOST_ANSWERS = 64, MOST_READ = 4 * 1024 * 1024, LONGEST_MS = 200000 };

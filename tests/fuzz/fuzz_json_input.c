@@ -6,9 +6,9 @@
 
 #include "fuzz.h"
 #include "given.h"
-#include "input.h"
-#include "json_tree.h"
-#include "route.h"
+#include "contract/input.h"
+#include "json/json_tree.h"
+#include "contract/route.h"
 #include "world.h"
 
 enum { MOST_DEPTH = 32 };

@@ -7,12 +7,12 @@
 
 #include <jansson.h>
 
-#include "arena.h"
-#include "config.h"
+#include "core/arena.h"
+#include "process/config.h"
 #include "fuzz.h"
-#include "json_out.h"
-#include "listener.h"
-#include "redis_url.h"
+#include "json/json_out.h"
+#include "net/listener.h"
+#include "redis/url.h"
 #include "world.h"
 
 enum { MOST = 32 };

@@ -2,12 +2,12 @@
  * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on. What is let in has ids that can stand in a
  * log line and input within its rows; what is not is answered with a whole problem.
  */
-#include "access.h"
-#include "admission.h"
-#include "etag.h"
+#include "access/access.h"
+#include "http/admission.h"
+#include "request/etag.h"
 #include "fuzz.h"
 #include "given.h"
-#include "input.h"
+#include "contract/input.h"
 #include "world.h"
 
 static void check_identity(const struct request *req)

@@ -3,11 +3,11 @@
  * answer to CLUSTER SLOTS), X (the newest connection breaks), T (100 ms pass). Each call ends once, in its time, and is not sent on
  * for ever; nodes are bounded; and once the Cluster tells the truth again, there are no others than its own.
  */
-#include "config.h"
+#include "process/config.h"
 #include "fuzz.h"
-#include "loop.h"
-#include "redis.h"
-#include "redis_node.h"
+#include "core/loop.h"
+#include "redis/redis.h"
+#include "redis/node.h"
 #include "server.h"
 #include "world.h"
 

@@ -10,7 +10,7 @@
  */
 #include "fuzz.h"
 #include "model.h"
-#include "redis_link.h"
+#include "redis/connection.h"
 #include "server.h"
 #include "world.h"
 

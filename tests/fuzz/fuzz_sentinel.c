@@ -4,7 +4,7 @@
  * was said, another Sentinel is asked that tells the right one.
  */
 #include "fuzz.h"
-#include "redis_sentinel.h"
+#include "redis/sentinel.h"
 #include "server.h"
 #include "world.h"
 

@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 #include "given.h"
-#include "route.h"
-#include "script.h"
+#include "contract/route.h"
+#include "call/script.h"
 #include "world.h"
 
 static void append(char *out, size_t *n, char c)

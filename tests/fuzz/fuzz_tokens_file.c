@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "token_file.h"
+#include "access/token_file.h"
 #include "world.h"
 
 static size_t lines_that_count(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 #ifndef FUZZ_GIVEN_H
 #define FUZZ_GIVEN_H
 
-#include "request.h"
+#include "request/request.h"
 
 /* "METHOD target" of a first line. Returns new, to be given back with given_end. */
 struct request *given_request(struct text line);

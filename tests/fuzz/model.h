@@ -5,7 +5,7 @@
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
 
-#include "reply.h"
+#include "redis/reply.h"
 
 /* The first reply of `bytes` and how many bytes it has: 0 when it is not whole, -1 when it is none. */
 long model_reply(struct text bytes, uint64_t *digest);

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "text.h"
+#include "core/text.h"
 
 struct reading {
 	unsigned answers;    /* final ones, 100 aside */

@@ -5,8 +5,8 @@
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H
 
-#include "loop.h"
-#include "text.h"
+#include "core/loop.h"
+#include "core/text.h"
 
 struct server {
 	struct server *next;

@@ -8,13 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "process/config.h"
 #include "fuzz.h"
-#include "log.h"
-#include "loop.h"
-#include "metrics.h"
-#include "resolve.h"
-#include "script.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "net/resolve.h"
+#include "call/script.h"
 #include "server.h"
 
 enum { MOST_OPTIONS = 32 };

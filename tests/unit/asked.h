@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "request.h"
+#include "request/request.h"
 
 #define NOTHING ((struct text){ NULL, 0 })
 

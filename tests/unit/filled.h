@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "asked.h"
-#include "config.h"
-#include "route.h"
+#include "process/config.h"
+#include "contract/route.h"
 
 static struct text given_header; /* the value of Lock-Token; absent: it was not sent */
 

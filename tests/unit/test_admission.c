@@ -1,9 +1,9 @@
 /* Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings along. */
 #include <stdio.h>
 
-#include "admission.h"
+#include "http/admission.h"
 #include "asked.h"
-#include "config.h"
+#include "process/config.h"
 
 static int load_options(void **state)
 {

@@ -1,9 +1,9 @@
 /* Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too long a target. */
 #include <stdio.h>
 
-#include "admission.h"
+#include "http/admission.h"
 #include "asked.h"
-#include "config.h"
+#include "process/config.h"
 
 static int load_options(void **state)
 {

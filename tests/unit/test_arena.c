@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "arena.h"
-#include "budget.h"
+#include "core/arena.h"
+#include "core/budget.h"
 
 /* More than any address space has, and less than what arena refuses by itself: malloc is asked and says no. */
 #define TOO_MUCH ((size_t)1 << 62)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base64.h"
-#include "json_out.h"
+#include "json/base64.h"
+#include "json/json_out.h"
 #include "stride.h"
 
 static char why[BASE64_WHY];

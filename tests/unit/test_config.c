@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "config.h"
+#include "process/config.h"
 #include "stride.h"
 
 enum { MOST = 6 };

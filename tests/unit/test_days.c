@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "days.h"
+#include "core/days.h"
 #include "stride.h"
 
 static int64_t parsed(const char *text)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "etag.h"
+#include "request/etag.h"
 
 static struct arena arena;
 

@@ -1,6 +1,6 @@
 /* Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was there at all. */
 #include "filled.h"
-#include "json_tree.h"
+#include "json/json_tree.h"
 #include "operations.h"
 
 static void check_targets(const struct row *rows, size_t count)

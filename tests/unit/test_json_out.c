@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "json_out.h"
+#include "json/json_out.h"
 #include "stride.h"
 
 static struct arena arena;

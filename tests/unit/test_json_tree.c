@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "budget.h"
-#include "json_out.h"
-#include "json_tree.h"
+#include "core/budget.h"
+#include "json/json_out.h"
+#include "json/json_tree.h"
 #include "stride.h"
 
 static struct arena arena;

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../support/proc.h"
-#include "loop.h"
+#include "core/loop.h"
 
 enum { MS = 1000 };
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "../../service/loop.h"
-#include "../../service/metrics.h"
+#include "../../service/core/loop.h"
+#include "../../service/process/metrics.h"
 
 static struct metrics_durations begin(void)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "redis_reply.h"
+#include "redis/reply_reader.h"
 #include "stride.h"
 
 /* A reply in short: 1 for an integer, 'x' for text, +x, -x, ~ for nil, [..] for an array. */

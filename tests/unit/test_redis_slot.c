@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/redis_server.h"
-#include "redis_slot.h"
+#include "redis/slot.h"
 
 static void known_slots(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "redis_url.h"
+#include "redis/url.h"
 
 struct good_row {
 	const char *url, *password_apart; /* NULL: none */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "asked.h"
-#include "route.h"
+#include "contract/route.h"
 #include "stride.h"
 
 /* "operation value... name=value..." of a target that was routed, else the problem's code. */

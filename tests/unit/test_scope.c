@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "scope.h"
+#include "access/scope.h"
 
 static struct arena arena;
 

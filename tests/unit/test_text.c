@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "stride.h"
-#include "text.h"
+#include "core/text.h"
 
 struct row {
 	struct text bytes;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "loop.h"
+#include "core/loop.h"
 
 enum { MS = 1000, MANY = 2000 };
 

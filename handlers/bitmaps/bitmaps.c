@@ -1,0 +1,332 @@
+/*
+ * bitmaps: bits in Redis strings, each operation one script (lua/bitmap_*.lua); but a large range is counted or searched in
+ * steps, so that Redis is not held, and bytes are read by GETRANGE itself, which costs a tenth of a script that hands them on.
+ *
+ * What a write may make of a bitmap is bounded here, by --max-bitmap-bytes; reads need no bound, nothing grows.
+ */
+#include <stdio.h>
+
+#include "json/base64.h"
+#include "handler.h"
+#include "kinds.h"
+
+enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
+
+static const char *const units[] = { NULL, "BYTE", "BIT" }; /* by the contract's enums */
+
+static struct call *bitmap_call(struct request *req, const struct script *s, struct text name)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, KEY_BITMAP, name, NULL);
+	return c;
+}
+
+/* False when a write up to this bit would make too large a bitmap; then the request has been answered. */
+static bool is_within_limit(struct request *req, const char *pointer, int64_t last_bit)
+{
+	int64_t most = config()->max_bitmap_bytes;
+
+	if (last_bit < most * 8)
+		return true;
+	answer_field_problem(req, P_OUT_OF_RANGE, pointer,
+			     "would make a bitmap of %lld bytes; --max-bitmap-bytes allows %lld",
+			     (long long)(last_bit / 8 + 1), (long long)most);
+	return false;
+}
+
+/* ---- GET, PUT, DELETE /bitmaps/{name} ---- */
+
+static void on_bytes(struct request *req, const struct reply *r)
+{
+	const struct bitmap_read_input *in = req->input;
+
+	if (r->text.len > READ_BYTES) {
+		answer_field_problem(req, P_OUT_OF_RANGE, "?end",
+				     "lies beyond the %d bytes that an answer holds: read parts, by ?start and ?end",
+				     READ_BYTES);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "start", in->start);
+	out_int(o, "bytes", (int64_t)r->text.len);
+	out_base64(o, "base64", r->text);
+	answer_end(req);
+}
+
+void bitmap_read(struct request *req, const struct bitmap_read_input *in)
+{
+	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it tells that there is more */
+
+	if (in->has_end && in->end < in->start) {
+		answer_field_problem(req, P_OUT_OF_RANGE, "?end", "is before ?start");
+		return;
+	}
+	struct call *c = command_call(req, "GETRANGE", false);
+	call_key(c, KEY_BITMAP, in->name, NULL);
+	call_int(c, in->start);
+	call_int(c, in->has_end && in->end < end ? in->end : end);
+	call_send(c, on_bytes);
+}
+
+static void on_written(struct request *req, const struct reply *r)
+{
+	const struct bitmap_write_input *in = req->input;
+	const struct text *bytes = req->work;
+	struct json_out *o = answer_begin(req, reply_int(r, 2) ? 200 : 201);
+
+	out_text(o, "name", in->name);
+	out_int(o, "bytes", (int64_t)bytes->len);
+	answer_end(req);
+}
+
+void bitmap_write(struct request *req, const struct bitmap_write_input *in)
+{
+	struct text *bytes = arena_alloc(&req->arena, sizeof(*bytes));
+	char *decoded = arena_alloc(&req->arena, base64_room(in->base64.len) + 1), why[BASE64_WHY];
+
+	if (!bytes || !decoded) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	bytes->at = decoded;
+	if (!base64_decode(in->base64, decoded, &bytes->len, why)) {
+		answer_field_problem(req, P_INVALID_VALUE, "/base64", "%s", why);
+		return;
+	}
+	if (!is_within_limit(req, "/base64", (int64_t)bytes->len * 8 - 1))
+		return;
+	req->work = bytes;
+	struct call *c = bitmap_call(req, &bitmap_write_script, in->name);
+	call_text(c, *bytes);
+	call_send(c, on_written);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct bitmap_delete_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_problem(req, P_NOT_FOUND, "there is no bitmap '%s'", in->name.at);
+}
+
+void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
+{
+	call_send(bitmap_call(req, &bitmap_delete_script, in->name), on_deleted);
+}
+
+/* ---- GET, PUT /bitmaps/{name}/bits/{offset} ---- */
+
+static void on_bit(struct request *req, const struct reply *r)
+{
+	const struct bitmap_get_bit_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "offset", in->offset);
+	out_int(o, "value", reply_int(r, 2));
+	answer_end(req);
+}
+
+void bitmap_get_bit(struct request *req, const struct bitmap_get_bit_input *in)
+{
+	struct call *c = bitmap_call(req, &bitmap_get_bit_script, in->name);
+
+	call_int(c, in->offset);
+	call_send(c, on_bit);
+}
+
+static void on_bit_set(struct request *req, const struct reply *r)
+{
+	const struct bitmap_set_bit_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "offset", in->offset);
+	out_int(o, "previous", reply_int(r, 2));
+	answer_end(req);
+}
+
+void bitmap_set_bit(struct request *req, const struct bitmap_set_bit_input *in)
+{
+	if (!is_within_limit(req, "{offset}", in->offset))
+		return;
+	struct call *c = bitmap_call(req, &bitmap_set_bit_script, in->name);
+	call_int(c, in->offset);
+	call_int(c, in->value);
+	call_send(c, on_bit_set);
+}
+
+/* ---- GET /bitmaps/{name}/count, /position ---- */
+
+static void on_counted(struct request *req, const struct reply *r);
+
+static void send_count(struct request *req, int64_t first, int64_t last, const char *unit)
+{
+	const struct bitmap_count_input *in = req->input;
+	struct call *c = bitmap_call(req, &bitmap_count_script, in->name);
+
+	call_int(c, first);
+	call_int(c, last);
+	call_string(c, unit);
+	call_send(c, on_counted);
+}
+
+static void on_counted(struct request *req, const struct reply *r)
+{
+	const struct bitmap_count_input *in = req->input;
+	int64_t *count = req->work, next = reply_int(r, 3);
+
+	*count += reply_int(r, 2);
+	if (next >= 0) {
+		send_count(req, next, reply_int(r, 4), "BIT");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "count", *count);
+	answer_end(req);
+}
+
+void bitmap_count(struct request *req, const struct bitmap_count_input *in)
+{
+	req->work = arena_alloc(&req->arena, sizeof(int64_t));
+	if (req->work)
+		send_count(req, in->start, in->has_end ? in->end : -1, units[in->unit]);
+	else
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+}
+
+static void on_position(struct request *req, const struct reply *r);
+
+static void send_position(struct request *req, int64_t first, int64_t last, const char *unit)
+{
+	const struct bitmap_position_input *in = req->input;
+	struct call *c = bitmap_call(req, &bitmap_position_script, in->name);
+
+	call_int(c, in->bit);
+	call_int(c, first);
+	if (in->has_end)
+		call_int(c, last);
+	else
+		call_string(c, "");
+	call_string(c, unit);
+	call_send(c, on_position);
+}
+
+static void on_position(struct request *req, const struct reply *r)
+{
+	const struct bitmap_position_input *in = req->input;
+	int64_t next = reply_int(r, 3);
+
+	if (next >= 0) {
+		send_position(req, next, reply_int(r, 4), "BIT");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "bit", in->bit);
+	out_int(o, "position", reply_int(r, 2));
+	answer_end(req);
+}
+
+void bitmap_position(struct request *req, const struct bitmap_position_input *in)
+{
+	send_position(req, in->start, in->end, units[in->unit]);
+}
+
+/* ---- POST /bitmaps/{name}/fields ---- */
+
+enum { POINTER_SIZE = 48 };
+static const int64_t last_of_all_bits = UINT32_MAX; /* 512 MiB, the longest string of Redis */
+
+static bool refuse_operation(struct request *req, size_t i, const char *member, enum problem p, const char *why)
+{
+	char pointer[POINTER_SIZE];
+
+	snprintf(pointer, sizeof(pointer), "/operations/%zu%s", i, member);
+	answer_field_problem(req, p, pointer, "%s", why);
+	return false;
+}
+
+/* u1 to u63, i1 to i64; 0 when it is none of them. */
+static int64_t bits_of(struct text type)
+{
+	int64_t most = type.at[0] == 'u' ? 63 : type.at[0] == 'i' ? 64 : 0, bits = 0;
+
+	for (size_t i = 1; i < type.len; i++) {
+		if (type.at[i] < (i == 1 ? '1' : '0') || type.at[i] > '9')
+			return 0;
+		bits = bits * 10 + type.at[i] - '0';
+	}
+	return bits <= most ? bits : 0;
+}
+
+/* Where operation `i` reads or writes. False when it cannot be done; then the request has been answered. */
+static bool find_field(struct request *req, size_t i, const struct bitmap_fields_operations_item *op, int64_t *bits,
+		       int64_t *offset)
+{
+	const char *where = op->has_element ? "/element" : "/offset";
+	bool writes = op->op != BITMAP_FIELDS_OPERATIONS_ITEM_OP_GET;
+	char pointer[POINTER_SIZE];
+
+	*bits = bits_of(op->type);
+	*offset = op->has_element ? op->element * *bits : op->offset;
+	if (*bits == 0)
+		return refuse_operation(req, i, "/type", P_INVALID_VALUE, "must be one of u1 to u63 and i1 to i64");
+	if (!op->has_offset && !op->has_element)
+		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, or element instead");
+	if (op->has_offset && op->has_element)
+		return refuse_operation(req, i, "/element", P_INVALID_VALUE, "cannot be given together with offset");
+	if (writes && !op->has_value)
+		return refuse_operation(req, i, "/value", P_MISSING_FIELD, "is required to set or add");
+	if (!writes && op->has_value)
+		return refuse_operation(req, i, "/value", P_INVALID_VALUE, "belongs to set and incrby, not to get");
+	if (*offset + *bits - 1 > last_of_all_bits)
+		return refuse_operation(req, i, where, P_OUT_OF_RANGE, "ends beyond bit 4294967295, the last there is");
+	snprintf(pointer, sizeof(pointer), "/operations/%zu%s", i, where);
+	return !writes || is_within_limit(req, pointer, *offset + *bits - 1);
+}
+
+/* Two items a value, its upper and its lower 32 bits: as one number it would have come through Lua, which cuts it at 2^53. */
+static void on_fields(struct request *req, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "values");
+	for (size_t i = 2; i + 1 < r->count; i += 2) {
+		if (reply_is_text(r, i))
+			out_null(o, NULL);
+		else
+			out_int(o, NULL, (int64_t)(((uint64_t)reply_int(r, i) << 32) + (uint64_t)reply_int(r, i + 1)));
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+void bitmap_fields(struct request *req, const struct bitmap_fields_input *in)
+{
+	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
+	static const char *const overflows[] = { NULL, "WRAP", "SAT", "FAIL" };
+	struct call *c = bitmap_call(req, &bitmap_fields_script, in->name);
+	int64_t bits, offset;
+
+	for (size_t i = 0; i < in->operations.count; i++) {
+		const struct bitmap_fields_operations_item *op = &in->operations.items[i];
+		if (!find_field(req, i, op, &bits, &offset))
+			return;
+		call_string(c, ops[op->op]);
+		call_string(c, op->type.at[0] == 'u' ? "u" : "i");
+		call_int(c, bits);
+		call_int(c, offset);
+		if (op->has_value)
+			call_int(c, op->value);
+		else
+			call_string(c, "");
+		call_string(c, overflows[op->overflow]);
+	}
+	call_send(c, on_fields);
+}

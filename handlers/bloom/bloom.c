@@ -1,0 +1,356 @@
+/*
+ * bloom: Bloom filters. The scripts are lua/bloom_*.lua; where an item's bits are, they decide. Here an item becomes 128 bits
+ * of hash, two times 64, and a request with many items becomes many calls with a few each: Redis is held for a fraction of
+ * a millisecond by any of them, and others get their turn in between.
+ *
+ * The hash (XXH3, 128 bits, no seed) is part of what is stored: another one would find nothing of what was added before.
+ */
+#include <xxhash.h>
+
+#include "handler.h"
+#include "kinds.h"
+
+enum {
+	ADD_ITEMS = 20, /* of one call at most; a script does as many of them as its time allows */
+	EXISTS_ITEMS = 40,
+	MAX_UNDER_WAY = 8,  /* calls of one request: others that use the connection wait for no more than these */
+	FIRST_SEGMENTS = 8, /* named as keys before a script has said how many there are */
+	MAX_SEGMENTS = 512, /* lua/bloom/lib_bloom.lua */
+	MAX_REPEATS = 8 * MAX_SEGMENTS,
+	AGAIN_WITH_KEYS = -2, /* outcomes that all the scripts have in common */
+	AGAIN = -3,
+};
+
+/* One request under way; in its arena. */
+struct work {
+	size_t segments; /* as many are named as keys */
+	unsigned repeats;
+	/* Of bloom_add and bloom_exists */
+	const struct script *script;
+	size_t step_items;
+	struct text filter;
+	size_t item_count;
+	XXH128_canonical_t *hashes; /* of the distinct items, in the order in which they come first */
+	char *found;                /* a digit for each of them */
+	size_t count, unanswered;
+	size_t *which;    /* for each item of the request the number of its hash */
+	size_t next;      /* where the first step begins that was not sent yet */
+	size_t under_way; /* steps */
+};
+
+static struct work *work_new(struct request *req)
+{
+	struct work *w = arena_alloc(&req->arena, sizeof(*w));
+
+	if (!w)
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	else
+		*w = (struct work){ .segments = FIRST_SEGMENTS };
+	return req->work = w;
+}
+
+static struct call *filter_call(struct request *req, const struct script *s, struct text filter, size_t segments)
+{
+	struct call *c = script_call(req, s);
+	char digits[TEXT_DIGITS];
+
+	call_key(c, KEY_BLOOM, filter, NULL);
+	for (size_t i = 0; i < segments; i++)
+		call_key(c, KEY_BLOOM, filter, text_of_int((int64_t)i, digits).at);
+	return c;
+}
+
+/* The script wants to be called once more: it needs more keys, or has done a piece of its work. */
+static bool is_again(struct request *req, const struct reply *r)
+{
+	struct work *w = req->work;
+	int64_t outcome = reply_int(r, 0);
+
+	if (outcome != AGAIN && outcome != AGAIN_WITH_KEYS)
+		return false;
+	int64_t segments = outcome == AGAIN_WITH_KEYS ? reply_int(r, 2) : 0;
+	if (outcome == AGAIN_WITH_KEYS && segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
+		w->segments = (size_t)segments;
+	if (++w->repeats > MAX_REPEATS)
+		answer_problem(req, P_INTERNAL, "the script does not come to an end");
+	return true; /* a call that is sent after an answer goes nowhere */
+}
+
+static void answer_no_filter(struct request *req, struct text filter)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no filter '%s'; PUT makes one", filter.at);
+}
+
+/* ---- PUT, GET /bloom/{filter} ---- */
+
+enum { FIRST_LAYER = 4, LAYER_ITEMS = 5 }; /* in a reply: bits, hashes, capacity, items, bits that are set */
+
+static double fill_of(int64_t set, int64_t bits)
+{
+	return bits > 0 ? (double)set / (double)bits : 0;
+}
+
+static void write_layers(struct json_out *o, const struct reply *r)
+{
+	out_array(o, "layers");
+	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
+		out_object(o, NULL);
+		out_int(o, "capacity", reply_int(r, i + 2));
+		out_int(o, "size", reply_int(r, i + 3));
+		out_int(o, "bits", reply_int(r, i));
+		out_int(o, "hashes", reply_int(r, i + 1));
+		out_real(o, "fill", fill_of(reply_int(r, i + 4), reply_int(r, i)));
+		out_close(o);
+	}
+	out_close(o);
+}
+
+static void answer_filter(struct request *req, int status, struct text filter, const struct reply *r)
+{
+	int64_t size = 0, bits = 0, set = 0, hashes = 0;
+	double right = 1; /* how often no layer errs */
+
+	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
+		bits += reply_int(r, i);
+		hashes = reply_int(r, i + 1);
+		size += reply_int(r, i + 3);
+		set += reply_int(r, i + 4);
+		right *= 1 - __builtin_powi(fill_of(reply_int(r, i + 4), reply_int(r, i)), (int)hashes);
+	}
+	struct json_out *o = answer_begin(req, status);
+	out_text(o, "filter", filter);
+	out_int(o, "capacity", reply_int(r, 2));
+	out_real(o, "error_rate", reply_real(r, 3));
+	out_int(o, "size", size);
+	out_int(o, "bits", bits);
+	out_int(o, "hashes", hashes);
+	out_real(o, "fill", fill_of(set, bits));
+	out_real(o, "expected_error", 1 - right);
+	write_layers(o, r);
+	answer_end(req);
+}
+
+static void put(struct request *req);
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct bloom_put_input *in = req->input;
+
+	if (is_again(req, r)) {
+		put(req);
+	} else if (reply_int(r, 0) < 0) {
+		struct json_out *o = problem_begin(req, P_FILTER_EXISTS, "'%s' was made for %lld items at %g",
+						   in->filter.at, (long long)reply_int(r, 2), reply_real(r, 3));
+		out_int(o, "capacity", reply_int(r, 2));
+		out_real(o, "error_rate", reply_real(r, 3));
+		problem_end(req);
+	} else {
+		answer_filter(req, reply_int(r, 0) > 0 ? 201 : 200, in->filter, r);
+	}
+}
+
+static void put(struct request *req)
+{
+	const struct bloom_put_input *in = req->input;
+	const struct work *w = req->work;
+	struct call *c = filter_call(req, &bloom_put_script, in->filter, w->segments);
+
+	call_int(c, in->capacity);
+	call_real(c, in->error_rate);
+	call_send(c, on_put);
+}
+
+void bloom_put(struct request *req, const struct bloom_put_input *in)
+{
+	(void)in; /* put() finds it in the request, each time it is called */
+	if (work_new(req))
+		put(req);
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct bloom_look_input *in = req->input;
+
+	if (reply_int(r, 0) < 0)
+		answer_no_filter(req, in->filter);
+	else
+		answer_filter(req, 200, in->filter, r);
+}
+
+void bloom_look(struct request *req, const struct bloom_look_input *in)
+{
+	call_send(filter_call(req, &bloom_look_script, in->filter, 0), on_looked);
+}
+
+/* ---- DELETE /bloom/{filter} ---- */
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct bloom_delete_input *in = req->input;
+	const struct work *w = req->work;
+
+	if (is_again(req, r)) {
+		req->has_effect = req->has_effect || reply_int(r, 0) == AGAIN;
+		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
+	} else if (reply_int(r, 0) > 0 || req->has_effect) { /* somebody else may have done the last step */
+		answer_empty(req, 204);
+	} else {
+		answer_no_filter(req, in->filter);
+	}
+}
+
+void bloom_delete(struct request *req, const struct bloom_delete_input *in)
+{
+	const struct work *w = work_new(req);
+
+	if (w)
+		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
+}
+
+/* ---- POST /bloom/{filter}/add, /exists ---- */
+
+/* The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of places, most empty. */
+static size_t number_of(struct work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
+{
+	size_t at = XXH128_hashFromCanonical(hash).low64 & (places - 1);
+
+	for (; table[at]; at = (at + 1) & (places - 1))
+		if (memcmp(&w->hashes[table[at] - 1], hash, sizeof(*hash)) == 0)
+			return table[at] - 1;
+	w->hashes[w->count] = *hash;
+	table[at] = ++w->count;
+	return w->count - 1;
+}
+
+/*
+ * Hashes the items. Those that stand in the request several times are asked for once: the calls may come to Redis in any
+ * order, and it must be the first of them that was added.
+ */
+static bool take_items(struct request *req, struct work *w, const struct text *items)
+{
+	size_t count = w->item_count, places = 1;
+
+	while (places < 2 * count)
+		places *= 2;
+	size_t *table = arena_alloc(&req->arena, places * sizeof(*table));
+	w->hashes = arena_alloc(&req->arena, count * sizeof(*w->hashes));
+	w->found = arena_alloc(&req->arena, count);
+	w->which = arena_alloc(&req->arena, count * sizeof(*w->which));
+	if (req->arena.failed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		XXH128_canonical_t hash;
+		XXH128_canonicalFromHash(&hash, XXH3_128bits(items[i].at, items[i].len));
+		w->which[i] = number_of(w, table, places, &hash);
+	}
+	w->unanswered = w->count;
+	return true;
+}
+
+static void send_step(struct request *req, size_t from);
+
+/* Where the step ends that item `from` belongs to. */
+static size_t end_of_step(const struct work *w, size_t from)
+{
+	size_t end = from - from % w->step_items + w->step_items;
+
+	return end < w->count ? end : w->count;
+}
+
+/* Sends steps, as many as may be under way. */
+static void send_more(struct request *req, struct work *w, size_t most)
+{
+	for (; w->under_way < most && w->next < w->count; w->under_way++) {
+		size_t from = w->next;
+		w->next = end_of_step(w, from);
+		send_step(req, from);
+	}
+}
+
+static void answer_items(struct request *req, const struct work *w)
+{
+	bool is_adding = w->script == &bloom_add_script;
+	struct json_out *o = answer_begin(req, 200);
+	size_t next = 0; /* number of the next hash that was not told before */
+
+	out_array(o, is_adding ? "added" : "exists");
+	for (size_t i = 0; i < w->item_count; i++) {
+		bool is_first = w->which[i] == next;
+		out_bool(o, NULL, w->found[w->which[i]] == '1' && (is_first || !is_adding));
+		next += is_first;
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static void on_step(struct request *req, const struct reply *r)
+{
+	struct work *w = req->work;
+	size_t from = req->tag, end = end_of_step(w, from);
+	int64_t outcome = reply_int(r, 0);
+	struct text digits = reply_is_text(r, 2) ? reply_text(r, 2) : (struct text){ 0 };
+
+	if (is_again(req, r)) {
+		send_step(req, from);
+	} else if (outcome == -1) {
+		answer_no_filter(req, w->filter);
+	} else if (outcome < 0) {
+		answer_problem(req, P_FILTER_FULL,
+			       "'%s' is full, and would be larger than 2^32 bits with another layer", w->filter.at);
+	} else if (digits.len == 0 || digits.len > end - from) {
+		answer_problem_effect(req, P_INTERNAL, req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+				      "%zu items were answered as %zu", end - from, digits.len);
+	} else {
+		memcpy(w->found + from, digits.at, digits.len);
+		w->unanswered -= digits.len;
+		if (w->unanswered == 0) {
+			answer_items(req, w);
+			return;
+		}
+		req->has_effect = req->op->writes; /* should a later step fail */
+		if (from + digits.len < end)
+			send_step(req, from + digits.len);
+		else
+			w->under_way--;
+		send_more(req, w, MAX_UNDER_WAY);
+	}
+}
+
+static void send_step(struct request *req, size_t from)
+{
+	const struct work *w = req->work;
+	struct call *c = filter_call(req, w->script, w->filter, w->segments);
+
+	for (size_t i = from; i < end_of_step(w, from); i++)
+		call_text(c, (struct text){ (const char *)w->hashes[i].digest, sizeof(w->hashes[i].digest) });
+	if (w->script->idempotent)
+		call_int(c, (int64_t)from); /* the part's name */
+	call_tag(c, from);
+	call_send(c, on_step);
+}
+
+static void ask(struct request *req, const struct script *s, struct text filter, const struct text *items, size_t count)
+{
+	struct work *w = work_new(req);
+
+	if (!w)
+		return;
+	w->script = s;
+	w->step_items = s == &bloom_add_script ? ADD_ITEMS : EXISTS_ITEMS;
+	w->filter = filter;
+	w->item_count = count;
+	if (take_items(req, w, items))
+		send_more(req, w, 1); /* the first shows the way: whether there is a filter, and how many keys it has */
+}
+
+void bloom_add(struct request *req, const struct bloom_add_input *in)
+{
+	ask(req, &bloom_add_script, in->filter, in->items.items, in->items.count);
+}
+
+void bloom_exists(struct request *req, const struct bloom_exists_input *in)
+{
+	ask(req, &bloom_exists_script, in->filter, in->items.items, in->items.count);
+}

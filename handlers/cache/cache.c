@@ -1,0 +1,301 @@
+/*
+ * cache: JSON values with a time to live, and what keeps old ones out: versions, fences, repeated deletion, fill tickets.
+ * Each operation is one script (lua/cache_*.lua).
+ *
+ * A value is JSON text that is taken and given as it is; its version is made by the script, of Redis's time and the random
+ * digits made here.
+ */
+#include <stdlib.h>
+
+#include "handler.h"
+#include "kinds.h"
+
+enum { VERSION_DIGITS = 8, TICKET_DIGITS = 32 };
+
+static void answer_etag(struct request *req, struct text version)
+{
+	answer_header_parts(req, "ETag", (struct text[]){ TEXT("\""), version, TEXT("\"") }, 3);
+}
+
+/* Random digits in the request's arena. */
+static struct text random_digits(struct request *req, size_t count)
+{
+	char hex[TICKET_DIGITS + 1];
+
+	random_hex(hex, count);
+	return arena_copy(&req->arena, hex, count);
+}
+
+/* ---- If-Match and If-None-Match ---- */
+
+static bool take_condition(struct request *req, const char *pointer, struct text header,
+			   enum etag_comparison comparison, struct call *c)
+{
+	struct text list = etag_list(&req->arena, header, comparison);
+
+	if (!list.at && !req->arena.failed) {
+		answer_field_problem(req, P_INVALID_VALUE, pointer,
+				     "must be * or a list of entity tags, each in double quotes");
+		return false;
+	}
+	call_text(c, list);
+	return true;
+}
+
+/* Both, as the last arguments of the call. False when the request was answered with what is wrong. */
+static bool take_conditions(struct request *req, struct call *c)
+{
+	static const struct request_conditions none = { { 0 }, { 0 } };
+	const struct request_conditions *given = req->conditions ? req->conditions : &none;
+
+	return take_condition(req, "If-Match:", given->match, ETAG_STRONG, c) &&
+	       take_condition(req, "If-None-Match:", given->none_match, ETAG_WEAK, c);
+}
+
+/* `version` is empty when there is no value. */
+static void answer_precondition_failed(struct request *req, struct text key, struct text version)
+{
+	struct json_out *o =
+		version.len ? problem_begin(req, P_PRECONDITION_FAILED, "the version of '%s' is %s", key.at, version.at)
+			    : problem_begin(req, P_PRECONDITION_FAILED, "there is no value of '%s'", key.at);
+
+	out_text(o, "version", version.len ? version : (struct text){ 0 });
+	problem_end(req);
+}
+
+/* ---- GET /cache/{key} ---- */
+
+static void answer_no_value(struct request *req, struct text key)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no value of '%s'", key.at);
+}
+
+/*
+ * Items 2 to 4 are version, expires_at and value. The same version is always the same text. Of a 304 no body is sent, but its
+ * Content-Length must be that of the 200.
+ */
+static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
+{
+	int64_t expires_at_ms = reply_int(r, 3);
+
+	answer_etag(req, reply_text(r, 2));
+	struct json_out *o = answer_begin(req, status);
+	out_text(o, "key", key);
+	out_raw(o, "value", reply_text(r, 4));
+	out_text(o, "version", reply_text(r, 2));
+	if (expires_at_ms < 0)
+		out_null(o, "expires_at_ms"); /* somebody took its time to live away */
+	else
+		out_int(o, "expires_at_ms", expires_at_ms);
+	answer_end(req);
+}
+
+static void on_got(struct request *req, const struct reply *r)
+{
+	const struct cache_get_input *in = req->input;
+
+	switch (reply_int(r, 0)) {
+	case -1:
+		answer_no_value(req, in->key);
+		break;
+	case -2:
+		answer_precondition_failed(req, in->key, reply_text(r, 2));
+		break;
+	case -3:
+		answer_value(req, 304, in->key, r);
+		break;
+	default:
+		answer_value(req, 200, in->key, r);
+	}
+}
+
+void cache_get(struct request *req, const struct cache_get_input *in)
+{
+	struct call *c = script_call(req, &cache_get_script);
+
+	call_key(c, KEY_CACHE, in->key, NULL);
+	if (take_conditions(req, c))
+		call_send(c, on_got);
+}
+
+/* ---- PUT and DELETE /cache/{key} ---- */
+
+static void answer_stale_fence(struct request *req, struct text key, int64_t fence, int64_t highest)
+{
+	struct json_out *o = problem_begin(req, P_STALE_FENCE, "%lld is below %lld, which '%s' has seen",
+					   (long long)fence, (long long)highest, key.at);
+
+	out_int(o, "highest", highest);
+	problem_end(req);
+}
+
+/* From 0 to `most`, one as likely as the other (of 2^64 values, so the rest that is over does not matter). */
+static int64_t random_up_to(int64_t most)
+{
+	char hex[16 + 1];
+
+	random_hex(hex, 16);
+	return (int64_t)(strtoull(hex, NULL, 16) % ((uint64_t)most + 1));
+}
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct cache_put_input *in = req->input;
+	int64_t outcome = reply_int(r, 0);
+
+	switch (outcome) {
+	case -1:
+		answer_stale_fence(req, in->key, in->fence, reply_int(r, 2));
+		return;
+	case -2:
+		answer_problem(req, P_STALE_TICKET, "the ticket for '%s' has run out, or something came between",
+			       in->key.at);
+		return;
+	case -3:
+		answer_precondition_failed(req, in->key, reply_text(r, 2));
+		return;
+	}
+	answer_etag(req, reply_text(r, 2));
+	struct json_out *o = answer_begin(req, outcome == 1 ? 201 : 200);
+	out_text(o, "key", in->key);
+	out_text(o, "version", reply_text(r, 2));
+	out_int(o, "expires_at_ms", reply_int(r, 3));
+	answer_end(req);
+}
+
+/* An argument that may be absent, which is "". */
+static void call_fence(struct call *c, bool has_fence, int64_t fence)
+{
+	if (has_fence)
+		call_int(c, fence);
+	else
+		call_string(c, "");
+}
+
+void cache_put(struct request *req, const struct cache_put_input *in)
+{
+	struct call *c = script_call(req, &cache_put_script);
+
+	call_key(c, KEY_CACHE, in->key, NULL);
+	call_key(c, KEY_CACHE, in->key, "fence");
+	call_key(c, KEY_CACHE, in->key, "fill");
+	call_key(c, KEY_CACHE, in->key, "again");
+	call_text(c, json_tree_text(&req->arena, in->value));
+	call_int(c, in->ttl_ms + random_up_to(in->jitter_ms));
+	call_text(c, random_digits(req, VERSION_DIGITS));
+	call_fence(c, in->has_fence, in->fence);
+	call_text(c, in->fill_ticket);
+	if (take_conditions(req, c))
+		call_send(c, on_put);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct cache_delete_input *in = req->input;
+
+	switch (reply_int(r, 0)) {
+	case 0:
+		answer_no_value(req, in->key);
+		break;
+	case -1:
+		answer_stale_fence(req, in->key, in->fence, reply_int(r, 2));
+		break;
+	case -3:
+		answer_precondition_failed(req, in->key, reply_text(r, 2));
+		break;
+	default:
+		answer_empty(req, 204);
+	}
+}
+
+void cache_delete(struct request *req, const struct cache_delete_input *in)
+{
+	struct call *c = script_call(req, &cache_delete_script);
+
+	call_key(c, KEY_CACHE, in->key, NULL);
+	call_key(c, KEY_CACHE, in->key, "fence");
+	call_key(c, KEY_CACHE, in->key, "fill");
+	call_fence(c, in->has_fence, in->fence);
+	if (take_conditions(req, c))
+		call_send(c, on_deleted);
+}
+
+/* ---- POST /cache/{key}/invalidate ---- */
+
+static void on_invalidated(struct request *req, const struct reply *r)
+{
+	const struct cache_invalidate_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "key", in->key);
+	out_bool(o, "deleted", reply_int(r, 2) > 0);
+	out_int(o, "again_at_ms", reply_int(r, 3));
+	answer_end(req);
+}
+
+void cache_invalidate(struct request *req, const struct cache_invalidate_input *in)
+{
+	struct call *c = script_call(req, &cache_invalidate_script);
+
+	call_key(c, KEY_CACHE, in->key, NULL);
+	call_key(c, KEY_CACHE, in->key, "fill");
+	call_key(c, KEY_CACHE, in->key, "again");
+	call_int(c, in->again_after_ms);
+	call_send(c, on_invalidated);
+}
+
+/* ---- POST /cache/{key}/fill ---- */
+
+static void answer_filling(struct request *req, struct text key, int64_t expires_at_ms)
+{
+	int64_t left_ms = request_ms_until(req, expires_at_ms);
+
+	answer_retry_after_ms(req, left_ms);
+	struct json_out *o =
+		problem_begin(req, P_FILLING, "the value of '%s' is being made, for at most another %lld ms", key.at,
+			      (long long)left_ms);
+	out_int(o, "retry_after_ms", left_ms);
+	problem_end(req);
+}
+
+static void answer_ticket(struct request *req, struct text key, const struct reply *r)
+{
+	int64_t expires_at_ms = reply_int(r, 3);
+
+	if (expires_at_ms <= req->now_ms) { /* a replay */
+		answer_problem_effect(req, P_STALE_TICKET, EFFECT_APPLIED,
+				      "a ticket for '%s' was given out before, and has run out since", key.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 201);
+	out_text(o, "key", key);
+	out_text(o, "ticket", reply_text(r, 2));
+	out_int(o, "ttl_ms", expires_at_ms - req->now_ms);
+	out_int(o, "expires_at_ms", expires_at_ms);
+	answer_end(req);
+}
+
+static void on_filled(struct request *req, const struct reply *r)
+{
+	const struct cache_fill_input *in = req->input;
+	int64_t outcome = reply_int(r, 0);
+
+	if (outcome > 0)
+		answer_ticket(req, in->key, r);
+	else if (outcome < 0)
+		answer_filling(req, in->key, reply_int(r, 2));
+	else
+		answer_value(req, 200, in->key, r);
+}
+
+void cache_fill(struct request *req, const struct cache_fill_input *in)
+{
+	struct call *c = script_call(req, &cache_fill_script);
+
+	call_key(c, KEY_CACHE, in->key, NULL);
+	call_key(c, KEY_CACHE, in->key, "fill");
+	call_key(c, KEY_CACHE, in->key, "again");
+	call_text(c, random_digits(req, TICKET_DIGITS));
+	call_int(c, in->fill_ms);
+	call_send(c, on_filled);
+}

@@ -1,0 +1,76 @@
+/*
+ * counters: 64-bit counters, many under one name. Each operation is one script (lua/counter_*.lua).
+ *
+ * Values are text all the way from Redis: they may have more digits than a number of Lua holds.
+ */
+#include "handler.h"
+#include "kinds.h"
+
+static struct call *counters_call(struct request *req, const struct script *s, struct text name)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, KEY_COUNTER, name, NULL);
+	return c;
+}
+
+/* ---- POST /counters/{name} ---- */
+
+static void on_added(struct request *req, const struct reply *r)
+{
+	const struct counter_add_input *in = req->input;
+	int64_t outcome = reply_int(r, 0);
+
+	if (outcome == -1) {
+		answer_problem(req, P_COUNTER_OVERFLOW, "'%s' is %s, which has no room for %s", reply_text(r, 2).at,
+			       reply_text(r, 3).at, reply_text(r, 4).at);
+		return;
+	}
+	if (outcome < 0) {
+		answer_problem(req, P_COUNTER_FULL, "'%s' would have %lld counters, and 500 are the most", in->name.at,
+			       (long long)reply_int(r, 2));
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_object(o, "counters");
+	for (size_t i = 0; i < in->body.count; i++) {
+		out_key(o, in->body.items[i].key);
+		out_int(o, NULL, reply_int(r, 2 + i));
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+void counter_add(struct request *req, const struct counter_add_input *in)
+{
+	struct call *c = counters_call(req, &counter_add_script, in->name);
+
+	for (size_t i = 0; i < in->body.count; i++) {
+		call_text(c, in->body.items[i].key);
+		call_int(c, in->body.items[i].value);
+	}
+	call_send(c, on_added);
+}
+
+/* ---- GET /counters/{name} ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct counter_look_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_object(o, "counters");
+	for (size_t i = 2; i + 1 < r->count; i += 2) {
+		out_key(o, reply_text(r, i));
+		out_int(o, NULL, reply_int(r, i + 1));
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+void counter_look(struct request *req, const struct counter_look_input *in)
+{
+	call_send(counters_call(req, &counter_look_script, in->name), on_looked);
+}

@@ -1,0 +1,120 @@
+/*
+ * admin: what the daemon tells of itself: health, readiness, metrics, its options, its contract, its problems.
+ *
+ * None of it asks Redis, so that all of it answers when Redis does not.
+ */
+#include "process/config.h"
+#include "http/http.h"
+#include "process/metrics.h"
+#include "operations.h"
+#include "redis/redis.h"
+#include "request/request.h"
+#include "net/tls.h"
+#include "version.h"
+
+void healthz(struct request *req, const struct healthz_input *in)
+{
+	(void)in;
+	out_string(answer_begin(req, 200), "status", "ok");
+	answer_end(req);
+}
+
+void readyz(struct request *req, const struct readyz_input *in)
+{
+	(void)in;
+	if (http_draining()) {
+		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
+	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
+		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
+	} else if (*redis_twins()) {
+		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_twins());
+	} else if (*redis_lacks()) {
+		answer_problem(req, P_NOT_READY, "%s", redis_lacks());
+	} else {
+		out_string(answer_begin(req, 200), "status", "ready");
+		answer_end(req);
+	}
+}
+
+void metrics(struct request *req, const struct metrics_input *in)
+{
+	(void)in;
+	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(req));
+}
+
+static void out_nodes(struct json_out *o)
+{
+	struct redis_look node;
+	bool is_cluster = strcmp(redis_mode(), "cluster") == 0;
+
+	out_array(o, "nodes");
+	for (size_t i = 0; redis_look(i, &node); i++) {
+		out_object(o, NULL);
+		out_string(o, "address", node.address);
+		out_text(o, "version", text_of(*node.server ? node.server : NULL));
+		out_int(o, "connections", node.connections);
+		if (is_cluster)
+			out_int(o, "slots", node.slots);
+		out_close(o);
+	}
+	out_close(o);
+}
+
+void info(struct request *req, const struct info_input *in)
+{
+	struct json_out *o = answer_begin(req, 200);
+
+	(void)in;
+	out_string(o, "version", PATTERND_VERSION);
+	out_string(o, "mode", redis_mode());
+	out_array(o, "addresses");
+	for (size_t i = 0; http_address(i); i++)
+		out_string(o, NULL, http_address(i));
+	out_close(o);
+	out_text(o, "health_address", text_of(http_health_address()));
+	out_object(o, "redis");
+	out_string(o, "address", redis_address());
+	out_string(o, "version", redis_server());
+	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
+	out_bool(o, "connected", redis_connections() > 0);
+	out_nodes(o);
+	out_close(o);
+	out_int(o, "started_at_ms", metrics_started_at_ms());
+	out_int(o, "uptime_ms", metrics_uptime_ms());
+	out_object(o, "libraries");
+	out_string(o, "libmicrohttpd", http_library());
+	out_string(o, "openssl", tls_library());
+	out_close(o);
+	out_object(o, "options");
+	config_out(o);
+	out_close(o);
+	answer_end(req);
+}
+
+void openapi_json(struct request *req, const struct openapi_json_input *in)
+{
+	struct text contract = packed_text(openapi_json_text);
+
+	(void)in;
+	if (contract.at)
+		answer_body(req, 200, "application/json", contract);
+	else
+		answer_no_memory(req, EFFECT_NONE);
+}
+
+void problem_look(struct request *req, const struct problem_look_input *in)
+{
+	const struct problem_row *row = problem_by_code(in->code);
+
+	if (!row) {
+		answer_problem(req, P_NOT_FOUND, "there is no problem '%s'", in->code.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
+	out_string(o, "code", row->code);
+	out_int(o, "status", row->status);
+	out_string(o, "title", row->title);
+	out_string(o, "effect", effect_name(row->effect));
+	answer_end(req);
+}

@@ -1,0 +1,20 @@
+/*
+ * web: the pages for people, /ui and /docs: files of web/ and of npm packages that the build has put into the program
+ * (tools/embed_web.py).
+ */
+#ifndef PATTERND_WEB_H
+#define PATTERND_WEB_H
+
+#include "call/packed.h"
+
+struct web_asset {
+	const char *path; /* "ui", "ui/ui.js"; NULL ends the table */
+	const char *content_type;
+	const char *etag; /* with its quotes */
+	struct packed_text text;
+};
+
+/* Generated. Nowhere (NULL) in a program that was built with -DPATTERND_WEB=OFF. */
+extern const struct web_asset web_assets[] __attribute__((weak, visibility("hidden")));
+
+#endif

@@ -1,0 +1,322 @@
+/*
+ * geo: members at places. Each operation is one script (lua/geo_*.lua) on Redis's own geo sets. Who is near: geo/search.c; the sets
+ * themselves: geo_sets.c.
+ *
+ * Places and distances are Redis's figures: read as they come. Places are written to the centimetre (geo_write_degrees), distances with the
+ * digits that read back the same.
+ */
+#include <stdlib.h>
+
+#include "geo/geo_call.h"
+
+/* ---- PUT, GET, DELETE /geo/{set}/members/{member} ---- */
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct geo_put_input *in = req->input;
+
+	if (geo_is_again(req, r))
+		return;
+	geo_write_place(answer_begin(req, reply_int(r, 2) > 0 ? 201 : 200), in->member, r, 3);
+	answer_end(req);
+}
+
+static void send_put(struct request *req)
+{
+	const struct geo_put_input *in = req->input;
+	struct call *c = geo_call(req, &geo_put_script, in->set);
+
+	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
+	geo_tell_place(c, in->longitude, in->latitude);
+	call_text(c, in->member);
+	geo_send(req, c, on_put);
+}
+
+void geo_put(struct request *req, const struct geo_put_input *in)
+{
+	(void)in;
+	geo_begin(req, send_put);
+}
+
+static void on_member(struct request *req, const struct reply *r)
+{
+	const struct geo_member_input *in = req->input;
+
+	if (geo_is_again(req, r))
+		return;
+	if (reply_text(r, 2).len == 0) {
+		geo_answer_no_member(req, in->set, in->member);
+		return;
+	}
+	geo_write_place(answer_begin(req, 200), in->member, r, 2);
+	answer_end(req);
+}
+
+static void send_member(struct request *req)
+{
+	const struct geo_member_input *in = req->input;
+
+	geo_look_up(req, in->set, in->member, on_member);
+}
+
+void geo_member(struct request *req, const struct geo_member_input *in)
+{
+	(void)in;
+	geo_begin(req, send_member);
+}
+
+static void on_removed(struct request *req, const struct reply *r)
+{
+	const struct geo_remove_input *in = req->input;
+
+	if (geo_is_again(req, r))
+		return;
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		geo_answer_no_member(req, in->set, in->member);
+}
+
+static void send_remove(struct request *req)
+{
+	const struct geo_remove_input *in = req->input;
+	struct call *c = geo_call(req, &geo_remove_script, in->set);
+
+	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
+	call_text(c, in->member);
+	geo_send(req, c, on_removed);
+}
+
+void geo_remove(struct request *req, const struct geo_remove_input *in)
+{
+	(void)in;
+	geo_begin(req, send_remove);
+}
+
+/* ---- POST /geo/{set}/members, POST /geo/{set}/lookup ---- */
+
+static void on_added(struct request *req, const struct reply *r)
+{
+	if (geo_is_again(req, r))
+		return;
+	struct json_out *o = answer_begin(req, 200);
+	out_int(o, "added", reply_int(r, 2));
+	out_int(o, "updated", reply_int(r, 3));
+	answer_end(req);
+}
+
+static struct text member_to_add(const void *items, size_t i)
+{
+	return ((const struct geo_add_members_item *)items)[i].member;
+}
+
+static void send_add(struct request *req)
+{
+	const struct geo_add_input *in = req->input;
+	struct call *c = geo_call(req, &geo_add_script, in->set);
+	const struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_add, in->members.items);
+
+	for (size_t i = 0; order && i < in->members.count; i++) {
+		geo_tell_group(req, c, order, i, in->members.count);
+		const struct geo_add_members_item *item = &in->members.items[order[i].index];
+		geo_tell_place(c, item->longitude, item->latitude);
+		call_text(c, item->member);
+	}
+	geo_send(req, c, on_added);
+}
+
+void geo_add(struct request *req, const struct geo_add_input *in)
+{
+	(void)in;
+	geo_begin(req, send_add);
+}
+
+/* Where in the reply each member is, by their number in the request. */
+static const size_t *places_of(struct request *req, const struct geo_order *order, size_t count)
+{
+	size_t *at = arena_alloc(&req->arena, count * sizeof(*at));
+
+	for (size_t i = 0; at && i < count; i++)
+		at[order[i].index] = 2 + 3 * i;
+	return at;
+}
+
+static void on_lookup(struct request *req, const struct reply *r)
+{
+	const struct geo_lookup_input *in = req->input;
+	struct geo_work *w = req->work;
+
+	if (geo_is_again(req, r))
+		return;
+	const size_t *at = places_of(req, w->more, in->members.count);
+	struct json_out *o = answer_begin(req, 200);
+	out_array(o, "members");
+	for (size_t i = 0; at && i < in->members.count; i++) {
+		if (reply_text(r, at[i]).len == 0) {
+			out_null(o, NULL);
+			continue;
+		}
+		out_object(o, NULL);
+		geo_write_place(o, in->members.items[i], r, at[i]);
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static struct text member_to_find(const void *items, size_t i)
+{
+	return ((const struct text *)items)[i];
+}
+
+static void send_lookup(struct request *req)
+{
+	const struct geo_lookup_input *in = req->input;
+	struct geo_work *w = req->work;
+	struct call *c = geo_call(req, &geo_lookup_script, in->set);
+	struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_find, in->members.items);
+
+	for (size_t i = 0; order && i < in->members.count; i++) {
+		geo_tell_group(req, c, order, i, in->members.count);
+		call_text(c, in->members.items[order[i].index]);
+	}
+	w->more = order;
+	geo_send(req, c, on_lookup);
+}
+
+void geo_lookup(struct request *req, const struct geo_lookup_input *in)
+{
+	(void)in;
+	geo_begin(req, send_lookup);
+}
+
+/* ---- GET /geo/{set}/members ---- */
+
+enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
+
+/* A page under way: of a set that is split one cell after the other, until it is full. Its cursor is "<cell>-<cursor within>". */
+struct page {
+	size_t cell, count, cells_seen;
+	struct text match;  /* as a glob */
+	struct text cursor; /* within the cell */
+	struct text *items; /* MEMBER_ITEMS for each */
+};
+
+static void answer_page(struct request *req, const struct page *p, bool is_last)
+{
+	const struct geo_work *w = req->work;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "items");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct text *item = &p->items[MEMBER_ITEMS * i];
+		out_object(o, NULL);
+		out_text(o, "member", item[0]);
+		geo_write_degrees(o, "longitude", strtod(item[1].at, NULL));
+		geo_write_degrees(o, "latitude", strtod(item[2].at, NULL));
+		out_text(o, "geohash", item[3]);
+		out_close(o);
+	}
+	out_close(o);
+	if (is_last)
+		out_null(o, "cursor");
+	else if (w->cells)
+		out_text(o, "cursor", arena_printf(&req->arena, "%zu-%s", p->cell, p->cursor.at));
+	else
+		out_text(o, "cursor", p->cursor);
+	answer_end(req);
+}
+
+static void answer_no_cursor(struct request *req)
+{
+	answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+}
+
+static void send_page(struct request *req);
+
+static void on_members(struct request *req, const struct reply *r)
+{
+	const struct geo_members_input *in = req->input;
+	struct geo_work *w = req->work;
+	struct page *p = w->more;
+
+	if (geo_is_again(req, r))
+		return;
+	if (reply_int(r, 0) < 0) {
+		answer_no_cursor(req);
+		return;
+	}
+	for (size_t i = 3; i + MEMBER_ITEMS <= r->count && p->count < (size_t)in->limit; i += MEMBER_ITEMS, p->count++)
+		for (size_t j = 0; j < MEMBER_ITEMS; j++) {
+			struct text t = reply_text(r, i + j);
+			p->items[MEMBER_ITEMS * p->count + j] = arena_copy(&req->arena, t.at, t.len);
+		}
+	p->cursor = arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len);
+	bool is_cell_over = text_is(p->cursor, "0");
+	if (is_cell_over)
+		p->cell++;
+	if (req->arena.failed)
+		answer_no_memory(req, EFFECT_NONE);
+	else if (is_cell_over && p->cell >= (size_t)w->cells)
+		answer_page(req, p, true);
+	else if (p->count == (size_t)in->limit || !w->cells || ++p->cells_seen == MOST_CELLS_A_PAGE)
+		answer_page(req, p, false);
+	else
+		send_page(req);
+}
+
+/* "<cell>-" in front of the cursor of a set that is split. */
+static bool parse_cursor(struct request *req, struct page *p)
+{
+	const struct geo_members_input *in = req->input;
+	const struct geo_work *w = req->work;
+	char *end;
+
+	p->cursor = in->cursor.at ? in->cursor : TEXT("0");
+	if (!w->cells || !in->cursor.at)
+		return true;
+	unsigned long long cell = strtoull(in->cursor.at, &end, 10);
+	if (end == in->cursor.at || *end != '-' || cell >= (unsigned long long)w->cells)
+		return false;
+	p->cell = cell;
+	p->cursor = (struct text){ end + 1, in->cursor.len - (size_t)(end + 1 - in->cursor.at) };
+	return true;
+}
+
+static void send_page(struct request *req)
+{
+	const struct geo_members_input *in = req->input;
+	struct page *p = ((struct geo_work *)req->work)->more;
+	struct call *c = geo_call(req, &geo_members_script, in->set);
+
+	geo_cell_key(req, c, in->set, p->cell);
+	call_text(c, p->cursor);
+	call_text(c, p->match);
+	call_int(c, in->limit - (int64_t)p->count);
+	geo_send(req, c, on_members);
+}
+
+static void begin_page(struct request *req)
+{
+	const struct geo_members_input *in = req->input;
+	struct geo_work *w = req->work;
+	struct page *p = arena_alloc(&req->arena, sizeof(*p));
+
+	w->more = p;
+	if (p && !match_glob(req, in->match, &p->match))
+		return;
+	if (p)
+		p->items = arena_alloc(&req->arena, (size_t)in->limit * MEMBER_ITEMS * sizeof(*p->items));
+	if (!p || !p->items)
+		answer_no_memory(req, EFFECT_NONE);
+	else if (!parse_cursor(req, p))
+		answer_no_cursor(req);
+	else
+		send_page(req);
+}
+
+void geo_members(struct request *req, const struct geo_members_input *in)
+{
+	(void)in;
+	geo_begin(req, begin_page);
+}

@@ -1,0 +1,156 @@
+/*
+ * geo_call: see geo_call.h. Which cell a member is in is XXH3 of its name, 64 bits without seed, modulo their number; that is part of what
+ * is stored: another hash would not find what was put before.
+ */
+#include <xxhash.h>
+
+#include <stdlib.h>
+
+#include "geo/geo_call.h"
+#include "kinds.h"
+
+enum { AGAIN = -3, MAX_REPEATS = 8 };
+
+/* The contract's bound is 85.05112878; the highest square of Redis ends just below it. */
+static const double HIGHEST_LATITUDE = 85.0511287799999;
+
+const char *const geo_units[] = { NULL, "m", "km", "mi", "ft" };
+
+void geo_begin(struct request *req, void (*send)(struct request *req))
+{
+	struct geo_work *w = arena_alloc(&req->arena, sizeof(*w));
+
+	if (!w) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	w->send = send;
+	req->work = w;
+	send(req);
+}
+
+bool geo_is_again(struct request *req, const struct reply *r)
+{
+	struct geo_work *w = req->work;
+
+	if (reply_int(r, 0) != AGAIN)
+		return false;
+	w->cells = reply_int(r, 2);
+	if (++w->repeats > MAX_REPEATS)
+		answer_problem(req, P_REDIS_UNAVAILABLE, "the set is being made anew all the time");
+	else
+		w->send(req);
+	return true;
+}
+
+size_t geo_cell_of(struct request *req, struct text member)
+{
+	const struct geo_work *w = req->work;
+
+	return w->cells > 0 ? (size_t)(XXH3_64bits(member.at, member.len) % (uint64_t)w->cells) : 0;
+}
+
+struct call *geo_call(struct request *req, const struct script *s, struct text set)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, KEY_GEO, set, NULL);
+	return c;
+}
+
+void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell)
+{
+	const struct geo_work *w = req->work;
+	char digits[TEXT_DIGITS];
+
+	if (w->cells > 0)
+		call_key(c, KEY_GEO, set, text_of_int((int64_t)cell, digits).at);
+}
+
+void geo_send(struct request *req, struct call *c, call_done done)
+{
+	const struct geo_work *w = req->work;
+
+	if (w->cells > 0)
+		call_int(c, w->cells);
+	call_send(c, done);
+}
+
+static int by_cell(const void *a, const void *b)
+{
+	const struct geo_order *x = a, *y = b;
+
+	if (x->cell != y->cell)
+		return x->cell < y->cell ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+struct geo_order *geo_group(struct request *req, struct call *c, struct text set, size_t count,
+			    struct text (*member)(const void *items, size_t i), const void *items)
+{
+	struct geo_order *order = arena_alloc(&req->arena, count * sizeof(*order));
+
+	if (!order)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct geo_order){ geo_cell_of(req, member(items, i)), i };
+	qsort(order, count, sizeof(*order), by_cell);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || order[i].cell != order[i - 1].cell)
+			geo_cell_key(req, c, set, order[i].cell);
+	return order;
+}
+
+void geo_tell_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count)
+{
+	const struct geo_work *w = req->work;
+	size_t end = at;
+
+	if (w->cells == 0 || (at > 0 && order[at].cell == order[at - 1].cell))
+		return;
+	while (end < count && order[end].cell == order[at].cell)
+		end++;
+	call_int(c, (int64_t)(end - at));
+}
+
+/*
+ * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside of all squares. The same sums as Redis's:
+ * longitudes just below 180 round to it.
+ */
+void geo_tell_place(struct call *c, double longitude, double latitude)
+{
+	call_real(c, longitude + 180 >= 360 ? -180 : longitude);
+	call_real(c, latitude >= HIGHEST_LATITUDE ? HIGHEST_LATITUDE : latitude);
+}
+
+void geo_look_up(struct request *req, struct text set, struct text member, call_done done)
+{
+	const struct geo_work *w = req->work;
+	struct call *c = geo_call(req, &geo_lookup_script, set);
+
+	geo_cell_key(req, c, set, geo_cell_of(req, member));
+	if (w->cells > 0)
+		call_int(c, 1);
+	call_text(c, member);
+	geo_send(req, c, done);
+}
+
+void geo_write_degrees(struct json_out *o, const char *key, double degrees)
+{
+	int64_t units = (int64_t)(degrees * 1e7 + (degrees < 0 ? -0.5 : 0.5));
+
+	out_real(o, key, (double)units / 1e7);
+}
+
+void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i)
+{
+	out_text(o, "member", member);
+	geo_write_degrees(o, "longitude", reply_real(r, i));
+	geo_write_degrees(o, "latitude", reply_real(r, i + 1));
+	out_text(o, "geohash", reply_text(r, i + 2));
+}
+
+void geo_answer_no_member(struct request *req, struct text set, struct text member)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, set.at);
+}

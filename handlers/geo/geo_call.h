@@ -1,0 +1,72 @@
+/*
+ * geo_call: what the files of geo share: calls for sets that may be split into cells (lua/geo/lib_geo_cells.lua).
+ *
+ *	void geo_put(struct request *req, const struct geo_put_input *in) { geo_begin(req, send_put); }
+ *	static void send_put(struct request *req)  { struct call *c = geo_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
+ *	static void on_put(struct request *req, const struct reply *r)  { if (geo_is_again(req, r)) return; ... }
+ *
+ * Only Redis knows whether a set is split. So each request calls first as if it were not, which is the whole for a set that is one sorted
+ * set; a script that knows better says how many cells there are, and the request begins anew with these.
+ */
+#ifndef PATTERND_GEO_CALL_H
+#define PATTERND_GEO_CALL_H
+
+#include "handler.h"
+
+/* By the contract's enum. */
+extern const char *const geo_units[];
+
+/* A request under way; in its arena, at `work`. */
+struct geo_work {
+	int64_t cells; /* 0: one sorted set, as far as is known */
+	unsigned repeats;
+	void (*send)(struct request *req);
+	void *more; /* of the operation */
+};
+
+/* Runs `send` now, and again for each time that the set turns out to have another number of cells. */
+void geo_begin(struct request *req, void (*send)(struct request *req));
+
+/* First thing in a `done`: true when the request begins anew, or was answered. */
+bool geo_is_again(struct request *req, const struct reply *r);
+
+/* Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in the north a little lower. */
+void geo_tell_place(struct call *c, double longitude, double latitude);
+
+/* The cell of a member; 0 when the set is not split. */
+size_t geo_cell_of(struct request *req, struct text member);
+
+/* A call whose first key is the set; then the keys of cells; geo_send says how many cells the caller takes the set to have. */
+struct call *geo_call(struct request *req, const struct script *s, struct text set);
+/* Nothing when the set is not split. */
+void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell);
+void geo_send(struct request *req, struct call *c, call_done done);
+
+/*
+ * Members in the order of their cells, those of one cell in their own: which of them comes when. Keys of their cells go into the call. NULL
+ * without memory.
+ */
+struct geo_order {
+	size_t cell, index;
+};
+struct geo_order *geo_group(struct request *req, struct call *c, struct text set, size_t count,
+			    struct text (*member)(const void *items, size_t i), const void *items);
+
+/* How many from `at` on are in the same cell, told to the script; nothing when the set is not split. */
+void geo_tell_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
+
+/* Where one member is: three items from the third of the reply on. */
+void geo_look_up(struct request *req, struct text set, struct text member, call_done done);
+
+/*
+ * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What Redis says beyond them is of its own making: it
+ * keeps a member in a cell of half a metre.
+ */
+void geo_write_degrees(struct json_out *o, const char *key, double degrees);
+
+/* The members of an open object; items `i` to `i` + 2 are longitude, latitude and geohash. */
+void geo_write_place(struct json_out *o, struct text member, const struct reply *r, size_t i);
+
+void geo_answer_no_member(struct request *req, struct text set, struct text member);
+
+#endif

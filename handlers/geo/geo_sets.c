@@ -1,0 +1,110 @@
+/* geo_sets: geo sets as such: size, cells, removal, list. */
+#include <inttypes.h>
+
+#include "geo/geo_call.h"
+#include "kinds.h"
+
+static void write_set(struct json_out *o, struct text set, int64_t size, int64_t cells)
+{
+	out_text(o, "set", set);
+	out_int(o, "size", size);
+	out_int(o, "cells", cells);
+}
+
+/* ---- GET, PUT, DELETE /geo/{set} ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct geo_look_input *in = req->input;
+
+	write_set(answer_begin(req, 200), in->set, reply_int(r, 2), reply_int(r, 3));
+	answer_end(req);
+}
+
+void geo_look(struct request *req, const struct geo_look_input *in)
+{
+	call_send(geo_call(req, &geo_size_script, in->set), on_looked);
+}
+
+static void on_configured(struct request *req, const struct reply *r)
+{
+	const struct geo_configure_input *in = req->input;
+
+	if (reply_int(r, 0) < 0) {
+		struct json_out *o = problem_begin(req, P_CELLS_DIFFER,
+						   "'%s' has %" PRId64 " members in %" PRId64
+						   " cells, and would need %" PRId64 ": put them into another set",
+						   in->set.at, reply_int(r, 2), reply_int(r, 3), in->cells);
+		out_int(o, "cells", reply_int(r, 3));
+		problem_end(req);
+		return;
+	}
+	write_set(answer_begin(req, 200), in->set, reply_int(r, 2), reply_int(r, 3));
+	answer_end(req);
+}
+
+void geo_configure(struct request *req, const struct geo_configure_input *in)
+{
+	struct call *c = geo_call(req, &geo_configure_script, in->set);
+
+	if (in->has_cells)
+		call_int(c, in->cells);
+	else
+		call_string(c, "");
+	call_send(c, on_configured);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct geo_delete_input *in = req->input;
+
+	if (geo_is_again(req, r))
+		return;
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_problem(req, P_NOT_FOUND, "there is no set '%s'", in->set.at);
+}
+
+static void send_delete(struct request *req)
+{
+	const struct geo_delete_input *in = req->input;
+	const struct geo_work *w = req->work;
+	struct call *c = geo_call(req, &geo_delete_script, in->set);
+
+	for (size_t i = 0; i < (size_t)w->cells; i++)
+		geo_cell_key(req, c, in->set, i);
+	geo_send(req, c, on_deleted);
+}
+
+void geo_delete(struct request *req, const struct geo_delete_input *in)
+{
+	(void)in;
+	geo_begin(req, send_delete);
+}
+
+/* ---- GET /geo ---- */
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return geo_call(req, &geo_size_script, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (reply_int(r, 2) == 0 && reply_int(r, 3) == 1)
+		return;
+	out_object(o, NULL);
+	write_set(o, name, reply_int(r, 2), reply_int(r, 3));
+	out_close(o);
+}
+
+void geo_list(struct request *req, const struct geo_list_input *in)
+{
+	static const struct list_of sets = { .kind = KEY_GEO, .look = look_one, .item = item_of };
+
+	list_keys(req, &sets, in->match, in->cursor, in->limit);
+}

@@ -1,0 +1,29 @@
+/*
+ * keys: the kinds of Redis keys, one a resource. A key is <prefix><kind>:{<name>}[:<part>]; the braces keep all keys of one
+ * resource in one Cluster slot. Names contain no brace, so no two triples (kind, name, part) make the same key. The kind
+ * `idem` is the machine's own: records of answers (service/call/script.c).
+ */
+#ifndef PATTERND_KEYS_H
+#define PATTERND_KEYS_H
+
+#define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `line`, `offer`: TTL */
+#define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `line`, `offer`: TTL */
+#define KEY_FENCE "fence"         /* counter, no TTL */
+#define KEY_LIMIT "limit"         /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
+#define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
+#define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
+#define KEY_TOPIC "topic"         /* no key: the name of a channel */
+#define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
+#define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
+#define KEY_BOARD "board" /* hash: dimensions. parts `places`, `ranks`: see lua/leaderboards/lib_board.lua; `union:...`: TTL */
+#define KEY_SALE "sale"   /* hash: settings, counts. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
+#define KEY_BLOOM "bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; no TTL */
+#define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
+#define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL. part `excess`: string, TTL */
+#define KEY_SET "set"         /* set; no TTL */
+#define KEY_CACHE "cache"   /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/cache/lib_cache.lua; TTL */
+#define KEY_BITMAP "bitmap" /* string of SETBIT; no TTL */
+#define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/checkins/lib_checkin.lua; no TTL */
+#define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
+
+#endif

@@ -1,0 +1,380 @@
+/*
+ * leaderboard_union: makes a board of other boards. The scripts lua/leaderboard_union_*.lua are called in turn, each of them a
+ * bounded step: begin; for each source add, until it was walked through; rank, until all are ranked; end. What is built
+ * lies aside under keys with a TTL of their own until the end puts it in the board's place in one step, so nothing needs
+ * to be undone when a step fails.
+ *
+ * In a Cluster, with sources in other slots than the board: begin is a look at each; add is a page of the source, which is then put to what is
+ * built.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "handler.h"
+#include "kinds.h"
+#include "leaderboards/board_call.h"
+
+enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };
+
+static const char *const aggregates[] = { NULL, "sum", "min", "max" }; /* by the contract's enum */
+
+/* A union under way; in the request's arena. */
+struct building {
+	struct arena_mark since; /* of the request's arena: what comes after belongs to one step */
+	char places[PART_SIZE], ranks[PART_SIZE];
+	struct text dimensions;
+	size_t source; /* that is being added; their count: ranking */
+	char cursor[CURSOR_SIZE];
+	int64_t built, ranked; /* members so far */
+	size_t owed;           /* looks, of the board behind those of its sources */
+	struct look *looks;
+};
+
+/* A board that takes part, when they lie in several slots. */
+struct look {
+	bool is_there;
+	struct text dimensions;
+	int64_t size;
+};
+
+static void next_step(struct request *req);
+
+/* ---- The end ---- */
+
+static void answer_differs(struct request *req, struct text board, struct text has, struct text wanted)
+{
+	const struct leaderboard_union_input *in = req->input;
+
+	answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
+		       dimensions_told(req, has).at, dimensions_told(req, wanted).at, in->sources.items[0].at);
+}
+
+static void answer_differ(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+	int64_t source = reply_int(r, 2);
+	bool known = source >= 0 && (size_t)source < in->sources.count;
+
+	answer_differs(req, known ? in->sources.items[source] : in->board, reply_text(r, 3), reply_text(r, 4));
+}
+
+static void answer_made(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+
+	leaderboard_write(answer_begin(req, 200), in->board, reply_text(r, 2), reply_int(r, 3));
+	answer_end(req);
+}
+
+static void answer_lost_work(struct request *req)
+{
+	answer_problem(req, P_REDIS_UNAVAILABLE, "Redis lost what was built so far; the board is as it was");
+}
+
+static void on_ended(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) > 0)
+		answer_made(req, r);
+	else if (reply_int(r, 0) == -2)
+		answer_differ(req, r);
+	else
+		answer_lost_work(req);
+}
+
+static void end(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_end_script);
+
+	leaderboard_keys(c, in->board);
+	call_key(c, KEY_BOARD, in->board, b->places);
+	call_key(c, KEY_BOARD, in->board, b->ranks);
+	call_text(c, b->dimensions);
+	call_int(c, b->built);
+	call_send(c, on_ended);
+}
+
+/* ---- Step by step ---- */
+
+/* A step was done; false when it was the last of its kind, and the next one begins anew. */
+static bool is_under_way(struct building *b, const struct reply *r)
+{
+	struct text cursor = reply_text(r, 2);
+
+	snprintf(b->cursor, sizeof(b->cursor), "%s", cursor.at ? cursor.at : "0");
+	return strcmp(b->cursor, "0") != 0;
+}
+
+static void on_ranked(struct request *req, const struct reply *r)
+{
+	struct building *b = req->work;
+
+	if (reply_int(r, 0) < 0) {
+		answer_lost_work(req);
+		return;
+	}
+	b->ranked = reply_int(r, 3);
+	arena_rewind(&req->arena, b->since);
+	if (is_under_way(b, r))
+		next_step(req);
+	else
+		end(req, b);
+}
+
+static void rank(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_rank_script);
+
+	call_key(c, KEY_BOARD, in->board, b->places);
+	call_key(c, KEY_BOARD, in->board, b->ranks);
+	call_string(c, b->cursor);
+	call_int(c, (int64_t)dimensions_of(b->dimensions).count);
+	call_int(c, b->built);
+	call_int(c, b->ranked);
+	call_send(c, on_ranked);
+}
+
+static void on_added(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct building *b = req->work;
+
+	if (reply_int(r, 0) == -1) {
+		answer_no_board(req, in->sources.items[b->source]);
+	} else if (reply_int(r, 0) == -2) {
+		answer_differ(req, r);
+	} else if (reply_int(r, 0) == -4) {
+		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would be larger than %" PRIu32,
+			       reply_text(r, 3).at, reply_text(r, 2).at, UINT32_MAX);
+	} else if (reply_int(r, 0) < 0) {
+		answer_lost_work(req);
+	} else {
+		b->built = reply_int(r, 3);
+		arena_rewind(&req->arena, b->since);
+		if (!is_under_way(b, r))
+			b->source++;
+		next_step(req);
+	}
+}
+
+/* What both ways to add are told alike. */
+static void call_source(struct request *req, struct call *c, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+
+	call_int(c, (int64_t)b->source + 1);
+	call_int(c, in->weights.count ? in->weights.items[b->source] : 1);
+	call_string(c, aggregates[in->aggregate]);
+	call_text(c, b->dimensions);
+	call_int(c, b->built);
+}
+
+static void add(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_add_script);
+	struct text source = in->sources.items[b->source];
+
+	call_key(c, KEY_BOARD, source, NULL);
+	call_key(c, KEY_BOARD, source, "places");
+	call_key(c, KEY_BOARD, in->board, b->places);
+	call_string(c, b->cursor);
+	call_source(req, c, b);
+	call_send(c, on_added);
+}
+
+/* A page of a source in another slot, to what is built. */
+static void on_paged(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+	const struct building *b = req->work;
+	const struct reply *found = reply_item(r, 3);
+
+	if (reply_int(r, 0) < 0) {
+		on_added(req, r);
+		return;
+	}
+	struct call *c = script_call(req, &leaderboard_union_put_script);
+	call_key(c, KEY_BOARD, in->board, b->places);
+	call_text(c, arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len));
+	call_source(req, c, b);
+	for (size_t i = 0; i < found->count; i++)
+		call_text(c, arena_copy(&req->arena, reply_text(found, i).at, reply_text(found, i).len));
+	call_send(c, on_added);
+}
+
+static void ask_page(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_page_script);
+	struct text source = in->sources.items[b->source];
+
+	call_key(c, KEY_BOARD, source, NULL);
+	call_key(c, KEY_BOARD, source, "places");
+	call_string(c, b->cursor);
+	call_int(c, (int64_t)b->source + 1);
+	call_text(c, b->dimensions);
+	call_send(c, on_paged);
+}
+
+static void next_step(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	const struct building *b = req->work;
+
+	if (b->source == in->sources.count)
+		rank(req, b);
+	else if (slots_are_one(in->sources.items[b->source], in->board))
+		add(req, b);
+	else
+		ask_page(req, b);
+}
+
+/* ---- The beginning ---- */
+
+static void build(struct request *req, struct text dimensions)
+{
+	struct building *b = req->work;
+
+	b->dimensions = dimensions;
+	b->since = arena_mark(&req->arena);
+	next_step(req);
+}
+
+static void on_begun(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_union_input *in = req->input;
+	int64_t outcome = reply_int(r, 0), source = outcome < 0 ? reply_int(r, 2) : -1;
+
+	if (outcome > 0) {
+		answer_made(req, r); /* before: this is a replay */
+	} else if (outcome == -1 && source >= 0 && (size_t)source < in->sources.count) {
+		answer_no_board(req, in->sources.items[source]);
+	} else if (outcome < 0) {
+		answer_differ(req, r);
+	} else {
+		struct text dimensions = reply_text(r, 2);
+		build(req, arena_copy(&req->arena, dimensions.at, dimensions.len));
+	}
+}
+
+static void begin(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct call *c = script_call(req, &leaderboard_union_begin_script);
+
+	call_key(c, KEY_BOARD, in->board, NULL);
+	call_key(c, KEY_BOARD, in->board, "ranks");
+	for (size_t i = 0; i < in->sources.count; i++)
+		call_key(c, KEY_BOARD, in->sources.items[i], NULL);
+	call_send(c, on_begun);
+}
+
+/* All were looked at, as leaderboard_union_begin would have done. */
+static void compare(struct request *req, const struct building *b)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct text first = b->looks[0].dimensions;
+
+	for (size_t i = 0; i <= in->sources.count; i++) {
+		const struct look *look = &b->looks[i];
+		bool is_source = i < in->sources.count, differs = !text_equal(look->dimensions, first);
+		if (is_source && !look->is_there) {
+			answer_no_board(req, in->sources.items[i]);
+			return;
+		}
+		if (look->is_there && differs && (is_source || look->size > 0)) {
+			answer_differs(req, is_source ? in->sources.items[i] : in->board, look->dimensions, first);
+			return;
+		}
+	}
+	build(req, first);
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	struct building *b = req->work;
+	struct text dimensions = reply_text(r, 2);
+
+	if (reply_int(r, 0) == 0)
+		b->looks[req->tag] = (struct look){
+			.is_there = true,
+			.dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len),
+			.size = reply_int(r, 3),
+		};
+	if (--b->owed == 0)
+		compare(req, b);
+}
+
+static void look_at_all(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct building *b = req->work;
+
+	b->owed = in->sources.count + 1;
+	b->looks = arena_alloc(&req->arena, b->owed * sizeof(b->looks[0]));
+	if (!b->looks) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	for (size_t i = 0; i <= in->sources.count; i++) {
+		struct text board = i < in->sources.count ? in->sources.items[i] : in->board;
+		struct call *c = script_call(req, &leaderboard_look_script);
+		call_key(c, KEY_BOARD, board, NULL);
+		call_key(c, KEY_BOARD, board, "ranks");
+		call_tag(c, i);
+		call_send(c, on_looked);
+	}
+}
+
+static struct building *building_new(struct request *req)
+{
+	char nonce[NONCE_DIGITS + 1];
+	struct building *b = arena_alloc(&req->arena, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	random_hex(nonce, NONCE_DIGITS);
+	snprintf(b->places, sizeof(b->places), "union:%s:places", nonce);
+	snprintf(b->ranks, sizeof(b->ranks), "union:%s:ranks", nonce);
+	snprintf(b->cursor, sizeof(b->cursor), "0");
+	return b;
+}
+
+/* The slots of the board and its sources. NULL: it was answered. */
+static const struct slots *slots_of_union(struct request *req)
+{
+	const struct leaderboard_union_input *in = req->input;
+	struct text *boards = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*boards));
+
+	if (!boards) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return NULL;
+	}
+	memcpy(boards, in->sources.items, in->sources.count * sizeof(*boards));
+	boards[in->sources.count] = in->board;
+	const struct slots *slots = slots_of(req, boards, in->sources.count + 1);
+	return slots && slots_bear_key(req, slots) ? slots : NULL;
+}
+
+void leaderboard_union(struct request *req, const struct leaderboard_union_input *in)
+{
+	struct building *b = building_new(req);
+
+	if (in->weights.count && in->weights.count != in->sources.count) {
+		answer_field_problem(req, P_INVALID_VALUE, "/weights", "has %zu items, for %zu sources",
+				     in->weights.count, in->sources.count);
+		return;
+	}
+	if (!b) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	const struct slots *slots = slots_of_union(req);
+	req->work = b;
+	if (slots && slots->count > 1)
+		look_at_all(req);
+	else if (slots)
+		begin(req);
+}

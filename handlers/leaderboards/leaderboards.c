@@ -1,0 +1,302 @@
+/*
+ * leaderboards: boards that rank their members by up to four scores. Each operation is one script (lua/leaderboard_*.lua);
+ * unions of boards are in leaderboards/board_union.c.
+ *
+ * The scripts hand out members as they lie in Redis, so that it has no work with them: for each dimension 2^32-1 minus the
+ * score, big-endian, then eight bytes that say when they came to these scores, then the member (lua/leaderboards/lib_board.lua).
+ */
+#include <inttypes.h>
+
+#include "handler.h"
+#include "kinds.h"
+#include "leaderboards/board_call.h"
+
+enum { WORD = 4, ARRIVAL = 2 * WORD };
+
+/* As the scripts know them; by the contract's enums. */
+static const char *const orders[] = { NULL, "desc", "asc" };
+
+static struct call *board_call(struct request *req, const struct script *s, struct text board)
+{
+	struct call *c = script_call(req, s);
+
+	leaderboard_keys(c, board);
+	return c;
+}
+
+static void answer_no_member(struct request *req, struct text board, struct text member)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, board.at);
+}
+
+/* Outcomes below 0 of what looks for a member. True when it is there; else the request has been answered. */
+static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
+{
+	if (reply_int(r, 0) >= 0)
+		return true;
+	if (reply_int(r, 0) == -1)
+		answer_no_board(req, board);
+	else
+		answer_no_member(req, board, member);
+	return false;
+}
+
+static uint32_t word_at(struct text element, size_t i)
+{
+	const unsigned char *b = (const unsigned char *)element.at + i * WORD;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* The members of an open object, of one element and its position from 0. */
+static void write_ranked(struct json_out *o, const struct dimensions *d, struct text element, int64_t position)
+{
+	size_t place_len = d->count * WORD + ARRIVAL;
+
+	if (element.len < place_len)
+		return; /* nothing that we made: the contract's schema would show it */
+	out_text(o, "member", (struct text){ element.at + place_len, element.len - place_len });
+	out_int(o, "rank", position + 1);
+	out_object(o, "scores");
+	for (size_t i = 0; i < d->count; i++) {
+		out_key(o, d->names[i]);
+		out_int(o, NULL, UINT32_MAX - word_at(element, i));
+	}
+	out_close(o);
+}
+
+/* ---- PUT, GET /leaderboards/{board}, GET /leaderboards ---- */
+
+static void on_configured(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_configure_input *in = req->input;
+	const struct text *dimensions = req->work;
+
+	if (reply_int(r, 0) < 0) {
+		answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has members, and the dimensions %s", in->board.at,
+			       dimensions_told(req, reply_text(r, 2)).at);
+		return;
+	}
+	leaderboard_write(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), in->board, *dimensions, reply_int(r, 2));
+	answer_end(req);
+}
+
+void leaderboard_configure(struct request *req, const struct leaderboard_configure_input *in)
+{
+	struct text parts[2 * DIMENSIONS_MAX], *dimensions = arena_alloc(&req->arena, sizeof(*dimensions));
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->dimensions.count; i++) {
+		if (i)
+			parts[n++] = TEXT("\n");
+		parts[n++] = in->dimensions.items[i];
+	}
+	req->work = dimensions;
+	struct call *c = board_call(req, &leaderboard_configure_script, in->board);
+	if (dimensions) {
+		*dimensions = arena_join(&req->arena, parts, n);
+		call_text(c, *dimensions);
+	}
+	call_send(c, on_configured);
+}
+
+static void write_page(struct request *req, struct text board, const struct reply *r)
+{
+	struct dimensions d = dimensions_of(reply_text(r, 2));
+	const struct reply *elements = reply_item(r, 5);
+	struct json_out *o = answer_begin(req, 200);
+
+	leaderboard_write(o, board, reply_text(r, 2), reply_int(r, 3));
+	out_array(o, "items");
+	for (size_t i = 0; i < elements->count; i++) {
+		out_object(o, NULL);
+		write_ranked(o, &d, reply_text(elements, i), reply_int(r, 4) + (int64_t)i);
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static void on_page(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_look_input *in = req->input;
+
+	if (reply_int(r, 0) < 0)
+		answer_no_board(req, in->board);
+	else
+		write_page(req, in->board, r);
+}
+
+void leaderboard_look(struct request *req, const struct leaderboard_look_input *in)
+{
+	struct call *c = script_call(req, &leaderboard_page_script);
+
+	call_key(c, KEY_BOARD, in->board, NULL);
+	call_key(c, KEY_BOARD, in->board, "ranks");
+	call_int(c, in->offset);
+	call_int(c, in->limit);
+	call_string(c, orders[in->order]);
+	call_send(c, on_page);
+}
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	struct call *c = script_call(req, &leaderboard_look_script);
+
+	(void)part;
+	call_key(c, KEY_BOARD, name, NULL);
+	call_key(c, KEY_BOARD, name, "ranks");
+	return c;
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (reply_int(r, 0) < 0)
+		return;
+	out_object(o, NULL);
+	leaderboard_write(o, name, reply_text(r, 2), reply_int(r, 3));
+	out_close(o);
+}
+
+void leaderboard_list(struct request *req, const struct leaderboard_list_input *in)
+{
+	static const struct list_of boards = { .kind = KEY_BOARD, .look = look_one, .item = item_of };
+
+	list_keys(req, &boards, in->match, in->cursor, in->limit);
+}
+
+/* ---- PUT, PATCH, GET, DELETE /leaderboards/{board}/members/{member} ---- */
+
+static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
+{
+	const struct spot body = { 0 }, scores = { .parent = &body, .key = "scores" };
+	struct text known = dimensions_told(req, reply_text(r, 2));
+	struct faults f;
+
+	faults_begin(&f, req);
+	for (size_t i = 3; i < r->count; i++) {
+		struct spot at = { .parent = &scores, .key = reply_text(r, i).at };
+		fault_add(&f, &at, P_UNKNOWN_FIELD, "is no dimension of '%s', which has %s", board.at, known.at);
+	}
+	faults_answer(&f);
+}
+
+static void answer_changed(struct request *req, struct text board, struct text member, const struct reply *r)
+{
+	struct dimensions d = dimensions_of(reply_text(r, 2));
+
+	switch (reply_int(r, 0)) {
+	case -1:
+		answer_no_board(req, board);
+		return;
+	case -2:
+		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would leave 0 to %" PRIu32, reply_text(r, 2).at,
+			       member.at, UINT32_MAX);
+		return;
+	case -3:
+		answer_unknown_dimensions(req, board, r);
+		return;
+	default:
+		write_ranked(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), &d, reply_text(r, 4),
+			     reply_int(r, 3));
+		answer_end(req);
+	}
+}
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_put_input *in = req->input;
+
+	answer_changed(req, in->board, in->member, r);
+}
+
+void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_put_script, in->board);
+
+	call_text(c, in->member);
+	call_string(c, "set");
+	for (size_t i = 0; i < in->scores.count; i++) {
+		call_text(c, in->scores.items[i].key);
+		call_int(c, in->scores.items[i].value);
+	}
+	call_send(c, on_put);
+}
+
+static void on_added(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_add_input *in = req->input;
+
+	answer_changed(req, in->board, in->member, r);
+}
+
+void leaderboard_add(struct request *req, const struct leaderboard_add_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_put_script, in->board);
+
+	call_text(c, in->member);
+	call_string(c, "add");
+	for (size_t i = 0; i < in->scores.count; i++) {
+		call_text(c, in->scores.items[i].key);
+		call_int(c, in->scores.items[i].value);
+	}
+	call_send(c, on_added);
+}
+
+static void on_member(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_member_input *in = req->input;
+	struct dimensions d = dimensions_of(reply_text(r, 2));
+
+	if (!is_there(req, r, in->board, in->member))
+		return;
+	write_ranked(answer_begin(req, 200), &d, reply_text(r, 4), reply_int(r, 3));
+	answer_end(req);
+}
+
+void leaderboard_member(struct request *req, const struct leaderboard_member_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_member_script, in->board);
+
+	call_text(c, in->member);
+	call_string(c, orders[in->order]);
+	call_send(c, on_member);
+}
+
+static void on_removed(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_remove_input *in = req->input;
+
+	if (is_there(req, r, in->board, in->member))
+		answer_empty(req, 204);
+}
+
+void leaderboard_remove(struct request *req, const struct leaderboard_remove_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_remove_script, in->board);
+
+	call_text(c, in->member);
+	call_send(c, on_removed);
+}
+
+/* ---- GET /leaderboards/{board}/members/{member}/around ---- */
+
+static void on_around(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_around_input *in = req->input;
+
+	if (is_there(req, r, in->board, in->member))
+		write_page(req, in->board, r);
+}
+
+void leaderboard_around(struct request *req, const struct leaderboard_around_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_around_script, in->board);
+
+	call_text(c, in->member);
+	call_int(c, in->n);
+	call_string(c, orders[in->order]);
+	call_send(c, on_around);
+}

@@ -1,0 +1,255 @@
+/*
+ * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation is one script (lua/lock_*.lua); taking
+ * and waiting are in locks/acquire.c, locks that live as long as a connection in locks/hold.c.
+ */
+#include "locks/acquire.h"
+#include "locks/quorum_locks.h"
+
+/* ---- POST /locks/{name} ---- */
+
+static void on_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, reply_int(r, 0) == 1 ? 201 : 200);
+
+	out_text(o, "name", take->names[0]);
+	out_text(o, "token", take->token);
+	out_int(o, "fence", reply_int(r, LOCK_FENCES));
+	lock_out_owner(o, reply_text(r, LOCK_OWNER));
+	out_text(o, "mode", reply_text(r, LOCK_MODE));
+	out_int(o, "holds", reply_int(r, LOCK_HOLDS));
+	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	lock_out_safety(o, &take->safety);
+	answer_end(req);
+}
+
+void lock_acquire(struct request *req, const struct lock_acquire_input *in)
+{
+	static const char *const modes[] = { "", "exclusive", "shared" }; /* by the contract's enum */
+
+	if (lock_quorum_is_mode()) {
+		lock_quorum_acquire(req, in);
+		return;
+	}
+	lock_take(req, &(struct lock_take){
+			       .names = &in->name,
+			       .count = 1,
+			       .ttl_ms = in->ttl_ms,
+			       .wait_ms = in->wait_ms,
+			       .owner = in->owner,
+			       .metadata = in->metadata,
+			       .presented = in->token,
+			       .mode = modes[in->mode],
+			       .min_replicas = in->min_replicas,
+			       .taken = on_taken,
+		       });
+}
+
+/* ---- POST /locks: several, all or nothing ---- */
+
+static void on_all_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 201);
+
+	out_text(o, "token", take->token);
+	out_array(o, "locks");
+	for (size_t i = 0; i < take->count; i++) {
+		out_object(o, NULL);
+		out_text(o, "name", take->names[i]);
+		out_int(o, "fence", reply_int(r, LOCK_FENCES + i));
+		out_close(o);
+	}
+	out_close(o);
+	lock_out_owner(o, reply_text(r, LOCK_OWNER));
+	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	lock_out_safety(o, &take->safety);
+	answer_end(req);
+}
+
+void locks_acquire(struct request *req, const struct locks_acquire_input *in)
+{
+	if (lock_quorum_has_no(req, "taking several locks at once"))
+		return;
+	lock_take(req, &(struct lock_take){
+			       .names = in->names.items,
+			       .count = in->names.count,
+			       .ttl_ms = in->ttl_ms,
+			       .wait_ms = in->wait_ms,
+			       .owner = in->owner,
+			       .mode = "exclusive",
+			       .taken = on_all_taken,
+		       });
+}
+
+/* ---- POST /locks/{name}/extend ---- */
+
+static void on_extended(struct request *req, const struct reply *r)
+{
+	const struct lock_extend_input *in = req->input;
+	int64_t expires_at_ms = reply_int(r, 4);
+
+	if (reply_int(r, 0) < 1) {
+		lock_answer_not_holder(req, in->name);
+		return;
+	}
+	if (expires_at_ms <= req->now_ms) {
+		lock_answer_is_over(req, in->name);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "fence", reply_int(r, 2));
+	out_int(o, "holds", reply_int(r, 3));
+	lock_out_time(o, req, expires_at_ms);
+	lock_out_safety(o, &lock_single);
+	answer_end(req);
+}
+
+void lock_extend(struct request *req, const struct lock_extend_input *in)
+{
+	if (lock_quorum_is_mode()) {
+		lock_quorum_extend(req, in);
+		return;
+	}
+	struct call *c = script_call(req, &lock_extend_script);
+
+	lock_call_keys(c, in->name, lock_parts_to_extend);
+	call_int(c, in->ttl_ms);
+	call_text(c, lock_token_hash(req, in->token));
+	call_send(c, on_extended);
+}
+
+/* ---- DELETE /locks/{name} ---- */
+
+static void on_released(struct request *req, const struct reply *r)
+{
+	const struct lock_release_input *in = req->input;
+
+	if (reply_int(r, 0) < 1 && in->force) {
+		answer_problem(req, P_NOT_HOLDER, "nobody holds '%s'", in->name.at);
+		return;
+	}
+	if (reply_int(r, 0) < 1) {
+		lock_answer_not_holder(req, in->name);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "holds", reply_int(r, 2));
+	answer_end(req);
+}
+
+void lock_release(struct request *req, const struct lock_release_input *in)
+{
+	struct text token = in->lock_token.at ? in->lock_token : in->token;
+
+	if (in->force && token.at) {
+		answer_field_problem(req, P_INVALID_VALUE, "?force", "stands beside a token; give one of them");
+		return;
+	}
+	if (!in->force && !token.at) {
+		answer_field_problem(req, P_MISSING_FIELD, "Lock-Token:", "is required, or ?token= instead");
+		return;
+	}
+	if (in->token.at && !text_equal(token, in->token)) {
+		answer_field_problem(req, P_INVALID_VALUE, "?token", "is another token than the header Lock-Token");
+		return;
+	}
+	if (lock_quorum_is_mode()) {
+		lock_quorum_release(req, in, token);
+		return;
+	}
+	struct call *c = script_call(req, &lock_release_script);
+	lock_call_keys(c, in->name, lock_parts_to_release);
+	call_text(c, in->force ? TEXT("") : lock_token_hash(req, token));
+	call_int(c, in->force);
+	call_send(c, on_released);
+}
+
+/* ---- GET /locks/{name} ---- */
+
+static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
+{
+	out_array(o, "holders");
+	for (size_t i = LOCK_LOOK_HOLDERS; i + 2 < r->count; i += 3) {
+		out_object(o, NULL);
+		lock_out_owner(o, reply_text(r, i));
+		out_int(o, "fence", reply_int(r, i + 1));
+		lock_out_time(o, req, reply_int(r, i + 2));
+		out_close(o);
+	}
+	out_close(o);
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct lock_look_input *in = req->input;
+	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
+	struct text metadata = reply_text(r, LOCK_LOOK_METADATA), mode = reply_text(r, LOCK_LOOK_MODE);
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_bool(o, "held", held);
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
+	out_text(o, "mode", mode.len ? mode : (struct text){ 0 });
+	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
+	lock_out_time(o, req, reply_int(r, LOCK_LOOK_EXPIRES_AT));
+	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_LOOK_WAITERS));
+	if (metadata.len)
+		out_raw(o, "metadata", metadata);
+	else
+		out_null(o, "metadata");
+	if (is_shared)
+		out_holders(o, req, r);
+	answer_end(req);
+}
+
+void lock_look(struct request *req, const struct lock_look_input *in)
+{
+	if (lock_quorum_is_mode()) {
+		lock_quorum_look(req, in);
+		return;
+	}
+	struct call *c = script_call(req, &lock_look_script);
+	lock_call_keys(c, in->name, lock_parts_to_look);
+	call_send(c, on_looked);
+}
+
+/* ---- GET /locks ---- */
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	static const char *const parts[] = { "readers", NULL };
+	struct call *c = script_call(req, &lock_look_script);
+
+	(void)part;
+	lock_call_keys(c, name, parts);
+	return c;
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	bool is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
+
+	(void)part;
+	if (reply_int(r, 0) != 0)
+		return;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
+	out_text(o, "mode", reply_text(r, LOCK_LOOK_MODE));
+	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_LOOK_EXPIRES_AT)));
+	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
+	out_close(o);
+}
+
+void lock_list(struct request *req, const struct lock_list_input *in)
+{
+	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
+
+	if (!lock_quorum_has_no(req, "list of locks"))
+		list_keys(req, &locks, in->match, in->cursor, in->limit);
+}

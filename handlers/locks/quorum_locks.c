@@ -1,0 +1,416 @@
+/* lock_quorum: see locks/quorum_locks.h. The rounds are locks/quorum_round.c's, the scripts lua/lock_quorum_*.lua and those of any lock. */
+#include "locks/quorum_locks.h"
+
+#include "locks/holder.h"
+
+/* A lock, and what is wanted of it. In the request's arena. */
+struct wanted {
+	struct text name, token, hash;
+	struct text owner, metadata; /* to be shown to others */
+	int64_t fence;               /* of a lock that was taken */
+	bool is_forced;              /* released whoever has it */
+};
+
+static const char *const parts_to_take[] = { "fence", "readers", NULL }, *const parts_to_raise[] = { "fence", NULL };
+
+bool lock_quorum_is_mode(void)
+{
+	return call_members() > 0;
+}
+
+/* Starts an operation; NULL: it was answered. */
+static struct round *begin(struct request *req, const struct wanted *given, int64_t ttl_ms)
+{
+	struct wanted *w = arena_alloc(&req->arena, sizeof(*w));
+
+	if (req->idempotency_key.at) {
+		answer_field_problem(
+			req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
+			"has no meaning for locks on a quorum of servers: none of them can tell what all answered");
+		return NULL;
+	}
+	if (w)
+		*w = *given;
+	return round_new(req, w, ttl_ms);
+}
+
+static struct lock_safety safety_of(const struct round *r, size_t acked)
+{
+	return (struct lock_safety){ "quorum", (int64_t)acked, (int64_t)r->of };
+}
+
+/* By the daemon's own clock: those of the servers may differ, and none of them is the lock's. */
+static void out_left(struct json_out *o, int64_t left_ms)
+{
+	out_int(o, "ttl_ms", left_ms);
+	out_int(o, "expires_at_ms", left_ms ? loop_wall_ms() + left_ms : 0);
+}
+
+/* ---- Giving it back ---- */
+
+static void on_given_back(struct request *req, const struct reply *r)
+{
+	(void)req;
+	(void)r;
+}
+
+/* Wherever it may be held, so also where nothing was answered, by a request of its own that nobody waits for. */
+static void give_back(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct request *req = request_detached(r->req->op, NULL, NULL);
+
+	if (!req)
+		return; /* it runs out by itself */
+	struct text name = arena_copy(&req->arena, w->name.at, w->name.len),
+		    hash = arena_copy(&req->arena, w->hash.at, w->hash.len);
+	for (size_t i = 0; i < r->of; i++) {
+		if (r->votes[i].said && r->votes[i].outcome < 1)
+			continue;
+		struct call *c = script_call(req, &lock_release_script);
+		lock_call_keys(c, name, lock_parts_to_release);
+		call_text(c, hash);
+		call_int(c, 0);
+		call_member(c, (unsigned)i + 1);
+		call_may_fail(c);
+		call_send(c, on_given_back);
+	}
+	request_detached_go(req);
+}
+
+/* ---- POST /locks/{name} ---- */
+
+static const struct holder_at who_keeps_it = { .outcome = 0, .fence = 2, .expires_at = 3, .owner = 4 };
+enum { TAKEN_FENCE = 2 };
+
+static void answer_held(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct request *req = r->req;
+	struct holder holder;
+	bool is_held = lock_find_holder(r, &who_keeps_it, &holder);
+	struct text owner = is_held ? reply_text(holder.reply, who_keeps_it.owner) : TEXT("");
+	struct json_out *o;
+
+	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
+	if (is_held)
+		o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
+				  owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "",
+				  (long long)holder.left_ms);
+	else
+		o = problem_begin(
+			req, P_LOCK_HELD,
+			"%zu of %zu lock servers have '%s' for others, none of whom has a majority: they came at the "
+			"same time, or lost it",
+			round_count(r, who_keeps_it.outcome), r->of, w->name.at);
+	out_text(o, "name", w->name);
+	if (is_held) {
+		out_object(o, "holder");
+		lock_out_owner(o, owner);
+		out_int(o, "fence", reply_int(holder.reply, who_keeps_it.fence));
+		out_int(o, "ttl_ms", holder.left_ms);
+		out_close(o);
+	} else {
+		out_null(o, "holder");
+	}
+	out_int(o, "waiters", 0);
+	problem_end(req);
+}
+
+static void answer_taken(struct round *r, int64_t left_ms)
+{
+	const struct wanted *w = r->whose;
+	struct lock_safety safety = safety_of(r, round_count(r, 1));
+	struct json_out *o = answer_begin(r->req, 201);
+
+	out_text(o, "name", w->name);
+	out_text(o, "token", w->token);
+	out_int(o, "fence", w->fence);
+	lock_out_owner(o, w->owner);
+	out_string(o, "mode", "exclusive");
+	out_int(o, "holds", 1);
+	out_left(o, left_ms);
+	out_int(o, "waited_ms", 0);
+	lock_out_safety(o, &safety);
+	answer_end(r->req);
+}
+
+static void on_fenced(struct round *r)
+{
+	size_t acked = round_count(r, 1);
+	int64_t left_ms = round_left_ms(r);
+
+	if (acked >= round_majority(r) && left_ms > 0) {
+		answer_taken(r, left_ms);
+		return;
+	}
+	give_back(r);
+	round_answer_none(r, EFFECT_NONE, acked,
+			  left_ms > 0 ? "kept it, which is given back" : "kept it when its time was over");
+}
+
+static struct call *ask_to_fence(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct call *c = script_call(r->req, &lock_quorum_fence_script);
+
+	lock_call_keys(c, w->name, parts_to_raise);
+	call_text(c, w->hash);
+	call_int(c, w->fence);
+	return c;
+}
+
+/* The highest proposal becomes the fence, once a majority knows it: so the next majority, whichever it is, proposes more. */
+static void on_asked(struct round *r)
+{
+	struct wanted *w = r->whose;
+	size_t granted = round_count(r, 1);
+
+	for (size_t i = 0; i < r->of; i++)
+		if (r->votes[i].said && r->votes[i].outcome == 1 &&
+		    reply_int(r->votes[i].reply, TAKEN_FENCE) > w->fence)
+			w->fence = reply_int(r->votes[i].reply, TAKEN_FENCE);
+	if (granted >= round_majority(r)) {
+		round_ask(r, ask_to_fence, on_fenced);
+		return;
+	}
+	give_back(r);
+	if (r->said >= round_majority(r))
+		answer_held(r);
+	else
+		round_answer_none(r, EFFECT_NONE, granted, "granted it");
+}
+
+static struct call *ask_to_take(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct call *c = script_call(r->req, &lock_quorum_take_script);
+
+	lock_call_keys(c, w->name, parts_to_take);
+	call_int(c, r->ttl_ms);
+	call_text(c, w->owner);
+	call_text(c, w->metadata);
+	call_text(c, w->hash);
+	return c;
+}
+
+/* True when it asks for nothing that a quorum cannot do. */
+static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
+{
+	const char *field = in->wait_ms        ? "/wait_ms"
+			    : is_shared        ? "/mode"
+			    : in->token.at     ? "/token"
+			    : in->min_replicas ? "/min_replicas"
+					       : NULL;
+
+	if (field)
+		answer_field_problem(
+			req, P_NOT_IN_THIS_MODE, field,
+			"is not to be had with --lock-quorum, where a lock is taken at once, alone and once");
+	else if (in->ttl_ms < round_least_ttl_ms())
+		answer_field_problem(
+			req, P_OUT_OF_RANGE, "/ttl_ms",
+			"must be at least %lld on a quorum of servers: the difference of their clocks takes 1 %% and 2 ms",
+			(long long)round_least_ttl_ms());
+	return !field && in->ttl_ms >= round_least_ttl_ms();
+}
+
+void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in)
+{
+	struct wanted w = { .name = in->name, .owner = in->owner };
+
+	if (!is_possible(req, in, in->mode == 2))
+		return;
+	w.metadata = lock_metadata(req, in->metadata);
+	w.token = lock_token_new(req);
+	w.hash = lock_token_hash(req, w.token);
+	struct round *r = begin(req, &w, in->ttl_ms);
+	if (!r)
+		return;
+	r->left = give_back;
+	round_ask(r, ask_to_take, on_asked);
+}
+
+/* ---- POST /locks/{name}/extend ---- */
+
+enum { EXTENDED_FENCE = 2 };
+
+/* That of most servers. Who heard of it too late to be told the common one has another, of which the smaller harms nobody. */
+static int64_t common_fence(const struct round *r)
+{
+	int64_t best = 0;
+	size_t most = 0;
+
+	for (size_t i = 0; i < r->of; i++) {
+		size_t same = 0;
+		if (!r->votes[i].said || r->votes[i].outcome != 1)
+			continue;
+		int64_t fence = reply_int(r->votes[i].reply, EXTENDED_FENCE);
+		for (size_t k = 0; k < r->of; k++)
+			same += r->votes[k].said && r->votes[k].outcome == 1 &&
+				reply_int(r->votes[k].reply, EXTENDED_FENCE) == fence;
+		if (same > most || (same == most && fence < best)) {
+			most = same;
+			best = fence;
+		}
+	}
+	return best;
+}
+
+static void on_extended(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	size_t extended = round_count(r, 1);
+	int64_t left_ms = round_left_ms(r);
+
+	if (extended >= round_majority(r) && left_ms > 0) {
+		struct lock_safety safety = safety_of(r, extended);
+		struct json_out *o = answer_begin(r->req, 200);
+		out_text(o, "name", w->name);
+		out_int(o, "fence", common_fence(r));
+		out_int(o, "holds", 1);
+		out_left(o, left_ms);
+		lock_out_safety(o, &safety);
+		answer_end(r->req);
+	} else if (round_count(r, -1) >= round_majority(r)) {
+		if (extended > 0)
+			give_back(r); /* what is left of it only keeps others out */
+		lock_answer_not_holder(r->req, w->name);
+	} else {
+		round_answer_none(r, EFFECT_UNKNOWN, extended, "extended it");
+	}
+}
+
+static struct call *ask_to_extend(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct call *c = script_call(r->req, &lock_extend_script);
+
+	lock_call_keys(c, w->name, lock_parts_to_extend);
+	call_int(c, r->ttl_ms);
+	call_text(c, w->hash);
+	return c;
+}
+
+void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
+{
+	struct round *r =
+		begin(req, &(struct wanted){ .name = in->name, .hash = lock_token_hash(req, in->token) }, in->ttl_ms);
+
+	if (r)
+		round_ask(r, ask_to_extend, on_extended);
+}
+
+/* ---- DELETE /locks/{name} ---- */
+
+static void on_released(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	size_t released = round_count(r, 1);
+
+	if (released >= round_majority(r)) {
+		struct json_out *o = answer_begin(r->req, 200);
+		out_text(o, "name", w->name);
+		out_int(o, "holds", 0);
+		answer_end(r->req);
+	} else if (round_count(r, -1) < round_majority(r)) {
+		round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
+	} else if (w->is_forced) {
+		answer_problem(r->req, P_NOT_HOLDER, "nobody holds '%s'", w->name.at);
+	} else {
+		lock_answer_not_holder(r->req, w->name);
+	}
+}
+
+static struct call *ask_to_release(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct call *c = script_call(r->req, &lock_release_script);
+
+	lock_call_keys(c, w->name, lock_parts_to_release);
+	call_text(c, w->hash);
+	call_int(c, w->is_forced);
+	return c;
+}
+
+void lock_quorum_release(struct request *req, const struct lock_release_input *in, struct text token)
+{
+	struct wanted w = { .name = in->name, .hash = TEXT(""), .is_forced = in->force };
+
+	if (!in->force)
+		w.hash = lock_token_hash(req, token);
+	struct round *r = begin(req, &w, 0);
+	if (r)
+		round_ask(r, ask_to_release, on_released);
+}
+
+/* ---- GET /locks/{name} ---- */
+
+static const struct holder_at who_is_seen = {
+	.outcome = 0, .fence = LOCK_LOOK_FENCE, .expires_at = LOCK_LOOK_EXPIRES_AT, .owner = LOCK_LOOK_HOLDERS
+};
+
+/* Free, or not held by a majority: the highest fence that any server gave out. */
+static int64_t highest_fence(const struct round *r)
+{
+	int64_t highest = 0;
+
+	for (size_t i = 0; i < r->of; i++)
+		if (r->votes[i].said && reply_int(r->votes[i].reply, LOCK_LOOK_FENCE) > highest)
+			highest = reply_int(r->votes[i].reply, LOCK_LOOK_FENCE);
+	return highest;
+}
+
+static void on_looked(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct holder holder = { 0 };
+
+	if (r->said < round_majority(r)) {
+		round_answer_none(r, EFFECT_NONE, r->said, "could be asked");
+		return;
+	}
+	bool is_held = lock_find_holder(r, &who_is_seen, &holder);
+	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_LOOK_METADATA) : none;
+	struct json_out *o = answer_begin(r->req, 200);
+	out_text(o, "name", w->name);
+	out_bool(o, "held", is_held);
+	lock_out_owner(o, is_held ? reply_text(holder.reply, who_is_seen.owner) : none);
+	out_text(o, "mode", is_held ? TEXT("exclusive") : none);
+	out_int(o, "fence", is_held ? reply_int(holder.reply, who_is_seen.fence) : highest_fence(r));
+	out_left(o, holder.left_ms);
+	out_int(o, "holds", is_held);
+	out_int(o, "waiters", 0);
+	if (metadata.len)
+		out_raw(o, "metadata", metadata);
+	else
+		out_null(o, "metadata");
+	answer_end(r->req);
+}
+
+static struct call *ask_to_look(struct round *r)
+{
+	const struct wanted *w = r->whose;
+	struct call *c = script_call(r->req, &lock_look_script);
+
+	lock_call_keys(c, w->name, lock_parts_to_look);
+	return c;
+}
+
+void lock_quorum_look(struct request *req, const struct lock_look_input *in)
+{
+	struct round *r = begin(req, &(struct wanted){ .name = in->name }, 0);
+
+	if (r)
+		round_ask(r, ask_to_look, on_looked);
+}
+
+/* ---- What there is not ---- */
+
+bool lock_quorum_has_no(struct request *req, const char *what)
+{
+	if (!lock_quorum_is_mode())
+		return false;
+	answer_problem(req, P_NOT_IN_THIS_MODE, "there is no %s with --lock-quorum", what);
+	return true;
+}

@@ -1,0 +1,155 @@
+/* lock_round: see locks/quorum_round.h. */
+#include "locks/quorum_round.h"
+
+enum { TAGS_A_ROUND = 16, DRIFT_PARTS = 100, DRIFT_LEAST_MS = 2 };
+
+size_t round_majority(const struct round *r)
+{
+	return r->of / 2 + 1;
+}
+
+size_t round_count(const struct round *r, int64_t outcome)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->of; i++)
+		n += r->votes[i].said && r->votes[i].outcome == outcome;
+	return n;
+}
+
+static int64_t drift_ms(int64_t ttl_ms)
+{
+	return (ttl_ms + DRIFT_PARTS - 1) / DRIFT_PARTS + DRIFT_LEAST_MS;
+}
+
+int64_t round_left_ms(const struct round *r)
+{
+	int64_t passed_ms = (loop_now_us() - r->began_us + 999) / 1000;
+
+	return r->ttl_ms - passed_ms - drift_ms(r->ttl_ms);
+}
+
+int64_t round_least_ttl_ms(void)
+{
+	int64_t ttl_ms = 1;
+
+	while (ttl_ms - drift_ms(ttl_ms) < 2) /* any answer takes one */
+		ttl_ms++;
+	return ttl_ms;
+}
+
+/* Small against the lock's time: what one slow server costs is lost to the holder. */
+static int64_t patience_ms(const struct round *r)
+{
+	int64_t ms = config()->lock_quorum_timeout_ms;
+
+	if (ms > config()->redis_timeout_ms)
+		ms = config()->redis_timeout_ms;
+	if (r->ttl_ms && ms > r->ttl_ms / 10)
+		ms = r->ttl_ms / 10;
+	return ms > 0 ? ms : 1;
+}
+
+/* ---- One round ---- */
+
+static void decide(struct round *r)
+{
+	timer_stop(&r->deadline);
+	r->number++; /* what comes now comes too late */
+	r->decide(r);
+}
+
+static void leave(struct round *r)
+{
+	timer_stop(&r->deadline);
+	r->number++;
+	r->req->gone = NULL;
+	if (r->left)
+		r->left(r);
+}
+
+static void on_gone(struct request *req, const struct reply *reply)
+{
+	(void)reply;
+	leave(req->work);
+}
+
+/* Some call is under way still, so the request is there. */
+static void on_deadline(struct timer *t)
+{
+	struct round *r = (struct round *)((char *)t - offsetof(struct round, deadline));
+
+	if (r->req->http_gone)
+		leave(r);
+	else
+		decide(r);
+}
+
+static void on_vote(struct request *req, const struct reply *reply)
+{
+	struct round *r = req->work;
+	struct vote *v = &r->votes[req->tag % TAGS_A_ROUND];
+
+	if (req->tag / TAGS_A_ROUND != r->number)
+		return;
+	v->reply = reply ? reply_keep(req, reply) : NULL;
+	v->said = v->reply != NULL;
+	if (v->said)
+		v->outcome = reply_int(v->reply, 0);
+	else
+		r->trouble = call_trouble(req->failed);
+	r->said += v->said;
+	r->owed -= v->awaited;
+	if (r->owed == 0)
+		decide(r);
+}
+
+void round_ask(struct round *r, struct call *(*ask)(struct round *r), void (*then)(struct round *r))
+{
+	unsigned number = r->number;
+
+	r->said = r->owed = 0;
+	for (size_t i = 0; i < r->of; i++) {
+		r->votes[i] = (struct vote){ .awaited = number == 0 || r->votes[i].said };
+		r->owed += r->votes[i].awaited;
+	}
+	r->trouble = NULL;
+	r->decide = then;
+	for (size_t i = 0; i < r->of; i++) {
+		struct call *c = ask(r);
+		call_member(c, (unsigned)i + 1);
+		call_may_fail(c);
+		call_without_record(c);
+		call_tag(c, number * TAGS_A_ROUND + i);
+		call_send(c, on_vote);
+	}
+	if (r->number == number && r->req->state != ANSWERED)
+		timer_set(&r->deadline, loop_now_us() + patience_ms(r) * 1000);
+}
+
+struct round *round_new(struct request *req, void *whose, int64_t ttl_ms)
+{
+	struct round *r = arena_alloc(&req->arena, sizeof(*r));
+
+	if (!r) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return NULL;
+	}
+	r->req = req;
+	r->whose = whose;
+	r->of = call_members();
+	r->ttl_ms = ttl_ms;
+	r->began_us = loop_now_us();
+	r->deadline.expired = on_deadline;
+	req->work = r;
+	req->gone = on_gone;
+	return r;
+}
+
+void round_answer_none(struct round *r, enum effect effect, size_t count, const char *what)
+{
+	answer_problem_effect(r->req, P_NO_QUORUM, effect,
+			      "%zu of %zu lock servers %s, %zu are needed; %zu answered within %lld ms%s%s", count,
+			      r->of, what, round_majority(r), r->said, (long long)patience_ms(r),
+			      r->trouble ? "; " : "", r->trouble ? r->trouble : "");
+}

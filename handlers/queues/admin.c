@@ -1,0 +1,389 @@
+/*
+ * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that nobody works on (look, list, change,
+ * cancel). Each operation is one script (lua/queue_*.lua, lua/message_*.lua), or one that is called until it has finished.
+ * Messages on their way are in queues.c.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "handler.h"
+#include "kinds.h"
+#include "queues/queue_call.h"
+
+/* As the scripts know them; in the order of the contract's enum. */
+static const char *const state_names[] = { "ready", "delayed", "in_flight", "dead" };
+
+/* ---- One message ---- */
+
+/* Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready since a replayed answer was stored. */
+static void write_message(struct json_out *o, struct request *req, const struct reply *m)
+{
+	struct text state = reply_text(m, 1), reason = reply_text(m, 8);
+	int64_t at_ms = reply_int(m, 6), expires_at_ms = reply_int(m, 7);
+
+	if (text_is(state, "delayed") && at_ms <= req->now_ms)
+		state = TEXT("ready");
+	out_text(o, "id", reply_text(m, 0));
+	out_text(o, "state", state);
+	out_raw(o, "body", reply_text(m, 2));
+	out_int(o, "priority", reply_int(m, 3));
+	out_int(o, "receives", reply_int(m, 4));
+	out_int(o, "sent_at_ms", reply_int(m, 5));
+	out_int(o, "deliver_at_ms", at_ms);
+	if (expires_at_ms)
+		out_int(o, "expires_at_ms", expires_at_ms);
+	else
+		out_null(o, "expires_at_ms");
+	out_text(o, "reason", reason.len ? reason : (struct text){ 0 });
+}
+
+static void answer_no_message(struct request *req, struct text queue, struct text id)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no message '%s' in '%s'", id.at, queue.at);
+}
+
+static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
+{
+	answer_problem(req, P_IN_FLIGHT, "'%s' is in flight for another %" PRId64 " ms", id.at,
+		       visible_until_ms - req->now_ms);
+}
+
+static void on_message(struct request *req, const struct reply *r)
+{
+	const struct message_look_input *in = req->input;
+
+	if (reply_int(r, 0) < 0) {
+		answer_no_message(req, in->queue, in->id);
+		return;
+	}
+	write_message(answer_begin(req, 200), req, reply_item(r, 2));
+	answer_end(req);
+}
+
+void message_look(struct request *req, const struct message_look_input *in)
+{
+	struct call *c = queue_call(req, &message_look_script, in->queue);
+
+	call_text(c, in->id);
+	call_send(c, on_message);
+}
+
+static void on_changed(struct request *req, const struct reply *r)
+{
+	const struct message_change_input *in = req->input;
+
+	if (reply_int(r, 0) == -2) {
+		answer_in_flight(req, in->id, reply_int(r, 2));
+		return;
+	}
+	if (reply_int(r, 0) < 0) {
+		answer_no_message(req, in->queue, in->id);
+		return;
+	}
+	write_message(answer_begin(req, 200), req, reply_item(r, 2));
+	answer_end(req);
+}
+
+void message_change(struct request *req, const struct message_change_input *in)
+{
+	if (in->has_delay_ms && in->has_deliver_at_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms",
+				     "stands beside delay_ms; give one of them");
+		return;
+	}
+	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
+		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
+		return;
+	}
+	struct call *c = queue_call(req, &message_change_script, in->queue);
+	call_text(c, in->id);
+	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
+	queue_call_optional(c, in->has_deliver_at_ms, in->deliver_at_ms);
+	queue_call_optional(c, in->has_priority, in->priority);
+	call_send(c, on_changed);
+}
+
+static void on_cancelled(struct request *req, const struct reply *r)
+{
+	const struct message_cancel_input *in = req->input;
+
+	if (reply_int(r, 0) == -2)
+		answer_in_flight(req, in->id, reply_int(r, 2));
+	else if (reply_int(r, 0) < 0)
+		answer_no_message(req, in->queue, in->id);
+	else
+		answer_empty(req, 204);
+}
+
+void message_cancel(struct request *req, const struct message_cancel_input *in)
+{
+	struct call *c = queue_call(req, &message_cancel_script, in->queue);
+
+	call_text(c, in->id);
+	call_send(c, on_cancelled);
+}
+
+/* ---- GET /queues/{queue}/messages ---- */
+
+/* A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another form. */
+static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
+{
+	static const char digits[] = "0123456789";
+	size_t score_len = cursor.len > 2 ? strspn(cursor.at + 2, digits) : 0;
+
+	if (score_len == 0 || score_len > 15 || strspn(cursor.at, digits) != 1 || cursor.at[1] != '.' ||
+	    cursor.at[2 + score_len] != '.' || strspn(cursor.at + 3 + score_len, digits) != 16 ||
+	    cursor.len != 3 + score_len + 16)
+		return false;
+	*priority = (struct text){ cursor.at, 1 };
+	*score = (struct text){ cursor.at + 2, score_len };
+	*sequence = (struct text){ cursor.at + 3 + score_len, 16 };
+	return true;
+}
+
+static void on_messages(struct request *req, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, 200);
+	struct text sequence = reply_text(r, 4), cursor = { 0 };
+
+	out_array(o, "items");
+	for (size_t i = 5; i < r->count; i++) {
+		out_object(o, NULL);
+		write_message(o, req, reply_item(r, i));
+		out_close(o);
+	}
+	out_close(o);
+	if (sequence.len)
+		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s", reply_int(r, 2), reply_int(r, 3),
+				      sequence.at);
+	out_text(o, "cursor", cursor);
+	answer_end(req);
+}
+
+void message_list(struct request *req, const struct message_list_input *in)
+{
+	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
+
+	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "is not one that this list gave");
+		return;
+	}
+	struct call *c = queue_call(req, &message_list_script, in->queue);
+	call_string(c, state_names[in->state - 1]);
+	call_int(c, in->limit);
+	call_text(c, priority);
+	call_text(c, score);
+	call_text(c, sequence);
+	call_send(c, on_messages);
+}
+
+/* ---- A queue's counts and settings ---- */
+
+struct settings {
+	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
+	bool paused;
+};
+
+static void write_settings(struct json_out *o, const struct settings *s)
+{
+	out_object(o, "settings");
+	out_int(o, "visibility_ms", s->visibility_ms);
+	out_int(o, "max_receives", s->max_receives);
+	if (s->backoff_base_ms) {
+		out_object(o, "backoff");
+		out_int(o, "base_ms", s->backoff_base_ms);
+		out_int(o, "max_ms", s->backoff_max_ms);
+		out_close(o);
+	} else {
+		out_null(o, "backoff");
+	}
+	out_int(o, "dedupe_ms", s->dedupe_ms);
+	out_int(o, "retention_ms", s->retention_ms);
+	out_bool(o, "paused", s->paused);
+	out_close(o);
+}
+
+/* The members that a look and a list have in common. */
+static void write_counts(struct json_out *o, struct text queue, const struct reply *r)
+{
+	out_text(o, "queue", queue);
+	out_int(o, "ready", reply_int(r, 2));
+	out_int(o, "delayed", reply_int(r, 3));
+	out_int(o, "in_flight", reply_int(r, 4));
+	out_int(o, "dead", reply_int(r, 5));
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct queue_look_input *in = req->input;
+	const struct settings settings = {
+		.visibility_ms = reply_int(r, 8),
+		.max_receives = reply_int(r, 9),
+		.backoff_base_ms = reply_int(r, 10),
+		.backoff_max_ms = reply_int(r, 11),
+		.dedupe_ms = reply_int(r, 12),
+		.retention_ms = reply_int(r, 13),
+		.paused = reply_int(r, 14) == 1,
+	};
+	int64_t oldest_ready_at_ms = reply_int(r, 6);
+	struct json_out *o = answer_begin(req, 200);
+
+	write_counts(o, in->queue, r);
+	out_int(o, "expired", reply_int(r, 7));
+	out_int(o, "oldest_ready_ms", oldest_ready_at_ms < 0 ? 0 : req->now_ms - oldest_ready_at_ms);
+	write_settings(o, &settings);
+	answer_end(req);
+}
+
+void queue_look(struct request *req, const struct queue_look_input *in)
+{
+	call_send(queue_call(req, &queue_look_script, in->queue), on_looked);
+}
+
+static void on_configured(struct request *req, const struct reply *r)
+{
+	const struct queue_configure_input *in = req->input;
+	const struct settings settings = {
+		.visibility_ms = in->visibility_ms,
+		.max_receives = in->max_receives,
+		.backoff_base_ms = in->has_backoff ? in->backoff.base_ms : 0,
+		.backoff_max_ms = in->backoff.max_ms,
+		.dedupe_ms = in->dedupe_ms,
+		.retention_ms = in->retention_ms,
+		.paused = in->paused,
+	};
+
+	(void)r;
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "queue", in->queue);
+	write_settings(o, &settings);
+	answer_end(req);
+}
+
+void queue_configure(struct request *req, const struct queue_configure_input *in)
+{
+	if (in->has_backoff && in->backoff.max_ms < in->backoff.base_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "is below base_ms");
+		return;
+	}
+	struct call *c = queue_call(req, &queue_configure_script, in->queue);
+	call_int(c, in->visibility_ms);
+	call_int(c, in->max_receives);
+	call_int(c, in->has_backoff ? in->backoff.base_ms : 0);
+	call_int(c, in->has_backoff ? in->backoff.max_ms : 0);
+	call_int(c, in->dedupe_ms);
+	call_int(c, in->retention_ms);
+	call_int(c, in->paused);
+	call_send(c, on_configured);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct queue_delete_input *in = req->input;
+
+	if (reply_int(r, 0) < 1)
+		answer_problem(req, P_NOT_FOUND, "there is no queue '%s'", in->queue.at);
+	else
+		answer_empty(req, 204);
+}
+
+void queue_delete(struct request *req, const struct queue_delete_input *in)
+{
+	call_send(queue_call(req, &queue_delete_script, in->queue), on_deleted);
+}
+
+/* ---- Many messages at once: scripts that are called, with the total so far, until they have finished ---- */
+
+static void answer_total(struct request *req, const char *member, const struct reply *r)
+{
+	out_int(answer_begin(req, 200), member, reply_int(r, 2));
+	answer_end(req);
+}
+
+/* A further call is due. Should that fail, what the calls so far did is done. */
+static bool is_unfinished(struct request *req, const struct reply *r)
+{
+	int64_t outcome = reply_int(r, 0);
+	bool unfinished = outcome == 0 || outcome == 2;
+
+	req->has_effect = unfinished && reply_int(r, 2) > 0;
+	return unfinished;
+}
+
+static void redrive(struct request *req, int64_t total);
+static void purge(struct request *req, int64_t total);
+
+static void on_redriven(struct request *req, const struct reply *r)
+{
+	if (is_unfinished(req, r))
+		redrive(req, reply_int(r, 2));
+	else
+		answer_total(req, "redriven", r);
+}
+
+static void redrive(struct request *req, int64_t total)
+{
+	const struct queue_redrive_input *in = req->input;
+	struct call *c = queue_call(req, &queue_redrive_script, in->queue);
+
+	call_int(c, in->max);
+	call_int(c, total);
+	call_int(c, total); /* the part's name */
+	call_send(c, on_redriven);
+}
+
+void queue_redrive(struct request *req, const struct queue_redrive_input *in)
+{
+	(void)in; /* redrive() finds it in the request, at each of its steps */
+	redrive(req, 0);
+}
+
+static void on_purged(struct request *req, const struct reply *r)
+{
+	if (is_unfinished(req, r))
+		purge(req, reply_int(r, 2));
+	else
+		answer_total(req, "purged", r);
+}
+
+static void purge(struct request *req, int64_t total)
+{
+	const struct queue_purge_input *in = req->input;
+	struct call *c = queue_call(req, &queue_purge_script, in->queue);
+
+	call_string(c, in->state ? state_names[in->state - 1] : "");
+	call_int(c, total);
+	call_int(c, total); /* the part's name */
+	call_send(c, on_purged);
+}
+
+void queue_purge(struct request *req, const struct queue_purge_input *in)
+{
+	(void)in;
+	purge(req, 0);
+}
+
+/* ---- GET /queues ---- */
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return queue_call(req, &queue_look_script, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	out_object(o, NULL);
+	write_counts(o, name, r);
+	out_bool(o, "paused", reply_int(r, 14) == 1);
+	out_close(o);
+}
+
+void queue_list(struct request *req, const struct queue_list_input *in)
+{
+	static const struct list_of queues = { .kind = KEY_QUEUE, .look = look_one, .item = item_of };
+
+	list_keys(req, &queues, in->match, in->cursor, in->limit);
+}

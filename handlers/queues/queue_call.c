@@ -1,0 +1,65 @@
+/* queue_call: see queue_call.h. */
+#include "queues/queue_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kinds.h"
+
+void queue_call_keys(struct call *c, struct text queue)
+{
+	static const char *const parts[] = {
+		NULL,    "due:0", "due:1",  "due:2", "due:3", "due:4", "due:5", "due:6", "due:7",
+		"due:8", "due:9", "flight", "dead",  "meta",  "body",  "ids",   "done",
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		call_key(c, KEY_QUEUE, queue, parts[i]);
+}
+
+struct call *queue_call(struct request *req, const struct script *s, struct text queue)
+{
+	struct call *c = script_call(req, s);
+
+	queue_call_keys(c, queue);
+	return c;
+}
+
+/* SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their bytes. */
+static void write_check(struct request *req, struct text queue, struct text delivery, char check[CHECK_DIGITS])
+{
+	const struct text parts[] = { queue, delivery };
+	struct arena_mark mark = arena_mark(&req->arena);
+	struct text digest = request_digest(req, arena_join(&req->arena, parts, 2));
+
+	memset(check, '0', CHECK_DIGITS);
+	if (digest.at) /* else the request ends for want of memory */
+		memcpy(check, digest.at, CHECK_DIGITS);
+	arena_rewind(&req->arena, mark);
+}
+
+struct text queue_receipt(struct request *req, struct text queue, struct text delivery, char buffer[RECEIPT_LEN + 1])
+{
+	char check[CHECK_DIGITS];
+
+	write_check(req, queue, delivery, check);
+	snprintf(buffer, RECEIPT_LEN + 1, "%.*s.%.*s", DELIVERY_LEN, delivery.at ? delivery.at : "", CHECK_DIGITS,
+		 check);
+	return text_of(buffer);
+}
+
+bool queue_is_receipt(struct request *req, struct text queue, struct text t)
+{
+	char check[CHECK_DIGITS];
+
+	if (t.len != RECEIPT_LEN || strspn(t.at, "0123456789") != SEQUENCE_DIGITS || t.at[SEQUENCE_DIGITS] != '.' ||
+	    strspn(t.at + SEQUENCE_DIGITS + 1, "0123456789abcdef") != NONCE_DIGITS || t.at[DELIVERY_LEN] != '.')
+		return false;
+	write_check(req, queue, (struct text){ t.at, DELIVERY_LEN }, check);
+	return memcmp(t.at + DELIVERY_LEN + 1, check, CHECK_DIGITS) == 0;
+}
+
+void queue_call_optional(struct call *c, bool has, int64_t value)
+{
+	call_int(c, has ? value : -1);
+}

@@ -1,0 +1,288 @@
+/*
+ * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua). Receiving is in
+ * queues/receive.c; whole queues, and messages that nobody works on, are in queues/admin.c.
+ *
+ * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its current delivery counts.
+ */
+#include "handler.h"
+#include "queues/queue_call.h"
+
+/* ---- POST /queues/{queue}/messages: one, or a batch ---- */
+
+/* A field of message `i` of a batch; of a message alone when `i` is negative. */
+static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
+{
+	struct text pointer = i < 0 ? arena_printf(&req->arena, "/%s", field)
+				    : arena_printf(&req->arena, "/messages/%d/%s", i, field);
+
+	answer_field_problem(req, P_INVALID_VALUE, pointer.at ? pointer.at : "", "%s", detail);
+}
+
+/* False when the request was answered with what is wrong. */
+static bool check_message(struct request *req, const struct queue_send_messages_item *m, int i)
+{
+	if (m->has_delay_ms && m->has_deliver_at_ms) {
+		answer_message_problem(req, i, "deliver_at_ms", "stands beside delay_ms; give one of them");
+		return false;
+	}
+	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
+		answer_message_problem(req, i, "ttl_ms", "is over before the message is due");
+		return false;
+	}
+	return true;
+}
+
+static void add_message(struct request *req, struct call *c, const struct queue_send_messages_item *m)
+{
+	call_text(c, m->id);
+	call_text(c, json_tree_text(&req->arena, m->body));
+	call_int(c, m->priority);
+	call_int(c, m->has_delay_ms ? m->delay_ms : 0);
+	queue_call_optional(c, m->has_deliver_at_ms, m->deliver_at_ms);
+	call_int(c, m->has_ttl_ms ? m->ttl_ms : 0);
+	call_int(c, m->has_max_receives ? m->max_receives : 0);
+}
+
+static void on_sent(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) < 0) {
+		const struct queue_send_input *in = req->input;
+		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
+				       "is over before the message is due");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 201);
+	out_array(o, "messages");
+	for (size_t i = 2; i < r->count; i++) {
+		const struct reply *m = reply_item(r, i);
+		out_object(o, NULL);
+		out_text(o, "id", reply_text(m, 0));
+		out_bool(o, "duplicate", reply_int(m, 1) == 1);
+		out_int(o, "deliver_at_ms", reply_int(m, 2));
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+static void send_batch(struct request *req, const struct queue_send_input *in)
+{
+	if (req->json->count > 1) {
+		answer_field_problem(req, P_INVALID_VALUE, "/messages",
+				     "stands alone; what holds for a message goes into it");
+		return;
+	}
+	for (size_t i = 0; i < in->messages.count; i++)
+		if (!check_message(req, &in->messages.items[i], (int)i))
+			return;
+	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	for (size_t i = 0; i < in->messages.count; i++)
+		add_message(req, c, &in->messages.items[i]);
+	call_send(c, on_sent);
+}
+
+void queue_send(struct request *req, const struct queue_send_input *in)
+{
+	const struct queue_send_messages_item m = {
+		.body = in->body,
+		.id = in->id,
+		.priority = in->priority,
+		.has_delay_ms = in->has_delay_ms,
+		.delay_ms = in->delay_ms,
+		.has_deliver_at_ms = in->has_deliver_at_ms,
+		.deliver_at_ms = in->deliver_at_ms,
+		.has_ttl_ms = in->has_ttl_ms,
+		.ttl_ms = in->ttl_ms,
+		.has_max_receives = in->has_max_receives,
+		.max_receives = in->max_receives,
+	};
+
+	if (in->messages.items) {
+		send_batch(req, in);
+		return;
+	}
+	if (!in->body) {
+		answer_field_problem(req, P_MISSING_FIELD, "/body", "is required, or messages instead");
+		return;
+	}
+	if (!check_message(req, &m, -1))
+		return;
+	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	add_message(req, c, &m);
+	call_send(c, on_sent);
+}
+
+/* ---- Deliveries ---- */
+
+static void answer_no_receipt(struct request *req, const char *pointer, struct text queue)
+{
+	answer_field_problem(
+		req, P_INVALID_RECEIPT, pointer,
+		"is not a receipt of queue '%s'; send the receipt unchanged, to the queue that the message came from",
+		queue.at);
+}
+
+/* Sequence and nonce of a receipt, two arguments. */
+static void call_receipt(struct request *req, struct call *c, struct text receipt)
+{
+	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
+	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
+}
+
+/* Starts a call about a delivery, its receipt the first arguments. NULL when the request was answered. */
+static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
+{
+	if (!queue_is_receipt(req, queue, receipt)) {
+		answer_no_receipt(req, "{receipt}", queue);
+		return NULL;
+	}
+	struct call *c = queue_call(req, s, queue);
+	call_receipt(req, c, receipt);
+	return c;
+}
+
+static void answer_stale(struct request *req)
+{
+	answer_problem(req, P_STALE_RECEIPT,
+		       "this delivery is no longer current: its visibility ended, or its message was delivered again, "
+		       "rejected, acknowledged or removed");
+}
+
+static void on_acknowledged(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) < 0)
+		answer_stale(req);
+	else
+		answer_empty(req, 204);
+}
+
+void queue_acknowledge(struct request *req, const struct queue_acknowledge_input *in)
+{
+	struct call *c = delivery_call(req, &queue_acknowledge_script, in->queue, in->receipt);
+
+	if (c)
+		call_send(c, on_acknowledged);
+}
+
+static void on_extended(struct request *req, const struct reply *r)
+{
+	int64_t visible_until_ms = reply_int(r, 3);
+
+	if (reply_int(r, 0) < 0) {
+		answer_stale(req);
+		return;
+	}
+	if (visible_until_ms <= req->now_ms) {
+		answer_problem_effect(req, P_STALE_RECEIPT, EFFECT_APPLIED,
+				      "it was extended before, and that has run out since");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "id", reply_text(r, 2));
+	out_int(o, "visible_until_ms", visible_until_ms);
+	answer_end(req);
+}
+
+void queue_extend(struct request *req, const struct queue_extend_input *in)
+{
+	struct call *c = delivery_call(req, &queue_extend_script, in->queue, in->receipt);
+
+	if (!c)
+		return;
+	queue_call_optional(c, in->has_visibility_ms, in->visibility_ms);
+	call_send(c, on_extended);
+}
+
+static void on_rejected(struct request *req, const struct reply *r)
+{
+	bool is_dead = reply_int(r, 3) == 1;
+
+	if (reply_int(r, 0) < 0) {
+		answer_stale(req);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "id", reply_text(r, 2));
+	out_bool(o, "dead", is_dead);
+	out_int(o, "deliver_at_ms", is_dead ? 0 : reply_int(r, 4));
+	answer_end(req);
+}
+
+void queue_reject(struct request *req, const struct queue_reject_input *in)
+{
+	if (in->dead && in->has_delay_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
+				     "stands beside dead; a dead letter is not due again");
+		return;
+	}
+	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);
+	if (!c)
+		return;
+	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
+	call_text(c, in->reason);
+	call_int(c, in->dead);
+	call_send(c, on_rejected);
+}
+
+/* ---- POST /queues/{queue}/settle: many deliveries end at once ---- */
+
+static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
+{
+	static const char *const outcomes[] = { "stale", "done", "rejected" }; /* as the script numbers them */
+
+	out_object(o, NULL);
+	out_text(o, "receipt", receipt);
+	out_string(o, "outcome", outcome == 1 || outcome == 2 ? outcomes[outcome] : outcomes[0]);
+	out_close(o);
+}
+
+static void on_settled(struct request *req, const struct reply *r)
+{
+	const struct queue_settle_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+	size_t at = 2;
+
+	out_array(o, "results");
+	for (size_t i = 0; i < in->done.count; i++)
+		out_settled(o, in->done.items[i], reply_int(r, at++));
+	for (size_t i = 0; i < in->reject.count; i++)
+		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
+	out_close(o);
+	answer_end(req);
+}
+
+/* False when the request was answered with the first text that is no receipt of the queue. */
+static bool check_receipts(struct request *req, const struct queue_settle_input *in)
+{
+	struct text pointer = { 0 };
+
+	for (size_t i = 0; i < in->done.count && !pointer.at; i++)
+		if (!queue_is_receipt(req, in->queue, in->done.items[i]))
+			pointer = arena_printf(&req->arena, "/done/%zu", i);
+	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
+		if (!queue_is_receipt(req, in->queue, in->reject.items[i].receipt))
+			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
+	if (pointer.at)
+		answer_no_receipt(req, pointer.at, in->queue);
+	return !pointer.at;
+}
+
+void queue_settle(struct request *req, const struct queue_settle_input *in)
+{
+	if (in->done.count + in->reject.count == 0) {
+		answer_field_problem(req, P_MISSING_FIELD, "/done", "is required, or reject: one receipt at least");
+		return;
+	}
+	if (!check_receipts(req, in))
+		return;
+	struct call *c = queue_call(req, &queue_settle_script, in->queue);
+	call_int(c, (int64_t)in->done.count);
+	for (size_t i = 0; i < in->done.count; i++)
+		call_receipt(req, c, in->done.items[i]);
+	for (size_t i = 0; i < in->reject.count; i++) {
+		const struct queue_settle_reject_item *rejected = &in->reject.items[i];
+		call_receipt(req, c, rejected->receipt);
+		queue_call_optional(c, rejected->has_delay_ms, rejected->delay_ms);
+	}
+	call_send(c, on_settled);
+}

@@ -1,0 +1,266 @@
+/*
+ * queue_receive: messages handed out, of one queue or of several in order of preference; whoever wants to waits for them.
+ *
+ * One script takes them (lua/queues/queue_receive.lua); in a Cluster, of queues in several slots, one call a queue. What was taken for a client that
+ * left meanwhile goes back (lua/queues/queue_return.lua).
+ */
+#include "handler.h"
+#include "kinds.h"
+#include "queues/queue_call.h"
+
+enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4, QUEUE_OF = 7 };
+
+/* A message that was handed out. */
+struct handed {
+	size_t queue;
+	const struct reply *m;
+};
+
+/* What is wanted, of either operation, and what there is so far. In the request's arena. */
+struct order {
+	const struct text *queues;
+	size_t queue_count;
+	bool names_queue; /* in each message */
+	int64_t max, wait_ms;
+	bool has_visibility_ms, acknowledge;
+	int64_t visibility_ms;
+	bool in_turn;          /* the queues lie in several slots: one is asked after the other ... */
+	size_t at;             /* ... this one now; those before it had no more */
+	struct handed *handed; /* `max` of them at most */
+	size_t count, body_bytes;
+};
+
+static void receive(struct request *req);
+
+/* One message; what is done has neither a receipt nor an end. */
+static void out_received(struct json_out *o, struct request *req, const struct handed *handed)
+{
+	const struct order *order = req->work;
+	bool is_done = order->acknowledge;
+	const struct reply *m = handed->m;
+	struct text queue = order->queues[handed->queue];
+	char receipt[RECEIPT_LEN + 1];
+
+	out_object(o, NULL);
+	if (order->names_queue)
+		out_text(o, "queue", queue);
+	out_text(o, "id", reply_text(m, 0));
+	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, reply_text(m, 1), receipt));
+	out_raw(o, "body", reply_text(m, 2));
+	out_int(o, "priority", reply_int(m, 3));
+	out_int(o, "receives", reply_int(m, 4));
+	out_int(o, "sent_at_ms", reply_int(m, 5));
+	if (is_done)
+		out_null(o, "visible_until_ms");
+	else
+		out_int(o, "visible_until_ms", reply_int(m, 6));
+	out_close(o);
+}
+
+/* The queue whose call was sent and not answered; with `acknowledge` its messages may be gone. */
+static void out_unanswered(struct json_out *o, struct text queue)
+{
+	out_array(o, "unanswered");
+	out_object(o, NULL);
+	out_text(o, "queue", queue);
+	out_string(o, "effect", effect_name(EFFECT_UNKNOWN));
+	out_close(o);
+	out_close(o);
+}
+
+/* `was_lost`: the call to the queue at which the order stands was sent and not answered. */
+static void answer_handed(struct request *req, bool was_lost)
+{
+	const struct order *order = req->work;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "messages");
+	for (size_t i = 0; i < order->count; i++) {
+		/* It took so long to tell that others have it by now. */
+		bool is_over = request_is_past(req, reply_int(order->handed[i].m, 6));
+		if (order->acknowledge || order->in_turn || !is_over)
+			out_received(o, req, &order->handed[i]);
+	}
+	out_close(o);
+	if (was_lost)
+		out_unanswered(o, order->queues[order->at]);
+	answer_end(req);
+}
+
+/* Takes in what a call handed out. False: it is of a queue that was not asked. */
+static bool take_in(struct request *req, struct order *order, const struct reply *r)
+{
+	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
+
+	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->max; i++) {
+		const struct reply *m = order->in_turn ? reply_keep(req, reply_item(r, i)) : reply_item(r, i);
+		if (!m)
+			break;
+		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);
+		if (queue < order->at || queue >= end)
+			return false;
+		order->handed[order->count++] = (struct handed){ queue, m };
+		order->body_bytes += reply_text(m, 2).len;
+	}
+	return true;
+}
+
+static bool wants_more(const struct order *order)
+{
+	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
+}
+
+/* What is left behind in the queues that were asked is for others; and of the rest somebody else should look. */
+static void tell_left(struct request *req, const struct order *order, const struct reply *r)
+{
+	const struct reply *left = reply_item(r, 3);
+	size_t asked = order->at + left->count / 2;
+
+	if (req->replayed)
+		return; /* it leaves to others what woke it */
+	for (size_t i = 0; 2 * i + 1 < left->count; i++)
+		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i), reply_int(left, 2 * i + 1));
+	for (size_t i = asked; !wants_more(order) && i < order->queue_count; i++)
+		wait_next(req, i, 1, -1);
+}
+
+static void on_received(struct request *req, const struct reply *r)
+{
+	struct order *order = req->work;
+
+	if (!r && order->count == 0) {
+		call_answer_failure(req->failed);
+		return;
+	}
+	if (!r) { /* the client should have what there is */
+		answer_handed(req, call_was_lost(req->failed));
+		return;
+	}
+	if (reply_int(r, 0) == 0 &&
+	    reply_int(r, 2) == 1) { /* the script had its fill of work, there may be more behind */
+		receive(req);
+		return;
+	}
+	if (!take_in(req, order, r)) {
+		answer_problem_effect(req, P_INTERNAL, EFFECT_UNKNOWN,
+				      "a message of a queue that was not asked was handed out");
+		return;
+	}
+	tell_left(req, order, r);
+	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
+		order->at++;
+		receive(req);
+	} else if (reply_int(r, 0) > 0 || order->count || !wait_park(req)) { /* of a replay all may have ended */
+		answer_handed(req, false);
+	}
+}
+
+/* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_return. */
+static void call_back(struct request *req, struct call *c, const struct order *order, const struct reply *m)
+{
+	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");
+
+	if (receipt.len <= SEQUENCE_DIGITS)
+		return;
+	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
+	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, receipt.len - SEQUENCE_DIGITS - 1));
+	call_text(c, arena_copy(&req->arena, body.at, body.len));
+}
+
+/* The client left. With an Idempotency-Key it may come again for what was taken. */
+static void give_back(struct request *req, const struct reply *r)
+{
+	struct order *order = req->work;
+
+	if (!order || req->idempotency_key.at)
+		return;
+	if (r)
+		take_in(req, order, r);
+	for (size_t q = 0; q < order->queue_count; q++) {
+		struct call *c = NULL;
+		for (size_t i = 0; i < order->count; i++) {
+			if (order->handed[i].queue != q)
+				continue;
+			if (!c)
+				c = queue_call(req, &queue_return_script, order->queues[q]);
+			call_back(req, c, order, order->handed[i].m);
+		}
+		if (c)
+			call_send(c, NULL);
+	}
+}
+
+static void receive(struct request *req)
+{
+	const struct order *order = req->work;
+	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
+	char nonce[NONCE_DIGITS + 1];
+
+	random_hex(nonce, NONCE_DIGITS);
+	struct call *c = script_call(req, &queue_receive_script);
+	for (size_t i = order->at; i < end; i++)
+		queue_call_keys(c, order->queues[i]);
+	call_int(c, order->max - (int64_t)order->count);
+	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
+	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
+	call_int(c, order->acknowledge);
+	call_int(c, req->wait != NULL);
+	if (order->in_turn)
+		call_may_fail(c);
+	call_send(c, on_received);
+}
+
+static void begin(struct request *req, const struct order *given)
+{
+	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
+	struct order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct handed *handed = arena_alloc(&req->arena, (size_t)given->max * sizeof(*handed));
+
+	if (given->acknowledge && given->has_visibility_ms) {
+		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
+				     "stands beside acknowledge; what is done at once is never seen again");
+		return;
+	}
+	if (!slots || !slots_bear_key(req, slots) || !wait_begin(req, given->wait_ms, given->queue_count))
+		return;
+	if (!order || !handed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	*order = *given;
+	order->handed = handed;
+	order->in_turn = slots->count > 1;
+	req->work = order;
+	req->gone = give_back;
+	for (size_t i = 0; i < given->queue_count; i++)
+		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
+	wait_takes(req, (unsigned)given->max);
+	receive(req);
+}
+
+void queue_receive(struct request *req, const struct queue_receive_input *in)
+{
+	begin(req, &(struct order){
+			   .queues = &in->queue,
+			   .queue_count = 1,
+			   .max = in->max,
+			   .wait_ms = in->wait_ms,
+			   .has_visibility_ms = in->has_visibility_ms,
+			   .visibility_ms = in->visibility_ms,
+			   .acknowledge = in->acknowledge,
+		   });
+}
+
+void queues_receive(struct request *req, const struct queues_receive_input *in)
+{
+	begin(req, &(struct order){
+			   .queues = in->queues.items,
+			   .queue_count = in->queues.count,
+			   .names_queue = true,
+			   .max = in->max,
+			   .wait_ms = in->wait_ms,
+			   .has_visibility_ms = in->has_visibility_ms,
+			   .visibility_ms = in->visibility_ms,
+			   .acknowledge = in->acknowledge,
+		   });
+}

@@ -1,0 +1,144 @@
+/*
+ * ratelimit_keys: what was counted under a key: looked at, forgotten, listed, given back.
+ */
+#include "kinds.h"
+#include "rate_limits/rate_limits.h"
+
+static struct text owner_or_default(struct text policy)
+{
+	return policy.at ? policy : TEXT("default");
+}
+
+/* A state as ratelimit_look.lua and ratelimit_refund.lua tell it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
+static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
+			const char *algorithm, const struct reply *r)
+{
+	int64_t retry_at_ms = reply_int(r, 7);
+
+	out_text(o, "key", key);
+	out_text(o, "policy", policy);
+	out_text(o, "algorithm", text_of(algorithm));
+	out_bool(o, "allowed", retry_at_ms < 0);
+	out_int(o, "limit", reply_int(r, 5));
+	out_int(o, "window_ms", reply_int(r, 4));
+	out_int(o, "remaining", reply_int(r, 6));
+	out_int(o, "retry_after_ms", retry_at_ms < 0 ? -1 : request_ms_until(req, retry_at_ms));
+	out_int(o, "reset_after_ms", request_ms_until(req, reply_int(r, 8)));
+}
+
+/* ---- GET /ratelimit/keys/{key} ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_look_input *in = req->input;
+	int64_t algorithm = reply_int(r, 2);
+	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
+
+	write_state(answer_begin(req, 200), req, in->key, owner_or_default(in->policy),
+		    used ? algorithm_names[algorithm - 1] : NULL, r);
+	answer_end(req);
+}
+
+void ratelimit_look(struct request *req, const struct ratelimit_look_input *in)
+{
+	struct call *c = script_call(req, &ratelimit_look_script);
+
+	for (int i = 1; i <= ALGORITHMS; i++)
+		call_key(c, KEY_LIMIT, in->key, state_part(req, owner_or_default(in->policy), i));
+	call_int(c, in->algorithm);
+	call_send(c, on_looked);
+}
+
+/* ---- DELETE /ratelimit/keys/{key} ---- */
+
+static void on_forgotten(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_forget_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_problem(req, P_NOT_FOUND, "there is no limit of key '%s' under '%s'", in->key.at,
+			       owner_or_default(in->policy).at);
+}
+
+void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *in)
+{
+	struct call *c = script_call(req, &ratelimit_forget_script);
+
+	for (int i = 1; i <= ALGORITHMS; i++)
+		if (in->algorithm == 0 || (int)in->algorithm == i)
+			call_key(c, KEY_LIMIT, in->key, state_part(req, owner_or_default(in->policy), i));
+	call_send(c, on_forgotten);
+}
+
+/* ---- POST /ratelimit/refund ---- */
+
+static void on_refunded(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_refund_input *in = req->input;
+	const struct take *t = req->work;
+	const struct check *c = &t->checks[0];
+	struct json_out *o = answer_begin(req, 200);
+
+	out_int(o, "refunded", reply_int(r, 0));
+	write_state(o, req, in->key, c->owner, algorithm_names[c->policy.limit.algorithm - 1], r);
+	answer_end(req);
+}
+
+static void refund(struct request *req)
+{
+	const struct ratelimit_refund_input *in = req->input;
+	const struct take *t = req->work;
+	const struct check *c = &t->checks[0];
+	struct call *call = script_call(req, &ratelimit_refund_script);
+
+	call_key(call, KEY_LIMIT, in->key, state_part(req, c->owner, c->policy.limit.algorithm));
+	call_int(call, c->policy.limit.algorithm);
+	call_int(call, in->cost);
+	call_int(call, in->age_ms);
+	call_send(call, on_refunded);
+}
+
+void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *in)
+{
+	struct take *t = take_new(req, 1);
+
+	if (!t)
+		return;
+	struct check *c = &t->checks[0];
+	c->owner = owner_or_default(in->policy);
+	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : FUNNEL;
+	if (in->policy.at && !in->algorithm && !text_is(in->policy, "default")) {
+		c->policy_name = in->policy;
+		policies_fill(req, refund);
+	} else {
+		refund(req);
+	}
+}
+
+/* ---- GET /ratelimit/keys ---- */
+
+static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
+		      const struct reply *reply)
+{
+	const char *colon = memchr(part.at, ':', part.len);
+
+	(void)req;
+	(void)reply;
+	if (!colon)
+		return;
+	size_t policy_len = (size_t)(colon - part.at);
+	out_object(o, NULL);
+	out_text(o, "key", name);
+	out_text(o, "policy", (struct text){ part.at, policy_len });
+	out_text(o, "algorithm", (struct text){ colon + 1, part.len - policy_len - 1 });
+	out_close(o);
+}
+
+void ratelimit_list(struct request *req, const struct ratelimit_list_input *in)
+{
+	static const struct list_of limits = { .kind = KEY_LIMIT, .part_pattern = ":*", .item = list_item };
+
+	list_keys(req, &limits, in->match, in->cursor, in->limit);
+}

@@ -1,0 +1,227 @@
+/*
+ * ratelimit_policies: named limits: stored in Redis for all daemons, or fixed by this daemon's file, which goes first.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kinds.h"
+#include "rate_limits/rate_limits.h"
+
+static void write_policy(struct json_out *o, struct text name, const struct policy *p, const char *source)
+{
+	out_text(o, "policy", name);
+	out_string(o, "algorithm", algorithm_names[p->limit.algorithm - 1]);
+	out_int(o, "limit", p->limit.limit);
+	out_int(o, "window_ms", p->limit.window_ms);
+	if (p->limit.algorithm == FUNNEL)
+		out_int(o, "burst", p->limit.burst);
+	else
+		out_null(o, "burst");
+	out_bool(o, "count_refused", p->limit.count_refused);
+	out_string(o, "on_error", p->open ? "open" : "closed");
+	out_bool(o, "shadow", p->shadow);
+	out_text(o, "key_header", text_of(*p->key_header ? p->key_header : NULL));
+	out_string(o, "source", source);
+}
+
+static void answer_policy(struct request *req, int status, struct text name, const struct policy *p, const char *source)
+{
+	write_policy(answer_begin(req, status), name, p, source);
+	answer_end(req);
+}
+
+static void answer_unknown(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no policy '%s'", name.at);
+}
+
+/* True: it was answered. */
+static bool refuse_fixed(struct request *req, struct text name)
+{
+	if (!policy_fixed(name))
+		return false;
+	answer_problem(req, P_POLICY_FIXED, "'%s' stands in the file that --policies names; change it there", name.at);
+	return true;
+}
+
+/* ---- PUT and DELETE ---- */
+
+/* A change on its way. */
+struct change {
+	struct policy policy;
+	int64_t asked_us;
+};
+
+static struct change *change_new(struct request *req)
+{
+	struct change *change = arena_alloc(&req->arena, sizeof(*change));
+
+	if (change)
+		change->asked_us = loop_now_us();
+	else
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	req->work = change;
+	return change;
+}
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_policy_put_input *in = req->input;
+	const struct change *change = req->work;
+
+	policy_changed(in->policy, &change->policy, change->asked_us);
+	answer_policy(req, reply_int(r, 0) == 1 ? 201 : 200, in->policy, &change->policy, "redis");
+}
+
+void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put_input *in)
+{
+	struct change *change = change_new(req);
+
+	if (!change || refuse_fixed(req, in->policy) || !policy_of_input(req, in, &change->policy))
+		return;
+	const struct policy *p = &change->policy;
+	struct call *c = script_call(req, &ratelimit_policy_put_script);
+	call_key(c, KEY_POLICY, in->policy, NULL);
+	call_string(c, "algorithm");
+	call_string(c, algorithm_names[p->limit.algorithm - 1]);
+	call_string(c, "limit");
+	call_int(c, p->limit.limit);
+	call_string(c, "window_ms");
+	call_int(c, p->limit.window_ms);
+	call_string(c, "burst");
+	call_int(c, p->limit.has_burst ? p->limit.burst : 0);
+	call_string(c, "count_refused");
+	call_int(c, p->limit.count_refused);
+	call_string(c, "on_error");
+	call_string(c, p->open ? "open" : "closed");
+	call_string(c, "shadow");
+	call_int(c, p->shadow);
+	call_string(c, "key_header");
+	call_string(c, p->key_header);
+	call_send(c, on_put);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_policy_delete_input *in = req->input;
+	const struct change *change = req->work;
+
+	policy_changed(in->policy, NULL, change->asked_us);
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_unknown(req, in->policy);
+}
+
+void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_delete_input *in)
+{
+	if (!change_new(req) || refuse_fixed(req, in->policy))
+		return;
+	struct call *c = script_call(req, &ratelimit_policy_delete_script);
+	call_key(c, KEY_POLICY, in->policy, NULL);
+	call_send(c, on_deleted);
+}
+
+/* ---- GET ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_policy_look_input *in = req->input;
+	struct policy policy;
+
+	if (reply_int(r, 0) < 0)
+		answer_unknown(req, in->policy);
+	else if (policy_read(r, &policy))
+		answer_policy(req, 200, in->policy, &policy, "redis");
+	else
+		policy_answer_foreign(req, in->policy);
+}
+
+static struct call *look(struct request *req, struct text name, struct text part)
+{
+	struct call *c = script_call(req, &ratelimit_policy_look_script);
+
+	(void)part;
+	call_key(c, KEY_POLICY, name, NULL);
+	return c;
+}
+
+void ratelimit_policy_look(struct request *req, const struct ratelimit_policy_look_input *in)
+{
+	const struct policy *p = policy_fixed(in->policy);
+
+	if (p)
+		answer_policy(req, 200, in->policy, p, "file");
+	else
+		call_send(look(req, in->policy, (struct text){ 0 }), on_looked);
+}
+
+/* ---- GET /ratelimit/policies: first the file's, on pages of their own ---- */
+
+#define FILE_CURSOR "file."
+
+static void write_item(struct json_out *o, struct text name, const struct policy *p, const char *source)
+{
+	out_object(o, NULL);
+	write_policy(o, name, p, source);
+	out_close(o);
+}
+
+static void item(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	struct policy policy;
+
+	(void)req;
+	(void)part;
+	if (reply_int(r, 0) == 0 && !policy_fixed(name) && policy_read(r, &policy))
+		write_item(o, name, &policy, "redis");
+}
+
+/* The file's policy at `i` or behind it that fits; NULL: there are no more. */
+static const struct policy *fixed_from(size_t *i, struct text glob, struct text *name)
+{
+	const struct policy *p;
+
+	while ((p = policy_fixed_at(*i, name)) && glob.at && fnmatch(glob.at, name->at, 0) != 0)
+		++*i;
+	return p;
+}
+
+/* False: there is nothing to tell. */
+static bool list_fixed(struct request *req, const struct ratelimit_policy_list_input *in, struct text glob, size_t i)
+{
+	struct text name;
+	const struct policy *p = fixed_from(&i, glob, &name);
+
+	if (!p)
+		return false;
+	struct json_out *o = answer_begin(req, 200);
+	out_array(o, "items");
+	for (int64_t n = 0; p && n < in->limit; n++) {
+		write_item(o, name, p, "file");
+		i++;
+		p = fixed_from(&i, glob, &name);
+	}
+	out_close(o);
+	out_text(o, "cursor", arena_printf(&req->arena, FILE_CURSOR "%zu", i));
+	answer_end(req);
+	return true;
+}
+
+void ratelimit_policy_list(struct request *req, const struct ratelimit_policy_list_input *in)
+{
+	static const struct list_of policies = { .kind = KEY_POLICY, .look = look, .item = item };
+	const size_t lead = sizeof(FILE_CURSOR) - 1;
+	struct text cursor = in->cursor, glob;
+	bool in_file = cursor.at && strncmp(cursor.at, FILE_CURSOR, lead) == 0;
+
+	if (!match_glob(req, in->match, &glob))
+		return;
+	if (in_file || !cursor.at) {
+		if (list_fixed(req, in, glob, in_file ? strtoull(cursor.at + lead, NULL, 10) : 0))
+			return;
+		cursor.at = NULL;
+	}
+	list_keys(req, &policies, in->match, cursor, in->limit);
+}

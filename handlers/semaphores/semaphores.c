@@ -1,0 +1,230 @@
+/*
+ * semaphores: at most so many at once, with permits that expire. Each operation is one script (lua/semaphore_*.lua); who waits stands in
+ * a line like that of a lock.
+ *
+ * A permit is a secret like a lock's token: told to its holder alone, a digest of it to Redis.
+ */
+#include "handler.h"
+#include "kinds.h"
+
+enum { PERMIT_DIGITS = 32 };
+
+/* The permit that a try may take. */
+struct
+try {
+	struct text permit, hash;
+};
+
+static struct text permit_hash(struct request *req, struct text permit)
+{
+	struct text digest = request_digest(req, permit);
+
+	return arena_copy(&req->arena, digest.at, digest.at ? PERMIT_DIGITS : 0);
+}
+
+static const char *const wait_parts[] = { "permits", "line", "offer", NULL };
+
+static struct call *semaphore_call(struct request *req, const struct script *s, struct text name)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, KEY_SEMAPHORE, name, NULL);
+	for (const char *const *part = wait_parts; *part; part++)
+		call_key(c, KEY_SEMAPHORE, name, *part);
+	return c;
+}
+
+static void out_owner(struct json_out *o, struct text owner)
+{
+	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
+}
+
+static void answer_no_such(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "'%s' has no such permit (any more)", name.at);
+}
+
+/* ---- POST /semaphores/{name}/permits ---- */
+
+static void answer_none_free(struct request *req, const struct reply *r)
+{
+	const struct semaphore_acquire_input *in = req->input;
+	int64_t next_ms = request_ms_until(req, reply_int(r, 2)), held = reply_int(r, 3);
+	struct json_out *o;
+
+	answer_retry_after_ms(req, next_ms);
+	if (held < in->limit)
+		o = problem_begin(req, P_NO_PERMIT,
+				  "'%s' has a permit left, but others wait for it, and it is their turn", in->name.at);
+	else
+		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first ends in %lld ms",
+				  (long long)in->limit, in->name.at, (long long)next_ms);
+	out_int(o, "limit", in->limit);
+	out_int(o, "held", held);
+	out_int(o, "waiters", reply_int(r, 4));
+	problem_end(req);
+}
+
+static void on_acquired(struct request *req, const struct reply *r)
+{
+	const struct semaphore_acquire_input *in = req->input;
+	const struct try *try = req->work;
+	int64_t expires_at_ms = reply_int(r, 3);
+	struct text sealed = reply_text(r, 5);
+
+	if (!req->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+		wait_ticket_left(req);
+	if (reply_int(r, 0) < 1) {
+		wait_next(req, 0, 0, reply_int(r, 2));
+		if (!wait_park(req))
+			answer_none_free(req, r);
+		return;
+	}
+	if (request_is_past(req, expires_at_ms)) {
+		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
+				      "it was done, and the permit of '%s' has expired since", in->name.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 201);
+	out_text(o, "name", in->name);
+	out_text(o, "permit", sealed.len ? request_seal(req, sealed) : try->permit);
+	out_owner(o, reply_text(r, 4));
+	out_int(o, "limit", in->limit);
+	out_int(o, "held", reply_int(r, 2));
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+	out_int(o, "waited_ms", wait_waited_ms(req));
+	answer_end(req);
+}
+
+static void release(struct request *req, struct text name, struct text hash, call_done done)
+{
+	struct call *c = semaphore_call(req, &semaphore_leave_script, name);
+
+	call_string(c, ""); /* no ticket */
+	call_text(c, hash);
+	call_send(c, done);
+}
+
+/* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
+static void on_disconnect(struct request *req, const struct reply *r)
+{
+	const struct semaphore_acquire_input *in = req->input;
+	const struct try *try = req->work;
+
+	(void)r;
+	if (try && !req->idempotency_key.at)
+		release(req, in->name, try->hash, NULL);
+}
+
+/* The script must know for how many permits the first in the wait queue waits. */
+static struct text ticket_of(struct request *req, int64_t limit)
+{
+	static const struct wait_queue queue = { &semaphore_leave_script, wait_parts };
+	char mode[TEXT_DIGITS];
+
+	return wait_ticket(req, &queue, text_of_int(limit, mode).at);
+}
+
+void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
+{
+	char hex[PERMIT_DIGITS + 1];
+	struct try *try = arena_alloc(&req->arena, sizeof(*try));
+
+	if (!wait_begin(req, in->wait_ms, 1))
+		return;
+	wait_on(req, script_key(req, KEY_SEMAPHORE, in->name, NULL));
+	random_hex(hex, PERMIT_DIGITS);
+	if (try) {
+		try->permit = arena_copy(&req->arena, hex, PERMIT_DIGITS);
+		try->hash = permit_hash(req, try->permit);
+	}
+	req->work = try;
+	req->gone = on_disconnect;
+	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
+	call_int(c, in->limit);
+	call_int(c, in->ttl_ms);
+	call_text(c, in->owner);
+	call_text(c, try ? try->hash : TEXT(""));
+	call_text(c, try && req->idempotency_key.at ? request_seal(req, try->permit) : TEXT(""));
+	call_text(c, ticket_of(req, in->limit));
+	call_int(c, wait_left_ms(req));
+	call_send(c, on_acquired);
+}
+
+/* ---- DELETE /semaphores/{name}/permits/{permit} ---- */
+
+static void on_released(struct request *req, const struct reply *r)
+{
+	const struct semaphore_release_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_no_such(req, in->name);
+}
+
+void semaphore_release(struct request *req, const struct semaphore_release_input *in)
+{
+	release(req, in->name, permit_hash(req, in->permit), on_released);
+}
+
+/* ---- POST /semaphores/{name}/permits/{permit}/extend ---- */
+
+static void on_extended(struct request *req, const struct reply *r)
+{
+	const struct semaphore_extend_input *in = req->input;
+	int64_t expires_at_ms = reply_int(r, 2);
+
+	if (reply_int(r, 0) < 1) {
+		answer_no_such(req, in->name);
+		return;
+	}
+	if (request_is_past(req, expires_at_ms)) {
+		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
+				      "it was done, and the permit of '%s' has expired since", in->name.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+	answer_end(req);
+}
+
+void semaphore_extend(struct request *req, const struct semaphore_extend_input *in)
+{
+	struct call *c = semaphore_call(req, &semaphore_extend_script, in->name);
+
+	call_text(c, permit_hash(req, in->permit));
+	call_int(c, in->ttl_ms);
+	call_send(c, on_extended);
+}
+
+/* ---- GET /semaphores/{name} ---- */
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct semaphore_look_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "limit", reply_int(r, 2));
+	out_int(o, "held", reply_int(r, 3));
+	out_int(o, "waiters", reply_int(r, 4));
+	out_array(o, "holders");
+	for (size_t i = 5; i + 1 < r->count; i += 2) {
+		out_object(o, NULL);
+		out_owner(o, reply_text(r, i));
+		out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, i + 1)));
+		out_int(o, "expires_at_ms", reply_int(r, i + 1));
+		out_close(o);
+	}
+	out_close(o);
+	answer_end(req);
+}
+
+void semaphore_look(struct request *req, const struct semaphore_look_input *in)
+{
+	call_send(semaphore_call(req, &semaphore_look_script, in->name), on_looked);
+}

@@ -1,0 +1,260 @@
+/*
+ * set_combine: what several sets have together: GET /sets.
+ *
+ * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for their sizes; then each slot unites its own, or
+ * the slot of the set that counts (the smallest for an intersection, the first for a difference) combines its own, and the others say which
+ * of these members stay.
+ */
+#include <stdlib.h>
+
+#include "handler.h"
+#include "kinds.h"
+
+enum { MEMBERS_MAX = 1000, FIRST = 2 }; /* as in lua/sets/set_combine.lua; items of a reply begin there */
+
+enum way { UNION, INTERSECT, SUBTRACT };
+static const char *const ways[] = { "union", "intersect", "subtract" };
+
+/* In the request's arena. */
+struct combination {
+	enum way way;
+	const struct text *names;
+	size_t count;
+	const struct slots *slots;
+	size_t base; /* the slot of the set that counts */
+	size_t owed;
+	int64_t *sizes;       /* of each set */
+	struct text *members; /* so far */
+	size_t member_count, member_room;
+	char *stays; /* a byte for each of them */
+};
+
+static void answer_too_many(struct request *req, int64_t members)
+{
+	struct json_out *o =
+		problem_begin(req, P_TOO_MANY_MEMBERS, "%lld members would have to be gone through and %d are the most",
+			      (long long)members, MEMBERS_MAX);
+
+	out_int(o, "members", members);
+	out_int(o, "limit", MEMBERS_MAX);
+	problem_end(req);
+}
+
+static void answer_members(struct request *req, const struct combination *co)
+{
+	struct json_out *o = answer_begin(req, 200);
+	int64_t size = 0;
+
+	out_array(o, "items");
+	for (size_t i = 0; i < co->member_count; i++) {
+		if (co->stays && !co->stays[i])
+			continue;
+		out_text(o, NULL, co->members[i]);
+		size++;
+	}
+	out_close(o);
+	out_int(o, "size", size);
+	answer_end(req);
+}
+
+static struct call *call_combine(struct request *req, const struct slot_group *group, const struct script *s)
+{
+	const struct combination *co = req->work;
+	struct call *c = script_call(req, s);
+
+	for (size_t i = 0; i < group->count; i++)
+		call_key(c, KEY_SET, co->names[group->which[i]], NULL);
+	if (s != &set_sizes_script)
+		call_string(c, ways[co->way]);
+	return c;
+}
+
+/* Takes in the members that a slot told. False: they are too many by now, which was answered, or there is no memory. */
+static bool take_in(struct request *req, const struct reply *r)
+{
+	struct combination *co = req->work;
+
+	if (reply_int(r, 0) < 0) {
+		answer_too_many(req, reply_int(r, FIRST));
+		return false;
+	}
+	for (size_t i = FIRST; i < r->count && co->member_count < co->member_room; i++) {
+		struct text member = reply_text(r, i);
+		co->members[co->member_count++] = arena_copy(&req->arena, member.at, member.len);
+	}
+	if (req->arena.failed)
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	return !req->arena.failed;
+}
+
+/* ---- One slot ---- */
+
+static void on_combined(struct request *req, const struct reply *r)
+{
+	if (take_in(req, r))
+		answer_members(req, req->work);
+}
+
+/* ---- Several: a union ---- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct text *x = a, *y = b;
+	int order = memcmp(x->at, y->at, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+static void on_united(struct request *req, const struct reply *r)
+{
+	struct combination *co = req->work;
+	size_t kept = 0;
+
+	if (!take_in(req, r) || --co->owed > 0)
+		return;
+	qsort(co->members, co->member_count, sizeof(*co->members), compare);
+	for (size_t i = 0; i < co->member_count; i++)
+		if (kept == 0 || compare(&co->members[kept - 1], &co->members[i]) != 0)
+			co->members[kept++] = co->members[i];
+	co->member_count = kept;
+	answer_members(req, co);
+}
+
+/* ---- Several: an intersection, a difference ---- */
+
+static void on_filtered(struct request *req, const struct reply *r)
+{
+	struct combination *co = req->work;
+	struct text stays = reply_text(r, FIRST);
+
+	for (size_t i = 0; i < co->member_count; i++)
+		co->stays[i] = (char)(i < stays.len && stays.at[i] == '1' && co->stays[i]);
+	if (--co->owed == 0)
+		answer_members(req, co);
+}
+
+static void on_base(struct request *req, const struct reply *r)
+{
+	struct combination *co = req->work;
+
+	if (!take_in(req, r))
+		return;
+	if (co->member_count == 0) {
+		answer_members(req, co);
+		return;
+	}
+	memset(co->stays, 1, co->member_count);
+	co->owed = co->slots->count - 1;
+	for (size_t g = 0; g < co->slots->count; g++) {
+		if (g == co->base)
+			continue;
+		struct call *c = call_combine(req, &co->slots->groups[g], &set_filter_script);
+		for (size_t i = 0; i < co->member_count; i++)
+			call_text(c, co->members[i]);
+		call_send(c, on_filtered);
+	}
+}
+
+/* ---- Several: their sizes first ---- */
+
+/* The set that counts. */
+static size_t counting_set(const struct combination *co)
+{
+	size_t which = 0;
+
+	for (size_t i = 1; co->way == INTERSECT && i < co->count; i++)
+		if (co->sizes[i] < co->sizes[which])
+			which = i;
+	return which;
+}
+
+static void go_on(struct request *req)
+{
+	struct combination *co = req->work;
+	const struct slots *slots = co->slots;
+	size_t which = counting_set(co);
+	int64_t members = co->sizes[which];
+
+	for (size_t i = 1; co->way == UNION && i < co->count; i++)
+		members += co->sizes[i];
+	if (members > MEMBERS_MAX) {
+		answer_too_many(req, members);
+		return;
+	}
+	for (size_t g = 0; g < slots->count; g++)
+		for (size_t i = 0; i < slots->groups[g].count; i++)
+			if (slots->groups[g].which[i] == which)
+				co->base = g;
+	co->owed = slots->count;
+	if (co->way != UNION)
+		call_send(call_combine(req, &slots->groups[co->base], &set_combine_script), on_base);
+	for (size_t g = 0; co->way == UNION && g < slots->count; g++)
+		call_send(call_combine(req, &slots->groups[g], &set_combine_script), on_united);
+}
+
+static void on_sizes(struct request *req, const struct reply *r)
+{
+	struct combination *co = req->work;
+	const struct slot_group *group = &co->slots->groups[req->tag];
+
+	for (size_t i = 0; i < group->count; i++)
+		co->sizes[group->which[i]] = reply_int(r, FIRST + i);
+	if (--co->owed == 0)
+		go_on(req);
+}
+
+/* ---- GET /sets ---- */
+
+static void combine(struct request *req, enum way way, const struct text *names, size_t count)
+{
+	const struct slots *slots = slots_of(req, names, count);
+	struct combination *co = arena_alloc(&req->arena, sizeof(*co));
+
+	if (!slots)
+		return;
+	size_t room = slots->count * MEMBERS_MAX;
+	int64_t *sizes = arena_alloc(&req->arena, count * sizeof(*sizes));
+	struct text *members = arena_alloc(&req->arena, room * sizeof(*members));
+	char *stays = slots->count > 1 && way != UNION ? arena_alloc(&req->arena, room) : NULL;
+	if (req->arena.failed) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the arena has failed */
+	*co = (struct combination){
+		.way = way,
+		.names = names,
+		.count = count,
+		.slots = slots,
+		.sizes = sizes,
+		.members = members,
+		.member_room = room,
+		.stays = stays,
+		.owed = slots->count,
+	};
+	req->work = co;
+	if (slots->count == 1)
+		call_send(call_combine(req, &slots->groups[0], &set_combine_script), on_combined);
+	for (size_t g = 0; slots->count > 1 && g < slots->count; g++) {
+		struct call *c = call_combine(req, &slots->groups[g], &set_sizes_script);
+		call_tag(c, g);
+		call_send(c, on_sizes);
+	}
+}
+
+void set_combine(struct request *req, const struct set_combine_input *in)
+{
+	int given = (in->union_.count > 0) + (in->intersect.count > 0) + (in->subtract.count > 0);
+
+	if (given == 0)
+		answer_field_problem(req, P_MISSING_FIELD, "?union", "is required, or ?intersect or ?subtract instead");
+	else if (given > 1)
+		answer_field_problem(req, P_INVALID_VALUE, in->union_.count ? "?union" : "?intersect",
+				     "cannot be given together with another way to combine");
+	else if (in->union_.count)
+		combine(req, UNION, in->union_.items, in->union_.count);
+	else if (in->intersect.count)
+		combine(req, INTERSECT, in->intersect.items, in->intersect.count);
+	else
+		combine(req, SUBTRACT, in->subtract.items, in->subtract.count);
+}

@@ -1,0 +1,120 @@
+/* sets: members without repeats. Each operation is one script (lua/set_*.lua). What several sets have together: sets/combine.c. */
+#include "handler.h"
+#include "kinds.h"
+
+static struct call *set_call(struct request *req, const struct script *s, struct text name)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, KEY_SET, name, NULL);
+	return c;
+}
+
+static void answer_member(struct request *req, int status, struct text name, struct text member, int64_t size)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	out_text(o, "member", member);
+	out_int(o, "size", size);
+	answer_end(req);
+}
+
+static void answer_no_member(struct request *req, struct text name, struct text member)
+{
+	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, name.at);
+}
+
+/* ---- PUT, GET, DELETE /sets/{name}/members/{member} ---- */
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct set_put_input *in = req->input;
+
+	answer_member(req, reply_int(r, 0) > 0 ? 201 : 200, in->name, in->member, reply_int(r, 2));
+}
+
+void set_put(struct request *req, const struct set_put_input *in)
+{
+	struct call *c = set_call(req, &set_put_script, in->name);
+
+	call_text(c, in->member);
+	call_send(c, on_put);
+}
+
+static void on_looked(struct request *req, const struct reply *r)
+{
+	const struct set_look_input *in = req->input;
+
+	if (reply_int(r, 0) < 0)
+		answer_no_member(req, in->name, in->member);
+	else
+		answer_member(req, 200, in->name, in->member, reply_int(r, 2));
+}
+
+void set_look(struct request *req, const struct set_look_input *in)
+{
+	struct call *c = set_call(req, &set_look_script, in->name);
+
+	call_text(c, in->member);
+	call_send(c, on_looked);
+}
+
+static void on_removed(struct request *req, const struct reply *r)
+{
+	const struct set_remove_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_empty(req, 204);
+	else
+		answer_no_member(req, in->name, in->member);
+}
+
+void set_remove(struct request *req, const struct set_remove_input *in)
+{
+	struct call *c = set_call(req, &set_remove_script, in->name);
+
+	call_text(c, in->member);
+	call_send(c, on_removed);
+}
+
+/* ---- GET /sets/{name} ---- */
+
+/* `items`: the reply's from `i` on. */
+static void write_members(struct json_out *o, const struct reply *r, size_t i)
+{
+	out_array(o, "items");
+	for (; i < r->count; i++)
+		out_text(o, NULL, reply_text(r, i));
+	out_close(o);
+}
+
+static void on_members(struct request *req, const struct reply *r)
+{
+	const struct set_members_input *in = req->input;
+	struct text cursor = reply_text(r, 3);
+
+	if (reply_int(r, 0) < 0) {
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	out_int(o, "size", reply_int(r, 2));
+	write_members(o, r, 4);
+	out_text(o, "cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
+	answer_end(req);
+}
+
+void set_members(struct request *req, const struct set_members_input *in)
+{
+	struct text glob;
+
+	if (!match_glob(req, in->match, &glob))
+		return;
+	struct call *c = set_call(req, &set_members_script, in->name);
+	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
+	call_text(c, glob);
+	call_int(c, in->limit);
+	call_send(c, on_members);
+}

@@ -1,0 +1,104 @@
+/*
+ * topics: publish, and listen as server-sent events. Nothing is kept: who does not listen now never hears it.
+ */
+#include <stdlib.h>
+
+#include "handler.h"
+#include "kinds.h"
+
+enum { ALIVE_MS = 15000 }; /* between signs of life, for proxies and for whoever listens */
+
+/* One stream. */
+struct listener {
+	struct hearer hearer;
+	struct stream *stream; /* (ref) */
+	struct timer alive;
+	bool has_listened;
+};
+
+/* ---- POST /topics/{topic} ---- */
+
+static void on_published(struct request *req, const struct reply *r)
+{
+	const struct topic_publish_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "topic", in->topic);
+	out_int(o, "published_at_ms", reply_int(r, 3));
+	out_int(o, "daemons", reply_int(r, 2));
+	answer_end(req);
+}
+
+void topic_publish(struct request *req, const struct topic_publish_input *in)
+{
+	struct call *c = script_call(req, &topic_publish_script);
+
+	call_key(c, KEY_TOPIC, in->topic, NULL);
+	call_text(c, json_tree_text(&req->arena, in->body));
+	call_send(c, on_published);
+}
+
+/* ---- GET /topics/{topic}/stream ---- */
+
+static void on_listening(struct hearer *h)
+{
+	struct listener *l = (struct listener *)((char *)h - offsetof(struct listener, hearer));
+
+	stream_event(l->stream, l->has_listened ? "gap" : "listening", TEXT("{}"));
+	l->has_listened = true;
+}
+
+static void on_message(struct hearer *h, struct text message)
+{
+	struct listener *l = (struct listener *)((char *)h - offsetof(struct listener, hearer));
+
+	stream_event(l->stream, "message", message);
+}
+
+static void on_alive(struct timer *t)
+{
+	struct listener *l = (struct listener *)((char *)t - offsetof(struct listener, alive));
+
+	stream_comment(l->stream, "alive");
+	timer_set(t, loop_now_us() + ALIVE_MS * 1000);
+}
+
+static void on_left(void *whose)
+{
+	struct listener *l = whose;
+
+	timer_stop(&l->alive);
+	channel_unhear(&l->hearer);
+	free(l);
+}
+
+void topic_stream(struct request *req, const struct topic_stream_input *in)
+{
+	static const struct stream_owner owner = { .left = on_left };
+	struct text channel = script_key(req, KEY_TOPIC, in->topic, NULL);
+
+	if (!wait_has_room(req))
+		return;
+	struct listener *l = calloc(1, sizeof(*l));
+	if (!l) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	l->hearer.listening = on_listening;
+	l->hearer.message = on_message;
+	l->alive.expired = on_alive;
+	if (!channel_can_hear()) {
+		free(l);
+		answer_problem(req, P_REDIS_UNAVAILABLE, "Redis cannot be reached, so nothing can be heard");
+		return;
+	}
+	l->stream = stream_begin(req, &owner, l);
+	if (!l->stream) {
+		free(l);
+		return;
+	}
+	if (channel_hear(&l->hearer, channel))
+		timer_set(&l->alive, loop_now_us() + ALIVE_MS * 1000);
+	else
+		stream_end(l->stream);
+}

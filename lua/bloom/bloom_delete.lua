@@ -1,0 +1,22 @@
+-- bloom_delete: one step of deleting a filter. After the first it is there for nobody any more.
+-- KEYS  the filter's (bloom/lib_bloom.lua)
+-- Returns {1, now} it is gone
+--         {-1, now}, {-2, now, segments}, {-3, now}: see bloom/lib_bloom.lua
+-- Errors: WRONGTYPE, nothing done. O(segments); a step frees at most 8 MiB.
+--@include time bloom
+--@flags allow-oom
+local now = now_ms()
+local filter, left = bloom_read()
+if not filter and not left then
+  return { -1, now }
+end
+local segments = left or filter.segments
+if #KEYS - 1 < segments then
+  return { -2, now, segments }
+end
+if filter then
+  for key = 2, segments + 1 do
+    redis.call('STRLEN', KEYS[key]) -- fails here, and not half-way, when one of them is no string
+  end
+end
+return { bloom_free(segments) and 1 or -3, now }

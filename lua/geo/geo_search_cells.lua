@@ -1,0 +1,95 @@
+-- geo_search_cells: members inside a circle or a box, by distance from its centre, in some cells of a set that is split.
+-- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
+-- ARGV[1]  longitude of the centre
+-- ARGV[2]  latitude of the centre
+-- ARGV[3]  'radius' or 'box'
+-- ARGV[4]  radius; width of the box
+-- ARGV[5]  ''; height of the box
+-- ARGV[6]  unit of these and of the answer: m, km, mi, ft
+-- ARGV[7]  'ASC' or 'DESC'
+-- ARGV[8]  how many at most, of all these cells together
+-- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were found
+-- ARGV[10] how many cells the set has
+-- Returns {0, now, done, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each, of the first
+--         `done` cells, at least one: when some 1000 members may have been looked at it does not begin another
+--         {-3, now, cells}: the set has another number of cells
+-- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that bounded.
+--@include time geo geo_cells geo_near
+--@reads
+local now = now_ms()
+local cells, other = geo_cells(now)
+if not cells then
+  return other
+end
+local nearest, most = ARGV[7] == 'ASC', tonumber(ARGV[8])
+local at, found, done, cost = {ARGV[1], ARGV[2]}, {}, 0, 0
+local shape = {ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]}
+local other_side = shape[3] or shape[2]
+local is_thin = math.max(shape[2], other_side) > 4 * math.min(shape[2], other_side)
+
+local function comes_first(a, b)
+  if nearest then
+    return a.distance < b.distance
+  end
+  return a.distance > b.distance
+end
+
+-- A member that is farther than all of the nearest need not be looked for in other cells. Distances are rounded.
+local function narrow(distance)
+  if nearest and shape[1] == 'radius' then
+    shape[2] = math.min(shape[2], distance + 0.001)
+  end
+end
+
+-- Keeps the first `most`.
+local function cut()
+  table.sort(found, comes_first)
+  for i = #found, most + 1, -1 do
+    found[i] = nil
+  end
+  if #found == most then
+    narrow(found[most].distance)
+  end
+end
+
+if ARGV[9] ~= '' then
+  narrow(tonumber(ARGV[9]))
+end
+
+for i = 2, #KEYS do
+  local here, looked_at_all = geo_near(KEYS[i], at, shape, ARGV[7], most)
+  for _, one in ipairs(here) do
+    found[#found + 1] = {key = KEYS[i], member = one[1], distance = tonumber(one[2]), told = one[2], at = one[3]}
+  end
+  -- Redis looks at all members of the nine squares around the shape. When fewer came than were asked for, these are all
+  -- in the shape, and so is about a tenth of the squares; unless it is thin.
+  if #here == most or is_thin or looked_at_all then
+    cost = cost + redis.call('ZCARD', KEYS[i])
+  end
+  cost, done = cost + 20 + 10 * #here, i - 1
+  if #here > 0 and #found > most then
+    cut()
+  end
+  if cost > 1000 then
+    break
+  end
+end
+cut()
+
+local members_of, hash_of = {}, {}
+for _, one in ipairs(found) do
+  members_of[one.key] = members_of[one.key] or {}
+  table.insert(members_of[one.key], one.member)
+end
+for key, members in pairs(members_of) do
+  for i, hash in ipairs(redis.call('GEOHASH', key, unpack(members))) do
+    hash_of[members[i]] = hash
+  end
+end
+local reply = {0, now, done}
+for _, one in ipairs(found) do
+  for _, item in ipairs({one.member, one.told, one.at[1], one.at[2], hash_of[one.member]}) do
+    reply[#reply + 1] = item
+  end
+end
+return reply

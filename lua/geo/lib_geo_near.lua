@@ -1,0 +1,68 @@
+-- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only into squares around a
+-- bounding box, and this box is too small where a circle or a box reaches beyond a pole (it looks at one side of it), and
+-- for a wide box (it takes w / cos for the length of a parallel's chord). The date line is no seam to it. Wants geo/lib_geo.lua.
+-- A shape is {kind ('radius' or 'box'), radius or width, height of a box, unit}.
+
+local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
+-- Radians: less than from a stored position to the edge of any square.
+local UNSEEN = 4e-8
+
+-- geo_wider(latitude, shape): width and height of the box that Redis must be asked for instead, so that it misses nothing:
+-- a wider one, or a belt around the earth, for which it looks at all members. nil: it misses nothing of the shape itself.
+local function geo_wider(latitude, shape)
+  local radius = 6372797.560856 / geo_unit[shape[4]]
+  local height = (shape[1] == 'box' and shape[3] / 2 or shape[2]) / radius
+  local top = math.abs(math.rad(latitude)) + height
+  if top < 1.57 then
+    local half = shape[2] / 2 / radius
+    local sine = math.sin(math.min(half / 2, math.pi / 2)) / math.cos(math.min(top, NORTHMOST))
+    local reach = sine < 1 and 2 * math.asin(sine) or math.pi
+    if shape[1] == 'radius' or reach - half / math.cos(top) < UNSEEN then
+      return nil
+    elseif reach < math.pi / 4 then
+      return 2 * reach * math.cos(top) * radius * BEYOND, shape[3]
+    end
+  end
+  return 8 * radius, 2 * height * radius * BEYOND
+end
+
+-- geo_is_inside(at, place, shape): as Redis judges it.
+local function geo_is_inside(at, place, shape)
+  local metre = geo_unit[shape[4]]
+  if shape[1] == 'radius' then
+    return geo_metres(at, place) <= shape[2] * metre
+  end
+  return geo_metres({at[1], place[2]}, at) <= shape[3] / 2 * metre
+    and geo_metres({at[1], place[2]}, place) <= shape[2] / 2 * metre
+end
+
+-- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at` (longitude, latitude), as
+-- GEOSEARCH answers WITHDIST and WITHCOORD; and true when it looked at all members. One GEOSEARCH, but for a wider shape, of
+-- which the first may lie outside: more, each for four times as many, until there are enough.
+local function geo_near(key, at, shape, order, most)
+  local width, height = geo_wider(tonumber(at[2]), shape)
+  local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4], order,
+    'WITHDIST', 'WITHCOORD', 'COUNT', most}
+  if shape[1] == 'box' or width then
+    ask[6] = 'BYBOX'
+    ask[7] = string.format('%.17g', width or shape[2])
+    table.insert(ask, 8, string.format('%.17g', height or shape[3]))
+  end
+  if not width then
+    return redis.call(unpack(ask)), false
+  end
+  local inside, asked, found
+  repeat
+    asked = ask[#ask]
+    found, inside = redis.call(unpack(ask)), {}
+    for _, one in ipairs(found) do
+      if #inside < most and geo_is_inside(at, one[3], shape) then
+        inside[#inside + 1] = one
+      end
+    end
+    ask[#ask] = 4 * asked
+    -- What follows the first outside of a circle is farther still.
+    local is_all = #found < asked or (shape[1] == 'radius' and order == 'ASC' and #inside < #found)
+  until #inside == most or is_all
+  return inside, true
+end

@@ -1,0 +1,26 @@
+-- leaderboard_union_begin: whether boards can be united: all sources are there, and have the same dimensions.
+-- KEYS  1 the board to be made, 2 its ranks, 3.. the sources (leaderboards/lib_board.lua)
+-- Returns {0, now, dimensions (a line each)} they can
+--         {-1, now, source, from 0} it is not there
+--         {-2, now, source (-1: the board itself, which has members), its dimensions, those of the first source} differ
+--         {1, now, dimensions, size} of a request that was answered before: as leaderboard_union_end
+-- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
+--@include time board
+--@idempotent
+local now = now_ms()
+local first
+for i = 3, #KEYS do
+  local source = read_board(KEYS[i])
+  if not source then
+    return {-1, now, i - 3}
+  end
+  first = first or source
+  if source.text ~= first.text then
+    return {-2, now, i - 3, source.text, first.text}
+  end
+end
+local board = read_board(KEYS[1])
+if board and board.text ~= first.text and redis.call('ZCARD', KEYS[2]) > 0 then
+  return {-2, now, -1, board.text, first.text}
+end
+return {0, now, first.text}

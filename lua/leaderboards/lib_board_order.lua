@@ -1,0 +1,70 @@
+-- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of the sorted set. 'asc'
+-- has the lowest first, and of equals still whoever came first: groups of equals from the back, each from its front.
+-- Wants leaderboards/lib_board.lua.
+
+-- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of those whose place begins
+-- with these bytes. No arrival begins with byte 255. O(log n).
+local function equals_of(ranks, head)
+  local first = redis.call('ZLEXCOUNT', ranks, '-', '(' .. head)
+  return first, redis.call('ZLEXCOUNT', ranks, '-', '(' .. head .. '\255') - 1
+end
+
+-- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where the ranks are not those of the board.
+-- O(log n).
+local function position_of(ranks, element, dimensions, order)
+  local rank = redis.call('ZRANK', ranks, element)
+  if not rank then
+    error(redis.error_reply('WRONGTYPE the ranks are not those of the board'))
+  end
+  if order == 'desc' then
+    return rank
+  end
+  local first, last = equals_of(ranks, string.sub(element, 1, WORD * dimensions))
+  return redis.call('ZCARD', ranks) - 1 - last + rank - first
+end
+
+-- ascending(ranks, from, to, dimensions): the elements at these positions in the order 'asc'. O(log n + to - from).
+local function ascending(ranks, from, to, dimensions)
+  -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts of larger groups, of
+  -- which the page wants another part: those are read anew.
+  local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
+  local elements, n, start, head_bytes = {}, #back, 1, WORD * dimensions
+  local head = n > 0 and string.sub(back[1], 1, head_bytes)
+  while start <= n do
+    local stop, next_head = start, nil
+    while stop < n do
+      next_head = string.sub(back[stop + 1], 1, head_bytes)
+      if next_head ~= head then
+        break
+      end
+      stop = stop + 1
+    end
+    if start == 1 or stop == n then
+      local first, last = equals_of(ranks, head)
+      local told_before = from + start - 1 - (redis.call('ZCARD', ranks) - 1 - last)
+      local at = first + told_before
+      local part = redis.call('ZRANGE', ranks, digits(at), digits(at + stop - start))
+      for i = 1, #part do
+        elements[start + i - 1] = part[i]
+      end
+    else
+      for i = start, stop do
+        elements[i] = back[start + stop - i]
+      end
+    end
+    start, head = stop + 1, next_head
+  end
+  return elements
+end
+
+-- page_at(now, ranks, board, from, to, order): the reply that tells a page:
+-- {0, now, dimensions (a line each), size, position of the first, {elements}}.
+local function page_at(now, ranks, board, from, to, order)
+  local elements
+  if order == 'desc' then
+    elements = redis.call('ZRANGE', ranks, digits(from), digits(to))
+  else
+    elements = ascending(ranks, from, to, #board.names)
+  end
+  return {0, now, board.text, redis.call('ZCARD', ranks), from, elements}
+end

@@ -1,0 +1,69 @@
+-- A union of boards that is being built aside: a hash of member to place and number of the source that it was last met in, from 1, with a
+-- TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
+local UNION_STEP, UNION_KEPT_MS = 50, 60000
+
+-- union_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a source, member and place in turn, to what is
+-- built; the dimensions have these names. Returns the reply: {0, now, cursor, members built}, or {-4, now, member, dimension} when its score
+-- would be larger than 2^32-1; what was built is gone then. A member keeps the latest arrival of all sources. One that is found twice counts
+-- once: it bears the source's number. O(found).
+local function union_add(now, key, cursor, found, names, number, weight, aggregate)
+  local dimensions = #names
+  local format, place_bytes = '>' .. string.rep('I4', dimensions + 2), WORD * dimensions + ARRIVAL
+  local members = {}
+  for i = 1, #found, 2 do
+    members[#members + 1] = found[i]
+  end
+  local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
+
+  -- The place of a member, from its place in the source and from what was built of it before, if anything; or nil and the
+  -- dimension that is too large.
+  local function joined(place, was)
+    if not was and weight == 1 then
+      return checked_place(place, dimensions)
+    end
+    -- SCORE_MAX minus each score, and the arrival
+    local words = {struct.unpack(format, checked_place(place, dimensions))}
+    local before = was and {struct.unpack(format, checked_place(was, dimensions))}
+    for d = 1, dimensions do
+      local score = (SCORE_MAX - words[d]) * weight
+      if before and aggregate == 'sum' then
+        score = score + SCORE_MAX - before[d]
+      elseif before and aggregate == 'min' then
+        score = math.min(score, SCORE_MAX - before[d])
+      elseif before then
+        score = math.max(score, SCORE_MAX - before[d])
+      end
+      if score > SCORE_MAX then
+        return nil, names[d]
+      end
+      words[d] = SCORE_MAX - score
+    end
+    if before then
+      local high, low = before[dimensions + 1], before[dimensions + 2]
+      if high > words[dimensions + 1] or high == words[dimensions + 1] and low > words[dimensions + 2] then
+        words[dimensions + 1], words[dimensions + 2] = high, low
+      end
+    end
+    return struct.pack(format, unpack(words, 1, dimensions + 2))
+  end
+
+  local write, met = {}, {}
+  for i, member in ipairs(members) do
+    local was = built[i]
+    if not met[member] and not (was and string.byte(was, place_bytes + 1) == number) then
+      met[member] = true
+      local place, too_large = joined(found[2 * i], was)
+      if not place then
+        redis.call('UNLINK', key)
+        return {-4, now, member, too_large}
+      end
+      write[#write + 1] = member
+      write[#write + 1] = place .. string.char(number)
+    end
+  end
+  if #write > 0 then
+    redis.call('HSET', key, unpack(write))
+  end
+  redis.call('PEXPIRE', key, digits(UNION_KEPT_MS))
+  return {0, now, cursor, redis.call('HLEN', key)}
+end

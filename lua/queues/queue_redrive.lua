@@ -1,0 +1,54 @@
+-- queue_redrive: one step of bringing dead letters back, the longest dead first: due now, receives 0, without their
+-- ttl.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 how many at most (-1: all), 2 how many the steps before brought back
+-- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
+-- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step settles at
+-- most 250, or moves at most 1000, and ends after a millisecond. Each step is a part of the request, named by the total
+-- before it.
+-- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
+--@include time out_of_time wake queue queue_ended
+--@idempotent parts
+local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
+local step = 1000
+if most >= 0 then
+  step = math.min(step, most - total)
+end
+local queue = this_queue()
+
+-- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
+local ended = ended_deliveries(queue, 250)
+if #ended > 0 then
+  for _, m in ipairs(ended) do
+    settle(queue, m, m.state)
+  end
+  count_expired(queue)
+  commit()
+  return { 0, now, total }
+end
+
+local kept = '(' .. digits(now - setting(queue, 'retention_ms'))
+local looked_at, is_last = 0, false
+repeat
+  local chunk = math.min(100, step - looked_at)
+  local page = { digits(looked_at), digits(chunk) }
+  local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local letters = messages_of(dead_key, flat)
+  for _, m in ipairs(letters) do
+    if m.lost then
+      forget(m)
+    else
+      revive(m)
+      move(m, due_key(m.priority))
+      announce(queue, m.at)
+      total = total + 1
+    end
+  end
+  looked_at = looked_at + #letters
+  is_last = #letters < chunk
+until is_last or looked_at == step or out_of_time()
+commit()
+if not is_last and total ~= most then
+  return { total > tonumber(ARGV[2]) and 2 or 0, now, total }
+end
+return { total > 0 and 1 or -1, now, total }

@@ -1,0 +1,43 @@
+-- sale_claim: holds a quantity for a user.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
+-- Returns {1, now, claim, expires_at_ms, remaining}
+--         {0, now} holds that are over were settled, and there are more: call again
+--         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
+--         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held} too little is left
+-- A replay: the reply of then, while the claim is held or confirmed.
+-- Errors: WRONGTYPE, nothing done. O(100 log n).
+--@include time sale
+--@idempotent
+local now = now_ms()
+local user, quantity = ARGV[2], tonumber(ARGV[3])
+local sale = read_sale()
+if granted then
+  local c = claim_of(redis.call('HGET', claims_key, granted[3]))
+  return c and (c.state == 'confirmed' or c.expires_at_ms > now) and granted
+elseif not sale then
+  return {-1, now}
+end
+if now < sale.opens_at_ms or sale.closes_at_ms > 0 and now >= sale.closes_at_ms then
+  return {-2, now, sale.opens_at_ms, sale.closes_at_ms}
+end
+
+local is_settled = settle(sale, now)
+local has = tonumber(redis.call('HGET', users_key, user) or '0')
+local remaining = sale.stock - sale.held - sale.confirmed
+local is_over_limit = sale.per_user > 0 and has + quantity > sale.per_user
+if (is_over_limit or remaining < quantity) and not is_settled then
+  return {0, now}
+elseif is_over_limit then
+  return {-3, now, has, sale.per_user}
+elseif remaining < quantity then
+  return {-4, now, remaining, sale.held}
+end
+
+local expires_at_ms = now + sale.hold_ms
+local claim = digits(expires_at_ms) .. '.' .. ARGV[1]
+redis.call('HSET', claims_key, claim, table.concat({'held', digits(quantity), digits(expires_at_ms), user}, ' '))
+redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
+redis.call('HINCRBY', users_key, user, digits(quantity))
+redis.call('HINCRBY', sale_key, 'held', digits(quantity))
+return {1, now, claim, expires_at_ms, remaining - quantity}, true

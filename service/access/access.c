@@ -1,0 +1,267 @@
+/* access: see access.h. Owns the tokens in force. A token itself is forgotten as soon as its digest is made. */
+#include "access/access.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "process/config.h"
+#include "core/digest.h"
+#include "contract/input.h"
+#include "net/listener.h"
+#include "process/log.h"
+#include "process/metrics.h"
+#include "request/request.h"
+#include "access/token_file.h"
+
+enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
+
+static struct token_table *table; /* NULL: nobody is asked */
+
+/* Where nobody is asked, nobody but this machine may reach it. */
+static bool check_addresses(void)
+{
+	static struct listen_address addresses[LISTEN_ADDRESSES_MAX];
+	char shown[LISTEN_HOST_BYTES + 16];
+	size_t count = listen_addresses_parse("listen", config()->listen, addresses);
+
+	for (size_t i = 0; i < count && !*config()->tokens && !config()->insecure; i++) {
+		if (listen_address_is_private(&addresses[i]))
+			continue;
+		listen_address_print(&addresses[i], shown, sizeof(shown));
+		fprintf(stderr,
+			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or "
+			"let anybody do anything (--insecure)\n",
+			shown);
+		return false;
+	}
+	return count > 0;
+}
+
+bool access_open(void)
+{
+	char why[WHY_BYTES];
+
+	if (!check_addresses())
+		return false;
+	if (!*config()->tokens)
+		return true;
+	table = token_file_read(config()->tokens, why, sizeof(why));
+	if (!table)
+		fprintf(stderr, "patternd: --tokens: %s\n", why);
+	return table != NULL;
+}
+
+void access_close(void)
+{
+	if (table)
+		token_table_free(table);
+	table = NULL;
+}
+
+void access_reload(void)
+{
+	char why[WHY_BYTES];
+
+	if (!table)
+		return;
+	struct token_table *fresh = token_file_read(config()->tokens, why, sizeof(why));
+	if (!fresh) {
+		log_event(LOG_ERROR, "tokens_kept", "%s; the tokens read before stay in force", why);
+		return;
+	}
+	access_close();
+	table = fresh;
+	log_event(LOG_INFO, "tokens_read", "%zu tokens from %s", table->count, config()->tokens);
+}
+
+/* ---- Who it is ---- */
+
+static bool is_token_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("-._~+/=", c));
+}
+
+/* What stands behind "Bearer" (RFC 6750), absent when it is anything else. */
+static struct text bearer(struct text header)
+{
+	static const char scheme[] = "Bearer ";
+	size_t at = sizeof(scheme) - 1, len = header.len;
+
+	if (len <= at || strncasecmp(header.at, scheme, at) != 0)
+		return (struct text){ 0 };
+	while (at < len && header.at[at] == ' ')
+		at++;
+	while (len > at && (header.at[len - 1] == ' ' || header.at[len - 1] == '\t'))
+		len--;
+	if (len == at || len - at > MAX_TOKEN_BYTES)
+		return (struct text){ 0 };
+	for (size_t i = at; i < len; i++)
+		if (!is_token_char(header.at[i]))
+			return (struct text){ 0 };
+	return (struct text){ header.at + at, len - at };
+}
+
+/* Looks at every digest, whole, wherever it may have been found: how long it takes tells nothing. */
+static const struct token *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		size_t is_it = CRYPTO_memcmp(table->digests[i], digest, TOKEN_DIGEST_BYTES) == 0;
+		found |= (0 - is_it) & (i + 1);
+	}
+	return found ? &table->tokens[found - 1] : NULL;
+}
+
+static bool refuse_token(struct request *req)
+{
+	metrics_count(METRIC_tokens_refused);
+	answer_header(req, "WWW-Authenticate", "Bearer realm=\"patternd\"");
+	answer_problem(req, P_UNAUTHORIZED, "this needs the header 'Authorization: Bearer TOKEN' with a valid token");
+	return false;
+}
+
+/* ---- What it may ---- */
+
+static bool refuse_scope(struct request *req, const struct scope_wanted *wanted)
+{
+	struct text written = scope_written(&req->arena, wanted);
+
+	metrics_count(METRIC_scopes_refused);
+	answer_problem(req, P_FORBIDDEN, "the token lacks the scope '%s'", written.at ? written.at : "");
+	return false;
+}
+
+static bool is_allowed(struct request *req, const struct token *t, struct scope_wanted wanted)
+{
+	for (size_t i = 0; i < t->scope_count; i++)
+		if (scope_covers(&t->scopes[i], &wanted))
+			return true;
+	return refuse_scope(req, &wanted);
+}
+
+/* `name` is absent where none is meant. */
+static struct scope_wanted wanted_of(const struct needed_scope *n, struct text name)
+{
+	return (struct scope_wanted){ text_of(n->kind), name, text_of(n->action) };
+}
+
+/* What is allowed on no name at all is refused before it is known which name is meant. */
+static bool is_allowed_somewhere(struct request *req, const struct token *t, const struct needed_scope *n)
+{
+	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+
+	for (size_t i = 0; i < t->scope_count; i++)
+		if (scope_covers_some(&t->scopes[i], wanted.kind, true, wanted.action))
+			return true;
+	return refuse_scope(req, &wanted);
+}
+
+/* A request that names nothing asks for everything. */
+static bool is_allowed_everywhere(struct request *req, const struct token *t, const struct needed_scope *n)
+{
+	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+
+	for (size_t i = 0; i < t->scope_count; i++)
+		if (scope_covers_all(&t->scopes[i], wanted.kind, wanted.action))
+			return true;
+	return refuse_scope(req, &wanted);
+}
+
+static bool is_in_path(const struct operation *op, const struct needed_scope *n)
+{
+	return n->flag < 0 && (n->field < 0 || op->fields[n->field].place == IN_PATH);
+}
+
+/* Whether the input must be seen, too. */
+static bool depends_on_input(const struct operation *op)
+{
+	for (size_t i = 0; i < op->scope_count; i++)
+		if (!is_in_path(op, &op->scopes[i]))
+			return true;
+	return false;
+}
+
+bool access_admit(struct request *req, struct text authorization, unsigned times)
+{
+	unsigned char digest[TOKEN_DIGEST_BYTES];
+	const struct operation *op = req->op;
+
+	if (!table || !op->needs_token)
+		return true;
+	struct text given = times == 1 ? bearer(authorization) : (struct text){ 0 };
+	if (!given.at)
+		return refuse_token(req);
+	digest_sha256(given, digest);
+	const struct token *t = find(digest);
+	if (!t)
+		return refuse_token(req);
+	if (t->label.at)
+		req->caller = arena_copy(&req->arena, t->label.at, t->label.len);
+	for (size_t i = 0; i < op->scope_count; i++) {
+		const struct needed_scope *n = &op->scopes[i];
+		struct text name = n->field < 0 ? (struct text){ 0 } : req->path_values[n->field];
+		if (is_in_path(op, n) ? !is_allowed(req, t, wanted_of(n, name))
+				      : n->flag < 0 && !is_allowed_somewhere(req, t, n))
+			return false;
+	}
+	if (!depends_on_input(op))
+		return true;
+	req->token_digest = (const unsigned char *)arena_copy(&req->arena, (const char *)digest, sizeof(digest)).at;
+	if (!req->token_digest)
+		answer_no_memory(req, EFFECT_NONE);
+	return req->token_digest != NULL;
+}
+
+/* ---- The names in the input ---- */
+
+/* Judges the name in a field, all of a list, or a member of all of a list's objects. Counts them. */
+static bool names_are_allowed(struct request *req, const struct token *t, const struct needed_scope *n,
+			      const void *input, size_t *count)
+{
+	const struct field *row = &req->op->fields[n->field];
+	struct input_array one = { 1, (char *)(uintptr_t)input + row->offset }, many;
+	size_t step = 0, offset = 0;
+
+	if (row->kind == FIELD_ARRAY) {
+		memcpy(&many, one.items, sizeof(many));
+		one = many;
+		step = row->size;
+		offset = n->inner >= 0 ? row->fields[0].fields[n->inner].offset : 0;
+	}
+	for (size_t i = 0; i < one.count; i++) {
+		struct text name;
+		memcpy(&name, (char *)one.items + i * step + offset, sizeof(name));
+		if (!name.at)
+			continue;
+		++*count;
+		if (!is_allowed(req, t, wanted_of(n, name)))
+			return false;
+	}
+	return true;
+}
+
+static bool applies(const struct operation *op, const struct needed_scope *n, const void *input)
+{
+	return n->flag < 0 || *((const bool *)((const char *)input + op->fields[n->flag].offset)) == n->when;
+}
+
+bool access_allows(struct request *req, const void *input)
+{
+	const struct operation *op = req->op;
+	size_t count = 0;
+
+	if (!table || !op->needs_token || !depends_on_input(op))
+		return true;
+	/* Looked up anew: the tokens may be others than before the body came. */
+	const struct token *t = req->token_digest ? find(req->token_digest) : NULL;
+	if (!t)
+		return refuse_token(req);
+	for (size_t i = 0; i < op->scope_count; i++)
+		if (applies(op, &op->scopes[i], input) && op->scopes[i].field >= 0 &&
+		    !names_are_allowed(req, t, &op->scopes[i], input, &count))
+			return false;
+	return count > 0 || is_allowed_everywhere(req, t, &op->scopes[0]);
+}

@@ -1,0 +1,151 @@
+/* scope: see scope.h. */
+#include "access/scope.h"
+
+enum { MAX_PARTS = 3 };
+
+static const char no_form[] = "a scope is '*', 'kind:*', 'kind:action' or 'kind:name:action'";
+
+static bool is_word(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if ((t.at[i] < 'a' || t.at[i] > 'z') && t.at[i] != '_')
+			return false;
+	return t.len > 0;
+}
+
+static bool is_star(struct text t)
+{
+	return text_is(t, "*");
+}
+
+static int hex_value(char c)
+{
+	const char *digits = "0123456789abcdef0123456789ABCDEF", *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) % 16 : -1;
+}
+
+/* Percent-decodes, and takes the star off the end. */
+static const char *parse_name(struct arena *arena, struct text raw, struct scope *out)
+{
+	char *to;
+
+	if (raw.len && raw.at[raw.len - 1] == '*') {
+		out->is_prefix = true;
+		raw.len--;
+	}
+	out->name = arena_copy(arena, raw.at, raw.len);
+	to = (char *)(uintptr_t)out->name.at;
+	if (!to)
+		return "there is no memory for it";
+	for (size_t i = 0; i < raw.len; i++) {
+		char c = raw.at[i];
+		if (c == '*')
+			return "a * stands at the end of a name; %2A is one that belongs to it";
+		if (c == '%') {
+			int high = i + 2 < raw.len ? hex_value(raw.at[i + 1]) : -1;
+			int low = i + 2 < raw.len ? hex_value(raw.at[i + 2]) : -1;
+			if (high < 0 || low < 0 || (high == 0 && low == 0))
+				return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
+			c = (char)(high << 4 | low);
+			i += 2;
+		}
+		*to++ = c;
+	}
+	*to = '\0';
+	out->name.len = (size_t)(to - out->name.at);
+	return out->name.len || out->is_prefix ? NULL : "a name is empty";
+}
+
+const char *scope_parse(struct arena *arena, struct text written, struct scope *out)
+{
+	struct text parts[MAX_PARTS] = { 0 };
+	size_t count = 0;
+
+	*out = (struct scope){ 0 };
+	if (is_star(written))
+		return NULL;
+	for (const char *at = written.at, *end = written.at + written.len; at; count++) {
+		const char *colon = memchr(at, ':', (size_t)(end - at));
+		if (count == MAX_PARTS)
+			return "a scope has three parts at most; %3A is a : that belongs to a name";
+		parts[count] = (struct text){ at, (size_t)((colon ? colon : end) - at) };
+		at = colon ? colon + 1 : NULL;
+	}
+	struct text action = parts[count - 1];
+	out->kind = parts[0];
+	if (count < 2 || !is_word(parts[0]) || (!is_star(action) && !is_word(action)))
+		return no_form;
+	out->whole_kind = count == 2 && is_star(action);
+	if (!is_star(action))
+		out->action = action;
+	return count == MAX_PARTS ? parse_name(arena, parts[1], out) : NULL;
+}
+
+static bool covers_action(const struct scope *s, struct text action)
+{
+	return !s->action.at || text_equal(s->action, action);
+}
+
+bool scope_covers(const struct scope *s, const struct scope_wanted *wanted)
+{
+	if (!s->kind.at)
+		return true;
+	if (!text_equal(s->kind, wanted->kind))
+		return false;
+	if (s->whole_kind)
+		return true;
+	if (!s->name.at || !wanted->name.at)
+		return !s->name.at && !wanted->name.at && covers_action(s, wanted->action);
+	bool starts_so = wanted->name.len >= s->name.len && memcmp(s->name.at, wanted->name.at, s->name.len) == 0;
+	return starts_so && (s->is_prefix || s->name.len == wanted->name.len) && covers_action(s, wanted->action);
+}
+
+bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action)
+{
+	return !s->kind.at || (text_equal(s->kind, kind) &&
+			       (s->whole_kind || ((s->name.at != NULL) == named && covers_action(s, action))));
+}
+
+bool scope_covers_all(const struct scope *s, struct text kind, struct text action)
+{
+	bool every_name = s->whole_kind || (s->name.at && s->name.len == 0 && s->is_prefix);
+
+	return !s->kind.at || (text_equal(s->kind, kind) && every_name && covers_action(s, action));
+}
+
+/* What stands for itself in a written name: all that is neither special in a scope nor in the file of tokens. */
+static bool stands_for_itself(unsigned char c, bool is_text)
+{
+	return c > ' ' && c != 0x7f && (c < 0x80 || is_text) && !strchr(":*%#", c);
+}
+
+static struct text encoded(struct arena *arena, struct text name)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = arena_alloc(arena, 3 * name.len + 1);
+	bool is_text = text_is_utf8(name) && !text_has_control(name);
+	size_t n = 0;
+
+	for (size_t i = 0; out && i < name.len; i++) {
+		unsigned char c = (unsigned char)name.at[i];
+		if (stands_for_itself(c, is_text)) {
+			out[n++] = (char)c;
+			continue;
+		}
+		out[n++] = '%';
+		out[n++] = hex[c >> 4];
+		out[n++] = hex[c & 15];
+	}
+	return (struct text){ out, n };
+}
+
+struct text scope_written(struct arena *arena, const struct scope_wanted *wanted)
+{
+	struct text name = wanted->name.at ? encoded(arena, wanted->name) : wanted->name;
+	struct text parts[] = { wanted->kind, TEXT(":"), name, TEXT(":"), wanted->action };
+
+	if (wanted->name.at)
+		return arena_join(arena, parts, 5);
+	return arena_join(arena, (struct text[]){ wanted->kind, TEXT(":"), wanted->action }, 3);
+}

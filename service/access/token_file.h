@@ -1,0 +1,33 @@
+/*
+ * token_file: the file of --tokens. Owns what was read from it; never holds a token, only what SHA-256 makes of one.
+ *
+ *	# <SHA-256 of the token in hex> <scope>... [# label]
+ *	2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b queues:orders:receive locks:* # worker
+ */
+#ifndef PATTERND_TOKEN_FILE_H
+#define PATTERND_TOKEN_FILE_H
+
+#include "core/arena.h"
+#include "access/scope.h"
+
+enum { TOKEN_DIGEST_BYTES = 32 };
+
+struct token {
+	struct scope *scopes;
+	size_t scope_count;
+	struct text label; /* absent: it has none */
+	int line;
+};
+
+struct token_table {
+	struct arena arena; /* everything lies in it, the table itself too */
+	size_t count;
+	unsigned char (*digests)[TOKEN_DIGEST_BYTES]; /* of tokens[i], one behind the other */
+	struct token *tokens;
+};
+
+/* Returns new what the file says, or NULL after a line in `why` that names the file, the line and what is wrong with it. */
+struct token_table *token_file_read(const char *path, char *why, size_t size);
+void token_table_free(struct token_table *table);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * call_wire: sends calls, and takes what comes back; see script.h.
+ *
+ * Owns the life of a `struct call` (in its request's arena). Nothing is sent twice unless Redis refused it before it ran.
+ */
+#include "core/budget.h"
+#include "call/call.h"
+#include "call/call_problem.h"
+#include "process/metrics.h"
+#include "call/record.h"
+
+/* ---- What is no answer (problems: call_problem.c) ---- */
+
+static struct asked asked(const struct call *c)
+{
+	return (struct asked){
+		.req = c->req,
+		.redis = &c->redis,
+		.keys = c->keys.at,
+		.keys_count = c->keys.count,
+		.writes = c->writes,
+		.takes_key = c->script && c->script->idempotent && !c->req->is_split,
+		.is_late = c->is_late,
+	};
+}
+
+void call_answer_failure(struct call *c)
+{
+	struct asked a = asked(c);
+
+	if (c->was_full)
+		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
+			       redis_in_flight());
+	else if (c->fate == FATE_ANSWERED || (c->fate == FATE_NOT_SENT && c->error.at))
+		call_answer_error(&a, c->error);
+	else if (c->fate == FATE_LOST)
+		call_answer_lost(&a);
+	else
+		call_answer_unavailable(&a);
+}
+
+bool call_was_lost(const struct call *c)
+{
+	return c->fate == FATE_LOST;
+}
+
+const char *call_trouble(const struct call *c)
+{
+	if (c->was_full)
+		return "too many commands are under way";
+	if (c->fate != FATE_ANSWERED)
+		return redis_trouble(&c->redis);
+	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_member_address(c->member) : "Redis",
+			    error_told(c->error), c->error.at ? c->error.at : "")
+		.at;
+}
+
+/* ---- Sending, and what comes back ---- */
+
+static void fail(struct call *c)
+{
+	c->req->tag = c->tag;
+	c->req->failed = c;
+	c->done(c->req, NULL);
+}
+
+/* False: it did not go, which was answered unless it may fail. */
+static bool put_on_wire(struct call *c)
+{
+	enum redis_refusal refusal = redis_send(&c->redis, c->command, c->command_count);
+
+	if (refusal == REDIS_TOOK && c->was_held)
+		timer_set(&c->late, c->redis.give_up_us);
+	if (refusal == REDIS_TOOK || (refusal == REDIS_SOON && redis_hold(&c->redis)))
+		return true;
+	metrics_count(METRIC_redis_refused);
+	c->was_full = refusal == REDIS_FULL;
+	c->fate = FATE_NOT_SENT;
+	if (!c->may_fail)
+		call_answer_failure(c);
+	return false;
+}
+
+/* Redis does not know the script (restart, failover, SCRIPT FLUSH): once more, whole, which also makes it known. */
+static bool send_whole(struct call *c)
+{
+	metrics_count(METRIC_redis_noscript);
+	c->sent_whole = true;
+	c->command[0] = TEXT("EVAL");
+	c->command[1] = packed_text(c->script->source); /* there since the greeting */
+	return put_on_wire(c);
+}
+
+/*
+ * Redis refused it before it ran, or it was held for a moment. True: it goes on, or was answered with a problem because it could not;
+ * then this call is over, too. One that may fail and did not go has its fate.
+ */
+static bool again(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	if (fate == FATE_AGAIN) {
+		c->was_held = true;
+		return put_on_wire(c);
+	}
+	if (fate != FATE_ANSWERED || reply->type != REPLY_ERROR)
+		return false;
+	if (c->script && !c->sent_whole && error_begins(reply->text, "NOSCRIPT"))
+		return send_whole(c);
+	switch (redis_follow(&c->redis, reply->text)) {
+	case NEXT_SEND:
+		return put_on_wire(c);
+	case NEXT_HOLD:
+		if (error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
+			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
+		return redis_hold(&c->redis);
+	case NEXT_NOTHING:
+		break;
+	}
+	return false;
+}
+
+static bool is_agreed(const struct call *c, const struct reply *reply)
+{
+	if (!c->script)
+		return reply->type != REPLY_ERROR;
+	return reply->type == REPLY_ARRAY && reply->count >= 2 && reply->items[0]->type == REPLY_INTEGER &&
+	       reply->items[1]->type == REPLY_INTEGER && reply->items[1]->integer >= 0;
+}
+
+/* Redis's clock now, as far as the reply tells: it may have been kept for a while. */
+static int64_t now_ms_of(const struct call *c, const struct reply *reply)
+{
+	return reply_int(reply, 1) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
+}
+
+/* The reply that lua/lib/idempotency.lua found in the record, or the one that came. */
+static const struct reply *unwrap(struct call *c, const struct reply *reply)
+{
+	c->req->replayed = false;
+	if (!c->script || !c->script->idempotent || reply->type != REPLY_ARRAY || reply->count != 2 ||
+	    !text_is(reply_text(reply, 0), "replayed"))
+		return reply;
+	c->req->replayed = true;
+	return reply_item(reply, 1);
+}
+
+static bool has_ended(const struct reply *reply)
+{
+	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
+}
+
+/* The handler reads the reply. What it misreads is no answer; and whatever says such things is not spoken to on this connection. */
+static void hand_over(struct call *c, const struct reply *reply)
+{
+	struct request *req = c->req;
+
+	if (c->script)
+		req->now_ms = now_ms_of(c, reply);
+	req->tag = c->tag;
+	reply_watch();
+	c->done(req, reply);
+	req->misread |= reply_watched();
+	if (!req->misread)
+		return;
+	redis_distrust(&c->redis, "a reply of another form than agreed");
+	if (req->state == CALLING && !c->may_fail)
+		answer_misread(req);
+}
+
+static void take_reply(struct call *c, const struct reply *reply)
+{
+	struct request *req = c->req;
+
+	if (c->script && c->script->idempotent && has_ended(reply)) {
+		answer_problem_effect(
+			req, req->op->grant_ended, EFFECT_APPLIED,
+			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
+	} else if (reply->type == REPLY_ERROR && c->skips_foreign && error_begins(reply->text, "WRONGTYPE")) {
+		req->tag = c->tag;
+		c->done(req, NULL);
+	} else if (c->may_fail && !is_agreed(c, reply)) {
+		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
+		c->fate = FATE_ANSWERED;
+		fail(c);
+	} else if (reply->type == REPLY_ERROR) {
+		struct asked a = asked(c);
+		call_answer_error(&a, reply->text);
+	} else if (!is_agreed(c, reply)) {
+		redis_distrust(&c->redis, "a reply of another form than agreed");
+		answer_misread(req);
+	} else {
+		hand_over(c, reply);
+	}
+}
+
+/* It was not answered, or did not go when it was to be sent again. */
+static void take_failure(struct call *c, enum redis_fate fate)
+{
+	if (c->fate == FATE_ANSWERED)
+		c->fate = fate;
+	if (c->may_fail)
+		fail(c);
+	else
+		call_answer_failure(c);
+}
+
+/* Its client left meanwhile. */
+static void take_back(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	bool agreed = fate == FATE_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
+
+	if (agreed && c->script)
+		c->req->now_ms = now_ms_of(c, reply);
+	request_give_back(c->req, agreed ? reply : NULL);
+}
+
+/* True: it had an effect, and its owner wants to know who has it; `done` comes later. */
+static bool await_replicas(struct call *c, enum redis_fate fate, const struct reply *reply)
+{
+	if (fate != FATE_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+		return false;
+	c->kept = reply_keep(c->req, reply);
+	c->kept_us = loop_now_us();
+	if (c->kept)
+		redis_await(&c->redis);
+	return c->kept != NULL;
+}
+
+/* It was held for a moment, which is to cost its request no more time than the others: whatever comes of it, nobody waits. */
+static void on_late(struct timer *t)
+{
+	struct call *c = (struct call *)((char *)t - offsetof(struct call, late));
+
+	if (c->req->state != CALLING || c->req->http_gone || !c->done)
+		return;
+	c->is_late = true;
+	take_failure(c, FATE_LOST);
+	c->done = NULL;
+}
+
+static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
+{
+	struct call *c = (struct call *)((char *)redis - offsetof(struct call, redis));
+	struct request *req = c->req;
+	bool lives =
+		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
+
+	timer_stop(&c->late);
+	if (fate == FATE_ANSWERED)
+		reply = unwrap(c, reply);
+	if (lives && (again(c, fate, reply) || await_replicas(c, fate, reply)))
+		return;
+	if (fate == FATE_ACKNOWLEDGED) {
+		fate = FATE_ANSWERED;
+		reply = c->kept;
+	}
+	req->acked = redis->acked;
+	req->replicas = redis->connected;
+	bool has_left = !req->detached && request_has_left(req);
+	if (req->state != CALLING || !c->done)
+		; /* answered by another call, or nobody wanted to hear */
+	else if (has_left)
+		take_back(c, fate, reply);
+	else if (fate == FATE_ANSWERED && c->fate == FATE_ANSWERED)
+		take_reply(c, reply);
+	else
+		take_failure(c, fate);
+	/* A handler that neither answered nor called again would leave its client waiting for ever. */
+	if (req->state == CALLING && !has_left && !req->detached && req->calls_owed == 1)
+		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
+	request_call_ended(req);
+}
+
+void call_send(struct call *c, call_done done)
+{
+	struct request *req = c->req;
+
+	if (req->state == ANSWERED)
+		return; /* an earlier call of the same step was refused */
+	c->done = done;
+	req->asked_us = loop_now_us();
+	c->late.expired = on_late;
+	c->redis =
+		(struct redis_call){ .done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas };
+	if (c->keys.count)
+		c->redis.slot = redis_slot(c->keys.at[0]);
+	if ((req->state == READING && budget_is_full()) || req->arena.failed || !call_assemble(c)) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	if (!put_on_wire(c)) {
+		if (c->may_fail)
+			fail(c);
+		return;
+	}
+	if (req->state == READING)
+		request_move(req, CALLING);
+	req->calls_owed++;
+}

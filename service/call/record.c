@@ -1,0 +1,27 @@
+/* record: see record.h. */
+#include "call/record.h"
+
+#include <string.h>
+
+#include "process/config.h"
+#include "redis/redis.h"
+#include "request/request.h"
+
+enum { RECORD_DIGITS = 32 };
+
+struct text record_key(struct request *req, struct text key)
+{
+	const char *open = memchr(key.at, '{', key.len), *close = open ? strchr(open, '}') : NULL;
+	struct text prefix = text_of(config()->prefix), digest = request_digest(req, request_scope(req));
+
+	digest.len = digest.at ? RECORD_DIGITS : 0;
+	if (redis_slot(key) == REDIS_ANYWHERE || !close)
+		return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:{"), digest, TEXT("}") }, 4);
+	struct text tag = { open, (size_t)(close + 1 - open) };
+	return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:"), tag, TEXT(":"), digest }, 5);
+}
+
+struct text record_fingerprint(struct request *req)
+{
+	return request_digest(req, req->body.at ? req->body : TEXT(""));
+}

@@ -1,0 +1,178 @@
+/* script: builds the calls of scripts and commands on behalf of requests; see script.h. call_wire.c sends them. */
+#include "call/script.h"
+
+#include "call/call.h"
+#include "process/config.h"
+#include "call/record.h"
+
+enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
+
+/* ---- Building calls ---- */
+
+static void push(struct call *c, struct texts *list, struct text value)
+{
+	struct arena *arena = &c->req->arena;
+
+	if (list->count == list->size) {
+		size_t size = list->size ? list->size * 2 : FIRST_TEXTS;
+		struct text *bigger = arena_grow(arena, list->at, list->count * sizeof(value), size * sizeof(value));
+		if (!bigger)
+			return; /* arena->failed is seen by call_send */
+		list->at = bigger;
+		list->size = size;
+	}
+	list->at[list->count++] = value;
+}
+
+static struct call *call_new(struct request *req, const struct script *s, bool writes)
+{
+	static struct call nowhere; /* stands in without memory; call_send then refuses */
+	struct call *c = arena_alloc(&req->arena, sizeof(*c));
+
+	if (!c)
+		c = &nowhere;
+	*c = (struct call){ .req = req, .script = s, .writes = writes, .slot = REDIS_ANYWHERE };
+	return c;
+}
+
+struct text script_key(struct request *req, const char *kind, struct text name, const char *part)
+{
+	struct text parts[] = {
+		text_of(config()->prefix), text_of(kind), TEXT(":{"), name, TEXT("}"), TEXT(":"), text_of(part)
+	};
+
+	return arena_join(&req->arena, parts, part ? 7 : 5);
+}
+
+struct call *script_call(struct request *req, const struct script *s)
+{
+	/* PFCOUNT writes its cache: whether it matters is the operation's word */
+	return call_new(req, s, s->writes && req->op->writes);
+}
+
+struct call *command_call(struct request *req, const char *verb, bool writes)
+{
+	struct call *c = call_new(req, NULL, writes);
+
+	c->verb = verb;
+	return c;
+}
+
+void call_key(struct call *c, const char *kind, struct text name, const char *part)
+{
+	push(c, &c->keys, script_key(c->req, kind, name, part));
+}
+
+void call_raw_key(struct call *c, struct text rest)
+{
+	push(c, &c->keys, arena_join(&c->req->arena, (struct text[]){ text_of(config()->prefix), rest }, 2));
+}
+
+void call_text(struct call *c, struct text value)
+{
+	push(c, &c->args, value.at ? value : TEXT(""));
+}
+
+void call_string(struct call *c, const char *value)
+{
+	call_text(c, text_of(value));
+}
+
+void call_int(struct call *c, int64_t value)
+{
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int(value, buffer);
+
+	call_text(c, arena_copy(&c->req->arena, digits.at, digits.len));
+}
+
+void call_real(struct call *c, double value)
+{
+	call_text(c, arena_printf(&c->req->arena, "%.17g", value));
+}
+
+void call_without_record(struct call *c)
+{
+	c->without_record = true;
+}
+
+void call_skip_foreign(struct call *c)
+{
+	c->skips_foreign = true;
+}
+
+void call_may_fail(struct call *c)
+{
+	c->may_fail = true;
+}
+
+void call_replicas(struct call *c, unsigned replicas)
+{
+	c->replicas = replicas;
+}
+
+void call_member(struct call *c, unsigned member)
+{
+	c->member = member;
+}
+
+unsigned call_members(void)
+{
+	return redis_members();
+}
+
+void call_at(struct call *c, int slot)
+{
+	c->slot = slot;
+}
+
+void call_tag(struct call *c, size_t tag)
+{
+	c->tag = tag;
+}
+
+void call_record_key(struct call *c)
+{
+	if (c->req->idempotency_key.at && c->keys.count > 0)
+		push(c, &c->keys, record_key(c->req, c->keys.at[0]));
+}
+
+static void push_record(struct call *c)
+{
+	struct request *req = c->req;
+	struct texts *keys = &c->keys;
+
+	if (!req->idempotency_key.at || c->without_record || keys->count == 0) {
+		push(c, &c->args, TEXT(""));
+		return;
+	}
+	call_record_key(c);
+	push(c, &c->args, record_fingerprint(req));
+}
+
+bool call_assemble(struct call *c)
+{
+	struct arena *arena = &c->req->arena;
+	char buffer[TEXT_DIGITS];
+
+	if (c->script && c->script->idempotent)
+		push_record(c);
+	size_t head = c->script ? HEAD : COMMAND_HEAD;
+	c->command_count = head + c->keys.count + c->args.count;
+	c->command = arena_grow(arena, NULL, 0, c->command_count * sizeof(struct text));
+	if (!c->command || arena->failed)
+		return false;
+	if (c->script) {
+		struct text keys = text_of_int((int64_t)c->keys.count, buffer);
+		c->command[0] = TEXT("EVALSHA");
+		c->command[1] = (struct text){ c->script->sha1, 40 };
+		c->command[2] = arena_copy(arena, keys.at, keys.len);
+	} else {
+		c->command[0] = text_of(c->verb);
+	}
+	if (c->keys.count)
+		memcpy(c->command + head, c->keys.at, c->keys.count * sizeof(struct text));
+	if (c->args.count)
+		memcpy(c->command + head + c->keys.count, c->args.at, c->args.count * sizeof(struct text));
+	return !arena->failed;
+}

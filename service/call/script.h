@@ -1,0 +1,101 @@
+/*
+ * script: one atomic step in Redis.
+ *
+ *	struct call *c = script_call(req, &lock_acquire_script);
+ *	call_key(c, KEY_LOCK, in->name, NULL);
+ *	call_key(c, KEY_LOCK, in->name, "fence");
+ *	call_int(c, in->ttl_ms);
+ *	call_send(c, on_acquired);
+ *
+ * Scripts are the files in lua/, embedded by the build with their SHA1 (tools/embed_scripts.py tells their form). Whatever
+ * goes wrong on the way (no connection, no answer, LOADING, READONLY, OOM, WRONGTYPE, a reused idempotency key) has been
+ * answered when `done` would be due: `done` sees only replies of the agreed form {outcome, now_ms, ...}. A script that
+ * Redis does not know (NOSCRIPT) is sent once more, whole.
+ *
+ * For scripts marked @idempotent, call_send appends the record's key and the fingerprint by itself when the request
+ * carries an Idempotency-Key, and an empty fingerprint otherwise.
+ */
+#ifndef PATTERND_SCRIPT_H
+#define PATTERND_SCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "call/packed.h"
+#include "redis/reply.h"
+#include "core/text.h"
+
+struct request;
+
+struct script {
+	const char *name;
+	struct packed_text source;
+	char sha1[41]; /* hex digits */
+	bool idempotent;
+	bool writes; /* false: a lost answer has effect none */
+};
+
+struct call;
+typedef void (*call_done)(struct request *req, const struct reply *reply);
+
+/* A key's name; the channel of a resource is that of its first key. In the request's arena. */
+struct text script_key(struct request *req, const char *kind, struct text name, const char *part);
+
+/* Starts a call; owned by the request's arena. */
+struct call *script_call(struct request *req, const struct script *s);
+
+/*
+ * Starts a plain command (SCAN and its like), `verb` static; its `done` gets the reply as it is, errors are answered as for
+ * scripts.
+ */
+struct call *command_call(struct request *req, const char *verb, bool writes);
+
+/* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
+void call_key(struct call *c, const char *kind, struct text name, const char *part);
+void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it stands */
+void call_text(struct call *c, struct text value);   /* borrows until the request ends; absent is sent as "" */
+void call_string(struct call *c, const char *value);
+void call_int(struct call *c, int64_t value);
+void call_real(struct call *c, double value); /* %.17g */
+
+/* An answer that only looks must not be stored: leave the idempotency record alone for this call. */
+void call_without_record(struct call *c);
+
+/* One more key: the record of this request's answer, for a call that undoes what was answered. Nothing without an Idempotency-Key. */
+void call_record_key(struct call *c);
+
+/* A key that holds something else is no problem of the request: `done` gets NULL then. */
+void call_skip_foreign(struct call *c);
+
+/*
+ * Whatever goes wrong with it is no problem of the request yet: `done` gets NULL then, for the handler to give back what it took before, and
+ * req->failed is the call. Perhaps within call_send. It is followed to its end even when the client leaves.
+ */
+void call_may_fail(struct call *c);
+/* Answers the problem that it would have been. */
+void call_answer_failure(struct call *c);
+/* Whether it may have happened all the same. */
+bool call_was_lost(const struct call *c);
+/* Why, for a person. */
+const char *call_trouble(const struct call *c);
+
+/*
+ * When it had an effect, `done` waits until so many replicas have acknowledged it, or will not in time: req->acked tells how many did, of
+ * req->replicas that are connected.
+ */
+void call_replicas(struct call *c, unsigned replicas);
+
+/* Goes to a server of --lock-quorum, from 1, instead of that of --redis. */
+void call_member(struct call *c, unsigned member);
+unsigned call_members(void); /* how many there are */
+
+/* A call without keys goes to the node that serves this slot (redis_next_place). */
+void call_at(struct call *c, int slot);
+
+/* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */
+void call_tag(struct call *c, size_t tag);
+
+/* Sends it. Several calls of one request may be under way at once; the request is answered by whichever `done` does so. */
+void call_send(struct call *c, call_done done);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * slots: the names of one request, by the slots of a Cluster that they lie in.
+ *
+ * All keys of a script lie in one slot. What an operation does over names of several, it does group by group in the order of the slots,
+ * and gives back what it took when a later group refuses: so nobody waits in a circle, no limit is exceeded and nothing is half kept; but
+ * it is not one step any more. Without a Cluster there is one group, and one script.
+ *
+ *	const struct slots *s = slots_of(req, in->names.items, in->names.count);
+ *	if (!s || !slots_bear_key(req, s))
+ *		return;
+ *	if (s->count > 1) ... one call a group, each with call_may_fail
+ */
+#ifndef PATTERND_SLOTS_H
+#define PATTERND_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/text.h"
+
+struct request;
+
+struct slot_group {
+	const size_t *which; /* of the names, in the order given */
+	size_t count;
+};
+
+/* In the request's arena. */
+struct slots {
+	size_t count;
+	struct slot_group groups[]; /* in the order of the slots */
+};
+
+/* Groups at least one name. NULL: it was answered that there is no memory. */
+const struct slots *slots_of(struct request *req, const struct text *names, size_t count);
+
+/* True when a script may have keys of both. */
+bool slots_are_one(struct text a, struct text b);
+
+/* False: it has an Idempotency-Key, whose record no slot could keep for all the others. That was answered. */
+bool slots_bear_key(struct request *req, const struct slots *s);
+
+#endif

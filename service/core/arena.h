@@ -1,0 +1,56 @@
+/*
+ * arena: memory that lives as long as its request.
+ *
+ * Allocation is a pointer bump; everything goes at once in arena_free. The first block comes from a small cache, so that an
+ * ordinary request calls malloc not at all. When memory runs out `failed` is set and stays set: callers that build
+ * something in several steps may check once, at the end. What is allocated counts in the budget of all requests (budget.h).
+ */
+#ifndef PATTERND_ARENA_H
+#define PATTERND_ARENA_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/text.h"
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *blocks; /* newest first; owned */
+	char *next;                 /* first free byte of the newest block */
+	char *end;
+	bool failed;
+	bool bounded; /* the budget may say no; set by the owner once it has what it cannot do without */
+};
+
+/* Makes an arena together with `size` zeroed bytes inside it, at which *arena itself may live. Returns NULL without memory. */
+void *arena_new(size_t size, struct arena *out);
+/* The same in a first block of just that size, for what lies long and grows seldom. */
+void *arena_new_of(size_t size, struct arena *out);
+void arena_free(struct arena *a);
+
+/* For work in many steps: what was allocated since a mark goes, and its memory is used anew. */
+struct arena_mark {
+	struct arena_block *block;
+	char *next;
+};
+struct arena_mark arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, struct arena_mark to);
+
+/* Zeroed, aligned for any type. Returns NULL (and sets a->failed) without memory. */
+void *arena_alloc(struct arena *a, size_t size);
+
+/* Grows the newest allocation in place when it can, else copies. `old` may be NULL. Same errors as arena_alloc. */
+void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size);
+
+/* Copies; the result ends in NUL. `at` is NULL without memory. */
+struct text arena_copy(struct arena *a, const char *at, size_t len);
+struct text arena_join(struct arena *a, const struct text *parts, size_t count);
+struct text arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct text arena_vprintf(struct arena *a, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Gives the block cache back to the system: at exit, so that leak checkers have nothing to say. */
+void arena_forget_cache(void);
+
+#endif

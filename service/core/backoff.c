@@ -1,0 +1,28 @@
+/* backoff: see backoff.h. */
+#include "core/backoff.h"
+
+#include <sys/random.h>
+
+#include "core/loop.h"
+
+static uint32_t random_number(void)
+{
+	uint32_t n = 0;
+
+	if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
+		n = (uint32_t)loop_now_us();
+	return n;
+}
+
+int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t longest_ms, int64_t least_ms)
+{
+	int64_t ms = first_ms;
+
+	for (unsigned i = 0; i < failures && ms < longest_ms; i++)
+		ms *= 2;
+	if (ms > longest_ms)
+		ms = longest_ms;
+	if (ms < least_ms)
+		ms = least_ms;
+	return ms - (int64_t)(random_number() % (uint32_t)(ms / 2 + 1));
+}

@@ -1,0 +1,240 @@
+/* loop: epoll and the timer heap; see loop.h. Knows nothing of HTTP, Redis or requests. */
+#include "core/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS_A_TURN = 256, LONG_US = 5000, STALL_US = 20000 };
+
+static int epoll_fd = -1;
+static bool running;
+static int64_t now_us;
+static int64_t cpu_us; /* of this thread, at the end of the last turn */
+static struct loop_turns turns;
+
+static struct timer **heap; /* heap[1..heap_count], smallest key first */
+static size_t heap_count, heap_size;
+
+/* The events of this turn that are still to be told; an unwatch strikes its own out. */
+static struct epoll_event events[EVENTS_A_TURN];
+static int event_count, event_at;
+
+static int64_t clock_us(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+bool loop_turn_is_long(void)
+{
+	return clock_us(CLOCK_MONOTONIC) - now_us > LONG_US;
+}
+
+int64_t loop_now_us(void)
+{
+	return now_us;
+}
+
+const struct loop_turns *loop_turns(void)
+{
+	return &turns;
+}
+
+int64_t loop_wall_ms(void)
+{
+	return clock_us(CLOCK_REALTIME) / 1000;
+}
+
+bool loop_open(void)
+{
+	now_us = clock_us(CLOCK_MONOTONIC);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return epoll_fd >= 0;
+}
+
+void loop_close(void)
+{
+	if (epoll_fd >= 0)
+		close(epoll_fd);
+	epoll_fd = -1;
+	free(heap);
+	heap = NULL;
+	heap_count = heap_size = 0;
+}
+
+static bool control(int operation, struct watch *w, uint32_t wanted)
+{
+	struct epoll_event event = { .events = wanted, .data.ptr = w };
+
+	return epoll_ctl(epoll_fd, operation, w->fd, &event) == 0;
+}
+
+bool loop_watch(struct watch *w, uint32_t wanted)
+{
+	return control(EPOLL_CTL_ADD, w, wanted);
+}
+
+bool loop_rewatch(struct watch *w, uint32_t wanted)
+{
+	return control(EPOLL_CTL_MOD, w, wanted);
+}
+
+void loop_unwatch(struct watch *w)
+{
+	control(EPOLL_CTL_DEL, w, 0);
+	for (int i = event_at; i < event_count; i++)
+		if (events[i].data.ptr == w)
+			events[i].data.ptr = NULL;
+}
+
+static void place(struct timer *t, size_t at)
+{
+	heap[at] = t;
+	t->place = at;
+}
+
+static void sift_up(struct timer *t, size_t at)
+{
+	for (; at > 1 && heap[at / 2]->key_us > t->key_us; at /= 2)
+		place(heap[at / 2], at);
+	place(t, at);
+}
+
+static void sift_down(struct timer *t, size_t at)
+{
+	for (;;) {
+		size_t child = at * 2;
+		if (child > heap_count)
+			break;
+		if (child < heap_count && heap[child + 1]->key_us < heap[child]->key_us)
+			child++;
+		if (heap[child]->key_us >= t->key_us)
+			break;
+		place(heap[child], at);
+		at = child;
+	}
+	place(t, at);
+}
+
+static bool heap_add(struct timer *t)
+{
+	if (heap_count + 1 >= heap_size) {
+		size_t size = heap_size ? heap_size * 2 : 64;
+		struct timer **bigger = realloc(heap, size * sizeof(*heap));
+		if (!bigger)
+			return false;
+		heap = bigger;
+		heap_size = size;
+	}
+	sift_up(t, ++heap_count);
+	return true;
+}
+
+bool timer_set(struct timer *t, int64_t due_us)
+{
+	t->due_us = due_us;
+	if (t->place && t->key_us <= due_us)
+		return true; /* looked at earlier, and put back then */
+	t->key_us = due_us;
+	if (!t->place)
+		return heap_add(t);
+	sift_up(t, t->place);
+	return true;
+}
+
+void timer_stop(struct timer *t)
+{
+	size_t at = t->place;
+
+	t->due_us = 0;
+	if (!at)
+		return;
+	t->place = 0;
+	struct timer *last = heap[heap_count--];
+	if (last == t)
+		return;
+	if (at > 1 && heap[at / 2]->key_us > last->key_us)
+		sift_up(last, at);
+	else
+		sift_down(last, at);
+}
+
+static void run_timers(void)
+{
+	while (heap_count && heap[1]->key_us <= now_us) {
+		struct timer *t = heap[1];
+		if (t->due_us > now_us) {
+			t->key_us = t->due_us;
+			sift_down(t, 1);
+			continue;
+		}
+		timer_stop(t);
+		t->expired(t);
+	}
+}
+
+/* epoll_wait takes whole milliseconds: round up, so that a timer is due when it returns. */
+static int wait_ms(int64_t at_most_ms, int64_t from_us)
+{
+	int64_t ms = at_most_ms;
+
+	if (heap_count) {
+		int64_t timer_ms = (heap[1]->key_us - from_us + 999) / 1000;
+		if (timer_ms < 0)
+			timer_ms = 0;
+		if (ms < 0 || timer_ms < ms)
+			ms = timer_ms;
+	}
+	return ms > 60000 ? 60000 : (int)ms;
+}
+
+/* The end of a turn. Returns when that was. To wait for the next takes next to nothing of the processor. */
+static int64_t end_turn(void)
+{
+	int64_t end_us = clock_us(CLOCK_MONOTONIC), took_us = end_us - now_us;
+	int64_t cpu_end_us = clock_us(CLOCK_THREAD_CPUTIME_ID), worked_us = cpu_end_us - cpu_us;
+
+	cpu_us = cpu_end_us;
+	if (took_us > turns.longest_us)
+		turns.longest_us = took_us;
+	if (worked_us > turns.longest_cpu_us)
+		turns.longest_cpu_us = worked_us;
+	if (took_us > STALL_US) {
+		turns.stalls++;
+		turns.stall_us += took_us;
+	}
+	return end_us;
+}
+
+void loop_run(int64_t (*turn)(void))
+{
+	running = true;
+	now_us = clock_us(CLOCK_MONOTONIC);
+	cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
+	int64_t at_most_ms = turn();
+	while (running) {
+		int n = epoll_wait(epoll_fd, events, EVENTS_A_TURN, wait_ms(at_most_ms, end_turn()));
+		assert(n >= 0 || errno == EINTR);
+		now_us = clock_us(CLOCK_MONOTONIC);
+		event_count = n > 0 ? n : 0;
+		for (event_at = 0; event_at < event_count;) {
+			struct epoll_event *e = &events[event_at++];
+			struct watch *w = e->data.ptr;
+			if (w)
+				w->ready(w, e->events);
+		}
+		run_timers();
+		at_most_ms = turn();
+	}
+}
+
+void loop_stop(void)
+{
+	running = false;
+}

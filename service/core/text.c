@@ -1,0 +1,123 @@
+/* text: the checks that every name and string from outside passes. Pure. */
+#include "core/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* RFC 3629; table 3-7 of the Unicode standard. */
+size_t text_utf8_char(struct text t)
+{
+	const unsigned char *s = (const unsigned char *)t.at;
+	unsigned char low = 0x80, high = 0xbf;
+	size_t len;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf) {
+		len = 2;
+	} else if (s[0] >= 0xe0 && s[0] <= 0xef) {
+		len = 3;
+		if (s[0] == 0xe0)
+			low = 0xa0;
+		if (s[0] == 0xed)
+			high = 0x9f;
+	} else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+		len = 4;
+		if (s[0] == 0xf0)
+			low = 0x90;
+		if (s[0] == 0xf4)
+			high = 0x8f;
+	} else {
+		return 0;
+	}
+	if (t.len < len || s[1] < low || s[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
+{
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+	char *end = &buffer[TEXT_DIGITS - 1], *at = end;
+	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+
+	*at = '\0';
+	for (; rest >= 100; rest /= 100)
+		memcpy(at -= 2, pairs + rest % 100 * 2, 2);
+	if (rest >= 10)
+		memcpy(at -= 2, pairs + rest * 2, 2);
+	else
+		*--at = (char)('0' + rest);
+	if (n < 0)
+		*--at = '-';
+	return (struct text){ at, (size_t)(end - at) };
+}
+
+/*
+ * Numbers of at most seven decimals, as most are, are whole numbers of tenths of a millionth, whose digits cost a tenth of what printf and
+ * strtod cost: the quotient of two doubles is the one that is nearest, and so what these digits are read back as. Absent: it is another.
+ */
+static struct text text_of_decimal(double value, char buffer[TEXT_REAL])
+{
+	double size = value < 0 ? -value : value;
+
+	if (!(size >= 1e-4 && size < 1e8))
+		return (struct text){ 0 };
+	int64_t n = (int64_t)(size * 1e7 + 0.5), rest = n % 10000000;
+	if ((double)n / 1e7 != size)
+		return (struct text){ 0 };
+	char whole[TEXT_DIGITS], *to = buffer;
+	struct text digits = text_of_int(n / 10000000, whole);
+	if (value < 0)
+		*to++ = '-';
+	memcpy(to, digits.at, digits.len);
+	to += digits.len;
+	if (rest)
+		*to++ = '.';
+	for (int64_t unit = 1000000; rest; rest %= unit, unit /= 10)
+		*to++ = (char)('0' + rest / unit);
+	*to = '\0';
+	return (struct text){ buffer, (size_t)(to - buffer) };
+}
+
+struct text text_of_real(double value, char buffer[TEXT_REAL])
+{
+	struct text decimal = text_of_decimal(value, buffer);
+	int len = 0;
+
+	if (decimal.at)
+		return decimal;
+
+	for (int precision = 15; precision <= 17; precision++) {
+		len = snprintf(buffer, TEXT_REAL, "%.*g", precision, value);
+		if (strtod(buffer, NULL) == value)
+			break;
+	}
+	return (struct text){ buffer, (size_t)len };
+}
+
+bool text_is_utf8(struct text t)
+{
+	for (size_t i = 0, step; i < t.len; i += step) {
+		step = text_utf8_char((struct text){ t.at + i, t.len - i });
+		if (step == 0)
+			return false;
+	}
+	return true;
+}
+
+bool text_has_control(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.at[i];
+		bool c1 = c == 0xc2 && i + 1 < t.len && (unsigned char)t.at[i + 1] < 0xa0;
+		if (c < 0x20 || c == 0x7f || c1)
+			return true;
+	}
+	return false;
+}

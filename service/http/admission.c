@@ -1,0 +1,381 @@
+/* admission: the checks on a request's headers, in their order; see admission.h. Pure but for the problem it answers. */
+#include "http/admission.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "access/access.h"
+#include "process/config.h"
+#include "access/cors.h"
+#include "request/request.h"
+#include "contract/route.h"
+
+enum {
+	MAX_PORT = 65535,
+	MAX_TARGET_BYTES = 8192,
+	MAX_REQUEST_ID_BYTES = 128,
+	MAX_IDEMPOTENCY_KEY_BYTES = 200,
+	AROUND_A_VALUE = 64 * 1024
+};
+
+void admission_begin(struct admission *a, struct request *req, const char *version)
+{
+	*a = (struct admission){ .req = req, .version = version };
+}
+
+/* ---- Identity: who asks, which trace ---- */
+
+static bool is_printable(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (t.at[i] <= ' ' || t.at[i] > '~' || t.at[i] == '"' || t.at[i] == '\\')
+			return false;
+	return t.len > 0;
+}
+
+/* A given id is taken when it can safely stand in a log line; else one is made: random for the process, then counted. */
+static void identify(struct admission *a)
+{
+	static char process[10];
+	static int64_t serial;
+	char buffer[TEXT_DIGITS];
+	struct text given = a->value[HEADER_REQUEST_ID];
+
+	if (given.at && given.len <= MAX_REQUEST_ID_BYTES && is_printable(given)) {
+		a->req->request_id = arena_copy(&a->req->arena, given.at, given.len);
+		return;
+	}
+	if (!*process) {
+		random_hex(process, 8);
+		process[8] = '-';
+	}
+	struct text parts[] = { { process, 9 }, text_of_int(++serial, buffer) };
+	a->req->request_id = arena_join(&a->req->arena, parts, 2);
+	if (!a->req->request_id.at)
+		a->req->request_id = TEXT("-");
+}
+
+static bool is_lower_hex(const char *s, size_t n)
+{
+	return strspn(s, "0123456789abcdef") >= n;
+}
+
+/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, never refused. */
+static void trace(struct admission *a)
+{
+	struct text t = a->value[HEADER_TRACEPARENT];
+
+	if (a->times[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) || memcmp(t.at, "ff", 2) == 0 ||
+	    (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) || t.at[2] != '-' ||
+	    !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' || !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' ||
+	    !is_lower_hex(t.at + 53, 2) || strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
+		return;
+	a->req->trace_id = arena_copy(&a->req->arena, t.at + 3, 32);
+}
+
+/* ---- Framing ---- */
+
+/* What cannot be trusted any further also ends the connection. */
+static bool refuse_framing(struct admission *a, const char *why)
+{
+	a->req->close = true;
+	answer_problem(a->req, P_MALFORMED_REQUEST, "%s", why);
+	return false;
+}
+
+static bool check_length(struct admission *a)
+{
+	struct text t = a->value[HEADER_CONTENT_LENGTH];
+	size_t len = 0;
+
+	if (!t.at)
+		return true;
+	if (t.len == 0 || t.len > 18 || strspn(t.at, "0123456789") != t.len)
+		return refuse_framing(a, "Content-Length must be one decimal number");
+	for (size_t i = 0; i < t.len; i++)
+		len = len * 10 + (size_t)(t.at[i] - '0');
+	a->body_len = len;
+	a->body_expected = len > 0;
+	return true;
+}
+
+static bool check_framing(struct admission *a)
+{
+	struct text encoding = a->value[HEADER_TRANSFER_ENCODING];
+
+	if (a->flaw)
+		return refuse_framing(a, a->flaw);
+	if (strncmp(a->version, "HTTP/1.", 7) != 0)
+		return refuse_framing(a, "HTTP/1.1 is expected");
+	const char *repeated = admission_repeated(a);
+	if (repeated) {
+		a->req->close = true;
+		answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s was sent more than once", repeated);
+		return false;
+	}
+	if (encoding.at && a->value[HEADER_CONTENT_LENGTH].at)
+		return refuse_framing(a, "Content-Length and Transfer-Encoding exclude each other");
+	if (encoding.at && (encoding.len != 7 || strncasecmp(encoding.at, "chunked", 7) != 0))
+		return refuse_framing(a, "the only Transfer-Encoding is chunked");
+	if (encoding.at && strcmp(a->version, "HTTP/1.1") != 0)
+		return refuse_framing(a, "Transfer-Encoding needs HTTP/1.1");
+	a->body_expected = encoding.at != NULL;
+	return check_length(a);
+}
+
+/* ---- Who may ask ---- */
+
+/* Splits "name:port" and "[::1]:port"; an absent name when it is neither. */
+static struct text host_name(struct text host)
+{
+	struct text name = host;
+
+	if (host.len && host.at[0] == '[') {
+		const char *close = memchr(host.at, ']', host.len);
+		if (!close)
+			return (struct text){ 0 };
+		name.len = (size_t)(close + 1 - host.at);
+	} else {
+		const char *colon = memchr(host.at, ':', host.len);
+		if (colon)
+			name.len = (size_t)(colon - host.at);
+	}
+	struct text rest = { host.at + name.len, host.len - name.len };
+	bool port_ok = rest.len == 0 ||
+		       (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 &&
+			strspn(rest.at + 1, "0123456789") == rest.len - 1 && strtol(rest.at + 1, NULL, 10) <= MAX_PORT);
+	return port_ok && name.len ? name : (struct text){ 0 };
+}
+
+static bool is_ip_literal(struct text name)
+{
+	char copy[64];
+	unsigned char bytes[16];
+	bool six = name.at[0] == '[';
+	size_t len = six ? name.len - 2 : name.len;
+
+	if (len >= sizeof(copy))
+		return false;
+	memcpy(copy, name.at + six, len);
+	copy[len] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, copy, bytes) == 1;
+}
+
+/* A dot behind a name says that nothing is to be put behind it: it is the same name. */
+static bool is_in_list(const char *list, struct text name)
+{
+	if (name.len > 1 && name.at[name.len - 1] == '.')
+		name.len--;
+	for (const char *at = list; *at; at += strspn(at, ", ")) {
+		size_t n = strcspn(at, ", ");
+		if (n == name.len && strncasecmp(at, name.at, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+/*
+ * A page that a browser loaded from evil.example may have that name point to 127.0.0.1 later (DNS rebinding); its requests
+ * still carry the name. So names are served only when they were configured; IP literals cannot be rebound.
+ */
+static bool check_host(struct admission *a)
+{
+	struct text host = a->value[HEADER_HOST];
+
+	if (!host.at)
+		return true; /* HTTP/1.0; libmicrohttpd refuses HTTP/1.1 without it */
+	struct text name = host_name(host);
+	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
+			is_in_list(config()->allowed_hosts, name)))
+		return true;
+	answer_problem(a->req, P_HOST_NOT_ALLOWED,
+		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals",
+		       host.at);
+	return false;
+}
+
+static bool check_site(struct admission *a)
+{
+	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE],
+		    host = a->value[HEADER_HOST];
+
+	if (a->req->cors_origin)
+		return true;
+	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
+		answer_problem(a->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
+		return false;
+	}
+	if (!origin.at)
+		return true;
+	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
+	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
+		return true;
+	answer_problem(a->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
+	return false;
+}
+
+/* ---- The body to come ---- */
+
+static bool is_json(struct text type)
+{
+	static const char json[] = "application/json";
+
+	return type.at && type.len >= sizeof(json) - 1 && strncasecmp(type.at, json, sizeof(json) - 1) == 0 &&
+	       strchr("; \t", type.at[sizeof(json) - 1]);
+}
+
+size_t admission_most_body(void)
+{
+	return (size_t)config()->max_body_bytes + AROUND_A_VALUE;
+}
+
+static bool check_body(struct admission *a)
+{
+	struct text expect = a->value[HEADER_EXPECT], type = a->value[HEADER_CONTENT_TYPE],
+		    encoding = a->value[HEADER_CONTENT_ENCODING];
+
+	if (expect.at && strcasecmp(expect.at, "100-continue") != 0) {
+		answer_problem(a->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
+		return false;
+	}
+	if (!a->body_expected)
+		return true;
+	if (!a->req->op->takes_body) {
+		answer_problem(a->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out",
+			       a->req->op->id);
+		return false;
+	}
+	if (a->body_len > admission_most_body()) {
+		answer_problem(
+			a->req, P_BODY_TOO_LARGE,
+			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 64 KiB more",
+			a->body_len, admission_most_body());
+		return false;
+	}
+	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {
+		answer_problem(
+			a->req, P_UNSUPPORTED_MEDIA_TYPE,
+			"send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
+		return false;
+	}
+	return true;
+}
+
+/* ---- What it wants back ---- */
+
+/* A stream's problems are JSON, and `curl --json` asks for nothing else: it gets the stream all the same. */
+static bool is_stream_for_json(struct request *req)
+{
+	return strcmp(req->op->media_type, "text/event-stream") == 0 && request_accepts(req, req->op->media_type) < 0 &&
+	       request_accepts(req, "application/json") > 0;
+}
+
+static bool check_accept(struct admission *a)
+{
+	struct request *req = a->req;
+	const struct operation *op = req->op;
+
+	req->accept = a->value[HEADER_ACCEPT];
+	if (!op->media_type || request_accepts(req, op->media_type) > 0 ||
+	    (op->other_type && request_accepts(req, op->other_type) > 0) || is_stream_for_json(req))
+		return true;
+	answer_problem(req, P_NOT_ACCEPTABLE, "%s answers with %s%s%s", op->id, op->media_type,
+		       op->other_type ? " or " : "", op->other_type ? op->other_type : "");
+	return false;
+}
+
+/* A bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
+static bool check_idempotency_key(struct admission *a)
+{
+	struct text key = a->value[HEADER_IDEMPOTENCY_KEY];
+
+	if (!key.at)
+		return true;
+	if (key.len >= 2 && key.at[0] == '"' && key.at[key.len - 1] == '"') {
+		key.at++;
+		key.len -= 2;
+	}
+	if (key.len < 1 || key.len > MAX_IDEMPOTENCY_KEY_BYTES || text_has_control(key) || !text_is_utf8(key)) {
+		answer_field_problem(a->req, P_INVALID_VALUE,
+				     "Idempotency-Key:", "must have 1 to %d bytes of plain text",
+				     MAX_IDEMPOTENCY_KEY_BYTES);
+		return false;
+	}
+	a->req->idempotency_key = arena_copy(&a->req->arena, key.at, key.len);
+	return true;
+}
+
+static bool is_health(struct text target)
+{
+	static const char *const paths[] = { "/healthz", "/readyz", "/metrics" };
+	size_t len = strcspn(target.at, "?");
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (strlen(paths[i]) == len && memcmp(paths[i], target.at, len) == 0)
+			return true;
+	return false;
+}
+
+static bool check_target(struct admission *a)
+{
+	struct request *req = a->req;
+
+	if (req->only_health && !is_health(req->target)) {
+		answer_problem(req, P_NOT_FOUND,
+			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
+		return false;
+	}
+	if (req->target.len > MAX_TARGET_BYTES) {
+		answer_problem(req, P_TARGET_TOO_LONG, "the request target has %zu bytes; %d are allowed",
+			       req->target.len, MAX_TARGET_BYTES);
+		return false;
+	}
+	return true;
+}
+
+/* A browser asks for a page of an allowed origin whether it may send what it wants to send. It sends no token with that. */
+static bool is_preflight(const struct admission *a)
+{
+	return a->req->cors_origin && a->value[HEADER_REQUEST_METHOD].at && strcmp(a->req->method, "OPTIONS") == 0;
+}
+
+static bool check_token(struct admission *a)
+{
+	return access_admit(a->req, a->value[HEADER_AUTHORIZATION], a->times[HEADER_AUTHORIZATION]);
+}
+
+static void keep_conditions(struct admission *a)
+{
+	struct request_conditions c = { a->value[HEADER_IF_MATCH], a->value[HEADER_IF_NONE_MATCH] };
+	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&a->req->arena, sizeof(c)) : NULL;
+
+	if (kept) /* without memory nothing is sent to Redis: the arena remembers */
+		*kept = c;
+	a->req->conditions = kept;
+}
+
+bool admission_check(struct admission *a)
+{
+	identify(a);
+	trace(a);
+	keep_conditions(a);
+	a->req->cors_origin = cors_origin(a->value[HEADER_ORIGIN]);
+	if (!check_framing(a) || !check_target(a))
+		return false;
+	if (is_preflight(a) && (!check_host(a) || cors_preflight(a->req)))
+		return false;
+	if (!route_request(a->req))
+		return false;
+	/* What a proxy passes on was said to others by anybody. An Idempotency-Key taken from there would let its sender pass for ever. */
+	if (a->req->op->forwarded) {
+		a->req->cors_origin = NULL;
+		return check_token(a);
+	}
+	return check_host(a) && check_site(a) && check_token(a) && check_accept(a) && check_idempotency_key(a) &&
+	       check_body(a);
+}

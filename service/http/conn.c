@@ -1,0 +1,69 @@
+/* conn: see conn.h. */
+#include "http/conn.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "process/metrics.h"
+
+static struct conn *conns;
+static unsigned count;
+
+struct conn *conn_first(void)
+{
+	return conns;
+}
+
+unsigned conn_count(void)
+{
+	return count;
+}
+
+void conn_deadline_in(struct conn *c, int64_t ms)
+{
+	timer_set(&c->deadline, loop_now_us() + ms * 1000);
+}
+
+static void on_deadline(struct timer *t)
+{
+	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
+
+	if ((c->runs_waited || c->suspended) && !c->shakes_hands) { /* not the client's doing: it waits for us */
+		conn_deadline_in(c, c->wait->write_ms);
+		return;
+	}
+	metrics_count(METRIC_connections_timed_out);
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct patience *wait)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->connection = connection;
+	c->fd = fd;
+	c->wait = wait;
+	c->next = conns;
+	if (conns)
+		conns->previous = c;
+	conns = c;
+	count++;
+	c->deadline.expired = on_deadline;
+	conn_deadline_in(c, wait->header_ms);
+	return c;
+}
+
+void conn_free(struct conn *c)
+{
+	timer_stop(&c->deadline);
+	if (c->next)
+		c->next->previous = c->previous;
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		conns = c->next;
+	count--;
+	free(c);
+}

@@ -1,0 +1,283 @@
+/* http_answer: see http/response.h. */
+#include "http/response.h"
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "access/cors.h"
+#include "http/server.h"
+#include "process/metrics.h"
+#include "request/stream.h"
+
+enum {
+	RUNS_TO_LINGER = 8,
+	LINGER_US = 3000,
+	STREAM_BLOCK = 4096,
+	STREAM_TIMEOUT_S = 1000000,
+	MOST_BEHIND = 16 * 1024, /* bytes that a client may send behind a request that waits; TCP's window is larger */
+};
+
+static bool (*leaving)(void);
+
+/* ---- Suspended, and back ---- */
+
+static void resume(struct conn *c)
+{
+	loop_unwatch(&c->hangup);
+	c->suspended = false;
+	c->server->again = true; /* 0.9.75 forgets a resume unless MHD_run follows in the same turn */
+	MHD_resume_connection(c->connection);
+}
+
+/*
+ * A suspended connection is not read, so TCP's window closes at some point, and a FIN that lies behind it never comes: the client may be gone
+ * without a sign. A client that sends so much behind a request that waits, or streams, counts as gone while its FIN could still be seen.
+ */
+static bool may_hide_its_end(const struct conn *c)
+{
+	int unread = 0;
+
+	return (c->req->wait || c->req->state == STREAMING) && !c->leaves_body &&
+	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MOST_BEHIND;
+}
+
+/*
+ * The client closed its side, or the connection broke. One that only half closes counts as gone: a close looks no different until
+ * something is sent, and then it is too late to give back what was won.
+ */
+static void on_hangup(struct watch *w, uint32_t events)
+{
+	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
+
+	if (events == EPOLLIN && !may_hide_its_end(c))
+		return;
+	metrics_count(METRIC_clients_left);
+	c->left = true;
+	c->runs_waited = 0;
+	resume(c);
+}
+
+/* The same, when it was seen as the answer came. */
+static void on_left(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (c->left)
+		return;
+	metrics_count(METRIC_clients_left);
+	c->left = c->server->again = true;
+	if (!c->suspended)
+		return; /* libmicrohttpd asks in its next run */
+	c->runs_waited = 0;
+	resume(c);
+}
+
+/* False: it cannot be watched, so nobody would notice that the client left. */
+static bool suspend(struct conn *c)
+{
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
+	if (!loop_watch(&c->hangup, EPOLLRDHUP | EPOLLIN | EPOLLET))
+		return false;
+	c->suspended = true;
+	MHD_suspend_connection(c->connection);
+	return true;
+}
+
+/* True when the client of a suspended connection has left, and epoll has not said so yet. */
+static bool has_left(struct request *req)
+{
+	struct conn *c = req->exchange;
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return c->left || poll(&p, 1, 0) > 0 || may_hide_its_end(c);
+}
+
+/*
+ * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
+ * cost no suspension (four epoll_ctl and a read that finds nothing) then. What takes longer is suspended, and so is at once what waits for
+ * an event, and what has a body that is not read: libmicrohttpd would wait for it, and a proxy may have announced its client's without
+ * sending it.
+ */
+void http_answer_wait(struct conn *c)
+{
+	struct http_server *s = c->server;
+
+	if (c->runs_waited++ == 0) {
+		c->waits_since_us = (uint32_t)loop_now_us();
+		if (s->lingering++ == 0)
+			timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+	}
+	bool is_soon = c->runs_waited <= RUNS_TO_LINGER && (uint32_t)loop_now_us() - c->waits_since_us < LINGER_US;
+	if (is_soon && c->req->state == CALLING && !c->req->close)
+		return;
+	if (suspend(c))
+		s->lingering--;
+	else /* once more in a moment */
+		timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+}
+
+/* Answered, or streaming: let libmicrohttpd call the handler again. */
+static void on_answered(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (c->runs_waited == 0)
+		return; /* within its handler: the answer is queued when that returns */
+	c->runs_waited = 0;
+	c->server->again = true;
+	if (c->suspended)
+		resume(c);
+	else
+		c->server->lingering--;
+}
+
+static void on_moved(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	c->req = req;
+	if (c->suspended && may_hide_its_end(c)) /* what came before the request was one that waits */
+		on_left(req);
+}
+
+/* ---- The answer ---- */
+
+static struct MHD_Response *body_of(struct request *req)
+{
+	return MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at,
+					       MHD_RESPMEM_PERSISTENT);
+}
+
+/* More of a stream; suspends until there is more. */
+static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
+{
+	struct conn *c = cls;
+
+	(void)at;
+	size_t n = c->left || !c->req ? 0 : stream_take(c->req->stream, to, most);
+	if (n > 0)
+		return (ssize_t)n;
+	bool is_over = !c->left && c->req && stream_is_over(c->req->stream);
+	if (!c->left && c->req && !is_over && suspend(c))
+		return 0;
+	c->server->again = true; /* see stream_of */
+	return is_over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void on_streamed(struct request *req)
+{
+	struct conn *c = req->exchange;
+
+	if (!c->suspended || c->runs_waited)
+		return; /* its reader will come by itself */
+	conn_deadline_in(c, c->wait->write_ms);
+	resume(c);
+}
+
+/*
+ * A client that vanished without a word is noticed when what was sent to it stays unacknowledged.
+ *
+ * libmicrohttpd 0.9.75 forgets a connection whose reader has ended with an error, or for HTTP/1.0 at all: closed, it is freed only when
+ * its timeout is looked at, and of those without one only the oldest connection is. One with a timeout of its own is looked at in each
+ * run; this one never passes, since a suspension starts it anew.
+ */
+static struct MHD_Response *stream_of(struct conn *c)
+{
+	unsigned ms = (unsigned)c->wait->write_ms;
+
+	setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
+	struct MHD_Response *r =
+		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
+	/* libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body: without chunks there is none. */
+	if (r && strcmp(c->req->method, "HEAD") == 0)
+		MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+	return r;
+}
+
+/* True when all are there: an answer that lacks one may mean something else. */
+static bool add_headers(struct MHD_Response *r, const struct request *req)
+{
+	unsigned missing = 0;
+
+	if (req->content_type)
+		missing += MHD_add_response_header(r, "Content-Type", req->content_type) != MHD_YES;
+	missing += MHD_add_response_header(r, "Cache-Control", req->cache_control ? req->cache_control : "no-store") !=
+		   MHD_YES;
+	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
+	if (cors_is_on())
+		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;
+	if (req->cors_origin) {
+		missing += MHD_add_response_header(r, "Access-Control-Allow-Origin", req->cors_origin) != MHD_YES;
+		missing += MHD_add_response_header(r, "Access-Control-Expose-Headers", cors_exposed) != MHD_YES;
+	}
+	for (size_t i = 0; i < req->header_count; i++)
+		missing += MHD_add_response_header(r, req->headers[i].name, req->headers[i].value) != MHD_YES;
+	if (req->close || req->state == STREAMING || leaving())
+		missing += MHD_add_response_header(r, "Connection", "close") != MHD_YES;
+	return missing == 0;
+}
+
+bool http_answer_send(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (req->state == STREAMING && leaving()) /* it began after those that were there were told */
+		stream_drain(req->stream);
+	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
+
+	if (!response)
+		return false;
+	conn_deadline_in(c, c->wait->write_ms);
+	bool ok = add_headers(response, req) &&
+		  MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
+	MHD_destroy_response(response);
+	return ok;
+}
+
+void http_answer_end(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (c->runs_waited && !c->suspended)
+		c->server->lingering--;
+	if (c->suspended)
+		loop_unwatch(&c->hangup);
+	if (!c->left && (req->state == CALLING || req->state == PARKED))
+		metrics_count(METRIC_clients_left); /* while it lingered: libmicrohttpd has noticed by itself */
+	c->req = NULL;
+	c->suspended = false;
+	c->runs_waited = 0;
+	request_http_gone(req);
+}
+
+/* ---- Start ---- */
+
+static void on_linger_end(struct timer *t)
+{
+	struct http_server *s = (struct http_server *)((char *)t - offsetof(struct http_server, linger_end));
+
+	if (s->lingering == 0)
+		return;
+	s->again = true;
+	timer_set(t, loop_now_us() + LINGER_US);
+}
+
+void http_answer_server(struct http_server *s)
+{
+	s->linger_end.expired = on_linger_end;
+}
+
+void http_answer_open(bool (*is_leaving)(void))
+{
+	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left, on_left };
+
+	leaving = is_leaving;
+	request_tell_http(&told);
+}

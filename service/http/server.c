@@ -1,0 +1,440 @@
+/*
+ * http_server: libmicrohttpd in external epoll mode; see http/server.h.
+ *
+ * Owns the order of a request's steps: target, headers (checked
+ * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
+ * then neither reads, nor times out, nor notices the client leaving.
+ */
+#include "http/server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "access/access.h"
+#include "http/admission.h"
+#include "process/config.h"
+#include "http/response.h"
+#include "http/handshake_tls.h"
+#include "http/tls_server.h"
+#include "net/lingering_close.h"
+#include "process/log.h"
+#include "process/metrics.h"
+#include "request/request.h"
+#include "contract/route.h"
+
+enum {
+	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
+	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
+};
+
+const char *http_server_library(void)
+{
+	return MHD_get_version();
+}
+
+bool http_server_has_tls(void)
+{
+	return MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_YES;
+}
+
+/* ---- Connections ---- */
+
+/* HTTP is done with the connection's request. */
+static void request_done(struct conn *c)
+{
+	c->server->busy--;
+	http_answer_end(c);
+}
+
+static void connection_opened(struct http_server *s, struct MHD_Connection *connection, void **context)
+{
+	struct conn *c =
+		conn_new(connection, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+			 &s->wait);
+
+	*context = c;
+	if (!c)
+		return;
+	c->server = s;
+	s->inside++;
+	gate_entered(s->gate);
+	if (s->is_secure)
+		http_handshake_begin(
+			c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+}
+
+static void connection_closed(struct conn *c)
+{
+	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
+		request_done(c);
+	if (c->server->is_secure)
+		http_handshake_end(c);
+	if (c->leaves_body)
+		lingering_close(c->fd);
+	c->server->inside--;
+	gate_left(c->server->gate);
+	conn_free(c);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		connection_opened(cls, connection, context);
+	} else if (*context) {
+		connection_closed(*context);
+		*context = NULL;
+	}
+}
+
+static struct conn *conn_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* ---- The request ---- */
+
+static struct text header_value(struct request *req, const char *name)
+{
+	struct conn *c = req->exchange;
+	const char *value = NULL;
+	size_t len = 0;
+
+	if (MHD_lookup_connection_value_n(c->connection, MHD_HEADER_KIND, name, strlen(name), &value, &len) != MHD_YES)
+		return (struct text){ 0 };
+	return (struct text){ value, len };
+}
+
+/* The request line is there. What this returns becomes *con_cls of the handler. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !target)
+		return NULL;
+	struct request *req = request_new(target, strlen(target));
+	if (!req)
+		return NULL;
+	req->exchange = c;
+	req->header = header_value;
+	req->only_health = c->server->is_health;
+	if (req->only_health)
+		req->arena.bounded = false; /* whatever the others take: its places bound it */
+	c->req = req;
+	c->headers_seen = false;
+	c->server->busy++;
+	conn_deadline_in(c, c->wait->header_ms);
+	return req;
+}
+
+/*
+ * The head of a request as libmicrohttpd before 1.0 leaves it in its buffer, the header lines being walked through in their order. It parses in
+ * place: a NUL replaces each space of the request line, each colon, CR and LF that it takes for a delimiter. So a head that was read as RFC 9112
+ * has it is one line behind the other, without a gap. Not so (0.9.75, process_broken_line) after a folded header: its second line was appended to
+ * the header's name, which lies elsewhere then. Nor after a line that ends in a bare LF, or holds a NUL, where what follows is cut off. Two programs
+ * can read such a head differently. libmicrohttpd 1.0 refuses all of these itself at the level of MHD_OPTION_STRICT_FOR_CLIENT that is set.
+ */
+struct head {
+	struct admission *admission;
+	const char *next; /* where the next line must begin; NULL: a line was not there */
+};
+
+/* `at` and the NUL behind each line of it are the library's. */
+static bool is_next(const struct head *h, const char *at)
+{
+	return h->next && h->next == at;
+}
+
+static const char *behind_crlf(const char *end)
+{
+	return end[0] == '\0' && end[1] == '\0' ? end + 2 : NULL;
+}
+
+static const char *behind_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct head *h = cls;
+
+	(void)kind;
+	if (!value)
+		value = "";
+	bool is_whole = is_next(h, name) && behind_blanks(name + strlen(name) + 1) == value;
+	h->next = is_whole ? behind_crlf(value + strlen(value)) : NULL;
+	admission_header(h->admission, name, value);
+	return MHD_YES;
+}
+
+/* The request line; a raw NUL byte has cut the target, where the version lies further behind. */
+static const char *behind_request_line(const struct request *req, const char *version, const char *url)
+{
+	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
+		return NULL;
+	return behind_crlf(version + strlen(version));
+}
+
+static void walk_head(struct admission *a, struct conn *c, const char *url)
+{
+	bool is_lenient = MHD_get_version()[0] == '0';
+	struct head h = { a, is_lenient ? behind_request_line(c->req, a->version, url) : NULL };
+
+	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
+	if (!is_lenient)
+		return;
+	size_t size = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	if (!h.next || behind_crlf(h.next) != c->req->method + size)
+		a->flaw =
+			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
+}
+
+/* All headers are there and no byte of the body was read. True: go on. */
+static bool admit(struct conn *c, const char *method, const char *version, const char *url)
+{
+	struct request *req = c->req;
+	struct admission a;
+
+	req->method = method;
+	admission_begin(&a, req, version);
+	walk_head(&a, c, url);
+	bool ok = admission_check(&a);
+	bool body_read = ok && a.body_expected && req->op->takes_body;
+	if (body_read) {
+		conn_deadline_in(c, c->wait->body_ms);
+		ok = request_expect_body(req, a.body_len);
+		if (!ok)
+			answer_no_memory(req, EFFECT_NONE);
+	}
+	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
+	if (a.body_expected && !(body_read && ok))
+		req->close = c->leaves_body = true;
+	return ok;
+}
+
+/* The request is whole: to its handler. */
+static void run(struct conn *c)
+{
+	struct request *req = c->req;
+
+	if (req->body_discarded) {
+		req->close = true;
+		if (req->arena.failed)
+			answer_no_memory(req, EFFECT_NONE);
+		else
+			answer_problem(
+				req, P_BODY_TOO_LARGE,
+				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 64 KiB more",
+				admission_most_body());
+		return;
+	}
+	if (c->server
+		    ->closing) { /* one that waited would be suspended, and libmicrohttpd aborts when it is stopped with such a one */
+		answer_problem(req, P_NOT_READY, "the daemon is leaving");
+		return;
+	}
+	const void *input = input_fill(req);
+	if (input && access_allows(req, input))
+		req->op->run(req, input);
+}
+
+static enum MHD_Result to_answer(struct conn *c)
+{
+	return http_answer_send(c) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				  const char *version, const char *upload_data, size_t *upload_data_size,
+				  void **con_cls)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	if (!c || !*con_cls || !c->req || c->left)
+		return MHD_NO;
+	struct request *req = c->req;
+	if (!c->headers_seen) {
+		c->headers_seen = true;
+		bool ok = admit(c, method, version, url);
+		/* Without a body the answer waits for the next call: given now it would cost the connection. */
+		if (!ok || !req->close)
+			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
+	}
+	if (*upload_data_size) {
+		bool ok = req->state == ANSWERED ||
+			  request_take_body(req, upload_data, *upload_data_size, admission_most_body());
+		*upload_data_size = 0;
+		return ok ? MHD_YES : MHD_NO;
+	}
+	if (req->state == READING)
+		run(c);
+	if (req->state == ANSWERED || req->state == STREAMING)
+		return to_answer(c);
+	http_answer_wait(c);
+	return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct conn *c = conn_of(connection);
+
+	(void)cls;
+	*con_cls = NULL;
+	if (!c || !c->req)
+		return;
+	struct request *req = c->req;
+	int64_t duration_us = loop_now_us() - req->started_us;
+	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
+	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
+	metrics_request(req->op, status, duration_us, request_waited_us(req));
+	struct log_request line = {
+		.request_id = req->request_id,
+		.trace_id = req->trace_id,
+		.caller = req->caller,
+		.operation = req->op ? req->op->id : "-",
+		.method = req->method ? req->method : "-",
+		.status = status,
+		.duration_us = duration_us,
+		.code = req->problem ? req->problem->code : NULL,
+	};
+	log_request(&line);
+	request_done(c);
+	conn_deadline_in(c, c->wait->idle_ms);
+}
+
+/* Keeps escapes: route decodes them itself, with lengths. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+	(void)cls;
+	(void)connection;
+	return strlen(text);
+}
+
+static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* What libmicrohttpd refuses by itself no handler gets to see, and not always on_completed: this message is the only sign of each. */
+static void on_library_message(void *cls, const char *format, va_list args)
+{
+	static const char refusal[] = "Error processing request (";
+	char message[512];
+
+	(void)cls;
+	if (strncmp(format, refusal, sizeof(refusal) - 1) == 0)
+		metrics_count(METRIC_requests_malformed);
+	if (*config()->log_level !=
+	    'd') /* debug: it has a word for each setsockopt that a Unix socket knows nothing of */
+		return;
+	int n = vsnprintf(message, sizeof(message), format, args);
+	if (n > 0)
+		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
+}
+
+/* ---- Start, turn, end ---- */
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+	struct http_server *s = (struct http_server *)((char *)w - offsetof(struct http_server, watch));
+
+	(void)events;
+	s->ready = true;
+}
+
+static unsigned flags_of(const struct http_server *s)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+
+#if MHD_VERSION >= 0x00097707
+	/* Without it a socket that is given only comes to life in a later run. */
+	flags |= MHD_USE_NO_THREAD_SAFETY;
+#endif
+	return s->is_secure ? flags | MHD_USE_TLS : flags;
+}
+
+bool http_server_open(struct http_server *s)
+{
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_certificate_callback() },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)http_tls_priorities() },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+
+	http_answer_server(s);
+	/* clang-format off */
+	s->daemon = MHD_start_daemon(
+		flags_of(s), 0, NULL, NULL, on_request, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
+		MHD_OPTION_CONNECTION_LIMIT, s->gate->most,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		MHD_OPTION_ARRAY, s->is_secure ? tls : tls + 2,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (!s->daemon) {
+		fprintf(stderr, "patternd: cannot start libmicrohttpd: %s\n", strerror(errno));
+		return false;
+	}
+	s->watch.fd = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	s->watch.ready = on_ready;
+	bool ok = loop_watch(&s->watch, EPOLLIN);
+	if (!ok)
+		fprintf(stderr, "patternd: cannot watch libmicrohttpd: %s\n", strerror(errno));
+	return ok;
+}
+
+void http_server_add(struct http_server *s, int fd)
+{
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC }; /* whoever it is, nothing here asks */
+
+	s->again = true; /* its request may be there already */
+	MHD_add_connection(s->daemon, fd, &nobody, sizeof(nobody));
+}
+
+int64_t http_server_timeout_ms(struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (!s->daemon)
+		return -1;
+	if (s->again || s->ready)
+		return 0;
+	if (s->lingering > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
+		return -1;
+	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
+}
+
+bool http_server_run(struct http_server *s)
+{
+	if (http_server_timeout_ms(s) == 0) {
+		s->ready = s->again = false;
+		MHD_run(s->daemon);
+		if (s->awake)
+			http_handshake_sleep(s);
+	}
+	return s->again;
+}
+
+void http_server_close(struct http_server *s)
+{
+	if (!s->daemon)
+		return;
+	s->closing = true;
+	for (int i = 0; i < 3; i++)
+		MHD_run(s->daemon);
+	loop_unwatch(&s->watch);
+	MHD_stop_daemon(s->daemon);
+	timer_stop(&s->linger_end);
+	s->daemon = NULL;
+}

@@ -1,0 +1,57 @@
+/*
+ * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of the requests that reach it.
+ *
+ * libmicrohttpd is given sockets that are connected already (gate.h): it never listens. For http.c and http/response.c only.
+ */
+#ifndef PATTERND_HTTP_SERVER_H
+#define PATTERND_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "http/conn.h"
+#include "net/gate.h"
+#include "core/loop.h"
+
+struct MHD_Daemon;
+
+struct http_server {
+	/* Set before http_server_open. */
+	struct gate *gate;    /* (ref) its clients count there */
+	bool is_secure;       /* TLS */
+	bool is_health;       /* nothing but health is served */
+	struct patience wait; /* how long its clients may take */
+
+	struct http_server *next;  /* opened after it */
+	struct MHD_Daemon *daemon; /* owned; NULL: not open */
+	unsigned inside;           /* its clients */
+	struct watch watch;        /* of its epoll set */
+	bool ready;                /* which has something that it was not run for yet */
+	bool again;                /* it must run once more in this turn */
+	unsigned busy;             /* requests that are not done with */
+	unsigned lingering;        /* those that wait for Redis without being suspended */
+	struct timer linger_end;   /* when the first of them has lingered enough */
+	struct conn *awake;        /* in their TLS handshake, and about to be looked at; by ->next_awake */
+	bool closing;              /* it runs its last: what comes now is refused at once */
+};
+
+/* The version of libmicrohttpd that is loaded, and whether it has TLS. */
+const char *http_server_library(void);
+bool http_server_has_tls(void);
+
+/* Starts it. False after one line on stderr. */
+bool http_server_open(struct http_server *s);
+
+/* A client's socket; taken, also when it cannot be served. */
+void http_server_add(struct http_server *s, int fd);
+
+/* Runs it when there is something to do. True when it must run again. */
+bool http_server_run(struct http_server *s);
+
+/* How long http_server_run may wait, in milliseconds; -1: until something happens. */
+int64_t http_server_timeout_ms(struct http_server *s);
+
+/* Closes every connection and ends it; nothing may be suspended then but by TLS. */
+void http_server_close(struct http_server *s);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * json_out: JSON written straight into a growing buffer, without a tree in between.
+ *
+ * Every function takes the member's key, NULL inside an array. Text is escaped; bytes that are not UTF-8 leave as U+FFFD.
+ * Integers beyond 2^53 leave as decimal strings, as the contract says. A buffer without memory sets `failed` and
+ * swallows what follows.
+ */
+#ifndef PATTERND_JSON_OUT_H
+#define PATTERND_JSON_OUT_H
+
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/text.h"
+
+struct json_out {
+	struct arena *arena; /* (ref) owner of `at` */
+	char *at;
+	size_t len;
+	size_t size;
+	bool broken; /* something raw was no JSON */
+	bool comma;  /* the next value needs a comma before it */
+	unsigned depth;
+	char closers[32]; /* what out_close will write, innermost last */
+};
+
+void out_init(struct json_out *o, struct arena *arena, size_t first_size);
+
+void out_int(struct json_out *o, const char *key, int64_t value);
+void out_real(struct json_out *o, const char *key, double value); /* shortest digits that read back the same */
+void out_bool(struct json_out *o, const char *key, bool value);
+void out_null(struct json_out *o, const char *key);
+void out_text(struct json_out *o, const char *key, struct text value);   /* an absent text leaves as null */
+void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 4648 section 4, with padding */
+void out_string(struct json_out *o, const char *key, const char *value);
+/* JSON that was checked when it came in. Nothing at all, or what JSON cannot begin and end with, leaves as null and sets `broken`. */
+void out_raw(struct json_out *o, const char *key, struct text json);
+void out_key(struct json_out *o, struct text key); /* a key that is data; its value follows with key NULL */
+
+void out_object(struct json_out *o, const char *key);
+void out_array(struct json_out *o, const char *key);
+void out_close(struct json_out *o); /* ends the innermost object or array */
+void out_newline(struct json_out *o);
+
+/* All that was written; absent without memory. */
+struct text out_all(struct json_out *o);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * resolve: getaddrinfo_a, whose end is told by a signal; see resolve.h.
+ *
+ * Owns the requests to glibc, each until it has ended, however long that takes and whoever has lost interest meanwhile: who asks for a
+ * name that is being resolved joins.
+ */
+#include "net/resolve.h"
+
+#include <netdb.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "core/loop.h"
+
+/*
+ * That a request has ended. Not by a call in a thread of glibc's: that would be one that takes all signals, and the next SIGTERM or SIGHUP
+ * would end the process there. It is blocked, so that only the signalfd has it; that one may stand for several is enough.
+ */
+enum { ENDED = SIGUSR1 };
+
+/* One request to glibc. */
+struct resolving {
+	struct gaicb request;
+	char host[256], port[16];
+	struct lookup *lookups; /* who wants to know */
+	struct resolving *next;
+};
+
+static const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
+static struct watch watch = { .fd = -1 };
+static struct resolving *all;
+
+/* Each may ask again at once, which then is another request. */
+static void tell(struct resolving *r, const struct addrinfo *found, const char *why)
+{
+	while (r->lookups) {
+		struct lookup *l = r->lookups;
+		r->lookups = l->next;
+		l->resolving = NULL;
+		l->done(l, found, why);
+	}
+}
+
+/* Those that have ended. */
+static void collect(void)
+{
+	for (struct resolving **at = &all; *at;) {
+		struct resolving *r = *at;
+		int error = gai_error(&r->request);
+		if (error == EAI_INPROGRESS) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		tell(r, error ? NULL : r->request.ar_result, error ? gai_strerror(error) : "no address");
+		if (r->request.ar_result)
+			freeaddrinfo(r->request.ar_result);
+		free(r);
+		at = &all; /* whoever was told may have asked for another */
+	}
+}
+
+static void on_resolved(struct watch *w, uint32_t events)
+{
+	struct signalfd_siginfo s;
+
+	(void)events;
+	if (read(w->fd, &s, sizeof(s)) == sizeof(s))
+		collect();
+}
+
+static bool open_watch(void)
+{
+	sigset_t set;
+
+	if (watch.fd >= 0)
+		return true;
+	sigemptyset(&set);
+	sigaddset(&set, ENDED);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
+	if (watch.fd >= 0 && loop_watch(&watch, EPOLLIN))
+		return true;
+	resolve_close(); /* or the next would take it for watched */
+	return false;
+}
+
+/* NULL when the resolver cannot be started. */
+static struct resolving *start(const char *host, const char *port)
+{
+	struct resolving *r = open_watch() ? calloc(1, sizeof(*r)) : NULL;
+
+	if (!r)
+		return NULL;
+	snprintf(r->host, sizeof(r->host), "%s", host);
+	snprintf(r->port, sizeof(r->port), "%s", port);
+	r->request = (struct gaicb){ .ar_name = r->host, .ar_service = r->port, .ar_request = &hints };
+	struct gaicb *list[] = { &r->request };
+	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
+	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
+	/* It may have begun all the same, if memory was missing afterwards: it is glibc's then until it has ended. */
+	if (!ok && gai_error(&r->request) == 0 && !r->request.ar_result) {
+		free(r);
+		return NULL;
+	}
+	r->next = all;
+	all = r;
+	return r;
+}
+
+static struct resolving *find(const char *host, const char *port)
+{
+	struct resolving *r = all;
+
+	while (r && (strcmp(r->host, host) != 0 || strcmp(r->port, port) != 0))
+		r = r->next;
+	return r;
+}
+
+void resolve_name(struct lookup *l, const char *host, const char *port)
+{
+	struct addrinfo literal = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
+	struct addrinfo *found = NULL;
+
+	int error = getaddrinfo(host, port, &literal, &found);
+	if (error == 0 || error == EAI_MEMORY) { /* a literal: no look-up, no waiting */
+		l->done(l, found, error ? gai_strerror(error) : NULL);
+		if (found)
+			freeaddrinfo(found);
+		return;
+	}
+	collect(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
+	struct resolving *r = find(host, port);
+	if (!r)
+		r = start(host, port);
+	if (!r) {
+		l->done(l, NULL, "the resolver cannot be started");
+		return;
+	}
+	l->resolving = r;
+	l->next = r->lookups;
+	r->lookups = l;
+}
+
+void resolve_cancel(struct lookup *l)
+{
+	if (!l->resolving)
+		return;
+	for (struct lookup **at = &l->resolving->lookups; *at; at = &(*at)->next)
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
+	l->resolving = NULL;
+}
+
+const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)
+{
+	const struct addrinfo *a = found;
+
+	while (n--)
+		a = a->ai_next ? a->ai_next : found;
+	return a;
+}
+
+void resolve_close(void)
+{
+	if (watch.fd < 0)
+		return;
+	loop_unwatch(&watch);
+	close(watch.fd);
+	watch.fd = -1;
+}

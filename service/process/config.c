@@ -1,0 +1,449 @@
+/* config: the option table of options.def, walked for each source in turn; see config.h. Owns all option texts. */
+#include "process/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/url.h"
+#include "version.h"
+
+enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_FLAG, KIND_ONCE };
+
+struct option_row {
+	enum kind kind;
+	uint32_t offset;      /* in struct config */
+	const char *flag;     /* without dashes */
+	const char *standard; /* default of texts and choices */
+	const char *choices;
+	int64_t number; /* default of integers */
+	int64_t low, high;
+};
+
+#define AT(field) .offset = offsetof(struct config, field)
+static const struct option_row rows[] = {
+#define OPTION_GROUP(title)
+#define OPTION_TEXT(field, f, arg, std, text) { .kind = KIND_TEXT, .flag = (f), .standard = (std), AT(field) },
+#define OPTION_SECRET(field, f, arg, std, text) { .kind = KIND_SECRET, .flag = (f), .standard = (std), AT(field) },
+#define OPTION_OPTIONAL(field, f, arg, text) { .kind = KIND_OPTIONAL, .flag = (f), AT(field) },
+#define OPTION_CHOICE(field, f, std, list, text) \
+	{ .kind = KIND_CHOICE, .flag = (f), .standard = (std), .choices = (list), AT(field) },
+#define OPTION_INT(field, f, arg, std, least, most, text) \
+	{ .kind = KIND_INT, .flag = (f), .number = (std), .low = (least), .high = (most), AT(field) },
+#define OPTION_FLAG(field, f, text) { .kind = KIND_FLAG, .flag = (f), AT(field) },
+#define OPTION_ONCE(f, arg, text) { .kind = KIND_ONCE, .flag = (f) },
+#include "process/options.def"
+};
+
+enum { MAX_PREFIX = 64, ROWS = sizeof(rows) / sizeof(rows[0]), VARIABLE_MAX = 64, LINE_MAX_BYTES = 4096 };
+
+enum source { FROM_DEFAULT, FROM_FILE, FROM_VARIABLE, FROM_FLAG };
+static const char *const source_names[] = { "default", "file", "environment", "flag" };
+
+static struct config values;
+static enum source sources[ROWS];
+static char *owned[ROWS]; /* copies of the texts that `values` points to */
+
+const struct config *config(void)
+{
+	return &values;
+}
+
+static void *slot(const struct option_row *row)
+{
+	return (char *)&values + row->offset;
+}
+
+static const struct option_row *find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].kind != KIND_ONCE && strlen(rows[i].flag) == len && memcmp(rows[i].flag, name, len) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+/* --pool-size is PATTERND_POOL_SIZE. */
+static void variable_name(const struct option_row *row, char out[VARIABLE_MAX])
+{
+	size_t n = (size_t)snprintf(out, VARIABLE_MAX, "PATTERND_%s", row->flag);
+
+	for (size_t i = 0; i < n; i++)
+		if (out[i] == '-')
+			out[i] = '_';
+		else if (out[i] >= 'a' && out[i] <= 'z')
+			out[i] = (char)(out[i] - 'a' + 'A');
+}
+
+/* How many letters are to be put in, left out or exchanged to make one of the other; any at the end come for one. */
+static size_t distance(const char *name, size_t len, const char *flag)
+{
+	size_t row[VARIABLE_MAX], flag_len = strlen(flag);
+
+	if (len && strncmp(name, flag, len) == 0)
+		return 1;
+	for (size_t j = 0; j <= flag_len; j++)
+		row[j] = j;
+	for (size_t i = 0; i < len; i++) {
+		size_t before = row[0];
+		row[0] = i + 1;
+		for (size_t j = 1; j <= flag_len; j++) {
+			size_t exchanged = before + (name[i] != flag[j - 1]);
+			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+			before = row[j];
+			row[j] = exchanged < other ? exchanged : other;
+		}
+	}
+	return row[flag_len];
+}
+
+/* Says so, and which option may have been meant. `where` ends with ": " or is empty, `dashes` are none in a file. */
+static bool refuse_name(const char *where, const char *dashes, const char *name, size_t len)
+{
+	size_t nearest = len / 4 + 2;
+	const char *meant = NULL;
+
+	for (size_t i = 0; i < ROWS && len < VARIABLE_MAX; i++) {
+		size_t d = *dashes || rows[i].kind != KIND_ONCE ? distance(name, len, rows[i].flag) : nearest;
+		if (d < nearest) {
+			nearest = d;
+			meant = rows[i].flag;
+		}
+	}
+	if (meant && strncmp(meant, name, len) == 0 && !meant[len]) {
+		fprintf(stderr, "patternd: %s%s%s takes no value\n", where, dashes, meant);
+		return false;
+	}
+	fprintf(stderr, "patternd: %sunknown option '%s%.*s'", where, dashes, (int)len, name);
+	fprintf(stderr, meant ? ": is %s%s meant?\n" : " (see --help)\n", dashes, meant);
+	return false;
+}
+
+static bool is_choice(const char *choices, const char *value)
+{
+	size_t len = strlen(value);
+
+	for (const char *at = choices; at;) {
+		const char *bar = strchr(at, '|');
+		size_t n = bar ? (size_t)(bar - at) : strlen(at);
+		if (n == len && memcmp(at, value, n) == 0)
+			return true;
+		at = bar ? bar + 1 : NULL;
+	}
+	return false;
+}
+
+static bool refuse(const char *where, const struct option_row *row, const char *value, const char *wanted)
+{
+	fprintf(stderr, "patternd: %s: '%s' is not %s\n", where, row->kind == KIND_SECRET ? "..." : value, wanted);
+	return false;
+}
+
+static bool set_int(const struct option_row *row, const char *value, const char *where)
+{
+	char *end;
+	char wanted[96];
+
+	errno = 0;
+	long long n = strtoll(value, &end, 10);
+	if (*value == '\0' || *end != '\0' || errno || n < row->low || n > row->high) {
+		snprintf(wanted, sizeof(wanted), "a whole number from %lld to %lld", (long long)row->low,
+			 (long long)row->high);
+		return refuse(where, row, value, wanted);
+	}
+	*(int64_t *)slot(row) = n;
+	return true;
+}
+
+static bool set_flag(const struct option_row *row, const char *value, const char *where)
+{
+	bool on = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+
+	if (!on && *value && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+		return refuse(where, row, value, "true or false");
+	*(bool *)slot(row) = on;
+	return true;
+}
+
+static bool set_text(const struct option_row *row, const char *value, const char *where)
+{
+	size_t i = (size_t)(row - rows);
+
+	if (row->kind == KIND_CHOICE && !is_choice(row->choices, value))
+		return refuse(where, row, value, row->choices);
+	if (row->kind == KIND_OPTIONAL && is_choice("0|1|true|false|yes|no|on|off", value))
+		return refuse(where, row, value, "a folder (empty: a temporary one)");
+	if (row->offset == offsetof(struct config, prefix) &&
+	    (strlen(value) > MAX_PREFIX || value[strcspn(value, "{}\r\n\t")]))
+		return refuse(where, row, value, "a prefix: at most 64 bytes, without { } and control characters");
+	char *copy = strdup(value);
+	if (!copy) {
+		fprintf(stderr, "patternd: out of memory\n");
+		return false;
+	}
+	free(owned[i]);
+	owned[i] = copy;
+	*(const char **)slot(row) = copy;
+	return true;
+}
+
+/* Sets one option; `where` names the source for the message. */
+static bool set(const struct option_row *row, const char *value, enum source source, const char *where)
+{
+	sources[row - rows] = source;
+	if (row->kind == KIND_INT)
+		return set_int(row, value, where);
+	if (row->kind == KIND_FLAG)
+		return set_flag(row, value, where);
+	return set_text(row, value, where);
+}
+
+static void set_defaults(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].kind == KIND_INT)
+			*(int64_t *)slot(&rows[i]) = rows[i].number;
+		else if (rows[i].kind == KIND_TEXT || rows[i].kind == KIND_SECRET || rows[i].kind == KIND_CHOICE)
+			*(const char **)slot(&rows[i]) = rows[i].standard;
+	}
+}
+
+static char *trimmed(char *s)
+{
+	while (*s == ' ' || *s == '\t')
+		s++;
+	for (size_t n = strlen(s); n && strchr(" \t\r\n", s[n - 1]); n--)
+		s[n - 1] = '\0';
+	return s;
+}
+
+static bool load_line(char *line, const char *path, int number)
+{
+	char where[LINE_MAX_BYTES];
+
+	/* A comment stands alone or after a blank: a # inside a value is the value's. */
+	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
+		if (hash == line || hash[-1] == ' ' || hash[-1] == '\t') {
+			*hash = '\0';
+			break;
+		}
+	}
+	line = trimmed(line);
+	if (*line == '\0')
+		return true;
+	char *equals = strchr(line, '=');
+	if (!equals) {
+		fprintf(stderr, "patternd: %s:%d: expected 'name = value'\n", path, number);
+		return false;
+	}
+	*equals = '\0';
+	char *name = trimmed(line);
+	const struct option_row *row = find(name, strlen(name));
+	snprintf(where, sizeof(where), "%.2000s:%d: %s", path, number, row ? row->flag : "");
+	if (!row)
+		return refuse_name(where, "", name, strlen(name));
+	return set(row, trimmed(equals + 1), FROM_FILE, where);
+}
+
+static bool load_file(const char *path)
+{
+	char line[LINE_MAX_BYTES];
+	FILE *f = fopen(path, "re");
+	bool ok = true;
+
+	if (!f) {
+		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
+		return false;
+	}
+	for (int number = 1; ok && fgets(line, sizeof(line), f); number++) {
+		if (strlen(line) == sizeof(line) - 1) {
+			fprintf(stderr, "patternd: %s:%d: the line is longer than %zu bytes\n", path, number,
+				sizeof(line) - 2);
+			ok = false;
+			break;
+		}
+		ok = load_line(line, path, number);
+	}
+	if (ok && ferror(f)) {
+		fprintf(stderr, "patternd: --config: cannot read '%s': %s\n", path, strerror(errno));
+		ok = false;
+	}
+	fclose(f);
+	return ok;
+}
+
+/* The value of PATTERND_X in `environment`, or NULL. */
+static const char *variable(char **environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **e = environment; *e; e++)
+		if (strncmp(*e, name, len) == 0 && (*e)[len] == '=')
+			return *e + len + 1;
+	return NULL;
+}
+
+static bool load_environment(char **environment)
+{
+	char name[VARIABLE_MAX];
+
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].kind == KIND_ONCE)
+			continue;
+		variable_name(&rows[i], name);
+		const char *value = variable(environment, name);
+		if (value && !set(&rows[i], value, FROM_VARIABLE, name))
+			return false;
+	}
+	return true;
+}
+
+/* Sets the option of argv[*at], which starts with "--"; takes the next argument too where the value stands there. */
+static bool load_flag(int argc, char **argv, int *at)
+{
+	char where[VARIABLE_MAX];
+	const char *name = argv[*at] + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct option_row *row = find(name, len);
+	const char *value = equals ? equals + 1 : row && row->kind == KIND_FLAG ? "true" : "";
+
+	if (!row)
+		return refuse_name("", "--", name, len);
+	snprintf(where, sizeof(where), "--%s", row->flag);
+	if (!equals && row->kind != KIND_FLAG && row->kind != KIND_OPTIONAL) {
+		if (*at + 1 >= argc) {
+			fprintf(stderr, "patternd: %s needs a value (see --help)\n", where);
+			return false;
+		}
+		value = argv[++*at];
+	}
+	bool ok = set(row, value, FROM_FLAG, where);
+	if (row->kind == KIND_SECRET) /* it was copied; the list of processes need not show it */
+		redis_url_hide_password(argv[*at] + (value - argv[*at]));
+	return ok;
+}
+
+static bool load_flags(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--config") == 0) {
+			i++; /* read before, in config_path */
+		} else if (strcmp(argv[i], "--print-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
+			continue;
+		} else if (strncmp(argv[i], "--", 2) != 0) {
+			fprintf(stderr,
+				"patternd: unexpected argument '%s' (a folder goes with a sign: --embedded=DIR; see --help)\n",
+				argv[i]);
+			return false;
+		} else if (!load_flag(argc, argv, &i)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool given(int argc, char **argv, const char *flag)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], flag) == 0)
+			return true;
+	return false;
+}
+
+/* The file to read: --config, then PATTERND_CONFIG. NULL: none. "" when --config came without a name. */
+static const char *config_path(int argc, char **argv, char **environment)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strncmp(argv[i], "--config=", 9) == 0)
+			return argv[i] + 9;
+		if (strcmp(argv[i], "--config") == 0)
+			return i + 1 < argc ? argv[i + 1] : "";
+	}
+	const char *path = variable(environment, "PATTERND_CONFIG");
+	return path && *path ? path : NULL;
+}
+
+static void print_help(void)
+{
+	struct text help = packed_text(help_text);
+
+	fwrite(help.at, 1, help.len, stdout);
+}
+
+/* The option as text; an option that is off has none. */
+static struct text shown(const struct option_row *row, char *buffer, size_t size)
+{
+	if (row->kind == KIND_INT) {
+		snprintf(buffer, size, "%lld", (long long)*(int64_t *)slot(row));
+		return text_of(buffer);
+	}
+	if (row->kind == KIND_FLAG)
+		return text_of(*(bool *)slot(row) ? "true" : "false");
+	const char *value = *(const char **)slot(row);
+	return row->kind == KIND_SECRET ? redis_url_redacted(value, buffer, size) : text_of(value);
+}
+
+static void print_config(void)
+{
+	char buffer[1024];
+
+	for (size_t i = 0; i < ROWS; i++) {
+		if (rows[i].kind == KIND_ONCE)
+			continue;
+		struct text value = shown(&rows[i], buffer, sizeof(buffer));
+		if (value.at)
+			printf("%s = %s  # %s\n", rows[i].flag, value.at, source_names[sources[i]]);
+		else
+			printf("# %s is off\n", rows[i].flag);
+	}
+}
+
+void config_out(struct json_out *o)
+{
+	char buffer[1024];
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].kind != KIND_ONCE)
+			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
+}
+
+/* Somebody would believe his data to be in the other one. */
+static bool names_two_redis(void)
+{
+	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
+		return false;
+	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
+	      stderr);
+	return true;
+}
+
+enum config_outcome config_load(int argc, char **argv, char **environment)
+{
+	const char *path = config_path(argc, argv, environment);
+
+	if (given(argc, argv, "--help") || given(argc, argv, "-h")) {
+		print_help();
+		return CONFIG_DONE;
+	}
+	if (given(argc, argv, "--version")) {
+		printf("patternd %s\n", PATTERND_VERSION);
+		return CONFIG_DONE;
+	}
+	set_defaults();
+	if ((path && !load_file(path)) || !load_environment(environment) || !load_flags(argc, argv))
+		return CONFIG_REFUSED;
+	if (given(argc, argv, "--print-config")) {
+		print_config();
+		return CONFIG_DONE;
+	}
+	return names_two_redis() ? CONFIG_REFUSED : CONFIG_RUN;
+}
+
+void config_free(void)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		free(owned[i]);
+		owned[i] = NULL;
+	}
+	values = (struct config){ 0 };
+}

@@ -1,0 +1,57 @@
+/*
+ * config: the options, read once at start from flags, environment and file; constant afterwards.
+ */
+#ifndef PATTERND_CONFIG_H
+#define PATTERND_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "json/json_out.h"
+#include "call/packed.h"
+
+/* One member an option: text, secrets and choices as strings, integers and flags as numbers. `embedded` is NULL when
+ * off, "" for a temporary folder. */
+struct config {
+#define OPTION_GROUP(title)
+#define OPTION_TEXT(field, flag, argument, standard, help) const char *field;
+#define OPTION_SECRET(field, flag, argument, standard, help) const char *field;
+#define OPTION_OPTIONAL(field, flag, argument, help) const char *field;
+#define OPTION_CHOICE(field, flag, standard, choices, help) const char *field;
+#define OPTION_INT(field, flag, argument, standard, low, high, help) int64_t field;
+#define OPTION_FLAG(field, flag, help) bool field;
+#define OPTION_ONCE(flag, argument, help)
+#undef KIB
+#undef MIB
+#include "process/options.def"
+#undef OPTION_GROUP
+#undef OPTION_TEXT
+#undef OPTION_SECRET
+#undef OPTION_OPTIONAL
+#undef OPTION_CHOICE
+#undef OPTION_INT
+#undef OPTION_FLAG
+#undef OPTION_ONCE
+};
+
+/* Generated of the same rows: what --help says. */
+extern const struct packed_text help_text;
+
+enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
+
+/*
+ * Reads the options. CONFIG_DONE: --help, --version or --print-config was answered on stdout; CONFIG_REFUSED: one line on
+ * stderr says which option is wrong and why. `environment` as of environ(7).
+ */
+enum config_outcome config_load(int argc, char **argv, char **environment);
+
+/* The options in force. */
+const struct config *config(void);
+
+/* Writes every option as a member, secrets redacted, into an open object. */
+void config_out(struct json_out *o);
+
+void config_free(void);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * log: one line an event on stderr, JSON or text.
+ *
+ * Lines are gathered and written once a turn. A reader that does not keep up (a full pipe) never blocks the daemon: lines
+ * are dropped then, and counted.
+ */
+#ifndef PATTERND_LOG_H
+#define PATTERND_LOG_H
+
+#include <stdint.h>
+
+#include "core/text.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+
+/* Of what the options say; before it, only warnings and errors are written, as text. */
+void log_open(void);
+
+/* An event of the daemon itself: a short name ("redis_connected") and a sentence. */
+void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* What is told of a request that was answered. */
+struct log_request {
+	struct text request_id;
+	struct text trace_id;  /* absent: none came */
+	struct text caller;    /* the label of its token; absent: it has none */
+	const char *operation; /* "-" when no operation matched */
+	const char *method;
+	int status;
+	int64_t duration_us;
+	const char *code; /* of the problem; NULL on success */
+};
+void log_request(const struct log_request *r);
+
+/* Writes what was gathered; called at the end of each turn. */
+void log_flush(void);
+
+/* Lines lost to a reader that did not keep up, since start. */
+uint64_t log_dropped(void);
+
+#endif

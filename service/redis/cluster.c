@@ -1,0 +1,342 @@
+/*
+ * redis_cluster: see redis/cluster.h. Owns the map from slots to nodes, and the nodes.
+ *
+ * A node is known by its address. One that a new map does not have takes no more calls, and goes once it owes no answer. When no node
+ * can be reached any more, the seeds are tried again: in a place where addresses change, their names may lead to the nodes' new ones.
+ */
+#include "redis/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/backoff.h"
+#include "process/config.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "redis/slot.h"
+
+enum {
+	MOST_NODES = 1000,
+	FIRST_PAUSE_MS = 50, /* between two questions for the map, as long as it does not hold */
+	LONGEST_PAUSE_MS = 1000,
+	REFRESH_MS = 1000, /* when it does: waiters are deaf no longer than that after a change of owner */
+	HOST_BYTES = 256,
+};
+
+static const struct redis_urls *seeds;
+static const struct redis_node_owner *owner;
+static void (*map_changed)(void);
+static struct redis_node *by_number[MOST_NODES + 1]; /* from 1; (ref) */
+static uint16_t owners[REDIS_SLOTS];                 /* numbers; 0: nobody */
+static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
+static struct timer timer;                           /* when the map is asked for */
+static struct redis_call asking;                     /* for the map */
+static bool is_asked, is_known, is_closed;
+static unsigned questions; /* since the map last held */
+
+bool cluster_is_known(void)
+{
+	return is_known;
+}
+
+/* ---- Nodes ---- */
+
+/* It belongs to the map. One that is just being made has no number yet. */
+static bool is_in_use(const struct redis_node *n)
+{
+	return n->number && !n->retired;
+}
+
+static bool can_be_asked(const struct redis_node *n)
+{
+	return is_in_use(n) && n->ready > 0;
+}
+
+static struct redis_node *find(const char *host, const char *port)
+{
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		if (is_in_use(n) && strcmp(n->url.host, host) == 0 && strcmp(n->url.port, port) == 0)
+			return n;
+	return NULL;
+}
+
+static struct redis_node *add(const struct redis_url *url)
+{
+	unsigned number = 1;
+
+	while (number <= MOST_NODES && by_number[number])
+		number++;
+	struct redis_node *n = number <= MOST_NODES ? node_new(url, owner) : NULL;
+	if (n) {
+		n->number = number;
+		by_number[number] = n;
+	}
+	return n;
+}
+
+/* The node at an address that a node told, who may leave out its own host. NULL: no address, or no memory. */
+static struct redis_node *node_at(struct text host, long port, const struct redis_node *told_by)
+{
+	struct redis_url url;
+
+	if (host.len == 0 || text_is(host, "?"))
+		host = text_of(told_by->url.host);
+	if (!redis_url_at(&url, &seeds->at[0], host, port))
+		return NULL;
+	struct redis_node *n = find(url.host, url.port);
+	return n ? n : add(&url);
+}
+
+struct redis_node *cluster_node(int slot)
+{
+	if (slot >= 0)
+		return by_number[owners[slot]];
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		if (can_be_asked(n))
+			return n;
+	return NULL;
+}
+
+static void retire(struct redis_node *n)
+{
+	log_event(LOG_INFO, "cluster_node_left", "%s serves no slot any more", n->url.address);
+	node_retire(n);
+}
+
+void cluster_sweep(void)
+{
+	for (struct redis_node *n = node_first(), *next; n; n = next) {
+		next = n->next;
+		if (!n->retired || !node_is_idle(n))
+			continue;
+		by_number[n->number] = NULL;
+		node_free(n);
+		next = node_first(); /* who was told of its end may have changed the list */
+	}
+}
+
+/* Nodes come in the order of their first slots. */
+int cluster_next_place(int slot)
+{
+	bool seen[MOST_NODES + 1] = { false };
+	unsigned last = slot >= 0 ? owners[slot] : 0;
+	bool passed = slot < 0;
+
+	for (int next = 0; next < REDIS_SLOTS; next++) {
+		unsigned number = owners[next];
+		if (number == 0 || seen[number])
+			continue;
+		seen[number] = true;
+		if (passed || (last == 0 && next > slot))
+			return next;
+		passed = number == last;
+	}
+	return REDIS_ANYWHERE;
+}
+
+/* ---- The map ---- */
+
+/* Every slot has a node that can be used. */
+static bool map_holds(void)
+{
+	for (int slot = 0; slot < REDIS_SLOTS; slot++) {
+		const struct redis_node *n = by_number[owners[slot]];
+		if (!n || !can_be_asked(n))
+			return false;
+	}
+	return true;
+}
+
+static void ask_in(int64_t ms)
+{
+	int64_t at_us = loop_now_us() + ms * 1000;
+
+	if (!is_asked && (!timer.place || timer.due_us > at_us))
+		timer_set(&timer, at_us);
+}
+
+void cluster_doubt(void)
+{
+	ask_in(backoff_ms(questions, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, 0));
+}
+
+void cluster_node_changed(void)
+{
+	if (!is_known && questions == 0)
+		ask_in(0); /* the first one that can be asked */
+	else if (!map_holds())
+		cluster_doubt();
+}
+
+/* One range of the map: [first, last, [host, port, ...], ...]. False: it is none. */
+static bool take_range(const struct reply *range, const struct redis_node *told_by)
+{
+	const struct reply *master = reply_item(range, 2);
+	int64_t first = reply_int(range, 0), last = reply_int(range, 1), port = reply_int(master, 1);
+
+	if (first < 0 || last >= REDIS_SLOTS || first > last || port <= 0 || port > 65535)
+		return false;
+	struct redis_node *n = node_at(reply_text(master, 0), (long)port, told_by);
+	if (!n)
+		return false;
+	for (int64_t slot = first; slot <= last; slot++)
+		fresh[slot] = (uint16_t)n->number;
+	return true;
+}
+
+unsigned cluster_slots_of(const struct redis_node *n)
+{
+	unsigned count = 0;
+
+	for (int slot = 0; slot < REDIS_SLOTS; slot++)
+		count += owners[slot] == n->number;
+	return count;
+}
+
+/* Those that the map does not have. */
+static void retire_others(void)
+{
+	bool serves[MOST_NODES + 1] = { false };
+
+	for (int slot = 0; slot < REDIS_SLOTS; slot++)
+		serves[owners[slot]] = true;
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		if (is_in_use(n) && !serves[n->number])
+			retire(n);
+}
+
+static bool take_map(const struct reply *map, const struct redis_node *told_by)
+{
+	if (map->type != REPLY_ARRAY || map->count == 0)
+		return false;
+	memset(fresh, 0, sizeof(fresh));
+	for (size_t i = 0; i < map->count; i++)
+		if (!take_range(reply_item(map, i), told_by))
+			return false;
+	memcpy(owners, fresh, sizeof(owners));
+	retire_others();
+	return true;
+}
+
+static void open_seeds(void)
+{
+	for (size_t i = 0; i < seeds->count; i++)
+		if (!find(seeds->at[i].host, seeds->at[i].port))
+			add(&seeds->at[i]);
+}
+
+static void on_map(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+{
+	if (is_closed)
+		return;
+	is_asked = false;
+	if (fate == FATE_ANSWERED && take_map(reply, call->node)) {
+		is_known = true;
+		map_changed();
+	} else if (fate == FATE_ANSWERED) {
+		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,
+			  reply->type == REPLY_ERROR ? reply->text.at : "its map makes no sense");
+	}
+	if (map_holds()) {
+		questions = 0;
+		ask_in(REFRESH_MS);
+	} else {
+		cluster_doubt();
+	}
+}
+
+/* Asks a node that can be asked, another each time: one that was cut off from the others tells an old map. */
+static void on_timer(struct timer *t)
+{
+	static const struct text command[] = { { "CLUSTER", 7 }, { "SLOTS", 5 } };
+	static unsigned turn;
+	unsigned usable = 0;
+
+	(void)t;
+	questions++;
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		usable += can_be_asked(n);
+	unsigned wanted = usable ? turn++ % usable : 0;
+	for (struct redis_node *n = node_first(); n && usable; n = n->next) {
+		if (!can_be_asked(n) || wanted-- != 0)
+			continue;
+		asking = (struct redis_call){ .done = on_map };
+		is_asked = node_send(n, &asking, command, 2) == REDIS_TOOK;
+		metrics_count(METRIC_cluster_maps);
+		break;
+	}
+	if (usable == 0)
+		open_seeds();
+	if (!is_asked)
+		cluster_doubt();
+}
+
+/* ---- Redirections ---- */
+
+/* The address in "MOVED 3999 127.0.0.1:6381"; IPv6 stands there without brackets. */
+static struct redis_node *node_named(struct text error, const struct redis_node *from, int *slot)
+{
+	const char *at = strchr(error.at, ' ');
+	char *end;
+
+	if (!at || !from)
+		return NULL;
+	long number = strtol(at, &end, 10);
+	const char *colon = strrchr(error.at, ':');
+	if (number < 0 || number >= REDIS_SLOTS || *end != ' ' || !colon || colon <= end)
+		return NULL;
+	*slot = (int)number;
+	long port = strspn(colon + 1, "0123456789") == strlen(colon + 1) ? strtol(colon + 1, NULL, 10) : 0;
+	char host[HOST_BYTES];
+	if ((size_t)(colon - end - 1) >= sizeof(host))
+		return NULL;
+	int n = snprintf(host, sizeof(host), "%.*s", (int)(colon - end - 1), end + 1);
+	return node_at((struct text){ host, (size_t)n }, port, from);
+}
+
+struct redis_node *cluster_moved(struct text error, const struct redis_node *from)
+{
+	int slot;
+	struct redis_node *n = node_named(error, from, &slot);
+
+	if (n)
+		owners[slot] = (uint16_t)n->number;
+	cluster_doubt();
+	return n;
+}
+
+struct redis_node *cluster_asked(struct text error, const struct redis_node *from)
+{
+	int slot;
+
+	return node_named(error, from, &slot);
+}
+
+/* ---- Start and end ---- */
+
+static double nodes_known(void)
+{
+	double count = 0;
+
+	for (const struct redis_node *n = node_first(); n; n = n->next)
+		count += is_in_use(n);
+	return count;
+}
+
+bool cluster_open(const struct redis_urls *from, const struct redis_node_owner *told, void (*changed)(void))
+{
+	seeds = from;
+	owner = told;
+	map_changed = changed;
+	timer.expired = on_timer;
+	metrics_gauge("cluster_nodes", "Nodes of the Cluster that serve slots.", nodes_known);
+	open_seeds();
+	return node_first() != NULL;
+}
+
+void cluster_close(void)
+{
+	timer_stop(&timer);
+	is_closed = true;
+}

@@ -1,0 +1,79 @@
+/*
+ * redis_link: one pipelined connection to Redis, which connects, greets, and after a loss connects anew, all by itself.
+ *
+ * A command is written into its buffer and leaves with link_flush; answers come back in order. Each call that link_send took gets
+ * exactly one `done`, also when the connection dies. Knows nothing of requests and patterns.
+ */
+#ifndef PATTERND_REDIS_LINK_H
+#define PATTERND_REDIS_LINK_H
+
+#include "redis/redis.h"
+#include "redis/url.h"
+
+enum { LINK_WHY_BYTES = 192 };
+#define LINK_LEFT "left it" /* why a link that was to leave went down */
+
+struct redis_link;
+
+/* Who is told of a link's state. The functions must not free the link. */
+struct redis_link_owner {
+	void (*up)(struct redis_link *l);                                 /* usable now */
+	void (*down)(struct redis_link *l, const char *why, bool was_up); /* lost, or an attempt failed */
+	/*
+	 * NULL for a link that takes calls. With it the link takes none: it hears. Whatever comes is told here, `reply` lives until this
+	 * returns; no script is loaded.
+	 */
+	void (*said)(struct redis_link *l, const struct reply *reply);
+	/* NULL, or told that it was lost since an answer was overdue, once the fates of all its calls were told. */
+	void (*silent)(struct redis_link *l);
+};
+
+/*
+ * Makes a link that is down. Returns new; NULL without memory. Borrows all three until link_free; `target` is read at each attempt to
+ * connect, `whose` is the owner's own.
+ */
+struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose);
+void link_free(struct redis_link *l);
+void *link_whose(const struct redis_link *l);
+
+/* Begins to connect. Once. */
+void link_open(struct redis_link *l);
+
+bool link_is_ready(const struct redis_link *l);
+/* Not ready, and no attempt has failed: nobody knows yet whether it will be. */
+bool link_is_new(const struct redis_link *l);
+const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */
+
+/* Only while it is ready. False without room: the call was not taken. */
+bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count);
+void link_flush(struct redis_link *l);
+
+/* A command on a link that hears, only while it is ready; what is answered is told to `said`. False without room. */
+bool link_say(struct redis_link *l, const struct text *args, size_t count);
+
+/* Loses a ready link: it connects anew. */
+void link_drop(struct redis_link *l, const char *why);
+/* The same, and not soon: it does not say what it should. */
+void link_distrust(struct redis_link *l, const char *why);
+
+/* It should be used no more: connects anew once what is under way was answered. */
+void link_leave(struct redis_link *l);
+
+/* `target` is another now: connects to it without a pause. A link that is ready leaves first. */
+void link_moved(struct redis_link *l);
+
+/* Calls under way on it. */
+size_t link_owed(const struct redis_link *l);
+
+/* Calls under way on all links; and those that were answered. */
+unsigned links_in_flight(void);
+struct redis_answers links_answers(void);
+
+/* What the user of the first link that lacks permissions lacks; "" when none does. And how many rules that are. */
+const char *links_lack(void);
+unsigned links_lacking(void);
+
+/* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
+bool links_reached(void);
+
+#endif

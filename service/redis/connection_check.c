@@ -1,0 +1,93 @@
+/*
+ * link_check: is the server still configured as safely as when it was greeted? It is asked each minute, and only where others ask
+ * something on that connection: a daemon that is idle asks nothing. And what do the users of all connections lack? They are asked when
+ * they greet, and greet again every few seconds as long as something is missing.
+ */
+#include "redis/connection_renewal.h"
+#include "redis/connection_private.h"
+
+enum {
+	AGAIN_US = 2 * 1000 * 1000,
+	PAUSE_US = 61 * 1000 * 1000
+}; /* longer than --redis-timeout-ms can be: the last one is over by then */
+
+static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+{
+	(void)fate;
+	struct redis_link *l = (struct redis_link *)((char *)call - offsetof(struct redis_link, check));
+
+	if (reply && !greeting_is_safe(&l->greeting, reply->text))
+		link_leave(l); /* the next greeting is refused, and tells why */
+}
+
+void link_check(struct redis_link *l)
+{
+	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
+
+	if (loop_now_us() - l->checked_us < PAUSE_US)
+		return;
+	l->checked_us = loop_now_us();
+	l->check.done = on_info;
+	link_send(l, &l->check, info, 3); /* without memory for it: the next time */
+}
+
+/* ---- Permissions ---- */
+
+bool link_ask_permissions(struct redis_link *l)
+{
+	struct text args[PERMISSION_ARGS];
+	bool ok = true, asks = false;
+
+	for (size_t count; ok && (count = greeting_permission(&l->greeting, args)); asks = true)
+		ok = resp_add(&l->out, args, count);
+	if (!ok)
+		link_lost(l, "no memory for the greeting");
+	else if (asks)
+		link_flush(l);
+	return asks;
+}
+
+static const struct redis_link *first_lacking(void)
+{
+	const struct redis_link *l = link_first();
+
+	while (l && (l->renews || permissions_lacking(&l->permissions) == 0))
+		l = l->next;
+	return l;
+}
+
+const char *links_lack(void)
+{
+	static char text[PERMISSIONS_TEXT_BYTES];
+	const struct redis_link *l = first_lacking();
+
+	*text = '\0';
+	if (l)
+		permissions_text(&l->permissions, text);
+	return text;
+}
+
+unsigned links_lacking(void)
+{
+	const struct redis_link *l = first_lacking();
+
+	return l ? permissions_lacking(&l->permissions) : 0;
+}
+
+static void on_again(struct timer *t)
+{
+	(void)t;
+	if (first_lacking())
+		links_renew();
+}
+
+void link_check_permissions(const struct redis_link *l)
+{
+	static struct timer again = { .expired = on_again };
+
+	if (l->owner->said)
+		return;
+	permissions_log(&l->permissions);
+	if (permissions_lacking(&l->permissions) && !again.place)
+		timer_set(&again, loop_now_us() + AGAIN_US);
+}

@@ -1,0 +1,295 @@
+/* redis_greeting: see redis/handshake.h. Warns of configurations that lose data; --strict refuses them. */
+#include "redis/handshake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "process/config.h"
+#include "process/log.h"
+#include "process/metrics.h"
+#include "redis/redis.h"
+#include "redis/credentials.h"
+#include "scripts.h"
+
+enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
+
+/* A server of --lock-quorum, as it was greeted last. */
+struct member {
+	const char *address; /* (ref) */
+	char run_id[RUN_ID_BYTES];
+};
+
+static struct member members[REDIS_MOST_MEMBERS];
+static const struct member *twin; /* was refused, and not greeted well since */
+static char twins[160];
+
+const struct script *const *greeting_scripts(void)
+{
+	return all_scripts;
+}
+
+static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a,
+		struct text b, struct text c)
+{
+	struct greeting_command *command = &out[g->asked];
+
+	command->args[command->count++] = a;
+	command->args[command->count++] = b;
+	if (c.at)
+		command->args[command->count++] = c;
+	g->steps[g->asked++] = step;
+	g->owed++;
+}
+
+size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out)
+{
+	struct text none = { 0 }, password = text_of(login_password(url));
+	bool has_user = url->user[0] && url->kind != REDIS_SENTINEL; /* the URL's is the master's */
+
+	g->url = url;
+	g->kind = url->kind;
+	g->shown = login_version();
+	for (size_t i = 0; i < GREETING_COMMANDS; i++)
+		out[i].count = 0;
+	if (password.len && has_user)
+		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), password);
+	else if (password.len)
+		add(g, out, STEP_AUTH, TEXT("AUTH"), password, none);
+	if (url->db[0] && url->kind != REDIS_SENTINEL)
+		add(g, out, STEP_SELECT, TEXT("SELECT"), text_of(url->db), none);
+	add(g, out, STEP_NAME, TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd"));
+	add(g, out, STEP_INFO, TEXT("INFO"), TEXT("default"), none);
+	return g->asked;
+}
+
+size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+{
+	g->whoami = g->at + g->owed++;
+	args[0] = TEXT("ACL");
+	args[1] = TEXT("WHOAMI");
+	return 2;
+}
+
+size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+{
+	size_t most = g->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
+
+	if (!g->permissions.user[0] || g->permissions_asked == most)
+		return 0;
+	g->owed++;
+	return permissions_question(&g->permissions, g->permissions_asked++, args);
+}
+
+static bool refuse(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct redis_greeting *g, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(g->why, sizeof(g->why), format, args);
+	va_end(args);
+	g->refused = true;
+	return false;
+}
+
+/* Copies the value of "name:" out of INFO's text; "" when it is not there. */
+static void info_value(struct text info, const char *name, char *out, size_t size)
+{
+	size_t name_len = strlen(name);
+
+	*out = '\0';
+	for (const char *at = info.at; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
+		if (strncmp(at, name, name_len) != 0 || at[name_len] != ':')
+			continue;
+		size_t len = strcspn(at + name_len + 1, "\r\n");
+		snprintf(out, size, "%.*s", (int)len, at + name_len + 1);
+		return;
+	}
+}
+
+enum finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
+
+/* False only with --strict. */
+static bool unsafe(struct redis_greeting *g, enum finding finding, const char *what)
+{
+	static bool told[FINDINGS]; /* once, not once a connection */
+
+	metrics_count(METRIC_redis_config_unsafe);
+	if (!told[finding])
+		log_event(LOG_WARN, "redis_config_unsafe", "%s", what);
+	told[finding] = true;
+	return config()->strict ? refuse(g, "--strict: %s", what) : true;
+}
+
+bool greeting_is_safe(struct redis_greeting *g, struct text info)
+{
+	char value[64], what[160];
+
+	info_value(info, "maxmemory_policy", value, sizeof(value));
+	snprintf(what, sizeof(what),
+		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
+		 value);
+	if (value[0] && strcmp(value, "noeviction") != 0 && !unsafe(g, FINDING_EVICTION, what))
+		return false;
+	info_value(info, "aof_enabled", value, sizeof(value));
+	return strcmp(value, "0") != 0 ||
+	       unsafe(g, FINDING_NO_FILE, "appendonly is off: a restart of Redis loses what it held");
+}
+
+static bool check_version(struct redis_greeting *g, struct text info)
+{
+	char version[32], valkey[32];
+	char *rest;
+
+	info_value(info, "redis_version", version, sizeof(version));
+	info_value(info, "valkey_version", valkey, sizeof(valkey));
+	if (valkey[0]) {
+		snprintf(g->server, sizeof(g->server), "valkey %s", valkey);
+		long major = strtol(valkey, &rest, 10), minor = *rest ? strtol(rest + 1, NULL, 10) : 0;
+		if (major < OLDEST_VALKEY_MAJOR || (major == OLDEST_VALKEY_MAJOR && minor < OLDEST_VALKEY_MINOR))
+			return refuse(g, "Valkey %s is too old; 7.2 or later is needed", valkey);
+		return true;
+	}
+	snprintf(g->server, sizeof(g->server), "redis %s", version);
+	if (strtol(version, NULL, 10) < OLDEST_REDIS)
+		return refuse(g, "Redis %s is too old; 7.0 or later is needed", version);
+	return true;
+}
+
+/* Is it the kind of server that was to be there? */
+static bool check_kind(struct redis_greeting *g, struct text info)
+{
+	char mode[64], role[64];
+
+	info_value(info, "redis_mode", mode, sizeof(mode));
+	info_value(info, "role", role, sizeof(role));
+	bool is_cluster = strcmp(mode, "cluster") == 0;
+	if (strcmp(mode, "sentinel") == 0 && g->kind != REDIS_SENTINEL)
+		return refuse(g, "it is a Sentinel; it goes with redis+sentinel://host:port/master");
+	if (is_cluster && g->kind != REDIS_CLUSTER)
+		return refuse(g, "it is a Cluster node; it goes with redis+cluster://host:port");
+	if (strcmp(mode, "sentinel") != 0 && g->kind == REDIS_SENTINEL)
+		return refuse(g, "it is no Sentinel");
+	if (!is_cluster && g->kind == REDIS_CLUSTER)
+		return refuse(g, "it is no Cluster node; a single server goes with redis://");
+	if (strcmp(role, "slave") != 0 || g->kind == REDIS_CLUSTER)
+		return true;
+	if (g->kind != REDIS_WATCHED)
+		return refuse(g, "it is a replica; patternd needs the master");
+	snprintf(g->why, sizeof(g->why), "it is a replica, not the master any more");
+	return false; /* the Sentinels will know better: no long pause */
+}
+
+const char *greeting_twins(void)
+{
+	return twin ? twins : "";
+}
+
+/* A server under two names would vote twice. The one that is greeted later is refused. */
+static bool check_member(struct redis_greeting *g, struct text info)
+{
+	struct member *own = NULL, *at = members;
+	const struct member *same = NULL;
+	char run_id[RUN_ID_BYTES];
+
+	info_value(info, "run_id", run_id, sizeof(run_id));
+	for (; at < members + REDIS_MOST_MEMBERS && at->address; at++)
+		if (strcmp(at->address, g->url->address) == 0)
+			own = at;
+		else if (run_id[0] && strcmp(at->run_id, run_id) == 0)
+			same = at;
+	own = own ? own : at;
+	*own = (struct member){ .address = g->url->address };
+	if (same) {
+		twin = own;
+		snprintf(twins, sizeof(twins), "%.60s and %.60s are one server: list it once", same->address,
+			 own->address);
+		return refuse(g, "--lock-quorum: %s", twins);
+	}
+	memcpy(own->run_id, run_id, sizeof(run_id));
+	if (twin == own)
+		twin = NULL;
+	return true;
+}
+
+static bool check_info(struct redis_greeting *g, struct text info)
+{
+	char value[64];
+
+	if (!check_kind(g, info))
+		return false;
+	if (g->kind == REDIS_SENTINEL)
+		return true;
+	if (!check_version(g, info) || (g->kind == REDIS_MEMBER && !check_member(g, info)))
+		return false;
+	info_value(info, "arch_bits", value, sizeof(value));
+	if (strcmp(value, "32") == 0)
+		return refuse(
+			g, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
+	info_value(info, "loading", value, sizeof(value));
+	if (strcmp(value, "1") == 0) {
+		g->refused = false;
+		snprintf(g->why, sizeof(g->why), "it is still loading its data");
+		return false;
+	}
+	return greeting_is_safe(g, info);
+}
+
+static bool check_error(struct redis_greeting *g, enum greeting_step step, const char *text)
+{
+	if (step == STEP_SCRIPT || step == STEP_NAME)
+		return true; /* not allowed to: scripts are sent whole then, the name is a courtesy */
+	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
+		snprintf(g->server, sizeof(g->server), "redis (INFO is not permitted)");
+		return true;
+	}
+	if (strncmp(text, "LOADING", 7) == 0 || strstr(text, "max number of clients")) {
+		snprintf(g->why, sizeof(g->why), "%.150s", text);
+		return false;
+	}
+	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
+	g->no_entry = wants_password || step == STEP_AUTH;
+	/* A server that does not know AUTH repeats what came with it: the password. */
+	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
+	int shown = args ? (int)(args - text) : (int)strlen(text);
+	const char *option = g->kind == REDIS_SENTINEL ? "sentinel" : "redis";
+	return refuse(g, wants_password ? "%.*s (--%s-password-file gives the password)" : "%.*s",
+		      shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text, option);
+}
+
+/* The answer about the user's name, and then those about what the user may. */
+static bool check_permission(struct redis_greeting *g, size_t at, const struct reply *reply)
+{
+	char what[PERMISSIONS_TEXT_BYTES];
+
+	if (at == 0)
+		permissions_user(&g->permissions, reply);
+	else if (g->permissions.user[0])
+		permissions_answer(&g->permissions, at - 1, reply);
+	if (g->owed > 0 || permissions_lacking(&g->permissions) == 0 || !config()->strict)
+		return true;
+	permissions_log(&g->permissions);
+	permissions_text(&g->permissions, what);
+	return refuse(g, "--strict: %s", what);
+}
+
+bool greeting_reply(struct redis_greeting *g, const struct reply *reply)
+{
+	size_t at = g->at;
+	enum greeting_step step = g->at < g->asked ? g->steps[g->at] : STEP_SCRIPT;
+
+	g->at++;
+	g->owed--;
+	if (g->whoami && at >= g->whoami)
+		return check_permission(g, at - g->whoami, reply);
+	if (reply->type == REPLY_ERROR)
+		return check_error(g, step, reply->text.at);
+	if (step == STEP_INFO)
+		return reply->type == REPLY_TEXT ? check_info(g, reply->text) : refuse(g, "its INFO is not text");
+	if (reply->type != REPLY_STATUS && reply->type != REPLY_TEXT) {
+		snprintf(g->why, sizeof(g->why), "what it says is not what Redis would say");
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,63 @@
+/*
+ * redis_greeting: what is said on a fresh connection before it counts as usable, and what the answers mean.
+ *
+ * AUTH, SELECT, INFO (is it new enough, a master, safe to keep data in?), the scripts, and whether the user may run what they call
+ * (redis/permissions.h). Knows no socket.
+ */
+#ifndef PATTERND_REDIS_GREETING_H
+#define PATTERND_REDIS_GREETING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "redis/permissions.h"
+#include "redis/url.h"
+#include "call/script.h"
+
+enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
+
+enum greeting_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
+
+struct redis_greeting {
+	const struct redis_url *url; /* (ref) where it is said */
+	enum redis_kind kind;        /* what is expected at the other end */
+	enum greeting_step steps[GREETING_COMMANDS];
+	size_t at;       /* answers seen */
+	size_t asked;    /* commands before the scripts */
+	size_t owed;     /* answers still to come */
+	bool refused;    /* it does not want us: asking again soon would not help */
+	bool no_entry;   /* it refused user or password */
+	unsigned shown;  /* which version of them, as of login_version */
+	size_t whoami;   /* which answer is the user's name; 0: it was not asked for */
+	char server[64]; /* "redis 7.0.15" */
+	struct permissions_look permissions;
+	size_t permissions_asked;
+	char why[160]; /* what is wrong, when greeting_reply says false */
+};
+
+struct greeting_command {
+	struct text args[GREETING_ARGS];
+	size_t count;
+};
+
+/* Fills in the commands to send, in order; the scripts are to be loaded after them, and `owed` counted up for each. */
+size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out);
+const struct script *const *greeting_scripts(void);
+
+/*
+ * The user's name is to be asked for last, if anything: its question. Once that was answered, the questions about its permissions follow,
+ * one by one; 0 arguments when there are no more, or none may be asked. `owed` is counted up for each.
+ */
+size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
+size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
+
+/* Takes the next answer. False: this server cannot be used, `why` says so. */
+bool greeting_reply(struct redis_greeting *g, const struct reply *reply);
+
+/* Tells of a configuration that may lose data, by what INFO says of memory and persistence. False: --strict refuses it, `why` says so. */
+bool greeting_is_safe(struct redis_greeting *g, struct text info);
+
+/* Which two servers of --lock-quorum are one, which only their greetings show; "" when none are. */
+const char *greeting_twins(void);
+
+#endif

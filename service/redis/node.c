@@ -1,0 +1,264 @@
+/* redis_node: see redis/node.h. The links are redis/connection.c's. */
+#include "redis/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "process/config.h"
+#include "process/log.h"
+
+static const struct subscriber_owner *ears; /* NULL: nobody wants to hear */
+static struct redis_node *nodes;
+
+struct redis_node *node_first(void)
+{
+	return nodes;
+}
+
+/* ---- Calls ---- */
+
+/* Nobody knows yet whether it can be reached. */
+static bool is_new(const struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		if (!link_is_new(n->links[i]))
+			return false;
+	return true;
+}
+
+/* What Redis says to ASKING says nothing. */
+static void on_asking(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+{
+	(void)call;
+	(void)fate;
+	(void)reply;
+}
+
+static bool send_asking(struct redis_link *l)
+{
+	static struct redis_call asking = { .done = on_asking };
+
+	return link_send(l, &asking, (struct text[]){ TEXT("ASKING") }, 1);
+}
+
+static void pass_turn(struct redis_node *n)
+{
+	n->turn_link = n->turn_link + 1 < n->count ? n->turn_link + 1 : 0;
+}
+
+/* One link is usable. NULL: the one that it takes is not, yet. */
+static struct redis_link *link_for(struct redis_node *n, const struct redis_call *call)
+{
+	if (call->replicas) {
+		if (!n->acked)
+			n->acked = acked_new(&n->url);
+		return n->acked ? acked_link(n->acked) : NULL;
+	}
+	while (!link_is_ready(n->links[n->turn_link]))
+		pass_turn(n);
+	return n->links[n->turn_link];
+}
+
+enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count)
+{
+	call->node = n;
+	if (n->ready == 0)
+		return is_new(n) && !n->retired ? REDIS_SOON : REDIS_DOWN;
+	if (links_in_flight() >= config()->max_in_flight)
+		return REDIS_FULL;
+	struct redis_link *l = link_for(n, call);
+	if (!l)
+		return REDIS_SOON;
+	return (!call->once || send_asking(l)) && link_send(l, call, args, count) ? REDIS_TOOK : REDIS_FULL;
+}
+
+void node_flush(struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		link_flush(n->links[i]);
+	pass_turn(n);
+	if (n->acked)
+		acked_flush(n->acked);
+	if (n->ear)
+		subscriber_flush(n->ear);
+}
+
+/* ---- Its connections come and go ---- */
+
+static void count_ready(struct redis_node *n)
+{
+	n->ready = 0;
+	for (unsigned i = 0; i < n->count; i++)
+		n->ready += link_is_ready(n->links[i]);
+}
+
+static void leave(struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		link_leave(n->links[i]);
+	if (n->acked)
+		acked_leave(n->acked);
+	count_ready(n);
+}
+
+static void note_trouble(struct redis_node *n, const char *why)
+{
+	snprintf(n->trouble, sizeof(n->trouble), "%.60s: %s", n->url.address, why);
+}
+
+static void on_up(struct redis_link *l)
+{
+	struct redis_node *n = link_whose(l);
+
+	count_ready(n);
+	snprintf(n->server, sizeof(n->server), "%s", link_server(l));
+	if (n->ready == 1)
+		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
+	n->owner->up(n);
+}
+
+/* An attempt that fails for the same reason as the one before is no news. */
+static void on_down(struct redis_link *l, const char *why, bool was_up)
+{
+	struct redis_node *n = link_whose(l);
+	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, LINK_LEFT) != 0;
+
+	count_ready(n);
+	note_trouble(n, why);
+	if (n->retired)
+		return;
+	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
+	n->owner->down(n, why, was_up);
+}
+
+/*
+ * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
+ * another meanwhile that gives back what it took, and once that was written the server will come to it, however late.
+ */
+static void on_silent(struct redis_link *l)
+{
+	leave(link_whose(l));
+}
+
+void node_distrust(struct redis_node *n, const char *why)
+{
+	note_trouble(n, why);
+	leave(n);
+}
+
+void node_moved(struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		link_moved(n->links[i]);
+	if (n->acked)
+		acked_moved(n->acked);
+	if (n->ear)
+		subscriber_moved(n->ear);
+	count_ready(n);
+}
+
+void node_retire(struct redis_node *n)
+{
+	n->retired = true;
+	leave(n);
+}
+
+bool node_is_idle(const struct redis_node *n)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		if (link_owed(n->links[i]))
+			return false;
+	return !n->acked || acked_is_idle(n->acked);
+}
+
+/* ---- Its life ---- */
+
+static bool make_ear(struct redis_node *n)
+{
+	n->ear = subscriber_new(&n->url, ears);
+	if (n->ear)
+		subscriber_open(n->ear);
+	return n->ear != NULL;
+}
+
+bool nodes_hear(const struct subscriber_owner *told)
+{
+	bool ok = true;
+
+	ears = told;
+	for (struct redis_node *n = nodes; n; n = n->next)
+		ok = make_ear(n) && ok;
+	return ok;
+}
+
+static bool make_links(struct redis_node *n, unsigned wanted)
+{
+	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .silent = on_silent };
+
+	n->links = calloc(wanted, sizeof(*n->links));
+	for (; n->links && n->count < wanted; n->count++) {
+		n->links[n->count] = link_new(&n->url, &link_owner, n);
+		if (!n->links[n->count])
+			return false;
+	}
+	return n->links != NULL;
+}
+
+static struct redis_node *make(const struct redis_url *url, const struct redis_node_owner *owner, unsigned links)
+{
+	struct redis_node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->owner = owner;
+	n->url = *url;
+	if (!make_links(n, links)) {
+		node_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+static struct redis_node *open_links(struct redis_node *n)
+{
+	for (unsigned i = 0; n && i < n->count; i++)
+		link_open(n->links[i]);
+	return n;
+}
+
+struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *owner)
+{
+	struct redis_node *n = make(url, owner, (unsigned)config()->pool_size);
+
+	if (!n)
+		return NULL;
+	n->next = nodes;
+	nodes = n;
+	if (ears && !make_ear(n)) {
+		node_free(n);
+		return NULL;
+	}
+	return open_links(n);
+}
+
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner)
+{
+	return open_links(make(url, owner, 1));
+}
+
+void node_free(struct redis_node *n)
+{
+	for (struct redis_node **at = &nodes; *at; at = &(*at)->next)
+		if (*at == n) {
+			*at = n->next;
+			break;
+		}
+	n->ready = 0; /* whoever learns now that his call is lost sends no other */
+	n->retired = true;
+	subscriber_free(n->ear);
+	acked_free(n->acked);
+	while (n->count)
+		link_free(n->links[--n->count]);
+	free(n->links);
+	free(n);
+}

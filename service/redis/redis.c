@@ -1,0 +1,390 @@
+/*
+ * redis: see redis.h. Owns what --redis says, and the calls that are held for a moment; which node takes a call is decided here.
+ */
+#include "redis/redis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "process/config.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "redis/cluster.h"
+#include "redis/quorum.h"
+#include "redis/node.h"
+#include "redis/sentinel.h"
+#include "redis/slot.h"
+#include "net/resolve.h"
+
+enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
+
+static struct redis_urls urls;
+static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
+static const struct subscriber_owner *ears;
+static bool was_reached, was_advised, closing;
+static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
+
+static struct redis_call *first_held, *last_held; /* in the order of their time */
+static unsigned held_count;
+static struct timer held_timer;
+
+/* ---- Which node ---- */
+
+static bool is_cluster(void)
+{
+	return urls.kind == REDIS_CLUSTER;
+}
+
+int redis_slot(struct text key)
+{
+	return is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
+}
+
+int redis_next_place(int slot)
+{
+	return is_cluster() ? cluster_next_place(slot) : REDIS_ANYWHERE;
+}
+
+/* Of --redis: the one that has the slot. NULL: nobody, as far as is known. */
+static struct redis_node *node_at(int slot)
+{
+	return is_cluster() ? cluster_node(slot) : master;
+}
+
+static struct redis_node *node_of(const struct redis_call *call)
+{
+	if (call->member)
+		return member_node(call->member);
+	return call->once ? call->once : node_at(call->slot);
+}
+
+bool redis_serves(struct text key)
+{
+	const struct redis_node *n = node_at(redis_slot(key));
+
+	return n && n->ready > 0;
+}
+
+enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count)
+{
+	struct redis_node *n = closing ? NULL : node_of(call);
+
+	if (call->give_up_us == 0)
+		call->give_up_us = loop_now_us() + config()->redis_timeout_ms * 1000;
+	call->node = n;
+	enum redis_refusal refusal = n ? node_send(n, call, args, count) : REDIS_DOWN;
+	if (refusal == REDIS_TOOK)
+		call->once = NULL;
+	/* Before Redis was ever there it may take any time to come. */
+	return refusal == REDIS_SOON && !was_reached && !call->member ? REDIS_DOWN : refusal;
+}
+
+/* ---- Calls that are sent again ---- */
+
+static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
+{
+	if (error_begins(error, "TRYAGAIN"))
+		return NEXT_HOLD;
+	if (error_begins(error, "CLUSTERDOWN"))
+		cluster_doubt();
+	bool moved = error_begins(error, "MOVED");
+	if ((!moved && !error_begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
+		return NEXT_NOTHING;
+	struct redis_node *n = moved ? cluster_moved(error, call->node) : cluster_asked(error, call->node);
+	if (!n)
+		return NEXT_NOTHING;
+	metrics_count(METRIC_redis_redirects);
+	call->once = moved ? NULL : n;
+	return NEXT_SEND;
+}
+
+enum redis_next redis_follow(struct redis_call *call, struct text error)
+{
+	if (call->member)
+		return NEXT_NOTHING;
+	if (is_cluster())
+		return follow_in_cluster(call, error);
+	if (urls.kind != REDIS_SENTINEL || !error_begins(error, "READONLY"))
+		return NEXT_NOTHING;
+	redis_distrust(call, error.at);
+	return NEXT_HOLD;
+}
+
+static void on_held(struct timer *t)
+{
+	unsigned due = held_count; /* not those that are held anew */
+
+	while (due--) {
+		struct redis_call *call = first_held;
+		first_held = call->next_held;
+		held_count--;
+		bool is_over = closing || loop_now_us() >= call->give_up_us;
+		call->done(call, is_over ? FATE_NOT_SENT : FATE_AGAIN, NULL);
+	}
+	if (held_count > 0)
+		timer_set(t, loop_now_us() + HOLD_MS * 1000);
+}
+
+bool redis_hold(struct redis_call *call)
+{
+	if (closing || loop_now_us() >= call->give_up_us)
+		return false;
+	call->next_held = NULL;
+	if (held_count == 0)
+		first_held = call;
+	else
+		last_held->next_held = call;
+	last_held = call;
+	if (held_count++ == 0)
+		timer_set(&held_timer, loop_now_us() + HOLD_MS * 1000);
+	return true;
+}
+
+void redis_await(struct redis_call *call)
+{
+	acked_await(call->node->acked, call);
+}
+
+void redis_flush(void)
+{
+	for (struct redis_node *n = node_first(); n; n = n->next)
+		node_flush(n);
+	members_flush();
+	if (urls.kind == REDIS_SENTINEL)
+		sentinel_flush();
+	if (is_cluster() && held_count == 0)
+		cluster_sweep();
+}
+
+void redis_distrust(const struct redis_call *call, const char *why)
+{
+	if (call->node)
+		node_distrust(call->node, why);
+	if (urls.kind == REDIS_SENTINEL && !call->member)
+		sentinel_doubt();
+}
+
+/* ---- What nodes, Sentinels and maps tell ---- */
+
+static void on_up(struct redis_node *n)
+{
+	(void)n;
+	if (is_cluster())
+		cluster_node_changed();
+	else
+		was_reached = true;
+}
+
+static void on_down(struct redis_node *n, const char *why, bool was_up)
+{
+	(void)was_up;
+	if (!was_advised && *redis_advice())
+		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, redis_advice());
+	was_advised = true;
+	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
+	if (is_cluster())
+		cluster_node_changed();
+	else if (urls.kind == REDIS_SENTINEL && strcmp(why, LINK_LEFT) != 0)
+		sentinel_doubt();
+}
+
+static const struct redis_node_owner node_owner = { .up = on_up, .down = on_down };
+
+static void on_master(struct text host, long port)
+{
+	struct redis_url url;
+
+	if (!host.at || !redis_url_at(&url, &urls.at[0], host, port))
+		return;
+	url.kind = REDIS_WATCHED;
+	if (!master) {
+		master = node_new(&url, &node_owner);
+	} else if (strcmp(master->url.address, url.address) != 0) {
+		log_event(LOG_WARN, "redis_master_moved", "from %s to %s", master->url.address, url.address);
+		metrics_count(METRIC_redis_failovers);
+		master->url = url;
+		node_moved(master);
+	}
+}
+
+static void on_map(void)
+{
+	was_reached = true;
+	if (ears)
+		ears->up(NULL);
+}
+
+/* ---- What is published ---- */
+
+bool redis_hear(const struct subscriber_owner *told)
+{
+	ears = told;
+	return nodes_hear(told);
+}
+
+struct subscriber *redis_ear(struct text channel)
+{
+	struct redis_node *n = closing ? NULL : node_at(redis_slot(channel));
+
+	return n && n->ear && subscriber_is_up(n->ear) ? n->ear : NULL;
+}
+
+void redis_doubt(void)
+{
+	if (is_cluster())
+		cluster_doubt();
+}
+
+/* ---- What is known ---- */
+
+unsigned redis_connections(void)
+{
+	unsigned ready = 0;
+
+	for (const struct redis_node *n = node_first(); n; n = n->next)
+		ready += n->ready;
+	return ready;
+}
+
+unsigned redis_in_flight(void)
+{
+	return links_in_flight() + held_count;
+}
+
+struct redis_answers redis_answers(void)
+{
+	return links_answers();
+}
+
+bool redis_was_reached(void)
+{
+	return was_reached;
+}
+
+const char *redis_lacks(void)
+{
+	return links_lack();
+}
+
+const char *redis_advice(void)
+{
+	if (links_reached() || urls.kind != REDIS_SERVER)
+		return "";
+	return "; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one (--embedded)";
+}
+
+const char *redis_trouble(const struct redis_call *call)
+{
+	if (call && call->replicas && call->node && call->node->acked && *acked_trouble(call->node->acked))
+		return acked_trouble(call->node->acked);
+	if (call && call->node && call->node->trouble[0])
+		return call->node->trouble;
+	if (call && !call->node && is_cluster() && cluster_is_known())
+		return "no node of the Cluster serves this key's slot";
+	return urls.kind == REDIS_SENTINEL && !master ? sentinel_trouble() : trouble;
+}
+
+const char *redis_address(void)
+{
+	return master ? master->url.address : urls.at[0].address;
+}
+
+const char *redis_server(void)
+{
+	const struct redis_node *n = node_at(REDIS_ANYWHERE);
+
+	return n ? n->server : "";
+}
+
+const char *redis_mode(void)
+{
+	static const char *const modes[] = {
+		[REDIS_SERVER] = "single", [REDIS_CLUSTER] = "cluster", [REDIS_SENTINEL] = "sentinel"
+	};
+
+	return modes[urls.kind];
+}
+
+bool redis_look(size_t i, struct redis_look *out)
+{
+	for (const struct redis_node *n = node_first(); n; n = n->next) {
+		if (n->retired || i-- > 0)
+			continue;
+		*out = (struct redis_look){ n->url.address, n->server, n->ready,
+					    is_cluster() ? cluster_slots_of(n) : 0 };
+		return true;
+	}
+	return false;
+}
+
+/* ---- Start and end ---- */
+
+static double links_ready(void)
+{
+	return redis_connections();
+}
+
+static double permissions_missing(void)
+{
+	return links_lacking();
+}
+
+static double is_up(void)
+{
+	return redis_connections() > 0;
+}
+
+static double calls_in_flight(void)
+{
+	return redis_in_flight();
+}
+
+static bool open_nodes(void)
+{
+	if (is_cluster())
+		return cluster_open(&urls, &node_owner, on_map);
+	if (urls.kind == REDIS_SENTINEL)
+		return sentinel_open(&urls, on_master);
+	master = node_new(&urls.at[0], &node_owner);
+	return master != NULL;
+}
+
+bool redis_open(const char *url)
+{
+	const char *why = redis_urls_parse(&urls, url, NULL);
+
+	if (why) {
+		fprintf(stderr,
+			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "
+			"redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/master\n",
+			why);
+		return false;
+	}
+	held_timer.expired = on_held;
+	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
+	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
+	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
+		      permissions_missing);
+	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
+	if (!members_open(config()->lock_quorum))
+		return false;
+	bool ok = open_nodes();
+	if (!ok)
+		fprintf(stderr, "patternd: no memory for connections to Redis\n");
+	return ok;
+}
+
+void redis_close(void)
+{
+	closing = true; /* whoever learns now that his call is lost sends no other */
+	timer_stop(&held_timer);
+	on_held(&held_timer);
+	members_close();
+	cluster_close();
+	sentinel_close();
+	while (node_first())
+		node_free(node_first());
+	master = NULL;
+	resolve_close();
+}

@@ -1,0 +1,124 @@
+/* resp: see resp.h. hiredis's formatter would build each command in memory of its own first. */
+#include "redis/resp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "net/tls.h"
+
+enum {
+	MAX_BYTES = 64 * 1024 * 1024,
+	KEPT_BYTES = 1024 * 1024, /* that an empty buffer keeps for the next commands */
+	HEADER_BYTES = 26,
+};
+
+static void empty(struct resp_buffer *o)
+{
+	o->len = o->done = 0;
+	if (o->size <= KEPT_BYTES)
+		return;
+	free(o->at);
+	o->at = NULL;
+	o->size = 0;
+}
+
+static bool reserve(struct resp_buffer *o, size_t more)
+{
+	if (o->size - o->len >= more)
+		return true;
+	if (o->done) {
+		memmove(o->at, o->at + o->done, o->len - o->done);
+		o->len -= o->done;
+		o->done = 0;
+	}
+	if (o->len + more > MAX_BYTES)
+		return false;
+	if (o->size - o->len < more) {
+		size_t size = o->size * 2 > o->len + more ? o->size * 2 : o->len + more;
+		char *bigger = realloc(o->at, size);
+		if (!bigger)
+			return false;
+		o->at = bigger;
+		o->size = size;
+	}
+	return true;
+}
+
+static void add_bytes(struct resp_buffer *o, const char *bytes, size_t len)
+{
+	if (len)
+		memcpy(o->at + o->len, bytes, len);
+	o->len += len;
+}
+
+static void add_header(struct resp_buffer *o, char type, size_t n)
+{
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int((int64_t)n, buffer);
+
+	add_bytes(o, &type, 1);
+	add_bytes(o, digits.at, digits.len);
+	add_bytes(o, "\r\n", 2);
+}
+
+bool resp_add(struct resp_buffer *o, const struct text *args, size_t count)
+{
+	size_t most = HEADER_BYTES;
+
+	for (size_t i = 0; i < count; i++)
+		most += args[i].len + HEADER_BYTES;
+	if (!reserve(o, most))
+		return false;
+	add_header(o, '*', count);
+	for (size_t i = 0; i < count; i++) {
+		add_header(o, '$', args[i].len);
+		add_bytes(o, args[i].at, args[i].len);
+		add_bytes(o, "\r\n", 2);
+	}
+	return true;
+}
+
+size_t resp_waiting(const struct resp_buffer *o)
+{
+	return o->len - o->done;
+}
+
+/* What was handed to TLS counts as sent until TLS says how much it was. */
+static ssize_t seal(struct resp_buffer *o, struct tls_session *tls)
+{
+	size_t len = o->len - o->done;
+
+	o->sealed = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
+	ssize_t n = tls_write(tls, o->at + o->done, len);
+	if (n > 0)
+		o->sealed = 0;
+	return n;
+}
+
+bool resp_write(struct resp_buffer *o, int fd, struct tls_session *tls)
+{
+	while (o->done < o->len) {
+		ssize_t n = tls ? seal(o, tls) : send(fd, o->at + o->done, o->len - o->done, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		o->done += (size_t)n;
+		o->written += (uint64_t)n;
+	}
+	empty(o);
+	return true;
+}
+
+void resp_reset(struct resp_buffer *o)
+{
+	empty(o);
+	o->written = o->sealed = 0;
+}
+
+void resp_free(struct resp_buffer *o)
+{
+	free(o->at);
+	*o = (struct resp_buffer){ 0 };
+}

@@ -1,0 +1,237 @@
+/* redis_sentinel: see redis/sentinel.h. Owns a connection to each Sentinel; who the master is it only tells. */
+#include "redis/sentinel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "process/config.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "redis/connection.h"
+
+enum { PING_MS = 5000, DOUBT_MS = 200 };
+
+struct watcher {
+	struct redis_link *link;
+	unsigned owed;      /* answers */
+	struct timer timer; /* while answers are owed: the deadline of the next one; else the next PING */
+	char trouble[LINK_WHY_BYTES + 128];
+};
+
+static const struct redis_urls *sentinels;
+static struct watcher watchers[REDIS_MOST_HOSTS]; /* one for each of `sentinels` */
+static struct watcher *believed; /* was asked last, or told by itself; NULL: whoever comes up is asked */
+static void (*told)(struct text host, long port);
+static struct timer doubts; /* when the next one is asked */
+static int64_t asked_us;
+static const char *trouble = "no Sentinel was asked yet";
+
+const char *sentinel_trouble(void)
+{
+	return trouble;
+}
+
+void sentinel_flush(void)
+{
+	for (size_t i = 0; i < sentinels->count; i++)
+		link_flush(watchers[i].link);
+}
+
+static void set_timer(struct watcher *w)
+{
+	timer_set(&w->timer, loop_now_us() + (w->owed > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
+}
+
+static void say(struct watcher *w, const struct text *args, size_t count)
+{
+	if (!link_is_ready(w->link))
+		return; /* lost between two words */
+	if (!link_say(w->link, args, count))
+		link_drop(w->link, "no memory to ask");
+	else if (w->owed++ == 0)
+		set_timer(w);
+}
+
+static void listen(struct watcher *w)
+{
+	say(w, (struct text[]){ TEXT("SUBSCRIBE"), TEXT("+switch-master") }, 2);
+}
+
+/* Who listens may ask nothing else; what happens in between is in the answer. */
+static void ask(struct watcher *w)
+{
+	say(w, (struct text[]){ TEXT("UNSUBSCRIBE"), TEXT("+switch-master") }, 2);
+	say(w, (struct text[]){ TEXT("SENTINEL"), TEXT("GET-MASTER-ADDR-BY-NAME"), text_of(sentinels->master) }, 3);
+	listen(w);
+}
+
+static void believe(struct watcher *w)
+{
+	believed = w;
+	asked_us = loop_now_us();
+}
+
+/* Asks the next one that is there; when nobody is, the first that comes. */
+static void ask_next(void)
+{
+	size_t count = sentinels->count, next = believed ? (size_t)(believed - watchers) + 1 : 0;
+
+	believed = NULL;
+	for (size_t i = 0; i < count && !believed; i++)
+		if (link_is_ready(watchers[(next + i) % count].link))
+			believe(&watchers[(next + i) % count]);
+	if (believed)
+		ask(believed);
+}
+
+static void on_up(struct redis_link *l)
+{
+	struct watcher *w = link_whose(l);
+
+	w->owed = 0;
+	if (believed)
+		listen(w);
+	else
+		ask_next();
+}
+
+static void note(struct watcher *w, const char *why)
+{
+	bool news = strstr(w->trouble, why) == NULL;
+
+	snprintf(w->trouble, sizeof(w->trouble), "Sentinel %.60s: %s", sentinels->at[w - watchers].address, why);
+	log_event(news ? LOG_WARN : LOG_DEBUG, "sentinel_trouble", "%s", w->trouble);
+	trouble = w->trouble;
+}
+
+static void on_down(struct redis_link *l, const char *why, bool was_up)
+{
+	struct watcher *w = link_whose(l);
+
+	(void)was_up;
+	timer_stop(&w->timer);
+	w->owed = 0;
+	note(w, why);
+	if (w == believed)
+		ask_next();
+}
+
+static void on_doubt(struct timer *t)
+{
+	(void)t;
+	ask_next();
+}
+
+static void ask_soon(void)
+{
+	int64_t at_us = asked_us + DOUBT_MS * 1000;
+
+	timer_set(&doubts, at_us > loop_now_us() ? at_us : loop_now_us());
+}
+
+void sentinel_doubt(void)
+{
+	if (!believed || doubts.place)
+		return;
+	note(believed, "the master that it told of does not serve; another one is asked");
+	ask_soon();
+}
+
+static void on_timer(struct timer *t)
+{
+	struct watcher *w = (struct watcher *)((char *)t - offsetof(struct watcher, timer));
+
+	if (w->owed > 0) {
+		metrics_count(METRIC_redis_timeouts);
+		link_drop(w->link, "it did not answer in time");
+	} else {
+		say(w, (struct text[]){ TEXT("PING") }, 1);
+	}
+}
+
+/* The next word of a text, taken off it; absent at its end. */
+static struct text next_word(struct text *rest)
+{
+	const char *space = rest->at ? memchr(rest->at, ' ', rest->len) : NULL;
+	struct text word = { rest->at, space ? (size_t)(space - rest->at) : rest->len };
+
+	*rest = space ? (struct text){ space + 1, rest->len - word.len - 1 } : (struct text){ 0 };
+	return word;
+}
+
+/* "<name> <old host> <old port> <host> <port>", of whoever hears of it first. */
+static void on_switch(struct watcher *w, struct text message)
+{
+	struct text name = next_word(&message);
+
+	next_word(&message);
+	next_word(&message);
+	struct text host = next_word(&message), port = next_word(&message);
+	if (!text_is(name, sentinels->master) || !port.at)
+		return;
+	believe(w);
+	told(host, strtol(port.at, NULL, 10));
+}
+
+/* The answer to a question, to (UN)SUBSCRIBE or to PING. One that comes when another was asked meanwhile is too old. */
+static void on_answer(struct watcher *w, const struct reply *reply)
+{
+	char why[LINK_WHY_BYTES];
+
+	if (reply->type == REPLY_ERROR) {
+		link_distrust(w->link, reply->text.at); /* it will not tell, or not be listened to */
+	} else if (reply->type == REPLY_NIL) {
+		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
+		note(w, why);
+		if (w == believed)
+			ask_soon();
+	} else if (w == believed && reply->type == REPLY_ARRAY && reply->count == 2 &&
+		   !text_is(reply_text(reply, 0), "pong")) {
+		told(reply_text(reply, 0), (long)reply_int(reply, 1));
+	}
+}
+
+static void on_said(struct redis_link *l, const struct reply *reply)
+{
+	struct watcher *w = link_whose(l);
+
+	if (text_is(reply_text(reply, 0), "message")) {
+		on_switch(w, reply_text(reply, 2));
+	} else if (w->owed == 0) {
+		link_distrust(l, "it said something that was not asked for");
+	} else {
+		w->owed--;
+		set_timer(w);
+		on_answer(w, reply);
+	}
+}
+
+bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port))
+{
+	static const struct redis_link_owner owner = { .up = on_up, .down = on_down, .said = on_said };
+
+	sentinels = from;
+	told = found;
+	doubts.expired = on_doubt;
+	for (size_t i = 0; i < from->count; i++) {
+		watchers[i].timer.expired = on_timer;
+		watchers[i].link = link_new(&from->at[i], &owner, &watchers[i]);
+		if (!watchers[i].link)
+			return false;
+	}
+	for (size_t i = 0; i < from->count; i++)
+		link_open(watchers[i].link);
+	return true;
+}
+
+void sentinel_close(void)
+{
+	timer_stop(&doubts);
+	believed = NULL;
+	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
+		timer_stop(&watchers[i].timer);
+		link_free(watchers[i].link);
+		watchers[i].link = NULL;
+	}
+}

@@ -1,0 +1,27 @@
+/* redis_slot: see redis/slot.h. */
+#include "redis/slot.h"
+
+/* Four bits at a time, by the table of the CRCs of 0 to 15: polynomial 0x1021, no reflection. */
+static unsigned crc16(struct text t)
+{
+	static const unsigned short table[16] = { 0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+						  0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef };
+	unsigned crc = 0;
+
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned byte = (unsigned char)t.at[i];
+		crc = ((crc << 4) ^ table[(crc >> 12) ^ (byte >> 4)]) & 0xffff;
+		crc = ((crc << 4) ^ table[(crc >> 12) ^ (byte & 15)]) & 0xffff;
+	}
+	return crc;
+}
+
+int redis_slot_of(struct text key)
+{
+	const char *open = memchr(key.at, '{', key.len);
+	const char *close = open ? memchr(open + 1, '}', key.len - (size_t)(open + 1 - key.at)) : NULL;
+
+	if (close && close > open + 1)
+		key = (struct text){ open + 1, (size_t)(close - open - 1) };
+	return (int)(crc16(key) % REDIS_SLOTS);
+}

@@ -1,0 +1,192 @@
+/*
+ * subscriber: see subscriber.h.
+ *
+ * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is owed an answer. One that is overdue loses the connection; a PING now and then makes sure that
+ * a connection that died in silence is noticed, as long as anything is listened to.
+ */
+#include "redis/subscriber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/config.h"
+#include "process/log.h"
+#include "core/loop.h"
+#include "process/metrics.h"
+#include "redis/connection.h"
+
+enum { PING_MS = 10000 };
+
+struct subscriber {
+	const struct subscriber_owner *owner; /* (ref) */
+	struct redis_link *link;              /* owned */
+	unsigned owed;                        /* answers */
+	unsigned ignoring;                    /* of them, to SUNSUBSCRIBE */
+	unsigned channels;                    /* listened to */
+	bool is_cluster;                      /* its server is a node of one */
+	struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
+	bool refusal_logged; /* on this connection */
+};
+
+bool subscriber_is_up(const struct subscriber *s)
+{
+	return link_is_ready(s->link);
+}
+
+static void set_timer(struct subscriber *s)
+{
+	if (s->owed > 0)
+		timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+	else if (s->channels > 0)
+		timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
+	else
+		timer_stop(&s->timer);
+}
+
+static void say(struct subscriber *s, const struct text *args, size_t count)
+{
+	if (!link_say(s->link, args, count)) {
+		link_drop(s->link, "no memory to subscribe");
+		return;
+	}
+	if (s->owed++ == 0)
+		set_timer(s);
+}
+
+void subscriber_listen(struct subscriber *s, struct text channel)
+{
+	s->channels++;
+	say(s, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+}
+
+void subscriber_ignore(struct subscriber *s, struct text channel)
+{
+	if (s->channels > 0)
+		s->channels--;
+	s->ignoring++;
+	say(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
+}
+
+void subscriber_flush(struct subscriber *s)
+{
+	link_flush(s->link);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct subscriber *s = (struct subscriber *)((char *)t - offsetof(struct subscriber, timer));
+
+	if (s->owed > 0) {
+		metrics_count(METRIC_redis_timeouts);
+		link_drop(s->link, "no answer to a subscription in time");
+	} else {
+		say(s, (struct text[]){ TEXT("PING") }, 1);
+	}
+}
+
+static void on_up(struct redis_link *l)
+{
+	struct subscriber *s = link_whose(l);
+
+	s->owed = s->ignoring = s->channels = 0;
+	s->refusal_logged = false;
+	s->owner->up(s);
+}
+
+static void on_down(struct redis_link *l, const char *why, bool was_up)
+{
+	struct subscriber *s = link_whose(l);
+
+	(void)why; /* the pool says so too */
+	timer_stop(&s->timer);
+	s->owed = s->ignoring = s->channels = 0;
+	if (was_up)
+		s->owner->down(s);
+}
+
+/* An ACL without the channels: who waits is then not woken, but still tries at the end of his time. */
+static void log_refusal(struct subscriber *s, struct text error)
+{
+	if (!s->refusal_logged)
+		log_event(LOG_ERROR, "subscription_refused", "nobody who waits will be woken: %s", error.at);
+	s->refusal_logged = true;
+}
+
+/* Not by our wish. A slot that goes takes all its channels along, also one that is listened to elsewhere by now. */
+static bool was_taken_away(struct subscriber *s, struct text channel)
+{
+	return s->owner->taken_away(s, channel) || s->ignoring == 0;
+}
+
+static bool is_misdirected(const struct reply *reply)
+{
+	return reply->type == REPLY_ERROR &&
+	       (error_begins(reply->text, "MOVED") || error_begins(reply->text, "CLUSTERDOWN"));
+}
+
+/* [kind, channel, message or count], or the answer to a PING. */
+static void on_said(struct redis_link *l, const struct reply *reply)
+{
+	struct subscriber *s = link_whose(l);
+	struct text kind = reply_text(reply, 0);
+
+	if (text_is(kind, "smessage")) {
+		s->owner->heard(s, reply_text(reply, 1), reply_text(reply, 2));
+		return;
+	}
+	bool is_gone = text_is(kind, "sunsubscribe");
+	if (is_gone && s->is_cluster && was_taken_away(s, reply_text(reply, 1)))
+		return;
+	if (s->owed == 0) {
+		metrics_count(METRIC_redis_protocol_errors);
+		link_drop(l, "it said something that was not asked for");
+		return;
+	}
+	s->owed--;
+	s->ignoring -= is_gone;
+	set_timer(s);
+	if (text_is(kind, "ssubscribe"))
+		s->owner->listening(s, reply_text(reply, 1));
+	else if (is_misdirected(reply))
+		s->owner->misdirected(s);
+	else if (reply->type == REPLY_ERROR)
+		log_refusal(s, reply->text);
+}
+
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner)
+{
+	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .said = on_said };
+	struct subscriber *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->owner = owner;
+	s->is_cluster = url->kind == REDIS_CLUSTER;
+	s->timer.expired = on_timer;
+	s->link = link_new(url, &link_owner, s);
+	if (s->link)
+		return s;
+	free(s);
+	return NULL;
+}
+
+void subscriber_open(struct subscriber *s)
+{
+	link_open(s->link);
+}
+
+void subscriber_moved(struct subscriber *s)
+{
+	link_moved(s->link);
+}
+
+void subscriber_free(struct subscriber *s)
+{
+	if (!s)
+		return;
+	if (subscriber_is_up(s))
+		s->owner->down(s);
+	timer_stop(&s->timer);
+	link_free(s->link);
+	free(s);
+}

@@ -1,0 +1,268 @@
+/* answer: builds what a request is answered with; see answer.h. Knows neither sockets nor patterns. */
+#include "request/answer.h"
+
+#include <stdio.h>
+
+#include "core/budget.h"
+#include "process/config.h"
+#include "contract/input.h"
+#include "process/metrics.h"
+#include "redis/reply.h"
+#include "request/request.h"
+
+enum { FIRST_BYTES = 512 };
+
+static const struct problem_row problem_rows[] = {
+#define PROBLEM(name, code, status, effect, title) [P_##name] = { (code), (status), (effect), (title) },
+#include "request/errors.def"
+#undef PROBLEM
+};
+
+const char *effect_name(enum effect effect)
+{
+	static const char *const names[] = { "none", "applied", "unknown" };
+
+	return names[effect];
+}
+
+/* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
+static const char no_memory[] =
+	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
+	"\"detail\":\"the daemon is out of memory\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
+
+static const struct problem_row *problem_row(enum problem p)
+{
+	return &problem_rows[p];
+}
+
+const struct problem_row *problem_by_code(struct text code)
+{
+	for (size_t i = 0; i < PROBLEM_COUNT; i++)
+		if (text_is(code, problem_rows[i].code))
+			return &problem_rows[i];
+	return NULL;
+}
+
+struct json_out *answer_begin(struct request *req, int status)
+{
+	static struct json_out nowhere; /* without memory; answer_end says so */
+
+	if (req->op && req->op->writes)
+		req->arena.bounded = false; /* what a change has done is owed */
+	req->status = status;
+	req->content_type = "application/json";
+	req->out = arena_grow(&req->arena, NULL, 0, sizeof(*req->out));
+	if (!req->out)
+		req->out = &nowhere;
+	out_init(req->out, &req->arena, FIRST_BYTES);
+	out_object(req->out, NULL);
+	return req->out;
+}
+
+/* True when it was answered that a reply was misread, instead of what was read from it. */
+static bool is_answered_as_misread(struct request *req)
+{
+	bool misread = req->misread || reply_is_misread() || (req->out && req->out->broken);
+
+	if (!misread || req->misread_told)
+		return false;
+	answer_misread(req);
+	return true;
+}
+
+void answer_end(struct request *req)
+{
+	if (is_answered_as_misread(req))
+		return;
+	out_close(req->out);
+	out_newline(req->out); /* for whoever reads it in a terminal */
+	req->answer = out_all(req->out);
+	if (req->arena.failed && !req->problem) {
+		req->header_count = 0;
+		answer_no_memory(req, req->op && !req->op->writes ? EFFECT_NONE : EFFECT_UNKNOWN);
+		return;
+	}
+	if (req->arena.failed) {
+		req->status = 503;
+		req->problem = problem_row(P_OVERLOADED);
+		req->content_type = "application/problem+json";
+		req->answer = TEXT(no_memory);
+	}
+	request_move(req, ANSWERED);
+}
+
+void answer_body(struct request *req, int status, const char *content_type, struct text body)
+{
+	if (is_answered_as_misread(req))
+		return;
+	req->status = status;
+	req->content_type = content_type;
+	req->answer = body;
+	request_move(req, ANSWERED);
+}
+
+void answer_empty(struct request *req, int status)
+{
+	answer_body(req, status, NULL, TEXT(""));
+}
+
+static void add_header(struct request *req, const char *name, struct text value)
+{
+	if (!req->headers)
+		req->headers = arena_alloc(&req->arena, MAX_ANSWER_HEADERS * sizeof(*req->headers));
+	if (req->headers && value.at && req->header_count < MAX_ANSWER_HEADERS)
+		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
+}
+
+void answer_header(struct request *req, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_header(req, name, arena_vprintf(&req->arena, format, args));
+	va_end(args);
+}
+
+void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count)
+{
+	add_header(req, name, arena_join(&req->arena, parts, count));
+}
+
+void answer_header_int(struct request *req, const char *name, int64_t value)
+{
+	char buffer[TEXT_DIGITS];
+	struct text digits = text_of_int(value, buffer);
+
+	answer_header_parts(req, name, &digits, 1);
+}
+
+void answer_retry_after_ms(struct request *req, int64_t ms)
+{
+	int64_t seconds = (ms + 999) / 1000;
+
+	answer_header_int(req, "Retry-After", seconds > 0 ? seconds : 1);
+}
+
+static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
+	__attribute__((format(printf, 4, 0)));
+
+static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
+{
+	const struct problem_row *row = problem_row(p);
+
+	req->arena.bounded = req->arena.failed = false; /* this must be said, also of what had no room */
+	struct json_out *o = answer_begin(req, row->status);
+	if (p == P_OVERLOADED) {
+		metrics_count(METRIC_requests_overloaded);
+		req->close = true; /* its place is for somebody else until it comes again */
+	}
+	if (req->has_effect && effect == EFFECT_NONE)
+		effect = EFFECT_UNKNOWN;
+	req->content_type = "application/problem+json";
+	req->problem = row;
+	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
+	out_string(o, "title", row->title);
+	out_int(o, "status", row->status);
+	out_text(o, "detail", arena_vprintf(&req->arena, detail, args));
+	out_string(o, "code", row->code);
+	out_string(o, "effect", effect_name(effect));
+	out_text(o, "request_id", req->request_id);
+	if (row->status == 503)
+		answer_retry_after_ms(req, 1000);
+	return o;
+}
+
+struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	struct json_out *o = begin(req, p, problem_row(p)->effect, detail, args);
+	va_end(args);
+	return o;
+}
+
+void problem_end(struct request *req)
+{
+	answer_end(req);
+}
+
+/* True when the handler had another answer for when the daemon or Redis fails. */
+static bool stood_in(struct request *req, enum problem p)
+{
+	bool (*stand_in)(struct request *) = req->stand_in;
+
+	if (!stand_in || problem_row(p)->status < 500)
+		return false;
+	req->stand_in = NULL;
+	req->arena.bounded = req->arena.failed =
+		false; /* it answers instead of the problem, which would be said as well */
+	if (!stand_in(req))
+		return false;
+	metrics_count(METRIC_answers_degraded);
+	return true;
+}
+
+void answer_problem(struct request *req, enum problem p, const char *detail, ...)
+{
+	va_list args;
+
+	if (stood_in(req, p))
+		return;
+	va_start(args, detail);
+	begin(req, p, problem_row(p)->effect, detail, args);
+	va_end(args);
+	problem_end(req);
+}
+
+void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
+{
+	va_list args;
+
+	if (stood_in(req, p))
+		return;
+	va_start(args, detail);
+	begin(req, p, effect, detail, args);
+	va_end(args);
+	problem_end(req);
+}
+
+void answer_misread(struct request *req)
+{
+	bool writes = !req->op || req->op->writes;
+
+	req->misread = req->misread_told = true;
+	req->header_count = 0;
+	req->cache_control = NULL;
+	answer_problem_effect(req, P_INTERNAL, writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+			      "Redis answered %s in another form than agreed; report it with this request_id",
+			      req->op ? req->op->id : "");
+}
+
+void answer_no_memory(struct request *req, enum effect effect)
+{
+	if (req->arena.bounded)
+		answer_problem_effect(
+			req, P_OVERLOADED, effect,
+			"requests take %zu bytes of memory; --max-request-memory allows %lld, and this one needs more",
+			budget_taken(), (long long)config()->max_request_memory);
+	else
+		answer_problem_effect(req, P_OVERLOADED, effect, "the daemon is out of memory");
+}
+
+void answer_field_problem(struct request *req, enum problem p, const char *pointer, const char *detail, ...)
+{
+	va_list args;
+
+	va_start(args, detail);
+	struct text why = arena_vprintf(&req->arena, detail, args);
+	va_end(args);
+	struct json_out *o = problem_begin(req, p, "%s %s", pointer, why.at ? why.at : "");
+	out_array(o, "errors");
+	out_object(o, NULL);
+	out_string(o, "pointer", pointer);
+	out_text(o, "detail", why);
+	out_close(o);
+	out_close(o);
+	problem_end(req);
+}

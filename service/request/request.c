@@ -1,0 +1,432 @@
+/* request: life and death of a request, and the small services it offers; see request.h. Knows no socket and no pattern. */
+#include "request/request.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "core/budget.h"
+#include "core/digest.h"
+#include "core/loop.h"
+#include "request/stream.h"
+
+enum {
+	FIRST_BODY_BYTES = 2048
+}; /* of a chunked body, whose size is not known; smaller ones are let in as long as there is memory */
+
+static struct request_told http;
+static void (*wait_ended)(struct request *req);
+static void (*wait_moved)(struct request *req);
+
+void request_tell_http(const struct request_told *told)
+{
+	http = *told;
+}
+
+void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req))
+{
+	wait_ended = ended;
+	wait_moved = moved;
+}
+
+struct request *request_new(const char *target, size_t target_len)
+{
+	struct arena arena;
+	struct request *req = arena_new(sizeof(*req), &arena);
+
+	if (!req)
+		return NULL;
+	req->arena = arena;
+	req->target = arena_copy(&req->arena, target, target_len);
+	req->started_us = loop_now_us();
+	req->request_id = TEXT("-"); /* until its headers say or make one */
+	if (!req->target.at) {
+		arena_free(&arena);
+		return NULL;
+	}
+	req->arena.bounded = true;
+	return req;
+}
+
+struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req))
+{
+	struct request *req = request_new("", 0);
+
+	if (!req)
+		return NULL;
+	req->op = op;
+	req->work = work;
+	req->ended = ended;
+	req->detached = req->http_gone = true;
+	req->arena.bounded = false; /* the daemon owes it */
+	req->state = CALLING;
+	req->calls_owed = 1; /* until request_detached_go */
+	return req;
+}
+
+void request_detached_go(struct request *req)
+{
+	request_call_ended(req);
+}
+
+/* Room for a body of `size` bytes. False: there is none (arena.failed). */
+static bool make_room(struct request *req, size_t size)
+{
+	char *at = (char *)(uintptr_t)req->body.at;
+
+	if (size > FIRST_BODY_BYTES && !budget_lets_in(size - req->body.len)) {
+		req->arena.failed = true;
+		return false;
+	}
+	at = arena_grow(&req->arena, at, req->body.len, size + 1);
+	if (!at)
+		return false;
+	req->body.at = at;
+	req->body_size = size;
+	return true;
+}
+
+bool request_expect_body(struct request *req, size_t len)
+{
+	return make_room(req, len ? len : FIRST_BODY_BYTES);
+}
+
+bool request_take_body(struct request *req, const char *bytes, size_t len, size_t limit)
+{
+	if (req->body_discarded || req->body.len + len > limit) {
+		req->body_discarded += len;
+		return req->body_discarded + req->body.len <= 2 * limit;
+	}
+	if (req->body.len + len > req->body_size) {
+		size_t size = req->body_size * 2 > req->body.len + len ? req->body_size * 2 : req->body.len + len;
+		if (!make_room(req, size)) {
+			req->body_discarded += len;
+			return true;
+		}
+	}
+	char *at = (char *)(uintptr_t)req->body.at;
+	memcpy(at + req->body.len, bytes, len);
+	req->body.len += len;
+	at[req->body.len] = '\0';
+	return true;
+}
+
+static void free_when_unneeded(struct request *req)
+{
+	if (!req->http_gone || req->calls_owed > 0)
+		return;
+	if (req->wait)
+		wait_ended(req);
+	if (req->ended)
+		req->ended(req);
+	struct arena arena = req->arena; /* the request lies inside it */
+	arena_free(&arena);
+}
+
+static bool may_move(enum request_state from, enum request_state to)
+{
+	switch (from) {
+	case READING:
+		return to == CALLING || to == STREAMING || to == ANSWERED;
+	case CALLING:
+		return to == PARKED || to == STREAMING || to == ANSWERED;
+	case PARKED:
+		return to == CALLING || to == ANSWERED;
+	default:
+		return false;
+	}
+}
+
+int64_t request_waited_us(const struct request *req)
+{
+	bool waits = req->state == PARKED || req->state == STREAMING;
+
+	return req->waited_us + (waits ? loop_now_us() - req->waits_since_us : 0);
+}
+
+void request_move(struct request *req, enum request_state to)
+{
+	assert(may_move(req->state, to));
+	req->waited_us = request_waited_us(req);
+	req->waits_since_us = loop_now_us();
+	req->state = to;
+	if (to != ANSWERED && to != STREAMING)
+		return;
+	if (req->wait)
+		wait_ended(req);
+	if (!req->http_gone)
+		http.answered(req);
+}
+
+void request_give_back(struct request *req, const struct reply *reply)
+{
+	void (*gone)(struct request *, const struct reply *) = req->gone;
+
+	req->given_back = true;
+	req->gone = NULL;
+	req->arena.bounded = false;
+	if (!req->http_gone)
+		http.left(req);
+	if (gone)
+		gone(req, reply);
+	if (req->wait)
+		wait_ended(req);
+}
+
+void request_streamed(struct request *req)
+{
+	if (!req->http_gone)
+		http.streamed(req);
+}
+
+bool request_has_left(struct request *req)
+{
+	return req->http_gone || req->given_back || (req->wait && http.has_left(req));
+}
+
+static struct text no_header(struct request *req, const char *name)
+{
+	(void)req;
+	(void)name;
+	return (struct text){ 0 };
+}
+
+void request_http_gone(struct request *req)
+{
+	assert(!req->http_gone);
+	req->http_gone = true;
+	req->header = no_header;
+	if (req->stream)
+		stream_left(req->stream);
+	if (req->state == PARKED) {
+		request_move(req, CALLING);
+		if (req->gone && !input_fill(req))
+			req->gone = NULL;
+		request_give_back(req, NULL);
+	}
+	free_when_unneeded(req);
+}
+
+/* ---- Parking: what was asked moves to a place of its own size ---- */
+
+/* Moves the bytes of *t to *to, with a NUL. */
+static void keep(struct text *t, char **to)
+{
+	if (!t->at)
+		return;
+	if (t->len)
+		memcpy(*to, t->at, t->len);
+	(*to)[t->len] = '\0';
+	t->at = *to;
+	*to += t->len + 1;
+}
+
+static size_t kept_size(const struct request *req)
+{
+	size_t size = req->target.len + req->body.len + req->request_id.len + req->idempotency_key.len +
+		      req->trace_id.len + req->caller.len + req->accept.len + 7;
+
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
+		size += req->path_values[i].len + 1;
+	for (size_t i = 0; i < req->query_count; i++)
+		size += req->query[i].name.len + req->query[i].value.len + 2;
+	return size;
+}
+
+/* Returns it in its new place; where it was without memory. */
+static struct request *compact(struct request *req)
+{
+	struct arena arena, old = req->arena;
+	size_t query_size = req->query_count * sizeof(*req->query), size = sizeof(*req) + query_size + kept_size(req);
+	struct request *kept = arena_new_of(size, &arena);
+
+	if (!kept)
+		return req;
+	*kept = *req;
+	kept->arena = arena;
+	kept->query = (struct query_parameter *)(kept + 1);
+	if (query_size)
+		memcpy(kept->query, req->query, query_size);
+	char *to = (char *)(kept + 1) + query_size;
+	struct text *const texts[] = { &kept->target,   &kept->body,   &kept->request_id, &kept->idempotency_key,
+				       &kept->trace_id, &kept->caller, &kept->accept };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		keep(texts[i], &to);
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
+		keep(&kept->path_values[i], &to);
+	for (size_t i = 0; i < kept->query_count; i++) {
+		keep(&kept->query[i].name, &to);
+		keep(&kept->query[i].value, &to);
+	}
+	kept->json = NULL;
+	kept->token_digest = NULL;
+	kept->conditions = NULL;
+	kept->input = kept->work = NULL;
+	kept->headers = NULL;
+	kept->out = NULL;
+	kept->header_count = 0;
+	arena_free(&old);
+	return kept;
+}
+
+static void settle_down(struct request *req)
+{
+	req = compact(req);
+	http.moved(req);
+	wait_moved(req);
+}
+
+void request_call_ended(struct request *req)
+{
+	assert(req->calls_owed > 0);
+	req->calls_owed--;
+	if (req->state == PARKED && req->calls_owed == 0)
+		settle_down(req);
+	else
+		free_when_unneeded(req);
+}
+
+static const char hex_digits[] = "0123456789abcdef";
+
+static void to_hex(const unsigned char *bytes, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		*out++ = hex_digits[bytes[i] >> 4];
+		*out++ = hex_digits[bytes[i] & 15];
+	}
+	*out = '\0';
+}
+
+void random_hex(char *out, size_t digits)
+{
+	unsigned char bytes[64];
+
+	assert(digits % 2 == 0 && digits / 2 <= sizeof(bytes));
+	/* Up to 256 bytes come whole or not at all (getrandom(2)); not at all would mean predictable tokens. */
+	ssize_t n = getrandom(bytes, digits / 2, 0);
+	if (n != (ssize_t)(digits / 2))
+		abort();
+	to_hex(bytes, digits / 2, out);
+}
+
+struct text request_digest(struct request *req, struct text bytes)
+{
+	unsigned char digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES + 1];
+
+	digest_sha256(bytes, digest);
+	to_hex(digest, sizeof(digest), hex);
+	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
+}
+
+struct text request_scope(struct request *req)
+{
+	char digits[MAX_PATH_PARAMETERS][TEXT_DIGITS];
+	struct text parts[3 * MAX_PATH_PARAMETERS + 3] = { text_of(req->op->id) };
+	size_t count = 1;
+
+	/* The decoded names, each with its length: spelled otherwise it is the same path, and no two paths look alike. */
+	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++) {
+		parts[count++] = text_of_int((int64_t)req->path_values[i].len, digits[i]);
+		parts[count++] = TEXT(":");
+		parts[count++] = req->path_values[i];
+	}
+	parts[count++] = TEXT("\n");
+	parts[count++] = req->idempotency_key;
+	return arena_join(&req->arena, parts, count);
+}
+
+static unsigned value_of_hex_digit(char c)
+{
+	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(tolower(c) - 'a' + 10);
+}
+
+struct text request_seal(struct request *req, struct text hex32)
+{
+	char sealed[33];
+
+	if (!req->idempotency_key.at || hex32.len != 32)
+		return hex32;
+	struct text pad =
+		request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("seal\n"), request_scope(req) }, 2));
+	if (!pad.at)
+		return pad;
+	for (size_t i = 0; i < 32; i++)
+		sealed[i] = hex_digits[(value_of_hex_digit(hex32.at[i]) ^ value_of_hex_digit(pad.at[i])) & 15];
+	return arena_copy(&req->arena, sealed, 32);
+}
+
+int64_t request_ms_until(const struct request *req, int64_t at_ms)
+{
+	return at_ms > req->now_ms ? at_ms - req->now_ms : 0;
+}
+
+bool request_is_past(const struct request *req, int64_t at_ms)
+{
+	return request_ms_until(req, at_ms) <= (loop_now_us() - req->asked_us) / 1000;
+}
+
+/* ---- Accept, RFC 9110 section 12.5.1 ---- */
+
+/* In thousandths; what is no number counts as 1. */
+static int quality_of(const char *at)
+{
+	int quality = 0;
+
+	if (*at != '0')
+		return 1000;
+	at += at[1] == '.' ? 2 : 1;
+	for (int unit = 100; unit > 0 && isdigit((unsigned char)*at); unit /= 10)
+		quality += unit * (*at++ - '0');
+	return quality;
+}
+
+/* The parameters of a media range, up to its comma; returns where they end. */
+static const char *read_parameters(const char *at, int *quality)
+{
+	*quality = 1000;
+	for (bool quoted = false; *at && (quoted || *at != ','); at++) {
+		if (*at == '"')
+			quoted = !quoted;
+		else if (quoted && *at == '\\' && at[1])
+			at++;
+		else if (!quoted && *at == ';' && strncasecmp(at + 1 + strspn(at + 1, " \t"), "q=", 2) == 0)
+			*quality = quality_of(at + 1 + strspn(at + 1, " \t") + 2);
+	}
+	return at;
+}
+
+/* 3: the range is the type itself, 2: its family, 1: anything, 0: something else. */
+static int specificity_of(struct text range, const char *type, size_t type_len)
+{
+	size_t family = strcspn(type, "/") + 1; /* with the slash */
+
+	if (range.len == type_len && strncasecmp(range.at, type, type_len) == 0)
+		return 3;
+	if (range.len == family + 1 && range.at[family] == '*' && strncasecmp(range.at, type, family) == 0)
+		return 2;
+	return text_is(range, "*/*");
+}
+
+int request_accepts(struct request *req, const char *media_type)
+{
+	size_t len = strcspn(media_type, ";");
+	int best = -1, specificity = 1, quality;
+
+	if (req->accept.len == 0)
+		return 1;
+	for (const char *at = req->accept.at; *(at += strspn(at, " \t,"));) {
+		struct text range = { at, strcspn(at, " \t,;") };
+		int this_specificity = specificity_of(range, media_type, len);
+		at = read_parameters(at + range.len, &quality);
+		if (this_specificity < specificity)
+			continue;
+		int rank = quality ? 4 * quality + this_specificity : 0;
+		best = this_specificity > specificity || rank > best ? rank : best;
+		specificity = this_specificity;
+	}
+	return best;
+}

@@ -1,0 +1,165 @@
+/* ticket: see ticket.h. Owns the departures. */
+#include "wait/ticket.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/config.h"
+#include "core/loop.h"
+#include "redis/redis.h"
+#include "request/request.h"
+#include "call/script.h"
+#include "wait/wait.h"
+
+enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* LINE_MS of lua/lib/line.lua */ };
+
+struct departure {
+	struct departure *next;
+	const struct operation *op;     /* (ref) */
+	const struct wait_queue *queue; /* (ref) */
+	int64_t give_up_us;
+	bool is_sent;
+	size_t count;
+	struct text ticket, channels[]; /* behind the struct */
+};
+
+static struct departure *departures;
+static size_t departure_count;
+static struct timer retry;
+static char instance[TICKET_DIGITS + 1]; /* this daemon's, since its start */
+
+/* ---- What a ticket is ---- */
+
+void ticket_open(void)
+{
+	random_hex(instance, TICKET_DIGITS);
+}
+
+size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode)
+{
+	return (size_t)snprintf(to, TICKET_SIZE, "%s.%016llx.%s", instance, (unsigned long long)number, mode);
+}
+
+bool ticket_is_instance(struct text daemon)
+{
+	return daemon.len == TICKET_DIGITS && memcmp(daemon.at, instance, TICKET_DIGITS) == 0;
+}
+
+bool ticket_is_ours(struct text ticket, uint64_t *number)
+{
+	if (ticket.len < 2 * TICKET_DIGITS + 1 || !ticket_is_instance((struct text){ ticket.at, TICKET_DIGITS }))
+		return false;
+	*number = strtoull(ticket.at + TICKET_DIGITS + 1, NULL, 16);
+	return true;
+}
+
+/* ---- How it leaves ---- */
+
+static void forget(struct departure *d)
+{
+	struct departure **at = &departures;
+
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	departure_count--;
+	free(d);
+}
+
+static void on_ended(struct request *req)
+{
+	struct departure *d = req->work;
+
+	d->is_sent = false;
+	if (!req->problem || loop_now_us() >= d->give_up_us)
+		forget(d);
+	else
+		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
+}
+
+static void on_left(struct request *req, const struct reply *r)
+{
+	(void)req;
+	(void)r;
+}
+
+static void send_departure(struct departure *d)
+{
+	size_t prefix = strlen(config()->prefix);
+	struct request *req = redis_serves(d->channels[0]) ? request_detached(d->op, d, on_ended) : NULL;
+
+	if (!req) {
+		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
+		return;
+	}
+	d->is_sent = true;
+	struct call *c = script_call(req, d->queue->leave);
+	for (size_t i = 0; i < d->count; i++) {
+		struct text rest = { d->channels[i].at + prefix, d->channels[i].len - prefix };
+		call_raw_key(c, rest);
+		for (const char *const *part = d->queue->parts; *part; part++)
+			call_raw_key(c, arena_join(&req->arena, (struct text[]){ rest, TEXT(":"), text_of(*part) }, 3));
+	}
+	call_text(c, d->ticket);
+	call_string(c, "");
+	call_send(c, on_left);
+	request_detached_go(req);
+}
+
+static void on_retry(struct timer *t)
+{
+	(void)t;
+	for (struct departure *d = departures, *next; d; d = next) {
+		next = d->next;
+		if (d->is_sent)
+			continue;
+		if (loop_now_us() >= d->give_up_us)
+			forget(d);
+		else
+			send_departure(d);
+	}
+}
+
+static struct text copy(struct text t, char **to)
+{
+	struct text kept = { memcpy(*to, t.at, t.len), t.len };
+
+	*to += t.len;
+	return kept;
+}
+
+void ticket_leave(const struct operation *op, const struct wait_queue *queue, const struct text *channels, size_t count,
+		  struct text ticket)
+{
+	size_t size = ticket.len;
+	struct departure *d;
+
+	for (size_t i = 0; i < count; i++)
+		size += channels[i].len;
+	if (count == 0 || departure_count == DEPARTURES_MAX ||
+	    !(d = malloc(sizeof(*d) + count * sizeof(ticket) + size)))
+		return;
+	*d = (struct departure){
+		.next = departures,
+		.op = op,
+		.queue = queue,
+		.give_up_us = loop_now_us() + (int64_t)TICKET_LIFE_MS * 1000,
+		.count = count,
+	};
+	char *to = (char *)(d->channels + count);
+	d->ticket = copy(ticket, &to);
+	for (size_t i = 0; i < count; i++)
+		d->channels[i] = copy(channels[i], &to);
+	departures = d;
+	departure_count++;
+	retry.expired = on_retry;
+	send_departure(d);
+}
+
+void ticket_close(void)
+{
+	timer_stop(&retry);
+	while (departures)
+		forget(departures);
+}

@@ -1,0 +1,41 @@
+/*
+ * ticket: the tickets of requests in the wait queues in Redis (lua/lib/line.lua), and how they leave.
+ *
+ * A ticket is "<instance>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of the request, and what the resource's
+ * scripts must know of it. One without a request would be offered what others wait for, a second each time; so when a request ends its
+ * ticket leaves by the script of its resource. While Redis is away the departure is kept and retried, for as long as a ticket can be
+ * in a wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until it is offered something in vain, as that of a
+ * daemon that died.
+ */
+#ifndef PATTERND_TICKET_H
+#define PATTERND_TICKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/text.h"
+
+struct operation;
+struct wait_queue;
+
+enum { DEPARTURES_MAX = 4096 };
+enum { TICKET_DIGITS = 16, TICKET_MODE_SIZE = TEXT_DIGITS, TICKET_SIZE = 2 * TICKET_DIGITS + 2 + TICKET_MODE_SIZE };
+
+void ticket_open(void);
+
+/* Returns its length, without the NUL. `mode` is shorter than TICKET_MODE_SIZE. */
+size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode);
+
+/* True when it is a ticket of this daemon's, and then its number. */
+bool ticket_is_ours(struct text ticket, uint64_t *number);
+/* True when this daemon is meant. */
+bool ticket_is_instance(struct text instance);
+
+/* Copies what it keeps. `channels` are those of the resources whose wait queues the ticket may be in; all in one slot. */
+void ticket_leave(const struct operation *op, const struct wait_queue *queue, const struct text *channels, size_t count,
+		  struct text ticket);
+
+void ticket_close(void);
+
+#endif

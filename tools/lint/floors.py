@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Lint: a folder is a floor, and includes only the floors below it that it names.
+
+FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder ("redis/node.h"). A file and its
+header are one unit: no two units include each other in a circle, and, by the symbols of the objects of the release build, no two use
+each other in one; what goes up is a function pointer. A header declares only what its own unit defines.
+
+To comply: move the function to the floor that may know both, or hand the lower floor a callback. To change a rule: change FLOORS, and
+the table in ARCHITECTURE.md with it. EXCEPTIONS may only get shorter.
+"""
+import pathlib
+import re
+import sys
+
+import tree
+
+# A folder of service/: the folders that it may include beside itself. The files at its root start and stop the program: they may all.
+FLOORS = {
+    "core": "",
+    "json": "core",
+    "process": "core json",
+    "net": "core process",
+    "redis": "core net process",
+    "request": "core json process",
+    "contract": "core json request",
+    "access": "core request contract process",
+    "call": "core json redis request process",
+    "wait": "core redis request contract call process",
+    "http": "core net request contract access process",
+}
+# What every folder of handlers/ may include beside itself; and what handlers/daemon may, too.
+HANDLERS = "core json process request call wait"
+DAEMON = "http redis contract access"
+# At the root of handlers/: what they share, and the one file that opens them all.
+SHARED = {"handler.h", "kinds.h"}
+OPENS_ALL = "patterns.c"
+# Made by the build, for everybody.
+GENERATED = {"operations.h", "scripts.h", "version.h"}
+# A library's header (or a folder of headers), and the only files that include it.
+WRAPPERS = {
+    "microhttpd.h": ["service/http/server.c", "service/http/response.c", "service/http/handshake_tls.c"],
+    "gnutls/": ["service/http/tls_server.c"],
+    "hiredis/": ["service/redis/reply_reader.c"],
+    "openssl/": ["service/core/digest.c", "service/access/access.c", "service/check.c", "service/net/tls.c"],
+    "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],
+    "zstd.h": ["service/call/packed.c"],
+    "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/gate.c",
+                     "service/net/listener.c", "service/check.c", "service/redis/connection_socket.c", "service/redis/resp.c",
+                     "service/process/notify.c"],
+}
+# Includes that are wrong today: "file: header".
+EXCEPTIONS = set("""
+
+""".split("\n"))
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def folder_of(path):
+    return path.parts[1] if len(path.parts) > 2 else ""
+
+
+def may_include(path):
+    """The folders that a file may include, or None: all."""
+    folder = folder_of(path)
+    if path.parts[0] == "service":
+        return {folder, *FLOORS[folder].split()} if folder else None
+    if not folder:
+        return None if path.name == OPENS_ALL else set(HANDLERS.split())
+    return {folder, *HANDLERS.split(), *(DAEMON.split() if folder == "daemon" else [])}
+
+
+def why_not(path, quoted, name):
+    """What is wrong with this include, or None."""
+    for header, allowed in WRAPPERS.items():
+        if (name == header or header.endswith("/") and name.startswith(header)) and str(path) not in allowed:
+            return f"{name} may be included by {', '.join(allowed)} only (WRAPPERS of tools/lint/floors.py)"
+    allowed = may_include(path)
+    if not quoted or name in GENERATED or allowed is None:
+        return None
+    folder, _, rest = name.rpartition("/")
+    if not folder:
+        is_shared = path.parts[0] == "handlers" and name in SHARED
+        return None if is_shared or name == "patterns.h" else f'write the folder of "{name}"'
+    return None if folder in allowed else f'{folder_of(path) or path.parts[0]}/ must not know {folder}/, but includes "{name}" (FLOORS of tools/lint/floors.py)'
+
+
+def unit_of(path):
+    """x.c and x.h are one."""
+    return str(path.with_suffix(""))
+
+
+def circles(edges):
+    """Each strongly connected set of more than one, smallest first (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in sorted(edges.get(v, ())):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            at = stack.index(v)
+            group, stack[at:] = stack[at:], []
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(10000)
+    for v in sorted(edges):
+        if v not in index:
+            visit(v)
+    return sorted(found, key=len)
+
+
+fence = tree.Fence()
+edges, seen = {}, set()
+sources = tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h")
+headers = {str(p).split("/", 1)[1]: unit_of(p) for p in sources if p.suffix == ".h"}
+for path in sources:
+    text = path.read_text()
+    for line in INCLUDE.finditer(tree.code_of(text)):
+        quoted, name = line.group(1) == '"', line.group(2)
+        why = why_not(path, quoted, name)
+        case = f"{path}: {name}"
+        if why and case in EXCEPTIONS:
+            seen.add(case)
+        elif why:
+            fence.finding(path, tree.line_of(text, line.start()), why)
+        if quoted and name in headers and headers[name] != unit_of(path):
+            edges.setdefault(unit_of(path), set()).add(headers[name])
+for case in sorted(EXCEPTIONS - seen - {""}):
+    fence.finding("tools/lint/floors.py", 1, f"the exception '{case}' is not needed any more: strike it")
+for group in circles(edges):
+    fence.finding(group[0], 1, f"{len(group)} files include each other in a circle: {', '.join(group)}")
+fence.done()
