@@ -62,12 +62,6 @@ class Contract:
         error = jsonschema.exceptions.best_match(self.validators[id(schema)].iter_errors(value))
         return error and f"/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
 
-    def misfit_of_events(self, text, schema):
-        """Why the data of an event does not fit; None when that of all that came whole does."""
-        data = [line.removeprefix("data: ") for block in text.split("\n\n")[:-1] for line in block.split("\n")
-                if line.startswith("data: ")]
-        return next(filter(None, (self.misfit(strict_json(one), schema) for one in data)), None)
-
     def response_of(self, operation, status):
         """The documented response; `default` documents problems only."""
         op = self.operations.get(operation, {"responses": {} if operation else {"default": self.common}})
@@ -116,8 +110,6 @@ class Contract:
         except ValueError as error:
             return f"the body is not JSON: {error}"
         why = self.misfit(body, response["content"][kind]["schema"])
-        if not why and "contentSchema" in response["content"][kind]["schema"]:
-            why = self.misfit_of_events(text, response["content"][kind]["schema"]["contentSchema"])
         if not why and kind == "application/problem+json":
             return self.check_problem(operation, status, body)
         if not why:

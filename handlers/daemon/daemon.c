@@ -60,6 +60,20 @@ static void out_nodes(struct json_out *o)
 	out_close(o);
 }
 
+/* What the daemon did since its start, and does now: clients compute rates from two of these. */
+static void out_activity(struct json_out *o)
+{
+	struct redis_answers answers = redis_answers();
+
+	out_object(o, "activity");
+	metrics_out(o);
+	out_object(o, "redis");
+	out_int(o, "calls", (int64_t)answers.count);
+	out_real(o, "took_ms", (double)answers.took_us / 1000);
+	out_close(o);
+	out_close(o);
+}
+
 void info(struct request *req, const struct info_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
@@ -77,10 +91,12 @@ void info(struct request *req, const struct info_input *in)
 	out_string(o, "version", redis_server());
 	out_text(o, "role", text_of(redis_connections() ? "master" : NULL));
 	out_bool(o, "connected", redis_connections() > 0);
+	out_string(o, "error", redis_connections() ? NULL : redis_trouble(NULL));
 	out_nodes(o);
 	out_close(o);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "uptime_ms", metrics_uptime_ms());
+	out_activity(o);
 	out_object(o, "libraries");
 	out_string(o, "libmicrohttpd", http_library());
 	out_string(o, "openssl", tls_library());

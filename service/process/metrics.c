@@ -12,7 +12,7 @@
 #include "request/request.h"
 #include "version.h"
 
-enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = METRICS_BUCKETS - 1, MAX_GAUGES = 16 };
+enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14, MAX_GAUGES = 16 };
 
 enum { DURATION, WAIT, HISTOGRAMS };
 
@@ -62,7 +62,8 @@ static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
 static struct operation_row *rows; /* one an operation, and one for requests that matched none */
-static int64_t started_us, started_at_ms, longest_us;
+static int64_t started_us, started_at_ms;
+static int64_t longest_us; /* request since start, without its wait */
 
 bool metrics_open(void)
 {
@@ -131,52 +132,52 @@ void metrics_request(const struct operation *op, int status, int64_t duration_us
 		longest_us = busy_us;
 }
 
-void metrics_interval(void)
+/* Of all operations together; each bucket counts the shorter ones, too. */
+static void out_durations(struct json_out *o)
 {
-	longest_us = 0;
-}
+	uint64_t count = 0;
 
-struct metrics_durations metrics_durations(void)
-{
-	struct metrics_durations all = { .longest_us = longest_us };
-
-	for (size_t i = 0; i <= operation_count; i++) {
-		const struct histogram *h = &rows[i].histograms[DURATION];
-		all.count += h->count;
-		for (size_t b = 0; b <= BUCKETS; b++)
-			all.buckets[b] += h->buckets[b];
-	}
-	return all;
-}
-
-double metrics_quantile_ms(const struct metrics_durations *before, const struct metrics_durations *now, double part)
-{
-	double wanted = part * (double)(now->count - before->count);
-	int64_t low_us = 0;
-
+	out_object(o, "requests");
+	out_array(o, "buckets");
 	for (size_t b = 0; b <= BUCKETS; b++) {
-		double here = (double)(now->buckets[b] - before->buckets[b]);
-		int64_t high_us = b < BUCKETS ? kinds[DURATION].bounds_us[b] : now->longest_us;
-		if (high_us > now->longest_us)
-			high_us = now->longest_us;
-		if (here > 0 && wanted <= here)
-			return ((double)low_us + (double)(high_us - low_us) * wanted / here) / 1000;
-		wanted -= here;
-		low_us = high_us;
+		for (size_t i = 0; i <= operation_count; i++)
+			count += rows[i].histograms[DURATION].buckets[b];
+		out_object(o, NULL);
+		if (b < BUCKETS)
+			out_real(o, "le_ms", (double)kinds[DURATION].bounds_us[b] / 1000);
+		else
+			out_null(o, "le_ms");
+		out_int(o, "count", (int64_t)count);
+		out_close(o);
 	}
-	return (double)now->longest_us / 1000;
+	out_close(o);
+	out_real(o, "longest_ms", (double)longest_us / 1000);
+	out_close(o);
+}
+
+static uint64_t resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	uint64_t kib = 0;
+
+	if (!f)
+		return 0;
+	while (kib == 0 && fgets(line, sizeof(line), f))
+		if (strncmp(line, "VmRSS:", 6) == 0)
+			kib = strtoull(line + 6, NULL, 10);
+	fclose(f);
+	return kib * 1024;
 }
 
 void metrics_out(struct json_out *o)
 {
-	out_object(o, "counters");
-	for (size_t i = 0; i < METRIC_COUNT; i++)
-		out_int(o, counter_rows[i].name, (int64_t)counters[i]);
-	out_close(o);
+	out_durations(o);
 	out_object(o, "gauges");
 	for (size_t i = 0; i < gauge_count; i++)
 		out_int(o, gauges[i].name, (int64_t)gauges[i].read());
 	out_close(o);
+	out_int(o, "resident_bytes", (int64_t)resident_bytes());
 }
 
 /* A text that grows in a request's arena. */
@@ -288,21 +289,6 @@ static void add_histograms(struct page *p, size_t kind)
 			add_histogram(p, &kinds[kind], &rows[i].histograms[kind], operation_name(i));
 }
 
-uint64_t metrics_resident_bytes(void)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	char line[128];
-	uint64_t kib = 0;
-
-	if (!f)
-		return 0;
-	while (kib == 0 && fgets(line, sizeof(line), f))
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kib = strtoull(line + 6, NULL, 10);
-	fclose(f);
-	return kib * 1024;
-}
-
 static void counter(struct page *p, const char *name, const char *help, uint64_t value)
 {
 	head(p, name, "counter", help);
@@ -344,7 +330,7 @@ struct text metrics_text(struct request *req)
 	add_turns(&p);
 	for (size_t i = 0; i < gauge_count; i++)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
-	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)metrics_resident_bytes());
+	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)resident_bytes());
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
 	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
 	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);

@@ -33,25 +33,11 @@ void metrics_gauge(const char *name, const char *help, double (*read)(void));
 /* A request has ended, `waited_us` of `duration_us` after parking or streaming. `op` is NULL when no operation matched. */
 void metrics_request(const struct operation *op, int status, int64_t duration_us, int64_t waited_us);
 
-/* All requests that have ended, whatever the operation: how many, and by how long they took without waiting. */
-enum { METRICS_BUCKETS = 15 };
-struct metrics_durations {
-	uint64_t count, buckets[METRICS_BUCKETS];
-	int64_t longest_us; /* since metrics_interval */
-};
-struct metrics_durations metrics_durations(void);
-/* An interval begins: metrics_durations is to return the `before` of what metrics_quantile_ms is asked next. */
-void metrics_interval(void);
 /*
- * What `part` of the requests between both took at most, in ms, as near as the buckets tell, and never more than the longest took. There
- * must have been one.
+ * Writes into an open object: `requests`, the cumulative histogram of the durations of all operations; `gauges`, by their names in
+ * /metrics without `patternd_`; `resident_bytes`.
  */
-double metrics_quantile_ms(const struct metrics_durations *before, const struct metrics_durations *now, double part);
-
-/* Writes counters and gauges as two objects of numbers, into an open object; the keys are the names in /metrics,
- * without `patternd_` and `_total`. */
 void metrics_out(struct json_out *o);
-uint64_t metrics_resident_bytes(void);
 
 /* The whole exposition, in the request's arena. */
 struct text metrics_text(struct request *req);

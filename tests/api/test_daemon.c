@@ -77,12 +77,47 @@ static void test_info(void **state)
 	assert_string_equal(text_at(a, "/redis/address"), address);
 	assert_true(bool_at(a, "/redis/connected"));
 	assert_string_equal(text_at(a, "/redis/role"), "master");
+	assert_true(json_is_null(json_at(a, "/redis/error")));
 	assert_in_range(int_at(a, "/uptime_ms"), 0, 60000);
 	assert_string_equal(text_at(a, "/options/pool-size"), "2");
 	server_kill(&redis);
 	wait_until(!bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
+	assert_non_null(text_at(http(client, "GET", "/info", NULL), "/redis/error"));
 	server_restart(&redis);
 	wait_until(bool_at(http(client, "GET", "/info", NULL), "/redis/connected"), ANSWER_MS);
+}
+
+/* The histogram is cumulative, and its last bucket counts all requests. */
+static json_int_t requests_of(struct answer a)
+{
+	const json_t *buckets = json_at(a, "/activity/requests/buckets");
+	json_int_t count = 0;
+
+	for (size_t i = 0; i < json_array_size(buckets); i++) {
+		const json_t *bucket = json_array_get(buckets, i);
+		assert_true(json_integer_value(json_object_get(bucket, "count")) >= count);
+		count = json_integer_value(json_object_get(bucket, "count"));
+	}
+	assert_true(json_is_null(json_object_get(json_array_get(buckets, json_array_size(buckets) - 1), "le_ms")));
+	return count;
+}
+
+static void test_activity(void **state)
+{
+	enum { REQUESTS = 20 };
+
+	(void)state;
+	struct answer a = http(client, "GET", "/info", NULL);
+	json_int_t requests = requests_of(a), calls = int_at(a, "/activity/redis/calls");
+	for (int i = 0; i < REQUESTS; i++)
+		assert_status(http(client, "POST", "/counters/x", "{\"a\":1}"), 200);
+	a = http(client, "GET", "/info", NULL);
+	assert_int_equal(requests_of(a) - requests, REQUESTS + 1); /* and the first /info */
+	assert_int_equal(int_at(a, "/activity/redis/calls") - calls, REQUESTS);
+	assert_true(json_number_value(json_at(a, "/activity/redis/took_ms")) > 0);
+	assert_true(json_number_value(json_at(a, "/activity/requests/longest_ms")) > 0);
+	assert_true(int_at(a, "/activity/resident_bytes") > 0);
+	assert_int_equal(int_at(a, "/activity/gauges/redis_up"), 1);
 }
 
 static void test_openapi(void **state)
@@ -352,19 +387,13 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_health),
-		TEST(test_info),
-		TEST(test_openapi),
-		TEST(test_problems),
-		TEST(test_headers_of_every_answer),
-		TEST(test_request_id),
-		TEST(test_log_line_of_a_request),
-		TEST(test_bad_traceparent),
-		TEST(test_log_is_json),
-		TEST(test_log_as_text),
-		TEST(test_long_connection),
-		TEST(test_pipelined_mix),
-		TEST(test_idle_costs_nothing),
+		TEST(test_health),          TEST(test_info),
+		TEST(test_activity),        TEST(test_openapi),
+		TEST(test_problems),        TEST(test_headers_of_every_answer),
+		TEST(test_request_id),      TEST(test_log_line_of_a_request),
+		TEST(test_bad_traceparent), TEST(test_log_is_json),
+		TEST(test_log_as_text),     TEST(test_long_connection),
+		TEST(test_pipelined_mix),   TEST(test_idle_costs_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

@@ -108,6 +108,48 @@ static void a_drain_ends_it_in_order(void **state)
 	daemon_stop(&other);
 }
 
+/* Asked for before the drain, and begun in it. */
+static void one_that_begins_in_the_drain_ends_in_order(void **state)
+{
+	struct daemon other = { 0 };
+	bool closing = false;
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct raw *r = raw_connect(other.port);
+	raw_text(r, "GET /topics/late/stream HTTP/1.1\r\nHo");
+	assert_true(daemon_is_alive(&other)); /* it has read that */
+	kill(other.proc.pid, SIGTERM);
+	wait_until(!raw_listens(other.port), SOON_MS);
+	raw_text(r, "st: localhost\r\n\r\n");
+	assert_status(raw_head(r, SOON_MS), 200);
+	char *chunk = raw_chunk(r, SOON_MS);
+	while (chunk && *chunk) {
+		closing = closing || strstr(chunk, "event: closing");
+		free(chunk);
+		chunk = raw_chunk(r, SOON_MS);
+	}
+	free(chunk);
+	assert_true(closing);
+	assert_true(raw_closed(r, SOON_MS));
+	raw_close(r);
+	daemon_stop(&other);
+}
+
+static void streams_count_for_max_parked(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url, "--max-parked", "1");
+	struct client *c = client_open(other.port);
+	struct events *e = listen_to(other.port, "only");
+	assert_problem(http(c, "GET", "/topics/only/stream", NULL), 503, "overloaded", "none");
+	client_close(c);
+	events_close(e);
+	daemon_stop(&other);
+}
+
 static void who_leaves_is_forgotten(void **state)
 {
 	struct events *listeners[CROWD];
@@ -134,6 +176,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_retry_publishes_once, stage_forget),
 		cmocka_unit_test_teardown(it_says_when_it_listens_again, stage_forget),
 		cmocka_unit_test_teardown(a_drain_ends_it_in_order, stage_forget),
+		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
+		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),
 		cmocka_unit_test_teardown(who_leaves_is_forgotten, stage_forget),
 	};
 

@@ -176,7 +176,7 @@ static void no_token_is_asked_for(void **state)
 	for (size_t i = 0; i < PARTS; i++)
 		assert_status(http(c, "GET", parts[i].target, NULL), 200);
 	assert_problem(http(c, "GET", "/openapi.json", NULL), 401, "unauthorized", "none");
-	assert_problem(http(c, "GET", "/info/stream", NULL), 401, "unauthorized", "none");
+	assert_problem(http(c, "GET", "/info", NULL), 401, "unauthorized", "none");
 	client_close(c);
 	daemon_stop(&other);
 }

@@ -54,12 +54,8 @@ export async function startDaemon(...options) {
   };
 }
 
-/**
- * A reverse proxy for a daemon, whose paths it has below `prefix`. stall(path) swallows what the answer of that path still says,
- * and leaves its connection as it is; later requests are answered.
- */
-export async function startProxy(url, prefix = '') {
-  const answers = new Map();
+/** A reverse proxy for a daemon, whose paths it has below `prefix`. */
+export async function startProxy(url, prefix) {
   const server = createServer((request, response) => {
     const path = request.url.slice(prefix.length);
     if (!request.url.startsWith(prefix) || !path.startsWith('/')) {
@@ -67,7 +63,6 @@ export async function startProxy(url, prefix = '') {
       return;
     }
     const onward = ask(url + path, { method: request.method, headers: request.headers }, (answer) => {
-      answers.set(path, answer);
       response.writeHead(answer.statusCode, answer.headers);
       answer.pipe(response);
     });
@@ -79,7 +74,6 @@ export async function startProxy(url, prefix = '') {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    stall: (path) => answers.get(path).unpipe().resume(),
     async stop() {
       server.closeAllConnections();
       server.close();

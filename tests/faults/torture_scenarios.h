@@ -22,8 +22,7 @@ static void play_operation(const void *what)
 
 static bool is_stream(const struct contract_operation *op)
 {
-	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0 ||
-	       strcmp(op->id, "info_stream") == 0;
+	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0;
 }
 
 /* Two on one connection, the second in pieces of a chunked body, and one that leaves in the middle of it. */

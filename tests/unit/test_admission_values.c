@@ -200,9 +200,9 @@ static void accepted_types(void **state)
 		{ "/geo/nearby", "application/json;q=0", NULL, false },
 		{ "/geo/nearby", "application/json;q=0, */*", NULL, true },
 		{ "/geo/nearby", "application/json;q=0, application/geo+json;q=0, */*", NULL, false },
-		{ "/info/stream", "application/json", NULL, true },
-		{ "/info/stream", "text/event-stream;q=0, application/json", NULL, false },
-		{ "/info/stream", "text/*;q=0, */*", NULL, false },
+		{ "/topics/a/stream", "application/json", NULL, true },
+		{ "/topics/a/stream", "text/event-stream;q=0, application/json", NULL, false },
+		{ "/topics/a/stream", "text/*;q=0, */*", NULL, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -6,7 +6,7 @@ import re
 import tree
 
 PAGE = pathlib.Path("tests/PROMISES.md")
-NAMED = re.compile(r"`([\w/]+(?:\.\w+)?)(?:: (\w+))?`")
+NAMED = re.compile(r"`([\w/]+(?:\.\w+)*)(?:: (\w+))?`")
 
 fence = tree.Fence()
 text = PAGE.read_text()

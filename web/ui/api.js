@@ -74,7 +74,7 @@ export function acts() {
 async function send(method, path, body, until) {
 	for (;;) {
 		const token = sessionStorage.getItem(TOKEN);
-		const headers = { Accept: 'application/json, text/event-stream' };
+		const headers = { Accept: 'application/json' };
 		if (token)
 			headers.Authorization = `Bearer ${token}`;
 		if (body !== undefined)
@@ -115,38 +115,6 @@ export async function ask(method, path, body, signal) {
 		return await response.json();
 	} catch (error) {
 		throw new Gone(error.message);
-	}
-}
-
-/** The bytes that are there by now; what broke off ends the daemon's answering, unless we broke it off. */
-async function read(reader) {
-	try {
-		return await reader.read();
-	} catch (error) {
-		if (error.name !== 'AbortError')
-			lost();
-		throw new Gone(error.message);
-	}
-}
-
-/** Hands on each server-sent event, its name and its data, until the stream ends. By fetch: an EventSource sends no token. */
-export async function listen(path, signal, hear) {
-	const response = await send('GET', path, undefined, () => signal);
-	if (!response.ok)
-		throw await problemOf(response);
-	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-	let rest = '';
-	for (;;) {
-		const { done, value } = await read(reader);
-		if (done)
-			return;
-		const events = (rest + value).split('\n\n');
-		rest = events.pop();
-		for (const event of events) {
-			const said = (name) => event.split('\n').filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
-			if (said('data').length)
-				hear(said('event').at(-1), JSON.parse(said('data').join('\n')));
-		}
 	}
 }
 

@@ -1,11 +1,11 @@
 // The daemon itself, live: what it does each second, and what runs.
-import { listen } from './api.js';
 import { el, facts, keyed, setText } from './dom.js';
 import { bytes, duration, instant, number, rough, took } from './format.js';
 import { BYTES, COUNTS, History, plot } from './plot.js';
+import { between } from './rates.js';
 
+const EVERY_MS = 1000;
 const SPAN_S = 300;
-const SILENCE_MS = 5000;
 
 const PLOTS = [
 	{ title: 'Requests a second', text: rough, series: [
@@ -15,15 +15,15 @@ const PLOTS = [
 		{ label: '99 %', colour: 'delayed', of: (said) => said.p99_ms },
 		{ label: 'Redis', colour: 'ready', of: (said) => said.redis_ms }] },
 	{ title: 'Clients', text: number, steps: COUNTS, series: [
-		{ label: 'connections', colour: 'accent', of: (said) => said.gauges.http_connections },
-		{ label: 'waiting', colour: 'delayed', of: (said) => said.gauges.requests_waiting },
-		{ label: 'calls to Redis', colour: 'ready', of: (said) => said.gauges.redis_calls_in_flight }] },
+		{ label: 'connections', colour: 'accent', of: (said) => said.activity.gauges.http_connections },
+		{ label: 'waiting', colour: 'delayed', of: (said) => said.activity.gauges.requests_waiting },
+		{ label: 'calls to Redis', colour: 'ready', of: (said) => said.activity.gauges.redis_calls_in_flight }] },
 	{ title: 'Memory', text: bytes, steps: BYTES, series: [
-		{ label: 'resident', colour: 'accent', fill: true, of: (said) => said.resident_bytes }] },
+		{ label: 'resident', colour: 'accent', fill: true, of: (said) => said.activity.resident_bytes }] },
 ];
 const SERIES = PLOTS.flatMap((one) => one.series);
-// Figures since the page was opened, as far as somebody looked.
-const history = new History(SERIES.length, SPAN_S, 5);
+// Since the page was opened, while it was visible.
+const history = new History(SERIES.length, SPAN_S);
 
 export function open(page) {
 	const tiles = el('dl', { class: 'tiles', 'aria-label': 'Now' });
@@ -41,53 +41,17 @@ export function open(page) {
 			at += series.length;
 		}
 	}
-	const live = new Stream(page, (said) => {
-		history.add(said.at_ms / 1000, SERIES.map(({ of }) => of(said)));
-		draw(said);
-	});
+	let before = null;
+	page.every_ms = EVERY_MS;
 	return async () => {
-		const [info] = await Promise.all([page.ask('GET', '/info'), live.follow()]);
+		const info = await page.ask('GET', '/info');
+		const said = { ...info, ...between(before, info) };
+		before = info;
+		history.add(Date.now() / 1000, SERIES.map(({ of }) => of(said)));
+		draw(said);
 		about.show(running(info));
 		options.show(Object.entries(info.options).map(([name, value]) => [`--${name}`, value || '–']));
 	};
-}
-
-/** The daemon's figures, as long as somebody can see them. */
-class Stream {
-	constructor(page, hear) {
-		Object.assign(this, { page, hear, end: null, heard_at: 0 });
-		page.signal.addEventListener('abort', () => this.stop());
-		document.addEventListener('visibilitychange', () => document.hidden && this.stop(), { signal: page.signal });
-	}
-
-	stop() {
-		this.end?.abort();
-		this.end = null;
-	}
-
-	/** Begins anew where it ended or fell silent; resolves with the first event, and throws what hinders it. */
-	async follow() {
-		if (this.end && performance.now() - this.heard_at > SILENCE_MS) {
-			await this.page.ask('GET', '/healthz'); // Is it still there?
-			this.stop(); // Yes, but this machine slept, or something between lost the connection and told nobody.
-		}
-		if (this.end || document.hidden)
-			return;
-		const mine = this.end = new AbortController();
-		this.heard_at = performance.now();
-		await new Promise((resolve, reject) => {
-			listen('/info/stream', mine.signal, (event, said) => {
-				this.heard_at = performance.now();
-				if (event === 'figures')
-					this.hear(said);
-				resolve();
-			}).then(resolve, reject).finally(() => {
-				if (this.end === mine)
-					this.end = null;
-			});
-			setTimeout(resolve, SILENCE_MS); // The next look sees to it.
-		});
-	}
 }
 
 function glance(said) {
@@ -95,8 +59,8 @@ function glance(said) {
 		['Requests a second', rough(said.requests_per_second)],
 		['Latency, median', took(said.p50_ms)],
 		['Latency, 99 %', took(said.p99_ms)],
-		['Redis', said.redis_trouble ?? 'answers', said.redis_trouble ? 'bad' : 'good'],
-		['Memory', bytes(said.resident_bytes)],
+		['Redis', said.redis.error ?? 'answers', said.redis.error ? 'bad' : 'good'],
+		['Memory', bytes(said.activity.resident_bytes)],
 		['Up for', duration(said.uptime_ms)],
 	];
 }

@@ -84,19 +84,20 @@ export function plot({ title, series, text, steps, time = true }) {
 	};
 }
 
+const GAP_S = 10;
+
 /** Values over time, for the last `span` seconds; what was missed is a gap. */
 export class History {
-	constructor(width, span, gap = 10) {
+	constructor(width, span) {
 		this.columns = Array.from({ length: width + 1 }, () => []);
 		this.span = span;
-		this.gap = gap;
 	}
 
 	add(at, values) {
 		const times = this.columns[0];
 		if (times.length && at <= times.at(-1))
 			return;
-		if (times.length && at - times.at(-1) > this.gap)
+		if (times.length && at - times.at(-1) > GAP_S)
 			this.put(times.at(-1) + 1, values.map(() => null));
 		this.put(at, values);
 		while (times[0] < at - this.span)

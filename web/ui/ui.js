@@ -42,6 +42,7 @@ class Page {
 		this.info = info;
 		this.write = info.options.ui === 'write';
 		this.timer = null;
+		this.every_ms = REFRESH_MS;
 		this.busy = false;
 	}
 
@@ -68,7 +69,7 @@ class Page {
 		showProblem(error);
 	}
 
-	/** Looks now, and then every two seconds while somebody can see it. */
+	/** Looks now, and then each `every_ms` while the page is visible. */
 	async refresh() {
 		clearTimeout(this.timer);
 		if (this.busy || this.signal.aborted || document.hidden || !daemon.answers)
@@ -85,7 +86,7 @@ class Page {
 		}
 		this.busy = false;
 		if (!this.signal.aborted)
-			this.timer = setTimeout(() => this.refresh(), Math.max(REFRESH_MS, SHARE * (performance.now() - began)));
+			this.timer = setTimeout(() => this.refresh(), Math.max(this.every_ms, SHARE * (performance.now() - began)));
 	}
 
 	close() {
