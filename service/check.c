@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include <netdb.h>
-#include <openssl/ssl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +19,8 @@ enum { CHECK_S = 2, ANSWER_BYTES = 8192, URL_BYTES = 512 };
 /* Whom to ask, and what. */
 struct question {
 	struct listen_address to;
-	bool is_secure;
 	char path[URL_BYTES];
 	char shown[2 * URL_BYTES];
-};
-
-/* An end of a connection, plain or not. */
-struct line {
-	int fd;
-	SSL *tls; /* NULL: plain */
 };
 
 /* ---- Arguments ---- */
@@ -55,14 +47,24 @@ bool check_asked(int *argc, char **argv, const char **url)
 
 /* ---- Whom to ask ---- */
 
-/* The first address of an option's list. */
-static bool first_address(const char *option, const char *list, struct listen_address *out)
+static bool refuse_https(void)
+{
+	fprintf(stderr, "patternd: --check: HTTPS is not supported; "
+			"give the daemon a --health-listen, or a Unix socket in --listen, which are without TLS\n");
+	return false;
+}
+
+/* The first address of an option's list; where TCP is HTTPS, the first Unix socket. */
+static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listen_address *out)
 {
 	struct listen_address all[LISTEN_ADDRESSES_MAX];
+	size_t count = listen_addresses_parse(option, list, all), i = 0;
 
-	if (listen_addresses_parse(option, list, all) == 0)
-		return false;
-	*out = all[0];
+	while (tcp_is_https && i < count && !all[i].is_unix)
+		i++;
+	if (i == count)
+		return count ? refuse_https() : false;
+	*out = all[i];
 	if (!out->is_unix && strcmp(out->port, "0") == 0) {
 		fprintf(stderr, "patternd: --check: --%s takes any free port, so it cannot be known here; name it\n",
 			option);
@@ -77,51 +79,40 @@ static bool question_of_options(struct question *q)
 
 	snprintf(q->path, sizeof(q->path), "/readyz");
 	if (*health)
-		return first_address("health-listen", health, &q->to);
-	if (!first_address("listen", config()->listen, &q->to))
-		return false;
-	q->is_secure = *config()->tls_cert && !q->to.is_unix;
-	return true;
+		return first_address("health-listen", health, false, &q->to);
+	return first_address("listen", config()->listen, *config()->tls_cert, &q->to);
 }
 
 /* Takes scheme://HOST:PORT/path apart. */
 static bool question_of_url(struct question *q, const char *url)
 {
 	char address[URL_BYTES];
-	const char *at = url;
 
 	snprintf(q->path, sizeof(q->path), "/readyz");
-	if (strncmp(url, "http://", 7) == 0) {
-		at = url + 7;
-	} else if (strncmp(url, "https://", 8) == 0) {
-		at = url + 8;
-		q->is_secure = true;
-	} else if (strncmp(url, "unix:/", 6) == 0) {
-		return first_address("check", url, &q->to);
-	} else {
-		fprintf(stderr, "patternd: --check: '%s' is not http://HOST:PORT, https://HOST:PORT or unix:/path\n",
-			url);
+	if (strncmp(url, "unix:/", 6) == 0)
+		return first_address("check", url, false, &q->to);
+	if (strncmp(url, "https://", 8) == 0)
+		return refuse_https();
+	if (strncmp(url, "http://", 7) != 0) {
+		fprintf(stderr, "patternd: --check: '%s' is neither http://HOST:PORT nor unix:/path\n", url);
 		return false;
 	}
+	const char *at = url + 7;
 	size_t len = strcspn(at, "/");
 	const char *colon = memrchr(at, ':', len), *bracket = memrchr(at, ']', len);
 	bool has_port = colon && (!bracket || colon > bracket);
-	const char *port = has_port ? "" : q->is_secure ? ":443" : ":80";
-	snprintf(address, sizeof(address), "%.*s%s", (int)len, at, port);
+	snprintf(address, sizeof(address), "%.*s%s", (int)len, at, has_port ? "" : ":80");
 	if (strlen(at + len) > 1)
 		snprintf(q->path, sizeof(q->path), "%s", at + len);
-	return first_address("check", address, &q->to);
+	return first_address("check", address, false, &q->to);
 }
 
 static void show(struct question *q)
 {
-	bool v6 = strchr(q->to.host, ':') != NULL;
+	char address[URL_BYTES];
 
-	if (q->to.is_unix)
-		snprintf(q->shown, sizeof(q->shown), "unix:%s %s", q->to.host, q->path);
-	else
-		snprintf(q->shown, sizeof(q->shown), "%s://%s%s%s:%s%s", q->is_secure ? "https" : "http", v6 ? "[" : "",
-			 q->to.host, v6 ? "]" : "", q->to.port, q->path);
+	listen_address_print(&q->to, address, sizeof(address));
+	snprintf(q->shown, sizeof(q->shown), q->to.is_unix ? "%s %s" : "http://%s%s", address, q->path);
 }
 
 /* ---- Asking ---- */
@@ -175,53 +166,23 @@ static int connect_tcp(const struct listen_address *to)
 	return fd;
 }
 
-static bool secure(struct line *l)
-{
-	SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-
-	if (!context)
-		return false;
-	SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
-	l->tls = SSL_new(context);
-	SSL_CTX_free(context);
-	return l->tls && SSL_set_fd(l->tls, l->fd) == 1 && SSL_connect(l->tls) == 1;
-}
-
-static bool say(struct line *l, const char *bytes, size_t len)
-{
-	if (l->tls)
-		return SSL_write(l->tls, bytes, (int)len) == (int)len;
-	return send(l->fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
-}
-
-static size_t hear(struct line *l, char *to, size_t most)
-{
-	ssize_t n = l->tls ? SSL_read(l->tls, to, (int)most) : recv(l->fd, to, most, 0);
-
-	return n > 0 ? (size_t)n : 0;
-}
-
-static void hang_up(struct line *l)
-{
-	SSL_free(l->tls);
-	if (l->fd >= 0)
-		close(l->fd);
-}
-
 /* The whole answer as far as it fits, ended by a NUL. False when there was none. */
 static bool ask(const struct question *q, char answer[ANSWER_BYTES])
 {
-	struct line l = { .fd = q->to.is_unix ? connect_unix(q->to.host) : connect_tcp(&q->to) };
+	int fd = q->to.is_unix ? connect_unix(q->to.host) : connect_tcp(&q->to);
 	char request[2 * URL_BYTES];
-	size_t len = 0, n = 0;
+	size_t len = 0;
+	ssize_t n;
 
+	if (fd < 0)
+		return false;
 	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", q->path);
-	bool ok = l.fd >= 0 && (!q->is_secure || secure(&l)) && say(&l, request, strlen(request));
-	while (ok && len < ANSWER_BYTES - 1 && (n = hear(&l, answer + len, ANSWER_BYTES - 1 - len)) > 0)
-		len += n;
+	bool sent = send(fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request);
+	while (sent && len < ANSWER_BYTES - 1 && (n = recv(fd, answer + len, ANSWER_BYTES - 1 - len, 0)) > 0)
+		len += (size_t)n;
 	answer[len] = '\0';
-	hang_up(&l);
-	return ok && len > 0;
+	close(fd);
+	return len > 0;
 }
 
 /* What a problem says of itself, or nothing. */

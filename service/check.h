@@ -13,9 +13,9 @@
 bool check_asked(int *argc, char **argv, const char **url);
 
 /*
- * Asks /readyz of `url` (http://, https:// or unix:/path; a path behind an http address asks that instead), or of the daemon that the
- * options describe: --health-listen, else the first address of --listen. Certificates are not verified: nothing is told but the question.
- * Says one line. Returns the exit status: 0 for 200, else 1; within 2 s.
+ * Asks /readyz of `url` (http:// or unix:/path; a path behind an http address asks that instead), or of the daemon that the options
+ * describe: --health-listen, else the first address of --listen that is not HTTPS. Prints one line. Returns the exit status: 0 for 200,
+ * else 1; within 2 s.
  */
 int check_run(const char *url);
 

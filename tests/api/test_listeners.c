@@ -400,20 +400,31 @@ static void test_check_says_no(void **state)
 	assert_int_equal(daemon_run(&asks, "--check", "--pool-size", "no"), 1);
 }
 
-static void test_check_https(void **state)
+/* HTTPS is never asked: what is plain is, else the message names the way out. */
+static void test_check_beside_https(void **state)
 {
 	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
 	struct certificate own = certificate_make(
 		(struct certificate_wish){ .name = "patternd", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
 	struct daemon asks = { 0 };
-	char listen[64];
+	char listen[64], url[80], both[LONG_BYTES + 64], health[64];
 
 	(void)state;
-	daemon_start(&patternd, "--redis", redis.url, "--tls-cert", own.cert_path, "--tls-key", own.key_path,
-		     "--health-listen", "127.0.0.1:0");
+#define TLS "--tls-cert", own.cert_path, "--tls-key", own.key_path
+	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both, "--health-listen", "127.0.0.1:0", TLS);
 	snprintf(listen, sizeof(listen), "127.0.0.1:%d", patternd.port);
-	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, "--tls-cert", own.cert_path), 0);
-	assert_non_null(strstr(line_of(&asks), "https://127.0.0.1"));
+	snprintf(url, sizeof(url), "https://%s", listen);
+	snprintf(both, sizeof(both), "%s,unix:%s", listen, path);
+	snprintf(health, sizeof(health), "127.0.0.1:%d", patternd.health_port);
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, TLS), 1);
+	assert_true(proc_said(&asks.proc, "give the daemon a --health-listen"));
+	assert_int_equal(daemon_run(&asks, "--check", url), 1);
+	assert_true(proc_said(&asks.proc, "give the daemon a --health-listen"));
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", both, TLS), 0);
+	assert_non_null(strstr(line_of(&asks), path));
+	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, "--health-listen", health, TLS), 0);
+	assert_non_null(strstr(line_of(&asks), health));
+#undef TLS
 }
 
 int main(void)
@@ -432,7 +443,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_health_listener, forget),
 		cmocka_unit_test_teardown(test_check, forget),
 		cmocka_unit_test_teardown(test_check_says_no, forget),
-		cmocka_unit_test_teardown(test_check_https, forget),
+		cmocka_unit_test_teardown(test_check_beside_https, forget),
 	};
 
 	return cmocka_run_group_tests_name("listeners", tests, set_up, tear_down);

@@ -41,7 +41,7 @@ WRAPPERS = {
     "microhttpd.h": ["service/http/server.c", "service/http/response.c", "service/http/handshake_tls.c"],
     "gnutls/": ["service/http/tls_server.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
-    "openssl/": ["service/core/digest.c", "service/access/access.c", "service/check.c", "service/net/tls.c"],
+    "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
     "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],
     "zstd.h": ["service/call/packed.c"],
     "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/gate.c",
