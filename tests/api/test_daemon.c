@@ -112,8 +112,8 @@ static void test_activity(void **state)
 	for (int i = 0; i < REQUESTS; i++)
 		assert_status(http(client, "POST", "/counters/x", "{\"a\":1}"), 200);
 	a = http(client, "GET", "/info", NULL);
-	assert_int_equal(requests_of(a) - requests, REQUESTS + 1); /* and the first /info */
-	assert_int_equal(int_at(a, "/activity/redis/calls") - calls, REQUESTS);
+	assert_int_equal(requests_of(a) - requests, REQUESTS + 1);           /* and the first /info */
+	assert_true(int_at(a, "/activity/redis/calls") - calls >= REQUESTS); /* and the daemon's own */
 	assert_true(json_number_value(json_at(a, "/activity/redis/took_ms")) > 0);
 	assert_true(json_number_value(json_at(a, "/activity/requests/longest_ms")) > 0);
 	assert_true(int_at(a, "/activity/resident_bytes") > 0);
