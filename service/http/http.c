@@ -1,21 +1,15 @@
 /*
  * http: the servers, and the gates that clients come in by; see http.h.
  *
- * Those of --listen share one gate, and so --max-connections. Libmicrohttpd runs whatever is ready at one of its servers in one go: when
- * thousands ask or leave at once it would go on for a tenth of a second. So each has few places, and who finds them taken gets one more
- * server; a turn that was long leaves the rest of them to the next.
- *
- * Health has a gate, places and patience of its own, is run in each turn, and nothing that is asked there ever waits for anything:
- * whatever becomes of the others, a probe is answered.
+ * The plain and the TLS server share one gate, and so --max-connections. Health has a server, a
+ * gate, places and timeouts of its own, and no request there waits for anything: a probe waits at
+ * most for the current loop iteration.
  */
 #include "http/http.h"
 
-#include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/budget.h"
 #include "process/config.h"
@@ -31,18 +25,15 @@
 #include "request/stream.h"
 
 enum {
-	SERVER_PLACES = 256, /* some 5 ms, when all of them leave or ask at once */
-	KINDS = 2,           /* plain and secure */
 	HEALTH_PLACES = 64,
 	HEALTH_LEAVE = 16, /* when all are taken */
 	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
-	TRIM_US = 1000000, /* after the last server went */
 };
 
-static struct http_server *servers,
-	*turn_of; /* of the front, in the order they were opened in, owned; which is run next, NULL: the first */
-static unsigned server_count;
-static struct http_server health;
+/* TLS is a flag of a whole daemon of libmicrohttpd. A server that is not open does nothing. */
+enum { HEALTH, PLAIN, SECURE, SERVERS };
+
+static struct http_server servers[SERVERS];
 static struct gate front = { 0 }, side = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
@@ -67,13 +58,13 @@ static bool has_health(void)
 /* A socket each address, an epoll set each server. */
 unsigned http_descriptors(void)
 {
-	unsigned n = (unsigned)config()->max_connections / SERVER_PLACES + KINDS + 1 + LINGERING_PLACES;
+	unsigned n = SERVERS + 1 + LINGERING_PLACES;
 
 	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
 		n++;
 	for (const char *at = config()->health_listen; (at = strchr(at, ',')); at++)
 		n++;
-	return n + (has_health() ? 2 + HEALTH_PLACES : 0);
+	return n + (has_health() ? 1 + HEALTH_PLACES : 0);
 }
 
 const char *http_address(size_t i)
@@ -98,85 +89,20 @@ bool http_draining(void)
 
 unsigned http_busy(void)
 {
-	unsigned n = 0;
-
-	for (struct http_server *s = servers; s; s = s->next)
-		n += s->busy;
-	return n;
+	return servers[PLAIN].busy + servers[SECURE].busy;
 }
 
 /* ---- Start ---- */
 
-/* One of its kind that has a place, opened if there is none. NULL after one line on stderr. */
-static struct http_server *server_with_place(bool is_secure)
-{
-	const struct config *o = config();
-	struct http_server **at = &servers, *s;
-
-	for (; (s = *at); at = &s->next)
-		if (s->is_secure == is_secure && s->inside < SERVER_PLACES)
-			return s;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		fprintf(stderr, "patternd: out of memory\n");
-		return NULL;
-	}
-	s->gate = &front;
-	s->is_secure = is_secure;
-	s->wait =
-		(struct patience){ o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms, o->idle_timeout_ms };
-	if (!http_server_open(s)) {
-		free(s);
-		return NULL;
-	}
-	server_count++;
-	return *at = s;
-}
-
-/*
- * By itself malloc returns only what lies behind everything that is in use: as good as nothing of the 140 MB of ten thousand, which at once
- * take 20 ms. So each server's crowd is seen to when it has gone, and once more what the last ones had.
- */
-static void on_trim(struct timer *t)
-{
-	(void)t;
-	malloc_trim(0);
-}
-
-static struct timer trim = { .expired = on_trim };
-
-/* Its crowd has gone, and it goes, too; the first of a kind stays. */
-static void end_server(struct http_server *s)
-{
-	struct http_server **at = &servers;
-	bool is_first = true;
-
-	for (; *at != s; at = &(*at)->next)
-		is_first &= (*at)->is_secure != s->is_secure;
-	if (is_first)
-		return;
-	*at = s->next;
-	server_count--;
-	http_server_close(s);
-	free(s);
-	malloc_trim(0);
-	timer_set(&trim, loop_now_us() + TRIM_US);
-}
-
 static void enter_front(const struct listener *by, int fd)
 {
-	struct http_server *s = server_with_place(!by->is_unix && has_tls());
-
-	if (s)
-		http_server_add(s, fd);
-	else
-		close(fd);
+	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], fd);
 }
 
 static void enter_side(const struct listener *by, int fd)
 {
 	(void)by;
-	http_server_add(&health, fd);
+	http_server_add(&servers[HEALTH], fd);
 }
 
 /* Whoever has been there longest is idle, or slow: an answer takes no time. Some of them make room for those who wait. */
@@ -185,7 +111,7 @@ static void on_side_crowded(struct gate *g)
 	unsigned seen = 0;
 
 	for (struct conn *c = conn_first(); c; c = c->next) /* the newest is first */
-		if (c->server == &health && seen++ + HEALTH_LEAVE >= g->inside)
+		if (c->server == &servers[HEALTH] && seen++ + HEALTH_LEAVE >= g->inside)
 			shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -221,15 +147,20 @@ static double open_connections(void)
 
 static double requests_in_progress(void)
 {
-	return http_busy() + health.busy;
+	return http_busy() + servers[HEALTH].busy;
 }
 
 static bool open_front(unsigned most_connections, mode_t mode)
 {
+	const struct config *o = config();
+	struct patience wait = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms, o->idle_timeout_ms };
+
 	front.most = most_connections;
 	front.enter = enter_front;
-	return open_tls() && server_with_place(false) && (!has_tls() || server_with_place(true)) &&
-	       gate_open(&front, "listen", config()->listen, mode);
+	servers[PLAIN] = (struct http_server){ .gate = &front, .wait = wait };
+	servers[SECURE] = (struct http_server){ .gate = &front, .wait = wait, .is_secure = true };
+	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
+	       gate_open(&front, "listen", o->listen, mode);
 }
 
 static bool open_side(mode_t mode)
@@ -237,9 +168,9 @@ static bool open_side(mode_t mode)
 	side.most = HEALTH_PLACES;
 	side.enter = enter_side;
 	side.crowded = on_side_crowded;
-	health = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
+	servers[HEALTH] = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
 	return !has_health() ||
-	       (http_server_open(&health) && gate_open(&side, "health-listen", config()->health_listen, mode));
+	       (http_server_open(&servers[HEALTH]) && gate_open(&side, "health-listen", config()->health_listen, mode));
 }
 
 static double request_memory(void)
@@ -285,10 +216,10 @@ void http_reload(void)
 
 int64_t http_timeout_ms(void)
 {
-	int64_t least_ms = http_server_timeout_ms(&health);
+	int64_t least_ms = -1;
 
-	for (struct http_server *s = servers; s; s = s->next) {
-		int64_t ms = http_server_timeout_ms(s);
+	for (int i = 0; i < SERVERS; i++) {
+		int64_t ms = http_server_timeout_ms(&servers[i]);
 		if (ms >= 0 && (least_ms < 0 || ms < least_ms))
 			least_ms = ms;
 	}
@@ -297,17 +228,11 @@ int64_t http_timeout_ms(void)
 
 bool http_run(void)
 {
-	bool again = http_server_run(&health);
-	unsigned left = server_count;
+	bool again = false;
 
-	do {
-		struct http_server *s = turn_of ? turn_of : servers;
-		again |= http_server_run(s);
-		turn_of = s->next;
-		if (s->inside == 0)
-			end_server(s);
-	} while (--left && !loop_turn_is_long());
-	return again || left;
+	for (int i = 0; i < SERVERS; i++)
+		again |= http_server_run(&servers[i]);
+	return again;
 }
 
 /* ---- End ---- */
@@ -344,10 +269,7 @@ void http_close(void)
 	gate_close(&side);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		end_conn(c);
-	http_server_close(&health);
-	for (struct http_server *s; (s = servers); free(s)) {
-		http_server_close(s);
-		servers = s->next;
-	}
+	for (int i = 0; i < SERVERS; i++)
+		http_server_close(&servers[i]);
 	http_tls_close();
 }

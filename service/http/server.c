@@ -61,7 +61,6 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 	if (!c)
 		return;
 	c->server = s;
-	s->inside++;
 	gate_entered(s->gate);
 	if (s->is_secure)
 		http_handshake_begin(
@@ -76,7 +75,6 @@ static void connection_closed(struct conn *c)
 		http_handshake_end(c);
 	if (c->leaves_body)
 		lingering_close(c->fd);
-	c->server->inside--;
 	gate_left(c->server->gate);
 	conn_free(c);
 }
@@ -344,7 +342,7 @@ static void on_ready(struct watch *w, uint32_t events)
 	struct http_server *s = (struct http_server *)((char *)w - offsetof(struct http_server, watch));
 
 	(void)events;
-	s->ready = true;
+	s->again = true;
 }
 
 static unsigned flags_of(const struct http_server *s)
@@ -408,7 +406,7 @@ int64_t http_server_timeout_ms(struct http_server *s)
 
 	if (!s->daemon)
 		return -1;
-	if (s->again || s->ready)
+	if (s->again)
 		return 0;
 	if (s->lingering > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
 		return -1;
@@ -418,7 +416,7 @@ int64_t http_server_timeout_ms(struct http_server *s)
 bool http_server_run(struct http_server *s)
 {
 	if (http_server_timeout_ms(s) == 0) {
-		s->ready = s->again = false;
+		s->again = false;
 		MHD_run(s->daemon);
 		if (s->awake)
 			http_handshake_sleep(s);

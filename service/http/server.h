@@ -22,12 +22,9 @@ struct http_server {
 	bool is_health;       /* nothing but health is served */
 	struct patience wait; /* how long its clients may take */
 
-	struct http_server *next;  /* opened after it */
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
-	unsigned inside;           /* its clients */
 	struct watch watch;        /* of its epoll set */
-	bool ready;                /* which has something that it was not run for yet */
-	bool again;                /* it must run once more in this turn */
+	bool again;                /* it must run: a socket is ready, or a connection was resumed or added */
 	unsigned busy;             /* requests that are not done with */
 	unsigned lingering;        /* those that wait for Redis without being suspended */
 	struct timer linger_end;   /* when the first of them has lingered enough */

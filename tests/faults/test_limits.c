@@ -3,7 +3,6 @@
  * that is in use. It never spins, never dies, refuses clearly, and goes on when there is room again.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include "../support/http.h"
 #include "../support/raw.h"
 #include "../support/redis_server.h"
-#include "../support/waiter.h"
 
 enum { MANY = 1500, ANSWER_MS = 5000 };
 
@@ -95,12 +93,6 @@ static void test_all_connections_taken(void **state)
 	daemon_stop(&patternd);
 }
 
-static void raise_own_limit(void)
-{
-	if (!may_open_files(MANY + 100))
-		skip();
-}
-
 /* More than libmicrohttpd's own limit of 1020: the option's counts, and the descriptors for it are asked for. */
 static void test_many_connections(void **state)
 {
@@ -109,7 +101,8 @@ static void test_many_connections(void **state)
 	(void)state;
 	patternd = (struct daemon){ 0 };
 	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "2000");
-	raise_own_limit(); /* after the start: the daemon has to raise its own by itself */
+	if (!may_open_files(MANY + 100)) /* after the start: the daemon has to raise its own by itself */
+		skip();
 	for (int i = 0; i < MANY; i++)
 		open[i] = raw_connect(patternd.port);
 	for (int i = 0; i < MANY; i++)
@@ -120,37 +113,6 @@ static void test_many_connections(void **state)
 		raw_close(open[i]);
 	wait_until(daemon_open_files(&patternd) < 100, ANSWER_MS);
 	daemon_stop(&patternd);
-}
-
-/* The most work in one turn of the loop when so many are gone between two of its looks. */
-static double longest_turn_when_leave(int count)
-{
-	static struct raw *open[MANY];
-
-	patternd = (struct daemon){ 0 };
-	daemon_start(&patternd, "--redis", redis.url, "--max-connections", "2000");
-	for (int i = 0; i < count; i++)
-		open[i] = raw_connect(patternd.port);
-	wait_until(metric_of(&patternd, "http_connections") > count, ANSWER_MS);
-	proc_signal(&patternd.proc, SIGSTOP);
-	for (int i = 0; i < count; i++)
-		raw_close(open[i]);
-	proc_signal(&patternd.proc, SIGCONT);
-	wait_until(metric_of(&patternd, "http_connections") < count, ANSWER_MS);
-	double longest = metric_value(&patternd, "loop_longest_turn_cpu_seconds");
-	daemon_stop(&patternd);
-	return longest;
-}
-
-/* Libmicrohttpd would see off all who left before it looks at anything else: ten thousand, in a quarter of a second. */
-static void test_a_crowd_leaves(void **state)
-{
-	(void)state;
-	raise_own_limit();
-	double few = longest_turn_when_leave(MANY / 6), many = longest_turn_when_leave(MANY);
-	if (many > few * 4)
-		fail_msg("a turn worked for %.1f ms when %d left, and %.1f ms when %d did", few * 1e3, MANY / 6,
-			 many * 1e3, MANY);
 }
 
 static void test_port_in_use(void **state)
@@ -205,8 +167,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_descriptors),  cmocka_unit_test(test_all_connections_taken),
-		cmocka_unit_test(test_many_connections), cmocka_unit_test(test_a_crowd_leaves),
-		cmocka_unit_test(test_port_in_use),      cmocka_unit_test(test_pool_bound),
+		cmocka_unit_test(test_many_connections), cmocka_unit_test(test_port_in_use),
+		cmocka_unit_test(test_pool_bound),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
