@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "core/backoff.h"
+#include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/slot.h"
 

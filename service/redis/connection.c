@@ -14,13 +14,12 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
+#include "net/tls.h"
 #include "process/config.h"
-#include "redis/connection_renewal.h"
 #include "process/metrics.h"
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 #include "redis/reply_reader.h"
-#include "net/tls.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
@@ -60,9 +59,14 @@ bool link_is_new(const struct redis_link *l)
 	return l->failures == 0 && l->state != READY;
 }
 
+bool link_is_open(const struct redis_link *l)
+{
+	return l->state >= READY;
+}
+
 size_t link_owed(const struct redis_link *l)
 {
-	return l->ring.count + renewal_owed(l);
+	return l->ring.count;
 }
 
 void *link_whose(const struct redis_link *l)
@@ -84,7 +88,7 @@ void link_want_write(struct redis_link *l, bool wanted)
 		l->want_write = wanted;
 }
 
-void link_flush(struct redis_link *l)
+static void write_out(struct redis_link *l)
 {
 	if (l->state < GREETING || l->want_write)
 		return;
@@ -92,6 +96,15 @@ void link_flush(struct redis_link *l)
 		link_want_write(l, l->tls ? tls_wants_write(l->tls) : resp_waiting(&l->out) > 0);
 	else
 		link_lost(l, "cannot write: %s", l->tls ? tls_why(l->tls) : strerror(errno));
+}
+
+/* A drained link closes here, and not at its last answer: redis_acked.c adds a WAIT by the end of the turn. */
+void link_flush(struct redis_link *l)
+{
+	if (l->state == LEAVING && l->ring.count == 0)
+		link_lost(l, LINK_LEFT);
+	else
+		write_out(l);
 }
 
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count)
@@ -106,7 +119,7 @@ bool link_send(struct redis_link *l, struct redis_call *call, const struct text 
 	in_flight++;
 	call->starts_at = starts_at;
 	call->due_us = loop_now_us() + config()->redis_timeout_ms * 1000;
-	if (l->ring.count == 1 && l->state == READY)
+	if (l->ring.count == 1)
 		timer_set(&l->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
 	return true;
@@ -136,7 +149,6 @@ static struct orphans link_close(struct redis_link *l)
 {
 	struct orphans o = { l->ring, l->out.written + l->out.sealed };
 
-	renewal_cancel(l);
 	l->state = DOWN;
 	timer_stop(&l->timer);
 	resolve_cancel(&l->lookup);
@@ -173,20 +185,23 @@ static void tell_fates(struct orphans o)
 void link_lost(struct redis_link *l, const char *format, ...)
 {
 	char why[LINK_WHY_BYTES];
-	bool was_up = l->state >= READY, was_leaving = l->state == LEAVING;
+	bool was_up = l->state >= READY, has_left = l->state == LEAVING && l->ring.count == 0;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
+	if (!has_left)
+		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct orphans orphans = link_close(l);
 	bool is_stale = l->greeting.no_entry && l->greeting.shown != login_version();
 	if (l->greeting.no_entry && !is_stale && login_is_shared(l->target))
 		login_refused(why);
 	pause_then_connect(l, l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0);
-	if (was_leaving) /* at will: that is no failure */
+	if (has_left) /* at will: that is no failure */
 		l->failures = 0;
+	if (!was_up)
+		link_renewal_failed(l, why);
 	l->owner->down(l, why, was_up);
 	tell_fates(orphans);
 }
@@ -205,11 +220,8 @@ void link_distrust(struct redis_link *l, const char *why)
 
 void link_leave(struct redis_link *l)
 {
-	if (l->state != READY)
-		return;
-	l->state = LEAVING; /* nothing new goes out on it; it is lost once what is under way was answered */
-	if (l->ring.count == 0)
-		timer_set(&l->timer, loop_now_us());
+	if (l->state == READY)
+		l->state = LEAVING;
 }
 
 void link_moved(struct redis_link *l)
@@ -236,6 +248,7 @@ static void link_ready(struct redis_link *l)
 	timer_stop(&l->timer);
 	if (login_is_shared(l->target) && login_accepted())
 		links_try_now();
+	link_renewal_done(l);
 	l->owner->up(l);
 }
 
@@ -290,8 +303,6 @@ static bool on_reply(struct redis_link *l, const struct reply *reply)
 		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
 		call->done(call, FATE_ANSWERED, reply);
 	}
-	if (l->state == LEAVING && l->ring.count == 0)
-		timer_set(&l->timer, loop_now_us());
 	return l->state >= GREETING;
 }
 
@@ -355,7 +366,7 @@ void link_on_ready(struct watch *w, uint32_t events)
 			;
 	if (l->state >= GREETING && (events & EPOLLOUT)) {
 		link_want_write(l, false);
-		link_flush(l);
+		write_out(l);
 	}
 }
 
@@ -386,14 +397,10 @@ static void on_timer(struct timer *t)
 {
 	struct redis_link *l = (struct redis_link *)((char *)t - offsetof(struct redis_link, timer));
 
-	if (l->renews && renewal_timer(l))
-		return;
 	if (l->state == DOWN) {
 		link_try(l);
 	} else if (l->state < READY) {
 		link_lost(l, "%s", late[l->state]);
-	} else if (l->state == LEAVING && l->ring.count == 0) {
-		link_lost(l, LINK_LEFT);
 	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
@@ -408,7 +415,7 @@ static void on_timer(struct timer *t)
 
 struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose)
 {
-	struct redis_link *l = calloc(1, sizeof(*l));
+	struct redis_link *l = calloc(1, sizeof(*l)), **at = &links;
 
 	if (!l)
 		return NULL;
@@ -417,8 +424,9 @@ struct redis_link *link_new(const struct redis_url *target, const struct redis_l
 	l->whose = whose;
 	l->watch.fd = -1;
 	l->timer.expired = on_timer;
-	l->next = links;
-	links = l;
+	while (*at)
+		at = &(*at)->next;
+	*at = l;
 	return l;
 }
 
@@ -436,7 +444,7 @@ void link_free(struct redis_link *l)
 			*at = l->next;
 			break;
 		}
-	renewal_forget(l);
+	link_renewal_done(l);
 	tell_fates(link_close(l));
 	resp_free(&l->out);
 	free(l);

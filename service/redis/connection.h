@@ -11,7 +11,7 @@
 #include "redis/url.h"
 
 enum { LINK_WHY_BYTES = 192 };
-#define LINK_LEFT "left it" /* why a link that was to leave went down */
+#define LINK_LEFT "it connects again" /* why a link that was to leave went down */
 
 struct redis_link;
 
@@ -40,11 +40,15 @@ void *link_whose(const struct redis_link *l);
 void link_open(struct redis_link *l);
 
 bool link_is_ready(const struct redis_link *l);
+/* Ready, or being renewed, and no attempt to connect again has failed: calls may wait for it. */
+bool link_serves(const struct redis_link *l);
+/* Ready, or not closed yet: commands that belong to those before may be written. */
+bool link_is_open(const struct redis_link *l);
 /* Not ready, and no attempt has failed: nobody knows yet whether it will be. */
 bool link_is_new(const struct redis_link *l);
 const char *link_server(const struct redis_link *l); /* "redis 7.0.15" */
 
-/* Only while it is ready. False without room: the call was not taken. */
+/* Only while it is open. False without room: the call was not taken. */
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count);
 void link_flush(struct redis_link *l);
 
@@ -56,7 +60,7 @@ void link_drop(struct redis_link *l, const char *why);
 /* The same, and not soon: it does not say what it should. */
 void link_distrust(struct redis_link *l, const char *why);
 
-/* It should be used no more: connects anew once what is under way was answered. */
+/* It takes no more calls: link_flush closes it once all are answered, and it connects again. */
 void link_leave(struct redis_link *l);
 
 /* `target` is another now: connects to it without a pause. A link that is ready leaves first. */
@@ -75,5 +79,11 @@ unsigned links_lacking(void);
 
 /* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
 bool links_reached(void);
+
+/*
+ * Renews all connections, one after the other: each drains, closes, and connects with what the files contain now. Stops at a connection
+ * that is refused, goes on when Redis accepts it. Those that are down try at once.
+ */
+void links_renew(void);
 
 #endif

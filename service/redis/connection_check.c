@@ -1,10 +1,12 @@
 /*
  * link_check: is the server still configured as safely as when it was greeted? It is asked each minute, and only where others ask
  * something on that connection: a daemon that is idle asks nothing. And what do the users of all connections lack? They are asked when
- * they greet, and greet again every few seconds as long as something is missing.
+ * they greet, and greet again every few seconds as long as something is missing. For that, and after SIGHUP, the links are renewed one after
+ * the other.
  */
-#include "redis/connection_renewal.h"
+#include "process/log.h"
 #include "redis/connection_private.h"
+#include "redis/credentials.h"
 
 enum {
 	AGAIN_US = 2 * 1000 * 1000,
@@ -31,6 +33,72 @@ void link_check(struct redis_link *l)
 	link_send(l, &l->check, info, 3); /* without memory for it: the next time */
 }
 
+/* ---- Renewal ---- */
+
+static struct redis_link *renewing; /* the one that is being renewed; NULL: none */
+
+bool link_serves(const struct redis_link *l)
+{
+	return l->state == READY || (l == renewing && l->failures == 0);
+}
+
+void links_try_now(void)
+{
+	for (struct redis_link *l = link_first(); l; l = l->next)
+		if (l->state == DOWN)
+			timer_set(&l->timer, loop_now_us());
+}
+
+/* Only while all connections to its server are ready: the one that is closed may take long to come back. */
+static bool can_renew(const struct redis_link *l)
+{
+	bool can = l->renew && l->state == READY;
+
+	for (const struct redis_link *other = link_first(); other && can; other = other->next)
+		can = other->target != l->target || other->state == READY;
+	return can;
+}
+
+static void renew_next(void)
+{
+	struct redis_link *l = renewing ? NULL : link_first();
+
+	while (l && !can_renew(l))
+		l = l->next;
+	if (!l)
+		return;
+	renewing = l;
+	link_leave(l);
+}
+
+void link_renewal_done(const struct redis_link *l)
+{
+	if (l == renewing)
+		renewing = NULL;
+	renew_next();
+}
+
+/* A refusal stops the renewal: the other connections would be refused, too. A server that cannot be reached does not stop it. */
+void link_renewal_failed(const struct redis_link *l, const char *why)
+{
+	if (l != renewing)
+		return;
+	if (l->failures == 1)
+		log_event(LOG_WARN, "redis_not_renewed", "%.60s: %s; the other connections stay in use",
+			  l->target->address, why);
+	if (!l->greeting.refused)
+		link_renewal_done(l);
+}
+
+void links_renew(void)
+{
+	login_accepted(); /* what was refused is not what will be shown now */
+	links_try_now();
+	for (struct redis_link *l = link_first(); l; l = l->next)
+		l->renew = true;
+	renew_next();
+}
+
 /* ---- Permissions ---- */
 
 bool link_ask_permissions(struct redis_link *l)
@@ -51,7 +119,7 @@ static const struct redis_link *first_lacking(void)
 {
 	const struct redis_link *l = link_first();
 
-	while (l && (l->renews || permissions_lacking(&l->permissions) == 0))
+	while (l && permissions_lacking(&l->permissions) == 0)
 		l = l->next;
 	return l;
 }

@@ -1,12 +1,12 @@
-/* redis_link_inside: what a link is made of, for redis/connection.c, redis/connection_socket.c, redis/connection_check.c and redis/connection_renewal.c alone. */
+/* redis_link_inside: what a link is made of, for redis_link.c, link_socket.c and link_check.c alone. */
 #ifndef PATTERND_REDIS_LINK_INSIDE_H
 #define PATTERND_REDIS_LINK_INSIDE_H
 
-#include "redis/call_ring.h"
 #include "core/loop.h"
-#include "redis/handshake.h"
-#include "redis/connection.h"
 #include "net/resolve.h"
+#include "redis/call_ring.h"
+#include "redis/connection.h"
+#include "redis/handshake.h"
 #include "redis/resp.h"
 
 enum link_state { DOWN, RESOLVING, CONNECTING, HANDSHAKING, GREETING, READY, LEAVING };
@@ -32,14 +32,11 @@ struct redis_link {
 	struct redis_call check;             /* redis/connection_check.c */
 	int64_t checked_us;                  /* or greeted */
 	struct permissions_look permissions; /* as of its latest greeting that went well */
-
-	/* redis/connection_renewal.c: */
-	struct redis_link *renews; /* whose connection this is made for, or was; NULL for a link of its own */
-	bool retired;              /* it was; it goes when its calls were answered */
+	bool renew;                          /* connected before the latest links_renew */
 };
 
 /* redis/connection.c */
-struct redis_link *link_first(void); /* of all, in no order */
+struct redis_link *link_first(void); /* of all, in the order in which they were made */
 void link_want_write(struct redis_link *l, bool wanted);
 void link_greet(struct redis_link *l); /* now that something can be said */
 void link_lost(struct redis_link *l, const char *format, ...)
@@ -55,6 +52,11 @@ void link_handshake(struct redis_link *l); /* goes on with it */
 size_t link_receive(struct redis_link *l, char *at, size_t size);
 
 /* redis/connection_check.c */
+void links_try_now(void); /* those that are down */
+/* It is ready, or it goes: the next one may be renewed. */
+void link_renewal_done(const struct redis_link *l);
+/* An attempt has failed: it was refused where l->greeting says so. */
+void link_renewal_failed(const struct redis_link *l, const char *why);
 void link_check(struct redis_link *l); /* asks, if that is due */
 /* Asks what its user may; false: there is nothing to ask, or nothing more. */
 bool link_ask_permissions(struct redis_link *l);

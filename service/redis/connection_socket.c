@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "net/tls.h"
 #include "process/config.h"
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 #include "redis/reply_reader.h"
-#include "net/tls.h"
 
 enum { REPLY_BYTES = 8 * 1024 * 1024 }; /* of a reply, beside what messages take */
 
@@ -108,6 +108,7 @@ void link_connected(struct redis_link *l)
 		return;
 	}
 	reached = true;
+	l->renew = false; /* it shows from here on what the files contain now */
 	if (!loop_rewatch(&l->watch, EPOLLIN)) {
 		link_lost(l, "no memory");
 		return;

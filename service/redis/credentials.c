@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "core/backoff.h"
+#include "core/loop.h"
+#include "net/tls.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "core/loop.h"
 #include "redis/url.h"
-#include "net/tls.h"
 
 enum { PAUSE_MS = 5000, SPREAD_MS = 1000, LINE_BYTES = 1024 };
 

@@ -7,8 +7,8 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
-#include "redis/redis.h"
 #include "redis/credentials.h"
+#include "redis/redis.h"
 #include "scripts.h"
 
 enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };

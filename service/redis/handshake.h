@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "call/script.h"
 #include "redis/permissions.h"
 #include "redis/url.h"
-#include "call/script.h"
 
 enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
 

@@ -46,7 +46,7 @@ static void pass_turn(struct redis_node *n)
 	n->turn_link = n->turn_link + 1 < n->count ? n->turn_link + 1 : 0;
 }
 
-/* One link is usable. NULL: the one that it takes is not, yet. */
+/* NULL: the one that it takes is not ready yet. */
 static struct redis_link *link_for(struct redis_node *n, const struct redis_call *call)
 {
 	if (call->replicas) {
@@ -54,9 +54,10 @@ static struct redis_link *link_for(struct redis_node *n, const struct redis_call
 			n->acked = acked_new(&n->url);
 		return n->acked ? acked_link(n->acked) : NULL;
 	}
-	while (!link_is_ready(n->links[n->turn_link]))
-		pass_turn(n);
-	return n->links[n->turn_link];
+	for (unsigned i = 0; i < n->count; i++, pass_turn(n))
+		if (link_is_ready(n->links[n->turn_link]))
+			return n->links[n->turn_link];
+	return NULL;
 }
 
 enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count)
@@ -89,7 +90,7 @@ static void count_ready(struct redis_node *n)
 {
 	n->ready = 0;
 	for (unsigned i = 0; i < n->count; i++)
-		n->ready += link_is_ready(n->links[i]);
+		n->ready += link_serves(n->links[i]);
 }
 
 static void leave(struct redis_node *n)
@@ -109,10 +110,11 @@ static void note_trouble(struct redis_node *n, const char *why)
 static void on_up(struct redis_link *l)
 {
 	struct redis_node *n = link_whose(l);
+	bool was_usable = n->ready > 0;
 
 	count_ready(n);
 	snprintf(n->server, sizeof(n->server), "%s", link_server(l));
-	if (n->ready == 1)
+	if (!was_usable)
 		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
 	n->owner->up(n);
 }

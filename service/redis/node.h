@@ -6,11 +6,11 @@
 #ifndef PATTERND_REDIS_NODE_H
 #define PATTERND_REDIS_NODE_H
 
+#include "redis/connection.h"
 #include "redis/redis.h"
 #include "redis/replica_ack.h"
-#include "redis/connection.h"
-#include "redis/url.h"
 #include "redis/subscriber.h"
+#include "redis/url.h"
 
 enum { NODE_TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
 

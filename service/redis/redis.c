@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/loop.h"
+#include "net/resolve.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/cluster.h"
-#include "redis/quorum.h"
 #include "redis/node.h"
+#include "redis/quorum.h"
 #include "redis/sentinel.h"
 #include "redis/slot.h"
-#include "net/resolve.h"
 
 enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
 

@@ -47,7 +47,8 @@ struct redis_call {
 	struct redis_call *next_held; /* of those who are held, or wait for acknowledgements */
 	uint64_t starts_at;           /* redis/connection.c: the first byte's place in its connection's stream */
 	int64_t due_us;               /* when the answer is overdue */
-	unsigned acked, connected; /* redis/replica_ack.c: replicas that have acknowledged it, of how many that are there */
+	unsigned acked,
+		connected; /* redis/replica_ack.c: replicas that have acknowledged it, of how many that are there */
 };
 
 /* Starts to connect. `url` as --redis has it; files of passwords are redis/credentials.c's. False: one line on stderr says what is wrong. */

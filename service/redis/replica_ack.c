@@ -103,7 +103,7 @@ static bool send_wait(struct redis_acked *a)
 
 void acked_flush(struct redis_acked *a)
 {
-	if (!a->waiting && a->next.first && link_is_ready(a->link)) {
+	if (!a->waiting && a->next.first && link_is_open(a->link)) {
 		if (!send_wait(a)) {
 			link_drop(a->link, "out of memory");
 			return;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/connection.h"
 
@@ -112,7 +112,8 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
 	(void)was_up;
 	timer_stop(&w->timer);
 	w->owed = 0;
-	note(w, why);
+	if (strcmp(why, LINK_LEFT) != 0)
+		note(w, why);
 	if (w == believed)
 		ask_next();
 }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
-#include "core/loop.h"
 #include "process/metrics.h"
 #include "redis/connection.h"
 

@@ -255,6 +255,22 @@ static void locks_do_not_need_redis_nor_redis_them(void **state)
 		wait_until(metric_of(&quorum.d[i], "redis_up") == 1, SOON_MS);
 }
 
+/* SIGHUP renews the connections to all of them, and none is missed. */
+static void renewed_connections_cost_no_vote(void **state)
+{
+	enum { LINKS = QUORUM_SERVERS + 3 };
+	long connects = metric_of(&quorum.d[0], "redis_connects_total");
+
+	(void)state;
+	proc_signal(&quorum.d[0].proc, SIGHUP);
+	do {
+		struct answer a = acquire();
+		assert_taken(a, 3);
+		assert_status(quorum_release(quorum.c[0], "/locks/a", text_at(a, "/token")), 200);
+	} while (metric_of(&quorum.d[0], "redis_connects_total") < connects + LINKS);
+	assert_int_equal(metric_of(&quorum.d[0], "redis_connects_total"), connects + LINKS);
+}
+
 /* ---- Clocks ---- */
 
 /* One is an hour ahead, and later it is not: times are by our clock, and fences rise over both. */
@@ -300,6 +316,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_not_ours_at_one_server_is_left_alone, quorum_forget),
 		cmocka_unit_test_teardown(scripts_that_were_forgotten_are_sent_again, quorum_forget),
 		cmocka_unit_test_teardown(locks_do_not_need_redis_nor_redis_them, quorum_forget),
+		cmocka_unit_test_teardown(renewed_connections_cost_no_vote, quorum_forget),
 		cmocka_unit_test_teardown(a_server_by_another_clock_shifts_nothing, quorum_forget),
 	};
 

@@ -292,6 +292,37 @@ static bool kill_the_waiting_one(void)
 	return sscanf(wait, "id=%lld", &id) == 1 && server_command(&redis, "CLIENT KILL ID %lld", id)->integer == 1;
 }
 
+/* What was written on a connection is acknowledged on that one: it closes after its WAITs. */
+static void a_renewed_connection_waits_first(void **state)
+{
+	enum { CALLERS = 8, EACH = 20, ROUNDS = 10, LINKS = 4 };
+	struct raw *callers[CALLERS];
+	char request[200];
+
+	(void)state;
+	assert_status(acquire(one), 201); /* the connection is there */
+	for (int i = 0; i < CALLERS; i++)
+		callers[i] = raw_connect(patternd.port);
+	long connects = metric_of(&patternd, "redis_connects_total");
+	for (int n = 0; n < ROUNDS * EACH * CALLERS; n++) {
+		snprintf(request, sizeof(request),
+			 "POST /locks/renewed-%d HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+			 "Content-Length: %zu\r\n\r\n%s",
+			 n, strlen(two), two);
+		assert_true(raw_text(callers[n % CALLERS], request));
+		if ((n + 1) % (EACH * CALLERS) != 0)
+			continue;
+		proc_signal(&patternd.proc, SIGHUP);
+		for (int i = 0; i < EACH * CALLERS; i++)
+			assert_replicated(raw_answer(callers[i % CALLERS], SOON_MS), 201, 3);
+	}
+	for (int i = 0; i < CALLERS; i++)
+		raw_close(callers[i]);
+	wait_until(metric_of(&patternd, "redis_connects_total") >= connects + LINKS, SOON_MS);
+	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
+	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
+}
+
 /* Nobody will ever say who has it. */
 static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 {
@@ -391,6 +422,7 @@ int main(void)
 		cmocka_unit_test_teardown(many_share_a_wait, forget_all),
 		cmocka_unit_test_teardown(who_asks_for_no_replicas_is_not_delayed, forget_all),
 		cmocka_unit_test_teardown(each_of_a_batch_is_told_its_own, forget_all),
+		cmocka_unit_test_teardown(a_renewed_connection_waits_first, forget_all),
 		cmocka_unit_test_teardown(a_wait_whose_connection_is_lost_grants_nothing, forget_all),
 		cmocka_unit_test_teardown(redis_that_dies_meanwhile_is_told_as_unknown, forget_all),
 		cmocka_unit_test(every_master_of_a_cluster_asks_its_own),

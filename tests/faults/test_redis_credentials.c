@@ -214,7 +214,7 @@ static void test_rotation_of_one(void **state)
 	test_rotation_with_pool_of("1");
 }
 
-/* The new file is wrong: what is connected serves on, the log says so, and the right file ends it, without another signal. */
+/* The new file is wrong: one connection stops, the others serve on, the log says so, and the right file ends it, without another signal. */
 static void test_wrong_rotation(void **state)
 {
 	(void)state;
@@ -228,6 +228,10 @@ static void test_wrong_rotation(void **state)
 	assert_true(proc_said(&patternd.proc, "WRONGPASS"));
 	for (int i = 0; i < 20; i++)
 		assert_true(writes());
+	assert_int_equal(metric_of(&patternd, "redis_connections"), 1); /* one was tried, and no other */
+	proc_signal(&patternd.proc, SIGHUP);                            /* nor by another signal */
+	wait_until(refusals() == 2, SOON_MS);
+	assert_int_equal(metric_of(&patternd, "redis_connections"), 1);
 	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
 	long connects = metric_of(&patternd, "redis_connects_total");
 	write_password("right");
@@ -240,46 +244,74 @@ static void test_wrong_rotation(void **state)
 	assert_true(writes());
 }
 
-/* What is still under way on the old connection is written and answered there, long after the new one serves. */
+/* One connection waits for its answers before it closes; the requests that come meanwhile take the other. */
 static void test_slow_calls(void **state)
 {
-	enum { LEN = 8 * 1024 * 1024 };
 	struct proxy *proxy = proxy_open(redis.port);
-	char to[64], head[200], *body = malloc(LEN);
+	char to[64];
 
 	(void)state;
 	acl(">right");
 	write_password("right");
 	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", proxy_port(proxy));
-	daemon_start(&patternd, "--redis", to, "--redis-password-file", password_path, "--redis-timeout-ms", "5000",
-		     "--max-body-bytes", "16777216");
+	daemon_start(&patternd, "--redis", to, "--redis-password-file", password_path, "--redis-timeout-ms", "5000");
 	all_connected();
-	links = 3;
-	struct raw *slow = raw_connect(patternd.port), *large = raw_connect(patternd.port);
-	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 1500 });
-	uint64_t up = proxy_count(proxy).bytes_up;
-	raw_text(slow, "POST /pv/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
-	wait_until(proxy_count(proxy).bytes_up > up, SOON_MS);
-	memset(body, '1', LEN);
-	snprintf(head, sizeof(head),
-		 "PUT /cache/large HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-		 "Content-Length: %d\r\n\r\n{\"value\":\"",
-		 LEN + 12);
-	assert_true(raw_text(large, head) && raw_send(large, body, LEN) && raw_text(large, "\"}"));
-	wait_until(proxy_count(proxy).bytes_up > up + 100000, SOON_MS);
+	struct raw *slow[2] = { raw_connect(patternd.port), raw_connect(patternd.port) };
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 700 });
+	for (int i = 0; i < 2; i++) { /* each on a connection of its own */
+		uint64_t up = proxy_count(proxy).bytes_up;
+		raw_text(slow[i], "POST /pv/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+		wait_until(proxy_count(proxy).bytes_up > up, SOON_MS);
+	}
 	proxy_set(proxy, (struct proxy_fault){ 0 });
-	renew();
+	proc_signal(&patternd.proc, SIGHUP);
 	assert_true(writes());
-	assert_int_equal(raw_answers_left(slow), 0);
-	assert_status(raw_answer(slow, 4000), 200);
-	assert_status(raw_answer(large, 4000), 201);
-	assert_int_equal(server_command(&redis, "HSTRLEN p:cache:{large} value")->integer, LEN + 2);
+	for (int i = 0; i < 2; i++) {
+		assert_status(raw_answer(slow[i], 4000), 200);
+		raw_close(slow[i]);
+	}
+	wait_until(metric_of(&patternd, "redis_connects_total") == 2 * 3, SOON_MS);
 	assert_int_equal(metric_of(&patternd, "redis_disconnects_total"), 0);
-	wait_until(connections_of_app() == links, SOON_MS);
-	raw_close(slow);
-	raw_close(large);
+	wait_until(connections_of_app() == 3, SOON_MS);
 	proxy_close(proxy);
-	free(body);
+}
+
+/* The only connection of the pool closes, and the next one is slow to come: requests wait for it. */
+static void test_calls_wait_for_the_only_connection(void **state)
+{
+	struct proxy *proxy = proxy_open(redis.port);
+	char to[64];
+
+	(void)state;
+	acl(">right");
+	write_password("right");
+	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", proxy_port(proxy));
+	daemon_start(&patternd, "--redis", to, "--redis-password-file", password_path, "--pool-size", "1",
+		     "--redis-timeout-ms", "5000", "--ready-follows-redis");
+	open_client();
+	wait_until(metric_of(&patternd, "redis_connects_total") == 2, SOON_MS);
+	proxy_set(proxy, (struct proxy_fault){ .delay_ms = 150 });
+	uint64_t connections = proxy_count(proxy).connections;
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proxy_count(proxy).connections > connections, SOON_MS);
+	assert_status(http(client, "GET", "/readyz", NULL), 200);
+	assert_int_equal(metric_of(&patternd, "redis_up"), 1);
+	assert_int_equal(metric_of(&patternd, "redis_connects_total"), 2); /* that was in the middle of it */
+	assert_true(writes());
+	assert_true(metric_of(&patternd, "redis_connects_total") > 2);
+	proxy_set(proxy, (struct proxy_fault){ 0 });
+	wait_until(metric_of(&patternd, "redis_connects_total") == 4, SOON_MS);
+	/* One that is refused is not waited for. */
+	write_password("wrong");
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(proc_said(&patternd.proc, "redis_not_renewed"), SOON_MS);
+	struct answer a = http(client, "POST", "/pv/a", NULL);
+	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_in_range(a.took_us, 0, 1000 * 1000);
+	write_password("right");
+	proc_signal(&patternd.proc, SIGHUP);
+	wait_until(writes(), SOON_MS);
+	proxy_close(proxy);
 }
 
 /* Many signals at once come to a rest, and leave nothing behind. */
@@ -552,6 +584,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_rotation_of_one, forget),
 		cmocka_unit_test_teardown(test_wrong_rotation, forget),
 		cmocka_unit_test_teardown(test_slow_calls, forget),
+		cmocka_unit_test_teardown(test_calls_wait_for_the_only_connection, forget),
 		cmocka_unit_test_teardown(test_flood_of_signals, forget),
 		cmocka_unit_test_teardown(test_signals_during_lookups, forget),
 		cmocka_unit_test_teardown(test_signal_without_files, forget),

@@ -396,6 +396,24 @@ static void each_sentinel_is_listened_to(void **state)
 	assert_true(works());
 }
 
+/* SIGHUP renews the connections to the Sentinels, too, and to the one that is dead it does not wait. */
+static void connections_to_sentinels_are_renewed(void **state)
+{
+	enum { LINKS = SENTINEL_WATCHERS - 1 + 3 };
+
+	(void)state;
+	wait_until(all_are_listened_to(), SOON_MS);
+	sentinel_watcher_kill(&redis, 0);
+	long connects = metric_of(&patternd, "redis_connects_total");
+	proc_signal(&patternd.proc, SIGHUP);
+	do
+		assert_true(works());
+	while (metric_of(&patternd, "redis_connects_total") < connects + LINKS);
+	assert_false(proc_said(&patternd.proc, "connects again"));
+	sentinel_watcher_restart(&redis, 0);
+	wait_until(all_are_listened_to(), SOON_MS);
+}
+
 /* Not the one that was asked: the first news counts, and its word no more than that of an answer. */
 static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
 {
@@ -441,6 +459,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sentinel_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stranger_for_a_sentinel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_sentinel_is_listened_to, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(connections_to_sentinels_are_renewed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sentinel_tells_of_a_switch_that_was_none, set_up, tear_down),
 	};
 
