@@ -9,6 +9,8 @@ problem codes (x-problems), and the common ones (x-codes of components/responses
 
 The last line reads `N passed, N failed`; the exit status is 1 when anything failed.
 """
+import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -37,40 +39,44 @@ def is_media_type(given, documented):
     return given[0] == documented[0] and set(documented) <= set(given)
 
 
+def inlined(node, doc, done):
+    """A part of doc with the target of each $ref in its place: the validator would resolve it again for each value."""
+    while isinstance(node, dict) and "$ref" in node:
+        target = functools.reduce(lambda at, part: at[part], node["$ref"].removeprefix("#/").split("/"), doc)
+        beside = {name: value for name, value in node.items() if name != "$ref"}
+        node = {**beside, "allOf": [target, *beside.get("allOf", [])]} if beside else target
+    if isinstance(node, (dict, list)) and id(node) not in done:
+        done[id(node)] = node  # a schema that contains itself stays a loop
+        for name in node if isinstance(node, dict) else range(len(node)):
+            node[name] = inlined(node[name], doc, done)
+    return node
+
+
 class Contract:
     def __init__(self, path):
         self.doc = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
+        self.doc = inlined(self.doc, self.doc, {})
         self.operations = {op["operationId"]: op for item in self.doc["paths"].values() for op in item.values()}
         self.common = self.doc["components"]["responses"]["Problem"]
         self.validators = {}
         self.seen = set()
 
-    def resolve(self, node):
-        while "$ref" in node:
-            target = self.doc
-            for part in node["$ref"].removeprefix("#/").split("/"):
-                target = target[part]
-            node = target
-        return node
-
     def misfit(self, value, schema):
         """Why a value does not fit its schema; None when it does."""
         if id(schema) not in self.validators:
-            whole = {"components": self.doc["components"], "allOf": [schema]}
             self.validators[id(schema)] = jsonschema.Draft202012Validator(
-                whole, format_checker=jsonschema.FormatChecker(["date"]))
+                schema, format_checker=jsonschema.FormatChecker(["date"]))
         error = jsonschema.exceptions.best_match(self.validators[id(schema)].iter_errors(value))
         return error and f"/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
 
     def response_of(self, operation, status):
         """The documented response; `default` documents problems only."""
         op = self.operations.get(operation, {"responses": {} if operation else {"default": self.common}})
-        found = op["responses"].get(str(status), op["responses"].get("default") if status >= 400 else None)
-        return found and self.resolve(found)
+        return op["responses"].get(str(status), op["responses"].get("default") if status >= 400 else None)
 
     def check_headers(self, response, headers):
         for name, header in response.get("headers", {}).items():
-            header, text = self.resolve(header), headers.get(name.lower())
+            text = headers.get(name.lower())
             if text is None and header.get("required"):
                 return f"the header {name} is missing"
             whole = header["schema"]["type"] == "integer" and text and text.isascii() and text.isdigit()
@@ -121,7 +127,7 @@ class Contract:
         for name, op in self.operations.items():
             for status, response in op["responses"].items():
                 if status.startswith("2"):
-                    for kind in self.resolve(response).get("content", {None: None}):
+                    for kind in response.get("content", {None: None}):
                         yield (name, int(status), kind), f"{name}: no good {status} {kind or 'without a body'} was seen"
             for code in op["x-problems"]:
                 yield (name, code), f"{name}: the problem {code} was never seen"
@@ -129,19 +135,33 @@ class Contract:
             yield ("code", code), f"the common problem {code} was never seen"
 
 
+def check_file(path):
+    """Of one file: how many exchanges are as documented, what is wrong with the others, and what was seen."""
+    passed, failures, contract.seen = 0, [], set()
+    for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
+        exchange = json.loads(line) if line else None
+        why = exchange and contract.check(exchange)
+        passed += bool(exchange and not why)
+        if why:
+            failures.append(f"{path}:{number}: {exchange['operation'] or '(no route)'}: {exchange['method']} "
+                            f"{exchange['target'][:200]} {exchange['status']}: {why}")
+    return passed, failures, contract.seen
+
+
+def read_contract(path):
+    global contract
+    contract = Contract(path)
+
+
 def main(contract_path, *paths):
-    contract, passed, failures = Contract(contract_path), 0, []
-    for path in filter(os.path.exists, paths):  # a program that asks the daemon nothing records nothing
-        for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
-            exchange = json.loads(line) if line else None
-            why = exchange and contract.check(exchange)
-            passed += bool(exchange and not why)
-            if why:
-                failures.append(f"{path}:{number}: {exchange['operation'] or '(no route)'}: {exchange['method']} "
-                                f"{exchange['target'][:200]} {exchange['status']}: {why}")
-    for key, missing in contract.wanted():
-        passed += key in contract.seen
-        failures += [] if key in contract.seen else [missing]
+    passed, failures, seen = 0, [], set()
+    recorded = filter(os.path.exists, paths)  # a program that asks the daemon nothing records nothing
+    with concurrent.futures.ProcessPoolExecutor(initializer=read_contract, initargs=[contract_path]) as workers:
+        for good, bad, seen_here in workers.map(check_file, sorted(recorded, key=os.path.getsize, reverse=True)):
+            passed, failures, seen = passed + good, failures + bad, seen | seen_here
+    for key, missing in Contract(contract_path).wanted():
+        passed += key in seen
+        failures += [] if key in seen else [missing]
     print(*failures, f"{passed} passed, {len(failures)} failed", sep="\n")
     return 1 if failures else 0
 
