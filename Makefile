@@ -26,6 +26,8 @@ DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
 JOBS := $(shell nproc)
+# Tests mostly wait.
+TEST_JOBS := $(shell echo $$((2 * $(JOBS))))
 PREFIX := /usr/local
 # How long `make fuzz` gives each target.
 SECONDS := 60
@@ -55,13 +57,13 @@ test: packages-test
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
-	@ctest --preset release -j $(JOBS)
+	@ctest --preset release -j $(TEST_JOBS)
 
+# Without the tests that run none of the daemon's code.
 test-asan: packages-test
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@rm -f build-asan/exchanges/*.jsonl
-	@ctest --preset asan -j $(JOBS)
+	@ctest --preset asan -j $(TEST_JOBS)
 
 # TypeScript clients that two generators of npm's make of the contract.
 test-clients: packages-clients build
@@ -120,7 +122,7 @@ soak-selftest: packages-test soak-parts
 soak-parts: chaos-parts
 	@cmake --build --preset release --target mixed_load -j $(JOBS)
 
-lint: packages-lint
+lint: packages-lint build
 	@tools/lint/run
 
 bench: packages-bench bench/peers/node_modules/.package-lock.json build
@@ -162,9 +164,9 @@ deb: packages-deb
 	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/*.deb
 
-# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13; root or sudo.
+# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13, or in SUITES=bookworm only; root or sudo.
 quickstart: packages-roots
-	@$(SUDO) tests/quickstart
+	@$(SUDO) tests/quickstart $(SUITES)
 
 # These need root or sudo, and some minutes; `.ci/run` does without them.
 test-debian13: packages-roots
