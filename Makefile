@@ -59,11 +59,11 @@ test: packages-test
 	@rm -f build/exchanges/*.jsonl
 	@ctest --preset release -j $(TEST_JOBS)
 
-# Without the tests that run none of the daemon's code.
+# Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a Cluster, too.
 test-asan: packages-test
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
-	@ctest --preset asan -j $(TEST_JOBS)
+	@ctest --preset asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster)
 
 # TypeScript clients that two generators of npm's make of the contract.
 test-clients: packages-clients build
