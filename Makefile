@@ -2,7 +2,7 @@
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
-	libssl-dev libxxhash-dev libzstd-dev zstd redis-server curl
+	libssl-dev libxxhash-dev redis-server curl
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema faketime jq \
 	nginx caddy haproxy mandoc $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.

@@ -14,21 +14,18 @@ static void send(struct request *req, const struct web_asset *asset)
 {
 	struct text known = req->conditions ? req->conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
-	struct text body = is_known ? (struct text){ 0 } : packed_text(asset->text);
 
-	if (!is_known && !body.at) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
 	req->cache_control = "no-cache"; /* kept, but asked for each time whether it is still that */
 	answer_header(req, "ETag", "%s", asset->etag);
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");
 	answer_header(req, "Referrer-Policy", "no-referrer");
-	if (is_known)
+	if (is_known) {
 		answer_empty(req, 304);
-	else
-		answer_body(req, 200, asset->content_type, body);
+		return;
+	}
+	answer_header(req, "Content-Encoding", "gzip");
+	answer_body(req, 200, asset->content_type, asset->body);
 }
 
 /* `name` is absent for the page itself. */

@@ -5,13 +5,13 @@
 #ifndef PATTERND_WEB_H
 #define PATTERND_WEB_H
 
-#include "call/packed.h"
+#include "core/text.h"
 
 struct web_asset {
 	const char *path; /* "ui", "ui/ui.js"; NULL ends the table */
 	const char *content_type;
 	const char *etag; /* with its quotes */
-	struct packed_text text;
+	struct text body; /* compressed by gzip */
 };
 
 /* Generated. Nowhere (NULL) in a program that was built with -DPATTERND_WEB=OFF. */

@@ -87,7 +87,7 @@ static bool send_whole(struct call *c)
 	metrics_count(METRIC_redis_noscript);
 	c->sent_whole = true;
 	c->command[0] = TEXT("EVAL");
-	c->command[1] = packed_text(c->script->source); /* there since the greeting */
+	c->command[1] = c->script->source;
 	return put_on_wire(c);
 }
 

@@ -21,7 +21,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "call/packed.h"
 #include "redis/reply.h"
 #include "core/text.h"
 
@@ -29,7 +28,7 @@ struct request;
 
 struct script {
 	const char *name;
-	struct packed_text source;
+	struct text source;
 	char sha1[41]; /* hex digits */
 	bool idempotent;
 	bool writes; /* false: a lost answer has effect none */

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "request/answer.h"
-#include "call/packed.h"
 #include "core/text.h"
 
 struct json;
@@ -118,7 +117,7 @@ extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
 /* Generated: openapi.yaml as JSON. */
-extern const struct packed_text openapi_json_text;
+extern const struct text openapi_json_text;
 
 /*
  * Fills the input struct of req's operation. Returns it (owned by the request's arena), or NULL when the request has been

@@ -363,13 +363,6 @@ static const char *config_path(int argc, char **argv, char **environment)
 	return path && *path ? path : NULL;
 }
 
-static void print_help(void)
-{
-	struct text help = packed_text(help_text);
-
-	fwrite(help.at, 1, help.len, stdout);
-}
-
 /* The option as text; an option that is off has none. */
 static struct text shown(const struct option_row *row, char *buffer, size_t size)
 {
@@ -422,7 +415,7 @@ enum config_outcome config_load(int argc, char **argv, char **environment)
 	const char *path = config_path(argc, argv, environment);
 
 	if (given(argc, argv, "--help") || given(argc, argv, "-h")) {
-		print_help();
+		fputs(help_text, stdout);
 		return CONFIG_DONE;
 	}
 	if (given(argc, argv, "--version")) {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "json/json_out.h"
-#include "call/packed.h"
 
 /* One member an option: text, secrets and choices as strings, integers and flags as numbers. `embedded` is NULL when
  * off, "" for a temporary folder. */
@@ -36,7 +35,7 @@ struct config {
 };
 
 /* Generated of the same rows: what --help says. */
-extern const struct packed_text help_text;
+extern const char help_text[];
 
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 

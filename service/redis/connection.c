@@ -271,8 +271,8 @@ void link_greet(struct redis_link *l)
 	for (size_t i = 0; i < count && ok; i++)
 		ok = resp_add(&l->out, commands[i].args, commands[i].count);
 	for (const struct script *const *s = l->owner->said ? NULL : greeting_scripts(); s && *s && ok; s++) {
-		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), packed_text((*s)->source) };
-		ok = load[2].at && resp_add(&l->out, load, 3);
+		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), (*s)->source };
+		ok = resp_add(&l->out, load, 3);
 		l->greeting.owed++;
 	}
 	struct text whoami[PERMISSION_ARGS];

@@ -44,7 +44,7 @@ static void pages_and_their_parts(void **state)
 	for (size_t i = 0; i < PARTS; i++) {
 		struct answer a = get(parts[i].target);
 		assert_status(a, 200);
-		assert_true(a.body_len > 0);
+		assert_true(a.body_len > 2 && memcmp(a.body, "\x1f\x8b", 2) == 0); /* of gzip */
 		must_have(a, "Content-Type", parts[i].type);
 		must_have(a, "Cache-Control", "no-cache");
 		must_have(a, "X-Content-Type-Options", "nosniff");
@@ -53,13 +53,24 @@ static void pages_and_their_parts(void **state)
 			a, "Content-Security-Policy",
 			"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-		assert_null(header_of(a, "Content-Encoding"));
+		must_have(a, "Content-Encoding", "gzip");
 		struct answer head = http(client, "HEAD", parts[i].target, NULL);
 		assert_status(head, 200);
 		must_have(head, "ETag", header_of(a, "ETag"));
 	}
-	assert_non_null(strstr(get("/docs/licenses.txt").body, "Apache License"));
-	assert_non_null(strstr(get("/docs/licenses.txt").body, "uplot"));
+}
+
+static void a_client_decompresses_them(void **state)
+{
+	struct client *c = client_open(patternd.port);
+
+	(void)state;
+	client_decode(c);
+	assert_non_null(strstr(http(c, "GET", "/ui", NULL).body, "</html>"));
+	struct answer licenses = http(c, "GET", "/docs/licenses.txt", NULL);
+	assert_non_null(strstr(licenses.body, "Apache License"));
+	assert_non_null(strstr(licenses.body, "uplot"));
+	client_close(c);
 }
 
 /* As a browser asks again, or a proxy that has made the tag weak. */
@@ -79,6 +90,7 @@ static void what_the_caller_has_is_not_sent(void **state)
 			assert_status(a, 304);
 			must_have(a, "ETag", tag);
 			must_have(a, "Cache-Control", "no-cache");
+			assert_null(header_of(a, "Content-Encoding"));
 			assert_int_equal(a.body_len, 0);
 		}
 		assert_status(http(client, "GET", parts[i].target, NULL, "If-None-Match: \"x\""), 200);
@@ -185,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_and_their_parts),
+		cmocka_unit_test(a_client_decompresses_them),
 		cmocka_unit_test(what_the_caller_has_is_not_sent),
 		cmocka_unit_test(what_is_not_there),
 		cmocka_unit_test(who_may_open_them),

@@ -23,7 +23,7 @@ static redisReply *send_words(struct redis_server *r, int count, const char **wo
 
 static void load(struct redis_server *r, const struct script *s)
 {
-	const char *words[] = { "SCRIPT", "LOAD", packed_text(s->source).at };
+	const char *words[] = { "SCRIPT", "LOAD", s->source.at };
 	redisReply *reply = send_words(r, 3, words);
 
 	if (reply->type == REDIS_REPLY_ERROR)

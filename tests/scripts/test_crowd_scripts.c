@@ -153,7 +153,7 @@ static void limits_of_many_keys_leave_nothing(void **state)
 	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		const struct script *s = limits[k].script;
-		server_command(&r, "SCRIPT LOAD %s", packed_text(s->source).at);
+		server_command(&r, "SCRIPT LOAD %s", s->source.at);
 		for (int i = 0; i < KEYS_EACH; i += AT_ONCE) {
 			const char *key = take_by_each(s, limits[k].name, i, AT_ONCE, WINDOW_MS);
 			int64_t ttl_ms = server_command(&r, "PTTL %s", key)->integer;

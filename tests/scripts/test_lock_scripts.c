@@ -86,7 +86,7 @@ static void one_of_many_gets_it(void **state)
 {
 	(void)state;
 	enum { TRIES = 100 };
-	const char *script = server_command(&r, "SCRIPT LOAD %s", packed_text(lock_acquire_script.source).at)->str;
+	const char *script = server_command(&r, "SCRIPT LOAD %s", lock_acquire_script.source.at)->str;
 	redisContext *c[2] = { redisConnectUnix(r.socket_path), redisConnectUnix(r.socket_path) };
 	int taken = 0, held = 0;
 

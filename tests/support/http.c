@@ -124,6 +124,11 @@ void client_timeout_ms(struct client *c, int ms)
 	curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)patience_ms(ms));
 }
 
+void client_decode(struct client *c)
+{
+	curl_easy_setopt(c->curl, CURLOPT_ACCEPT_ENCODING, "gzip");
+}
+
 void client_reconnect(struct client *c)
 {
 	c->new_connection = true;

@@ -48,6 +48,7 @@ void client_close(struct client *c);
 void client_forget(struct client *c);             /* frees the answers so far */
 void client_timeout_ms(struct client *c, int ms); /* for a whole exchange; 10 s when never called */
 void client_reconnect(struct client *c);          /* the next request opens a new connection */
+void client_decode(struct client *c);             /* asks for compressed bodies, and decompresses them */
 
 /*
  * One exchange: method, target (as it is sent: percent-encode it yourself), body text or NULL, then any number of

@@ -1,0 +1,18 @@
+"""Text and bytes as C string literals, which compilers read faster than tables of numbers."""
+import re
+
+ROW_BYTES = 100
+# "\?" because two question marks may begin a trigraph.
+ESCAPED = {**{byte: chr(byte) for byte in range(0x20, 0x7f)}, ord("\n"): "\\n", ord('"'): '\\"', ord("\\"): "\\\\", ord("?"): "\\?"}
+
+
+def c_literal(data):
+    """`data`, a str or bytes, as one literal."""
+    return '"' + "".join(ESCAPED.get(byte) or f"\\{byte:03o}" for byte in (data.encode() if isinstance(data, str) else data)) + '"'
+
+
+def c_rows(data):
+    """`data` as adjacent literals: a row for each line of text, and for each ROW_BYTES of a longer one."""
+    data = data.encode() if isinstance(data, str) else data
+    return "\n".join("\t" + c_literal(line[i:i + ROW_BYTES])
+                     for line in re.findall(rb"[^\n]*\n|[^\n]+", data) for i in range(0, len(line), ROW_BYTES))
