@@ -29,7 +29,7 @@ void torture_arm(enum torture_kind kind, uint64_t n, uint64_t how_many);
 /* True when the n-th call came. Nothing fails any more. */
 bool torture_disarm(void);
 
-/* Who made the call that failed: "object+offset", one a line, for addr2line. Until the next one is armed. */
+/* Who made the call that failed: "object+offset", one a line, for addr2line -f. Until the next one is armed. */
 const char *torture_where(void);
 
 /* Memory that the daemon has taken and not given back; of one that has ended: what it left behind. */
