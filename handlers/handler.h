@@ -14,21 +14,20 @@
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
 
-#include "request/answer.h"
-#include "wait/channel.h"
-#include "process/config.h"
-#include "request/etag.h"
-#include "contract/fault.h"
-#include "json/json_tree.h"
 #include "call/list.h"
-#include "core/loop.h"
 #include "call/match.h"
-#include "operations.h"
-#include "request/request.h"
 #include "call/script.h"
-#include "scripts.h"
 #include "call/slots.h"
+#include "core/loop.h"
+#include "operations.h"
+#include "process/config.h"
+#include "request/answer.h"
+#include "request/etag.h"
+#include "request/request.h"
 #include "request/stream.h"
+#include "scripts.h"
+#include "wait/channel.h"
 #include "wait/wait.h"
+#include "json/json_tree.h"
 
 #endif

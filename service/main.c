@@ -32,6 +32,8 @@
 #include "redis/credentials.h"
 #include "redis/redis.h"
 #include "redis/url.h"
+#include "request/operation.h"
+#include "scripts.h"
 #include "version.h"
 #include "wait/wait.h"
 
@@ -193,9 +195,9 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return login_open(config()->redis) && redis_open(config()->redis);
+		return login_open(config()->redis) && redis_open(config()->redis, script_sources);
 	hint_owed = true;
-	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url);
+	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, script_sources);
 }
 
 /* One line with all of them, then health's. */
@@ -262,12 +264,12 @@ int main(int argc, char **argv)
 	/* Said once, it stays: else each large piece that is freed raises it, and what a flood of bodies took is never given back. */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	log_open();
-	if (!access_open() || !cors_open() || !patterns_open()) {
+	if (!http_check_addresses() || !access_open() || !cors_open() || !patterns_open()) {
 		config_free();
 		return EXIT_OPTIONS;
 	}
 	unsigned clients = raise_descriptor_limit();
-	if (!loop_open() || !open_signals() || !metrics_open()) {
+	if (!loop_open() || !open_signals() || !metrics_open(operation_count, operation_name)) {
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}

@@ -89,11 +89,13 @@ def main(folder, out):
         source = s["source"].encode()
         (out / "lua" / (s["name"] + ".lua")).write_text(s["source"])
         h.append(f"extern const struct script {s['name']}_script;")
-        c += [f"const struct script {s['name']}_script = {{",
+        c += [f"static const char {s['name']}_source[] =\n{c_rows(source)};", f"const struct script {s['name']}_script = {{",
               f'\t.name = "{s["name"]}",', f'\t.sha1 = "{hashlib.sha1(source).hexdigest()}",',
-              f"\t.source = {{\n{c_rows(source)},\n\t{len(source)} }},",
+              f"\t.source = {{ {s['name']}_source, {len(source)} }},",
               f"\t.idempotent = {str(s['idempotent']).lower()},", f"\t.writes = {str(s['writes']).lower()},", "};", ""]
-    h += ["", "/* All of them, ended by NULL. */", "extern const struct script *const all_scripts[];", "", "#endif"]
+    h += ["", "/* The sources of all of them, ended by an absent one. */", "extern const struct text script_sources[];", "",
+          "/* All of them, ended by NULL. */", "extern const struct script *const all_scripts[];", "", "#endif"]
+    c += ["const struct text script_sources[] = {"] + [f"\t{{ {s['name']}_source, sizeof({s['name']}_source) - 1 }}," for s in scripts] + ["\t{ 0 },", "};", ""]
     c += ["const struct script *const all_scripts[] = {"] + [f"\t&{s['name']}_script," for s in scripts] + ["\tNULL,", "};"]
     (out / "scripts.h").write_text("\n".join(h) + "\n")
     (out / "scripts.c").write_text("\n".join(c) + "\n")

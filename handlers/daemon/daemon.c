@@ -3,13 +3,14 @@
  *
  * None of it asks Redis, so that all of it answers when Redis does not.
  */
-#include "process/config.h"
 #include "http/http.h"
-#include "process/metrics.h"
-#include "operations.h"
-#include "redis/redis.h"
-#include "request/request.h"
 #include "net/tls.h"
+#include "operations.h"
+#include "process/config.h"
+#include "process/metrics.h"
+#include "redis/redis.h"
+#include "request/answer.h"
+#include "request/request.h"
 #include "version.h"
 
 void healthz(struct request *req, const struct healthz_input *in)
@@ -39,7 +40,7 @@ void readyz(struct request *req, const struct readyz_input *in)
 void metrics(struct request *req, const struct metrics_input *in)
 {
 	(void)in;
-	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(req));
+	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(&req->arena));
 }
 
 static void out_nodes(struct json_out *o)

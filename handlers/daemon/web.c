@@ -1,8 +1,9 @@
 /* web: serves the pages /ui and /docs, which need no token: what they ask of the daemon does; see web.h. */
 #include "daemon/web.h"
 
-#include "process/config.h"
 #include "operations.h"
+#include "process/config.h"
+#include "request/answer.h"
 #include "request/request.h"
 
 /* Nothing of others, nothing inline, in no frame, and nothing is asked of anybody but this daemon. */

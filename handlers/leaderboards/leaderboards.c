@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 
+#include "contract/fault.h"
 #include "handler.h"
 #include "kinds.h"
 #include "leaderboards/board_call.h"

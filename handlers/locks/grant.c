@@ -59,7 +59,7 @@ static void confirm(struct request *req, struct lock_take *take, const struct re
 {
 	struct call *c = script_call(req, &lock_confirm_script);
 
-	take->grant = reply_keep(req, r);
+	take->grant = reply_keep(&req->arena, r);
 	call_key(c, KEY_LOCK, take->names[0], "fence");
 	call_replicas(c, (unsigned)take->min_replicas);
 	call_send(c, on_confirmed);

@@ -92,7 +92,7 @@ static void on_vote(struct request *req, const struct reply *reply)
 
 	if (req->tag / TAGS_A_ROUND != r->number)
 		return;
-	v->reply = reply ? reply_keep(req, reply) : NULL;
+	v->reply = reply ? reply_keep(&req->arena, reply) : NULL;
 	v->said = v->reply != NULL;
 	if (v->said)
 		v->outcome = reply_int(v->reply, 0);

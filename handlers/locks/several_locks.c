@@ -169,7 +169,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		wait_next(req, (size_t)reply_int(r, LOCK_HELD_WHICH), 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		if (wait_park(req))
 			return;
-		s->refusal = reply_keep(req, r);
+		s->refusal = reply_keep(&req->arena, r);
 		give_back(req, k->held);
 	} else {
 		for (size_t i = 0; i < group->count; i++)

@@ -93,7 +93,7 @@ static bool take_in(struct request *req, struct order *order, const struct reply
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
 	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->max; i++) {
-		const struct reply *m = order->in_turn ? reply_keep(req, reply_item(r, i)) : reply_item(r, i);
+		const struct reply *m = order->in_turn ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
 		if (!m)
 			break;
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);

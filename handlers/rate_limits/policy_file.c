@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contract/input.h"
 #include "rate_limits/rate_limits.h"
 
 enum { MAX_FILE_BYTES = 1024 * 1024 };

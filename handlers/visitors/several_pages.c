@@ -56,7 +56,7 @@ static void on_part(struct request *req, const struct reply *r)
 
 	if (!when_was_right(req, r))
 		return;
-	parts->replies[req->tag] = reply_keep(req, r);
+	parts->replies[req->tag] = reply_keep(&req->arena, r);
 	if (req->arena.failed) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;

@@ -5,45 +5,23 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "process/config.h"
+#include "access/token_file.h"
 #include "core/digest.h"
-#include "contract/input.h"
-#include "net/listener.h"
+#include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
+#include "request/answer.h"
+#include "request/operation.h"
 #include "request/request.h"
-#include "access/token_file.h"
 
 enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
 static struct token_table *table; /* NULL: nobody is asked */
 
-/* Where nobody is asked, nobody but this machine may reach it. */
-static bool check_addresses(void)
-{
-	static struct listen_address addresses[LISTEN_ADDRESSES_MAX];
-	char shown[LISTEN_HOST_BYTES + 16];
-	size_t count = listen_addresses_parse("listen", config()->listen, addresses);
-
-	for (size_t i = 0; i < count && !*config()->tokens && !config()->insecure; i++) {
-		if (listen_address_is_private(&addresses[i]))
-			continue;
-		listen_address_print(&addresses[i], shown, sizeof(shown));
-		fprintf(stderr,
-			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or "
-			"let anybody do anything (--insecure)\n",
-			shown);
-		return false;
-	}
-	return count > 0;
-}
-
 bool access_open(void)
 {
 	char why[WHY_BYTES];
 
-	if (!check_addresses())
-		return false;
 	if (!*config()->tokens)
 		return true;
 	table = token_file_read(config()->tokens, why, sizeof(why));

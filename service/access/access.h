@@ -15,8 +15,7 @@
 struct request;
 
 /*
- * Reads the file of --tokens, if there is one; without, and without --insecure, --listen must be private. False: one line on stderr
- * says what is wrong.
+ * Reads the file of --tokens, if there is one. False: one line on stderr says what is wrong.
  */
 bool access_open(void);
 void access_close(void);

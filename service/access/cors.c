@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "process/config.h"
-#include "contract/input.h"
-#include "request/request.h"
 #include "contract/route.h"
+#include "process/config.h"
+#include "request/answer.h"
+#include "request/operation.h"
+#include "request/request.h"
 
 enum { MAX_ORIGINS = 64, METHODS_BYTES = 64, HEADERS_BYTES = 512 };
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "contract/input.h"
 #include "process/log.h"
+#include "request/operation.h"
 
 enum { MAX_FILE_BYTES = 8 * 1024 * 1024, MAX_TOKENS = 4096, MAX_LABEL_BYTES = 64, LIST_BYTES = 400 };
 

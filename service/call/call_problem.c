@@ -3,6 +3,7 @@
 
 #include "process/log.h"
 #include "redis/redis.h"
+#include "request/answer.h"
 #include "request/request.h"
 
 void call_answer_unavailable(const struct asked *a)

@@ -3,11 +3,12 @@
  *
  * Owns the life of a `struct call` (in its request's arena). Nothing is sent twice unless Redis refused it before it ran.
  */
-#include "core/budget.h"
-#include "call/call.h"
 #include "call/call_problem.h"
-#include "process/metrics.h"
 #include "call/record.h"
+#include "call/script_private.h"
+#include "core/budget.h"
+#include "process/metrics.h"
+#include "request/answer.h"
 
 /* ---- What is no answer (problems: call_problem.c) ---- */
 
@@ -156,6 +157,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
 	req->tag = c->tag;
+	req->is_misread = reply_is_misread;
 	reply_watch();
 	c->done(req, reply);
 	req->misread |= reply_watched();
@@ -218,7 +220,7 @@ static bool await_replicas(struct call *c, enum redis_fate fate, const struct re
 {
 	if (fate != FATE_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
 		return false;
-	c->kept = reply_keep(c->req, reply);
+	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
 	if (c->kept)
 		redis_await(&c->redis);

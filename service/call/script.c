@@ -1,9 +1,9 @@
 /* script: builds the calls of scripts and commands on behalf of requests; see script.h. call_wire.c sends them. */
 #include "call/script.h"
 
-#include "call/call.h"
-#include "process/config.h"
 #include "call/record.h"
+#include "call/script_private.h"
+#include "process/config.h"
 
 enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
 

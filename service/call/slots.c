@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "redis/redis.h"
+#include "request/answer.h"
 #include "request/request.h"
 
 struct placed {

@@ -5,7 +5,7 @@
 #define PATTERND_FAULT_H
 
 #include "request/answer.h"
-#include "contract/input.h"
+#include "request/operation.h"
 
 enum { MAX_FAULTS = 8, POINTER_BYTES = 256, WHY_BYTES = 160 };
 

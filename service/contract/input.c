@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "process/config.h"
 #include "contract/fault.h"
 #include "contract/input_value.h"
-#include "json/json_tree.h"
+#include "process/config.h"
+#include "request/answer.h"
 #include "request/request.h"
+#include "json/json_tree.h"
 
 enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
 

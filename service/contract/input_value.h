@@ -5,7 +5,7 @@
 #define PATTERND_INPUT_VALUE_H
 
 #include "contract/fault.h"
-#include "contract/input.h"
+#include "request/operation.h"
 
 /* Each stores `value` in `slot`; false: a fault was noted at `at`, and nothing stored. */
 bool value_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot);

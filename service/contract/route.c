@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "request/answer.h"
 #include "request/request.h"
 
 enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };

@@ -9,10 +9,11 @@
 #include <strings.h>
 
 #include "access/access.h"
-#include "process/config.h"
 #include "access/cors.h"
-#include "request/request.h"
 #include "contract/route.h"
+#include "process/config.h"
+#include "request/answer.h"
+#include "request/request.h"
 
 enum {
 	MAX_PORT = 65535,

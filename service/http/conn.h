@@ -10,15 +10,35 @@
 #include <stdbool.h>
 
 #include "core/loop.h"
+#include "net/gate.h"
 #include "request/request.h"
 
 struct MHD_Connection;
-struct http_server;
+struct MHD_Daemon;
+struct conn;
 struct http_tls;
 
 /* How long a client may take, for each thing that is his to do. */
 struct patience {
 	int64_t header_ms, body_ms, write_ms, idle_ms;
+};
+
+/* One daemon of libmicrohttpd; server.c runs it. */
+struct http_server {
+	/* Set before http_server_open. */
+	struct gate *gate;    /* (ref) its clients count there */
+	bool is_secure;       /* TLS */
+	bool is_health;       /* nothing but health is served */
+	struct patience wait; /* how long its clients may take */
+
+	struct MHD_Daemon *daemon; /* owned; NULL: not open */
+	struct watch watch;        /* of its epoll set */
+	bool again;                /* it must run: a socket is ready, or a connection was resumed or added */
+	unsigned busy;             /* requests that are not done with */
+	unsigned lingering;        /* those that wait for Redis without being suspended */
+	struct timer linger_end;   /* when the first of them has lingered enough */
+	struct conn *awake;        /* in their TLS handshake, and about to be looked at; by ->next_awake */
+	bool closing;              /* it runs its last: what comes now is refused at once */
 };
 
 struct conn {

@@ -7,7 +7,7 @@
 #ifndef PATTERND_HTTP_HANDSHAKE_H
 #define PATTERND_HTTP_HANDSHAKE_H
 
-#include "http/server.h"
+#include "http/conn.h"
 
 /* A connection is new; `session` is its session of GnuTLS. It is looked at in the next run. */
 void http_handshake_begin(struct conn *c, void *session);

@@ -12,15 +12,16 @@
 #include <sys/socket.h>
 
 #include "core/budget.h"
-#include "process/config.h"
 #include "http/conn.h"
-#include "net/gate.h"
-#include "http/response.h"
 #include "http/handshake_tls.h"
+#include "http/response.h"
 #include "http/server.h"
 #include "http/tls_server.h"
+#include "net/gate.h"
 #include "net/lingering_close.h"
+#include "process/config.h"
 #include "process/metrics.h"
+#include "request/answer.h"
 #include "request/request.h"
 #include "request/stream.h"
 
@@ -93,6 +94,26 @@ unsigned http_busy(void)
 }
 
 /* ---- Start ---- */
+
+/* Without tokens nothing but this machine may reach the daemon. */
+bool http_check_addresses(void)
+{
+	static struct listen_address addresses[LISTEN_ADDRESSES_MAX];
+	char shown[LISTEN_HOST_BYTES + 16];
+	size_t count = listen_addresses_parse("listen", config()->listen, addresses);
+
+	for (size_t i = 0; i < count && !*config()->tokens && !config()->insecure; i++) {
+		if (listen_address_is_private(&addresses[i]))
+			continue;
+		listen_address_print(&addresses[i], shown, sizeof(shown));
+		fprintf(stderr,
+			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or "
+			"let anybody do anything (--insecure)\n",
+			shown);
+		return false;
+	}
+	return count > 0;
+}
 
 static void enter_front(const struct listener *by, int fd)
 {

@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 /* Binds what --listen and --health-listen name, and starts to serve so many clients at once. False: one line on stderr says why. */
+/* Whether the addresses of --listen are addresses, and, without tokens and --insecure, reached from this machine alone. False: one line on stderr says what is wrong. */
+bool http_check_addresses(void);
+
 bool http_open(unsigned most_connections);
 
 /* How many descriptors it may need beside those of the clients. */

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include "access/cors.h"
-#include "http/server.h"
 #include "process/metrics.h"
 #include "request/stream.h"
 

@@ -16,16 +16,18 @@
 #include <sys/socket.h>
 
 #include "access/access.h"
+#include "contract/input.h"
+#include "contract/route.h"
 #include "http/admission.h"
-#include "process/config.h"
-#include "http/response.h"
 #include "http/handshake_tls.h"
+#include "http/response.h"
 #include "http/tls_server.h"
 #include "net/lingering_close.h"
+#include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
+#include "request/answer.h"
 #include "request/request.h"
-#include "contract/route.h"
 
 enum {
 	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
@@ -292,7 +294,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	int64_t duration_us = loop_now_us() - req->started_us;
 	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
 	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
-	metrics_request(req->op, status, duration_us, request_waited_us(req));
+	metrics_request(operation_index(req->op), status, duration_us, request_waited_us(req));
 	struct log_request line = {
 		.request_id = req->request_id,
 		.trace_id = req->trace_id,

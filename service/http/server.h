@@ -10,27 +10,6 @@
 #include <stdint.h>
 
 #include "http/conn.h"
-#include "net/gate.h"
-#include "core/loop.h"
-
-struct MHD_Daemon;
-
-struct http_server {
-	/* Set before http_server_open. */
-	struct gate *gate;    /* (ref) its clients count there */
-	bool is_secure;       /* TLS */
-	bool is_health;       /* nothing but health is served */
-	struct patience wait; /* how long its clients may take */
-
-	struct MHD_Daemon *daemon; /* owned; NULL: not open */
-	struct watch watch;        /* of its epoll set */
-	bool again;                /* it must run: a socket is ready, or a connection was resumed or added */
-	unsigned busy;             /* requests that are not done with */
-	unsigned lingering;        /* those that wait for Redis without being suspended */
-	struct timer linger_end;   /* when the first of them has lingered enough */
-	struct conn *awake;        /* in their TLS handshake, and about to be looked at; by ->next_awake */
-	bool closing;              /* it runs its last: what comes now is refused at once */
-};
 
 /* The version of libmicrohttpd that is loaded, and whether it has TLS. */
 const char *http_server_library(void);

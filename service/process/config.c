@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/url.h"
+#include "process/secret.h"
 #include "version.h"
 
 enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_FLAG, KIND_ONCE };
@@ -319,7 +319,7 @@ static bool load_flag(int argc, char **argv, int *at)
 	}
 	bool ok = set(row, value, FROM_FLAG, where);
 	if (row->kind == KIND_SECRET) /* it was copied; the list of processes need not show it */
-		redis_url_hide_password(argv[*at] + (value - argv[*at]));
+		secret_hide(argv[*at] + (value - argv[*at]));
 	return ok;
 }
 
@@ -373,7 +373,7 @@ static struct text shown(const struct option_row *row, char *buffer, size_t size
 	if (row->kind == KIND_FLAG)
 		return text_of(*(bool *)slot(row) ? "true" : "false");
 	const char *value = *(const char **)slot(row);
-	return row->kind == KIND_SECRET ? redis_url_redacted(value, buffer, size) : text_of(value);
+	return row->kind == KIND_SECRET ? secret_redacted(value, buffer, size) : text_of(value);
 }
 
 static void print_config(void)

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/json_out.h"
-#include "process/log.h"
 #include "core/loop.h"
-#include "request/request.h"
+#include "process/log.h"
 #include "version.h"
+#include "json/json_out.h"
 
 enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14, MAX_GAUGES = 16 };
 
@@ -62,11 +61,15 @@ static size_t gauge_count;
 
 static uint64_t counters[METRIC_COUNT];
 static struct operation_row *rows; /* one an operation, and one for requests that matched none */
+static size_t operation_count;
+static const char *(*operation_name)(size_t i);
 static int64_t started_us, started_at_ms;
 static int64_t longest_us; /* request since start, without its wait */
 
-bool metrics_open(void)
+bool metrics_open(size_t operations, const char *(*name)(size_t i))
 {
+	operation_count = operations;
+	operation_name = name;
 	started_us = loop_now_us();
 	started_at_ms = loop_wall_ms();
 	rows = calloc(operation_count + 1, sizeof(*rows));
@@ -116,9 +119,9 @@ static void measure(struct operation_row *row, size_t kind, int64_t us)
 	h->sum_us += (uint64_t)us;
 }
 
-void metrics_request(const struct operation *op, int status, int64_t duration_us, int64_t waited_us)
+void metrics_request(size_t operation, int status, int64_t duration_us, int64_t waited_us)
 {
-	struct operation_row *row = &rows[op ? (size_t)(op - operations) : operation_count];
+	struct operation_row *row = &rows[operation];
 	int64_t busy_us = duration_us - waited_us;
 
 	if (!row->by_status)
@@ -250,11 +253,6 @@ static void gauge(struct page *p, const char *name, const char *help, double val
 	add(p, "patternd_%s %.17g\n", name, value);
 }
 
-static const char *operation_name(size_t i)
-{
-	return i < operation_count ? operations[i].id : "none";
-}
-
 static void add_requests(struct page *p)
 {
 	head(p, "http_requests_total", "counter", "Requests answered, by operation and status (499: the client left).");
@@ -319,9 +317,9 @@ static void add_turns(struct page *p)
 	      (double)turns->longest_cpu_us / 1e6);
 }
 
-struct text metrics_text(struct request *req)
+struct text metrics_text(struct arena *arena)
 {
-	struct page p = { .arena = &req->arena };
+	struct page p = { .arena = arena };
 
 	add_requests(&p);
 	for (size_t kind = 0; kind < HISTOGRAMS; kind++)

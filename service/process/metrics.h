@@ -7,12 +7,14 @@
 #ifndef PATTERND_METRICS_H
 #define PATTERND_METRICS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "contract/input.h"
+#include "core/text.h"
 
+struct arena;
 struct json_out;
-struct request;
 
 enum metric {
 #define COUNTER(name, help) METRIC_##name,
@@ -21,8 +23,8 @@ enum metric {
 	METRIC_COUNT
 };
 
-/* Allocates the table of operations; false without memory. */
-bool metrics_open(void);
+/* So many operations, and their names; `name` of that number is for requests that matched none. False without memory. */
+bool metrics_open(size_t operations, const char *(*name)(size_t i));
 void metrics_close(void);
 
 void metrics_count(enum metric m);
@@ -30,8 +32,8 @@ void metrics_count(enum metric m);
 /* Something that is read when /metrics is asked for: patternd_<name>. The texts are static. At most 16. */
 void metrics_gauge(const char *name, const char *help, double (*read)(void));
 
-/* A request has ended, `waited_us` of `duration_us` after parking or streaming. `op` is NULL when no operation matched. */
-void metrics_request(const struct operation *op, int status, int64_t duration_us, int64_t waited_us);
+/* A request has ended, `waited_us` of `duration_us` after parking or streaming. */
+void metrics_request(size_t operation, int status, int64_t duration_us, int64_t waited_us);
 
 /*
  * Writes into an open object: `requests`, the cumulative histogram of the durations of all operations; `gauges`, by their names in
@@ -39,8 +41,8 @@ void metrics_request(const struct operation *op, int status, int64_t duration_us
  */
 void metrics_out(struct json_out *o);
 
-/* The whole exposition, in the request's arena. */
-struct text metrics_text(struct request *req);
+/* The whole exposition, in the arena. */
+struct text metrics_text(struct arena *arena);
 
 /* Milliseconds since start, and the start as Unix milliseconds. */
 int64_t metrics_uptime_ms(void);

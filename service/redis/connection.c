@@ -270,8 +270,8 @@ void link_greet(struct redis_link *l)
 	l->state = GREETING;
 	for (size_t i = 0; i < count && ok; i++)
 		ok = resp_add(&l->out, commands[i].args, commands[i].count);
-	for (const struct script *const *s = l->owner->said ? NULL : greeting_scripts(); s && *s && ok; s++) {
-		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), (*s)->source };
+	for (const struct text *s = l->owner->said ? NULL : greeting_preload(); s && s->at && ok; s++) {
+		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), *s };
 		ok = resp_add(&l->out, load, 3);
 		l->greeting.owed++;
 	}

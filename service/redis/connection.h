@@ -7,7 +7,7 @@
 #ifndef PATTERND_REDIS_LINK_H
 #define PATTERND_REDIS_LINK_H
 
-#include "redis/redis.h"
+#include "redis/command.h"
 #include "redis/url.h"
 
 enum { LINK_WHY_BYTES = 192 };

@@ -7,9 +7,8 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
+#include "redis/command.h"
 #include "redis/credentials.h"
-#include "redis/redis.h"
-#include "scripts.h"
 
 enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
@@ -22,10 +21,16 @@ struct member {
 static struct member members[REDIS_MOST_MEMBERS];
 static const struct member *twin; /* was refused, and not greeted well since */
 static char twins[160];
+static const struct text *preload; /* ended by an absent one */
 
-const struct script *const *greeting_scripts(void)
+const struct text *greeting_preload(void)
 {
-	return all_scripts;
+	return preload;
+}
+
+void greeting_set_preload(const struct text *texts)
+{
+	preload = texts;
 }
 
 static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a,

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "call/script.h"
 #include "redis/permissions.h"
+#include "redis/reply.h"
 #include "redis/url.h"
 
 enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
@@ -42,7 +42,8 @@ struct greeting_command {
 
 /* Fills in the commands to send, in order; the scripts are to be loaded after them, and `owed` counted up for each. */
 size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out);
-const struct script *const *greeting_scripts(void);
+const struct text *greeting_preload(void);
+void greeting_set_preload(const struct text *preload);
 
 /*
  * The user's name is to be asked for last, if anything: its question. Once that was answered, the questions about its permissions follow,

@@ -6,8 +6,8 @@
 #ifndef PATTERND_REDIS_NODE_H
 #define PATTERND_REDIS_NODE_H
 
+#include "redis/command.h"
 #include "redis/connection.h"
-#include "redis/redis.h"
 #include "redis/replica_ack.h"
 #include "redis/subscriber.h"
 #include "redis/url.h"

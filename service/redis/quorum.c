@@ -11,7 +11,7 @@ enum { LEAST_MEMBERS = 3, URL_BYTES = 1024 };
 static struct redis_node *members[REDIS_MOST_MEMBERS];
 static unsigned count;
 
-unsigned redis_members(void)
+unsigned members_count(void)
 {
 	return count;
 }
@@ -21,14 +21,9 @@ struct redis_node *member_node(unsigned member)
 	return member <= count ? members[member - 1] : NULL;
 }
 
-const char *redis_member_address(unsigned member)
+const char *members_address(unsigned member)
 {
 	return member_node(member)->url.address;
-}
-
-const char *redis_twins(void)
-{
-	return greeting_twins();
 }
 
 void members_flush(void)

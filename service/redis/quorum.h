@@ -13,7 +13,11 @@
 bool members_open(const char *urls);
 void members_close(void);
 
-/* From 1 to redis_members(). */
+/* How many there are; and where each is, from 1. */
+unsigned members_count(void);
+const char *members_address(unsigned member);
+
+/* From 1 to members_count(). */
 struct redis_node *member_node(unsigned member);
 
 /* Writes what was gathered; once a turn. */

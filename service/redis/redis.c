@@ -12,6 +12,7 @@
 #include "process/log.h"
 #include "process/metrics.h"
 #include "redis/cluster.h"
+#include "redis/handshake.h"
 #include "redis/node.h"
 #include "redis/quorum.h"
 #include "redis/sentinel.h"
@@ -238,6 +239,21 @@ void redis_doubt(void)
 
 /* ---- What is known ---- */
 
+unsigned redis_members(void)
+{
+	return members_count();
+}
+
+const char *redis_member_address(unsigned member)
+{
+	return members_address(member);
+}
+
+const char *redis_twins(void)
+{
+	return greeting_twins();
+}
+
 unsigned redis_connections(void)
 {
 	unsigned ready = 0;
@@ -350,10 +366,11 @@ static bool open_nodes(void)
 	return master != NULL;
 }
 
-bool redis_open(const char *url)
+bool redis_open(const char *url, const struct text *preload)
 {
 	const char *why = redis_urls_parse(&urls, url, NULL);
 
+	greeting_set_preload(preload);
 	if (why) {
 		fprintf(stderr,
 			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "

@@ -13,59 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "call/script.h"
 #include "core/text.h"
+#include "redis/command.h"
 
 struct redis_node;
 struct subscriber;
 struct subscriber_owner;
 
-/* What became of a call. */
-enum redis_fate {
-	FATE_ANSWERED,
-	FATE_NOT_SENT,     /* not a byte of it left: it had no effect */
-	FATE_LOST,         /* sent, at least in part, and not answered: nobody knows */
-	FATE_AGAIN,        /* it was held for a moment, which is over: send it again */
-	FATE_ACKNOWLEDGED, /* redis_await is over: call->acked tells what came of it */
-};
-
-enum { REDIS_ANYWHERE = -1, REDIS_MOST_MEMBERS = 9 };
-
-/* A call under way. Lives inside its owner until `done` was called. Zero but for the first four. */
-struct redis_call {
-	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
-	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);
-	int slot;        /* redis_slot of its keys */
-	unsigned member; /* the server of --lock-quorum that it goes to, from 1; 0: it goes to --redis */
-	unsigned
-		replicas; /* that redis_await will ask for; 0: it will not. Such calls have a connection of their own */
-
-	struct redis_node *node; /* redis.c: where it went last */
-	struct redis_node *once; /* where it goes next, for once */
-	int64_t give_up_us;      /* when sending it again ends; 0: it was not sent yet */
-	unsigned redirects;
-	struct redis_call *next_held; /* of those who are held, or wait for acknowledgements */
-	uint64_t starts_at;           /* redis/connection.c: the first byte's place in its connection's stream */
-	int64_t due_us;               /* when the answer is overdue */
-	unsigned acked,
-		connected; /* redis/replica_ack.c: replicas that have acknowledged it, of how many that are there */
-};
-
 /* Starts to connect. `url` as --redis has it; files of passwords are redis/credentials.c's. False: one line on stderr says what is wrong. */
-bool redis_open(const char *url);
+bool redis_open(const char *url, const struct text *preload);
 void redis_close(void);
 
 /* ---- Calls ---- */
 
 /* The slot of a key; REDIS_ANYWHERE without a Cluster, where there is one place for all. */
 int redis_slot(struct text key);
-
-enum redis_refusal {
-	REDIS_TOOK,
-	REDIS_DOWN,
-	REDIS_SOON, /* not yet, perhaps in a moment: redis_hold */
-	REDIS_FULL,
-};
 
 /* Sends a command of `count` texts; copies them. Unless it returns REDIS_TOOK, `done` is never called. */
 enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count);
@@ -112,11 +74,6 @@ void redis_doubt(void);
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 
-/* Calls answered since start, and how long they have taken together, from the turn they were sent in. */
-struct redis_answers {
-	uint64_t count;
-	int64_t took_us;
-};
 struct redis_answers redis_answers(void);
 
 bool redis_was_reached(void); /* since start */

@@ -8,7 +8,7 @@
 #ifndef PATTERND_REDIS_ACKED_H
 #define PATTERND_REDIS_ACKED_H
 
-#include "redis/redis.h"
+#include "redis/command.h"
 #include "redis/url.h"
 
 struct redis_acked;

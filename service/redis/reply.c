@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "request/request.h"
+#include "core/arena.h"
 
 static bool is_watched, is_misread;
 
@@ -103,20 +103,20 @@ int error_told(struct text error)
 	return place ? (int)(place - error.at) : (int)error.len;
 }
 
-const struct reply *reply_keep(struct request *req, const struct reply *r)
+const struct reply *reply_keep(struct arena *arena, const struct reply *r)
 {
-	struct reply *kept = arena_alloc(&req->arena, sizeof(*kept));
+	struct reply *kept = arena_alloc(arena, sizeof(*kept));
 
 	if (!kept)
 		return NULL;
 	*kept = *r;
 	if (r->text.at)
-		kept->text = arena_copy(&req->arena, r->text.at, r->text.len);
+		kept->text = arena_copy(arena, r->text.at, r->text.len);
 	if (!r->count)
 		return kept;
-	kept->items = arena_alloc(&req->arena, r->count * sizeof(kept->items[0]));
+	kept->items = arena_alloc(arena, r->count * sizeof(kept->items[0]));
 	kept->count = kept->items ? r->count : 0;
 	for (size_t i = 0; i < kept->count; i++)
-		kept->items[i] = r->items[i] ? (struct reply *)(uintptr_t)reply_keep(req, r->items[i]) : NULL;
+		kept->items[i] = r->items[i] ? (struct reply *)(uintptr_t)reply_keep(arena, r->items[i]) : NULL;
 	return kept;
 }

@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-struct request;
+struct arena;
 
 /* A reply of Redis. Lives only until the callback that was given it returns. */
 enum reply_type { REPLY_NIL, REPLY_INTEGER, REPLY_TEXT, REPLY_ARRAY, REPLY_STATUS, REPLY_ERROR };
@@ -42,7 +42,7 @@ bool error_begins(struct text error, const char *word);
 /* How many bytes of an error are told: Redis adds the place in the script (" script: f_..., on @user_script:12."). */
 int error_told(struct text error);
 
-/* A copy that lives as long as the request. NULL without memory, which the next answer tells. */
-const struct reply *reply_keep(struct request *req, const struct reply *r);
+/* A copy in the arena. NULL without memory, which the next answer tells. */
+const struct reply *reply_keep(struct arena *arena, const struct reply *r);
 
 #endif

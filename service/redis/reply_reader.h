@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "call/script.h"
+#include "redis/reply.h"
 
 struct reply_reader;
 

@@ -43,10 +43,5 @@ const char *redis_urls_parse(struct redis_urls *out, const char *url, const char
 
 /* The same server's access (user, password, db), elsewhere. False: the address is too long, or no address. */
 bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct text host, long port);
-/* Hides the password where it stands, so that the list of processes does not show it. */
-void redis_url_hide_password(char *url);
-
-/* The URL for people to see: redis://user:secret@host is redis://user:...@host. In `out`, or the URL itself. */
-struct text redis_url_redacted(const char *url, char *out, size_t size);
 
 #endif

@@ -5,43 +5,16 @@
 
 #include "core/budget.h"
 #include "process/config.h"
-#include "contract/input.h"
 #include "process/metrics.h"
-#include "redis/reply.h"
+#include "request/operation.h"
 #include "request/request.h"
 
 enum { FIRST_BYTES = 512 };
-
-static const struct problem_row problem_rows[] = {
-#define PROBLEM(name, code, status, effect, title) [P_##name] = { (code), (status), (effect), (title) },
-#include "request/errors.def"
-#undef PROBLEM
-};
-
-const char *effect_name(enum effect effect)
-{
-	static const char *const names[] = { "none", "applied", "unknown" };
-
-	return names[effect];
-}
 
 /* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
 static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
 	"\"detail\":\"the daemon is out of memory\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
-
-static const struct problem_row *problem_row(enum problem p)
-{
-	return &problem_rows[p];
-}
-
-const struct problem_row *problem_by_code(struct text code)
-{
-	for (size_t i = 0; i < PROBLEM_COUNT; i++)
-		if (text_is(code, problem_rows[i].code))
-			return &problem_rows[i];
-	return NULL;
-}
 
 struct json_out *answer_begin(struct request *req, int status)
 {
@@ -62,7 +35,7 @@ struct json_out *answer_begin(struct request *req, int status)
 /* True when it was answered that a reply was misread, instead of what was read from it. */
 static bool is_answered_as_misread(struct request *req)
 {
-	bool misread = req->misread || reply_is_misread() || (req->out && req->out->broken);
+	bool misread = req->misread || (req->is_misread && req->is_misread()) || (req->out && req->out->broken);
 
 	if (!misread || req->misread_told)
 		return false;

@@ -16,29 +16,10 @@
 #ifndef PATTERND_ANSWER_H
 #define PATTERND_ANSWER_H
 
+#include "request/problem.h"
 #include "json/json_out.h"
 
 struct request;
-
-enum problem {
-#define PROBLEM(name, code, status, effect, title) P_##name,
-#include "request/errors.def"
-#undef PROBLEM
-	PROBLEM_COUNT
-};
-
-enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
-const char *effect_name(enum effect effect);
-
-/* What is fixed about a problem: its row in errors.def. */
-struct problem_row {
-	const char *code;
-	int status;
-	enum effect effect;
-	const char *title;
-};
-/* The row whose code is `code`, or NULL. */
-const struct problem_row *problem_by_code(struct text code);
 
 /* Opens the answer's JSON object; the writer is borrowed until answer_end. */
 struct json_out *answer_begin(struct request *req, int status);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "request/answer.h"
 #include "request/request.h"
 
 struct claim {

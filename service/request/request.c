@@ -11,7 +11,6 @@
 #include "core/budget.h"
 #include "core/digest.h"
 #include "core/loop.h"
-#include "request/stream.h"
 
 enum {
 	FIRST_BODY_BYTES = 2048
@@ -19,6 +18,7 @@ enum {
 
 static struct request_told http;
 static void (*wait_ended)(struct request *req);
+static const void *(*wait_input)(struct request *req);
 static void (*wait_moved)(struct request *req);
 
 void request_tell_http(const struct request_told *told)
@@ -26,8 +26,10 @@ void request_tell_http(const struct request_told *told)
 	http = *told;
 }
 
-void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req))
+void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req),
+		       const void *(*input)(struct request *req))
 {
+	wait_input = input;
 	wait_ended = ended;
 	wait_moved = moved;
 }
@@ -200,10 +202,10 @@ void request_http_gone(struct request *req)
 	req->http_gone = true;
 	req->header = no_header;
 	if (req->stream)
-		stream_left(req->stream);
+		req->stream_left(req->stream);
 	if (req->state == PARKED) {
 		request_move(req, CALLING);
-		if (req->gone && !input_fill(req))
+		if (req->gone && !wait_input(req))
 			req->gone = NULL;
 		request_give_back(req, NULL);
 	}

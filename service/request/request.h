@@ -19,10 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "request/answer.h"
 #include "core/arena.h"
-#include "contract/input.h"
 #include "core/text.h"
+#include "request/operation.h"
 
 struct call;
 struct json;
@@ -54,17 +53,18 @@ struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
 	/* Side by side: each that waits takes memory for as long. */
-	bool http_gone;      /* the HTTP side is done with it */
-	bool given_back;     /* its client left, which the HTTP side need not have seen yet */
-	bool only_health;    /* it came by --health-listen: nothing but health is served there */
-	bool detached;       /* never had a client: its steps run all the same */
-	bool has_effect;     /* an earlier step changed something: no problem may say `none` any more */
-	bool is_split;       /* over several slots of a Cluster: an Idempotency-Key cannot be kept */
-	bool misread;        /* a reply of Redis was not of the agreed form: a problem is its answer */
-	bool misread_told;   /* which it got */
-	bool close;          /* the connection must not be used again */
-	bool replayed;       /* the latest reply is that of an earlier request with its Idempotency-Key */
-	unsigned calls_owed; /* replies that Redis owes it */
+	bool http_gone;           /* the HTTP side is done with it */
+	bool given_back;          /* its client left, which the HTTP side need not have seen yet */
+	bool only_health;         /* it came by --health-listen: nothing but health is served there */
+	bool detached;            /* never had a client: its steps run all the same */
+	bool has_effect;          /* an earlier step changed something: no problem may say `none` any more */
+	bool is_split;            /* over several slots of a Cluster: an Idempotency-Key cannot be kept */
+	bool misread;             /* a reply of Redis was not of the agreed form: a problem is its answer */
+	bool misread_told;        /* which it got */
+	bool close;               /* the connection must not be used again */
+	bool (*is_misread)(void); /* while a handler reads a reply: an element was of another type than it read */
+	bool replayed;            /* the latest reply is that of an earlier request with its Idempotency-Key */
+	unsigned calls_owed;      /* replies that Redis owes it */
 
 	/* What was asked */
 	const char *method;
@@ -97,8 +97,9 @@ struct request {
 	 * it never came. Called at most once; may call Redis, nobody hears of the outcome.
 	 */
 	void (*gone)(struct request *req, const struct reply *reply);
-	void (*ended)(struct request *req); /* of a detached one: all is said; `problem` tells how it went */
-	struct stream *stream;              /* while STREAMING */
+	void (*ended)(struct request *req);    /* of a detached one: all is said; `problem` tells how it went */
+	struct stream *stream;                 /* while STREAMING */
+	void (*stream_left)(struct stream *s); /* its client did */
 
 	/* Between the steps of one handler: its input, whatever it wants to keep, Redis's clock of the latest reply */
 	const void *input;
@@ -170,7 +171,8 @@ struct request_told {
 	void (*left)(struct request *req); /* it did, and what was won for it goes back: close */
 };
 void request_tell_http(const struct request_told *told);
-void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req));
+void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req),
+		       const void *(*input)(struct request *req));
 
 /* ---- For handlers ---- */
 

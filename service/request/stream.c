@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/budget.h"
+#include "request/answer.h"
 #include "request/request.h"
 
 enum { FIRST_BYTES = 512, MOST_BYTES = 4 * 1024 * 1024 }; /* that wait for a client who does not read */
@@ -24,6 +25,17 @@ unsigned stream_count(void)
 	return streams;
 }
 
+static void on_left(struct stream *s)
+{
+	s->ended = true;
+	streams--;
+	free(s->bytes);
+	budget_give(s->size);
+	s->bytes = NULL;
+	s->taken = s->len = s->size = 0;
+	s->owner->left(s->whose);
+}
+
 struct stream *stream_begin(struct request *req, const struct stream_owner *owner, void *whose)
 {
 	struct stream *s = arena_alloc(&req->arena, sizeof(*s));
@@ -34,6 +46,7 @@ struct stream *stream_begin(struct request *req, const struct stream_owner *owne
 	}
 	*s = (struct stream){ .req = req, .owner = owner, .whose = whose };
 	req->stream = s;
+	req->stream_left = on_left;
 	streams++;
 	req->status = 200;
 	req->content_type = "text/event-stream";
@@ -132,15 +145,4 @@ void stream_drain(struct stream *s)
 		stream_event(s, "closing", TEXT("{\"reason\":\"drain\"}"));
 		stream_end(s);
 	}
-}
-
-void stream_left(struct stream *s)
-{
-	s->ended = true;
-	streams--;
-	free(s->bytes);
-	budget_give(s->size);
-	s->bytes = NULL;
-	s->taken = s->len = s->size = 0;
-	s->owner->left(s->whose);
 }

@@ -47,6 +47,5 @@ void stream_drain(struct stream *s);
 /* Takes up to `most` bytes of what is to be sent. 0: nothing now. */
 size_t stream_take(struct stream *s, char *to, size_t most);
 bool stream_is_over(const struct stream *s);
-void stream_left(struct stream *s);
 
 #endif

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/config.h"
+#include "call/script.h"
 #include "core/loop.h"
+#include "process/config.h"
 #include "redis/redis.h"
 #include "request/request.h"
-#include "call/script.h"
-#include "wait/wait.h"
 
 enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* LINE_MS of lua/lib/line.lua */ };
 
@@ -27,13 +26,13 @@ struct departure {
 static struct departure *departures;
 static size_t departure_count;
 static struct timer retry;
-static char instance[TICKET_DIGITS + 1]; /* this daemon's, since its start */
+static char instance[TICKET_PART_DIGITS + 1]; /* this daemon's, since its start */
 
 /* ---- What a ticket is ---- */
 
 void ticket_open(void)
 {
-	random_hex(instance, TICKET_DIGITS);
+	random_hex(instance, TICKET_PART_DIGITS);
 }
 
 size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode)
@@ -43,14 +42,15 @@ size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode)
 
 bool ticket_is_instance(struct text daemon)
 {
-	return daemon.len == TICKET_DIGITS && memcmp(daemon.at, instance, TICKET_DIGITS) == 0;
+	return daemon.len == TICKET_PART_DIGITS && memcmp(daemon.at, instance, TICKET_PART_DIGITS) == 0;
 }
 
 bool ticket_is_ours(struct text ticket, uint64_t *number)
 {
-	if (ticket.len < 2 * TICKET_DIGITS + 1 || !ticket_is_instance((struct text){ ticket.at, TICKET_DIGITS }))
+	if (ticket.len < 2 * TICKET_PART_DIGITS + 1 ||
+	    !ticket_is_instance((struct text){ ticket.at, TICKET_PART_DIGITS }))
 		return false;
-	*number = strtoull(ticket.at + TICKET_DIGITS + 1, NULL, 16);
+	*number = strtoull(ticket.at + TICKET_PART_DIGITS + 1, NULL, 16);
 	return true;
 }
 

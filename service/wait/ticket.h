@@ -17,10 +17,20 @@
 #include "core/text.h"
 
 struct operation;
-struct wait_queue;
+struct script;
+
+/* How a ticket leaves the wait queue of a resource: KEYS are its first key, which names the place, and parts; ARGV the ticket and ''. */
+struct wait_queue {
+	const struct script *leave;
+	const char *const *parts; /* ended by NULL */
+};
 
 enum { DEPARTURES_MAX = 4096 };
-enum { TICKET_DIGITS = 16, TICKET_MODE_SIZE = TEXT_DIGITS, TICKET_SIZE = 2 * TICKET_DIGITS + 2 + TICKET_MODE_SIZE };
+enum {
+	TICKET_PART_DIGITS = 16,
+	TICKET_MODE_SIZE = TEXT_DIGITS,
+	TICKET_SIZE = 2 * TICKET_PART_DIGITS + 2 + TICKET_MODE_SIZE
+};
 
 void ticket_open(void);
 

@@ -11,15 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/budget.h"
-#include "wait/channel.h"
-#include "request/claim.h"
-#include "process/config.h"
 #include "contract/input.h"
+#include "core/budget.h"
+#include "process/config.h"
 #include "process/metrics.h"
 #include "redis/redis.h"
+#include "request/answer.h"
+#include "request/claim.h"
 #include "request/request.h"
 #include "request/stream.h"
+#include "wait/channel.h"
 #include "wait/ticket.h"
 
 enum { RUNS_A_TURN = 256, TRIES_AT_ONCE = 512 };
@@ -460,7 +461,7 @@ bool wait_open(void)
 	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
 
 	ticket_open();
-	request_tell_wait(on_ended, on_moved);
+	request_tell_wait(on_ended, on_moved, input_fill);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
 	bool ok = channel_open(&owner);
 	if (!ok)

@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 #include "core/text.h"
+#include "wait/ticket.h"
 
 struct request;
-struct script;
 
 enum { WAIT_PLACES = 16 };
 
@@ -62,12 +62,6 @@ void wait_takes(struct request *req, unsigned units);
 int64_t wait_left_ms(const struct request *req);
 /* How long it has waited. */
 int64_t wait_waited_ms(const struct request *req);
-/* How a ticket leaves that of a resource: KEYS are its first key, which names the place, and parts; ARGV the ticket and ''. */
-struct wait_queue {
-	const struct script *leave;
-	const char *const *parts; /* ended by NULL */
-};
-
 /*
  * Its ticket (ticket.h) in the wait queues of its places, "" when it does not wait; in its arena. Whatever answers the request, its
  * ticket then leaves them, unless the handler said that it is in none. `queue` is static.

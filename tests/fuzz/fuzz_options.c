@@ -8,12 +8,13 @@
 #include <jansson.h>
 
 #include "core/arena.h"
-#include "process/config.h"
 #include "fuzz.h"
-#include "json/json_out.h"
 #include "net/listener.h"
+#include "process/config.h"
+#include "process/secret.h"
 #include "redis/url.h"
 #include "world.h"
+#include "json/json_out.h"
 
 enum { MOST = 32 };
 
@@ -64,7 +65,7 @@ static void check_url(const char *text)
 	/* Long enough to stand there only once, and written as it is. */
 	if (strlen(urls.at[0].password) < 8 || strlen(text) >= sizeof(shown))
 		return;
-	struct text safe = redis_url_redacted(text, shown, sizeof(shown));
+	struct text safe = secret_redacted(text, shown, sizeof(shown));
 	const char *first = strstr(text, urls.at[0].password);
 	if (first && !strstr(first + 1, urls.at[0].password))
 		CHECK(!strstr(safe.at, urls.at[0].password));

@@ -3,11 +3,12 @@
  * answer to CLUSTER SLOTS), X (the newest connection breaks), T (100 ms pass). Each call ends once, in its time, and is not sent on
  * for ever; nodes are bounded; and once the Cluster tells the truth again, there are no others than its own.
  */
-#include "process/config.h"
-#include "fuzz.h"
 #include "core/loop.h"
-#include "redis/redis.h"
+#include "fuzz.h"
+#include "process/config.h"
 #include "redis/node.h"
+#include "redis/redis.h"
+#include "scripts.h"
 #include "server.h"
 #include "world.h"
 
@@ -174,7 +175,7 @@ static void open_cluster(void)
 	world_open((const char *const[]){ "--log-level", "error", "--pool-size", "1", NULL });
 	server_open(&play);
 	world_turn = on_turn;
-	CHECK(redis_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002"));
+	CHECK(redis_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", script_sources));
 	CHECK(world_pass_until(is_healed, 5000));
 }
 

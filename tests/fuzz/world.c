@@ -8,13 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process/config.h"
-#include "fuzz.h"
-#include "process/log.h"
-#include "core/loop.h"
-#include "process/metrics.h"
-#include "net/resolve.h"
 #include "call/script.h"
+#include "core/loop.h"
+#include "fuzz.h"
+#include "net/resolve.h"
+#include "process/config.h"
+#include "process/log.h"
+#include "process/metrics.h"
+#include "request/operation.h"
 #include "server.h"
 
 enum { MOST_OPTIONS = 32 };
@@ -157,5 +158,5 @@ void world_open(const char *const *options)
 		argv[argc++] = strdup(*options);
 	CHECK(config_load(argc, argv, (char *[]){ NULL }) == CONFIG_RUN);
 	log_open();
-	CHECK(loop_open() && metrics_open());
+	CHECK(loop_open() && metrics_open(operation_count, operation_name));
 }

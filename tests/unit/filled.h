@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 #include "asked.h"
-#include "process/config.h"
+#include "contract/input.h"
 #include "contract/route.h"
+#include "process/config.h"
 
 static struct text given_header; /* the value of Lock-Token; absent: it was not sent */
 

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <openssl/evp.h>
 
-#include "contract/input.h"
+#include "request/operation.h"
 #include "scripts.h"
 
 static void hex_sha1(struct text bytes, char hex[41])

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "process/secret.h"
 #include "redis/url.h"
 
 struct good_row {
@@ -281,7 +282,7 @@ static void passwords_are_hidden(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(url, sizeof(url), "%s", rows[i].url);
-		redis_url_hide_password(url);
+		secret_hide(url);
 		assert_string_equal(url, rows[i].hidden);
 	}
 }

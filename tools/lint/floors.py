@@ -22,15 +22,15 @@ FLOORS = {
     "net": "core process",
     "redis": "core net process",
     "request": "core json process",
-    "contract": "core json request",
+    "contract": "core json request process",
     "access": "core request contract process",
     "call": "core json redis request process",
     "wait": "core redis request contract call process",
     "http": "core net request contract access process",
 }
 # What every folder of handlers/ may include beside itself; and what handlers/daemon may, too.
-HANDLERS = "core json process request call wait"
-DAEMON = "http redis contract access"
+HANDLERS = "core json process request contract call wait"
+DAEMON = "http redis access net"
 # At the root of handlers/: what they share, and the one file that opens them all.
 SHARED = {"handler.h", "kinds.h"}
 OPENS_ALL = "patterns.c"
@@ -84,8 +84,8 @@ def why_not(path, quoted, name):
 
 
 def unit_of(path):
-    """x.c and x.h are one."""
-    return str(path.with_suffix(""))
+    """x.c, x.h and x_private.h are one; so are the files that share x_private.h."""
+    return re.sub(r"_private$", "", str(path.with_suffix("")))
 
 
 def circles(edges):

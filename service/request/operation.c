@@ -1,0 +1,12 @@
+/* operation: see operation.h. */
+#include "request/operation.h"
+
+size_t operation_index(const struct operation *op)
+{
+	return op ? (size_t)(op - operations) : operation_count;
+}
+
+const char *operation_name(size_t i)
+{
+	return i < operation_count ? operations[i].id : "none";
+}

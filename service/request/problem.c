@@ -1,0 +1,30 @@
+/* problem: see problem.h. */
+#include "request/problem.h"
+
+#include <stddef.h>
+
+static const struct problem_row problem_rows[] = {
+#define PROBLEM(name, code, status, effect, title) [P_##name] = { (code), (status), (effect), (title) },
+#include "request/errors.def"
+#undef PROBLEM
+};
+
+const char *effect_name(enum effect effect)
+{
+	static const char *const names[] = { "none", "applied", "unknown" };
+
+	return names[effect];
+}
+
+const struct problem_row *problem_row(enum problem p)
+{
+	return &problem_rows[p];
+}
+
+const struct problem_row *problem_by_code(struct text code)
+{
+	for (size_t i = 0; i < PROBLEM_COUNT; i++)
+		if (text_is(code, problem_rows[i].code))
+			return &problem_rows[i];
+	return NULL;
+}

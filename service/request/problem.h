@@ -1,0 +1,29 @@
+/* problem: the problems that an answer may be, a row each in errors.def, and what a request that failed has changed. */
+#ifndef PATTERND_PROBLEM_H
+#define PATTERND_PROBLEM_H
+
+#include "core/text.h"
+
+enum problem {
+#define PROBLEM(name, code, status, effect, title) P_##name,
+#include "request/errors.def"
+#undef PROBLEM
+	PROBLEM_COUNT
+};
+
+enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
+const char *effect_name(enum effect effect);
+
+/* What is fixed about a problem: its row in errors.def. */
+struct problem_row {
+	const char *code;
+	int status;
+	enum effect effect;
+	const char *title;
+};
+/* The row whose code is `code`, or NULL. */
+const struct problem_row *problem_by_code(struct text code);
+/* The row of a problem. */
+const struct problem_row *problem_row(enum problem p);
+
+#endif
