@@ -6,38 +6,12 @@ Asks nm about the objects of the release build, which is brought up to date firs
 """
 import pathlib
 import re
-import subprocess
-import sys
 
+import objects
 import tree
 
 ENTRY_POINTS = {"main"}
 PROTOTYPE = re.compile(r"^(?!static|typedef)\w[\w\s*]*?\b(\w+)\((?:[^(){};]|\([^{};]*?\))*\)\s*(?:__attribute__[^;]*)?;", re.M)
-
-
-def run(*command):
-    """What the command says; ends the fence when it fails."""
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit(f"exports: {' '.join(command)} failed:\n{result.stdout}{result.stderr}")
-    return result.stdout
-
-
-def symbols(build):
-    """{symbol: the source file that defines it}, and the symbols that another object than their own uses."""
-    defined, used = {}, set()
-    for target in ("daemon", "patternd", "scripts", "operations"):
-        for path in sorted((build / "CMakeFiles" / f"{target}.dir").rglob("*.o")):
-            source = re.sub(r".*\.dir/|\.o$", "", str(path))
-            if not pathlib.Path(source).exists() and "generated" not in source:
-                continue  # an object of a file that has gone
-            for line in run("nm", str(path)).splitlines():
-                kind, name = line.split()[-2:]
-                if kind == "U":
-                    used.add(name)
-                elif kind.isupper():
-                    defined[name] = source
-    return defined, used
 
 
 def where(source, name):
@@ -47,16 +21,10 @@ def where(source, name):
     return tree.line_of(text, found.start()) if found else 1
 
 
-if len(sys.argv) > 1:
-    build = pathlib.Path(sys.argv[1])
-else:
-    build = pathlib.Path("build")
-    run("cmake", "--preset", "release")
-    run("cmake", "--build", "--preset", "release", "--target", "patternd")
 fence = tree.Fence()
-defined, used = symbols(build)
-if not defined:
-    sys.exit(f"{build}:1: has no objects")
+found = objects.symbols()
+defined = {name: source for source, (names, _) in found.items() for name in names}
+used = set().union(*(names for _, names in found.values()))
 for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0])):
     ours = source.split("/")[0] in ("service", "handlers")
     if ours and name not in ENTRY_POINTS and name not in used:

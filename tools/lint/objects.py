@@ -1,0 +1,37 @@
+"""The symbols of the objects of the release build, which is brought up to date first; another build folder may be named on the command line."""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def run(*command):
+    """What the command says; ends the program when it fails."""
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{sys.argv[0]}: {' '.join(command)} failed:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def symbols():
+    """{source file: (the symbols it defines, the symbols it uses of others)}"""
+    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build")
+    if len(sys.argv) < 2:
+        run("cmake", "--preset", "release")
+        run("cmake", "--build", "--preset", "release", "--target", "patternd")
+    found = {}
+    for target in ("daemon", "patternd", "scripts", "operations"):
+        for path in sorted((build / "CMakeFiles" / f"{target}.dir").rglob("*.o")):
+            source = re.sub(r".*\.dir/|\.o$", "", str(path))
+            if not pathlib.Path(source).exists() and "generated" not in source:
+                continue  # an object of a file that has gone
+            defined, used = found.setdefault(source, (set(), set()))
+            for line in run("nm", str(path)).splitlines():
+                kind, name = line.split()[-2:]
+                if kind == "U":
+                    used.add(name)
+                elif kind.isupper():
+                    defined.add(name)
+    if not found:
+        sys.exit(f"{build}:1: has no objects")
+    return found
