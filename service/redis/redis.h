@@ -20,7 +20,7 @@ struct redis_node;
 struct subscriber;
 struct subscriber_owner;
 
-/* Starts to connect. `url` as --redis has it; files of passwords are redis/credentials.c's. False: one line on stderr says what is wrong. */
+/* Starts to connect. `url` as --redis has it; `preload`, ended by an absent text, or NULL: scripts that every connection loads; files of passwords are redis/credentials.c's. False: one line on stderr says what is wrong. */
 bool redis_open(const char *url, const struct text *preload);
 void redis_close(void);
 

@@ -141,7 +141,7 @@ static bool is_allowed(const char *word)
 	return false;
 }
 
-/* All files of a folder with this ending, one behind the other; the caller frees. */
+/* All files of a folder and of those in it that end so, one behind the other; the caller frees. */
 static char *sources(const char *folder, const char *ending, char *all)
 {
 	char path[1024];
@@ -153,6 +153,11 @@ static char *sources(const char *folder, const char *ending, char *all)
 	assert_non_null(dir);
 	for (struct dirent *e; (e = readdir(dir));) {
 		size_t n = strlen(e->d_name), end = strlen(ending);
+		if (e->d_type == DT_DIR && e->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+			all = sources(path, ending, all);
+			len = strlen(all);
+		}
 		if (n < end || strcmp(e->d_name + n - end, ending) != 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/%s", source_folder(), folder, e->d_name);
@@ -169,7 +174,7 @@ static char *sources(const char *folder, const char *ending, char *all)
 /* What the examples do not come to: each word of a script that is a command of Redis is allowed. */
 static void every_command_of_the_scripts_is_allowed(void **state)
 {
-	char *all = sources("lua/lib", ".lua", sources("lua", ".lua", NULL)), word[32];
+	char *all = sources("lua", ".lua", NULL), word[32];
 
 	(void)state;
 	unsigned commands = 0;

@@ -5,11 +5,11 @@
 #include <arpa/inet.h>
 #include <strings.h>
 
-#include "http/admission.h"
-#include "process/config.h"
 #include "access/cors.h"
 #include "fuzz.h"
 #include "given.h"
+#include "http/admission.h"
+#include "process/config.h"
 #include "world.h"
 
 enum { ALLOWED, CORS, HOST, ORIGIN, SITE, LINES };

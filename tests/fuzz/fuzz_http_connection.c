@@ -19,7 +19,6 @@
 #include "process/config.h"
 #include "reading.h"
 #include "redis/redis.h"
-#include "scripts.h"
 #include "server.h"
 #include "wait/wait.h"
 #include "world.h"
@@ -120,8 +119,7 @@ static void open_daemon(void)
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
 	http_answer_open(never);
-	CHECK(patterns_open() && redis_open(config()->redis, script_sources) && wait_open() &&
-	      http_server_open(&front));
+	CHECK(patterns_open() && redis_open(config()->redis, NULL) && wait_open() && http_server_open(&front));
 	world_turn = on_turn;
 }
 

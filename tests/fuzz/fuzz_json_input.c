@@ -4,12 +4,12 @@
  */
 #include <jansson.h>
 
+#include "contract/input.h"
+#include "contract/route.h"
 #include "fuzz.h"
 #include "given.h"
-#include "contract/input.h"
-#include "json/json_tree.h"
-#include "contract/route.h"
 #include "world.h"
+#include "json/json_tree.h"
 
 enum { MOST_DEPTH = 32 };
 

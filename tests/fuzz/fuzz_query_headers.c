@@ -3,11 +3,11 @@
  * log line and input within its rows; what is not is answered with a whole problem.
  */
 #include "access/access.h"
-#include "http/admission.h"
-#include "request/etag.h"
+#include "contract/input.h"
 #include "fuzz.h"
 #include "given.h"
-#include "contract/input.h"
+#include "http/admission.h"
+#include "request/etag.h"
 #include "world.h"
 
 static void check_identity(const struct request *req)

@@ -8,7 +8,6 @@
 #include "process/config.h"
 #include "redis/node.h"
 #include "redis/redis.h"
-#include "scripts.h"
 #include "server.h"
 #include "world.h"
 
@@ -175,7 +174,7 @@ static void open_cluster(void)
 	world_open((const char *const[]){ "--log-level", "error", "--pool-size", "1", NULL });
 	server_open(&play);
 	world_turn = on_turn;
-	CHECK(redis_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", script_sources));
+	CHECK(redis_open("redis+cluster://10.0.0.1:7001,10.0.0.2:7002", NULL));
 	CHECK(world_pass_until(is_healed, 5000));
 }
 

@@ -2,10 +2,10 @@
  * Raw targets: "METHOD target". What is routed decodes to texts without NUL, which encode to a target that is routed to the same; two
  * names are one key only when they are the same bytes. What is not is answered with a whole problem.
  */
+#include "call/script.h"
+#include "contract/route.h"
 #include "fuzz.h"
 #include "given.h"
-#include "contract/route.h"
-#include "call/script.h"
 #include "world.h"
 
 static void append(char *out, size_t *n, char c)

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fuzz.h"
 #include "access/token_file.h"
+#include "fuzz.h"
 #include "world.h"
 
 static size_t lines_that_count(const uint8_t *data, size_t size)

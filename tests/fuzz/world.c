@@ -36,7 +36,6 @@ int __wrap_socket(int family, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
 ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags);
 void __wrap_resolve_name(struct lookup *l, const char *host, const char *port);
-const struct script *const *__wrap_greeting_scripts(void);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
@@ -106,15 +105,6 @@ void __wrap_resolve_name(struct lookup *l, const char *host, const char *port)
 	(void)port;
 	l->done(l, *host == '-' ? NULL : &found, "no such name");
 }
-
-/* They are half a megabyte for each connection. */
-const struct script *const *__wrap_greeting_scripts(void)
-{
-	static const struct script *const none[] = { NULL };
-
-	return none;
-}
-
 /* ---- Its time ---- */
 
 static int64_t turn(void)
