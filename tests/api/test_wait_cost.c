@@ -25,7 +25,7 @@ enum {
 	OTHER_FILES = 100, /* that this program needs beside one for each who waits */
 	CROWD = 200,
 	MESSAGES = 20,
-	MOST_BYTES = 1024, /* for a request that waits, beside libmicrohttpd's own */
+	MOST_BYTES = 4096, /* for a request that waits, beside libmicrohttpd's own */
 };
 
 #define LONG "{\"wait_ms\":60000}"
