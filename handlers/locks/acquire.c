@@ -122,6 +122,8 @@ static bool is_over(const struct request *req, const struct lock_take *take, con
 	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms || loop_now_us() - take->asked_us >= take->ttl_ms * 1000;
 }
 
+static void attempt(struct request *req);
+
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct lock_take *take = req->work;
@@ -137,7 +139,8 @@ static void on_decided(struct request *req, const struct reply *r)
 			       reply_text(r, 2).at);
 	} else if (outcome == 0) {
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
-		if (!wait_park(req))
+		req->gone = NULL; /* there is nothing to release */
+		if (!wait_park(req, attempt))
 			lock_answer_held(req, take->names[which < take->count ? which : 0], r);
 	} else if (is_over(req, take, r)) {
 		lock_answer_is_over(req, take->names[0]);
@@ -163,7 +166,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 	const struct lock_take *take = req->work;
 
 	(void)r;
-	if (take && !req->idempotency_key.at)
+	if (!req->idempotency_key.at)
 		call_send(lock_call_leave(req, take), NULL);
 }
 
@@ -194,10 +197,12 @@ struct call *lock_call_acquire(struct request *req, const struct lock_take *take
 	return c;
 }
 
-static void try(struct request *req, struct lock_take *take)
+static void attempt(struct request *req)
 {
+	struct lock_take *take = req->work;
 	struct call *c = lock_call_acquire(req, take);
 
+	req->gone = on_disconnect;
 	take->asked_us = loop_now_us();
 	call_send(c, on_decided);
 }
@@ -213,17 +218,17 @@ void lock_take(struct request *req, const struct lock_take *given)
 		lock_take_in_turn(req, given, slots);
 		return;
 	}
-	if (!take || !wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count)) {
-		if (!take)
-			answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+	if (!take) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;
 	}
-	for (size_t i = 0; i < given->count; i++)
-		wait_on(req, script_key(req, KEY_LOCK, given->names[i], NULL));
 	*take = *given;
 	take->token = lock_token_new(req);
 	take->token_hash = lock_token_hash(req, take->token);
 	req->work = take;
-	req->gone = on_disconnect;
-	try(req, take);
+	if (!wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count))
+		return;
+	for (size_t i = 0; i < given->count; i++)
+		wait_on(req, script_key(req, KEY_LOCK, given->names[i], NULL));
+	attempt(req);
 }

@@ -231,7 +231,7 @@ static void on_taken(struct request *req, const struct lock_take *take, const st
 
 void lock_hold(struct request *req, const struct lock_hold_input *in)
 {
-	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || (!req->wait && !wait_has_room(req)))
+	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || !wait_has_room(req))
 		return;
 	req->idempotency_key = (struct text){ 0 }; /* a stream has no replay */
 	lock_take(req, &(struct lock_take){

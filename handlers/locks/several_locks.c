@@ -10,19 +10,13 @@
 
 enum { COVER_MS = 3000 }; /* beyond the wait: its last try, and the last step */
 
-/* What outlives the parking. */
-struct kept {
-	char token[TOKEN_DIGITS + 1];
-	size_t held;      /* groups, the first ones */
-	size_t stands_at; /* the group whose lines it stands in, from 1 */
-	int64_t fences[LOCK_MOST];
-};
-
 struct several {
 	struct lock_take take;
 	const struct slots *slots;
 	struct lock_take *groups; /* the same for the names of each slot */
-	struct kept *kept;
+	size_t held;              /* groups, the first ones */
+	size_t queued_at;         /* the group whose wait queues it is in, from 1 */
+	int64_t fences[LOCK_MOST];
 	int64_t asked_us;            /* when the time began that the first of them has */
 	size_t owed;                 /* answers */
 	bool is_lost;                /* one of them was */
@@ -36,7 +30,7 @@ static void take_next(struct request *req);
 
 static void answer_not_taken(struct request *req, const struct several *s)
 {
-	const struct lock_take *group = &s->groups[s->kept->held];
+	const struct lock_take *group = &s->groups[s->held];
 
 	if (s->failed) {
 		call_answer_failure(s->failed);
@@ -81,10 +75,6 @@ static void leave(struct request *req, const struct reply *r)
 	const struct several *s = req->work;
 
 	(void)r;
-	if (!s) { /* it was parked, and what its handler knew is forgotten: lock_take again, which comes back here */
-		req->op->run(req, req->input);
-		return;
-	}
 	for (size_t i = 0; i < s->slots->count; i++)
 		call_send(lock_call_leave(req, &s->groups[i]), NULL);
 }
@@ -108,7 +98,7 @@ static void answer_taken(struct request *req, const struct several *s)
 	items[LOCK_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->take.owner };
 	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->take.ttl_ms - passed_ms;
 	for (size_t i = 0; i < s->take.count; i++)
-		items[LOCK_FENCES + i].integer = s->kept->fences[i];
+		items[LOCK_FENCES + i].integer = s->fences[i];
 	s->take.taken(req, &s->take, &all);
 }
 
@@ -156,25 +146,24 @@ static void extend(struct request *req)
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct several *s = req->work;
-	struct kept *k = s->kept;
-	const struct slot_group *group = &s->slots->groups[k->held];
+	const struct slot_group *group = &s->slots->groups[s->held];
 
 	if (r && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 
 	if (!r) {
 		s->failed = req->failed;
-		give_back(req, k->held + call_was_lost(s->failed));
+		give_back(req, s->held + call_was_lost(s->failed));
 	} else if (reply_int(r, 0) < 1) {
 		wait_next(req, (size_t)reply_int(r, LOCK_HELD_WHICH), 0, reply_int(r, LOCK_HELD_NEXT_AT));
-		if (wait_park(req))
+		if (wait_park(req, take_next))
 			return;
 		s->refusal = reply_keep(&req->arena, r);
-		give_back(req, k->held);
+		give_back(req, s->held);
 	} else {
 		for (size_t i = 0; i < group->count; i++)
-			k->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
-		if (++k->held < s->slots->count)
+			s->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
+		if (++s->held < s->slots->count)
 			take_next(req);
 		else if (req->wait)
 			extend(req);
@@ -186,12 +175,11 @@ static void on_decided(struct request *req, const struct reply *r)
 static void take_next(struct request *req)
 {
 	struct several *s = req->work;
-	struct kept *k = s->kept;
-	struct lock_take *group = &s->groups[k->held];
+	struct lock_take *group = &s->groups[s->held];
 	int64_t cover_ms = wait_left_ms(req) + COVER_MS;
 
-	if (k->stands_at != k->held + 1) {
-		k->stands_at = k->held + 1;
+	if (s->queued_at != s->held + 1) {
+		s->queued_at = s->held + 1;
 		wait_on_none(req);
 		for (size_t i = 0; i < group->count; i++)
 			wait_on(req, script_key(req, KEY_LOCK, group->names[i], NULL));
@@ -225,27 +213,18 @@ void lock_take_in_turn(struct request *req, const struct lock_take *given, const
 {
 	struct several *s = arena_alloc(&req->arena, sizeof(*s));
 
-	if (s && !wait_begin(req, given->wait_ms, given->count))
-		return;
-	struct kept *k = req->wait ? wait_keep(req, sizeof(*k)) : arena_alloc(&req->arena, sizeof(*k));
-	if (s && k) {
-		if (!req->wait)
-			*k = (struct kept){ 0 };
-		if (!k->token[0])
-			random_hex(k->token, TOKEN_DIGITS);
-		*s = (struct several){ .take = *given, .slots = slots, .kept = k, .asked_us = loop_now_us() };
+	if (s) {
+		*s = (struct several){ .take = *given, .slots = slots, .asked_us = loop_now_us() };
 		s->take.safety = lock_single;
-		s->take.token = arena_copy(&req->arena, k->token, TOKEN_DIGITS);
+		s->take.token = lock_token_new(req);
 		s->take.token_hash = lock_token_hash(req, s->take.token);
 	}
-	if (!s || !k || !group_names(req, s)) {
+	if (!s || !group_names(req, s)) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
 		return;
 	}
 	req->work = s;
 	req->gone = leave;
-	if (req->http_gone)
-		leave(req, NULL);
-	else
+	if (wait_begin(req, given->wait_ms, given->count))
 		take_next(req);
 }

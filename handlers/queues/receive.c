@@ -30,6 +30,7 @@ struct order {
 	size_t count, body_bytes;
 };
 
+static void attempt(struct request *req);
 static void receive(struct request *req);
 
 /* One message; what is done has neither a receipt nor an end. */
@@ -150,7 +151,8 @@ static void on_received(struct request *req, const struct reply *r)
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
-	} else if (reply_int(r, 0) > 0 || order->count || !wait_park(req)) { /* of a replay all may have ended */
+	} else if (reply_int(r, 0) > 0 || order->count ||
+		   !wait_park(req, attempt)) { /* of a replay all may have ended */
 		answer_handed(req, false);
 	}
 }
@@ -172,7 +174,7 @@ static void give_back(struct request *req, const struct reply *r)
 {
 	struct order *order = req->work;
 
-	if (!order || req->idempotency_key.at)
+	if (req->idempotency_key.at)
 		return;
 	if (r)
 		take_in(req, order, r);
@@ -210,6 +212,15 @@ static void receive(struct request *req)
 	call_send(c, on_received);
 }
 
+/* From the first queue on. */
+static void attempt(struct request *req)
+{
+	struct order *order = req->work;
+
+	order->at = 0;
+	receive(req);
+}
+
 static void begin(struct request *req, const struct order *given)
 {
 	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
@@ -221,7 +232,7 @@ static void begin(struct request *req, const struct order *given)
 				     "stands beside acknowledge; what is done at once is never seen again");
 		return;
 	}
-	if (!slots || !slots_bear_key(req, slots) || !wait_begin(req, given->wait_ms, given->queue_count))
+	if (!slots || !slots_bear_key(req, slots))
 		return;
 	if (!order || !handed) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
@@ -232,10 +243,12 @@ static void begin(struct request *req, const struct order *given)
 	order->in_turn = slots->count > 1;
 	req->work = order;
 	req->gone = give_back;
+	if (!wait_begin(req, given->wait_ms, given->queue_count))
+		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
 	wait_takes(req, (unsigned)given->max);
-	receive(req);
+	attempt(req);
 }
 
 void queue_receive(struct request *req, const struct queue_receive_input *in)

@@ -192,27 +192,49 @@ static const struct slots *slots_for(struct request *req, const struct take *t)
 	return slots && (cost == 0 || slots_bear_key(req, slots)) ? slots : NULL;
 }
 
+static bool are_sound(struct request *req, const struct take *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (!check_is_sound(req, t, &t->checks[i]))
+			return false;
+	return true;
+}
+
+/* The policies are known: one attempt. */
+static void attempt(struct request *req)
+{
+	struct take *t = req->work;
+	const struct slots *slots = t->several ? slots_for(req, t) : NULL;
+
+	if (!t->several)
+		decide_one(req, &t->checks[0]);
+	else if (slots && slots->count == 1)
+		call_send(ratelimit_call(req, &slots->groups[0], false), on_all_decided);
+	else if (slots)
+		ratelimit_decide_in_turn(req, slots);
+}
+
 void ratelimit_decide(struct request *req)
 {
 	struct take *t = req->work;
-	const struct slots *slots = NULL;
 
-	for (size_t i = 0; i < t->count; i++)
-		if (!check_is_sound(req, t, &t->checks[i]))
-			return;
-	if (t->several && !(slots = slots_for(req, t)))
-		return;
-	if (!wait_begin(req, t->wait_ms, t->count))
+	if (!are_sound(req, t) || !wait_begin(req, t->wait_ms, t->count))
 		return;
 	for (size_t i = 0; t->wait_ms && i < t->count; i++) {
 		const struct check *c = &t->checks[i];
 		wait_on_time(req,
 			     script_key(req, KEY_LIMIT, c->key, state_part(req, c->owner, c->policy.limit.algorithm)));
 	}
-	if (!slots)
-		decide_one(req, &t->checks[0]);
-	else if (slots->count == 1)
-		call_send(ratelimit_call(req, &slots->groups[0], false), on_all_decided);
-	else
-		ratelimit_decide_in_turn(req, slots);
+	attempt(req);
+}
+
+static void decide_again(struct request *req)
+{
+	if (are_sound(req, req->work))
+		attempt(req);
+}
+
+void ratelimit_retry(struct request *req)
+{
+	policies_fill(req, decide_again);
 }

@@ -132,7 +132,7 @@ static bool waits(struct request *req, const struct take *t, const struct check 
 
 	if (!t->granted && retry_after_ms >= 0 && retry_after_ms <= wait_left_ms(req)) {
 		wait_next(req, (size_t)(tightest - t->checks), 0, req->now_ms + retry_after_ms);
-		if (wait_park(req))
+		if (wait_park(req, ratelimit_retry))
 			return true;
 	}
 	for (size_t i = 0; i < t->count; i++)

@@ -59,7 +59,8 @@ struct decision {
 struct check {
 	struct text name;        /* in the headers */
 	struct text policy_name; /* absent: the limit stood in the request */
-	struct text owner;       /* what its state belongs to: the policy, `default`, or its name (see rate_limits/rate_limits.c) */
+	struct text
+		owner; /* what its state belongs to: the policy, `default`, or its name (see rate_limits/rate_limits.c) */
 	struct text key;
 	int64_t cost;
 	struct policy policy; /* with a policy_name: once `known` */
@@ -97,6 +98,8 @@ bool limit_is_sound(struct request *req, const struct limit *limit, const char *
 
 /* The policies are known, the keys too: decides and answers. */
 void ratelimit_decide(struct request *req);
+/* Of one that waited: policies may have changed meanwhile. */
+void ratelimit_retry(struct request *req);
 /* The limits lie in several slots of a Cluster. */
 void ratelimit_decide_in_turn(struct request *req, const struct slots *slots);
 /* A call of ratelimit_take_all for some of the checks, to be sent; and what it said of them. */

@@ -69,9 +69,11 @@ static struct call *give_back(struct request *req, const struct slot_group *take
 static void when_all_told(struct request *req)
 {
 	struct take *t = req->work;
+	struct call *failed = t->turns->failed;
 
-	if (t->turns->failed)
-		call_answer_failure(t->turns->failed);
+	t->turns = NULL; /* of this attempt only */
+	if (failed)
+		call_answer_failure(failed);
 	else
 		ratelimit_answer(req);
 }
@@ -139,7 +141,7 @@ static void leave(struct request *req, const struct reply *r)
 	const struct take *t = req->work;
 	size_t room[CHECKS_MAX];
 
-	if (!t || !t->turns || t->turns->is_over)
+	if (!t->turns || t->turns->is_over)
 		return;
 	struct turns *turns = t->turns;
 	if (r && reply_int(r, 0) > 0) {

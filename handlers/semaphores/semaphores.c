@@ -9,9 +9,8 @@
 
 enum { PERMIT_DIGITS = 32 };
 
-/* The permit that a try may take. */
-struct
-try {
+/* The permit that it may get. */
+struct candidate {
 	struct text permit, hash;
 };
 
@@ -65,10 +64,12 @@ static void answer_none_free(struct request *req, const struct reply *r)
 	problem_end(req);
 }
 
+static void attempt(struct request *req);
+
 static void on_acquired(struct request *req, const struct reply *r)
 {
 	const struct semaphore_acquire_input *in = req->input;
-	const struct try *try = req->work;
+	const struct candidate *new = req->work;
 	int64_t expires_at_ms = reply_int(r, 3);
 	struct text sealed = reply_text(r, 5);
 
@@ -76,7 +77,8 @@ static void on_acquired(struct request *req, const struct reply *r)
 		wait_ticket_left(req);
 	if (reply_int(r, 0) < 1) {
 		wait_next(req, 0, 0, reply_int(r, 2));
-		if (!wait_park(req))
+		req->gone = NULL; /* there is nothing to release */
+		if (!wait_park(req, attempt))
 			answer_none_free(req, r);
 		return;
 	}
@@ -87,7 +89,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "name", in->name);
-	out_text(o, "permit", sealed.len ? request_seal(req, sealed) : try->permit);
+	out_text(o, "permit", sealed.len ? request_seal(req, sealed) : new->permit);
 	out_owner(o, reply_text(r, 4));
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", reply_int(r, 2));
@@ -110,11 +112,11 @@ static void release(struct request *req, struct text name, struct text hash, cal
 static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct semaphore_acquire_input *in = req->input;
-	const struct try *try = req->work;
+	const struct candidate *new = req->work;
 
 	(void)r;
-	if (try && !req->idempotency_key.at)
-		release(req, in->name, try->hash, NULL);
+	if (!req->idempotency_key.at)
+		release(req, in->name, new->hash, NULL);
 }
 
 /* The script must know for how many permits the first in the wait queue waits. */
@@ -126,30 +128,40 @@ static struct text ticket_of(struct request *req, int64_t limit)
 	return wait_ticket(req, &queue, text_of_int(limit, mode).at);
 }
 
-void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
+static void attempt(struct request *req)
 {
-	char hex[PERMIT_DIGITS + 1];
-	struct try *try = arena_alloc(&req->arena, sizeof(*try));
-
-	if (!wait_begin(req, in->wait_ms, 1))
-		return;
-	wait_on(req, script_key(req, KEY_SEMAPHORE, in->name, NULL));
-	random_hex(hex, PERMIT_DIGITS);
-	if (try) {
-		try->permit = arena_copy(&req->arena, hex, PERMIT_DIGITS);
-		try->hash = permit_hash(req, try->permit);
-	}
-	req->work = try;
-	req->gone = on_disconnect;
+	const struct semaphore_acquire_input *in = req->input;
+	const struct candidate *new = req->work;
 	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
+
+	req->gone = on_disconnect;
 	call_int(c, in->limit);
 	call_int(c, in->ttl_ms);
 	call_text(c, in->owner);
-	call_text(c, try ? try->hash : TEXT(""));
-	call_text(c, try && req->idempotency_key.at ? request_seal(req, try->permit) : TEXT(""));
+	call_text(c, new->hash);
+	call_text(c, req->idempotency_key.at ? request_seal(req, new->permit) : TEXT(""));
 	call_text(c, ticket_of(req, in->limit));
 	call_int(c, wait_left_ms(req));
 	call_send(c, on_acquired);
+}
+
+void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
+{
+	char hex[PERMIT_DIGITS + 1];
+	struct candidate *new = arena_alloc(&req->arena, sizeof(*new));
+
+	if (!new) {
+		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		return;
+	}
+	random_hex(hex, PERMIT_DIGITS);
+	new->permit = arena_copy(&req->arena, hex, PERMIT_DIGITS);
+	new->hash = permit_hash(req, new->permit);
+	req->work = new;
+	if (!wait_begin(req, in->wait_ms, 1))
+		return;
+	wait_on(req, script_key(req, KEY_SEMAPHORE, in->name, NULL));
+	attempt(req);
 }
 
 /* ---- DELETE /semaphores/{name}/permits/{permit} ---- */

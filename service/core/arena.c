@@ -22,7 +22,8 @@ enum { GAP = 0 };
 #endif
 
 enum {
-	FIRST_BLOCK = 4096, /* bytes with the header: an ordinary request fits */
+	FIRST_BLOCK =
+		3584, /* bytes with the header: an ordinary request fits, and a parked one costs less than 4 KiB */
 	CACHED_BLOCKS = 128,
 	LARGEST_STEP = 256 * 1024, /* of a block that is larger than what is asked for */
 	ALIGNMENT = 16,
@@ -124,18 +125,6 @@ void *arena_new(size_t size, struct arena *out)
 	if (memory)
 		*out = a;
 	return memory;
-}
-
-void *arena_new_of(size_t size, struct arena *out)
-{
-	struct arena_block *b = malloc(sizeof(*b) + size);
-
-	if (!b)
-		return NULL;
-	*b = (struct arena_block){ .size = sizeof(*b) + size };
-	budget_take(b->size, BUDGET_OWED);
-	*out = (struct arena){ .blocks = b, .next = (char *)b + b->size, .end = (char *)b + b->size };
-	return memset(b + 1, 0, size);
 }
 
 /* Frees the blocks that are newer than `oldest`; returns that one. */

@@ -26,8 +26,6 @@ struct arena {
 
 /* Makes an arena together with `size` zeroed bytes inside it, at which *arena itself may live. Returns NULL without memory. */
 void *arena_new(size_t size, struct arena *out);
-/* The same in a first block of just that size, for what lies long and grows seldom. */
-void *arena_new_of(size_t size, struct arena *out);
 void arena_free(struct arena *a);
 
 /* For work in many steps: what was allocated since a mark goes, and its memory is used anew. */

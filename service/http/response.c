@@ -136,15 +136,6 @@ static void on_answered(struct request *req)
 		c->server->lingering--;
 }
 
-static void on_moved(struct request *req)
-{
-	struct conn *c = req->exchange;
-
-	c->req = req;
-	if (c->suspended && may_hide_its_end(c)) /* what came before the request was one that waits */
-		on_left(req);
-}
-
 /* ---- The answer ---- */
 
 static struct MHD_Response *body_of(struct request *req)
@@ -275,7 +266,7 @@ void http_answer_server(struct http_server *s)
 
 void http_answer_open(bool (*is_leaving)(void))
 {
-	static const struct request_told told = { on_answered, on_moved, on_streamed, has_left, on_left };
+	static const struct request_told told = { on_answered, on_streamed, has_left, on_left };
 
 	leaving = is_leaving;
 	request_tell_http(&told);

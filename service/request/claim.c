@@ -55,9 +55,3 @@ void claim_free(struct claim *c)
 	*at = c->next;
 	free(c);
 }
-
-void claim_moved(struct claim *c, struct request *req)
-{
-	if (c)
-		c->req = req;
-}

@@ -21,7 +21,4 @@ struct claim *claim_new(struct request *req);
 /* Frees it; NULL is none. */
 void claim_free(struct claim *c);
 
-/* Its request lies elsewhere now. */
-void claim_moved(struct claim *c, struct request *req);
-
 #endif

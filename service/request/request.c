@@ -18,20 +18,15 @@ enum {
 
 static struct request_told http;
 static void (*wait_ended)(struct request *req);
-static const void *(*wait_input)(struct request *req);
-static void (*wait_moved)(struct request *req);
 
 void request_tell_http(const struct request_told *told)
 {
 	http = *told;
 }
 
-void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req),
-		       const void *(*input)(struct request *req))
+void request_tell_wait(void (*ended)(struct request *req))
 {
-	wait_input = input;
 	wait_ended = ended;
-	wait_moved = moved;
 }
 
 struct request *request_new(const char *target, size_t target_len)
@@ -205,80 +200,18 @@ void request_http_gone(struct request *req)
 		req->stream_left(req->stream);
 	if (req->state == PARKED) {
 		request_move(req, CALLING);
-		if (req->gone && !wait_input(req))
-			req->gone = NULL;
 		request_give_back(req, NULL);
 	}
 	free_when_unneeded(req);
 }
 
-/* ---- Parking: what was asked moves to a place of its own size ---- */
-
-/* Moves the bytes of *t to *to, with a NUL. */
-static void keep(struct text *t, char **to)
+/* Releases what the attempt of a parked request allocated: thousands of attempts take no more memory than one. */
+static void end_attempt(struct request *req)
 {
-	if (!t->at)
-		return;
-	if (t->len)
-		memcpy(*to, t->at, t->len);
-	(*to)[t->len] = '\0';
-	t->at = *to;
-	*to += t->len + 1;
-}
-
-static size_t kept_size(const struct request *req)
-{
-	size_t size = req->target.len + req->body.len + req->request_id.len + req->idempotency_key.len +
-		      req->trace_id.len + req->caller.len + req->accept.len + 7;
-
-	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
-		size += req->path_values[i].len + 1;
-	for (size_t i = 0; i < req->query_count; i++)
-		size += req->query[i].name.len + req->query[i].value.len + 2;
-	return size;
-}
-
-/* Returns it in its new place; where it was without memory. */
-static struct request *compact(struct request *req)
-{
-	struct arena arena, old = req->arena;
-	size_t query_size = req->query_count * sizeof(*req->query), size = sizeof(*req) + query_size + kept_size(req);
-	struct request *kept = arena_new_of(size, &arena);
-
-	if (!kept)
-		return req;
-	*kept = *req;
-	kept->arena = arena;
-	kept->query = (struct query_parameter *)(kept + 1);
-	if (query_size)
-		memcpy(kept->query, req->query, query_size);
-	char *to = (char *)(kept + 1) + query_size;
-	struct text *const texts[] = { &kept->target,   &kept->body,   &kept->request_id, &kept->idempotency_key,
-				       &kept->trace_id, &kept->caller, &kept->accept };
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		keep(texts[i], &to);
-	for (size_t i = 0; i < MAX_PATH_PARAMETERS; i++)
-		keep(&kept->path_values[i], &to);
-	for (size_t i = 0; i < kept->query_count; i++) {
-		keep(&kept->query[i].name, &to);
-		keep(&kept->query[i].value, &to);
-	}
-	kept->json = NULL;
-	kept->token_digest = NULL;
-	kept->conditions = NULL;
-	kept->input = kept->work = NULL;
-	kept->headers = NULL;
-	kept->out = NULL;
-	kept->header_count = 0;
-	arena_free(&old);
-	return kept;
-}
-
-static void settle_down(struct request *req)
-{
-	req = compact(req);
-	http.moved(req);
-	wait_moved(req);
+	assert(!req->headers && !req->out);
+	arena_rewind(&req->arena, req->attempt);
+	req->arena.failed = false;
+	req->arena.bounded = false; /* it was let in: its later attempts, and its answer, are owed */
 }
 
 void request_call_ended(struct request *req)
@@ -286,7 +219,7 @@ void request_call_ended(struct request *req)
 	assert(req->calls_owed > 0);
 	req->calls_owed--;
 	if (req->state == PARKED && req->calls_owed == 0)
-		settle_down(req);
+		end_attempt(req);
 	else
 		free_when_unneeded(req);
 }

@@ -10,8 +10,7 @@
  * moves it between states and asserts the move; it is answered exactly once. When the client leaves while Redis owes answers, the
  * request stays until they have come, and what they say is thrown away, or given back where a handler said how (`gone`).
  *
- * A parked request keeps what was asked and nothing else: it moves to a smaller place, so pointers to it do not outlive the parking.
- * It is woken by running its handler again.
+ * A parked request keeps its place, its input and its handler's work. What its latest attempt allocated is released (`attempt`).
  */
 #ifndef PATTERND_REQUEST_H
 #define PATTERND_REQUEST_H
@@ -91,10 +90,11 @@ struct request {
 	int64_t waited_us, waits_since_us; /* request_waited_us */
 
 	/* While it waits, and when nobody does any more */
-	struct wait *wait; /* (ref) wait.c's; NULL when it never waits */
+	struct wait *wait;         /* (ref) wait.c's; NULL when it never waits */
+	struct arena_mark attempt; /* set by wait_begin: what the arena has beyond it belongs to one attempt */
 	/*
-	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none or
-	 * it never came. Called at most once; may call Redis, nobody hears of the outcome.
+	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none,
+	 * as of a parked request, or it never came. Called at most once; may call Redis, and does not learn the outcome.
 	 */
 	void (*gone)(struct request *req, const struct reply *reply);
 	void (*ended)(struct request *req);    /* of a detached one: all is said; `problem` tells how it went */
@@ -164,15 +164,13 @@ void request_give_back(struct request *req, const struct reply *reply);
 /* Who is told. Set once by http.c and wait.c. */
 struct request_told {
 	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
-	void (*moved)(struct request *req);    /* it lies elsewhere now */
 	void (*streamed)(struct request *req); /* its stream has more */
 	/* Asks: did the client of a request that waited leave this very moment? */
 	bool (*has_left)(struct request *req);
 	void (*left)(struct request *req); /* it did, and what was won for it goes back: close */
 };
 void request_tell_http(const struct request_told *told);
-void request_tell_wait(void (*ended)(struct request *req), void (*moved)(struct request *req),
-		       const void *(*input)(struct request *req));
+void request_tell_wait(void (*ended)(struct request *req));
 
 /* ---- For handlers ---- */
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "contract/input.h"
+#include "request/operation.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
@@ -42,8 +42,8 @@ struct wait {
 	int64_t left_ms; /* as of this try */
 	struct timer deadline;
 	struct wait *next_ready;
-	struct claim *claim; /* owned; of its Idempotency-Key */
-	void *kept;          /* owned; its handler's */
+	struct claim *claim;                /* owned; of its Idempotency-Key */
+	void (*retry)(struct request *req); /* while it is parked */
 	size_t count, size;
 	struct place places[];
 };
@@ -194,8 +194,7 @@ bool wait_has_room(struct request *req)
 
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
-	if (req->wait)
-		return true;
+	assert(!req->wait);
 	if (req->idempotency_key.at && !claim_is_free(req))
 		return false;
 	if (ms <= 0 || draining)
@@ -212,6 +211,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 	}
 	w->deadline.expired = on_deadline;
 	req->wait = w;
+	req->attempt = arena_mark(&req->arena);
 	waiting++;
 	timer_set(&w->deadline, req->started_us + ms * 1000);
 	begin_try(w);
@@ -222,8 +222,9 @@ static void stand_at(struct request *req, struct text name, bool is_timed)
 {
 	struct wait *w = req->wait;
 
-	if (!w || w->count == w->size)
-		return; /* since its first try */
+	if (!w)
+		return;
+	assert(w->count < w->size);
 	struct place *p = &w->places[w->count];
 	p->wait = w;
 	if (!channel_enter(p, name, is_timed)) {
@@ -266,19 +267,6 @@ void wait_on_none(struct request *req)
 	leave_places(w);
 	w->woken = w->again = false; /* which was for where it stood */
 	w->covered = true;
-}
-
-void *wait_keep(struct request *req, size_t size)
-{
-	struct wait *w = req->wait;
-
-	if (!w)
-		return NULL;
-	if (!w->kept)
-		w->kept = calloc(1, size);
-	if (!w->kept)
-		req->arena.failed = true;
-	return w->kept;
 }
 
 void wait_takes(struct request *req, unsigned units)
@@ -336,7 +324,7 @@ void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_a
 		channel_due_in(ch, request_ms_until(req, next_at_ms));
 }
 
-bool wait_park(struct request *req)
+bool wait_park(struct request *req, void (*retry)(struct request *req))
 {
 	struct wait *w = req->wait;
 
@@ -345,6 +333,7 @@ bool wait_park(struct request *req)
 	for (size_t i = 0; i < w->count; i++)
 		channel_listen(w->places[i].channel);
 	request_move(req, PARKED);
+	w->retry = retry;
 	w->state = ASLEEP;
 	set_busy(w, false);
 	if (w->again || w->has_ended || (!w->covered && is_covered(w)))
@@ -391,16 +380,7 @@ static void on_ended(struct request *req)
 		set_busy(w, false);
 	leave_places(w);
 	waiting--;
-	free(w->kept);
 	free(w);
-}
-
-static void on_moved(struct request *req)
-{
-	if (!req->wait)
-		return;
-	req->wait->req = req;
-	claim_moved(req->wait->claim, req);
 }
 
 /* ---- Each turn, start and end ---- */
@@ -413,9 +393,7 @@ static void try_again(struct wait *w)
 	begin_try(w);
 	metrics_count(METRIC_tries_again);
 	request_move(req, CALLING);
-	const void *input = input_fill(req);
-	if (input)
-		req->op->run(req, input);
+	w->retry(req);
 }
 
 /* While its server is away, or there is no memory for a try, only he whose time is over need know. */
@@ -461,7 +439,7 @@ bool wait_open(void)
 	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
 
 	ticket_open();
-	request_tell_wait(on_ended, on_moved, input_fill);
+	request_tell_wait(on_ended);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
 	bool ok = channel_open(&owner);
 	if (!ok)

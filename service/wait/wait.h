@@ -3,17 +3,19 @@
  *
  *	void lock_acquire(struct request *req, const struct lock_acquire_input *in)
  *	{
- *		if (!wait_begin(req, in->wait_ms, 1))        before the first try; runs again for each later one
+ *		req->work = ...;                             what all attempts share
+ *		if (!wait_begin(req, in->wait_ms, 1))        once, before the first attempt
  *			return;
  *		wait_on(req, script_key(req, KEY_LOCK, in->name, NULL));
- *		... call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); call_send(c, on_acquired);
+ *		attempt(req);
  *	}
- *	on_acquired: nothing yet?  wait_next(req, 0, now or later); if (wait_park(req)) return;  else answer what there is
+ *	attempt: ... call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); call_send(c, on_acquired);
+ *	on_acquired: nothing yet?  wait_next(req, 0, now or later); if (wait_park(req, attempt)) return;  else answer what there is
  *
  * A place is the channel of a resource, named as its first key. What makes progress possible publishes there (lua/lib/wake.lua), what
  * becomes due by time is told by wait_next: either wakes as many of those who wait there, the longest waiting first, as there is something
- * for, and wakes them by running their handler again. No wake-up is lost: who parks tries once more after the channel is heard, and a
- * wake-up that comes during a try is kept for it. When the time to wait is over the handler runs a last time, and wait_park says no.
+ * for: they try again by the function that wait_park was given. No wake-up is lost: who parks tries once more after the channel is heard,
+ * and a wake-up that comes during a try is kept for it. When the time to wait ends there is a last try, and wait_park returns false.
  */
 #ifndef PATTERND_WAIT_H
 #define PATTERND_WAIT_H
@@ -49,12 +51,6 @@ void wait_on_time(struct request *req, struct text name);
 /* Leaves all its places: what it waits for is somewhere else from now on, which wait_on says. */
 void wait_on_none(struct request *req);
 
-/*
- * `size` bytes that outlive the parking, zero at first; the same at each try. They hold no pointers into the request. NULL when it never
- * waits, or without memory, which the next answer tells.
- */
-void *wait_keep(struct request *req, size_t size);
-
 /* How much somebody takes at most when woken, of what wake-ups count; 1 otherwise. */
 void wait_takes(struct request *req, unsigned units);
 
@@ -73,8 +69,11 @@ void wait_ticket_left(struct request *req);
 /* After a try, for each place: `ready` things are there for others, and at next_at_ms (Redis's clock; -1: unknown) there may be more. */
 void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_at_ms);
 
-/* In a `done`: true when it waits on, and was not answered. False: its time is over. */
-bool wait_park(struct request *req);
+/*
+ * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken. False: its time is over. What was allocated
+ * in the arena since wait_begin is released; the input, and what `work` had before, stay.
+ */
+bool wait_park(struct request *req, void (*retry)(struct request *req));
 
 /* ---- For main ---- */
 

@@ -1,6 +1,6 @@
 /*
- * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message, however many wait; and little more
- * memory than libmicrohttpd itself takes for a suspended connection (programs/suspender.c).
+ * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message, however many wait; and at most 4 KiB
+ * beside what libmicrohttpd itself takes for a suspended connection (programs/suspender.c), however often a request tried.
  *
  * PATTERND_WAITERS=10000 in the environment measures with so many, and for ten seconds.
  */
@@ -25,7 +25,9 @@ enum {
 	OTHER_FILES = 100, /* that this program needs beside one for each who waits */
 	CROWD = 200,
 	MESSAGES = 20,
-	MOST_BYTES = 4096, /* for a request that waits, beside libmicrohttpd's own */
+	ATTEMPTS = 100,
+	MOST_LEFT = 32 * 1024, /* by so many attempts; one allocates 1 KiB and more */
+	MOST_BYTES = 4096,     /* for a request that waits, beside libmicrohttpd's own */
 };
 
 #define LONG "{\"wait_ms\":60000}"
@@ -164,6 +166,50 @@ static void waiting_costs_nothing(void **state)
 	daemon_stop(&d);
 }
 
+/* One that waits at `name`, of a kind of resource, is woken in vain: until it has tried and is parked again. */
+static void wake_in_vain(const char *kind, const char *name)
+{
+	long tries = metric_of(&patternd, "tries_again_total");
+
+	server_command(&redis, "SPUBLISH p:%s:{%s} %s", kind, name, "1 -1");
+	wait_until(metric_of(&patternd, "tries_again_total") > tries && all_parked(&patternd, 1), SOON_MS);
+}
+
+/* What an attempt allocates goes with it, whichever operation waits; its input stays. A client that leaves then costs its ticket at most. */
+static void attempts_accumulate_no_memory(void **state)
+{
+	static const struct {
+		const char *kind, *name, *target, *body;
+		long leaving; /* commands; -1: as many as there are slots, and the ticket */
+	} rows[] = {
+		{ "queue", "q", receive_q, LONG, 0 },
+		{ "queue", "r", "/queues/receive", "{\"queues\":[\"r\",\"s\"],\"max\":10,\"wait_ms\":60000}", 0 },
+		{ "lock", "l", "/locks/l", "{\"wait_ms\":60000,\"owner\":\"a\",\"metadata\":{\"of\":[1,2,3]}}", 1 },
+		{ "lock", "l", "/locks", "{\"names\":[\"l\",\"m\"],\"wait_ms\":60000}", -1 },
+		{ "semaphore", "s", "/semaphores/s/permits", "{\"limit\":1,\"wait_ms\":60000}", 1 },
+	};
+
+	(void)state;
+	assert_status(post("/locks/l", "{\"ttl_ms\":600000}"), 201);
+	assert_status(post("/semaphores/s/permits", "{\"limit\":1,\"ttl_ms\":600000}"), 201);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct raw *w = waiter_at(&patternd, rows[i].target, rows[i].body, "");
+		wait_until(all_parked(&patternd, 1), SOON_MS);
+		wake_in_vain(rows[i].kind, rows[i].name);
+		long before = metric_of(&patternd, "request_memory_bytes");
+		for (int n = 0; n < ATTEMPTS; n++)
+			wake_in_vain(rows[i].kind, rows[i].name);
+		long left = metric_of(&patternd, "request_memory_bytes") - before;
+		print_message("%s: %ld bytes more after %d attempts\n", rows[i].target, left, ATTEMPTS);
+		assert_true(left < MOST_LEFT);
+		long sent = metric_of(&patternd, "redis_commands_total");
+		raw_close(w);
+		wait_until(all_parked(&patternd, 0), SOON_MS);
+		sent = metric_of(&patternd, "redis_commands_total") - sent;
+		assert_true(rows[i].leaving < 0 || sent == rows[i].leaving);
+	}
+}
+
 /* ---- Commands ---- */
 
 /* The scripts that run from the sending of one message until it was received, with so many waiting: each time the same. */
@@ -236,6 +282,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waiting_costs_nothing, forget),
+		cmocka_unit_test_teardown(attempts_accumulate_no_memory, forget),
 		cmocka_unit_test_teardown(wake_ups_cost_per_message_not_per_waiter, forget),
 		cmocka_unit_test_teardown(a_batch_costs_a_try_a_message, forget),
 	};

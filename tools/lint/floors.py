@@ -26,7 +26,7 @@ FLOORS = {
     "contract": "core json request process",
     "access": "core request contract process",
     "call": "core json redis request process",
-    "wait": "core redis request contract call process",
+    "wait": "core redis request call process",
     "http": "core net request contract access process",
 }
 # What every folder of handlers/ may include beside itself; and what handlers/daemon may, too.
