@@ -23,7 +23,11 @@
 #include "wait/channel.h"
 #include "wait/ticket.h"
 
-enum { RUNS_A_TURN = 256, TRIES_AT_ONCE = 512 };
+enum {
+	RUNS_A_TURN = 256,
+	TRIES_AT_ONCE = 512,
+	MOST_BODY = 64 * 1024, /* it stays for as long as the request waits, parsed up to 24 times as large */
+};
 
 enum wait_state { TRYING, ASLEEP, READY };
 
@@ -192,6 +196,16 @@ bool wait_has_room(struct request *req)
 	return false;
 }
 
+static bool fits_body(struct request *req)
+{
+	if (req->body.len <= MOST_BODY)
+		return true;
+	answer_problem(req, P_BODY_TOO_LARGE,
+		       "the body has %zu bytes; with wait_ms it may have %d; send less, or leave out wait_ms",
+		       req->body.len, MOST_BODY);
+	return false;
+}
+
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
 	assert(!req->wait);
@@ -199,7 +213,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 		return false;
 	if (ms <= 0 || draining)
 		return true;
-	if (!wait_has_room(req))
+	if (!fits_body(req) || !wait_has_room(req))
 		return false;
 	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)

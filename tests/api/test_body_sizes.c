@@ -88,6 +88,22 @@ static void a_request_may_have_64_kib_more(void **state)
 	client_forget(client);
 }
 
+/* It stays in memory for as long as the request waits. */
+static void a_request_that_waits_may_have_64_kib(void **state)
+{
+	static const struct taker waits = { "POST", "/locks/l", "{\"wait_ms\":1,\"metadata\":", "}", "", 201 };
+	size_t around = strlen(waits.before) + strlen(waits.after) + 2;
+	char *most = value_of(STRING, AROUND - around);
+
+	(void)state;
+	assert_status(give(&waits, most, 0), 201);
+	struct answer a = give(&waits, most, 1);
+	assert_problem(a, 413, "body_too_large", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "wait_ms"));
+	assert_false(server_command(&redis, "EXISTS p:lock:{l}")->integer);
+	free(most);
+}
+
 static void it_comes_back_whole(void **state)
 {
 	char *most = value_of(STRING, MIB);
@@ -106,7 +122,7 @@ static void it_comes_back_whole(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[2 * COUNT + 1];
+	struct CMUnitTest tests[2 * COUNT + 2];
 	size_t n = 0;
 
 	for (size_t i = 0; i < COUNT; i++) {
@@ -116,6 +132,7 @@ int main(void)
 		tests[n++] = (struct CMUnitTest){ takers[i].before, a_request_may_have_64_kib_more, NULL, stage_forget,
 						  taker };
 	}
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(a_request_that_waits_may_have_64_kib, stage_forget);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test_teardown(it_comes_back_whole, stage_forget);
 	return _cmocka_run_group_tests("sizes of bodies", tests, n, stage_open, stage_close);
 }
