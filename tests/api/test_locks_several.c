@@ -62,7 +62,7 @@ static void all_or_nothing(void **state)
 static void who_waits_for_several_is_not_overtaken(void **state)
 {
 	if (redis.cluster)
-		skip(); /* there they are taken one after the other: who waits stands in one line: test_slots_locks.c */
+		skip(); /* there they are taken one after the other: who waits stands in one line: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
@@ -81,7 +81,7 @@ static void who_waits_for_several_is_not_overtaken(void **state)
 static void who_leaves_is_out_of_all_lines(void **state)
 {
 	if (redis.cluster)
-		skip(); /* there they are taken one after the other: who waits stands in one line: test_slots_locks.c */
+		skip(); /* there they are taken one after the other: who waits stands in one line: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;
@@ -134,7 +134,7 @@ static void a_retry_gets_the_first_answer(void **state)
 {
 	static const char two[] = "{\"names\":[\"a\",\"b\"],\"ttl_ms\":300,\"wait_ms\":20000}";
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_slots_locks.c */
+		skip(); /* no record is kept over several slots: test_locks_slots.c */
 	struct raw *r = raw_connect(patternd.port);
 
 	(void)state;

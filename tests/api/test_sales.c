@@ -1,4 +1,4 @@
-/* Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd: test_sale_rush.c.) */
+/* Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd: test_sales_rush.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -251,7 +251,7 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 
 	(void)state;
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_slots_queues.c */
+		skip(); /* no record is kept over several slots: test_queues_slots.c */
 	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
 	wait_until(heard_by(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
 	assert_problem(http(client, "POST", target, body, KEY), 409, "in_progress", "none");

@@ -353,7 +353,7 @@ static bool answers_json_only(const struct contract_operation *op)
 
 static void headers(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->forwarded) /* not looked at: tests/api/test_ratelimit_authorize.c */
+	if (op->forwarded) /* not looked at: tests/api/test_rate_limits_authorize.c */
 		return;
 	char *target = contract_target(op, NULL, NULL);
 	json_t *body = contract_body(op);

@@ -125,7 +125,7 @@ static void a_retry_gets_the_first_answer(void **state)
 {
 	(void)state;
 	if (redis.cluster)
-		skip(); /* no record is kept over several slots: test_slots_leaderboards.c */
+		skip(); /* no record is kept over several slots: test_leaderboards_slots.c */
 	make_days();
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", WEEK, "{\"sources\":[\"mon\"]}", "Idempotency-Key: one");

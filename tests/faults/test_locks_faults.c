@@ -1,6 +1,6 @@
 /*
  * The line of a lock when daemons die, stop and leave, and when Redis is lost, away or full: who lives is served, in order, by one
- * at a time. (The line itself: test_lock_line.c.)
+ * at a time. (The line itself: test_locks_line.c.)
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
  * Queues over HTTP among consumers that retry, that crash, and that compete through two daemons for one Redis. (What a
- * queue is: test_queues.c, test_queue_deliveries.c.)
+ * queue is: test_queues.c, test_queues_deliveries.c.)
  */
 #include <pthread.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /*
  * Messages at rest over HTTP: looked at, rescheduled, cancelled, listed. (Many at once, and whole queues:
- * test_queue_admin.c.)
+ * test_queues_admin.c.)
  */
 #include "queue_asked.h"
 

@@ -1,6 +1,6 @@
 /*
  * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list that is sorted anew each
- * time, and what a large board costs beside a small one. (Unions: test_leaderboard_union_scripts.c.)
+ * time, and what a large board costs beside a small one. (Unions: test_leaderboards_union_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * The line of a lock over HTTP, with two daemons on one Redis: first come, first served, nobody overtakes, each way to get
- * free wakes the next, and a crowd goes in one by one. (What a lock is: test_locks.c. The scripts: test_lock_line_scripts.c. When
- * daemons or Redis fail: test_lock_faults.c.)
+ * free wakes the next, and a crowd goes in one by one. (What a lock is: test_locks.c. The scripts: test_locks_line_scripts.c. When
+ * daemons or Redis fail: test_locks_faults.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>

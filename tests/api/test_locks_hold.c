@@ -1,6 +1,6 @@
 /*
  * Locks that live as long as a connection, with two daemons on one Redis: the events, who renews, and each way to an end. (When
- * Redis or a daemon fails: test_lock_faults.c.)
+ * Redis or a daemon fails: test_locks_faults.c.)
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Locks on a majority of three servers, all of which are well. (When some are not: test_lock_quorum_faults.c.) */
+/* Locks on a majority of three servers, all of which are well. (When some are not: test_locks_quorum_faults.c.) */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

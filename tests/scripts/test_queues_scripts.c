@@ -1,7 +1,7 @@
 /*
  * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries; and that no queue
- * script half-applies anything when a key is foreign. What becomes of a delivery is in test_queue_delivery_scripts.c, what
- * looks at whole queues in test_queue_admin_scripts.c.
+ * script half-applies anything when a key is foreign. What becomes of a delivery is in test_queues_delivery_scripts.c, what
+ * looks at whole queues in test_queues_admin_scripts.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>

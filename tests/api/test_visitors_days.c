@@ -1,6 +1,6 @@
 /*
  * Days over HTTP: of which one a visit or view is, ranges of them, how long they are kept, and that Redis's clock alone says
- * which is today. (What is counted: test_uv.c.)
+ * which is today. (What is counted: test_visitors.c.)
  */
 #include <glob.h>
 #include <setjmp.h>

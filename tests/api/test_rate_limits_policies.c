@@ -1,6 +1,6 @@
 /*
  * Named limits over HTTP: stored, listed, used, changed under the eyes of another daemon; shadows. (Those of a file:
- * test_ratelimit_file.c; without Redis: tests/faults/test_ratelimit_away.c.)
+ * test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
  * Locks held by a connection when their daemon dies or stops, and when Redis is away: nobody believes in a lock that another may
- * have, and what is lost is told. (What a hold is: test_lock_hold.c.)
+ * have, and what is lost is told. (What a hold is: test_locks_hold.c.)
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
  * Deliveries over HTTP: what becomes of a message that is extended, rejected, out of its time or
- * out of tries. (How it got there: test_queues.c. Which receipt counts: test_queue_receipts.c.)
+ * out of tries. (How it got there: test_queues.c. Which receipt counts: test_queues_receipts.c.)
  */
 #include "queue_asked.h"
 

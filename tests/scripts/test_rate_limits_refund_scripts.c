@@ -1,5 +1,5 @@
 /*
- * Refunds on a real Redis, at the edges: never above full, never into another window. test_ratelimit_model_scripts.c has the rest.
+ * Refunds on a real Redis, at the edges: never above full, never into another window. test_rate_limits_model_scripts.c has the rest.
  */
 #include <setjmp.h>
 #include <stdarg.h>
