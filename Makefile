@@ -41,7 +41,7 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test test-asan test-clients test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak \
+.PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image \
 	clean packages-run packages-test packages-clients packages-lint packages-deb packages-roots packages-image packages-analyze \
 	packages-valgrind packages-fuzz packages-browser packages-bench
@@ -58,6 +58,17 @@ test: packages-test
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
 	@ctest --preset release -j $(TEST_JOBS)
+
+# The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server and on a Cluster, its page; what its
+# answers and the contract have of each other; and the lints.
+check: packages-test packages-lint
+	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | cut -d/ -f2; exit 2; }
+	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
+	@ctest --preset release -j $(TEST_JOBS) --no-tests=error -R '^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^docs/($(PATTERN)|README)$$'
+	@tests/validate_exchanges.py --pattern $(PATTERN) openapi.yaml build/exchanges/test_$(PATTERN)[._]*jsonl
+	@tools/lint/run
 
 # Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a Cluster, too.
 test-asan: packages-test

@@ -16,6 +16,7 @@ on a private Redis (127.0.0.1:8379 becomes its address). What comes must be what
 A block that cannot be run stands behind `<!-- not run: why -->`.
 """
 import datetime
+import glob
 import json
 import os
 import pathlib
@@ -325,6 +326,8 @@ def run_page(program, page):
     """The findings of a page's sessions, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
+    if not BLOCK.search(text):
+        return findings, count
     with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
         session = Session(f"127.0.0.1:{daemon.port}")
         shell = Shell(folder)
@@ -412,40 +415,45 @@ def names(page, path):
     return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
 
 
-def check_index(pages):
-    """Each tag of the contract has a row in docs/README.md, with its page, which names its operations; each page is linked."""
-    index = pathlib.Path("docs/README.md").read_text()
+def pages_of_tags():
+    """{tag: its page}, by the rows of docs/README.md."""
+    rows = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([\w-]+\.md)(?:#[\w-]+)?\)", pathlib.Path("docs/README.md").read_text(), re.M)
+    return {tag: pathlib.Path("docs", page) for cell, page in rows for tag in cell.split(", ")}
+
+
+def check_tags(page, paths):
+    """The page of a tag names each path of the tag."""
+    told = pages_of_tags()
+    for path in sorted({path for path, of in paths.items() for operation in of.values() for tag in operation["tags"] if told.get(tag) == page}):
+        if not names(page, path):
+            yield f"{page}: does not name {path}"
+
+
+def check_index(page):
+    """Each tag of the contract has a row, with its page; each page is linked."""
     tags = {tag["name"] for tag in contract()["tags"]}
-    rows = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([\w-]+\.md)(?:#[\w-]+)?\)", index, re.M)
-    told = {tag: pathlib.Path("docs", page) for cell, page in rows for tag in cell.split(", ")}
-    if told.keys() != tags:
-        yield f"docs/README.md: its tags and those of openapi.yaml differ: {sorted(told.keys() ^ tags)}"
-    for path, tag in sorted({(path, tag) for path, of in contract()["paths"].items() for operation in of.values() for tag in operation["tags"]}):
-        if tag in told and not names(told[tag], path):
-            yield f"{told[tag]}: does not name {path}"
-    for page in pages:
-        if page.parent.name == "docs" and page.name != "README.md" and f"({page.name})" not in index:
-            yield f"docs/README.md: does not link {page.name}"
+    if pages_of_tags().keys() != tags:
+        yield f"{page}: its tags and those of openapi.yaml differ: {sorted(pages_of_tags().keys() ^ tags)}"
+    for other in sorted(page.parent.glob("*.md")):
+        if other != page and f"({other.name})" not in page.read_text():
+            yield f"{page}: does not link {other.name}"
 
 
 def main():
     program = pathlib.Path(sys.argv[1], "patternd").resolve()
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
-    docs = [pathlib.Path("README.md"), *sorted(pathlib.Path("docs").glob("*.md"))]
-    chosen = [pathlib.Path(p) for p in sys.argv[2:]]
-    findings, count = [], 0
-    for page in chosen or docs:
-        found, ran = sessions(program, page)
-        findings += found
-        count += ran
-    for page in chosen or docs + [pathlib.Path(name) for name in ("CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md")]:
-        findings += check_links(page)
-        findings += check_paths(page)
     paths = contract()["paths"]
-    for page in chosen or docs:
-        findings += check_operations(page, paths)
-        findings += check_sections(page) if page.parent.name == "docs" else []
-    findings += check_index(docs) if not chosen else []
+    findings, count = [], 0
+    for page in map(pathlib.Path, sys.argv[2:] or sorted([*glob.glob("*.md"), *glob.glob("docs/*.md")])):
+        found, ran = sessions(program, page)
+        count += ran
+        findings += [*found, *check_links(page), *check_paths(page)]
+        if page.name == "README.md" or page.parent.name == "docs":
+            findings += check_operations(page, paths)
+        if page.parent.name == "docs":
+            findings += [*check_sections(page), *check_tags(page, paths)]
+        if page == pathlib.Path("docs/README.md"):
+            findings += check_index(page)
     print("\n".join(findings) or f"{count} commands answered as shown")
     sys.exit(1 if findings else 0)
 
