@@ -18,10 +18,10 @@ GENERATED = {"operations.c", "operations.h", "scripts.c", "scripts.h", "web_asse
 SYSTEM = re.compile(r"^[ \t]*#include <([^>]+)>", re.M)
 
 
-fence = tree.Fence()
+lint = tree.Lint("Correct the name, or describe the folder with a row. The rule: TOPS and GENERATED of tools/lint/architecture.py.")
 text = PAGE.read_text() if PAGE.exists() else ""
 if not text:
-    fence.finding(PAGE, 1, "is missing")
+    lint.finding(PAGE, 1, "is missing")
 everything = tree.files()
 names = {p.name for p in everything} | GENERATED
 system = {h for p in everything if p.suffix in (".c", ".h") for h in SYSTEM.findall(p.read_text())}
@@ -33,8 +33,8 @@ for pattern, seen in ((BY_PATH, paths), (BY_NAME, bare)):
         is_example = pathlib.Path(name).stem == "x"
         there = is_example or any(pathlib.Path(top, name).exists() for top in TOPS) or name.startswith("build/") or name in system
         if not (there or seen is bare and name in names):
-            fence.finding(PAGE, tree.line_of(text, word.start()), f"{name} is named, but is not there")
+            lint.finding(PAGE, tree.line_of(text, word.start()), f"{name} is named, but is not there")
 for folder in sorted(p for p in pathlib.Path("service").iterdir() if p.is_dir()):
     if f"| `{folder.name}` |" not in text:
-        fence.finding(PAGE, 1, f"{folder} has no row")
-fence.done()
+        lint.finding(PAGE, 1, f"{folder} has no row")
+lint.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: functions that write without a bound, hide errors, or keep state of their own are not called."""
+"""Lint: functions that write without a bound, hide errors, or keep state of their own are not called."""
 import re
 
 import tree
@@ -15,10 +15,10 @@ INSTEAD = {
 }
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(INSTEAD) + r")\s*\(")
 
-fence = tree.Fence()
+lint = tree.Lint("Call what the finding names. The rule: INSTEAD of tools/lint/banned.py.")
 for path in tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h"):
     code = tree.code_of(path.read_text())
     for call in CALL.finditer(code):
         name = call.group(1)
-        fence.finding(path, tree.line_of(code, call.start()), f"{name} is banned; use {INSTEAD[name]}")
-fence.done()
+        lint.finding(path, tree.line_of(code, call.start()), f"{name} is banned; use {INSTEAD[name]}")
+lint.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: what an object of the daemon exports, another of its objects uses. Tests do not count: what only they call is
+"""Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what only they call is
 tested through what the daemon calls. And what a header declares is there.
 
 Asks nm about the objects of the release build, which is brought up to date first. Another build folder may be named.
@@ -21,17 +21,17 @@ def where(source, name):
     return tree.line_of(text, found.start()) if found else 1
 
 
-fence = tree.Fence()
+lint = tree.Lint("What only tests call is tested through its callers. The rule: ENTRY_POINTS of tools/lint/exports.py.")
 found = objects.symbols()
 defined = {name: source for source, (names, _) in found.items() for name in names}
 used = set().union(*(names for _, names in found.values()))
 for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0])):
     ours = source.split("/")[0] in ("service", "handlers")
     if ours and name not in ENTRY_POINTS and name not in used:
-        fence.finding(source, where(source, name), f"{name} is used by no other file: make it static, or delete it")
+        lint.finding(source, where(source, name), f"{name} is used by no other file: make it static, or delete it")
 for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
     code = tree.code_of(path.read_text())
     for prototype in PROTOTYPE.finditer(code):
         if prototype.group(1) not in defined:
-            fence.finding(path, tree.line_of(code, prototype.start()), f"{prototype.group(1)} is declared, but defined nowhere")
-fence.done()
+            lint.finding(path, tree.line_of(code, prototype.start()), f"{prototype.group(1)} is declared, but defined nowhere")
+lint.done()

@@ -78,7 +78,7 @@ def why_not(path, quoted, name):
     """What is wrong with this include, or None."""
     for header, allowed in WRAPPERS.items():
         if (name == header or header.endswith("/") and name.startswith(header)) and str(path) not in allowed:
-            return f"{name} may be included by {', '.join(allowed)} only (WRAPPERS of tools/lint/floors.py)"
+            return f"{name} may be included by {', '.join(allowed)} only"
     allowed = may_include(path)
     if not quoted or name in GENERATED or allowed is None:
         return None
@@ -86,7 +86,7 @@ def why_not(path, quoted, name):
     if not folder:
         is_shared = path.parts[0] == "handlers" and name in SHARED
         return None if is_shared or name == "patterns.h" else f'write the folder of "{name}"'
-    return None if folder in allowed else f'{folder_of(path) or path.parts[0]}/ must not know {folder}/, but includes "{name}" (FLOORS of tools/lint/floors.py)'
+    return None if folder in allowed else f'{folder_of(path) or path.parts[0]}/ must not know {folder}/, but includes "{name}"'
 
 
 def unit_of(path):
@@ -126,10 +126,11 @@ def report(edges, how):
         if " ".join(group) in known:
             known.discard(" ".join(group))
         else:
-            fence.finding(group[0], 1, f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback")
+            lint.finding(group[0], 1, f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback")
 
 
-fence = tree.Fence()
+lint = tree.Lint("Move the function to a folder that may know both, or hand the lower folder a callback. "
+                 "The rules: FLOORS, HANDLERS, DAEMON and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md.")
 includes, uses = {}, {}
 sources = tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h")
 headers = {str(p).split("/", 1)[1]: unit_of(p) for p in sources if p.suffix == ".h"}
@@ -139,7 +140,7 @@ for path in sources:
         quoted, name = line.group(1) == '"', line.group(2)
         why = why_not(path, quoted, name)
         if why:
-            fence.finding(path, tree.line_of(text, line.start()), why)
+            lint.finding(path, tree.line_of(text, line.start()), why)
         if quoted and name in headers and headers[name] != unit_of(path):
             includes.setdefault(unit_of(path), set()).add(headers[name])
 found = {pathlib.Path(source): names for source, names in objects.symbols().items() if "generated" not in source}
@@ -152,10 +153,10 @@ for path, (_, names) in found.items():
         uses.setdefault(unit_of(path), set()).add(used)
         is_reply = path.parts[0] == "handlers" and used == REPLY
         if allowed is not None and folder_of(definer[name]) not in allowed and not is_reply:
-            fence.finding(path, 1, f"uses {name} of {definer[name]}, which its folder must not know (FLOORS of tools/lint/floors.py)")
+            lint.finding(path, 1, f"uses {name} of {definer[name]}, which its folder must not know")
 known = set(CIRCLES.strip().split("\n"))
 report(includes, "include")
 report(uses, "use")
 for circle in sorted(known):
-    fence.finding("tools/lint/floors.py", 1, f"the circle '{circle}' is broken: strike it")
-fence.done()
+    lint.finding("tools/lint/floors.py", 1, f"the circle '{circle}' is broken: strike it")
+lint.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: a function has at most 60 lines; a file of the daemon at most 500, one of the tests 600.
+"""Lint: a function has at most 60 lines; a file of the daemon at most 500, one of the tests 600.
 
 Counted as a reader counts, comments and blank lines too; a function from its first line to its closing brace. A lone brace
 in the first column opens a function and another closes it, which is how the formatter leaves C.
@@ -28,15 +28,15 @@ def functions(lines):
             start = None
 
 
-fence = tree.Fence()
+lint = tree.Lint("Split it by what it does. The rule: FUNCTION_LINES and FILE_LINES of tools/lint/length.py.")
 for folder, most in FILE_LINES.items():
     for path in tree.files(folder, ".c", ".h", ".def", ".py"):
         text = path.read_text()
         lines = tree.code_of(text).split("\n") if path.suffix != ".py" else []
         count = text.count("\n")
         if count > most:
-            fence.finding(path, most + 1, f"the file has {count} lines, {most} at most")
+            lint.finding(path, most + 1, f"the file has {count} lines, {most} at most")
         for name, first, last in functions(lines):
             if last - first + 1 > FUNCTION_LINES:
-                fence.finding(path, first + 1, f"{name} has {last - first + 1} lines, {FUNCTION_LINES} at most")
-fence.done()
+                lint.finding(path, first + 1, f"{name} has {last - first + 1} lines, {FUNCTION_LINES} at most")
+lint.done()

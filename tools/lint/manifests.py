@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and in packaging/, is an option of
+"""Lint: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and in packaging/, is an option of
 service/process/options.def (another would be ignored without a word); a kustomization names the files beside it; ports, volumes
 and labels that are referred to by name are there.
 """
@@ -17,7 +17,8 @@ import options  # noqa: E402
 VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
 OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
 
-fence = tree.Fence()
+lint = tree.Lint("Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
+                 "The rule: OF_THE_BUILD of tools/lint/manifests.py.")
 # Of what only a command line can ask for, config alone is a variable, too.
 known = {"PATTERND_CONFIG"} | {"PATTERND_" + option.flag.upper().replace("-", "_")
                                for _, group in options.groups() for option in group if option.kind != "ONCE"}
@@ -35,21 +36,21 @@ def check_pod(path, pod):
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port and port not in ports:
-                fence.finding(path, line_with(path, probe), f"the {probe} asks port {port}, which {container['name']} does not name")
+                lint.finding(path, line_with(path, probe), f"the {probe} asks port {port}, which {container['name']} does not name")
         for mount in container.get("volumeMounts", []):
             if mount["name"] not in volumes:
-                fence.finding(path, line_with(path, mount["mountPath"]), f"there is no volume {mount['name']}")
+                lint.finding(path, line_with(path, mount["mountPath"]), f"there is no volume {mount['name']}")
 
 
 def check_object(path, thing):
     if thing.get("kind") == "Kustomization":
         beside = {p.name for p in path.parent.glob("*.yaml")} - {path.name}
         for name in sorted(beside ^ set(thing["resources"])):
-            fence.finding(path, 1, f"{name} is in the folder or among the resources, not both")
+            lint.finding(path, 1, f"{name} is in the folder or among the resources, not both")
     if thing.get("kind") == "Deployment":
         template = thing["spec"]["template"]
         if not thing["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
-            fence.finding(path, line_with(path, "selector"), "the selector does not match the pod's labels")
+            lint.finding(path, line_with(path, "selector"), "the selector does not match the pod's labels")
         check_pod(path, template["spec"])
 
 
@@ -58,10 +59,10 @@ for path in tree.files("docker", ".yaml"):
         for thing in yaml.safe_load_all(path.read_text()):
             check_object(path, thing)
     except yaml.YAMLError as error:
-        fence.finding(path, error.problem_mark.line + 1, error.problem)
+        lint.finding(path, error.problem_mark.line + 1, error.problem)
 for path in tree.files("docker") + tree.files("packaging"):
     text = path.read_text()
     for found in VARIABLE.finditer(text):
         if found.group() not in known | OF_THE_BUILD:
-            fence.finding(path, tree.line_of(text, found.start()), f"{found.group()} is no option")
-fence.done()
+            lint.finding(path, tree.line_of(text, found.start()), f"{found.group()} is no option")
+lint.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/PROMISES.md names tests that are there: `file` or `file: function`, below tests/ or from the top of the tree."""
+"""Lint: tests/PROMISES.md names tests that are there: `file` or `file: function`, below tests/ or from the top of the tree."""
 import pathlib
 import re
 
@@ -8,7 +8,7 @@ import tree
 PAGE = pathlib.Path("tests/PROMISES.md")
 NAMED = re.compile(r"`([\w/]+(?:\.\w+)*)(?:: (\w+))?`")
 
-fence = tree.Fence()
+lint = tree.Lint("Name the test that holds the promise now, as `file` or `file: function`. The rule: NAMED of tools/lint/promises.py.")
 text = PAGE.read_text()
 by_name = {path.name: path for path in tree.files("tests", ".c", ".py")}
 for named in NAMED.finditer(text):
@@ -17,7 +17,7 @@ for named in NAMED.finditer(text):
         continue  # a metric, an option
     path = next((p for p in (by_name.get(name), pathlib.Path("tests", name), pathlib.Path(name)) if p and p.exists()), None)
     if not path:
-        fence.finding(PAGE, tree.line_of(text, named.start()), f"{name} is not there")
+        lint.finding(PAGE, tree.line_of(text, named.start()), f"{name} is not there")
     elif function and not re.search(rf"\b{function}\b", path.read_text()):
-        fence.finding(PAGE, tree.line_of(text, named.start()), f"{path} has no {function}")
-fence.done()
+        lint.finding(PAGE, tree.line_of(text, named.start()), f"{path} has no {function}")
+lint.done()

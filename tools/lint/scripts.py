@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of a number by itself, so
+"""Lint: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of a number by itself, so
 that goes through string.format; every key is one of KEYS; the contract is the first comment.
 """
 import re
@@ -41,7 +41,7 @@ def arguments(code, at):
         depth += (code[i] in "([{") - (code[i] in ")]}")
 
 
-fence = tree.Fence()
+lint = tree.Lint("lua/counters/counter_look.lua keeps all the rules. They are: RULES of tools/lint/scripts.py.")
 for path in tree.files("lua", ".lua"):
     text = path.read_text()
     code = code_of(text)
@@ -49,14 +49,14 @@ for path in tree.files("lua", ".lua"):
     if path.parent.name != "lib" and not path.stem.startswith("lib_"):
         wanted = [f"-- {path.stem}:", "KEYS", "Returns"] + ["ARGV"] * ("ARGV" in code)
         for missing in (word for word in wanted if word not in contract):
-            fence.finding(path, 1, f"the contract, its first comment, has no '{missing}'")
+            lint.finding(path, 1, f"the contract, its first comment, has no '{missing}'")
     elif not contract:
-        fence.finding(path, 1, "a part of lua/lib opens with a comment that says what it is")
+        lint.finding(path, 1, "a part of lua/lib opens with a comment that says what it is")
     for rule, what in RULES:
         for found in rule.finditer(code):
-            fence.finding(path, tree.line_of(code, found.start()), what)
+            lint.finding(path, tree.line_of(code, found.start()), what)
     for call in CALL.finditer(code):
         key = (list(arguments(code, call.end())) + ["", ""])[1]
         if re.search(JOINED, key) or key.startswith(("'", '"')):
-            fence.finding(path, tree.line_of(code, call.start()), "a key is built here: every key is declared in KEYS")
-fence.done()
+            lint.finding(path, tree.line_of(code, call.start()), "a key is built here: every key is declared in KEYS")
+lint.done()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fence: shell scripts and Python parse (bash -n; compiled in memory, so that nothing is left behind)."""
+"""Lint: shell scripts and Python parse (bash -n; compiled in memory, so that nothing is left behind)."""
 import re
 import subprocess
 
 import tree
 
-fence = tree.Fence()
+lint = tree.Lint("Correct the syntax. The rule: a first line that names a shell or Python, tools/lint/syntax.py.")
 for path in tree.files():
     with path.open("rb") as file:
         first = file.readline(200)
@@ -15,10 +15,10 @@ for path in tree.files():
         try:
             compile(path.read_bytes(), str(path), "exec")
         except SyntaxError as error:
-            fence.finding(path, error.lineno or 1, error.msg)
+            lint.finding(path, error.lineno or 1, error.msg)
     elif is_shell:
         result = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
         for line in result.stderr.splitlines() if result.returncode else []:
             where = re.match(r"[^:]+: line (\d+): (.*)", line)
-            fence.finding(path, where.group(1) if where else 1, where.group(2) if where else line)
-fence.done()
+            lint.finding(path, where.group(1) if where else 1, where.group(2) if where else line)
+lint.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fence: text of the tree. No notes to self, no paths of somebody's machine, no trailing blanks, no tabs where they do not
+"""Lint: text of the tree. No notes to self, no paths of somebody's machine, no trailing blanks, no tabs where they do not
 belong, a newline at the end.
 """
 import re
@@ -14,7 +14,7 @@ FORBIDDEN = [
 ]
 WITHOUT_TABS = {".lua", ".yaml", ".yml", ".json", ".py"}
 
-fence = tree.Fence()
+lint = tree.Lint("Do what the finding says. The rule: FORBIDDEN and WITHOUT_TABS of tools/lint/texts.py.")
 for path in tree.files():
     data = path.read_bytes()
     if b"\0" in data or not data:
@@ -22,14 +22,14 @@ for path in tree.files():
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        fence.finding(path, data.count(b"\n", 0, error.start) + 1, "not UTF-8")
+        lint.finding(path, data.count(b"\n", 0, error.start) + 1, "not UTF-8")
         continue
     if not text.endswith("\n"):
-        fence.finding(path, text.count("\n") + 1, "no newline at the end of the file")
+        lint.finding(path, text.count("\n") + 1, "no newline at the end of the file")
     for number, line in enumerate(text.split("\n"), 1):
         for pattern, what in FORBIDDEN:
             if pattern.search(line):
-                fence.finding(path, number, what)
+                lint.finding(path, number, what)
         if path.suffix in WITHOUT_TABS and "\t" in line:
-            fence.finding(path, number, "a tab")
-fence.done()
+            lint.finding(path, number, "a tab")
+lint.done()

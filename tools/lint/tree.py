@@ -1,4 +1,4 @@
-"""What the fences share: the files of the tree, C without its comments and literals, and how a fence says what it found."""
+"""What the lints share: the files of the tree, C without its comments and literals, and how a lint reports what it found."""
 import os
 import pathlib
 import re
@@ -37,15 +37,17 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
-class Fence:
-    """Collects findings; done() ends the fence with what they amount to."""
+class Lint:
+    """Collects findings; done() ends the lint: after findings, with how to comply and where the rule is changed."""
 
-    def __init__(self):
-        self.findings = 0
+    def __init__(self, how):
+        self.findings, self.how = 0, how
 
     def finding(self, path, line, what):
         print(f"{path}:{line}: {what}")
         self.findings += 1
 
     def done(self):
+        if self.findings:
+            print(f"To comply: {self.how}")
         sys.exit(1 if self.findings else 0)
