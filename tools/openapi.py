@@ -36,8 +36,35 @@ SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (i
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
+class Wrong(Exception):
+    """What is wrong with the contract, and in which line, where that is known."""
+
+    def __init__(self, why, line=None):
+        super().__init__(why)
+        self.line = line
+
+
+class Node(dict):
+    """A mapping of the contract, with its line. A member that is missing is named instead of being a KeyError."""
+    line = 1
+
+    def __missing__(self, name):
+        raise Wrong(f"{name!r} is missing", self.line)
+
+
+class Loader(yaml.SafeLoader):
+    def node(self, at):
+        made = Node()
+        made.line = at.start_mark.line + 1
+        yield made
+        made.update(self.construct_mapping(at))
+
+
+Loader.add_constructor("tag:yaml.org,2002:map", Loader.node)
+
+
 def fail(where, why):
-    sys.exit(f"openapi.yaml: {where}: {why}")
+    raise Wrong(f"{where}: {why}")
 
 
 def ident(name):
@@ -63,17 +90,28 @@ def c_texts(items):
 
 class Contract:
     def __init__(self, path):
-        self.doc = yaml.safe_load(pathlib.Path(path).read_text())
-        self.header, self.rows = [], []
+        self.doc = yaml.load(pathlib.Path(path).read_text(), Loader)
+        self.header, self.rows, self.names = [], [], set()
+        self.place, self.line = "the whole", 1  # of what is being read, for what fails
 
     def resolve(self, node):
         """Follows $ref; members beside it win."""
         while "$ref" in node:
             target = self.doc
             for part in node["$ref"].removeprefix("#/").split("/"):
+                if part not in target:
+                    raise Wrong(f"$ref {node['$ref']!r}: there is no {part!r}", node.line)
                 target = target[part]
-            node = {**target, **{k: v for k, v in node.items() if k != "$ref"}}
+            line, node = node.line, Node({**target, **{k: v for k, v in node.items() if k != "$ref"}})
+            node.line = line
         return node
+
+    def follow_all(self, node):
+        """Every $ref below leads somewhere, those that no C is made of, too."""
+        if isinstance(node, Node) and isinstance(node.get("$ref"), str):
+            self.resolve(node)
+        for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+            self.follow_all(inner)
 
     def field(self, prefix, name, schema, place, required):
         """One row: a dict of what the C initialiser and the struct member need."""
@@ -214,13 +252,19 @@ class Contract:
                 f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},")
 
     def operation(self, path, method, op, shared):
+        self.follow_all(op)
         name = op["operationId"]
+        if name in self.names:
+            fail(name, "another operation has this operationId")
+        self.names.add(name)
         parameters = [self.resolve(p) for p in shared + op.get("parameters", [])]
         order = [s[1:-1] for s in path.strip("/").split("/") if s.startswith("{")]
         in_path = {p["name"]: p for p in parameters if p["in"] == "path"}
         rest = [p for p in parameters if p["in"] != "path" and p["name"].lower() not in MACHINE_HEADERS]
         tail = op.get("x-tail", False)
         order = order[:-1] if tail else order
+        if set(order) - in_path.keys():
+            fail(name, f"no parameter is in: path and named {', '.join(sorted(set(order) - in_path.keys()))}")
         fields = [self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
                   for p in [in_path[n] for n in order] + rest]
         body = op.get("requestBody")
@@ -250,13 +294,18 @@ class Contract:
 
     def generate(self, out):
         table, resources = [], {}
+        self.place = "components"
+        self.follow_all(self.doc["components"])
         for path, item in self.doc["paths"].items():
+            self.place = path
+            self.follow_all(item.get("parameters", []))
             segment = path.strip("/").split("/")[0]
             if segment in resources and segment != list(resources)[-1]:
-                fail(path, f"the paths of /{segment} must stand together")
+                raise Wrong(f"the paths of /{segment} must be side by side", item.line)
             resources.setdefault(segment, len(table))
             for method in METHODS:
                 if method in item:
+                    self.place, self.line = f"{method.upper()} {path}", item[method].line
                     table.append(self.operation(path, method, item[method], item.get("parameters", [])))
         ends = [*list(resources.values())[1:], len(table)]
         served = json.dumps(self.doc, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -275,7 +324,17 @@ class Contract:
             "const struct text openapi_json_text = { contract, sizeof(contract) - 1 };", ""]))
 
 
+def main(path, out):
+    out = pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        contract = Contract(path)
+        contract.generate(out)
+    except Wrong as wrong:
+        sys.exit(f"{path}:{wrong.line or contract.line}: {contract.place}: {wrong}")
+    except yaml.MarkedYAMLError as error:
+        sys.exit(f"{path}:{error.problem_mark.line + 1}: {error.problem}")
+
+
 if __name__ == "__main__":
-    destination = pathlib.Path(sys.argv[2])
-    destination.mkdir(parents=True, exist_ok=True)
-    Contract(sys.argv[1]).generate(destination)
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""tools/openapi.py says where a contract is wrong, and what: file, line, method and path. Never a traceback."""
+import contextlib
+import io
+import pathlib
+import re
+import sys
+import tempfile
+
+import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import openapi  # noqa: E402
+
+CONTRACT = """paths:
+  /stacks/{name}:
+    parameters:
+      - $ref: '#/components/parameters/Name'
+    post:
+      operationId: stack_push
+      x-effect: writes
+      x-scope: 'stacks:{name}:write'
+      x-problems: [stack_full]
+      x-grants: stack_full
+      parameters:
+        - {name: limit, in: query, schema: {type: integer, minimum: 1, maximum: 9, default: 1}}
+        - {name: share, in: query, schema: {type: number, minimum: 0, maximum: 1}}
+      requestBody:
+        content:
+          application/json:
+            schema:
+              type: object
+              additionalProperties: false
+              required: [items]
+              properties:
+                items: {type: array, minItems: 1, maxItems: 9, items: {type: string, x-max-bytes: 9}}
+                counts: {type: object, maxProperties: 2, propertyNames: {type: string, x-max-bytes: 9},
+                         additionalProperties: {type: integer, minimum: 1, maximum: 9}}
+                kind: {type: string, enum: [a, b], x-unless: [items]}
+      responses:
+        '200': {$ref: '#/components/responses/Stack'}
+    get:
+      operationId: stack_look
+      x-effect: reads
+      x-scope: 'stacks:{name}:read'
+      responses:
+        '204': {description: Empty.}
+components:
+  parameters:
+    Name: {name: name, in: path, required: true, schema: {type: string, x-name: true, x-max-bytes: 9}}
+  responses:
+    Stack: {description: The stack., content: {application/json: {schema: {$ref: '#/components/schemas/Stack'}}}}
+  schemas:
+    Stack: {type: object}
+"""
+# What is done to a text of the contract, and what the generator says of it.
+WRONG = [
+    ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
+    ("operationId: stack_look", "operationId: stack_push", r":6: POST /stacks/\{name\}: stack_push: another operation has this"),
+    ("- $ref: '#/components/parameters/Name'", "- $ref: '#/components/parameters/Nam'",
+     r":4: /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'"),
+    ("schema: {$ref: '#/components/schemas/Stack'}", "schema: {$ref: '#/components/schemata/Stack'}",
+     r":38: components: \$ref '#/components/schemata/Stack': there is no 'schemata'"),
+    ("maxItems: 9, ", "", r":22: POST /stacks/\{name\}: 'maxItems' is missing"),
+    ("minimum: 1, maximum: 9, default: 1", "minimum: 1", r":\d+: POST /stacks/\{name\}: stack_push.limit: an integer needs minimum and maximum"),
+    ("/stacks/{name}:\n", "/stacks/{names}:\n", r":29: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names"),
+    ("paths:\n", "paths: [\n", r":\d+: "),
+]
+
+
+def said_of(text):
+    """What the generator says of a contract, None when it accepts it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "openapi.yaml")
+        path.write_text(text)
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                openapi.main(path, folder)
+            except SystemExit as end:
+                return str(end)
+    return None
+
+
+def without_each(node, path=()):
+    """The path of each member and element of a document."""
+    for name in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []:
+        yield (*path, name)
+        yield from without_each(node[name], (*path, name))
+
+
+def main():
+    failures = [f"the contract of this test is refused: {said_of(CONTRACT)}"] if said_of(CONTRACT) else []
+    for old, new, wanted in WRONG:
+        assert old in CONTRACT, old
+        said = said_of(CONTRACT.replace(old, new, 1)) or "nothing"
+        failures += [] if re.search("openapi.yaml" + wanted, said) else [f"{old.strip()!r} -> {new.strip()!r}: {said}"]
+    count = 0
+    for *path, name in without_each(yaml.safe_load(CONTRACT)):
+        document = parent = yaml.safe_load(CONTRACT)
+        for step in path:
+            parent = parent[step]
+        del parent[name]
+        count += 1
+        try:
+            said = said_of(yaml.safe_dump(document, sort_keys=False))
+            wrong = said and not re.search(r"openapi.yaml:\d+: ", said)
+        except Exception as fault:  # a traceback of the generator's is what must not be
+            said = wrong = repr(fault)
+        failures += [f"without {'.'.join(map(str, [*path, name]))}: {said}"] if wrong else []
+    print(*failures, f"{len(WRONG) + count} contracts, {len(failures)} failed", sep="\n")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
