@@ -1,15 +1,5 @@
 /*
- * handler: everything a handler includes, besides kinds.h.
- *
- * To add an endpoint:
- *   1. openapi.yaml: the path with its operationId, inputs with their ranges, answers, problems, an example, and what a token must
- *      be allowed for it (x-scope);
- *   2. lua/<operation>.lua: the atomic step, its contract as a comment first;
- *   3. handlers/<resource>.c: void <operationId>(struct request *req, const struct <operationId>_input *in), which makes the call
- *      and answers in its `done`: input -> one script -> reply;
- *   4. tests/api/test_<resource>.c: what it promises, over HTTP, on a real Redis.
- * An operation without a handler does not link, a handler without an operation does not compile, and the tests fail when an
- * operation, an answer or a problem of the contract was never seen.
+ * handler: everything a handler includes, besides kinds.h. To add one: CONTRIBUTING.md.
  */
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page, with its operations.
+"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page, with its
+operations, and generated pages are of today.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell a page, beside a daemon of its own
@@ -34,6 +35,9 @@ import yaml
 
 import embedded
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import reference  # noqa: E402
+
 SHOWN_ADDRESS = "127.0.0.1:8379"
 COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
@@ -49,7 +53,7 @@ DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
 SECTIONS = ["What it is for", "A session", "What it promises", "Keys in Redis", "The script", "When something fails", "By hand"]
-NO_PATTERN = {"README.md", "errors.md", "from-redis-commands.md", "daemon.md"}
+NO_PATTERN = {"README.md", "errors.md", "from-redis-commands.md", "daemon.md", "reference.md", "redis-keys.md"}
 
 
 class Differs(Exception):
@@ -415,28 +419,45 @@ def names(page, path):
     return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
 
 
-def pages_of_tags():
-    """{tag: its page}, by the rows of docs/README.md."""
-    rows = re.findall(r"^\| ([^|]+) \| \[[^\]]+\]\(([\w-]+\.md)(?:#[\w-]+)?\)", pathlib.Path("docs/README.md").read_text(), re.M)
-    return {tag: pathlib.Path("docs", page) for cell, page in rows for tag in cell.split(", ")}
-
-
 def check_tags(page, paths):
     """The page of a tag names each path of the tag."""
-    told = pages_of_tags()
-    for path in sorted({path for path, of in paths.items() for operation in of.values() for tag in operation["tags"] if told.get(tag) == page}):
+    told = reference.pages_of_tags()
+    for path in sorted({path for path, of in paths.items() for operation in of.values() for tag in operation["tags"] if told.get(tag) == page.name}):
         if not names(page, path):
             yield f"{page}: does not name {path}"
 
 
 def check_index(page):
     """Each tag of the contract has a row, with its page; each page is linked."""
-    tags = {tag["name"] for tag in contract()["tags"]}
-    if pages_of_tags().keys() != tags:
-        yield f"{page}: its tags and those of openapi.yaml differ: {sorted(pages_of_tags().keys() ^ tags)}"
+    tags, told = {tag["name"] for tag in contract()["tags"]}, reference.pages_of_tags()
+    for tag in sorted(tags ^ told.keys()):
+        yield f"{page}: the tag {tag} of openapi.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi.yaml"
     for other in sorted(page.parent.glob("*.md")):
         if other != page and f"({other.name})" not in page.read_text():
             yield f"{page}: does not link {other.name}"
+
+
+def check_generated(page):
+    """It is what tools/reference.py makes of the contract and the other pages."""
+    if page.read_text() != reference.PAGES[str(page)]():
+        yield f"{page}: is not of today's contract and pages: run tools/reference.py"
+
+
+def check_kinds(page):
+    """Each kind of key has its row, which comes of its pattern's page."""
+    for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/kinds.h").read_text(), re.M):
+        if f"`p:{kind}:{{" not in page.read_text():
+            yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its pattern's page"
+
+
+def check_commands(page):
+    """Each pattern is what some Redis commands become."""
+    for tag, other in reference.pages_of_tags().items():
+        if f"({other})" not in page.read_text() and other not in NO_PATTERN:
+            yield f"{page}: does not link {other}: add the Redis commands that {tag} replace"
+
+
+OF_ONE_PAGE = {"README.md": check_index, "from-redis-commands.md": check_commands, "redis-keys.md": check_kinds}
 
 
 def main():
@@ -450,10 +471,11 @@ def main():
         findings += [*found, *check_links(page), *check_paths(page)]
         if page.name == "README.md" or page.parent.name == "docs":
             findings += check_operations(page, paths)
+        findings += check_generated(page) if str(page) in reference.PAGES else []
         if page.parent.name == "docs":
             findings += [*check_sections(page), *check_tags(page, paths)]
-        if page == pathlib.Path("docs/README.md"):
-            findings += check_index(page)
+        for name, check in OF_ONE_PAGE.items():
+            findings += check(page) if page == pathlib.Path("docs", name) else []
     print("\n".join(findings) or f"{count} commands answered as shown")
     sys.exit(1 if findings else 0)
 

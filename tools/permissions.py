@@ -56,9 +56,11 @@ def check(top, listed):
     literals = set(re.findall(r"'([A-Z]+)'", lua)) | set(re.findall(r'"([A-Z]+)"', c))
     known = {row.split()[0] for row in listed} | OTHERS
     if called - known:
-        sys.exit(f"tools/permissions.py has no row for {', '.join(sorted(called - known))}")
+        sys.exit(f"tools/permissions.py: no row for {', '.join(sorted(called - known))}: add it to NEEDED with its fewest arguments, "
+                 "and the rule to the ACL line of README.md")
     if known - literals:
-        sys.exit(f"tools/permissions.py has rows that nothing calls: {', '.join(sorted(known - literals))}")
+        sys.exit(f"tools/permissions.py: nothing calls {', '.join(sorted(known - literals))}: delete the row, "
+                 "and the rule from the ACL line of README.md")
 
 
 def main(top, out):
