@@ -6,9 +6,9 @@
  */
 #include <stdio.h>
 
-#include "json/base64.h"
 #include "handler.h"
 #include "kinds.h"
+#include "json/base64.h"
 
 enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
 
@@ -87,7 +87,7 @@ void bitmap_write(struct request *req, const struct bitmap_write_input *in)
 	char *decoded = arena_alloc(&req->arena, base64_room(in->base64.len) + 1), why[BASE64_WHY];
 
 	if (!bytes || !decoded) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	bytes->at = decoded;
@@ -197,7 +197,7 @@ void bitmap_count(struct request *req, const struct bitmap_count_input *in)
 	if (req->work)
 		send_count(req, in->start, in->has_end ? in->end : -1, units[in->unit]);
 	else
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 }
 
 static void on_position(struct request *req, const struct reply *r);

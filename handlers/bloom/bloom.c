@@ -43,7 +43,7 @@ static struct work *work_new(struct request *req)
 	struct work *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (!w)
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 	else
 		*w = (struct work){ .segments = FIRST_SEGMENTS };
 	return req->work = w;
@@ -237,7 +237,7 @@ static bool take_items(struct request *req, struct work *w, const struct text *i
 	w->found = arena_alloc(&req->arena, count);
 	w->which = arena_alloc(&req->arena, count * sizeof(*w->which));
 	if (req->arena.failed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
 	for (size_t i = 0; i < count; i++) {

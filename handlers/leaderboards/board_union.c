@@ -315,7 +315,7 @@ static void look_at_all(struct request *req)
 	b->owed = in->sources.count + 1;
 	b->looks = arena_alloc(&req->arena, b->owed * sizeof(b->looks[0]));
 	if (!b->looks) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	for (size_t i = 0; i <= in->sources.count; i++) {
@@ -349,7 +349,7 @@ static const struct slots *slots_of_union(struct request *req)
 	struct text *boards = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*boards));
 
 	if (!boards) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	memcpy(boards, in->sources.items, in->sources.count * sizeof(*boards));
@@ -368,7 +368,7 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 		return;
 	}
 	if (!b) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	const struct slots *slots = slots_of_union(req);

@@ -219,7 +219,7 @@ void lock_take(struct request *req, const struct lock_take *given)
 		return;
 	}
 	if (!take) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*take = *given;

@@ -217,7 +217,7 @@ static void on_taken(struct request *req, const struct lock_take *take, const st
 
 	if (!h || req->arena.failed) { /* the lock runs out by itself */
 		free(h);
-		answer_problem_effect(req, P_OVERLOADED, EFFECT_APPLIED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_APPLIED);
 		return;
 	}
 	h->stream = stream_begin(req, &owner, h);

@@ -132,7 +132,7 @@ struct round *round_new(struct request *req, void *whose, int64_t ttl_ms)
 	struct round *r = arena_alloc(&req->arena, sizeof(*r));
 
 	if (!r) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	r->req = req;

@@ -220,7 +220,7 @@ void lock_take_in_turn(struct request *req, const struct lock_take *given, const
 		s->take.token_hash = lock_token_hash(req, s->take.token);
 	}
 	if (!s || !group_names(req, s)) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	req->work = s;

@@ -235,7 +235,7 @@ static void begin(struct request *req, const struct order *given)
 	if (!slots || !slots_bear_key(req, slots))
 		return;
 	if (!order || !handed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*order = *given;

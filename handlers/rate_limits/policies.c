@@ -60,7 +60,7 @@ static struct change *change_new(struct request *req)
 	if (change)
 		change->asked_us = loop_now_us();
 	else
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 	req->work = change;
 	return change;
 }

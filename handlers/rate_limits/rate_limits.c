@@ -25,7 +25,7 @@ struct take *take_new(struct request *req, size_t count)
 	struct take *t = arena_alloc(&req->arena, sizeof(*t) + count * sizeof(t->checks[0]));
 
 	if (!t) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	t->count = count;

@@ -198,7 +198,7 @@ void ratelimit_decide_in_turn(struct request *req, const struct slots *slots)
 
 	t->turns = arena_alloc(&req->arena, sizeof(*t->turns));
 	if (!t->turns) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*t->turns = (struct turns){ .slots = slots };

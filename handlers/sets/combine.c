@@ -83,7 +83,7 @@ static bool take_in(struct request *req, const struct reply *r)
 		co->members[co->member_count++] = arena_copy(&req->arena, member.at, member.len);
 	}
 	if (req->arena.failed)
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 	return !req->arena.failed;
 }
 
@@ -217,7 +217,7 @@ static void combine(struct request *req, enum way way, const struct text *names,
 	struct text *members = arena_alloc(&req->arena, room * sizeof(*members));
 	char *stays = slots->count > 1 && way != UNION ? arena_alloc(&req->arena, room) : NULL;
 	if (req->arena.failed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the arena has failed */

@@ -81,7 +81,7 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 		return;
 	struct listener *l = calloc(1, sizeof(*l));
 	if (!l) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	l->hearer.listening = on_listening;

@@ -58,7 +58,7 @@ static void on_part(struct request *req, const struct reply *r)
 		return;
 	parts->replies[req->tag] = reply_keep(&req->arena, r);
 	if (req->arena.failed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	for (size_t g = 1; req->tag == 0 && g < parts->slots->count; g++)
@@ -74,7 +74,7 @@ static void ask_parts(struct request *req, struct when *w, const struct parts *g
 	const struct reply **replies = arena_alloc(&req->arena, count * sizeof(replies[0]));
 
 	if (!parts || !replies) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*parts = *given;
@@ -98,7 +98,7 @@ static void on_summed(struct request *req, const struct reply *r)
 	if (counts)
 		uv_answer_union(req, reply_int(r, 2), counts);
 	else
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 }
 
 static void sum_union(struct request *req, struct when *w)

@@ -72,7 +72,7 @@ static struct when *when_new(struct request *req, send_call send, size_t pages)
 	struct when *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (!w)
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 	else
 		*w = (struct when){ .send = send, .pages = (int64_t)pages };
 	return w;

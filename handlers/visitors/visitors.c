@@ -172,7 +172,7 @@ static const struct slots *slots_of_merge(struct request *req)
 	struct text *pages = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*pages));
 
 	if (!pages) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	memcpy(pages, in->sources.items, in->sources.count * sizeof(*pages));

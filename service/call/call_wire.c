@@ -285,7 +285,9 @@ void call_send(struct call *c, call_done done)
 		(struct redis_call){ .done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas };
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
-	if ((req->state == READING && budget_is_full()) || req->arena.failed || !call_assemble(c)) {
+	if (req->state == READING && budget_is_full())
+		req->arena.failed = ARENA_OVER_BUDGET;
+	if (req->arena.failed || !call_assemble(c)) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "process/config.h"
 #include "call/match.h"
+#include "process/config.h"
 #include "redis/redis.h"
 #include "redis/slot.h"
 #include "request/request.h"
@@ -301,7 +301,7 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 		l->found = arena_alloc(&req->arena, l->limit * sizeof(*l->found));
 	}
 	if (!l || !l->found || !l->pattern.at) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	if (!parse_cursor(l, req, cursor)) {

@@ -51,7 +51,7 @@ bool match_glob(struct request *req, struct text match, struct text *glob)
 	}
 	*glob = escaped(req, match, "\\?[]^");
 	if (!glob->at)
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 	return glob->at;
 }
 

@@ -29,7 +29,7 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 	struct slots *s = arena_alloc(&req->arena, sizeof(*s) + count * sizeof(s->groups[0]));
 
 	if (!placed || !which || !s) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	/* A name has no braces, so it lies where its keys do, whose tag it is. */

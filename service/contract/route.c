@@ -64,7 +64,7 @@ static struct text cut(struct text *rest, char stop)
 static bool refuse_target(struct request *req, const char *why)
 {
 	if (req->arena.failed) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
 	answer_problem(req, P_MALFORMED_REQUEST, "the request target %s", why);

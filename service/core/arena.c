@@ -101,7 +101,7 @@ static bool add_block(struct arena *a, size_t payload)
 			budget_give(size);
 	}
 	if (!b) {
-		a->failed = true;
+		a->failed = fits ? ARENA_OUT_OF_MEMORY : ARENA_OVER_BUDGET;
 		return false;
 	}
 	b->older = a->blocks;
@@ -172,7 +172,7 @@ static void *hand_out(struct arena *a, char *at, size_t size)
 static char *reserve(struct arena *a, size_t size)
 {
 	if (size > SIZE_MAX / 2) {
-		a->failed = true;
+		a->failed = ARENA_OUT_OF_MEMORY;
 		return NULL;
 	}
 	if (size == 0)
@@ -195,13 +195,14 @@ static void *grow_block(struct arena *a, size_t payload)
 	size_t size = sizeof(struct arena_block) + room_for(payload), more = size - a->blocks->size;
 	struct arena_block *b = NULL;
 
-	if (budget_take(more, use_of(a, room_for(payload)))) {
+	bool fits = budget_take(more, use_of(a, room_for(payload)));
+	if (fits) {
 		b = realloc(a->blocks, size);
 		if (!b)
 			budget_give(more);
 	}
 	if (!b) {
-		a->failed = true;
+		a->failed = fits ? ARENA_OUT_OF_MEMORY : ARENA_OVER_BUDGET;
 		return NULL;
 	}
 	b->size = size;

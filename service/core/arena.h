@@ -16,11 +16,14 @@
 
 struct arena_block;
 
+/* Which limit the last allocation that failed has reached. */
+enum arena_failure { ARENA_OK, ARENA_OUT_OF_MEMORY, ARENA_OVER_BUDGET };
+
 struct arena {
 	struct arena_block *blocks; /* newest first; owned */
 	char *next;                 /* first free byte of the newest block */
 	char *end;
-	bool failed;
+	enum arena_failure failed;
 	bool bounded; /* the budget may say no; set by the owner once it has what it cannot do without */
 };
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "contract/input.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
@@ -11,10 +12,12 @@
 
 enum { FIRST_BYTES = 512 };
 
+#define MALLOC_FAILED "malloc failed: the system refused the daemon more memory; raise its memory limit, or retry later"
+
 /* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
 static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
-	"\"detail\":\"the daemon is out of memory\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
+	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
 
 struct json_out *answer_begin(struct request *req, int status)
 {
@@ -116,6 +119,13 @@ void answer_retry_after_ms(struct request *req, int64_t ms)
 	answer_header_int(req, "Retry-After", seconds > 0 ? seconds : 1);
 }
 
+/* This must be said, whatever the limit. */
+static void answer_is_owed(struct request *req)
+{
+	req->arena.bounded = false;
+	req->arena.failed = ARENA_OK;
+}
+
 static struct json_out *begin(struct request *req, enum problem p, enum effect effect, const char *detail, va_list args)
 	__attribute__((format(printf, 4, 0)));
 
@@ -123,7 +133,7 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 {
 	const struct problem_row *row = problem_row(p);
 
-	req->arena.bounded = req->arena.failed = false; /* this must be said, also of what had no room */
+	answer_is_owed(req); /* also of what had no room */
 	struct json_out *o = answer_begin(req, row->status);
 	if (p == P_OVERLOADED) {
 		metrics_count(METRIC_requests_overloaded);
@@ -168,8 +178,7 @@ static bool stood_in(struct request *req, enum problem p)
 	if (!stand_in || problem_row(p)->status < 500)
 		return false;
 	req->stand_in = NULL;
-	req->arena.bounded = req->arena.failed =
-		false; /* it answers instead of the problem, which would be said as well */
+	answer_is_owed(req); /* instead of the problem, which would be, too */
 	if (!stand_in(req))
 		return false;
 	metrics_count(METRIC_answers_degraded);
@@ -214,13 +223,14 @@ void answer_misread(struct request *req)
 
 void answer_no_memory(struct request *req, enum effect effect)
 {
-	if (req->arena.bounded)
+	if (req->arena.failed == ARENA_OVER_BUDGET)
 		answer_problem_effect(
 			req, P_OVERLOADED, effect,
-			"requests take %zu bytes of memory; --max-request-memory allows %lld, and this one needs more",
+			"requests take %zu of the %lld bytes of memory that --max-request-memory allows, and this one needs more; "
+			"raise it, or retry later",
 			budget_taken(), (long long)config()->max_request_memory);
 	else
-		answer_problem_effect(req, P_OVERLOADED, effect, "the daemon is out of memory");
+		answer_problem_effect(req, P_OVERLOADED, effect, MALLOC_FAILED);
 }
 
 void answer_field_problem(struct request *req, enum problem p, const char *pointer, const char *detail, ...)

@@ -57,7 +57,7 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 /* 500: Redis answered in another form than agreed. Every answer of a request whose reply was misread becomes this one. */
 void answer_misread(struct request *req);
 
-/* 503: what the request needs has no room, in the budget of all requests or at all. */
+/* 503: no memory for the request. Names the limit: --max-request-memory where that failed the arena, else malloc. */
 void answer_no_memory(struct request *req, enum effect effect);
 
 /*

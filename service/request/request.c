@@ -75,7 +75,7 @@ static bool make_room(struct request *req, size_t size)
 	char *at = (char *)(uintptr_t)req->body.at;
 
 	if (size > FIRST_BODY_BYTES && !budget_lets_in(size - req->body.len)) {
-		req->arena.failed = true;
+		req->arena.failed = ARENA_OVER_BUDGET;
 		return false;
 	}
 	at = arena_grow(&req->arena, at, req->body.len, size + 1);

@@ -12,11 +12,13 @@
 #include <stdlib.h>
 
 #include "request/operation.h"
+#include "contract/input.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
 #include "redis/redis.h"
 #include "request/answer.h"
+#include "request/claim.h"
 #include "request/claim.h"
 #include "request/request.h"
 #include "request/stream.h"
@@ -242,7 +244,7 @@ static void stand_at(struct request *req, struct text name, bool is_timed)
 	struct place *p = &w->places[w->count];
 	p->wait = w;
 	if (!channel_enter(p, name, is_timed)) {
-		req->arena.failed = true; /* which call_send tells */
+		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send tells */
 		return;
 	}
 	w->count++;

@@ -81,6 +81,7 @@ static void assert_memory_back(long before_kib)
 static void assert_refused(struct answer a)
 {
 	assert_problem(a, 503, "overloaded", "none");
+	assert_non_null(strstr(text_at(a, "/detail"), "--max-")); /* the option that raises the limit */
 	assert_non_null(header_of(a, "Retry-After"));
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 5);
 	assert_non_null(header_of(a, "Connection"));

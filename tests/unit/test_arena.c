@@ -194,9 +194,9 @@ static void the_budget_counts_and_bounds(void **state)
 	while (arena_alloc(&a, LARGE))
 		large += LARGE;
 	assert_in_range(large, LIMIT / 2, LIMIT / 8 * 7);
-	assert_true(a.failed);
+	assert_int_equal(a.failed, ARENA_OVER_BUDGET);
 	assert_false(budget_is_full());
-	a.failed = false; /* an eighth is left for small pieces */
+	a.failed = ARENA_OK; /* an eighth is left for small pieces */
 	while (arena_alloc(&a, SMALL))
 		small += SMALL;
 	assert_true(small > LIMIT / 10 && budget_taken() <= LIMIT);
@@ -245,7 +245,7 @@ static void the_struct_may_live_inside(void **state)
 	memset(arena_alloc(&o->arena, 9000), 1, 9000);
 	a = o->arena; /* as its owner must: the blocks go while they are walked */
 	arena_free(&a);
-	struct arena untouched = { .failed = true };
+	struct arena untouched = { .failed = ARENA_OUT_OF_MEMORY };
 	assert_null(arena_new(TOO_MUCH, &untouched));
 	assert_null(untouched.blocks);
 }
@@ -289,10 +289,10 @@ static void without_memory_it_says_so_and_remembers(void **state)
 		struct arena a = { 0 };
 		char *small = arena_alloc(&a, 10);
 		memcpy(small, "unharmed.", 10);
-		if (arena_alloc(&a, sizes[i]) || !a.failed)
+		if (arena_alloc(&a, sizes[i]) || a.failed != ARENA_OUT_OF_MEMORY)
 			fail_msg("%zu bytes were given", sizes[i]);
-		a.failed = false;
-		if (arena_grow(&a, small, 10, sizes[i]) || !a.failed)
+		a.failed = ARENA_OK;
+		if (arena_grow(&a, small, 10, sizes[i]) || a.failed != ARENA_OUT_OF_MEMORY)
 			fail_msg("growth in place to %zu bytes was given", sizes[i]);
 		assert_string_equal(small, "unharmed.");
 		assert_non_null(arena_alloc(&a, 10)); /* goes on, but does not forget */
