@@ -1,6 +1,8 @@
 /* scope: see scope.h. */
 #include "access/scope.h"
 
+#include "core/hex.h"
+
 enum { MAX_PARTS = 3 };
 
 static const char no_form[] = "a scope is '*', 'kind:*', 'kind:action' or 'kind:name:action'";
@@ -18,42 +20,20 @@ static bool is_star(struct text t)
 	return text_is(t, "*");
 }
 
-static int hex_value(char c)
-{
-	const char *digits = "0123456789abcdef0123456789ABCDEF", *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) % 16 : -1;
-}
-
 /* Percent-decodes, and takes the star off the end. */
 static const char *parse_name(struct arena *arena, struct text raw, struct scope *out)
 {
-	char *to;
-
 	if (raw.len && raw.at[raw.len - 1] == '*') {
 		out->is_prefix = true;
 		raw.len--;
 	}
 	out->name = arena_copy(arena, raw.at, raw.len);
-	to = (char *)(uintptr_t)out->name.at;
-	if (!to)
+	if (!out->name.at)
 		return "there is no memory for it";
-	for (size_t i = 0; i < raw.len; i++) {
-		char c = raw.at[i];
-		if (c == '*')
-			return "a * stands at the end of a name; %2A is one that belongs to it";
-		if (c == '%') {
-			int high = i + 2 < raw.len ? hex_value(raw.at[i + 1]) : -1;
-			int low = i + 2 < raw.len ? hex_value(raw.at[i + 2]) : -1;
-			if (high < 0 || low < 0 || (high == 0 && low == 0))
-				return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
-			c = (char)(high << 4 | low);
-			i += 2;
-		}
-		*to++ = c;
-	}
-	*to = '\0';
-	out->name.len = (size_t)(to - out->name.at);
+	if (memchr(raw.at, '*', raw.len))
+		return "a * stands at the end of a name; %2A is one that belongs to it";
+	if (!hex_unescape((char *)(uintptr_t)out->name.at, &out->name.len))
+		return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
 	return out->name.len || out->is_prefix ? NULL : "a name is empty";
 }
 

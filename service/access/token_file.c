@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/hex.h"
 #include "process/log.h"
 #include "request/operation.h"
 
@@ -39,15 +40,6 @@ static bool refuse(const struct reading *r, const char *format, ...)
 }
 
 /* ---- A line ---- */
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static bool parse_digest(struct text word, unsigned char out[TOKEN_DIGEST_BYTES])
 {

@@ -4,49 +4,21 @@
 #include <stdio.h>
 
 #include "request/answer.h"
+#include "core/hex.h"
 #include "request/request.h"
 
 enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 /* Percent-decodes into the arena. An absent text: a bad escape, or a NUL byte. Whether it is UTF-8 is input's to say. */
 static struct text decode(struct request *req, struct text raw, bool plus_is_space)
 {
 	struct text out = arena_copy(&req->arena, raw.at, raw.len);
-	char *to = (char *)out.at;
-	size_t n = 0;
+	char *bytes = (char *)(uintptr_t)out.at;
 
-	if (!to)
-		return out;
-	for (size_t i = 0; i < raw.len; i++) {
-		char c = raw.at[i];
-		if (c == '%') {
-			int high = i + 2 < raw.len ? hex_value(raw.at[i + 1]) : -1;
-			int low = i + 2 < raw.len ? hex_value(raw.at[i + 2]) : -1;
-			if (high < 0 || low < 0)
-				return (struct text){ 0 };
-			c = (char)(high << 4 | low);
-			i += 2;
-		} else if (c == '+' && plus_is_space) {
-			c = ' ';
-		}
-		if (c == '\0')
-			return (struct text){ 0 };
-		to[n++] = c;
-	}
-	to[n] = '\0';
-	out.len = n;
-	return out;
+	for (size_t i = 0; plus_is_space && i < out.len; i++)
+		if (bytes[i] == '+')
+			bytes[i] = ' ';
+	return bytes && hex_unescape(bytes, &out.len) ? out : (struct text){ 0 };
 }
 
 /* The bytes up to `stop`, which are taken from *rest together with it; all of *rest when it is not there. */

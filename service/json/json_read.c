@@ -12,6 +12,8 @@
 
 #include <xxhash.h>
 
+#include "core/hex.h"
+
 enum { MAX_DEPTH = 32, FEW_MEMBERS = 12, EASY_DIGITS = 18 };
 
 struct reader {
@@ -51,11 +53,7 @@ static int32_t read_unit(struct reader *r)
 	int32_t unit = 0;
 
 	for (int i = 0; i < 4; i++, r->at++) {
-		char c = *r->at;
-		int digit = is_digit(c)            ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
+		int digit = hex_value(*r->at);
 		if (digit < 0)
 			return -1;
 		unit = unit << 4 | digit;

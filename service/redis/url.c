@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hex.h"
+
 /* Copies `len` bytes as a string; false when they do not fit. */
 static bool take(char *out, size_t size, const char *from, size_t len)
 {
@@ -25,23 +27,9 @@ static bool is_number(const char *s, long most)
 /* %XX in user and password, so that they can hold any byte but NUL. */
 static bool unescape(char *s)
 {
-	char *to = s;
+	size_t len = strlen(s);
 
-	for (; *s; s++, to++) {
-		unsigned c = (unsigned char)*s;
-		if (*s == '%') {
-			char hex[3] = { s[1], s[1] ? s[2] : '\0', '\0' };
-			if (strspn(hex, "0123456789abcdefABCDEF") != 2)
-				return false;
-			c = (unsigned)strtoull(hex, NULL, 16);
-			s += 2;
-		}
-		if (c == 0)
-			return false;
-		*to = (char)c;
-	}
-	*to = '\0';
-	return true;
+	return hex_unescape(s, &len);
 }
 
 static const char *parse_credentials(struct redis_url *out, const char *at, size_t len)

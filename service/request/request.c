@@ -10,6 +10,7 @@
 
 #include "core/budget.h"
 #include "core/digest.h"
+#include "core/hex.h"
 #include "core/loop.h"
 
 enum {
@@ -224,17 +225,6 @@ void request_call_ended(struct request *req)
 		free_when_unneeded(req);
 }
 
-static const char hex_digits[] = "0123456789abcdef";
-
-static void to_hex(const unsigned char *bytes, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		*out++ = hex_digits[bytes[i] >> 4];
-		*out++ = hex_digits[bytes[i] & 15];
-	}
-	*out = '\0';
-}
-
 void random_hex(char *out, size_t digits)
 {
 	unsigned char bytes[64];
@@ -244,7 +234,7 @@ void random_hex(char *out, size_t digits)
 	ssize_t n = getrandom(bytes, digits / 2, 0);
 	if (n != (ssize_t)(digits / 2))
 		abort();
-	to_hex(bytes, digits / 2, out);
+	hex_write(bytes, digits / 2, out);
 }
 
 struct text request_digest(struct request *req, struct text bytes)
@@ -253,7 +243,7 @@ struct text request_digest(struct request *req, struct text bytes)
 	char hex[2 * DIGEST_BYTES + 1];
 
 	digest_sha256(bytes, digest);
-	to_hex(digest, sizeof(digest), hex);
+	hex_write(digest, sizeof(digest), hex);
 	return arena_copy(&req->arena, hex, sizeof(hex) - 1);
 }
 
@@ -274,11 +264,6 @@ struct text request_scope(struct request *req)
 	return arena_join(&req->arena, parts, count);
 }
 
-static unsigned value_of_hex_digit(char c)
-{
-	return c <= '9' ? (unsigned)(c - '0') : (unsigned)(tolower(c) - 'a' + 10);
-}
-
 struct text request_seal(struct request *req, struct text hex32)
 {
 	char sealed[33];
@@ -290,7 +275,7 @@ struct text request_seal(struct request *req, struct text hex32)
 	if (!pad.at)
 		return pad;
 	for (size_t i = 0; i < 32; i++)
-		sealed[i] = hex_digits[(value_of_hex_digit(hex32.at[i]) ^ value_of_hex_digit(pad.at[i])) & 15];
+		sealed[i] = hex_digit((unsigned)(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])));
 	return arena_copy(&req->arena, sealed, 32);
 }
 

@@ -1,0 +1,75 @@
+/* Hex: digits and their values for every byte, and percent-decoding at the ends of its input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/hex.h"
+
+static void values_are_those_of_strtoul(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		bool is_digit = c && strchr("0123456789abcdefABCDEF", c);
+		char digit[] = { (char)c, '\0' };
+		assert_int_equal(hex_value((char)c), is_digit ? (int)strtoul(digit, NULL, 16) : -1);
+	}
+}
+
+static void bytes_are_written_as_by_printf(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		unsigned char byte = (unsigned char)c;
+		char out[3] = "??", wanted[3];
+		snprintf(wanted, sizeof(wanted), "%02x", c);
+		hex_write(&byte, 1, out);
+		assert_string_equal(out, wanted);
+	}
+}
+
+static void escapes_are_decoded_or_refused(void **state)
+{
+	static const struct {
+		const char *raw, *wanted; /* NULL: refused */
+	} rows[] = {
+		{ "", "" },         { "a+b", "a+b" },         { "%41%6a%6A", "Ajj" },
+		{ "%2541", "%41" }, { "%C3%A4", "\xc3\xa4" }, { "%", NULL },
+		{ "%4", NULL },     { "a%4", NULL },          { "%4g", NULL },
+		{ "%g4", NULL },    { "%%41", NULL },         { "%00", NULL },
+		{ "a%00b", NULL },  { "% 41", NULL },         { "%ff%", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t len = strlen(rows[i].raw);
+		char *bytes = strcpy(malloc(len + 1), rows[i].raw); /* of just that size, for AddressSanitizer */
+		bool ok = hex_unescape(bytes, &len);
+		if (ok != !!rows[i].wanted ||
+		    (ok && (len != strlen(rows[i].wanted) || strcmp(bytes, rows[i].wanted) != 0)))
+			fail_msg("'%s': %d, '%s'", rows[i].raw, ok, bytes);
+		free(bytes);
+	}
+	char inside[] = "%41%42";
+	size_t len = 4; /* the second escape is not whole within its length */
+	assert_false(hex_unescape(inside, &len));
+	char nul[] = "a\0b";
+	len = 3;
+	assert_false(hex_unescape(nul, &len));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_those_of_strtoul),
+		cmocka_unit_test(bytes_are_written_as_by_printf),
+		cmocka_unit_test(escapes_are_decoded_or_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
