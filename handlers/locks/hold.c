@@ -132,7 +132,7 @@ static void on_renewal_ended(struct request *req)
 
 static void on_timer(struct timer *t)
 {
-	struct hold *h = (struct hold *)((char *)t - offsetof(struct hold, timer));
+	struct hold *h = container_of(t, struct hold, timer);
 
 	if (loop_now_us() >= h->max_until_us) {
 		release(h, "max_hold_ms");

@@ -77,7 +77,7 @@ static void on_gone(struct request *req, const struct reply *reply)
 /* Some call is under way still, so the request is there. */
 static void on_deadline(struct timer *t)
 {
-	struct round *r = (struct round *)((char *)t - offsetof(struct round, deadline));
+	struct round *r = container_of(t, struct round, deadline);
 
 	if (r->req->http_gone)
 		leave(r);

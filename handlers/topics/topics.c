@@ -42,7 +42,7 @@ void topic_publish(struct request *req, const struct topic_publish_input *in)
 
 static void on_listening(struct hearer *h)
 {
-	struct listener *l = (struct listener *)((char *)h - offsetof(struct listener, hearer));
+	struct listener *l = container_of(h, struct listener, hearer);
 
 	stream_event(l->stream, l->has_listened ? "gap" : "listening", TEXT("{}"));
 	l->has_listened = true;
@@ -50,14 +50,14 @@ static void on_listening(struct hearer *h)
 
 static void on_message(struct hearer *h, struct text message)
 {
-	struct listener *l = (struct listener *)((char *)h - offsetof(struct listener, hearer));
+	struct listener *l = container_of(h, struct listener, hearer);
 
 	stream_event(l->stream, "message", message);
 }
 
 static void on_alive(struct timer *t)
 {
-	struct listener *l = (struct listener *)((char *)t - offsetof(struct listener, alive));
+	struct listener *l = container_of(t, struct listener, alive);
 
 	stream_comment(l->stream, "alive");
 	timer_set(t, loop_now_us() + ALIVE_MS * 1000);

@@ -230,7 +230,7 @@ static bool await_replicas(struct call *c, enum redis_fate fate, const struct re
 /* It was held for a moment, which is to cost its request no more time than the others: whatever comes of it, nobody waits. */
 static void on_late(struct timer *t)
 {
-	struct call *c = (struct call *)((char *)t - offsetof(struct call, late));
+	struct call *c = container_of(t, struct call, late);
 
 	if (c->req->state != CALLING || c->req->http_gone || !c->done)
 		return;
@@ -241,7 +241,7 @@ static void on_late(struct timer *t)
 
 static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
 {
-	struct call *c = (struct call *)((char *)redis - offsetof(struct call, redis));
+	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
 	bool lives =
 		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/container.h" /* for the owners of watches and timers */
+
 /* A descriptor that is watched. Lives inside its owner; must be unwatched before it goes. */
 struct watch {
 	int fd;

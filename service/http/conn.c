@@ -26,7 +26,7 @@ void conn_deadline_in(struct conn *c, int64_t ms)
 
 static void on_deadline(struct timer *t)
 {
-	struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, deadline));
+	struct conn *c = container_of(t, struct conn, deadline);
 
 	if ((c->runs_waited || c->suspended) && !c->shakes_hands) { /* not the client's doing: it waits for us */
 		conn_deadline_in(c, c->wait->write_ms);

@@ -16,7 +16,7 @@ static void awaken(struct conn *c)
 static void on_bytes(struct watch *w, uint32_t events)
 {
 	(void)events;
-	http_handshake_wake((struct conn *)((char *)w - offsetof(struct conn, hangup)));
+	http_handshake_wake(container_of(w, struct conn, hangup));
 }
 
 void http_handshake_begin(struct conn *c, void *session)

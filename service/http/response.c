@@ -52,7 +52,7 @@ static bool may_hide_its_end(const struct conn *c)
  */
 static void on_hangup(struct watch *w, uint32_t events)
 {
-	struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, hangup));
+	struct conn *c = container_of(w, struct conn, hangup);
 
 	if (events == EPOLLIN && !may_hide_its_end(c))
 		return;
@@ -251,7 +251,7 @@ void http_answer_end(struct conn *c)
 
 static void on_linger_end(struct timer *t)
 {
-	struct http_server *s = (struct http_server *)((char *)t - offsetof(struct http_server, linger_end));
+	struct http_server *s = container_of(t, struct http_server, linger_end);
 
 	if (s->lingering == 0)
 		return;

@@ -18,6 +18,7 @@
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
+#include "contract/route.h"
 #include "http/admission.h"
 #include "http/handshake_tls.h"
 #include "http/response.h"
@@ -341,7 +342,7 @@ static void on_library_message(void *cls, const char *format, va_list args)
 
 static void on_ready(struct watch *w, uint32_t events)
 {
-	struct http_server *s = (struct http_server *)((char *)w - offsetof(struct http_server, watch));
+	struct http_server *s = container_of(w, struct http_server, watch);
 
 	(void)events;
 	s->again = true;

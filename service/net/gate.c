@@ -39,7 +39,7 @@ static void unshut(struct gate *g)
 
 static void on_retry(struct timer *t)
 {
-	unshut((struct gate *)((char *)t - offsetof(struct gate, retry)));
+	unshut(container_of(t, struct gate, retry));
 }
 
 /* The client is gone already, or it was nothing: the next one may do better. */
@@ -60,7 +60,7 @@ static void cannot_accept(struct gate *g, int error)
 
 static void on_arrivals(struct watch *w, uint32_t events)
 {
-	struct gate_way *way = (struct gate_way *)((char *)w - offsetof(struct gate_way, watch));
+	struct gate_way *way = container_of(w, struct gate_way, watch);
 	struct gate *g = way->gate;
 
 	(void)events;

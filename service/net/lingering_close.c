@@ -30,7 +30,7 @@ static void end(struct closing *c)
 static void on_bytes(struct watch *w, uint32_t events)
 {
 	static char nowhere[16 * 1024];
-	struct closing *c = (struct closing *)((char *)w - offsetof(struct closing, watch));
+	struct closing *c = container_of(w, struct closing, watch);
 	ssize_t n = recv(w->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT);
 
 	(void)events;
@@ -42,7 +42,7 @@ static void on_bytes(struct watch *w, uint32_t events)
 
 static void on_end(struct timer *t)
 {
-	end((struct closing *)((char *)t - offsetof(struct closing, end)));
+	end(container_of(t, struct closing, end));
 }
 
 void lingering_close(int fd)

@@ -348,7 +348,7 @@ static bool link_read(struct redis_link *l)
 
 void link_on_ready(struct watch *w, uint32_t events)
 {
-	struct redis_link *l = (struct redis_link *)((char *)w - offsetof(struct redis_link, watch));
+	struct redis_link *l = container_of(w, struct redis_link, watch);
 
 	if (l->state == CONNECTING) {
 		link_connected(l);
@@ -395,7 +395,7 @@ static const char *const late[READY] = {
 /* The pause is over, an attempt took too long, or the oldest call is overdue. */
 static void on_timer(struct timer *t)
 {
-	struct redis_link *l = (struct redis_link *)((char *)t - offsetof(struct redis_link, timer));
+	struct redis_link *l = container_of(t, struct redis_link, timer);
 
 	if (l->state == DOWN) {
 		link_try(l);

@@ -16,7 +16,7 @@ enum {
 static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
 {
 	(void)fate;
-	struct redis_link *l = (struct redis_link *)((char *)call - offsetof(struct redis_link, check));
+	struct redis_link *l = container_of(call, struct redis_link, check);
 
 	if (reply && !greeting_is_safe(&l->greeting, reply->text))
 		link_leave(l); /* the next greeting is refused, and tells why */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/container.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "redis/connection.h"
@@ -42,12 +43,12 @@ static void tell(struct line *line, unsigned acked, unsigned connected)
 
 static struct redis_acked *of_wait(struct redis_call *call)
 {
-	return (struct redis_acked *)((char *)call - offsetof(struct redis_acked, wait));
+	return container_of(call, struct redis_acked, wait);
 }
 
 static struct redis_acked *of_role(struct redis_call *call)
 {
-	return (struct redis_acked *)((char *)call - offsetof(struct redis_acked, role));
+	return container_of(call, struct redis_acked, role);
 }
 
 static void on_wait(struct redis_call *call, enum redis_fate fate, const struct reply *reply)

@@ -141,7 +141,7 @@ void sentinel_doubt(void)
 
 static void on_timer(struct timer *t)
 {
-	struct watcher *w = (struct watcher *)((char *)t - offsetof(struct watcher, timer));
+	struct watcher *w = container_of(t, struct watcher, timer);
 
 	if (w->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);

@@ -74,7 +74,7 @@ void subscriber_flush(struct subscriber *s)
 
 static void on_timer(struct timer *t)
 {
-	struct subscriber *s = (struct subscriber *)((char *)t - offsetof(struct subscriber, timer));
+	struct subscriber *s = container_of(t, struct subscriber, timer);
 
 	if (s->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);

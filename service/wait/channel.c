@@ -45,7 +45,7 @@ static struct channel *channel_find(struct text name)
 
 static void on_due(struct timer *t)
 {
-	owner->something((struct channel *)((char *)t - offsetof(struct channel, due)), 1);
+	owner->something(container_of(t, struct channel, due), 1);
 }
 
 /* NULL without memory. */

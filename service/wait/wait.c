@@ -181,7 +181,7 @@ static void begin_try(struct wait *w)
 
 static void on_deadline(struct timer *t)
 {
-	struct wait *w = (struct wait *)((char *)t - offsetof(struct wait, deadline));
+	struct wait *w = container_of(t, struct wait, deadline);
 
 	w->has_ended = true;
 	if (w->state == ASLEEP)

@@ -74,7 +74,7 @@ static void put_on_wire(struct call *c)
 
 static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply)
 {
-	struct call *c = (struct call *)((char *)base - offsetof(struct call, base));
+	struct call *c = container_of(base, struct call, base);
 	enum redis_next next = NEXT_NOTHING;
 
 	CHECK(c->ends == 0 && (reply != NULL) == (fate == FATE_ANSWERED));

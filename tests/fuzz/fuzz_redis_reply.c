@@ -49,7 +49,7 @@ static void check_answer(const struct reply *reply)
 
 static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply)
 {
-	struct call *c = (struct call *)((char *)base - offsetof(struct call, base));
+	struct call *c = container_of(base, struct call, base);
 	size_t place = (size_t)(c - calls) - first_here;
 
 	CHECK(c == &calls[decided++] && c->fates++ == 0);

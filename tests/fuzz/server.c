@@ -125,7 +125,7 @@ static bool is_in_list(const struct server *s)
 
 static void on_bytes(struct watch *w, uint32_t events)
 {
-	struct server *s = (struct server *)((char *)w - offsetof(struct server, watch));
+	struct server *s = container_of(w, struct server, watch);
 	struct text args[MOST_ARGS];
 	size_t arg_count, taken;
 
