@@ -44,12 +44,11 @@ static bool find_program(const char *name)
 
 	if (folders && !*folders && access(name, F_OK) == 0)
 		return true;
-	while (folders && *folders) {
-		int len = (int)strcspn(folders, ":");
-		snprintf(path, sizeof(path), "%.*s/%s", len, folders, name);
+	for (struct text rest = text_of(folders); rest.len;) {
+		struct text at = text_cut(&rest, ':');
+		snprintf(path, sizeof(path), "%.*s/%s", (int)at.len, at.at, name);
 		if (access(path, X_OK) == 0)
 			return true;
-		folders += len + (folders[len] == ':');
 	}
 	return refuse(name, "no such program; apt install redis-server, or tell where a Redis is (--redis URL)");
 }

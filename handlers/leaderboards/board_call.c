@@ -7,13 +7,8 @@ struct dimensions dimensions_of(struct text lines)
 {
 	struct dimensions d = { 0 };
 
-	while (lines.len && d.count < DIMENSIONS_MAX) {
-		const char *end = memchr(lines.at, '\n', lines.len);
-		size_t len = end ? (size_t)(end - lines.at) : lines.len;
-		d.names[d.count++] = (struct text){ lines.at, len };
-		lines.at += end ? len + 1 : len;
-		lines.len -= end ? len + 1 : len;
-	}
+	while (lines.len && d.count < DIMENSIONS_MAX)
+		d.names[d.count++] = text_cut(&lines, '\n');
 	return d;
 }
 

@@ -122,17 +122,16 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
 		      const struct reply *reply)
 {
-	const char *colon = memchr(part.at, ':', part.len);
+	struct text policy = text_cut(&part, ':');
 
 	(void)req;
 	(void)reply;
-	if (!colon)
+	if (!part.at)
 		return;
-	size_t policy_len = (size_t)(colon - part.at);
 	out_object(o, NULL);
 	out_text(o, "key", name);
-	out_text(o, "policy", (struct text){ part.at, policy_len });
-	out_text(o, "algorithm", (struct text){ colon + 1, part.len - policy_len - 1 });
+	out_text(o, "policy", policy);
+	out_text(o, "algorithm", part);
 	out_close(o);
 }
 

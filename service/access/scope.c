@@ -45,12 +45,10 @@ const char *scope_parse(struct arena *arena, struct text written, struct scope *
 	*out = (struct scope){ 0 };
 	if (is_star(written))
 		return NULL;
-	for (const char *at = written.at, *end = written.at + written.len; at; count++) {
-		const char *colon = memchr(at, ':', (size_t)(end - at));
+	for (struct text rest = written; rest.at;) {
 		if (count == MAX_PARTS)
 			return "a scope has three parts at most; %3A is a : that belongs to a name";
-		parts[count] = (struct text){ at, (size_t)((colon ? colon : end) - at) };
-		at = colon ? colon + 1 : NULL;
+		parts[count++] = text_cut(&rest, ':');
 	}
 	struct text action = parts[count - 1];
 	out->kind = parts[0];

@@ -224,13 +224,10 @@ static bool read_lines(struct reading *r, struct text all)
 	r->table->tokens = arena_alloc(&r->table->arena, most * sizeof(*r->table->tokens));
 	if (!r->table->digests || !r->table->tokens)
 		return refuse(r, "there is no memory for it");
-	for (const char *at = all.at, *end = all.at + all.len; at < end; at++) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		struct text line = { at, (size_t)((newline ? newline : end) - at) };
+	for (struct text rest = all; rest.len;) {
 		r->line++;
-		if (!read_line(r, line))
+		if (!read_line(r, text_cut(&rest, '\n')))
 			return false;
-		at += line.len;
 	}
 	if (r->table->count)
 		return check_distinct(r);

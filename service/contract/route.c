@@ -21,18 +21,6 @@ static struct text decode(struct request *req, struct text raw, bool plus_is_spa
 	return bytes && hex_unescape(bytes, &out.len) ? out : (struct text){ 0 };
 }
 
-/* The bytes up to `stop`, which are taken from *rest together with it; all of *rest when it is not there. */
-static struct text cut(struct text *rest, char stop)
-{
-	const char *at = memchr(rest->at, stop, rest->len);
-	struct text piece = { rest->at, at ? (size_t)(at - rest->at) : rest->len };
-	size_t taken = at ? piece.len + 1 : piece.len;
-
-	rest->at += taken;
-	rest->len -= taken;
-	return piece;
-}
-
 static bool refuse_target(struct request *req, const char *why)
 {
 	if (req->arena.failed) {
@@ -57,8 +45,8 @@ static bool parse_query(struct request *req, struct text query)
 	if (!req->query)
 		return refuse_target(req, "");
 	while (query.len) {
-		struct text value = cut(&query, '&');
-		struct text name = cut(&value, '=');
+		struct text value = text_cut(&query, '&');
+		struct text name = text_cut(&value, '=');
 		if (name.len == 0 && value.len == 0)
 			continue;
 		struct query_parameter *p = &req->query[req->query_count++];
@@ -181,9 +169,8 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 		return refuse_target(req, "must start with '/'");
 	path.at++;
 	path.len--;
-	for (bool more = true; more; n++) {
-		more = memchr(path.at, '/', path.len) != NULL;
-		struct text raw = cut(&path, '/');
+	for (; path.at; n++) {
+		struct text raw = text_cut(&path, '/');
 		if (n < MAX_SEGMENTS)
 			segments[n] = decode(req, raw, false);
 		if (n < MAX_SEGMENTS && segments[n].at)
@@ -204,7 +191,7 @@ bool route_request(struct request *req)
 	struct text segments[MAX_SEGMENTS];
 	size_t count, value = 0;
 	struct text query = req->target;
-	struct text path = cut(&query, '?');
+	struct text path = text_cut(&query, '?');
 
 	if (!decode_path(req, path, segments, &count) || !find_operation(req, segments, count) ||
 	    (!req->op->tail && !parse_query(req, query)))
@@ -220,7 +207,7 @@ bool route_methods(struct request *req, const struct operation *found[ROUTE_METH
 	struct text segments[MAX_SEGMENTS];
 	size_t count;
 	struct text query = req->target;
-	struct text path = cut(&query, '?');
+	struct text path = text_cut(&query, '?');
 
 	*found_count = 0;
 	if (!decode_path(req, path, segments, &count))

@@ -1,8 +1,17 @@
-/* text: the checks that every name and string from outside passes. Pure. */
+/* text: pieces of strings, and the checks that every string from outside passes. Pure. */
 #include "core/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+struct text text_cut(struct text *rest, char stop)
+{
+	const char *at = rest->len ? memchr(rest->at, stop, rest->len) : NULL;
+	struct text piece = { rest->at, at ? (size_t)(at - rest->at) : rest->len };
+
+	*rest = at ? (struct text){ at + 1, rest->len - piece.len - 1 } : (struct text){ 0 };
+	return piece;
+}
 
 /* RFC 3629; table 3-7 of the Unicode standard. */
 size_t text_utf8_char(struct text t)

@@ -33,6 +33,9 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+/* The bytes up to `stop`, taken off *rest together with it; the last piece leaves *rest absent. */
+struct text text_cut(struct text *rest, char stop);
+
 /* A number in decimal digits, written into `buffer`. */
 enum { TEXT_DIGITS = 24 };
 struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);

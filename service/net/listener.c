@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/text.h"
+
 static const char unix_prefix[] = "unix:";
 static const char in_use[] =
 	"something else listens there already (ss -ltxnp tells what, to root); stop it, or give another address";
@@ -78,18 +80,16 @@ size_t listen_addresses_parse(const char *option, const char *list, struct liste
 {
 	size_t count = 0;
 
-	for (const char *at = list;;) {
-		size_t len = strcspn(at, ",");
+	for (struct text rest = text_of(list); rest.at;) {
+		struct text one = text_cut(&rest, ',');
 		if (count == LISTEN_ADDRESSES_MAX) {
 			refuse(option, list, strlen(list), "16 addresses are the most");
 			return 0;
 		}
-		if (!parse_one(option, at, len, &out[count++]))
+		if (!parse_one(option, one.at, one.len, &out[count++]))
 			return 0;
-		if (!at[len])
-			return count;
-		at += len + 1;
 	}
+	return count;
 }
 
 void listen_address_print(const struct listen_address *a, char *out, size_t size)

@@ -120,15 +120,9 @@ static bool refuse_name(const char *where, const char *dashes, const char *name,
 
 static bool is_choice(const char *choices, const char *value)
 {
-	size_t len = strlen(value);
-
-	for (const char *at = choices; at;) {
-		const char *bar = strchr(at, '|');
-		size_t n = bar ? (size_t)(bar - at) : strlen(at);
-		if (n == len && memcmp(at, value, n) == 0)
+	for (struct text rest = text_of(choices); rest.at;)
+		if (text_is(text_cut(&rest, '|'), value))
 			return true;
-		at = bar ? bar + 1 : NULL;
-	}
 	return false;
 }
 

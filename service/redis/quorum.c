@@ -61,17 +61,15 @@ static bool refuse(unsigned number, const char *why)
 	return false;
 }
 
-/* Takes one URL off the list; NULL, or what is wrong with it. */
-static const char *parse_one(const char **urls, struct redis_url *out)
+/* NULL, or what is wrong with the URL. */
+static const char *parse_one(struct text written, struct redis_url *out)
 {
 	char one[URL_BYTES];
-	size_t len = strcspn(*urls, ",");
 
-	if (len >= sizeof(one))
+	if (written.len >= sizeof(one))
 		return "its URL is too long";
-	memcpy(one, *urls, len);
-	one[len] = '\0';
-	*urls += len + ((*urls)[len] == ',');
+	memcpy(one, written.at, written.len);
+	one[written.len] = '\0';
 	return redis_url_parse(out, one, NULL);
 }
 
@@ -99,10 +97,10 @@ bool members_open(const char *urls)
 	static const struct redis_node_owner owner = { .up = on_up, .down = on_down };
 	struct redis_url url;
 
-	while (*urls) {
+	for (struct text rest = text_of(urls); rest.len;) {
 		if (count == REDIS_MOST_MEMBERS)
 			return refuse(count + 1, "there may be 9 at most");
-		const char *why = parse_one(&urls, &url);
+		const char *why = parse_one(text_cut(&rest, ','), &url);
 		if (why)
 			return refuse(count + 1, why);
 		url.kind = REDIS_MEMBER;

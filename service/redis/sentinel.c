@@ -151,24 +151,14 @@ static void on_timer(struct timer *t)
 	}
 }
 
-/* The next word of a text, taken off it; absent at its end. */
-static struct text next_word(struct text *rest)
-{
-	const char *space = rest->at ? memchr(rest->at, ' ', rest->len) : NULL;
-	struct text word = { rest->at, space ? (size_t)(space - rest->at) : rest->len };
-
-	*rest = space ? (struct text){ space + 1, rest->len - word.len - 1 } : (struct text){ 0 };
-	return word;
-}
-
 /* "<name> <old host> <old port> <host> <port>", of whoever hears of it first. */
 static void on_switch(struct watcher *w, struct text message)
 {
-	struct text name = next_word(&message);
+	struct text name = text_cut(&message, ' ');
 
-	next_word(&message);
-	next_word(&message);
-	struct text host = next_word(&message), port = next_word(&message);
+	text_cut(&message, ' ');
+	text_cut(&message, ' ');
+	struct text host = text_cut(&message, ' '), port = text_cut(&message, ' ');
 	if (!text_is(name, sentinels->master) || !port.at)
 		return;
 	believe(w);

@@ -145,15 +145,14 @@ static const char *parse_master(struct redis_urls *out, const char *rest, char *
 static const char *parse_hosts(struct redis_urls *out, const char *hosts, size_t len, const char *standard_port)
 {
 	char one[1024];
-	const char *end = hosts + len, *at = memrchr(hosts, '@', len);
+	const char *at = memrchr(hosts, '@', len);
 	size_t credentials = at ? (size_t)(at + 1 - hosts) : 0;
 
-	for (const char *host = hosts + credentials; host <= end;) {
-		const char *comma = memchr(host, ',', (size_t)(end - host));
-		size_t host_len = (size_t)((comma ? comma : end) - host);
+	for (struct text rest = { hosts + credentials, len - credentials }; rest.at;) {
+		struct text host = text_cut(&rest, ',');
 		if (out->count == REDIS_MOST_HOSTS)
 			return "there are more than 16 hosts";
-		int n = snprintf(one, sizeof(one), "%.*s%.*s", (int)credentials, hosts, (int)host_len, host);
+		int n = snprintf(one, sizeof(one), "%.*s%.*s", (int)credentials, hosts, (int)host.len, host.at);
 		if (n < 0 || (size_t)n >= sizeof(one))
 			return "a host is too long";
 		struct redis_url *url = &out->at[out->count++];
@@ -161,7 +160,6 @@ static const char *parse_hosts(struct redis_urls *out, const char *hosts, size_t
 		if (why)
 			return why;
 		url->kind = out->kind;
-		host += host_len + 1;
 	}
 	return NULL;
 }

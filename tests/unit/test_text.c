@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "stride.h"
 #include "core/text.h"
+#include "stride.h"
 
 struct row {
 	struct text bytes;
@@ -219,14 +219,34 @@ static void reals_in_the_fewest_digits(void **state)
 	}
 }
 
+static void pieces_are_cut_off(void **state)
+{
+	static const struct {
+		const char *whole, *pieces; /* each in brackets */
+	} rows[] = { { "", "()" }, { "a", "(a)" }, { "a,b", "(a)(b)" }, { ",", "()()" }, { "a,,b,", "(a)()(b)()" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char pieces[32] = "";
+		for (struct text rest = text_of(rows[i].whole); rest.at;) {
+			struct text piece = text_cut(&rest, ',');
+			size_t len = strlen(pieces);
+			snprintf(pieces + len, sizeof(pieces) - len, "(%.*s)", (int)piece.len, piece.at);
+		}
+		assert_string_equal(pieces, rows[i].pieces);
+	}
+	struct text none = { 0 }, within = { "ab,c", 2 };
+	assert_null(text_cut(&none, ',').at);
+	assert_int_equal(text_cut(&within, ',').len, 2); /* does not look behind its end */
+	assert_null(within.at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(corner_table),
-		cmocka_unit_test(every_sequence),
-		cmocka_unit_test(controls_are_c0_del_and_c1),
-		cmocka_unit_test(absent_and_empty),
-		cmocka_unit_test(reals_in_the_fewest_digits),
+		cmocka_unit_test(pieces_are_cut_off), cmocka_unit_test(corner_table),
+		cmocka_unit_test(every_sequence),     cmocka_unit_test(controls_are_c0_del_and_c1),
+		cmocka_unit_test(absent_and_empty),   cmocka_unit_test(reals_in_the_fewest_digits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
