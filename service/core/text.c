@@ -13,6 +13,20 @@ struct text text_cut(struct text *rest, char stop)
 	return piece;
 }
 
+int text_u16(struct text digits)
+{
+	int n = 0;
+
+	if (digits.len == 0 || digits.len > 5)
+		return -1;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (digits.at[i] < '0' || digits.at[i] > '9')
+			return -1;
+		n = n * 10 + digits.at[i] - '0';
+	}
+	return n <= UINT16_MAX ? n : -1;
+}
+
 /* RFC 3629; table 3-7 of the Unicode standard. */
 size_t text_utf8_char(struct text t)
 {

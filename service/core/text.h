@@ -36,6 +36,9 @@ static inline bool text_equal(struct text a, struct text b)
 /* The bytes up to `stop`, taken off *rest together with it; the last piece leaves *rest absent. */
 struct text text_cut(struct text *rest, char stop);
 
+/* A port or the like: 0 to 65535 in one to five digits; -1 when it is not. */
+int text_u16(struct text digits);
+
 /* A number in decimal digits, written into `buffer`. */
 enum { TEXT_DIGITS = 24 };
 struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS]);

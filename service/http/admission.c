@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,9 +13,10 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "process/config.h"
+#include "request/request.h"
 
 enum {
-	MAX_PORT = 65535,
 	MAX_TARGET_BYTES = 8192,
 	MAX_REQUEST_ID_BYTES = 128,
 	MAX_IDEMPOTENCY_KEY_BYTES = 200,
@@ -146,9 +146,8 @@ static struct text host_name(struct text host)
 			name.len = (size_t)(colon - host.at);
 	}
 	struct text rest = { host.at + name.len, host.len - name.len };
-	bool port_ok = rest.len == 0 ||
-		       (rest.at[0] == ':' && rest.len > 1 && rest.len <= 6 &&
-			strspn(rest.at + 1, "0123456789") == rest.len - 1 && strtol(rest.at + 1, NULL, 10) <= MAX_PORT);
+	bool port_ok =
+		rest.len == 0 || (rest.at[0] == ':' && text_u16((struct text){ rest.at + 1, rest.len - 1 }) >= 0);
 	return port_ok && name.len ? name : (struct text){ 0 };
 }
 

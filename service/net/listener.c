@@ -30,20 +30,6 @@ static bool refuse(const char *option, const char *what, size_t len, const char 
 
 /* ---- What the option says ---- */
 
-static bool is_port(const char *s, size_t len)
-{
-	int port = 0;
-
-	if (len == 0 || len > 5)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		port = port * 10 + (s[i] - '0');
-	}
-	return port <= 65535;
-}
-
 static bool parse_unix(const char *option, const char *at, size_t len, struct listen_address *out)
 {
 	const char *path = at + sizeof(unix_prefix) - 1;
@@ -66,7 +52,8 @@ static bool parse_one(const char *option, const char *at, size_t len, struct lis
 	*out = (struct listen_address){ 0 };
 	if (len >= sizeof(unix_prefix) - 1 && memcmp(at, unix_prefix, sizeof(unix_prefix) - 1) == 0)
 		return parse_unix(option, at, len, out);
-	if (host_len == 0 || host_len >= LISTEN_HOST_BYTES || !is_port(colon + 1, len - host_len - 1))
+	if (host_len == 0 || host_len >= LISTEN_HOST_BYTES ||
+	    text_u16((struct text){ colon + 1, len - host_len - 1 }) < 0)
 		return refuse(option, at, len, "expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379, or unix:/path");
 	bool bracketed = at[0] == '[' && at[host_len - 1] == ']';
 	if (!bracketed && memchr(at, ':', host_len))

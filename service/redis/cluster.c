@@ -287,7 +287,7 @@ static struct redis_node *node_named(struct text error, const struct redis_node 
 	if (number < 0 || number >= REDIS_SLOTS || *end != ' ' || !colon || colon <= end)
 		return NULL;
 	*slot = (int)number;
-	long port = strspn(colon + 1, "0123456789") == strlen(colon + 1) ? strtol(colon + 1, NULL, 10) : 0;
+	int port = text_u16(text_of(colon + 1));
 	char host[HOST_BYTES];
 	if ((size_t)(colon - end - 1) >= sizeof(host))
 		return NULL;

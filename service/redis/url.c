@@ -2,7 +2,6 @@
 #include "redis/url.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/hex.h"
@@ -15,13 +14,6 @@ static bool take(char *out, size_t size, const char *from, size_t len)
 	memcpy(out, from, len);
 	out[len] = '\0';
 	return true;
-}
-
-static bool is_number(const char *s, long most)
-{
-	size_t n = strlen(s);
-
-	return n > 0 && n <= 5 && strspn(s, "0123456789") == n && strtol(s, NULL, 10) <= most;
 }
 
 /* %XX in user and password, so that they can hold any byte but NUL. */
@@ -54,7 +46,7 @@ static const char *parse_unix(struct redis_url *out, const char *rest)
 		return "a unix socket needs an absolute path";
 	if (!take(out->path, sizeof(out->path), rest, len))
 		return "the socket's path is longer than the 107 bytes that the system allows";
-	if (query && (!take(out->db, sizeof(out->db), query + 4, strlen(query + 4)) || !is_number(out->db, 65535)))
+	if (query && (!take(out->db, sizeof(out->db), query + 4, strlen(query + 4)) || text_u16(text_of(out->db)) < 0))
 		return "the database is not a number";
 	memcpy(out->address, out->path, sizeof(out->path));
 	return NULL;
@@ -72,7 +64,7 @@ static const char *parse_host(struct redis_url *out, const char *rest, const cha
 	}
 	size_t len = strcspn(rest, "/");
 	if (rest[len] == '/' && rest[len + 1] &&
-	    (!take(out->db, sizeof(out->db), rest + len + 1, strlen(rest + len + 1)) || !is_number(out->db, 65535)))
+	    (!take(out->db, sizeof(out->db), rest + len + 1, strlen(rest + len + 1)) || text_u16(text_of(out->db)) < 0))
 		return "the database is not a number";
 	const char *close = rest[0] == '[' ? memchr(rest, ']', len) : NULL;
 	if ((rest[0] == '[') != (close != NULL) || (close && close + 1 < rest + len && close[1] != ':'))
@@ -84,7 +76,7 @@ static const char *parse_host(struct redis_url *out, const char *rest, const cha
 		return "the host is missing or too long";
 	if (!colon)
 		take(out->port, sizeof(out->port), standard_port, strlen(standard_port));
-	else if (!take(out->port, sizeof(out->port), colon + 1, len - host_len - 1) || !is_number(out->port, 65535))
+	else if (!take(out->port, sizeof(out->port), colon + 1, len - host_len - 1) || text_u16(text_of(out->port)) < 0)
 		return "the port is not a number up to 65535";
 	snprintf(out->address, sizeof(out->address), close ? "[%s]:%s" : "%s:%s", out->host, out->port);
 	return NULL;
@@ -136,7 +128,7 @@ static const char *parse_master(struct redis_urls *out, const char *rest, char *
 		return "the name of the master is missing: redis+sentinel://host:26379,host2/mymaster";
 	if (!take(out->master, sizeof(out->master), rest, len))
 		return "the name of the master is too long";
-	if (rest[len] && (!take(db, db_size, rest + len + 1, strlen(rest + len + 1)) || !is_number(db, 65535)))
+	if (rest[len] && (!take(db, db_size, rest + len + 1, strlen(rest + len + 1)) || text_u16(text_of(db)) < 0))
 		return "the database is not a number";
 	return NULL;
 }

@@ -219,6 +219,24 @@ static void reals_in_the_fewest_digits(void **state)
 	}
 }
 
+static void ports_are_five_digits_up_to_65535(void **state)
+{
+	static const struct {
+		struct text digits;
+		int wanted;
+	} rows[] = { { TEXT("0"), 0 },           { TEXT("00080"), 80 }, { TEXT("65535"), 65535 },
+		     { TEXT("65536"), -1 },      { TEXT("99999"), -1 }, { TEXT("000080"), -1 },
+		     { TEXT(""), -1 },           { { NULL, 0 }, -1 },   { TEXT("-1"), -1 },
+		     { TEXT("+1"), -1 },         { TEXT("1a"), -1 },    { TEXT("a1"), -1 },
+		     { TEXT(" 1"), -1 },         { TEXT("1\0"), -1 },   { { "12", 1 }, 1 },
+		     { TEXT("99999999999"), -1 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_u16(rows[i].digits) != rows[i].wanted)
+			fail_msg("'%s' is %d", rows[i].digits.at, text_u16(rows[i].digits));
+}
+
 static void pieces_are_cut_off(void **state)
 {
 	static const struct {
@@ -244,9 +262,13 @@ static void pieces_are_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_cut_off), cmocka_unit_test(corner_table),
-		cmocka_unit_test(every_sequence),     cmocka_unit_test(controls_are_c0_del_and_c1),
-		cmocka_unit_test(absent_and_empty),   cmocka_unit_test(reals_in_the_fewest_digits),
+		cmocka_unit_test(pieces_are_cut_off),
+		cmocka_unit_test(ports_are_five_digits_up_to_65535),
+		cmocka_unit_test(corner_table),
+		cmocka_unit_test(every_sequence),
+		cmocka_unit_test(controls_are_c0_del_and_c1),
+		cmocka_unit_test(absent_and_empty),
+		cmocka_unit_test(reals_in_the_fewest_digits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
