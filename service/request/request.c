@@ -211,7 +211,7 @@ static void end_attempt(struct request *req)
 {
 	assert(!req->headers && !req->out);
 	arena_rewind(&req->arena, req->attempt);
-	req->arena.failed = false;
+	req->arena.failed = ARENA_OK;
 	req->arena.bounded = false; /* it was let in: its later attempts, and its answer, are owed */
 }
 
