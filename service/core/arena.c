@@ -22,8 +22,7 @@ enum { GAP = 0 };
 #endif
 
 enum {
-	FIRST_BLOCK =
-		3584, /* bytes with the header: an ordinary request fits, and a parked one costs less than 4 KiB */
+	FIRST_BLOCK = 3776, /* bytes with the header: an ordinary request fits; a parked one stays below 4 KiB */
 	CACHED_BLOCKS = 128,
 	LARGEST_STEP = 256 * 1024, /* of a block that is larger than what is asked for */
 	ALIGNMENT = 16,

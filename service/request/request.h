@@ -90,7 +90,7 @@ struct request {
 	int64_t waited_us, waits_since_us; /* request_waited_us */
 
 	/* While it waits, and when nobody does any more */
-	struct wait *wait;         /* (ref) wait.c's; NULL when it never waits */
+	struct wait *wait;         /* wait.c's; NULL when it never waits */
 	struct arena_mark attempt; /* set by wait_begin: what the arena has beyond it belongs to one attempt */
 	/*
 	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none,

@@ -1,5 +1,5 @@
 /*
- * wait: see wait.h. Owns the waits; the requests own themselves, channel.c the places they stand at.
+ * wait: see wait.h. Owns the waits, each in its request's arena; the requests own themselves, channel.c the places they stand at.
  *
  *	TRYING --wait_park--> ASLEEP --woken--> READY --wait_run--> TRYING      ends when its request is answered, or its client leaves
  *
@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "request/operation.h"
 #include "contract/input.h"
@@ -217,11 +216,10 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 		return true;
 	if (!fits_body(req) || !wait_has_room(req))
 		return false;
-	struct wait *w = calloc(1, sizeof(*w) + places * sizeof(w->places[0]));
+	struct wait *w = arena_alloc(&req->arena, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
 		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
 	if (!w || (req->idempotency_key.at && !(w->claim = claim_new(req)))) {
-		free(w);
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
@@ -396,7 +394,6 @@ static void on_ended(struct request *req)
 		set_busy(w, false);
 	leave_places(w);
 	waiting--;
-	free(w);
 }
 
 /* ---- Each turn, start and end ---- */
