@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "net/listener.h"
 #include "process/config.h"
 #include "json/json_tree.h"
-#include "net/listener.h"
 
 enum { CHECK_S = 2, ANSWER_BYTES = 8192, URL_BYTES = 512 };
 

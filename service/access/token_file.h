@@ -7,8 +7,8 @@
 #ifndef PATTERND_TOKEN_FILE_H
 #define PATTERND_TOKEN_FILE_H
 
-#include "core/arena.h"
 #include "access/scope.h"
+#include "core/arena.h"
 
 enum { TOKEN_DIGEST_BYTES = 32 };
 

@@ -10,8 +10,8 @@
 #ifndef PATTERND_LIST_H
 #define PATTERND_LIST_H
 
-#include "request/answer.h"
 #include "call/script.h"
+#include "request/answer.h"
 
 struct list_of {
 	const char *kind; /* of handlers/kinds.h; NULL: every key, a name is all that follows the prefix */

@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redis/reply.h"
 #include "core/text.h"
+#include "redis/reply.h"
 
 struct request;
 

@@ -2,10 +2,10 @@
 #ifndef PATTERND_CALL_H
 #define PATTERND_CALL_H
 
+#include "call/script.h"
 #include "core/loop.h"
 #include "redis/redis.h"
 #include "request/request.h"
-#include "call/script.h"
 
 /* A list of texts that grows in the arena. */
 struct texts {

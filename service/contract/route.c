@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "request/answer.h"
 #include "core/hex.h"
+#include "request/answer.h"
 #include "request/request.h"
 
 enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };

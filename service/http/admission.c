@@ -13,8 +13,6 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "process/config.h"
-#include "request/request.h"
 
 enum {
 	MAX_TARGET_BYTES = 8192,

@@ -18,7 +18,6 @@
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
-#include "contract/route.h"
 #include "http/admission.h"
 #include "http/handshake_tls.h"
 #include "http/response.h"

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "net/listener.h"
 #include "core/loop.h"
+#include "net/listener.h"
 
 struct gate;
 

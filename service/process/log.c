@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/loop.h"
 #include "process/config.h"
 #include "json/json_out.h"
-#include "core/loop.h"
 
 enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048 };
 

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "contract/input.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"

@@ -10,15 +10,13 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "request/operation.h"
-#include "contract/input.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
 #include "redis/redis.h"
 #include "request/answer.h"
 #include "request/claim.h"
-#include "request/claim.h"
+#include "request/operation.h"
 #include "request/request.h"
 #include "request/stream.h"
 #include "wait/channel.h"

@@ -122,7 +122,7 @@ static void places_outside_the_ranges_are_named(void **state)
 	static const struct {
 		const char *longitude, *latitude, *pointer; /* NULL: a place */
 	} rows[] = {
-		{ "179.9", "85.05112878", NULL },       { "-180", "-85.05112878", NULL }, { "0", "0", NULL },
+		{ "179.9", "85.05112878", NULL },     { "-180", "-85.05112878", NULL }, { "0", "0", NULL },
 		{ "180.0000001", "0", "/longitude" }, { "-181", "0", "/longitude" },    { "1e300", "0", "/longitude" },
 		{ "0", "85.05112879", "/latitude" },  { "0", "-85.06", "/latitude" },   { "0", "90", "/latitude" },
 	};

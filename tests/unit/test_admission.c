@@ -1,8 +1,8 @@
 /* Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings along. */
 #include <stdio.h>
 
-#include "http/admission.h"
 #include "asked.h"
+#include "http/admission.h"
 #include "process/config.h"
 
 static int load_options(void **state)

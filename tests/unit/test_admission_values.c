@@ -1,8 +1,8 @@
 /* Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too long a target. */
 #include <stdio.h>
 
-#include "http/admission.h"
 #include "asked.h"
+#include "http/admission.h"
 #include "process/config.h"
 
 static int load_options(void **state)

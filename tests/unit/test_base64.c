@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
+#include "stride.h"
 #include "json/base64.h"
 #include "json/json_out.h"
-#include "stride.h"
 
 static char why[BASE64_WHY];
 

@@ -1,7 +1,7 @@
 /* Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was there at all. */
 #include "filled.h"
-#include "json/json_tree.h"
 #include "operations.h"
+#include "json/json_tree.h"
 
 static void check_targets(const struct row *rows, size_t count)
 {

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "json/json_out.h"
 #include "stride.h"
+#include "json/json_out.h"
 
 static struct arena arena;
 static struct json_out out;
