@@ -17,5 +17,5 @@ if ARGV[1] == '' then
 end
 local expires_at = now + tonumber(ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
-wake(channel_of(KEYS[1]), 0, tonumber(ARGV[1]))
+wake(channel_of(KEYS[1]), 0, tonumber(ARGV[1]) + 1) -- Redis removes a key after its instant, not at it
 return {1, now, kind, expires_at, size}
