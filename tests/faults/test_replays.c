@@ -13,7 +13,6 @@
 
 #include "many.h"
 #include "per_operation.h"
-#include "redis_picture.h"
 #include "stage.h"
 
 #define KEY "Idempotency-Key: replay"
@@ -110,9 +109,9 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	if (first.status >= 300)
 		return; /* a grant's token or receipt is no example */
 	others_write();
-	char *before = redis_picture(&redis);
+	char *before = server_picture(&redis);
 	struct answer again = ask(op, KEY);
-	char *after = redis_picture(&redis), *line = changed(before, after);
+	char *after = server_picture(&redis), *line = changed(before, after);
 	seen->seen++;
 	if (line) {
 		seen->flaws++;
@@ -282,10 +281,10 @@ static void of_several_calls(void **state)
 	row->set_up();
 	assert_in_range(ask_row(row).status, 200, 299);
 	row->others();
-	char *before = redis_picture(&redis);
+	char *before = server_picture(&redis);
 	struct answer again = ask_row(row);
 	assert_in_range(again.status, 200, 299);
-	char *after = redis_picture(&redis), *line = changed(before, after);
+	char *after = server_picture(&redis), *line = changed(before, after);
 	if (line)
 		fail_msg("%s, replayed, changed %s", row->name, line);
 	free(before);

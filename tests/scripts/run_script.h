@@ -14,7 +14,6 @@
 #include <hiredis/hiredis.h>
 #include <stdint.h>
 
-#include "redis_picture.h"
 #include "redis_server.h"
 #include "scripts.h"
 
