@@ -32,7 +32,7 @@ struct request;
 enum { WAIT_PLACES = 16 };
 
 /*
- * Once a try, before anything else: the request may wait `ms` from when it came, at `places` places. With 0 it never waits, and the other
+ * Once, before the first attempt: the request may wait `ms` from when it came, at `places` places. With 0 it never waits, and the other
  * functions say so. False: it was answered (no memory, too many wait, its body is too large to keep, or its Idempotency-Key is that of a
  * request that waits already).
  */
