@@ -67,7 +67,7 @@ check: packages-test packages-lint
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
 	@ctest --preset release -j $(TEST_JOBS) --no-tests=error -R '^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^docs/($(PATTERN)|README)$$'
-	@tests/validate_exchanges.py --pattern $(PATTERN) openapi.yaml build/exchanges/test_$(PATTERN)[._]*jsonl
+	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json build/exchanges/test_$(PATTERN)[._]*jsonl
 	@tools/lint/run
 
 # Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a Cluster, too.

@@ -31,11 +31,11 @@ import threading
 import time
 import xml.etree.ElementTree
 
-import yaml
 
 import embedded
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import contract as contract_file  # noqa: E402
 import reference  # noqa: E402
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
@@ -395,7 +395,7 @@ def check_paths(page):
 
 
 def contract():
-    return yaml.safe_load(pathlib.Path("openapi.yaml").read_text())
+    return contract_file.load("openapi.yaml")
 
 
 def check_operations(page, paths):

@@ -11,6 +11,9 @@ import yaml
 
 import embedded
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import contract as contract_file  # noqa: E402
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = TOP / "examples"
 # What Prometheus adds to each series by itself.
@@ -74,7 +77,7 @@ def main():
         daemon.ask("GET", "/healthz")
         daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
         metrics = served(daemon.ask("GET", "/metrics")[2]) | {"up": set()}
-    contract = yaml.safe_load((TOP / "openapi.yaml").read_text())
+    contract = contract_file.load(TOP / "openapi.yaml")
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
     if found:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds what the daemon answered in the tests against openapi.yaml: validate_exchanges.py [--pattern NAME] openapi.yaml FILE...
+"""Holds what the daemon answered in the tests against the contract: validate_exchanges.py [--pattern NAME] openapi.json FILE...
 
 Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target": "/locks/a", "status": 201,
 "content_type": "application/json", "body": "{...}", "headers": {"retry-after": "1"}}, header names in lower case;
@@ -21,7 +21,6 @@ import re
 import sys
 
 import jsonschema
-import yaml
 
 
 def strict_json(text):
@@ -58,7 +57,7 @@ def inlined(node, doc, done):
 
 class Contract:
     def __init__(self, path):
-        self.doc = yaml.safe_load(pathlib.Path(path).read_text(encoding="utf-8"))
+        self.doc = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         self.doc = inlined(self.doc, self.doc, {})
         self.operations = {op["operationId"]: op for item in self.doc["paths"].values() for op in item.values()}
         self.common = self.doc["components"]["responses"]["Problem"]

@@ -11,7 +11,7 @@ RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB
 
 def copy_source():
     """What the daemon and the targets of tests/fuzz are built of; files that did not change keep their time, so that little is built anew."""
-    for path in ("CMakeLists.txt", "openapi.yaml", "service", "handlers", "lua", "tools", "packaging", "tests/fuzz"):
+    for path in ("CMakeLists.txt", "openapi.yaml", "openapi", "service", "handlers", "lua", "tools", "packaging", "tests/fuzz"):
         for file in sorted((SOURCE / path).rglob("*")) if (SOURCE / path).is_dir() else [SOURCE / path]:
             to = COPY / "source" / file.relative_to(SOURCE)
             if file.is_file() and not {"node_modules", "corpus"} & set(file.parts):

@@ -1,0 +1,130 @@
+"""Reads openapi.yaml with the files of openapi/ that it refers to, as one document.
+
+What is served, linted and made into C is this bundle: each path item of another file stands in its path's place, the
+components of that file among the root's, each $ref is one of the document itself, and what every operation has
+(x-every-operation) is in every operation. Each mapping knows its file and line.
+
+tools/contract.py [openapi.yaml] prints the bundle as JSON.
+"""
+import json
+import pathlib
+import sys
+
+import yaml
+
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+class Wrong(Exception):
+    """What is wrong with the contract, and at which file:line, where that is known."""
+
+    def __init__(self, why, at=None):
+        super().__init__(why)
+        self.at = at
+
+
+class Node(dict):
+    """A mapping of the contract, with its place. A member that is missing is named instead of being a KeyError."""
+    at = None
+
+    def __missing__(self, name):
+        raise Wrong(f"{name!r} is missing", self.at)
+
+
+class Loader(yaml.SafeLoader):
+    def node(self, at):
+        made = Node()
+        made.at = f"{at.start_mark.name}:{at.start_mark.line + 1}"
+        yield made
+        made.update(self.construct_mapping(at))
+
+
+Loader.add_constructor("tag:yaml.org,2002:map", Loader.node)
+
+
+def read(path, shown):
+    try:
+        loader = Loader(pathlib.Path(path).read_text())
+    except OSError as error:
+        raise Wrong(f"{shown}: {error.strerror}") from None
+    loader.name = shown
+    try:
+        return loader.get_single_data()
+    except yaml.MarkedYAMLError as error:
+        raise Wrong(error.problem, f"{shown}:{error.problem_mark.line + 1}") from None
+    finally:
+        loader.dispose()
+
+
+def follow(document, node):
+    """What the $ref of a node points at; members beside it win."""
+    while "$ref" in node:
+        target = document
+        for part in str(node["$ref"]).partition("#")[2].removeprefix("/").split("/"):
+            part = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(target, dict) or part not in target:
+                raise Wrong(f"$ref {node['$ref']!r}: there is no {part!r}", node.at)
+            target = target[part]
+        at, node = node.at, Node({**target, **{k: v for k, v in node.items() if k != "$ref"}})
+        node.at = at
+    return node
+
+
+def make_local(node):
+    """Each $ref below to a component of whichever file becomes one of the bundle."""
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+        make_local(inner)
+    if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+        node["$ref"] = "#" + node["$ref"].partition("#")[2]
+
+
+def adopt(root, part):
+    """Takes the components of another file in."""
+    for kind, named in part.get("components", {}).items():
+        ours = root.setdefault("components", Node()).setdefault(kind, Node())
+        for name, component in named.items():
+            if name in ours:
+                raise Wrong(f"another file has components/{kind}/{name}, too", getattr(component, "at", None))
+            make_local(component)
+            ours[name] = component
+
+
+def load(path):
+    """The whole contract, bundled."""
+    path = pathlib.Path(path)
+    root, parts = read(path, path.name), {}
+    if not isinstance(root, Node):
+        raise Wrong("no mapping", f"{path.name}:1")
+    for name, item in root["paths"].items():
+        where = item.get("$ref", "") if isinstance(item, dict) else ""
+        file = str(where).partition("#")[0]
+        if file:
+            if file not in parts:
+                parts[file] = read(path.parent / file, file)
+                adopt(root, parts[file])
+            root["paths"][name] = item = follow(parts[file], item)
+            make_local(item)
+    for file in sorted(str(p.relative_to(path.parent)) for p in path.parent.glob("openapi/*.yaml")):
+        for name, item in (parts.get(file) or read(path.parent / file, file))["paths"].items():
+            if name not in root["paths"]:
+                pointer = name.replace("~", "~0").replace("/", "~1")
+                raise Wrong(f"{path.name} does not list this path; add below its paths: "
+                            f"{name}: {{$ref: '{file}#/paths/{pointer}'}}", item.at)
+    every = root.pop("x-every-operation", {})
+    for item in root["paths"].values():
+        for operation in (item[m] for m in METHODS if m in item):
+            operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
+            operation["responses"] = Node({**operation["responses"], **every.get("responses", {})})
+            operation["responses"].at = operation.at
+    return root
+
+
+def dump(document):
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+if __name__ == "__main__":
+    try:
+        print(dump(load(*sys.argv[1:] or [pathlib.Path(__file__).resolve().parent.parent / "openapi.yaml"])))
+    except Wrong as wrong:
+        sys.exit(f"{wrong.at or 'openapi.yaml:1'}: {wrong}")
