@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Lint: the bundled contract has no finding by Redocly's recommended rules nor by Spectral's, none switched off.
+
+Both are of the releases that package.json pins; npm fetches them once into tools/lint/node_modules. A finding names the
+line of the file that it comes from.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import contract  # noqa: E402
+
+
+def fetch():
+    """Installs the linters unless what is there is of this lock file."""
+    lock, fetched = HERE / "package-lock.json", HERE / "node_modules/.package-lock.json"
+    if not fetched.exists() or fetched.stat().st_mtime < lock.stat().st_mtime:
+        npm = subprocess.run(["npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
+                             capture_output=True, text=True)
+        if npm.returncode:
+            sys.exit(f"tools/lint/package.json:1: npm ci failed: {npm.stderr}")
+        fetched.touch()
+
+
+def place(document, path):
+    """file:line of the innermost mapping on the way that the path names."""
+    at = "openapi.yaml:1"
+    for part in path:
+        at = getattr(document, "at", None) or at
+        document = document[int(part) if isinstance(document, list) else part] if document else None
+    return getattr(document, "at", None) or at
+
+
+def findings(bundle):
+    """(path in the document, what) of both linters."""
+    environment = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    for program, *options in (("redocly", "lint", "--format=json", "--max-problems=1000", "--config=redocly.yaml", bundle),
+                              ("spectral", "lint", "--format=json", "--quiet", "--ruleset=tools/lint/spectral.yaml", bundle)):
+        run = subprocess.run([HERE / "node_modules/.bin" / program, *options], capture_output=True, text=True, env=environment)
+        try:
+            said = json.loads(run.stdout or "[]")
+        except json.JSONDecodeError:
+            said = None
+        if said is None or run.returncode not in (0, 1) or run.returncode and not said:
+            sys.exit(f"openapi.yaml:1: {program} failed: {run.stdout}{run.stderr}")
+        for problem in said["problems"] if program == "redocly" else said:
+            pointer = problem["location"][0].get("pointer", "#/").removeprefix("#/") if program == "redocly" else None
+            path = problem["path"] if pointer is None else [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/") if p]
+            yield path, f"{problem['message']} ({program}: {problem.get('ruleId') or problem['code']})"
+
+
+lint = tree.Lint("Correct the contract; redocly.com/docs/cli/rules and meta.stoplight.io/docs/spectral describe the rule in brackets. "
+                 "The rules: redocly.yaml and tools/lint/spectral.yaml.")
+fetch()
+document = contract.load("openapi.yaml")
+with tempfile.NamedTemporaryFile("w", suffix=".json") as bundle:
+    bundle.write(contract.dump(document))
+    bundle.flush()
+    for path, what in findings(bundle.name):
+        file, _, line = place(document, path).partition(":")
+        lint.finding(file, line, what)
+lint.done()
