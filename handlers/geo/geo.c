@@ -219,11 +219,11 @@ static void answer_page(struct request *req, const struct page *p, bool is_last)
 	}
 	out_close(o);
 	if (is_last)
-		out_null(o, "cursor");
+		out_null(o, "next_cursor");
 	else if (w->cells)
-		out_text(o, "cursor", arena_printf(&req->arena, "%zu-%s", p->cell, p->cursor.at));
+		out_text(o, "next_cursor", arena_printf(&req->arena, "%zu-%s", p->cell, p->cursor.at));
 	else
-		out_text(o, "cursor", p->cursor);
+		out_text(o, "next_cursor", p->cursor);
 	answer_end(req);
 }
 

@@ -167,7 +167,7 @@ static void on_elements(struct request *req, const struct reply *r)
 	for (size_t i = 4; i + 2 < r->count; i += 3)
 		write_element(o, type, r, i);
 	out_close(o);
-	out_text(o, "cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
+	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
 	answer_end(req);
 }
 

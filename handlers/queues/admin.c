@@ -156,7 +156,7 @@ static void on_messages(struct request *req, const struct reply *r)
 	if (sequence.len)
 		cursor = arena_printf(&req->arena, "%" PRId64 ".%" PRId64 ".%s", reply_int(r, 2), reply_int(r, 3),
 				      sequence.at);
-	out_text(o, "cursor", cursor);
+	out_text(o, "next_cursor", cursor);
 	answer_end(req);
 }
 

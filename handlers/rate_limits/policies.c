@@ -204,7 +204,7 @@ static bool list_fixed(struct request *req, const struct ratelimit_policy_list_i
 		p = fixed_from(&i, glob, &name);
 	}
 	out_close(o);
-	out_text(o, "cursor", arena_printf(&req->arena, FILE_CURSOR "%zu", i));
+	out_text(o, "next_cursor", arena_printf(&req->arena, FILE_CURSOR "%zu", i));
 	answer_end(req);
 	return true;
 }

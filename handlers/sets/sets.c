@@ -102,7 +102,7 @@ static void on_members(struct request *req, const struct reply *r)
 	out_text(o, "name", in->name);
 	out_int(o, "size", reply_int(r, 2));
 	write_members(o, r, 4);
-	out_text(o, "cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
+	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
 	answer_end(req);
 }
 

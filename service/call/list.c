@@ -94,7 +94,7 @@ static void finish(struct request *req, struct listing *l)
 	struct json_out *o = req->out;
 
 	out_close(o);
-	out_text(o, "cursor", l->next);
+	out_text(o, "next_cursor", l->next);
 	answer_end(req);
 }
 

@@ -1,5 +1,5 @@
 /*
- * list: `?match=&cursor=&limit=` over the keys of one kind, or over all of ours, as {"items": [...], "cursor": "..." | null}.
+ * list: `?match=&cursor=&limit=` over the keys of one kind, or over all of ours, as {"items": [...], "next_cursor": "..." | null}.
  *
  *	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
  *	list_keys(req, &locks, in->match, in->cursor, in->limit);

@@ -209,9 +209,9 @@ static int members_paged(const char *set, const char *match, int limit)
 			found++;
 			assert_near(json_number_value(json_object_get(item, "longitude")), at / 10.0, 1e-5);
 		}
-		if (json_is_null(json_at(a, "/cursor")))
+		if (json_is_null(json_at(a, "/next_cursor")))
 			return found;
-		snprintf(cursor, sizeof(cursor), "%s", text_at(a, "/cursor"));
+		snprintf(cursor, sizeof(cursor), "%s", text_at(a, "/next_cursor"));
 	}
 	fail_msg("the list does not end");
 	return -1;

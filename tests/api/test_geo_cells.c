@@ -197,11 +197,11 @@ static int walk(const char *set, int limit, const char *match, bool *seen)
 		assert_true(json_array_size(items) <= (size_t)limit);
 		for (size_t i = 0; i < json_array_size(items); i++, count++)
 			seen[atoi(json_string_value(json_object_get(json_array_get(items, i), "member")) + 1)] = true;
-		if (json_is_null(json_at(a, "/cursor"))) {
+		if (json_is_null(json_at(a, "/next_cursor"))) {
 			client_forget(client);
 			return count;
 		}
-		snprintf(rest, sizeof(rest), "&cursor=%s", text_at(a, "/cursor"));
+		snprintf(rest, sizeof(rest), "&cursor=%s", text_at(a, "/next_cursor"));
 		client_forget(client);
 	}
 	fail_msg("no end");

@@ -344,7 +344,7 @@ static void look_at_a_lock_free_and_held(void **state)
 static void list_shows_what_is_held(void **state)
 {
 	(void)state;
-	assert_string_equal(http(client, "GET", "/locks", NULL).body, "{\"items\":[],\"cursor\":null}\n");
+	assert_string_equal(http(client, "GET", "/locks", NULL).body, "{\"items\":[],\"next_cursor\":null}\n");
 	struct answer taken = acquire("{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
 	enter(text_at(taken, "/token"));
 	struct answer gone = http(client, "POST", "/locks/b", a_minute); /* released: its fence stays, and is no lock */
@@ -353,7 +353,7 @@ static void list_shows_what_is_held(void **state)
 	assert_status(http(client, "DELETE", target, NULL), 200);
 	struct answer a = http(client, "GET", "/locks", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
-	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_string_equal(text_at(a, "/items/0/name"), "a");
 	assert_string_equal(text_at(a, "/items/0/owner"), "worker-7");
 	assert_int_equal(int_at(a, "/items/0/holds"), 2);

@@ -232,7 +232,7 @@ static void queues_are_listed_with_their_counts(void **state)
 			found[atoi(json_string_value(json_object_get(item, "queue")) + strlen("many:"))] = 1;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
-			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
 	for (int i = 0; i < 40; i++)

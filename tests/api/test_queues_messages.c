@@ -144,7 +144,7 @@ static void each_state_is_listed(void **state)
 	assert_ids_of(list("?state=in_flight"), "items", IDS("in_flight"));
 	struct answer a = list("?state=dead");
 	assert_ids_of(a, "items", IDS("dead"));
-	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_true(json_equal(json_at(a, "/items/0"), message("GET", "dead", NULL).json));
 	for (size_t i = 0; i < ROWS(refused); i++)
 		assert_problem(list(refused[i]), 400, "invalid_value", "none");
@@ -164,9 +164,9 @@ static bool read_page(const char *state, int limit, char cursor[128], int seen[I
 	assert_true(n <= (size_t)limit);
 	for (size_t i = 0; i < n; i++)
 		seen[json_integer_value(json_object_get(json_array_get(json_at(a, "/items"), i), "body"))]++;
-	if (json_is_null(json_at(a, "/cursor")))
+	if (json_is_null(json_at(a, "/next_cursor")))
 		return false;
-	snprintf(cursor, 128, "%s", text_at(a, "/cursor"));
+	snprintf(cursor, 128, "%s", text_at(a, "/next_cursor"));
 	return true;
 }
 

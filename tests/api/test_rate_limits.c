@@ -188,7 +188,7 @@ static void look_list_forget(void **state)
 	assert_string_equal(text_at(a, "/algorithm"), "sliding_window");
 	a = http(client, "GET", "/ratelimit/keys", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
-	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	assert_status(http(client, "DELETE", "/ratelimit/keys/x?algorithm=fixed_window", NULL), 204);
 	assert_status(http(client, "DELETE", "/ratelimit/keys/x", NULL), 204);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
@@ -223,7 +223,7 @@ static void list_finds_every_key(void **state)
 			seen[at] = true;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
-			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
 	assert_int_equal(distinct, 70);

@@ -135,7 +135,7 @@ static void file_is_listed_first(void **state)
 			strcat(strcat(all, text_at(a, "/items/0/source")), " ");
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
-			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 	} while (*cursor);
 	assert_string_equal(all, "two file three file tea redis ");
 	struct answer a = http_all(c, "/ratelimit/policies");

@@ -120,7 +120,7 @@ static void every_policy_is_listed(void **state)
 			seen[at] = true;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
-			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 	} while (*cursor);
 	assert_int_equal(distinct, 30);
 }

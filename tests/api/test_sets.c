@@ -59,7 +59,7 @@ static void a_list_is_walked_page_by_page(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/size"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
-	assert_true(json_is_null(json_at(a, "/cursor")));
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
 	for (size_t s = 0; s < 3; s++) {
 		fill("walked", s ? sizes[s - 1] : 0, sizes[s]);
 		for (size_t l = 0; l < 3; l++) {
@@ -79,7 +79,7 @@ static void a_list_is_walked_page_by_page(void **state)
 					seen[at] = true;
 					found++;
 				}
-				const char *next = json_string_value(json_at(a, "/cursor"));
+				const char *next = json_string_value(json_at(a, "/next_cursor"));
 				snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
 			} while (*cursor);
 			assert_int_equal(found, sizes[s]);

@@ -241,7 +241,7 @@ static void pages_are_listed_once(void **state)
 			seen[at] = true;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
-			 json_is_null(json_at(a, "/cursor")) ? "" : text_at(a, "/cursor"));
+			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
 		assert_true(++pages < 200);
 	} while (*cursor);
 	assert_int_equal(distinct, 30);

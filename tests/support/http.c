@@ -219,7 +219,7 @@ struct answer http_exchange(struct client *c, const char *method, const char *ta
 static struct answer as_one_page(struct client *c, json_t *items)
 {
 	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
-	json_t *page = json_pack("{s:o, s:n}", "items", items, "cursor");
+	json_t *page = json_pack("{s:o, s:n}", "items", items, "next_cursor");
 	char *text = json_dumps(page, 0);
 
 	assert_non_null(text);
@@ -244,7 +244,7 @@ struct answer http_all(struct client *c, const char *target)
 			return a;
 		}
 		json_array_extend(items, (json_t *)(uintptr_t)json_at(a, "/items"));
-		cursor = json_string_value(json_at(a, "/cursor"));
+		cursor = json_string_value(json_at(a, "/next_cursor"));
 		if (!cursor)
 			return as_one_page(c, items);
 	}

@@ -139,7 +139,7 @@ export async function list(where, { match, name, pages = 8, most = 500, signal }
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
 		for (const item of page.items)
 			items.set(name(item), item);
-		cursor = page.cursor;
+		cursor = page.next_cursor;
 	} while (cursor && --pages > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => a < b ? -1 : 1).map(([, item]) => item);
 	return { items: sorted, more: cursor !== null };

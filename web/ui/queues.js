@@ -125,7 +125,7 @@ function openOne(page, name, state = 'ready') {
 		STATES.forEach((one, index) => setText(tabs.children[index].querySelector('b'), number(queue[one])));
 		if (of === shown)
 			messages.show(found.items);
-		more.hidden = !found.cursor;
+		more.hidden = !found.next_cursor;
 		settings.show(settingFacts(queue));
 	};
 }
