@@ -1,8 +1,8 @@
 /*
- * main: start, the turn of the loop, signals, end.
+ * main: start, the loop's iteration, signals, stop.
  *
- * The first SIGTERM or SIGINT drains: no new connections, what is under way is answered, then exit 0. The second leaves at
- * once. SIGHUP reads files again. Signals are events of the loop.
+ * The first SIGTERM or SIGINT drains: no new connections, requests under way are answered, then exit
+ * status 0. The second exits at once. SIGHUP rereads files. Signals are events of the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@
 
 enum {
 	EXIT_OPTIONS = 2,
-	HTTP_RUNS_A_TURN = 4,
+	MAX_HTTP_RUNS = 4,
 	DESCRIPTORS_BESIDE_CLIENTS = 22 + REDIS_MOST_HOSTS,
 	LARGE_BYTES = 128 * 1024
 };
@@ -147,15 +147,15 @@ static void print_hint(void)
 	fflush(stdout);
 }
 
-/* The end of each turn: HTTP, what it wants of Redis, and the answers that came of a write that failed. */
-static int64_t turn(void)
+/* HTTP, its commands to Redis, and the responses to commands whose write failed. */
+static int64_t iterate(void)
 {
 	bool some_wait = wait_run();
 
-	for (int i = 0; i < HTTP_RUNS_A_TURN; i++) {
+	for (int i = 0; i < MAX_HTTP_RUNS; i++) {
 		bool again = http_run();
 		redis_flush();
-		if (!again || loop_turn_is_long())
+		if (!again || loop_iteration_is_long())
 			break;
 	}
 	if (hint_owed && redis_connections()) {
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 		log_addresses();
 		notify_manager("READY=1");
 		log_flush();
-		loop_run(turn);
+		loop_run(iterate);
 		log_event(LOG_INFO, "stopping", "patternd %s", PATTERND_VERSION);
 	} else {
 		exit_status = EXIT_OPTIONS;

@@ -8,19 +8,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_A_TURN = 256, LONG_US = 5000, STALL_US = 20000 };
+enum { MAX_EVENTS = 256, LONG_US = 5000, STALL_US = 20000 };
 
 static int epoll_fd = -1;
 static bool running;
 static int64_t now_us;
-static int64_t cpu_us; /* of this thread, at the end of the last turn */
-static struct loop_turns turns;
+static int64_t cpu_us; /* of this thread, at the end of the last iteration */
+static struct loop_stats stats;
 
 static struct timer **heap; /* heap[1..heap_count], smallest key first */
 static size_t heap_count, heap_size;
 
-/* The events of this turn that are still to be told; an unwatch strikes its own out. */
-static struct epoll_event events[EVENTS_A_TURN];
+/* The events of this iteration that are not handled yet; loop_unwatch clears its own. */
+static struct epoll_event events[MAX_EVENTS];
 static int event_count, event_at;
 
 static int64_t clock_us(clockid_t id)
@@ -31,7 +31,7 @@ static int64_t clock_us(clockid_t id)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-bool loop_turn_is_long(void)
+bool loop_iteration_is_long(void)
 {
 	return clock_us(CLOCK_MONOTONIC) - now_us > LONG_US;
 }
@@ -41,9 +41,9 @@ int64_t loop_now_us(void)
 	return now_us;
 }
 
-const struct loop_turns *loop_turns(void)
+const struct loop_stats *loop_stats(void)
 {
-	return &turns;
+	return &stats;
 }
 
 int64_t loop_wall_ms(void)
@@ -93,17 +93,17 @@ void loop_unwatch(struct watch *w)
 			events[i].data.ptr = NULL;
 }
 
-static void place(struct timer *t, size_t at)
+static void put(struct timer *t, size_t at)
 {
 	heap[at] = t;
-	t->place = at;
+	t->slot = at;
 }
 
 static void sift_up(struct timer *t, size_t at)
 {
 	for (; at > 1 && heap[at / 2]->key_us > t->key_us; at /= 2)
-		place(heap[at / 2], at);
-	place(t, at);
+		put(heap[at / 2], at);
+	put(t, at);
 }
 
 static void sift_down(struct timer *t, size_t at)
@@ -116,10 +116,10 @@ static void sift_down(struct timer *t, size_t at)
 			child++;
 		if (heap[child]->key_us >= t->key_us)
 			break;
-		place(heap[child], at);
+		put(heap[child], at);
 		at = child;
 	}
-	place(t, at);
+	put(t, at);
 }
 
 static bool heap_add(struct timer *t)
@@ -139,23 +139,23 @@ static bool heap_add(struct timer *t)
 bool timer_set(struct timer *t, int64_t due_us)
 {
 	t->due_us = due_us;
-	if (t->place && t->key_us <= due_us)
-		return true; /* looked at earlier, and put back then */
+	if (t->slot && t->key_us <= due_us)
+		return true; /* run_timers finds it earlier and puts it back */
 	t->key_us = due_us;
-	if (!t->place)
+	if (!t->slot)
 		return heap_add(t);
-	sift_up(t, t->place);
+	sift_up(t, t->slot);
 	return true;
 }
 
 void timer_stop(struct timer *t)
 {
-	size_t at = t->place;
+	size_t at = t->slot;
 
 	t->due_us = 0;
 	if (!at)
 		return;
-	t->place = 0;
+	t->slot = 0;
 	struct timer *last = heap[heap_count--];
 	if (last == t)
 		return;
@@ -180,9 +180,9 @@ static void run_timers(void)
 }
 
 /* epoll_wait takes whole milliseconds: round up, so that a timer is due when it returns. */
-static int wait_ms(int64_t at_most_ms, int64_t from_us)
+static int wait_ms(int64_t max_ms, int64_t from_us)
 {
-	int64_t ms = at_most_ms;
+	int64_t ms = max_ms;
 
 	if (heap_count) {
 		int64_t timer_ms = (heap[1]->key_us - from_us + 999) / 1000;
@@ -194,32 +194,32 @@ static int wait_ms(int64_t at_most_ms, int64_t from_us)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
-/* The end of a turn. Returns when that was. To wait for the next takes next to nothing of the processor. */
-static int64_t end_turn(void)
+/* Counts an iteration that ends. Returns the time; waiting for the next one takes no CPU time. */
+static int64_t end_iteration(void)
 {
-	int64_t end_us = clock_us(CLOCK_MONOTONIC), took_us = end_us - now_us;
-	int64_t cpu_end_us = clock_us(CLOCK_THREAD_CPUTIME_ID), worked_us = cpu_end_us - cpu_us;
+	int64_t end_us = clock_us(CLOCK_MONOTONIC), duration_us = end_us - now_us;
+	int64_t cpu_end_us = clock_us(CLOCK_THREAD_CPUTIME_ID), cpu_time_us = cpu_end_us - cpu_us;
 
 	cpu_us = cpu_end_us;
-	if (took_us > turns.longest_us)
-		turns.longest_us = took_us;
-	if (worked_us > turns.longest_cpu_us)
-		turns.longest_cpu_us = worked_us;
-	if (took_us > STALL_US) {
-		turns.stalls++;
-		turns.stall_us += took_us;
+	if (duration_us > stats.longest_us)
+		stats.longest_us = duration_us;
+	if (cpu_time_us > stats.longest_cpu_us)
+		stats.longest_cpu_us = cpu_time_us;
+	if (duration_us > STALL_US) {
+		stats.stalls++;
+		stats.stall_us += duration_us;
 	}
 	return end_us;
 }
 
-void loop_run(int64_t (*turn)(void))
+void loop_run(int64_t (*iterate)(void))
 {
 	running = true;
 	now_us = clock_us(CLOCK_MONOTONIC);
 	cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
-	int64_t at_most_ms = turn();
+	int64_t max_ms = iterate();
 	while (running) {
-		int n = epoll_wait(epoll_fd, events, EVENTS_A_TURN, wait_ms(at_most_ms, end_turn()));
+		int n = epoll_wait(epoll_fd, events, MAX_EVENTS, wait_ms(max_ms, end_iteration()));
 		assert(n >= 0 || errno == EINTR);
 		now_us = clock_us(CLOCK_MONOTONIC);
 		event_count = n > 0 ? n : 0;
@@ -230,7 +230,7 @@ void loop_run(int64_t (*turn)(void))
 				w->ready(w, e->events);
 		}
 		run_timers();
-		at_most_ms = turn();
+		max_ms = iterate();
 	}
 }
 

@@ -1,4 +1,4 @@
-/* config: the option table of options.def, walked for each source in turn; see config.h. Owns all option texts. */
+/* config: the option table of options.def, walked for each source; see config.h. Owns all option texts. */
 #include "process/config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * log: one line an event on stderr, JSON or text.
  *
- * Lines are gathered and written once a turn. A reader that does not keep up (a full pipe) never blocks the daemon: lines
+ * Lines are gathered and written once a loop iteration. A reader that does not keep up (a full pipe) never blocks the daemon: lines
  * are dropped then, and counted.
  */
 #ifndef PATTERND_LOG_H
@@ -32,7 +32,7 @@ struct log_request {
 };
 void log_request(const struct log_request *r);
 
-/* Writes what was gathered; called at the end of each turn. */
+/* Writes what was gathered; called at the end of each loop iteration. */
 void log_flush(void);
 
 /* Lines lost to a reader that did not keep up, since start. */

@@ -304,17 +304,18 @@ static void add_counters(struct page *p)
 	counter(p, "log_lines_dropped_total", "Log lines lost because nobody read them.", log_dropped());
 }
 
-static void add_turns(struct page *p)
+static void add_loop(struct page *p)
 {
-	const struct loop_turns *turns = loop_turns();
+	const struct loop_stats *stats = loop_stats();
 
-	counter(p, "loop_stalls_total", "Turns of the loop that took more than 20 ms: nobody was served meanwhile.",
-		turns->stalls);
-	head(p, "loop_stall_seconds_total", "counter", "Time that those turns took.");
-	add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)turns->stall_us / 1e6);
-	gauge(p, "loop_longest_turn_seconds", "The longest turn of the loop so far.", (double)turns->longest_us / 1e6);
-	gauge(p, "loop_longest_turn_cpu_seconds", "The most time of the processor that a turn has used so far.",
-	      (double)turns->longest_cpu_us / 1e6);
+	counter(p, "loop_stalls_total", "Loop iterations of more than 20 ms: no client is served meanwhile.",
+		stats->stalls);
+	head(p, "loop_stall_seconds_total", "counter", "Duration of all loop stalls.");
+	add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)stats->stall_us / 1e6);
+	gauge(p, "loop_longest_iteration_seconds", "Longest loop iteration since start.",
+	      (double)stats->longest_us / 1e6);
+	gauge(p, "loop_longest_iteration_cpu_seconds", "Most CPU time of one loop iteration since start.",
+	      (double)stats->longest_cpu_us / 1e6);
 }
 
 struct text metrics_text(struct arena *arena)
@@ -325,7 +326,7 @@ struct text metrics_text(struct arena *arena)
 	for (size_t kind = 0; kind < HISTOGRAMS; kind++)
 		add_histograms(&p, kind);
 	add_counters(&p);
-	add_turns(&p);
+	add_loop(&p);
 	for (size_t i = 0; i < gauge_count; i++)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
 	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)resident_bytes());

@@ -152,7 +152,7 @@ static void ask_in(int64_t ms)
 {
 	int64_t at_us = loop_now_us() + ms * 1000;
 
-	if (!is_asked && (!timer.place || timer.due_us > at_us))
+	if (!is_asked && (!timer_is_set(&timer) || timer.due_us > at_us))
 		timer_set(&timer, at_us);
 }
 

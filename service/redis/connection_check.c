@@ -156,6 +156,6 @@ void link_check_permissions(const struct redis_link *l)
 	if (l->owner->said)
 		return;
 	permissions_log(&l->permissions);
-	if (permissions_lacking(&l->permissions) && !again.place)
+	if (permissions_lacking(&l->permissions) && !timer_is_set(&again))
 		timer_set(&again, loop_now_us() + AGAIN_US);
 }

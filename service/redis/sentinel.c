@@ -133,7 +133,7 @@ static void ask_soon(void)
 
 void sentinel_doubt(void)
 {
-	if (!believed || doubts.place)
+	if (!believed || timer_is_set(&doubts))
 		return;
 	note(believed, "the master that it told of does not serve; another one is asked");
 	ask_soon();

@@ -119,7 +119,7 @@ static void when_empty(struct channel *ch)
 		return;
 	}
 	ch->empty_since_us = loop_now_us();
-	if (!sweep.place)
+	if (!timer_is_set(&sweep))
 		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
@@ -228,7 +228,7 @@ void channel_due_in(struct channel *ch, int64_t ms)
 	int64_t some_ms = ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS; /* whoever may publish says what he likes */
 	int64_t due_us = loop_now_us() + some_ms * 1000;
 
-	if (!ch->due.place || ch->due.due_us > due_us)
+	if (!timer_is_set(&ch->due) || ch->due.due_us > due_us)
 		timer_set(&ch->due, due_us);
 }
 

@@ -39,7 +39,7 @@ BUGS = {
         # A repeated request reports what was granted at first, whatever has become of it.
         [("lua/lib/idempotency.lua", "  if proof then\n", "  if false then\n")],
         {"an ended grant is not reported"}),
-    "a long turn": (
+    "a long loop iteration": (
         # Each time that a connection to Redis is made the loop is busy for a tenth of a second.
         [("service/redis/connection.c", "\tmetrics_count(METRIC_redis_connects);\n",
           "\tmetrics_count(METRIC_redis_connects);\n\tfor (volatile long spin = 0; spin < 50000000; spin++)\n\t\tcontinue;\n")],

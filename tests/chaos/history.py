@@ -79,7 +79,7 @@ class Fault:
 class History:
     def __init__(self, lines):
         self.run, self.calls, self.faults, self.complaints = {}, [], [], []
-        self.longest_turn_us = 0
+        self.longest_iteration_us = 0
         for line in lines:
             kind = line["kind"]
             if kind == "call":
@@ -89,7 +89,7 @@ class History:
             elif kind == "complaint":
                 self.complaints.append(line)
             elif kind == "loop":
-                self.longest_turn_us = line["longest_turn_us"]
+                self.longest_iteration_us = line["longest_iteration_us"]
             else:
                 self.run = line
         self.calls.sort(key=lambda call: call.start)

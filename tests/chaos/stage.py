@@ -58,12 +58,12 @@ def is_ready(port):
         return False
 
 
-def longest_turn_us(port):
-    """The most work that a turn of this daemon's loop has been so far, if it tells that: time of the processor, and some of what the host
+def longest_iteration_us(port):
+    """The most work of one iteration of this daemon's loop so far, if it reports that: time of the processor, and some of what the host
     of the machine took.
     """
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
-    return round(float(text.partition("\npatternd_loop_longest_turn_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6)
+    return round(float(text.partition("\npatternd_loop_longest_iteration_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6)
 
 
 class Proxies:
@@ -95,7 +95,7 @@ class Stage:
         self.daemons, self.fronts, self.backs = [], None, None
         self.servers = []
         self.complaints = []  # of daemons: (which, what it did)
-        self.longest_turn_us = 0
+        self.longest_iteration_us = 0
 
     def start(self):
         self.start_redis()
@@ -140,7 +140,7 @@ class Stage:
         wait_until(self.redis_is_well, 30, "Redis to be well")
         for process in self.daemons:
             process.wait_up()
-            self.longest_turn_us = max(self.longest_turn_us, longest_turn_us(process.port))
+            self.longest_iteration_us = max(self.longest_iteration_us, longest_iteration_us(process.port))
 
 
 class Single(Stage):

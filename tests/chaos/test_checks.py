@@ -434,11 +434,11 @@ class All(unittest.TestCase):
         story.lines.append({"kind": "complaint", "name": "daemon-0", "what": "exit status 1 after SIGTERM"})
         self.assertEqual(story.broken(answers), ["stays up"])
 
-    def test_a_long_turn(self):
+    def test_a_long_iteration(self):
         story = Story()
-        story.lines.append({"kind": "loop", "longest_turn_us": 100000})
+        story.lines.append({"kind": "loop", "longest_iteration_us": 100000})
         self.assertEqual(story.broken(answers), [])
-        story.lines.append({"kind": "loop", "longest_turn_us": 100001})
+        story.lines.append({"kind": "loop", "longest_iteration_us": 100001})
         self.assertEqual(story.broken(answers), ["nobody is kept waiting"])
 
     def test_readme_states_the_same(self):

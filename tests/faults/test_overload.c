@@ -319,7 +319,7 @@ enum {
 	SENDERS = 100,
 	AT_ONCE = 100,
 	CONNECTION_KIB = 16,
-	TURN_MS = 1000, /* CPU time of a loop iteration, also when all of them leave at once */
+	ITERATION_MS = 1000, /* CPU time of a loop iteration, also when all of them leave at once */
 	TRIAL_LIMIT_MIB = 64,
 };
 #define TRIAL_LIMIT "67108864"
@@ -457,9 +457,9 @@ static void all_are_served(const struct trial *of)
 	assert_int_equal(t.served, of->crowd - READERS);
 }
 
-static double longest_turn_ms(void)
+static double longest_iteration_ms(void)
 {
-	return metric_value(&patternd, "loop_longest_turn_cpu_seconds") * 1e3;
+	return metric_value(&patternd, "loop_longest_iteration_cpu_seconds") * 1e3;
 }
 
 /*
@@ -501,8 +501,8 @@ static void a_crowd_while_redis_is_away(void **state)
 		all_are_served(of);
 		crowd_goes(of->crowd);
 		assert_crowd_memory(of, before_kib, round == 0);
-		print_message("longest turn %.1f ms\n", longest_turn_ms());
-		assert_true(longest_turn_ms() < TURN_MS);
+		print_message("longest iteration %.1f ms\n", longest_iteration_ms());
+		assert_true(longest_iteration_ms() < ITERATION_MS);
 	}
 	daemon_stop(&patternd);
 }

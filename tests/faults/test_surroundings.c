@@ -269,7 +269,7 @@ static void assert_waits_for_nobody(void)
 		assert_in_range(a.took_us, 0, QUICK_US);
 	}
 	client_close(c);
-	assert_int_equal(metric_of(&patternd, "loop_longest_turn_seconds"), 0); /* whole ones */
+	assert_int_equal(metric_of(&patternd, "loop_longest_iteration_seconds"), 0); /* whole ones */
 }
 
 static void a_resolver_takes_its_time(void **state)

@@ -46,8 +46,8 @@ def health(probes):
             "slowest_own_ms": round(max(own_ms(probe) for probe in probes), 1), "first_misses": misses[:10]}
 
 
-def turn_ms(samples, i):
-    """What the turns over the bound that ended before sample i took each, without what others on this machine, and its host, had of the
+def iteration_ms(samples, i):
+    """What the loop iterations over the bound that ended before sample i took each, without what others on this machine, and its host, had of the
     processors while they went on.
     """
     after, before = samples[i], samples[i - 1]
@@ -57,23 +57,23 @@ def turn_ms(samples, i):
 
 
 def loop(samples):
-    own = [turn_ms(samples, i) for i in range(1, len(samples)) if samples[i]["stalls"] > samples[i - 1]["stalls"]]
+    own = [iteration_ms(samples, i) for i in range(1, len(samples)) if samples[i]["stalls"] > samples[i - 1]["stalls"]]
     last = samples[-1]
-    return {"turns_over_20_ms": last["stalls"] - samples[0]["stalls"], "of_its_own": sum(ms > STALL_MS for ms in own),
+    return {"over_20_ms": last["stalls"] - samples[0]["stalls"], "of_its_own": sum(ms > STALL_MS for ms in own),
             "longest_own_ms": round(max([0, *own]), 1), "longest_ms": round(last["longest_s"] * 1000, 1),
             "longest_cpu_ms": round(last["longest_cpu_s"] * 1000, 1), "taken_s": round(last["taken_s"] - samples[0]["taken_s"], 1)}
 
 
 def broken(summary):
     """The bounds that do not hold, in words."""
-    resident, descriptors, seen, turns = (summary[key] for key in ("resident", "descriptors", "health", "loop"))
+    resident, descriptors, seen, iterations = (summary[key] for key in ("resident", "descriptors", "health", "loop"))
     calls, planned = sum(summary["calls"].values()), summary["rate"] * summary["seconds"]
     rules = [
         (resident["is_flat"], f"resident memory grew by {resident['grew']} bytes"),
         (descriptors["before"] == descriptors["after"], f"descriptors: {descriptors['before']} before, {descriptors['after']} after"),
         (summary["errors"]["unexplained"] == 0, f"{summary['errors']['unexplained']} errors that no fault explains"),
         (seen["misses"] == 0, f"{seen['misses']} health probes over {HEALTH_MS} ms"),
-        (turns["of_its_own"] == 0, f"turns of the loop took up to {turns['longest_own_ms']} ms"),
+        (iterations["of_its_own"] == 0, f"loop iterations took up to {iterations['longest_own_ms']} ms"),
         (calls >= CALLS_LEAST * planned, f"only {calls} calls of {planned:.0f}"),
         (sum(summary["faults"].values()) >= summary["seconds"] // 20, "too few faults"),
         (not summary["complaints"], f"complaints: {summary['complaints']}"),

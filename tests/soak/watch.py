@@ -45,7 +45,7 @@ def metrics(port):
 
 
 class Watch(threading.Thread):
-    """A sample ten times a second: what others took of a turn of the loop has to be told to the tenth of a second."""
+    """A sample ten times a second: what others took of a loop iteration has to be known to the tenth of a second."""
 
     def __init__(self, pid, health_port):
         super().__init__(daemon=True)
@@ -57,7 +57,7 @@ class Watch(threading.Thread):
         loop = metrics(self.health_port)
         return {"at": time.monotonic(), "resident": resident_bytes(self.pid), "taken_s": kept_waiting_s(self.pid) + stolen_s(),
                 "stalls": int(loop["loop_stalls_total"]), "stall_s": loop["loop_stall_seconds_total"],
-                "longest_s": loop["loop_longest_turn_seconds"], "longest_cpu_s": loop["loop_longest_turn_cpu_seconds"]}
+                "longest_s": loop["loop_longest_iteration_seconds"], "longest_cpu_s": loop["loop_longest_iteration_cpu_seconds"]}
 
     def run(self):
         try:

@@ -42,7 +42,7 @@ int daemon_run_with(struct daemon *d, ...) __attribute__((sentinel));
 /* True when /readyz says 200 within `timeout_ms`. */
 bool daemon_is_ready(struct daemon *d, int timeout_ms);
 
-/* True when /healthz says 200 within a second: it is alive and its loop turns. */
+/* True when /healthz says 200 within a second: it is alive and its loop runs. */
 bool daemon_is_alive(struct daemon *d);
 
 /* SIGTERM; fails the test unless it ends within 10 s with status 0, no sanitizer spoke. Nothing after daemon_kill. */

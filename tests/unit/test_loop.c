@@ -1,4 +1,4 @@
-/* Loop: descriptors that become ready, and callbacks that take others away; turns, and signals in between. */
+/* Loop: descriptors that become ready, and callbacks that take others away; iterations, and signals in between. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,12 +18,12 @@
 
 enum { MS = 1000 };
 
-static int fired, turns;
+static int fired, iterations;
 
 static int open_loop(void **state)
 {
 	(void)state;
-	fired = turns = 0;
+	fired = iterations = 0;
 	return loop_open() ? 0 : -1;
 }
 
@@ -34,7 +34,7 @@ static int close_loop(void **state)
 	return 0;
 }
 
-static int64_t no_turn(void)
+static int64_t no_iteration(void)
 {
 	return -1;
 }
@@ -51,7 +51,7 @@ static void run_for(int64_t ms)
 	struct timer end = { .expired = stop_loop };
 
 	assert_true(timer_set(&end, loop_now_us() + ms * MS));
-	loop_run(no_turn);
+	loop_run(no_iteration);
 	timer_stop(&end);
 }
 
@@ -129,30 +129,30 @@ static void watching_and_not(void **state)
 	free(e);
 }
 
-/* ---- Turns ---- */
+/* ---- Iterations ---- */
 
-static int64_t count_turns(void)
+static int64_t count_iterations(void)
 {
-	if (++turns == 5)
+	if (++iterations == 5)
 		loop_stop();
 	return 1;
 }
 
-static void turns_come_when_they_asked_for_it(void **state)
+static void iterations_come_when_asked_for(void **state)
 {
 	(void)state;
 	int64_t before = loop_now_us();
 
-	loop_run(count_turns);
-	assert_int_equal(turns, 5);
+	loop_run(count_iterations);
+	assert_int_equal(iterations, 5);
 	assert_true(loop_now_us() >= before + 3 * MS);
 }
 
 static int64_t stall_once(void)
 {
-	if (++turns == 2)
+	if (++iterations == 2)
 		nap_ms(30);
-	if (turns == 3)
+	if (iterations == 3)
 		loop_stop();
 	return 1;
 }
@@ -161,29 +161,29 @@ static int64_t work_once(void)
 {
 	int64_t end_ms = loop_wall_ms() + 60;
 
-	if (++turns == 2)
+	if (++iterations == 2)
 		while (loop_wall_ms() < end_ms)
 			;
-	if (turns == 3)
+	if (iterations == 3)
 		loop_stop();
 	return 1;
 }
 
-static void a_long_turn_is_told(void **state)
+static void a_long_iteration_is_counted(void **state)
 {
 	(void)state;
-	struct loop_turns before = *loop_turns();
+	struct loop_stats before = *loop_stats();
 
 	loop_run(stall_once);
-	assert_in_range(loop_turns()->longest_us, 30 * MS, INT64_MAX);
-	assert_in_range(loop_turns()->stalls, before.stalls + 1, before.stalls + 3);
-	assert_in_range(loop_turns()->stall_us, before.stall_us + 30 * MS, INT64_MAX);
-	assert_in_range(loop_turns()->longest_cpu_us, 0, 20 * MS); /* it slept */
+	assert_in_range(loop_stats()->longest_us, 30 * MS, INT64_MAX);
+	assert_in_range(loop_stats()->stalls, before.stalls + 1, before.stalls + 3);
+	assert_in_range(loop_stats()->stall_us, before.stall_us + 30 * MS, INT64_MAX);
+	assert_in_range(loop_stats()->longest_cpu_us, 0, 20 * MS); /* it slept */
 
-	turns = 0;
+	iterations = 0;
 	loop_run(work_once);
-	assert_in_range(loop_turns()->longest_us, 59 * MS, INT64_MAX);
-	assert_in_range(loop_turns()->longest_cpu_us, 2 * MS, 100 * MS); /* the rest had others */
+	assert_in_range(loop_stats()->longest_us, 59 * MS, INT64_MAX);
+	assert_in_range(loop_stats()->longest_cpu_us, 2 * MS, 100 * MS); /* the rest had others */
 }
 
 static void on_alarm(int number)
@@ -209,8 +209,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(unwatch_another_inside_a_callback),
 		TEST(watching_and_not),
-		TEST(turns_come_when_they_asked_for_it),
-		TEST(a_long_turn_is_told),
+		TEST(iterations_come_when_asked_for),
+		TEST(a_long_iteration_is_counted),
 		TEST(a_signal_is_no_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void many_that_are_moved(void **state)
 	assert_int_equal(fired_before_end, wanted); /* all were due before the end */
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(probes[i].times, probes[i].due_us != 0);
-		assert_int_equal(probes[i].timer.place, 0);
+		assert_int_equal(probes[i].timer.slot, 0);
 	}
 }
 
@@ -218,7 +218,7 @@ static void set_inside_a_callback(void **state)
 	assert_true(timer_set(&t, loop_now_us() + MS));
 	run_for(5000); /* or until it has fired four times */
 	assert_int_equal(fired, 4);
-	assert_int_equal(t.place, 0);
+	assert_int_equal(t.slot, 0);
 }
 
 int main(void)
