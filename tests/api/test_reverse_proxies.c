@@ -19,7 +19,7 @@
 
 enum { START_MS = 20000, ANSWER_MS = 5000, LIMIT = 6 };
 
-static const struct manner toy = {
+static const struct stubborn_manner toy = {
 	.name = "the application",
 	.answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
 };

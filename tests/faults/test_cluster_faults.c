@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../support/cluster_stage.h"
+#include "../support/redis_cluster_slots.h"
 #include "../support/waiter.h"
 
 enum { SOON_MS = 8000, AGAIN_MS = 1000, CALLERS = 4 };
@@ -81,7 +82,7 @@ static void a_master_dies(void **state)
 static void all_die_and_come_back(void **state)
 {
 	(void)state;
-	assert_status(look_at(stage_names[0]), 200);
+	assert_status(get_lock(stage_names[0]), 200);
 	for (int i = 0; i < cluster.count; i++)
 		cluster_kill(&cluster, i);
 	wait_until(send_to(stage_names[0]).status == 503, SOON_MS);
@@ -103,7 +104,7 @@ static void a_node_hangs(void **state)
 {
 	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
-		assert_status(look_at(stage_names[i]), 200);
+		assert_status(get_lock(stage_names[i]), 200);
 	server_signal(&cluster.nodes[1].server, SIGSTOP);
 	for (int i = 0; i < 3 * STAGE_NAMES; i++) {
 		struct answer a = send_to(stage_names[i % STAGE_NAMES]);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../support/cluster_stage.h"
+#include "../support/redis_cluster_slots.h"
 #include "../support/stubborn.h"
 #include "../support/waiter.h"
 
@@ -146,7 +147,7 @@ static void held_and_then_hung(void **state)
 /* MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has none. */
 static void to_strangers(void **state)
 {
-	static const struct manner manners[] = {
+	static const struct stubborn_manner manners[] = {
 		{ .name = "silence" },
 		{ .name = "SSH", .greeting = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n" },
 		{ .name = "+OK to everything", .answer = "+OK\r\n" },
@@ -265,7 +266,7 @@ static void a_node_leaves(void **state)
 {
 	(void)state;
 	for (int i = 0; i < STAGE_NAMES; i++)
-		assert_status(look_at(stage_names[i]), 200);
+		assert_status(get_lock(stage_names[i]), 200);
 	struct raw *w = waiter_parked(&patternd, &redis, stage_names[2], "{\"wait_ms\":30000}");
 	dismiss_node_2();
 	for (int i = 0; i < STAGE_NAMES; i++)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../support/cluster_stage.h"
+#include "../support/redis_cluster_slots.h"
 #include "../support/vigil.h"
 #include "../support/waiter.h"
 

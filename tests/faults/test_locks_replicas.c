@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../support/redis_cluster.h"
+#include "../support/redis_cluster_slots.h"
 #include "../support/redis_sentinel.h"
 #include "../support/stage.h"
 #include "../support/waiter.h"

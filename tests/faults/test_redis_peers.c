@@ -207,7 +207,7 @@ static void test_stopped(void **state)
 
 enum { MANNER_THAT_REFUSES = 2 };
 
-static const struct manner manners[] = {
+static const struct stubborn_manner manners[] = {
 	{ "23 HTTP", NULL, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0 },
 	{ "23 SSH", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", NULL, 0 },
 	{ "23 POP3", "+OK POP3 server ready\r\n", "-ERR unknown command\r\n", 0 },
@@ -231,7 +231,7 @@ static const struct manner manners[] = {
 
 static void test_manner(void **state)
 {
-	const struct manner *m = *state;
+	const struct stubborn_manner *m = *state;
 	struct stubborn *peer = stubborn_open(m);
 
 	daemon_launch(&patternd, "--redis", stubborn_url(peer), "--redis-timeout-ms", "200");
@@ -272,7 +272,7 @@ static void test_recovers(void **state)
 /* What answers is a Redis by all that can be asked, but its scripts would print instants wrongly. */
 static void test_32_bits(void **state)
 {
-	static const struct manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };
+	static const struct stubborn_manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };
 	struct stubborn *peer = stubborn_open(&m);
 	struct client *c;
 

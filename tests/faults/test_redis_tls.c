@@ -244,7 +244,7 @@ static void test_plain_port(void **state)
 /* Redis says nothing to what it does not understand; others answer. */
 static void test_other_servers(void **state)
 {
-	static const struct manner manners[] = {
+	static const struct stubborn_manner manners[] = {
 		{ "silence", NULL, NULL, 0 },
 		{ "HTTP", NULL, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0 },
 		{ "SSH", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", NULL, 0 },
@@ -266,7 +266,7 @@ static void test_other_servers(void **state)
 /* A server that takes the connection and says nothing holds nothing else up, and is not asked too often. */
 static void test_silence_costs_nothing(void **state)
 {
-	static const struct manner silence = { "silence", NULL, NULL, 0 };
+	static const struct stubborn_manner silence = { "silence", NULL, NULL, 0 };
 	struct stubborn *peer = stubborn_open(&silence);
 	char to[64];
 
@@ -292,7 +292,7 @@ static void test_tls_port(void **state)
 	snprintf(plain, sizeof(plain), "redis://127.0.0.1%s", strrchr(url, ':'));
 	daemon_launch(&patternd, "--redis", plain);
 	assert_cause("rediss://");
-	static const struct manner alert = { "an alert", NULL, "\x15\x03\x01\x02\x02\x16", 0 };
+	static const struct stubborn_manner alert = { "an alert", NULL, "\x15\x03\x01\x02\x02\x16", 0 };
 	struct stubborn *peer = stubborn_open(&alert);
 	daemon_launch(&patternd, "--redis", stubborn_url(peer));
 	assert_cause("this port speaks TLS: use rediss://");

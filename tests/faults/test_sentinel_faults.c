@@ -319,7 +319,7 @@ static void a_sentinel_lies(void **state)
 			 number >= 0 && number < SENTINEL_SERVERS ? redis.servers[number].port : number + (number < 0));
 		snprintf(says, sizeof(says), "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(lies[i].host), lies[i].host,
 			 strlen(port), port);
-		struct manner manner = { .name = lies[i].name, .answer = says, .times = 2 };
+		struct stubborn_manner manner = { .name = lies[i].name, .answer = says, .times = 2 };
 		struct stubborn *liar = stubborn_open(&manner);
 		struct daemon other = { 0 };
 		snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,%s", stubborn_port(liar),
@@ -337,7 +337,7 @@ static void a_sentinel_lies(void **state)
 	}
 }
 
-static const struct manner strangers[] = {
+static const struct stubborn_manner strangers[] = {
 	{ .name = "silence" },
 	{ .name = "SSH", .greeting = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n" },
 	{ .name = "an error to everything", .answer = "-ERR unknown command\r\n", .times = 2 },
@@ -427,7 +427,7 @@ static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
 		says, sizeof(says),
 		"+OK\r\n$21\r\nredis_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
 		strlen(news), news);
-	struct manner manner = { .name = "false news", .answer = says };
+	struct stubborn_manner manner = { .name = "false news", .answer = says };
 	struct stubborn *liar = stubborn_open(&manner);
 	struct daemon other = { 0 };
 	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", redis.watchers[0].port,

@@ -24,7 +24,7 @@
 #include "../support/daemon.h"
 #include "../support/http.h"
 #include "../support/raw.h"
-#include "../support/redis_cluster.h"
+#include "../support/redis_cluster_slots.h"
 #include "../support/redis_server.h"
 #include "../support/tokens.h"
 #include "../support/torture.h"

@@ -9,21 +9,21 @@
 
 #include <cmocka.h>
 
-#include "http.h"
+#include "answer.h"
 
 enum { HEADERS_MAX = 64, PRINTED_BYTES = 600 };
 
-struct kept {
-	struct kept *next;
+struct answer_memory {
+	struct answer_memory *next;
 	char *head;
 	char *body;
 	json_t *json;
-	struct header headers[HEADERS_MAX];
+	struct answer_header headers[HEADERS_MAX];
 };
 
-static struct kept *keep(struct kept **list)
+static struct answer_memory *keep(struct answer_memory **list)
 {
-	struct kept *k = calloc(1, sizeof(*k));
+	struct answer_memory *k = calloc(1, sizeof(*k));
 
 	assert_non_null(k);
 	k->next = *list;
@@ -43,7 +43,7 @@ static char *copy_of(const char *at, size_t len)
 }
 
 /* Cuts the head into lines, in place. Returns how many headers it has. */
-static size_t split_head(struct kept *k)
+static size_t split_head(struct answer_memory *k)
 {
 	size_t n = 0;
 	char *line, *rest = k->head;
@@ -57,14 +57,15 @@ static size_t split_head(struct kept *k)
 		*colon++ = '\0';
 		while (isspace((unsigned char)*colon))
 			colon++;
-		k->headers[n++] = (struct header){ line, colon };
+		k->headers[n++] = (struct answer_header){ line, colon };
 	}
 	return n;
 }
 
-struct answer answer_make(struct kept **kept, const char *head, size_t head_len, const char *body, size_t body_len)
+struct answer answer_make(struct answer_memory **kept, const char *head, size_t head_len, const char *body,
+			  size_t body_len)
 {
-	struct kept *k = keep(kept);
+	struct answer_memory *k = keep(kept);
 	struct answer a = { 0 };
 	const char *type;
 
@@ -84,18 +85,18 @@ struct answer answer_make(struct kept **kept, const char *head, size_t head_len,
 	return a;
 }
 
-struct answer answer_missing(struct kept **kept, const char *error)
+struct answer answer_missing(struct answer_memory **kept, const char *error)
 {
-	struct kept *k = keep(kept);
+	struct answer_memory *k = keep(kept);
 
 	k->body = copy_of("", 0);
 	k->head = copy_of(error, strlen(error));
 	return (struct answer){ .error = k->head, .body = k->body };
 }
 
-void kept_free(struct kept **kept)
+void answer_memory_free(struct answer_memory **kept)
 {
-	struct kept *k;
+	struct answer_memory *k;
 
 	while ((k = *kept)) {
 		*kept = k->next;

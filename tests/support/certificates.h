@@ -2,8 +2,9 @@
  * certificates: a CA of the test's own, and what it signs, as PEM files in a temporary folder.
  *
  *	struct certificate ca = certificate_make((struct certificate_wish){ .name = "a CA" });
- *	struct certificate server = certificate_make((struct certificate_wish){ .name = "redis", .dns = "localhost", .ip = "127.0.0.1", .by = &ca });
- *	server_start(&r, "--tls-port", port, "--tls-cert-file", server.cert_path, "--tls-key-file", server.key_path, ...);
+ *	struct certificate server = certificate_make(
+ *		(struct certificate_wish){ .name = "redis", .dns = "localhost", .by = &ca });
+ *	server_start(&r, "--tls-port", port, "--tls-cert-file", server.cert_path, ...);
  */
 #ifndef TEST_CERTIFICATES_H
 #define TEST_CERTIFICATES_H

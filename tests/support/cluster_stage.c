@@ -1,5 +1,6 @@
 /* cluster_stage: see cluster_stage.h. */
 #include "cluster_stage.h"
+#include "redis_cluster_slots.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +94,7 @@ struct answer send_to(const char *queue)
 	return http(client, "POST", target, "{\"body\":1}");
 }
 
-struct answer look_at(const char *lock)
+struct answer get_lock(const char *lock)
 {
 	char target[64];
 

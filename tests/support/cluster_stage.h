@@ -1,24 +1,21 @@
 /*
- * cluster_stage: a Redis Cluster that a test may harm, one daemon on it and one client; anew for each test.
+ * cluster_stage: a Redis Cluster that a test may harm, one daemon on it and one client; anew for
+ * each test.
  *
  *	cmocka_unit_test_setup_teardown(a_test, cluster_of_masters, cluster_stage_close), ...
  */
 #ifndef TEST_CLUSTER_STAGE_H
 #define TEST_CLUSTER_STAGE_H
 
-#include "daemon.h"
-#include "http.h"
 #include "load.h"
 #include "redis_cluster.h"
+#include "stage_parts.h"
 
 enum { STAGE_TIMEOUT_MS = 500, STAGE_MARGIN_MS = 100, STAGE_NAMES = 6 };
 
-extern struct redis_cluster cluster;
-extern struct redis_server redis; /* the same as one server: see redis_as_one.h */
-extern struct daemon patternd;
-extern struct client *client;
-extern int
-	stage_timeout_ms; /* its --redis-timeout-ms, STAGE_TIMEOUT_MS; more, before the stage is opened, where nothing is to be late */
+extern struct redis_cluster cluster; /* `redis` is the same as one server: see redis_as_one.h */
+/* --redis-timeout-ms, STAGE_TIMEOUT_MS; set a longer one before the stage opens. */
+extern int stage_timeout_ms;
 
 /* Names of resources: 0 and 3 are node 0's at first, 1 and 4 node 1's, 2 and 5 node 2's. */
 extern const char *stage_names[STAGE_NAMES];
@@ -35,7 +32,7 @@ struct load *cluster_under_load(void);
 
 /* POST /queues/{name}/messages, and GET /locks/{name}. */
 struct answer send_to(const char *queue);
-struct answer look_at(const char *lock);
+struct answer get_lock(const char *lock);
 
 /* Waits until Redis takes writes to this name; monotonic_us then. */
 int64_t cluster_writable_us(const char *name);

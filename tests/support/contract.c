@@ -31,7 +31,9 @@ static const json_t *follow(const char *reference)
 	return at;
 }
 
-/* What a node means: itself, or what its $ref names with the members beside the $ref put over it. */
+/*
+ * What a node means: itself, or what its $ref names with the members beside the $ref put over it.
+ */
 static const json_t *resolve(const json_t *node)
 {
 	const char *reference = json_string_value(json_object_get(node, "$ref"));
@@ -157,7 +159,10 @@ const struct contract_operation *contract_operation(const char *id)
 	return NULL;
 }
 
-/* How well a target's path fits an operation's: -1 not at all, otherwise the number of literal segments. */
+/*
+ * How well a target's path fits an operation's: -1 not at all, otherwise the number of literal
+ * segments.
+ */
 static int fit(const struct contract_operation *op, const char *target)
 {
 	const char *template = op->path, *tail = op->tail ? strrchr(template, '/') : NULL;

@@ -1,5 +1,6 @@
 /*
- * contract: the operations of openapi.json (the variable PATTERND_OPENAPI names it), for tests made of the contract.
+ * contract: the operations of openapi.json (the variable PATTERND_OPENAPI names it), for tests made
+ * of the contract.
  *
  * Loaded once, when first asked. $ref is followed; all JSON is borrowed.
  */
@@ -48,14 +49,15 @@ const struct contract_operation *contract_find(const char *method, const char *t
 const json_t *contract_member(const json_t *schema, const char *member, const char *inner);
 
 /*
- * A target that fits: examples in the path, required query parameters with theirs. When `name` is not NULL that
- * parameter has `value` instead (already percent-encoded), required or not. The caller frees.
+ * A target that fits: examples in the path, required query parameters with theirs. When `name` is
+ * not NULL that parameter has `value` instead (already percent-encoded), required or not. The
+ * caller frees.
  */
 char *contract_target(const struct contract_operation *op, const char *name, const char *value);
 
 /*
- * A body that fits, new: the operation's example, or the least that its schema asks for, and so that the answer does not take its time.
- * NULL when it takes none.
+ * A body that fits, new: the operation's example, or the least that its schema asks for, and so
+ * that the answer does not take its time. NULL when it takes none.
  */
 json_t *contract_body(const struct contract_operation *op);
 

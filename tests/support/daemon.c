@@ -42,7 +42,10 @@ static void launch(struct daemon *d, const char *const lead[], va_list options)
 	proc_start(&d->proc, argv);
 }
 
-/* The port in the log's line of this event, on the loopback; 0 when it is not there yet, or not whole. */
+/*
+ * The port in the log's line of this event, on the loopback; 0 when it is not there yet, or not
+ * whole.
+ */
 static int port_in(const char *log, const char *event)
 {
 	static const char address[] = "127.0.0.1:";

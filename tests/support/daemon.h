@@ -2,12 +2,13 @@
  * daemon: the program under test (the variable PATTERND_BIN names it), started on a free port.
  *
  *	struct daemon d = { 0 };
- *	daemon_start(&d, "--redis", r.url, "--redis-timeout-ms", "300");   returns when /readyz says 200
+ *	daemon_start(&d, "--redis", r.url, "--redis-timeout-ms", "300");   until /readyz is 200
  *	struct client *c = client_open(d.port);
  *	...
- *	daemon_stop(&d);                                   SIGTERM; anything but exit status 0 fails the test
+ *	daemon_stop(&d);             SIGTERM; fails the test unless it exits with 0
  *
- * A sanitizer's report makes the daemon's exit status non-zero, and so the test fail; its text is printed.
+ * A sanitizer's report makes the daemon's exit status non-zero, and so the test fail; its text is
+ * printed.
  */
 #ifndef TEST_DAEMON_H
 #define TEST_DAEMON_H
@@ -23,7 +24,9 @@ struct daemon {
 	int health_port;  /* of --health-listen, which is asked for readiness then; 0: it has none */
 };
 
-/* Starts it with `--listen 127.0.0.1:0` and these options, and waits until it listens and is ready. */
+/*
+ * Starts it with `--listen 127.0.0.1:0` and these options, and waits until it listens and is ready.
+ */
 #define daemon_start(...) daemon_start_with(__VA_ARGS__, (const char *)NULL)
 void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
 
@@ -35,7 +38,10 @@ void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 #define daemon_try_launch(...) daemon_try_launch_with(__VA_ARGS__, (const char *)NULL)
 bool daemon_try_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* Runs it with exactly these options until it ends by itself. Returns its exit status; fails the test after 10 s. */
+/*
+ * Runs it with exactly these options until it ends by itself. Returns its exit status; fails the
+ * test after 10 s.
+ */
 #define daemon_run(...) daemon_run_with(__VA_ARGS__, (const char *)NULL)
 int daemon_run_with(struct daemon *d, ...) __attribute__((sentinel));
 
@@ -45,16 +51,25 @@ bool daemon_is_ready(struct daemon *d, int timeout_ms);
 /* True when /healthz says 200 within a second: it is alive and its loop runs. */
 bool daemon_is_alive(struct daemon *d);
 
-/* SIGTERM; fails the test unless it ends within 10 s with status 0, no sanitizer spoke. Nothing after daemon_kill. */
+/*
+ * SIGTERM; fails the test unless it ends within 10 s with status 0, no sanitizer spoke. Nothing
+ * after daemon_kill.
+ */
 void daemon_stop(struct daemon *d);
 
 /* SIGKILL: what a crash or the out-of-memory killer does. */
 void daemon_kill(struct daemon *d);
 
-/* How many descriptors it has open: a connection that was not let go shows here. -1 when it is gone. */
+/*
+ * How many descriptors it has open: a connection that was not let go shows here. -1 when it is
+ * gone.
+ */
 int daemon_open_files(const struct daemon *d);
 
-/* True when this build has AddressSanitizer, which keeps freed memory back: resident memory says nothing then. */
+/*
+ * True when this build has AddressSanitizer, which keeps freed memory back: resident memory says
+ * nothing then.
+ */
 bool daemon_is_sanitized(void);
 
 /* Resident memory in KiB, and CPU time used so far in ms; -1 when it is gone. */
@@ -62,7 +77,10 @@ long daemon_resident_kib(const struct daemon *d);
 long daemon_most_resident_kib(const struct daemon *d); /* since it started */
 long daemon_cpu_ms(const struct daemon *d);
 
-/* How long it and this program were ready to run, and others had the processors: of a time that passed, the machine's part. */
+/*
+ * How long it and this program were ready to run, and others had the processors: of a time that
+ * passed, the machine's part.
+ */
 int64_t daemon_kept_waiting_us(const struct daemon *d);
 
 #endif

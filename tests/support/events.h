@@ -22,7 +22,10 @@ struct event {
 
 struct events;
 
-/* Takes the connection over which a POST was sent to `target`; fails the test unless the answer is a stream. */
+/*
+ * Takes the connection over which a POST was sent to `target`; fails the test unless the answer is
+ * a stream.
+ */
 struct events *events_open(struct raw *r, const char *target);
 
 /* The same of a GET, over a connection of its own. */

@@ -46,7 +46,10 @@ void exchange_record(const char *method, const char *target, struct answer a)
 {
 	const char *path = getenv("PATTERND_EXCHANGES"), *type = header_of(a, "Content-Type");
 
-	/* Every answer of ours has a request id; a page of libmicrohttpd's own has none, and is not in the contract. */
+	/*
+	 * Every answer of ours has a request id; a page of libmicrohttpd's own has none, and is not
+	 * in the contract.
+	 */
 	if (!path || !*path || a.status == 0 || !header_of(a, "X-Request-ID"))
 		return;
 	const struct contract_operation *op = contract_find(method, target);

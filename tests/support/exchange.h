@@ -1,10 +1,12 @@
 /*
- * exchange: a record of every exchange that a test has, for whoever checks answers against the contract afterwards.
+ * exchange: a record of every exchange that a test has, for whoever checks answers against the
+ * contract afterwards.
  *
- * One JSON line each in the file that the variable PATTERND_EXCHANGES names (nothing without it), which a program's first
- * exchange empties: each test program has a file of its own. Members: operation (its operationId, "" when none matches),
- * method, target, status, content_type, headers (names in lower case), body (as text). Left out: pages of text/html, with
- * which libmicrohttpd refuses by itself what it cannot parse.
+ * One JSON line each in the file that the variable PATTERND_EXCHANGES names (nothing without it),
+ * which a program's first exchange empties: each test program has a file of its own. Members:
+ * operation (its operationId, "" when none matches), method, target, status, content_type, headers
+ * (names in lower case), body (as text). Left out: pages of text/html, with which libmicrohttpd
+ * refuses by itself what it cannot parse.
  */
 #ifndef TEST_EXCHANGE_H
 #define TEST_EXCHANGE_H

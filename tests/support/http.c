@@ -1,4 +1,7 @@
-/* The client over libcurl; see http.h. One easy handle a client, so that its connection stays open between requests. */
+/*
+ * The client over libcurl; see http.h. One easy handle a client, so that its connection stays open
+ * between requests.
+ */
 #include "http.h"
 
 #include <curl/curl.h>
@@ -23,7 +26,7 @@ struct bytes {
 
 struct client {
 	CURL *curl;
-	struct kept *kept;
+	struct answer_memory *kept;
 	struct bytes head, body; /* of the exchange under way */
 	int port;
 	const char *origin; /* up to the port */
@@ -110,13 +113,13 @@ void client_close(struct client *c)
 	curl_easy_cleanup(c->curl);
 	free(c->head.at);
 	free(c->body.at);
-	kept_free(&c->kept);
+	answer_memory_free(&c->kept);
 	free(c);
 }
 
 void client_forget(struct client *c)
 {
-	kept_free(&c->kept);
+	answer_memory_free(&c->kept);
 }
 
 void client_timeout_ms(struct client *c, int ms)

@@ -1,4 +1,7 @@
-/* load: see load.h. Threads that fail no test by themselves: they note what is wrong, and load_stop tells. */
+/*
+ * load: see load.h. Threads that fail no test by themselves: they note what is wrong, and load_stop
+ * tells.
+ */
 #include "load.h"
 
 #include <pthread.h>
@@ -190,15 +193,15 @@ struct load *load_start(struct load_plan plan)
 
 int64_t load_served_us(const struct load *l, const char *name)
 {
-	int64_t least = INT64_MAX;
+	int64_t oldest_us = INT64_MAX;
 
 	for (size_t i = 0; i < l->plan.count; i++) {
 		for (int kind = 0; kind < KINDS && (!name || strcmp(name, l->plan.names[i]) == 0); kind++) {
 			int64_t served_us = l->tallies[i][kind].served_us;
-			least = served_us < least ? served_us : least;
+			oldest_us = served_us < oldest_us ? served_us : oldest_us;
 		}
 	}
-	return least;
+	return oldest_us;
 }
 
 void load_wait_served(struct load *l, int timeout_ms)

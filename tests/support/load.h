@@ -1,13 +1,14 @@
 /*
- * load: callers that ask a daemon all the time, each over a connection of its own, and keep account of what became of it.
+ * load: callers that ask a daemon all the time, each over a connection of its own, and keep account
+ * of what became of it.
  *
- *	struct load *l = load_start((struct load_plan){ .port = d.port, .names = names, .count = 3, .timeout_ms = 500 });
+ *	struct load *l = load_start((struct load_plan){ .port = d.port, .names = names, ... });
  *	... harm ...
  *	load_wait_served(l, 10000);       all of it works again
- *	load_stop(l, 0);                  every answer came in time and told its effect, and what is in Redis bears it out
+ *	load_stop(l, 0);                  answers came in time, and Redis has their effects
  *
- * By each name there are a counter, a queue, a lock and a rate limit; in a Cluster they are in one slot. The exchanges are not
- * recorded: there are thousands.
+ * By each name there are a counter, a queue, a lock and a rate limit; in a Cluster they are in one
+ * slot. The exchanges are not recorded: there are thousands.
  */
 #ifndef TEST_LOAD_H
 #define TEST_LOAD_H
@@ -28,10 +29,16 @@ struct load_plan {
 struct load;
 struct load *load_start(struct load_plan plan);
 
-/* Waits until all that is asked has been granted, for each name, by requests that were sent from now on. */
+/*
+ * Waits until all that is asked has been granted, for each name, by requests that were sent from
+ * now on.
+ */
 void load_wait_served(struct load *l, int timeout_ms);
 
-/* When the last request was sent that was granted; monotonic_us. One name, or all (NULL: the one that has waited longest). */
+/*
+ * When the last request was sent that was granted; monotonic_us. One name, or all (NULL: the one
+ * that has waited longest).
+ */
 int64_t load_served_us(const struct load *l, const char *name);
 
 /* When the last one was answered that was granted and changed something; monotonic_us. */
@@ -42,9 +49,10 @@ long load_answers(const struct load *l);
 long load_failures(const struct load *l);
 
 /*
- * Ends it, and fails the test unless each request was answered by its deadline (and 100 ms), told its effect, and had it: of
- * each thing there is at least what was granted, and at most that and what is unknown. `lost_max`: how much of what was
- * granted may be gone, where a master died before its replica had it.
+ * Ends it, and fails the test unless each request was answered by its deadline (and 100 ms), told
+ * its effect, and had it: of each thing there is at least what was granted, and at most that and
+ * what is unknown. `lost_max`: how much of what was granted may be gone, where a master died before
+ * its replica had it.
  */
 void load_stop(struct load *l, int lost_max);
 

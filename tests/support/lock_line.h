@@ -29,7 +29,10 @@ void line_release(int i);
 /* How many stand in line. */
 int64_t line_waiters(void);
 
-/* One more who waits, 20 s at most, at the end of the line: he stands there when this returns. The same with another body. */
+/*
+ * One more who waits, 20 s at most, at the end of the line: he stands there when this returns. The
+ * same with another body.
+ */
 struct raw *line_stand(int i);
 struct raw *line_stand_with(int i, const char *body);
 

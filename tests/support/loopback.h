@@ -1,4 +1,7 @@
-/* loopback: TCP sockets on 127.0.0.1 for the other parts of the test support. Fails no test: -1 tells. */
+/*
+ * loopback: TCP sockets on 127.0.0.1 for the other parts of the test support. Fails no test: -1
+ * tells.
+ */
 #ifndef TEST_LOOPBACK_H
 #define TEST_LOOPBACK_H
 

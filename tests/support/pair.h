@@ -29,7 +29,9 @@ extern struct pair pair;
 int pair_open(void **state);
 int pair_close(void **state);
 
-/* After each test: FLUSHALL, both daemons run, and nobody waits or holds anything at them any more. */
+/*
+ * After each test: FLUSHALL, both daemons run, and nobody waits or holds anything at them any more.
+ */
 int pair_forget(void **state);
 
 /* True when both reach Redis just now. */
@@ -38,7 +40,10 @@ bool pair_reaches_redis(void);
 /* Starts a daemon anew, after daemon_kill. */
 void pair_restart(int i);
 
-/* Sends a POST to daemon `i` over a connection of its own, and does not wait. `headers`: whole lines, or "". */
+/*
+ * Sends a POST to daemon `i` over a connection of its own, and does not wait. `headers`: whole
+ * lines, or "".
+ */
 struct raw *pair_ask(int i, const char *target, const char *body, const char *headers);
 
 /* The answer to it, recorded; fails the test when none comes soon. */

@@ -1,11 +1,13 @@
 /*
- * per_operation: tests that run once for every operation of the contract, so that a new operation cannot be forgotten.
+ * per_operation: tests that run once for every operation of the contract, so that a new operation
+ * cannot be forgotten.
  *
- *	static void names(const struct contract_operation *op, struct refusals *seen) { ... must_refuse(seen, a, ...); }
+ *	static void names(const struct contract_operation *op, struct refusals *seen) { ... }
  *	static const struct operation_test tests[] = { { "names", names }, { "methods", methods } };
  *	int main(void) { return run_per_operation("hostile targets", tests, 2, set_up, tear_down); }
  *
- * One operation's test looks at many requests; all that are not refused as they should be are printed, then it fails.
+ * One operation's test looks at many requests; all that are not refused as they should be are
+ * printed, then it fails.
  */
 #ifndef TEST_PER_OPERATION_H
 #define TEST_PER_OPERATION_H
@@ -24,13 +26,17 @@ struct operation_test {
 	void (*run)(const struct contract_operation *op, struct refusals *seen);
 };
 
-/* As cmocka_run_group_tests. Without a contract it fails. A test that looked at no request is shown as skipped. */
+/*
+ * As cmocka_run_group_tests. Without a contract it fails. A test that looked at no request is shown
+ * as skipped.
+ */
 int run_per_operation(const char *group, const struct operation_test *tests, size_t count, int (*set_up)(void **state),
 		      int (*tear_down)(void **state));
 
 /*
- * Notes a flaw unless the answer is a problem of `status`, effect none, with one of the codes (a list in one string, NULL
- * for any) and, when `pointer` is not NULL, with that pointer first in errors. `what` is told with a flaw.
+ * Notes a flaw unless the answer is a problem of `status`, effect none, with one of the codes (a
+ * list in one string, NULL for any) and, when `pointer` is not NULL, with that pointer first in
+ * errors. `what` is told with a flaw.
  */
 void must_refuse(struct refusals *seen, struct answer a, int status, const char *codes, const char *pointer,
 		 const char *what, ...) __attribute__((format(printf, 6, 7)));

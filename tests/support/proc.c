@@ -28,8 +28,8 @@ enum { CHILDREN_MAX = 256, DIRS_MAX = 256, LOOK_MS = 2, TAIL_BYTES = 3000 };
 
 #define ROOT_STEM "/tmp/patternd-test-"
 
-static char root[64]; /* one folder a test program, all others are in it */
-static pid_t owner;   /* the program that made it; a forked copy must not clean up */
+static char root[64];      /* one folder a test program, all others are in it */
+static pid_t cleaning_pid; /* the program that made it; a forked copy must not clean up */
 static pid_t children[CHILDREN_MAX];
 static char *dirs[DIRS_MAX];
 static size_t dir_count;
@@ -118,7 +118,7 @@ static void remove_tree(const char *path)
 
 static void clean_up(void)
 {
-	if (getpid() != owner)
+	if (getpid() != cleaning_pid)
 		return;
 	for (size_t i = 0; i < CHILDREN_MAX; i++) {
 		if (!children[i])
@@ -134,9 +134,9 @@ static void clean_up(void)
 
 static void own_the_end(void)
 {
-	if (owner == getpid())
+	if (cleaning_pid == getpid())
 		return;
-	owner = getpid();
+	cleaning_pid = getpid();
 	atexit(clean_up);
 }
 
@@ -329,7 +329,7 @@ int proc_exit_status(const struct proc *p)
 }
 
 /* The state and the parent of a process; 'X' when there is no such process. */
-static char look_at(const char *pid, pid_t *parent)
+static char state_of(const char *pid, pid_t *parent)
 {
 	char path[300], state = 'X';
 	int ppid = 0;
@@ -350,7 +350,7 @@ pid_t proc_child_of(pid_t parent)
 	pid_t found = 0, its_parent;
 
 	for (struct dirent *entry; all && !found && (entry = readdir(all));)
-		if (isdigit((unsigned char)entry->d_name[0]) && look_at(entry->d_name, &its_parent) != 'X' &&
+		if (isdigit((unsigned char)entry->d_name[0]) && state_of(entry->d_name, &its_parent) != 'X' &&
 		    its_parent == parent)
 			found = (pid_t)atol(entry->d_name);
 	if (all)
@@ -364,7 +364,7 @@ bool proc_runs(pid_t pid)
 	pid_t parent;
 
 	snprintf(name, sizeof(name), "%ld", (long)pid);
-	char state = look_at(name, &parent);
+	char state = state_of(name, &parent);
 	return state != 'X' && state != 'Z';
 }
 

@@ -1,9 +1,10 @@
 /*
  * proc: child processes, temporary folders, free ports and waiting, for tests.
  *
- * Owns every child and folder that a test makes: children die with the test program, however it ends, and folders are
- * removed at its exit (those of a program that was killed: by the next one). Children are only ever ended by their pid.
- * What cannot go on fails the running test. Never waits a fixed time: it waits for conditions.
+ * Owns every child and folder that a test makes: children die with the test program, however it
+ * ends, and folders are removed at its exit (those of a program that was killed: by the next one).
+ * Children are only ever ended by their pid. What cannot go on fails the running test. Never waits
+ * a fixed time: it waits for conditions.
  */
 #ifndef TEST_PROC_H
 #define TEST_PROC_H
@@ -17,16 +18,27 @@
 int64_t monotonic_ms(void);
 int64_t monotonic_us(void);
 
-/* Lets `ms` pass between two looks at a condition, or where passing time is the point of the test. */
+/*
+ * Lets `ms` pass between two looks at a condition, or where passing time is the point of the test.
+ */
 void nap_ms(int64_t ms);
 
-/* How long is waited in truth: under valgrind all takes longer, PATTERND_PATIENCE says how many times. */
+/*
+ * How long is waited in truth: under valgrind all takes longer, PATTERND_PATIENCE says how many
+ * times.
+ */
 int64_t patience_ms(int64_t timeout_ms);
 
-/* Whether counts are to be those of the table of faults, where that takes long: PATTERND_FULL, as `make verify` sets it. */
+/*
+ * Whether counts are to be those of the table of faults, where that takes long: PATTERND_FULL, as
+ * `make verify` sets it.
+ */
 bool in_full(void);
 
-/* Lets this program, and what it starts, open as many files as the system allows. False, and it says so, when that is less than `wanted`. */
+/*
+ * Lets this program, and what it starts, open as many files as the system allows. False, and it
+ * says so, when that is less than `wanted`.
+ */
 bool may_open_files(size_t wanted);
 
 /* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
@@ -41,7 +53,10 @@ bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 	} while (0)
 void wait_step(int64_t until_ms, const char *expression, const char *file, int line);
 
-/* A new empty folder, removed with all that is in it when the test program exits. The text lives as long. */
+/*
+ * A new empty folder, removed with all that is in it when the test program exits. The text lives as
+ * long.
+ */
 const char *temp_dir(void);
 
 /* A TCP port of the loopback that nobody listens on just now. */
@@ -59,11 +74,17 @@ struct proc {
 	size_t files_max; /* RLIMIT_NOFILE, hard and soft; 0: as it is. Set before proc_start */
 };
 
-/* An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the next call. Not for what is sanitized. */
+/*
+ * An `env` by which a child's wall clock is ahead, or behind if that is negative; lives until the
+ * next call. Not for what is sanitized.
+ */
 const char *const *clock_off_by(int seconds);
 /* The same, by which an hour has gone by as soon as there is a file of that name. */
 const char *const *clock_later_with(const char *path);
-/* The same, by which the wall clock stands still at the microseconds, an int64_t, that the file of that name holds. */
+/*
+ * The same, by which the wall clock stands still at the microseconds, an int64_t, that the file of
+ * that name holds.
+ */
 const char *const *clock_told_by(const char *path);
 
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */

@@ -1,8 +1,10 @@
 /*
- * proxy: links of two sockets, each with a queue of pieces a way; a piece goes out when it is due. See proxy.h.
+ * proxy: links of two sockets, each with a queue of pieces a way; a piece goes out when it is due.
+ * See proxy.h.
  *
- * The mutex is held by the proxy's thread whenever it does not wait in poll, so that a fault changes between two turns.
- * Only that thread touches sockets: one that is closed while poll looks at it would go on for a while.
+ * The mutex is held by the proxy's thread whenever it does not wait in poll, so that a fault
+ * changes between two iterations. Only that thread touches sockets: one that is closed while poll
+ * watches it would go on for a while.
  */
 #include "proxy.h"
 
@@ -40,7 +42,7 @@ struct way {
 	size_t queued;
 	int64_t busy_until_us; /* when the last byte queued will have passed a limited bandwidth */
 	bool ended;            /* `from` sent its last byte */
-	bool shut;             /* and `to` was told */
+	bool shut;             /* and `to` was shut down */
 };
 
 struct link {
@@ -51,7 +53,7 @@ struct link {
 	bool injected_before, injected_after;
 	bool chosen; /* what went up on it is to be cut off */
 	bool cut;    /* closes when the way down is empty */
-	bool dead;   /* closes at the end of this turn */
+	bool dead;   /* closes at the end of this iteration */
 	bool reset;  /* with RST */
 };
 
@@ -311,7 +313,7 @@ static void link_interest(const struct proxy *p, const struct link *l, struct po
 			at[i].fd = -1; /* else an ended socket would keep poll from waiting */
 }
 
-static void link_turn(struct proxy *p, struct link *l, const struct pollfd at[2])
+static void link_step(struct proxy *p, struct link *l, const struct pollfd at[2])
 {
 	int64_t now_us = monotonic_us();
 
@@ -328,7 +330,10 @@ static void link_turn(struct proxy *p, struct link *l, const struct pollfd at[2]
 	link_settle(p, l);
 }
 
-/* Waits for something to do, with the mutex given back. Returns how many links were polled: the first ones. */
+/*
+ * Waits for something to do, with the mutex given back. Returns how many links were polled: the
+ * first ones.
+ */
 static size_t wait_for_work(struct proxy *p, struct pollfd polled[])
 {
 	int64_t now_us = monotonic_us(), due_us = INT64_MAX;
@@ -385,7 +390,7 @@ static void *run(void *arg)
 		}
 		struct link *l = p->links;
 		for (size_t i = 0; i < n && l; i++, l = l->next)
-			link_turn(p, l, &polled[2 + 2 * i]);
+			link_step(p, l, &polled[2 + 2 * i]);
 		sweep(p, false);
 		if (polled[1].revents && p->listen_fd >= 0)
 			accept_link(p);

@@ -1,5 +1,6 @@
 /*
- * proxy: a TCP proxy that does harm on request, between daemon and Redis or between client and daemon.
+ * proxy: a TCP proxy that does harm on request, between daemon and Redis or between client and
+ * daemon.
  *
  *	struct proxy *p = proxy_open(redis.port);
  *	daemon_start(&d, "--redis", proxy_url(p));
@@ -8,8 +9,9 @@
  *	proxy_set(p, (struct proxy_fault){ 0 });           passes everything again
  *	proxy_close(p);
  *
- * "Up" is from whoever connects towards the server, "down" is back. Faults can be combined and changed while
- * connections are open; a change holds for what is read from then on. Runs in a thread of its own.
+ * "Up" is from whoever connects towards the server, "down" is back. Faults can be combined and
+ * changed while connections are open; a change holds for what is read from then on. Runs in a
+ * thread of its own.
  */
 #ifndef TEST_PROXY_H
 #define TEST_PROXY_H

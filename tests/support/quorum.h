@@ -37,7 +37,9 @@ int quorum_forget(void **state);
 /* So many of the servers are within reach of both daemons. */
 void quorum_wait_up(int servers);
 
-/* A server that has just been killed, once more, and empty; with variables for it, NULL for none. */
+/*
+ * A server that has just been killed, once more, and empty; with variables for it, NULL for none.
+ */
 void quorum_restart(int i, const char *const env[]);
 
 /* How many of the servers that run have the lock. */

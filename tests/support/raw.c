@@ -30,7 +30,7 @@ struct raw {
 	bool ended; /* FIN or an error was read */
 	char *in;   /* read and not yet taken; owned, ends in NUL */
 	size_t len;
-	struct kept *kept;
+	struct answer_memory *kept;
 };
 
 static struct raw *raw_of(int fd)
@@ -87,13 +87,13 @@ void raw_close(struct raw *r)
 	SSL_free(r->tls);
 	close(r->fd);
 	free(r->in);
-	kept_free(&r->kept);
+	answer_memory_free(&r->kept);
 	free(r);
 }
 
 void raw_forget(struct raw *r)
 {
-	kept_free(&r->kept);
+	answer_memory_free(&r->kept);
 }
 
 void raw_reset(struct raw *r)
@@ -123,7 +123,9 @@ static bool poll_for(const struct raw *r, short events, int64_t timeout_ms)
 	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
 }
 
-/* Waits for what an unfinished step of TLS needs. False when it cannot go on, or the time is over. */
+/*
+ * Waits for what an unfinished step of TLS needs. False when it cannot go on, or the time is over.
+ */
 static bool tls_waits(struct raw *r, int result, int64_t until_ms)
 {
 	int why = SSL_get_error(r->tls, result);
@@ -288,7 +290,10 @@ static const char *head_value(const struct raw *r, size_t head_len, const char *
 	return at && (size_t)(at - r->in) < head_len ? at + strlen(name) : NULL;
 }
 
-/* Joins the chunks of a body that begins at `from`; `used` gets where it ends. NULL until all is there. */
+/*
+ * Joins the chunks of a body that begins at `from`; `used` gets where it ends. NULL until all is
+ * there.
+ */
 static char *dechunk(const struct raw *r, size_t from, size_t *len, size_t *used)
 {
 	char *body = malloc(r->len + 1);

@@ -20,7 +20,8 @@ bool raw_listens(int port);            /* somebody does */
 struct raw *raw_connect_unix(const char *path);
 
 /*
- * TLS from here on; whom it talks to is not verified. False when no handshake succeeds within 5 s. raw_close then says close_notify first.
+ * TLS from here on; whom it talks to is not verified. False when no handshake succeeds within 5 s.
+ * raw_close then says close_notify first.
  */
 bool raw_secure(struct raw *r);
 
@@ -37,19 +38,31 @@ bool raw_text(struct raw *r, const char *text);
 /* Sends `piece` so many times; the errors of raw_send. */
 bool raw_repeat(struct raw *r, const char *piece, size_t times);
 
-/* Sends `piece` over and over, a byte each `pause_ms`, until the other side closes or answers, or `max_ms` are over. */
+/*
+ * Sends `piece` over and over, a byte each `pause_ms`, until the other side closes or answers, or
+ * `max_ms` are over.
+ */
 void raw_drip(struct raw *r, const char *piece, int pause_ms, int max_ms);
 
-/* The next answer on the connection (100 Continue is one, too). Status 0: none came in time, or it ended. */
+/*
+ * The next answer on the connection (100 Continue is one, too). Status 0: none came in time, or it
+ * ended.
+ */
 struct answer raw_answer(struct raw *r, int timeout_ms);
 
 /* The head of an answer whose body goes on, for raw_chunk. Status 0: none came in time. */
 struct answer raw_head(struct raw *r, int timeout_ms);
 
-/* The next chunk of that body, which the caller frees; "" is the last. NULL: none came in time, or the connection ended. */
+/*
+ * The next chunk of that body, which the caller frees; "" is the last. NULL: none came in time, or
+ * the connection ended.
+ */
 char *raw_chunk(struct raw *r, int timeout_ms);
 
-/* True when the connection ends within the time. What still comes is read, and counted by raw_answers_left. */
+/*
+ * True when the connection ends within the time. What still comes is read, and counted by
+ * raw_answers_left.
+ */
 bool raw_closed(struct raw *r, int timeout_ms);
 
 /* How many status lines are in what was read and not yet taken by raw_answer. */
@@ -58,7 +71,10 @@ size_t raw_answers_left(const struct raw *r);
 /* How many bytes those are. */
 size_t raw_bytes_left(const struct raw *r);
 
-/* One exchange that is recorded: a request line of method and target, then `rest` (headers, empty line, body). */
+/*
+ * One exchange that is recorded: a request line of method and target, then `rest` (headers, empty
+ * line, body).
+ */
 struct answer raw_exchange(struct raw *r, const char *method, const char *target, const char *rest, int timeout_ms);
 
 #endif

@@ -1,5 +1,6 @@
 /* redis_as_one: see redis_as_one.h. */
 #include "redis_as_one.h"
+#include "redis_cluster_slots.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 /*
- * redis_as_one: a Redis Cluster that stands for one server, for tests that know of one server only (redis_server.h).
+ * redis_as_one: a Redis Cluster that stands for one server, for tests that know of one server only
+ * (redis_server.h).
  *
- * A command goes to the node that has its key; a command without a key goes to all nodes, and what they say is put together:
- * numbers are added up, arrays and texts come one after the other.
+ * A command goes to the node that has its key; a command without a key goes to all nodes, and what
+ * they say is put together: numbers are added up, arrays and texts come one after the other.
  */
 #ifndef TEST_REDIS_AS_ONE_H
 #define TEST_REDIS_AS_ONE_H

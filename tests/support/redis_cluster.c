@@ -1,9 +1,10 @@
 /*
  * redis_cluster: starts, harms and asks a Redis Cluster; see redis_cluster.h.
  *
- * A master that starts does not serve for two seconds, so that it may learn of a failover that it missed; a replica serves at
- * once. So each node begins as the replica of a ghost: a master that has slots and no address, and is in its nodes.conf only.
- * With CLUSTER FAILOVER TAKEOVER it takes the ghost's slots, and then the ghosts are forgotten.
+ * A master that starts does not serve for two seconds, so that it may learn of a failover that it
+ * missed; a replica serves at once. So each node begins as the replica of a ghost: a master that
+ * has slots and no address, and is in its nodes.conf only. With CLUSTER FAILOVER TAKEOVER it takes
+ * the ghost's slots, and then the ghosts are forgotten.
  */
 #include "redis_cluster.h"
 
@@ -149,8 +150,8 @@ static bool is_master(struct redis_cluster *c, int node)
 }
 
 /*
- * No node that runs is thought to have failed, by one that runs; and the epochs of the masters are known. A replica that does not know
- * its master's is refused the votes of those that do.
+ * No node that runs is thought to have failed, by one that runs; and the epochs of the masters are
+ * known. A replica that does not know its master's is refused the votes of those that do.
  */
 static bool trusts_all(struct redis_cluster *c, int node, const long long epochs[])
 {
@@ -206,8 +207,8 @@ bool cluster_is_well(struct redis_cluster *c)
 }
 
 /*
- * A replica that is online has still to say so before it is sent anything: only what it acknowledges shows that it is. In a slot that
- * its master has.
+ * A replica that is online has still to say so before it is sent anything: only what it
+ * acknowledges shows that it is. In a slot that its master has.
  */
 static void wait_for_replicas(struct redis_cluster *c)
 {
@@ -342,8 +343,9 @@ static bool knows_owners(struct redis_cluster *c, int node)
 }
 
 /*
- * From the ghosts to the real ones, each when it knows of the epoch that the one before took: two that took the same would need seconds
- * to settle it. Only when all know who has their slots is it safe to forget the ghosts.
+ * From the ghosts to the real ones, each when it knows of the epoch that the one before took: two
+ * that took the same would need seconds to settle it. Only when all know who has their slots is it
+ * safe to forget the ghosts.
  */
 static void take_over(struct redis_cluster *c)
 {

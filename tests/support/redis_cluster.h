@@ -2,14 +2,14 @@
  * redis_cluster: a real Redis Cluster of redis-server processes on the loopback, for tests.
  *
  *	struct redis_cluster c = { .with_replicas = true };
- *	cluster_start(&c);                                 three masters and their replicas, all in order
+ *	cluster_start(&c);                    three masters and their replicas, all in order
  *	daemon_start(&d, "--redis", c.url);
- *	cluster_command(&c, "p:lock:{a}", "EXISTS %s", "p:lock:{a}");       at the node that has the key
+ *	cluster_wait_well(&c);
  *	cluster_kill(&c, cluster_owner_of(&c, "p:lock:{a}"));
  *	cluster_stop(&c);
  *
- * Nodes 0, 1, 2 begin as the masters of a third of the slots each, 3, 4, 5 as their replicas. A node keeps its number, port
- * and data whatever it becomes.
+ * Nodes 0, 1, 2 begin as the masters of a third of the slots each, 3, 4, 5 as their replicas. A
+ * node keeps its number, port and data whatever it becomes.
  */
 #ifndef TEST_REDIS_CLUSTER_H
 #define TEST_REDIS_CLUSTER_H
@@ -46,8 +46,8 @@ struct redis_cluster {
 };
 
 /*
- * Returns when all nodes agree that all is well, and every replica is in sync: after 0.15 s, with replicas a second. More of
- * redis.conf for all nodes, as for server_start.
+ * Returns when all nodes agree that all is well, and every replica is in sync: after 0.15 s, with
+ * replicas a second. More of redis.conf for all nodes, as for server_start.
  */
 #define cluster_start(...) cluster_start_with(__VA_ARGS__, (const char *)NULL)
 void cluster_start_with(struct redis_cluster *c, ...) __attribute__((sentinel));
@@ -55,15 +55,19 @@ void cluster_start_list(struct redis_cluster *c, const char *const options[]);
 void cluster_stop(struct redis_cluster *c);
 
 /*
- * SIGKILL to one node; the same node again. It comes back as what the others made of it. A silent node counts as failed after
- * CLUSTER_QUICK_MS from then on, and once all is well after 15 s again: a machine under load lets nodes wait.
+ * SIGKILL to one node; the same node again. It comes back as what the others made of it. A silent
+ * node counts as failed after CLUSTER_QUICK_MS from then on, and once all is well after 15 s again:
+ * a machine under load lets nodes wait.
  */
 void cluster_kill(struct redis_cluster *c, int node);
 void cluster_restart(struct redis_cluster *c, int node);
 void cluster_be_quick(struct redis_cluster *c);
 void cluster_be_patient(struct redis_cluster *c);
 
-/* Until all nodes that run take part again: all slots are served, all replicas of what runs are in sync. */
+/*
+ * Until all nodes that run take part again: all slots are served, all replicas of what runs are in
+ * sync.
+ */
 bool cluster_is_well(struct redis_cluster *c);
 void cluster_wait_well(struct redis_cluster *c);
 
@@ -77,27 +81,5 @@ int cluster_node_at(const struct redis_cluster *c, long long port);
 
 /* A node that runs and says of itself that it replicates `node`; -1 when there is none. */
 int cluster_replica_of(struct redis_cluster *c, int node);
-
-/* One command at the node that has the key (key and format may be one text). The reply lives until the next one. */
-redisReply *cluster_command(struct redis_cluster *c, const char *key, const char *format, ...);
-
-/* A command as Redis wants to read it, to the node of that slot, wherever it is by now. The caller frees the reply. */
-redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, size_t len);
-
-/*
- * Moves a slot while it is in use: marks it at both ends, moves its keys one by one and tells all masters. `between` may be
- * NULL; it is called after the marking and after each key, with the number of keys moved so far.
- */
-void cluster_migrate(struct redis_cluster *c, int slot, int to, void (*between)(void *arg, int moved), void *arg);
-
-/* Marks a slot as moving, only; and moves nothing. cluster_migrate may finish it. */
-void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to);
-
-/* A replica leaves the Cluster and joins it again as a new master without slots. A master without slots leaves, and is killed. */
-void cluster_add_master(struct redis_cluster *c, int replica);
-void cluster_remove_master(struct redis_cluster *c, int node);
-
-/* A replica takes over from its master, which runs and agrees. Returns when all nodes know. */
-void cluster_failover(struct redis_cluster *c, int replica);
 
 #endif

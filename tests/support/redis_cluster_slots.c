@@ -1,4 +1,7 @@
-/* redis_cluster_slots: commands to the node that has a slot, and slots that move; see redis_cluster.h. */
+/*
+ * redis_cluster_slots: commands to the node that has a slot, and slots that move; see
+ * redis_cluster.h.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "redis_cluster.h"
+#include "redis_cluster_slots.h"
 
 enum { SEND_MS = 30000, MIGRATE_MS = 5000, KEYS_AT_ONCE = 100, FAILOVER_MS = 20000, JOIN_MS = 20000 };
 
@@ -96,7 +99,10 @@ void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to)
 	must(&c->nodes[from], "CLUSTER SETSLOT %d MIGRATING %s", slot, c->nodes[to].id);
 }
 
-/* The new owner first, or the slot would be nobody's for a moment; then the old one, then who only needs to know. */
+/*
+ * The new owner first, or the slot would be nobody's for a moment; then the old one, then who only
+ * needs to know.
+ */
 static void hand_over(struct redis_cluster *c, int slot, int from, int to)
 {
 	must(&c->nodes[to], "CLUSTER SETSLOT %d NODE %s", slot, c->nodes[to].id);
@@ -191,7 +197,10 @@ static bool is_master(void *arg)
 	return strstr(server_command(arg, "INFO replication")->str, "role:master") != NULL;
 }
 
-/* The other masters vote for a shard once in two of their timeouts only: then it has to be asked for again. */
+/*
+ * The other masters vote for a shard once in two of their timeouts only: then it has to be asked
+ * for again.
+ */
 void cluster_failover(struct redis_cluster *c, int replica)
 {
 	struct redis_server *server = &c->nodes[replica].server;

@@ -1,8 +1,8 @@
 /*
  * redis_sentinel: starts and harms servers under the eyes of sentinels; see redis_sentinel.h.
  *
- * Sentinels find one another and the replicas through the master, every two to ten seconds. Here each is told of all others
- * from the start, as it would write it into its own file.
+ * Sentinels find one another and the replicas through the master, every two to ten seconds. Here
+ * each is told of all others from the start, as it would write it into its own file.
  */
 #include "redis_sentinel.h"
 
@@ -75,9 +75,11 @@ static bool answers_or_died(void *arg)
 }
 
 /*
- * Quicker than usual: to look at each server every ten seconds, to tell the others every two, and to let a server take itself for the
- * master for four times that long. Not quicker, though: whoever leads a failover looks at the new master once a second, and until then
- * the others must not make it a replica again. And a machine that stood still must not make them stand aside for half a minute.
+ * Quicker than usual: to look at each server every ten seconds, to tell the others every two, and
+ * to let a server take itself for the master for four times that long. Not quicker, though: whoever
+ * leads a failover looks at the new master once a second, and until then the others must not make
+ * it a replica again. And a machine that stood still must not make them stand aside for half a
+ * minute.
  */
 static void hurry(struct redis_server *watcher)
 {
@@ -236,7 +238,10 @@ int sentinel_promoted(struct redis_sentinel *s, int old)
 	return -1;
 }
 
-/* The last one waits twice as long: when all three stand for election at once, each has one vote, and the next is ten seconds later. */
+/*
+ * The last one waits twice as long: when all three stand for election at once, each has one vote,
+ * and the next is ten seconds later.
+ */
 static void set_down_after(struct redis_sentinel *s, int ms)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -320,7 +325,10 @@ bool sentinel_is_well(struct redis_sentinel *s)
 	return true;
 }
 
-/* A replica that is online has still to say so before it is sent anything: only what it acknowledges shows that it is. */
+/*
+ * A replica that is online has still to say so before it is sent anything: only what it
+ * acknowledges shows that it is.
+ */
 static void wait_for_replicas(struct redis_server *master)
 {
 	server_command(master, "SET sync x");

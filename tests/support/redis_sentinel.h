@@ -1,5 +1,6 @@
 /*
- * redis_sentinel: a master, two replicas and the three sentinels that watch them, real processes, for tests.
+ * redis_sentinel: a master, two replicas and the three sentinels that watch them, real processes,
+ * for tests.
  *
  *	struct redis_sentinel s = { 0 };
  *	sentinel_start(&s);
@@ -24,25 +25,32 @@ struct redis_sentinel {
 };
 
 /*
- * Returns when the replicas are in sync and each sentinel knows all others and could lead a failover, after 0.2 s. More of
- * redis.conf for the servers, as for server_start.
+ * Returns when the replicas are in sync and each sentinel knows all others and could lead a
+ * failover, after 0.2 s. More of redis.conf for the servers, as for server_start.
  */
 #define sentinel_start(...) sentinel_start_with(__VA_ARGS__, (const char *)NULL)
 void sentinel_start_with(struct redis_sentinel *s, ...) __attribute__((sentinel));
 void sentinel_stop(struct redis_sentinel *s);
 
-/* The server that says it is a master, takes writes, and is the one the sentinels name; -1 when there is none just now. */
+/*
+ * The server that says it is a master, takes writes, and is the one the sentinels name; -1 when
+ * there is none just now.
+ */
 int sentinel_master(struct redis_sentinel *s);
 
 /* Whether a sentinel names this server as the master. */
 bool sentinel_names(struct redis_sentinel *s, int watcher, int server);
 
-/* Another than `old` that says it is a master, whatever the sentinels say yet; -1: none. `old` is not asked. */
+/*
+ * Another than `old` that says it is a master, whatever the sentinels say yet; -1: none. `old` is
+ * not asked.
+ */
 int sentinel_promoted(struct redis_sentinel *s, int old);
 
 /*
- * A silent server counts as down after SENTINEL_QUICK_MS, or after 10 s as in the beginning: a machine under load lets servers wait.
- * sentinel_kill_master has it quick, sentinel_wait_master patient again.
+ * A silent server counts as down after SENTINEL_QUICK_MS, or after 10 s as in the beginning: a
+ * machine under load lets servers wait. sentinel_kill_master has it quick, sentinel_wait_master
+ * patient again.
  */
 void sentinel_be_quick(struct redis_sentinel *s);
 void sentinel_be_patient(struct redis_sentinel *s);
@@ -53,10 +61,16 @@ int sentinel_kill_master(struct redis_sentinel *s);
 /* Waits until another than `old` is the master (1.1 to 1.7 s after the kill); which one. */
 int sentinel_wait_master(struct redis_sentinel *s, int old);
 
-/* A server that was killed, once more. It may still think that it is the master, until a sentinel sees it. */
+/*
+ * A server that was killed, once more. It may still think that it is the master, until a sentinel
+ * sees it.
+ */
 void sentinel_restart(struct redis_sentinel *s, int server);
 
-/* All servers run, one is the master and the others are its replicas, in sync, and the sentinels know. */
+/*
+ * All servers run, one is the master and the others are its replicas, in sync, and the sentinels
+ * know.
+ */
 bool sentinel_is_well(struct redis_sentinel *s);
 void sentinel_wait_well(struct redis_sentinel *s);
 

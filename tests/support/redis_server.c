@@ -26,7 +26,10 @@ static void disconnect(struct redis_server *r)
 	r->context = NULL;
 }
 
-/* A server closes connections that it was told to kill, or that are left from before it was started again. */
+/*
+ * A server closes connections that it was told to kill, or that are left from before it was started
+ * again.
+ */
 static bool is_connected(const struct redis_server *r)
 {
 	char byte;
@@ -37,16 +40,16 @@ static bool is_connected(const struct redis_server *r)
 
 static bool connect_to(struct redis_server *r)
 {
-	struct timeval patience = { .tv_sec = 10 };
+	struct timeval timeout = { .tv_sec = 10 };
 
 	if (is_connected(r))
 		return true;
 	disconnect(r);
-	r->context = r->over_unix ? redisConnectUnixWithTimeout(r->socket_path, patience)
-				  : redisConnectWithTimeout("127.0.0.1", r->port, patience);
+	r->context = r->over_unix ? redisConnectUnixWithTimeout(r->socket_path, timeout)
+				  : redisConnectWithTimeout("127.0.0.1", r->port, timeout);
 	if (!r->context || r->context->err)
 		return false;
-	redisSetTimeout(r->context, patience);
+	redisSetTimeout(r->context, timeout);
 	return true;
 }
 
@@ -281,7 +284,10 @@ long long server_commands_run(struct redis_server *r)
 
 char *server_picture(struct redis_server *r)
 {
-	/* Sorted, so that the order in which Redis walks its keys, and a hash table that it is moving, does not matter. */
+	/*
+	 * Sorted, so that the order in which Redis walks its keys, and a hash table that it is
+	 * moving, does not matter.
+	 */
 	static const char source[] = "local keys, out = redis.call('KEYS', '*'), {} table.sort(keys) "
 				     "local function sorted(list, step) "
 				     "  local rows = {} "

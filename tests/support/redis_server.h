@@ -1,10 +1,10 @@
 /*
- * redis_server: private redis-server processes for tests, and a plain connection to look into them. The variable
- * PATTERND_TEST_REDIS names another program, like valkey-server.
+ * redis_server: private redis-server processes for tests, and a plain connection to look into them.
+ * The variable PATTERND_TEST_REDIS names another program, like valkey-server.
  *
- * Where the variable PATTERND_TEST_TOPOLOGY is "cluster", each is a Redis Cluster of three masters, so that a test of one
- * server runs on a cluster as it is: see redis_as_one.h for what its commands mean there. What happens to a server, happens
- * to all nodes.
+ * Where the variable PATTERND_TEST_TOPOLOGY is "cluster", each is a Redis Cluster of three masters,
+ * so that a test of one server runs on a cluster as it is: see redis_as_one.h for what its commands
+ * mean there. What happens to a server, happens to all nodes.
  *
  *	struct redis_server r = { 0 };
  *	server_start(&r);                                  a free TCP port, nothing on disk
@@ -35,10 +35,15 @@ struct redis_server {
 	struct redis_cluster *cluster; /* owned: what stands for it. `port` is its first node's. NULL: one process */
 };
 
-/* False when it did not come up on `r->port`, which somebody else has, most likely. Options end with NULL. */
+/*
+ * False when it did not come up on `r->port`, which somebody else has, most likely. Options end
+ * with NULL.
+ */
 bool server_try_start(struct redis_server *r, const char *const options[]);
 
-/* True when it is this very process that answers at its port, not somebody who took the port first. */
+/*
+ * True when it is this very process that answers at its port, not somebody who took the port first.
+ */
 bool server_answers(struct redis_server *r);
 
 /* Returns when it answers. More options as strings, two a setting: "--appendonly", "yes". */
@@ -60,13 +65,21 @@ void server_kill(struct redis_server *r);
 /* Another signal: SIGSTOP and SIGCONT. */
 void server_signal(struct redis_server *r, int number);
 
-/* One command, formatted as by redisCommand. The reply lives until the next one; a lost connection fails the test. */
+/*
+ * One command, formatted as by redisCommand. The reply lives until the next one; a lost connection
+ * fails the test.
+ */
 redisReply *server_command(struct redis_server *r, const char *format, ...);
 
-/* All that it holds, and until when: two equal texts mean that nothing changed. The caller frees. */
+/*
+ * All that it holds, and until when: two equal texts mean that nothing changed. The caller frees.
+ */
 char *server_picture(struct redis_server *r);
 
-/* A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be made, or was lost. */
+/*
+ * A command as it goes over the wire. The caller frees the reply; NULL: the connection cannot be
+ * made, or was lost.
+ */
 redisReply *server_send(struct redis_server *r, const char *bytes, size_t len);
 
 /* How often a command ran since the server started, or since CONFIG RESETSTAT. */
@@ -75,7 +88,10 @@ long long server_calls(struct redis_server *r, const char *command);
 /* How many scripts the server ran since it started, those it did not know (NOSCRIPT) included. */
 long long server_scripts_run(struct redis_server *r);
 
-/* How many commands of any kind, those in scripts too; without INFO, PING and what tests look with (PUBSUB, CLIENT, CONFIG, CLUSTER). */
+/*
+ * How many commands of any kind, those in scripts too; without INFO, PING and what tests look with
+ * (PUBSUB, CLIENT, CONFIG, CLUSTER).
+ */
 long long server_commands_run(struct redis_server *r);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * slot_names: names for tests that care where they lie in a Redis Cluster of three masters.
  *
- *	name_on(0, 1)          the second name of the first master; name_on(1, 0) lies in a higher slot, name_on(2, 0) in a still higher one
+ *	name_on(0, 1)          the second name of the first master
+ *	name_on(1, 0)          in a higher slot; name_on(2, 0) in a still higher one
  *	name_beside(name, 1)   another name in the same slot
  */
 #ifndef TEST_SLOT_NAMES_H
@@ -10,10 +11,16 @@
 /* In the order of their slots, each on a master of its own. Set by slots_on_a_cluster. */
 extern const char *low, *middle, *high;
 
-/* The servers that are started from now on are Clusters, and the names above are there. For the group, before anything else. */
+/*
+ * The servers that are started from now on are Clusters, and the names above are there. For the
+ * group, before anything else.
+ */
 void slots_on_a_cluster(void);
 
-/* The n-th of the names whose slots the master has from the start; each lies in a slot of its own. The text lives for ever. */
+/*
+ * The n-th of the names whose slots the master has from the start; each lies in a slot of its own.
+ * The text lives for ever.
+ */
 const char *name_on(int master, int n);
 
 /* The n-th other name in the slot of `name`, from 1. Good until four more were asked for. */

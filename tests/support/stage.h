@@ -7,13 +7,7 @@
 #ifndef TEST_STAGE_H
 #define TEST_STAGE_H
 
-#include "daemon.h"
-#include "http.h"
-#include "redis_server.h"
-
-extern struct redis_server redis;
-extern struct daemon patternd;
-extern struct client *client;
+#include "stage_parts.h"
 
 /* For the group: set up and torn down once. */
 int stage_open(void **state);

@@ -27,7 +27,7 @@ struct peer {
 };
 
 struct stubborn {
-	const struct manner *manner;
+	const struct stubborn_manner *manner;
 	pthread_t thread;
 	atomic_bool stop;
 	_Atomic uint64_t connections;
@@ -117,7 +117,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-struct stubborn *stubborn_open(const struct manner *m)
+struct stubborn *stubborn_open(const struct stubborn_manner *m)
 {
 	struct stubborn *s = calloc(1, sizeof(*s));
 

@@ -1,7 +1,8 @@
 /*
- * stubborn: a peer that is not Redis. It listens, says what its manner tells, and understands nothing.
+ * stubborn: a peer that is not Redis. It listens, says what its manner tells, and understands
+ * nothing.
  *
- *	struct stubborn *s = stubborn_open(&(struct manner){ .name = "SSH", .greeting = "SSH-2.0-x\r\n" });
+ *	struct stubborn *s = stubborn_open(&(struct stubborn_manner){ .greeting = "SSH-2.0-x" });
  *	daemon_launch(&d, "--redis", stubborn_url(s));
  *	wait_until(stubborn_connections(s) > 0, 5000);
  *	stubborn_close(s);
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct manner {
+struct stubborn_manner {
 	const char *name;
 	const char *greeting; /* said to each connection at once; NULL: nothing */
 	const char *answer;   /* said to each piece that arrives; NULL: silence */
@@ -22,7 +23,7 @@ struct manner {
 struct stubborn;
 
 /* `m` is borrowed until stubborn_close. Runs in a thread of its own. */
-struct stubborn *stubborn_open(const struct manner *m);
+struct stubborn *stubborn_open(const struct stubborn_manner *m);
 void stubborn_close(struct stubborn *s);
 
 int stubborn_port(const struct stubborn *s);

@@ -78,13 +78,13 @@ static bool unsettle(struct tls_front *f, SSL *ssl)
 static bool carry_down(struct tls_front *f, SSL *ssl, int up_fd)
 {
 	char piece[PIECE_BYTES];
-	size_t most = f->manner.record_max ? f->manner.record_max : sizeof(piece);
+	size_t max_bytes = f->manner.record_max ? f->manner.record_max : sizeof(piece);
 	ssize_t n = recv(up_fd, piece, sizeof(piece), 0);
 
 	if (n <= 0)
 		return false;
-	for (size_t at = 0; at < (size_t)n; at += most) {
-		size_t len = (size_t)n - at < most ? (size_t)n - at : most;
+	for (size_t at = 0; at < (size_t)n; at += max_bytes) {
+		size_t len = (size_t)n - at < max_bytes ? (size_t)n - at : max_bytes;
 		if (SSL_write(ssl, piece + at, (int)len) <= 0)
 			return false;
 	}
@@ -126,11 +126,11 @@ static void *serve(void *arg)
 static void welcome(struct tls_front *f, int fd)
 {
 	pthread_t thread;
-	struct timeval patience = { .tv_sec = 5 };
+	struct timeval timeout = { .tv_sec = 5 };
 	struct passage *p = malloc(sizeof(*p));
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	*p = (struct passage){ f, fd };
 	f->open++;
 	if (pthread_create(&thread, NULL, serve, p) == 0) {

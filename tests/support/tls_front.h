@@ -1,7 +1,9 @@
 /*
- * tls_front: a TLS server before a plain port of the loopback, for what redis-server itself would not do.
+ * tls_front: a TLS server before a plain port of the loopback, for what redis-server itself would
+ * not do.
  *
- *	struct tls_front *f = tls_front_open(redis.port, &server, (struct tls_manner){ .key_updates = true });
+ *	struct tls_manner manner = { .key_updates = true };
+ *	struct tls_front *f = tls_front_open(redis.port, &server, manner);
  *	daemon_start(&d, "--redis", tls_front_url(f), "--redis-ca-file", ca.cert_path);
  *	...
  *	tls_front_close(f);

@@ -15,7 +15,10 @@
 /* One line: the token's SHA-256, and what follows it. */
 void token_print(FILE *out, const char *token, const char *scopes);
 
-/* A new file with pairs of both, ended by NULL. The path lives until the next file is made, the file until the program ends. */
+/*
+ * A new file with pairs of both, ended by NULL. The path lives until the next file is made, the
+ * file until the program ends.
+ */
 #define tokens_file(...) tokens_file_with(__VA_ARGS__, (const char *)NULL)
 const char *tokens_file_with(const char *token, ...) __attribute__((sentinel));
 

@@ -1,12 +1,13 @@
 /*
- * torture: makes the n-th call of a kind fail in a running daemon, as often as is asked, without a restart between two tries.
+ * torture: makes the n-th call of a kind fail in a running daemon, as often as is asked, without a
+ * restart between two tries.
  *
  *	torture_open();
- *	patternd.proc.env = torture_env();                 preloads programs/torture.c (PATTERND_TORTURE names it)
+ *	patternd.proc.env = torture_env();     preloads PATTERND_TORTURE, programs/torture.c
  *	daemon_start(&patternd, ...);
  *	torture_arm(TORTURE_MEMORY, 3, 1);
- *	...                                                the third allocation fails meanwhile, once
- *	if (torture_disarm())                              it came so far
+ *	...                                    the third allocation fails, once
+ *	if (torture_disarm())                  it failed
  *		torture_point("request", TORTURE_MEMORY, TORTURE_SURVIVED);
  */
 #ifndef TEST_TORTURE_H
@@ -23,16 +24,24 @@ void torture_open(void);
 /* For struct proc. Not for a sanitized daemon, whose allocator would be gone. */
 const char *const *torture_env(void);
 
-/* From the n-th call of the kind on, so many fail. Calls are counted from now on, or from the start of a daemon that comes. */
+/*
+ * From the n-th call of the kind on, so many fail. Calls are counted from now on, or from the start
+ * of a daemon that comes.
+ */
 void torture_arm(enum torture_kind kind, uint64_t n, uint64_t how_many);
 
 /* True when the n-th call came. Nothing fails any more. */
 bool torture_disarm(void);
 
-/* Who made the call that failed: "object+offset", one a line, for addr2line -f. Until the next one is armed. */
+/*
+ * Who made the call that failed: "object+offset", one a line, for addr2line -f. Until the next one
+ * is armed.
+ */
 const char *torture_where(void);
 
-/* Memory that the daemon has taken and not given back; of one that has ended: what it left behind. */
+/*
+ * Memory that the daemon has taken and not given back; of one that has ended: what it left behind.
+ */
 int64_t torture_blocks(void);
 int64_t torture_bytes(void);
 
@@ -47,7 +56,9 @@ enum torture_outcome {
 /* Notes that a scenario was played with one call failing. */
 void torture_point(const char *scenario, enum torture_kind kind, enum torture_outcome outcome);
 
-/* Prints how many points there were by kind; into the file, unless it is NULL, all of them as JSON. */
+/*
+ * Prints how many points there were by kind; into the file, unless it is NULL, all of them as JSON.
+ */
 void torture_report(const char *path);
 
 #endif

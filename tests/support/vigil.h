@@ -1,11 +1,12 @@
 /*
- * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its queue, and a listener to its topic. All of
- * them are released through another daemon, so that the first one learns nothing by calls of its own.
+ * vigil: one waiter of each kind for one name, at one daemon: for its lock, its semaphore, its
+ * queue, and a listener to its topic. All of them are released through another daemon, so that the
+ * first one learns nothing by calls of its own.
  *
  *	struct vigil v;
- *	vigil_begin(&v, &patternd, others, "n1");       lock and semaphore are held by `others`, the queue is empty
- *	...                                              whatever may leave the waiters deaf
- *	vigil_must_wake(&v, 1000);                       released now; fails the test unless all four wake in time
+ *	vigil_begin(&v, &patternd, others, "n1");   `others` hold lock and semaphore
+ *	...                                          what may lose the subscriptions
+ *	vigil_must_wake(&v, 1000);                   releases; all four must wake in time
  */
 #ifndef TEST_VIGIL_H
 #define TEST_VIGIL_H
@@ -23,12 +24,16 @@ struct vigil {
 	int published; /* numbers, from 1 */
 };
 
-/* Returns when all wait, and nothing that they wait for can come but by a wake-up: their time, 30 s, must not end meanwhile. */
+/*
+ * Returns when all wait, and nothing that they wait for can come but by a wake-up: their time, 30
+ * s, must not end meanwhile.
+ */
 void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others, const char *name);
 
 /*
- * Releases all of them once the other daemon can, and ends the vigil. A listener that missed a message must have had a `gap` before the
- * next one. Returns the longest time from the release to an answer.
+ * Releases all of them once the other daemon can, and ends the vigil. A listener that missed a
+ * message must have had a `gap` before the next one. Returns the longest time from the release to
+ * an answer.
  */
 int64_t vigil_must_wake(struct vigil *v, int within_ms);
 

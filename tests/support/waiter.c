@@ -59,24 +59,27 @@ bool waiter_heard(const struct raw *r)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* The page, over the connection of the last look when that went to the same daemon. Lives until the next look. */
+/*
+ * The page, over the connection of the last look when that went to the same daemon. Lives until the
+ * next look.
+ */
 static const char *metrics_of(const struct daemon *d)
 {
 	static struct raw *r;
-	static pid_t whose;
+	static pid_t connected_pid;
 
 	for (int i = 0; i < 2; i++) {
-		if (!r || whose != d->proc.pid) {
+		if (!r || connected_pid != d->proc.pid) {
 			raw_close(r);
 			r = raw_connect(d->port);
-			whose = d->proc.pid;
+			connected_pid = d->proc.pid;
 		}
 		raw_forget(r);
 		raw_text(r, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
 		struct answer a = raw_answer(r, METRICS_MS);
 		if (a.status == 200)
 			return a.body;
-		whose = 0; /* it was idle for too long, perhaps */
+		connected_pid = 0; /* it was idle for too long, perhaps */
 	}
 	fail_msg("no /metrics");
 	return "";

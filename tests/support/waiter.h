@@ -1,10 +1,10 @@
 /*
  * waiter: a client that asked for something, and waits at the daemon for the answer.
  *
- *	struct raw *w = waiter_parked(&patternd, &redis, "q", "{\"wait_ms\":20000}");     POST /queues/q/receive
+ *	struct raw *w = waiter_parked(&patternd, &redis, "q", body);     POST /queues/q/receive
  *	...
  *	struct answer a = waiter_answer(w, 3000);
- *	raw_close(w);                                                                      or raw_reset, to leave before the answer
+ *	raw_close(w);                     or raw_reset, to disconnect before the answer
  */
 #ifndef TEST_WAITER_H
 #define TEST_WAITER_H
@@ -19,7 +19,10 @@ struct raw *waiter(const struct daemon *d, const char *queue, const char *body);
 /* The same of any target; `headers` are whole lines ("Idempotency-Key: a\r\n"), or "". */
 struct raw *waiter_at(const struct daemon *d, const char *target, const char *body, const char *headers);
 
-/* Asks again on a connection that was answered, or has not asked yet. False when the daemon does not take it. */
+/*
+ * Asks again on a connection that was answered, or has not asked yet. False when the daemon does
+ * not take it.
+ */
 bool waiter_ask(struct raw *r, const char *target, const char *body, const char *headers);
 
 /* Its answer, recorded. Status 0: none in time. */
@@ -31,17 +34,23 @@ bool waiter_heard(const struct raw *r);
 /* How many daemons hear what happens at a queue. */
 long heard_by(struct redis_server *r, const char *queue);
 
-/* So many wait at the daemon, and none is being tried just now. Once their queues are heard that stays so until something happens. */
+/*
+ * So many wait at the daemon, and none is being tried just now. Once their queues are heard that
+ * stays so until something happens.
+ */
 bool all_parked(const struct daemon *d, long count);
 
-/* One more who waits at a queue that nobody but this daemon waits at: it was tried in vain, and hears what happens. */
+/*
+ * One more who waits at a queue that nobody but this daemon waits at: it was tried in vain, and
+ * hears what happens.
+ */
 struct raw *waiter_parked(const struct daemon *d, struct redis_server *r, const char *queue, const char *body);
 struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, const char *queue, const char *body,
 			       const char *headers);
 
 /*
- * A number of /metrics without its prefix ("clients_left_total"); fails the test when it is not there. Asked over one connection that
- * stays open, so that looking often costs the daemon nothing.
+ * A number of /metrics without its prefix ("clients_left_total"); fails the test when it is not
+ * there. Asked over one connection that stays open, so that looking often costs the daemon nothing.
  */
 long metric_of(const struct daemon *d, const char *name);
 double metric_value(const struct daemon *d, const char *name);

@@ -279,7 +279,7 @@ static void test_server_gone(void **state)
 
 static void test_stubborn(void **state)
 {
-	static const struct manner manners[] = {
+	static const struct stubborn_manner manners[] = {
 		{ .name = "greets", .greeting = ":5\r\n" },
 		{ .name = "answers", .answer = ":5\r\n" },
 		{ .name = "floods", .answer = ":5\r\n", .times = SIZE_MAX },
