@@ -14,10 +14,10 @@
 #include "process/config.h"
 #include "json/json_tree.h"
 
-enum { CHECK_S = 2, ANSWER_BYTES = 8192, URL_BYTES = 512 };
+enum { CHECK_S = 2, RESPONSE_BYTES = 8192, URL_BYTES = 512 };
 
-/* Whom to ask, and what. */
-struct question {
+/* The daemon to ask, and the path. */
+struct check_target {
 	struct listen_address to;
 	char path[URL_BYTES];
 	char shown[2 * URL_BYTES];
@@ -25,7 +25,7 @@ struct question {
 
 /* ---- Arguments ---- */
 
-bool check_asked(int *argc, char **argv, const char **url)
+bool check_requested(int *argc, char **argv, const char **url)
 {
 	for (int i = 1; i < *argc; i++) {
 		if (strcmp(argv[i], "--check") != 0 && strncmp(argv[i], "--check=", 8) != 0)
@@ -45,12 +45,12 @@ bool check_asked(int *argc, char **argv, const char **url)
 	return false;
 }
 
-/* ---- Whom to ask ---- */
+/* ---- Target ---- */
 
 static bool refuse_https(void)
 {
 	fprintf(stderr, "patternd: --check: HTTPS is not supported; "
-			"give the daemon a --health-listen, or a Unix socket in --listen, which are without TLS\n");
+			"give the daemon a --health-listen, or a Unix socket in --listen, which do not use TLS\n");
 	return false;
 }
 
@@ -66,31 +66,30 @@ static bool first_address(const char *option, const char *list, bool tcp_is_http
 		return count ? refuse_https() : false;
 	*out = all[i];
 	if (!out->is_unix && strcmp(out->port, "0") == 0) {
-		fprintf(stderr, "patternd: --check: --%s takes any free port, so it cannot be known here; name it\n",
-			option);
+		fprintf(stderr, "patternd: --check: --%s has port 0, which is not known here; name the port\n", option);
 		return false;
 	}
 	return true;
 }
 
-static bool question_of_options(struct question *q)
+static bool target_of_options(struct check_target *target)
 {
 	const char *health = config()->health_listen;
 
-	snprintf(q->path, sizeof(q->path), "/readyz");
+	snprintf(target->path, sizeof(target->path), "/readyz");
 	if (*health)
-		return first_address("health-listen", health, false, &q->to);
-	return first_address("listen", config()->listen, *config()->tls_cert, &q->to);
+		return first_address("health-listen", health, false, &target->to);
+	return first_address("listen", config()->listen, *config()->tls_cert, &target->to);
 }
 
 /* Takes scheme://HOST:PORT/path apart. */
-static bool question_of_url(struct question *q, const char *url)
+static bool target_of_url(struct check_target *target, const char *url)
 {
 	char address[URL_BYTES];
 
-	snprintf(q->path, sizeof(q->path), "/readyz");
+	snprintf(target->path, sizeof(target->path), "/readyz");
 	if (strncmp(url, "unix:/", 6) == 0)
-		return first_address("check", url, false, &q->to);
+		return first_address("check", url, false, &target->to);
 	if (strncmp(url, "https://", 8) == 0)
 		return refuse_https();
 	if (strncmp(url, "http://", 7) != 0) {
@@ -103,26 +102,28 @@ static bool question_of_url(struct question *q, const char *url)
 	bool has_port = colon && (!bracket || colon > bracket);
 	snprintf(address, sizeof(address), "%.*s%s", (int)len, at, has_port ? "" : ":80");
 	if (strlen(at + len) > 1)
-		snprintf(q->path, sizeof(q->path), "%s", at + len);
-	return first_address("check", address, false, &q->to);
+		snprintf(target->path, sizeof(target->path), "%s", at + len);
+	return first_address("check", address, false, &target->to);
 }
 
-static void show(struct question *q)
+static void show(struct check_target *target)
 {
 	char address[URL_BYTES];
 
-	listen_address_print(&q->to, address, sizeof(address));
-	snprintf(q->shown, sizeof(q->shown), q->to.is_unix ? "%s %s" : "http://%s%s", address, q->path);
+	listen_address_print(&target->to, address, sizeof(address));
+	snprintf(target->shown, sizeof(target->shown), target->to.is_unix ? "%s %s" : "http://%s%s", address,
+		 target->path);
 }
 
-/* ---- Asking ---- */
+/* ---- Request ---- */
 
-static char late[2 * URL_BYTES + 64];
+static char timeout_text[2 * URL_BYTES + 64];
 
-static void on_late(int number)
+static void on_timeout(int number)
 {
 	(void)number;
-	(void)!write(STDOUT_FILENO, late, strlen(late)); /* when nobody reads it, the status tells */
+	(void)!write(STDOUT_FILENO, timeout_text,
+		     strlen(timeout_text)); /* stdout may be closed: the exit status still says it */
 	_exit(EXIT_FAILURE);
 }
 
@@ -139,8 +140,8 @@ static int connect_unix(const char *path)
 	return -1;
 }
 
-/* A daemon that serves on every address is asked on the loopback. */
-static const char *host_to_ask(const char *host)
+/* For a daemon that listens on every address, the loopback. */
+static const char *connectable_host(const char *host)
 {
 	if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "*") == 0)
 		return "127.0.0.1";
@@ -153,7 +154,7 @@ static int connect_tcp(const struct listen_address *to)
 	struct addrinfo *found;
 	int fd = -1;
 
-	if (getaddrinfo(host_to_ask(to->host), to->port, &hints, &found) != 0)
+	if (getaddrinfo(connectable_host(to->host), to->port, &hints, &found) != 0)
 		return -1;
 	for (struct addrinfo *a = found; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -166,29 +167,30 @@ static int connect_tcp(const struct listen_address *to)
 	return fd;
 }
 
-/* The whole answer as far as it fits, ended by a NUL. False when there was none. */
-static bool ask(const struct question *q, char answer[ANSWER_BYTES])
+/* The response as far as it fits, with a NUL. False when there is none. */
+static bool ask(const struct check_target *target, char response[RESPONSE_BYTES])
 {
-	int fd = q->to.is_unix ? connect_unix(q->to.host) : connect_tcp(&q->to);
+	int fd = target->to.is_unix ? connect_unix(target->to.host) : connect_tcp(&target->to);
 	char request[2 * URL_BYTES];
 	size_t len = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", q->path);
+	snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+		 target->path);
 	bool sent = send(fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request);
-	while (sent && len < ANSWER_BYTES - 1 && (n = recv(fd, answer + len, ANSWER_BYTES - 1 - len, 0)) > 0)
+	while (sent && len < RESPONSE_BYTES - 1 && (n = recv(fd, response + len, RESPONSE_BYTES - 1 - len, 0)) > 0)
 		len += (size_t)n;
-	answer[len] = '\0';
+	response[len] = '\0';
 	close(fd);
 	return len > 0;
 }
 
-/* What a problem says of itself, or nothing. */
-static void print_detail(const char *answer)
+/* The detail of a problem, if the response is one. */
+static void print_detail(const char *response)
 {
-	const char *body = strstr(answer, "\r\n\r\n");
+	const char *body = strstr(response, "\r\n\r\n");
 	struct arena arena = { 0 };
 	struct json_error error;
 	const struct json *problem = body ? json_tree_read(&arena, text_of(body + 4), &error) : NULL;
@@ -199,33 +201,34 @@ static void print_detail(const char *answer)
 	arena_free(&arena);
 }
 
-/* The status of "HTTP/1.1 200 OK"; 0 when it is no such thing. */
-static long status_of(const char *answer)
+/* The status of "HTTP/1.1 200 OK"; 0 when it is not HTTP. */
+static long status_of(const char *response)
 {
-	return strncmp(answer, "HTTP/1.", 7) == 0 && answer[8] == ' ' ? strtol(answer + 9, NULL, 10) : 0;
+	return strncmp(response, "HTTP/1.", 7) == 0 && response[8] == ' ' ? strtol(response + 9, NULL, 10) : 0;
 }
 
 int check_run(const char *url)
 {
-	struct question q = { 0 };
-	char answer[ANSWER_BYTES];
+	struct check_target target = { 0 };
+	char response[RESPONSE_BYTES];
 
-	if (url ? !question_of_url(&q, url) : !question_of_options(&q))
+	if (url ? !target_of_url(&target, url) : !target_of_options(&target))
 		return EXIT_FAILURE;
-	show(&q);
-	snprintf(late, sizeof(late), "not ready: %s does not answer within %d s\n", q.shown, CHECK_S);
+	show(&target);
+	snprintf(timeout_text, sizeof(timeout_text), "not ready: %s does not response within %d s\n", target.shown,
+		 CHECK_S);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGALRM, on_late);
+	signal(SIGALRM, on_timeout);
 	alarm(CHECK_S);
-	long status = ask(&q, answer) ? status_of(answer) : 0;
+	long status = ask(&target, response) ? status_of(response) : 0;
 	alarm(0);
 	if (status == 0) {
-		printf("not ready: %s does not answer\n", q.shown);
+		printf("not ready: %s does not response\n", target.shown);
 		return EXIT_FAILURE;
 	}
-	printf("%s: %s says %ld", status == 200 ? "ready" : "not ready", q.shown, status);
+	printf("%s: %s says %ld", status == 200 ? "ready" : "not ready", target.shown, status);
 	if (status != 200)
-		print_detail(answer);
+		print_detail(response);
 	printf("\n");
 	return status == 200 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,21 +1,23 @@
 /*
- * check: `patternd --check [URL]`, which asks a daemon whether it is ready and leaves. For health checks of container images that have
- * neither shell nor curl.
+ * check: `patternd --check [URL]`, which asks a daemon whether it is ready, then exits: a health
+ * check for container images without shell and curl.
  *
- * Blocking, without loop, log or Redis; must not be called by a daemon that serves.
+ * Blocks, without loop, log or Redis; must not be called by a daemon that serves.
  */
 #ifndef PATTERND_CHECK_H
 #define PATTERND_CHECK_H
 
 #include <stdbool.h>
 
-/* Takes --check, --check=URL or --check URL out of the arguments. False when it is not there. `url` is NULL when none was given. */
-bool check_asked(int *argc, char **argv, const char **url);
+/*
+ * Removes --check, --check=URL or --check URL from the arguments. False without it; no URL: NULL.
+ */
+bool check_requested(int *argc, char **argv, const char **url);
 
 /*
- * Asks /readyz of `url` (http:// or unix:/path; a path behind an http address asks that instead), or of the daemon that the options
- * describe: --health-listen, else the first address of --listen that is not HTTPS. Prints one line. Returns the exit status: 0 for 200,
- * else 1; within 2 s.
+ * Asks /readyz of `url` (http:// or unix:/path; an http URL may name another path), or of the
+ * daemon that the options describe: --health-listen, else the first address of --listen without
+ * TLS. Prints one line. Returns the exit status within 2 s: 0 for 200, else 1.
  */
 int check_run(const char *url);
 

@@ -1,4 +1,4 @@
-/* embedded: fork, lock, exec and end of the private redis-server; see embedded.h. */
+/* embedded: fork, lock, exec and stop of the private redis-server; see embedded.h. */
 #include "embedded.h"
 
 #include <errno.h>
@@ -31,12 +31,12 @@ static bool refuse(const char *what, const char *why)
 	return false;
 }
 
-static void nap(void)
+static void sleep_step(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
 }
 
-/* Looked for as execlp does. Asked first: where there is no redis-server, nothing else that is missing matters. */
+/* Searches PATH as execlp does, first of all: without the program no other check matters. */
 static bool find_program(const char *name)
 {
 	char path[PATH_BYTES];
@@ -50,7 +50,7 @@ static bool find_program(const char *name)
 		if (access(path, X_OK) == 0)
 			return true;
 	}
-	return refuse(name, "no such program; apt install redis-server, or tell where a Redis is (--redis URL)");
+	return refuse(name, "no such program; apt install redis-server, or name a running Redis (--redis URL)");
 }
 
 static bool make_temporary_folder(void)
@@ -80,8 +80,8 @@ static bool make_folder(const char *dir)
 	return fits ? true : refuse(dir, "its path is too long");
 }
 
-/* True when the daemon that wrote the lock file still lives: not only its redis-server on the way out. */
-static bool owner_lives(void)
+/* True when the daemon that wrote the lock file runs, not only its redis-server. */
+static bool lock_holder_runs(void)
 {
 	char text[32] = "";
 	ssize_t n = pread(lock_fd, text, sizeof(text) - 1, 0);
@@ -91,8 +91,8 @@ static bool owner_lives(void)
 }
 
 /*
- * The lock is on the open file, which the redis-server inherits: after a kill -9 of the daemon it holds until the server
- * has written its last and gone.
+ * The redis-server inherits the lock with the open file: after a kill -9 of the daemon the folder
+ * stays locked until the server has written its data and exited.
  */
 static bool lock_folder(void)
 {
@@ -105,9 +105,9 @@ static bool lock_folder(void)
 	for (int waited = 0; flock(lock_fd, LOCK_EX | LOCK_NB) != 0; waited += STEP_MS) {
 		if (errno != EWOULDBLOCK)
 			return refuse(path, strerror(errno));
-		if (owner_lives() || waited >= LOCK_WAIT_MS)
+		if (lock_holder_runs() || waited >= LOCK_WAIT_MS)
 			return refuse(folder, "another patternd uses this folder");
-		nap();
+		sleep_step();
 	}
 	if (ftruncate(lock_fd, 0) != 0 || dprintf(lock_fd, "%d\n", (int)getpid()) < 0)
 		return refuse(path, strerror(errno));
@@ -118,10 +118,10 @@ static void run_server(pid_t daemon_pid)
 {
 	char log_file[PATH_BYTES + 32];
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* it writes its file and leaves when the daemon is gone, even by kill -9 */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* the server saves and exits with the daemon, even on kill -9 */
 	if (getppid() != daemon_pid)
 		_exit(1);
-	setpgid(0, 0); /* a Ctrl-C is the daemon's to handle */
+	setpgid(0, 0); /* only the daemon handles Ctrl-C */
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -133,8 +133,8 @@ static void run_server(pid_t daemon_pid)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* The last line of the server's log; a temporary folder will be gone when somebody looks. */
-static const char *last_words(void)
+/* The last line of the server's log, reported because a temporary folder is removed. */
+static const char *last_log_line(void)
 {
 	static char line[512] = "nothing";
 	char path[PATH_BYTES + 32];
@@ -148,7 +148,7 @@ static const char *last_words(void)
 	return line;
 }
 
-/* The server made its socket, or has gone again. Normally some 20 ms. */
+/* Until the server made its socket, some 20 ms, or exited. */
 static bool wait_for_socket(const char *path)
 {
 	int status;
@@ -159,15 +159,14 @@ static bool wait_for_socket(const char *path)
 		if (waitpid(server, &status, WNOHANG) == server) {
 			server = 0;
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-				return refuse(config()->redis_server,
-					      "it has gone, or needs an interpreter that is not there");
+				return refuse(config()->redis_server, "not found, or its interpreter is missing");
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
 				return refuse(config()->redis_server, "it cannot be executed");
-			return refuse("redis-server left at once; the last it said", last_words());
+			return refuse("redis-server exited at once; its last log line", last_log_line());
 		}
-		nap();
+		sleep_step();
 	}
-	return refuse(folder, "redis-server does not come up");
+	return refuse(folder, "redis-server does not start");
 }
 
 bool embedded_start(const char *dir, char *url, unsigned long url_size)
@@ -179,7 +178,7 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 	snprintf(socket_path, sizeof(socket_path), "%s/redis.sock", folder);
 	if (strlen(socket_path) >= 108)
 		return refuse(folder, "its path is too long for a unix socket (95 bytes at most)");
-	unlink(socket_path); /* left over from a crash; nobody listens there, the lock says so */
+	unlink(socket_path); /* left by a crash: with the lock held, no server listens there */
 	pid_t self = getpid();
 	server = fork();
 	if (server < 0)
@@ -190,7 +189,7 @@ bool embedded_start(const char *dir, char *url, unsigned long url_size)
 	return wait_for_socket(socket_path);
 }
 
-bool embedded_ended(void)
+bool embedded_exited(void)
 {
 	int status;
 
@@ -198,7 +197,7 @@ bool embedded_ended(void)
 		return false;
 	server = 0;
 	log_event(LOG_ERROR, "embedded_redis_ended",
-		  "the private redis-server has ended (status %d); the last it said: %s", status, last_words());
+		  "the private redis-server exited (status %d); its last log line: %s", status, last_log_line());
 	return true;
 }
 
@@ -217,7 +216,7 @@ void embedded_stop(void)
 		for (int waited = 0; waitpid(server, NULL, WNOHANG) == 0; waited += STEP_MS) {
 			if (waited >= STOP_WAIT_MS)
 				kill(server, SIGKILL);
-			nap();
+			sleep_step();
 		}
 		server = 0;
 	}

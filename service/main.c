@@ -1,8 +1,8 @@
 /*
  * main: start, the loop's iteration, signals, stop.
  *
- * The first SIGTERM or SIGINT drains: no new connections, requests under way are answered, then exit
- * status 0. The second exits at once. SIGHUP rereads files. Signals are events of the loop.
+ * The first SIGTERM or SIGINT drains: no new connections, requests under way are answered, then
+ * exit status 0. The second exits at once. SIGHUP rereads files. Signals are events of the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,16 +37,11 @@
 #include "version.h"
 #include "wait/wait.h"
 
-enum {
-	EXIT_OPTIONS = 2,
-	MAX_HTTP_RUNS = 4,
-	DESCRIPTORS_BESIDE_CLIENTS = 22 + REDIS_MOST_HOSTS,
-	LARGE_BYTES = 128 * 1024
-};
+enum { EXIT_OPTIONS = 2, MAX_HTTP_RUNS = 4, OTHER_DESCRIPTORS = 22 + REDIS_MOST_HOSTS, LARGE_BYTES = 128 * 1024 };
 
 static struct watch signals = { .fd = -1 };
 static struct timer drain_end;
-static bool hint_owed;
+static bool hint_pending;
 static int exit_status;
 
 static void on_drain_end(struct timer *t)
@@ -71,7 +66,9 @@ static void drain(void)
 	timer_set(&drain_end, loop_now_us() + config()->drain_ms * 1000);
 }
 
-/* The terminal that it was started from, so that it ends with it though SIGHUP means something else; -1: there was none. */
+/*
+ * The terminal that started the daemon, -1 without one: its hangup drains, another SIGHUP reloads.
+ */
 static int terminal = -1;
 
 static void find_terminal(void)
@@ -81,14 +78,14 @@ static void find_terminal(void)
 			terminal = fd;
 }
 
-/* SIGHUP: files that may have changed are read again. */
+/* SIGHUP: rereads the files that may have changed. */
 static void reload(void)
 {
 	access_reload();
 	http_reload();
 	if (login_has_files() && !login_read_again())
 		return;
-	log_event(LOG_INFO, "reloaded", "the connections to Redis are made again with what the files contain now");
+	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
 	links_renew();
 }
 
@@ -104,7 +101,7 @@ static void on_signal(struct watch *w, uint32_t events)
 			drain();
 		} else if (s.ssi_signo == SIGHUP) {
 			reload();
-		} else if (s.ssi_signo == SIGCHLD && embedded_ended()) {
+		} else if (s.ssi_signo == SIGCHLD && embedded_exited()) {
 			exit_status = 1;
 			loop_stop();
 		}
@@ -128,7 +125,7 @@ static bool open_signals(void)
 	return signals.fd >= 0 && loop_watch(&signals, EPOLLIN);
 }
 
-/* With a private Redis somebody is trying it out: tell how. */
+/* --embedded is for trying patternd out: print examples. */
 static void print_hint(void)
 {
 	char at[512];
@@ -138,7 +135,7 @@ static void print_hint(void)
 		snprintf(at, sizeof(at), "--unix-socket %s http://localhost", address + 5);
 	else
 		snprintf(at, sizeof(at), "%s", address);
-	printf("patternd listens on %s; Ctrl-C ends it. Try:\n"
+	printf("patternd listens on %s; Ctrl-C stops it. Try:\n"
 	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
 	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
 	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n"
@@ -150,7 +147,7 @@ static void print_hint(void)
 /* HTTP, its commands to Redis, and the responses to commands whose write failed. */
 static int64_t iterate(void)
 {
-	bool some_wait = wait_run();
+	bool is_busy = wait_run();
 
 	for (int i = 0; i < MAX_HTTP_RUNS; i++) {
 		bool again = http_run();
@@ -158,23 +155,23 @@ static int64_t iterate(void)
 		if (!again || loop_iteration_is_long())
 			break;
 	}
-	if (hint_owed && redis_connections()) {
-		hint_owed = false;
+	if (hint_pending && redis_connections()) {
+		hint_pending = false;
 		log_flush();
 		print_hint();
 	}
 	log_flush();
-	/* What Redis does for clients that have left is waited for, too: what it won for them goes back. */
+	/* Commands for clients that disconnected count too: what they acquired is released. */
 	if (http_draining() && http_busy() == 0 && redis_in_flight() == 0)
 		loop_stop();
-	return some_wait ? 0 : http_timeout_ms();
+	return is_busy ? 0 : http_timeout_ms();
 }
 
-/* Asks for as many descriptors as the options may need. Returns how many clients what the system gives is enough for. */
+/* Raises the limit to what the options may need. Returns how many clients fit into the result. */
 static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
-	rlim_t others = (rlim_t)config()->pool_size + http_descriptors() + DESCRIPTORS_BESIDE_CLIENTS;
+	rlim_t others = (rlim_t)config()->pool_size + http_descriptors() + OTHER_DESCRIPTORS;
 	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
@@ -184,8 +181,7 @@ static unsigned raise_descriptor_limit(void)
 	if (limit.rlim_cur >= wanted)
 		return (unsigned)config()->max_connections;
 	unsigned clients = limit.rlim_cur > others ? (unsigned)(limit.rlim_cur - others) : 1;
-	log_event(LOG_WARN, "few_descriptors",
-		  "the system allows %llu open files, which is enough for %u clients, not for %lld",
+	log_event(LOG_WARN, "few_descriptors", "the system allows %llu open files, enough for %u clients, not for %lld",
 		  (unsigned long long)limit.rlim_cur, clients, (long long)config()->max_connections);
 	return clients;
 }
@@ -196,11 +192,11 @@ static bool open_redis(void)
 
 	if (!config()->embedded)
 		return login_open(config()->redis) && redis_open(config()->redis, script_sources);
-	hint_owed = true;
+	hint_pending = true;
 	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, script_sources);
 }
 
-/* One line with all of them, then health's. */
+/* One line for --listen, one for --health-listen. */
 static void log_addresses(void)
 {
 	char all[4096] = "";
@@ -216,7 +212,7 @@ static void log_addresses(void)
 static void close_all(void)
 {
 	http_close();
-	redis_close(); /* what was under way ends, and those who waited with it */
+	redis_close(); /* fails pending commands, and with them waiting requests */
 	login_close();
 	wait_close();
 	embedded_stop();
@@ -227,12 +223,12 @@ static void close_all(void)
 		close(signals.fd);
 	loop_close();
 	metrics_close();
-	arena_forget_cache();
+	arena_free_cache();
 	log_flush();
 	config_free();
 }
 
-/* Where the daemon was started without them, a client would get their numbers, and read what is said to stderr. */
+/* If the daemon starts without them, a client's socket would become stderr. */
 static void open_standard_descriptors(void)
 {
 	int fd;
@@ -249,19 +245,22 @@ int main(int argc, char **argv)
 	const char *url;
 
 	open_standard_descriptors();
-	bool only_checks = check_asked(&argc, argv, &url);
+	bool is_check = check_requested(&argc, argv, &url);
 	enum config_outcome outcome = config_load(argc, argv, environ);
 
 	if (outcome != CONFIG_RUN) {
 		config_free();
-		return outcome == CONFIG_DONE ? EXIT_SUCCESS : only_checks ? EXIT_FAILURE : EXIT_OPTIONS;
+		return outcome == CONFIG_DONE ? EXIT_SUCCESS : is_check ? EXIT_FAILURE : EXIT_OPTIONS;
 	}
-	if (only_checks) {
+	if (is_check) {
 		exit_status = check_run(url);
 		config_free();
 		return exit_status;
 	}
-	/* Said once, it stays: else each large piece that is freed raises it, and what a flood of bodies took is never given back. */
+	/*
+	 * A fixed threshold: otherwise each freed large block raises it, and malloc keeps what
+	 * bodies took.
+	 */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	log_open();
 	if (!http_check_addresses() || !access_open() || !cors_open() || !patterns_open()) {

@@ -1,4 +1,4 @@
-/* arena: bump allocation in blocks; see arena.h. Owns its blocks, knows nothing of what lies in them. */
+/* arena: bump allocation in blocks; see arena.h. */
 #include "core/arena.h"
 
 #include <stdint.h>
@@ -9,8 +9,9 @@
 #include "core/budget.h"
 
 /*
- * AddressSanitizer knows nothing of pieces, only of blocks. In its builds all of a block is poisoned but what is handed out, and
- * there is a gap between two pieces: a read past the end of one, or of what went with its request, is seen as in memory of malloc.
+ * AddressSanitizer knows blocks, not the allocations inside them. Its builds poison all of a block
+ * that is not allocated, and leave a gap between two allocations, so that it reports a read past
+ * the end of one or after arena_free.
  */
 #ifdef PATTERND_SANITIZED
 #include <sanitizer/asan_interface.h>
@@ -24,7 +25,7 @@ enum { GAP = 0 };
 enum {
 	FIRST_BLOCK = 3776, /* bytes with the header: an ordinary request fits; a parked one stays below 4 KiB */
 	CACHED_BLOCKS = 128,
-	LARGEST_STEP = 256 * 1024, /* of a block that is larger than what is asked for */
+	LARGEST_STEP = 256 * 1024, /* of blocks that double */
 	ALIGNMENT = 16,
 };
 
@@ -58,7 +59,7 @@ static struct arena_block *block_new(size_t size)
 
 static void block_free(struct arena_block *b)
 {
-	budget_give(b->size);
+	budget_release(b->size);
 	if (b->size == FIRST_BLOCK && cached < CACHED_BLOCKS) {
 		b->older = cache;
 		cache = b;
@@ -71,10 +72,10 @@ static void block_free(struct arena_block *b)
 
 static enum budget_use use_of(const struct arena *a, size_t payload)
 {
-	return !a->bounded ? BUDGET_OWED : payload > FIRST_BLOCK ? BUDGET_LARGE : BUDGET_SMALL;
+	return !a->bounded ? BUDGET_UNLIMITED : payload > FIRST_BLOCK ? BUDGET_LARGE : BUDGET_SMALL;
 }
 
-/* The third block and those after it double, so that what grows large lies in few, which malloc gives back to the system. */
+/* Blocks double from the third on: malloc returns few large ones to the system. */
 static size_t wanted_size(const struct arena *a)
 {
 	if (!a->blocks || !a->blocks->older)
@@ -84,20 +85,20 @@ static size_t wanted_size(const struct arena *a)
 
 static bool add_block(struct arena *a, size_t payload)
 {
-	size_t least = payload + sizeof(struct arena_block), wanted = wanted_size(a);
+	size_t min_size = payload + sizeof(struct arena_block), wanted = wanted_size(a);
 	enum budget_use use = use_of(a, payload);
 	struct arena_block *b = NULL;
 
-	if (least < FIRST_BLOCK)
-		least = FIRST_BLOCK;
-	size_t size = wanted > least ? wanted : least;
+	if (min_size < FIRST_BLOCK)
+		min_size = FIRST_BLOCK;
+	size_t size = wanted > min_size ? wanted : min_size;
 	bool fits = budget_take(size, use);
-	if (!fits && size > least)
-		fits = budget_take(size = least, use);
+	if (!fits && size > min_size)
+		fits = budget_take(size = min_size, use);
 	if (fits) {
 		b = block_new(size);
 		if (!b)
-			budget_give(size);
+			budget_release(size);
 	}
 	if (!b) {
 		a->failed = fits ? ARENA_OUT_OF_MEMORY : ARENA_OVER_BUDGET;
@@ -110,7 +111,7 @@ static bool add_block(struct arena *a, size_t payload)
 	return true;
 }
 
-/* What a piece takes of its block. */
+/* The bytes that an allocation takes of its block. */
 static size_t room_for(size_t size)
 {
 	return ((size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + GAP;
@@ -159,7 +160,7 @@ void arena_rewind(struct arena *a, struct arena_mark to)
 }
 
 /* The newest piece, at `at`, has these bytes, and what is behind it is free. */
-static void *hand_out(struct arena *a, char *at, size_t size)
+static void *place_newest(struct arena *a, char *at, size_t size)
 {
 	a->next = at + room_for(size);
 	ASAN_UNPOISON_MEMORY_REGION(at, size);
@@ -178,7 +179,7 @@ static char *reserve(struct arena *a, size_t size)
 		size = 1;
 	if ((size_t)(a->end - a->next) < room_for(size) && !add_block(a, room_for(size)))
 		return NULL;
-	return hand_out(a, a->next, size);
+	return place_newest(a, a->next, size);
 }
 
 void *arena_alloc(struct arena *a, size_t size)
@@ -198,7 +199,7 @@ static void *grow_block(struct arena *a, size_t payload)
 	if (fits) {
 		b = realloc(a->blocks, size);
 		if (!b)
-			budget_give(more);
+			budget_release(more);
 	}
 	if (!b) {
 		a->failed = fits ? ARENA_OUT_OF_MEMORY : ARENA_OVER_BUDGET;
@@ -207,7 +208,7 @@ static void *grow_block(struct arena *a, size_t payload)
 	b->size = size;
 	a->blocks = b;
 	a->end = (char *)b + size;
-	return hand_out(a, (char *)(b + 1), payload);
+	return place_newest(a, (char *)(b + 1), payload);
 }
 
 void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
@@ -216,7 +217,7 @@ void *arena_grow(struct arena *a, void *old, size_t old_size, size_t new_size)
 
 	if (old && new_size <= SIZE_MAX / 2 && (char *)old + room_for(old_size) == a->next) {
 		if (room_for(new_size) <= (size_t)(a->end - (char *)old))
-			return hand_out(a, old, new_size);
+			return place_newest(a, old, new_size);
 		if ((char *)old == (char *)(a->blocks + 1) && a->blocks->size > FIRST_BLOCK)
 			return grow_block(a, new_size);
 	}
@@ -287,7 +288,7 @@ struct text arena_printf(struct arena *a, const char *format, ...)
 	return t;
 }
 
-void arena_forget_cache(void)
+void arena_free_cache(void)
 {
 	while (cache) {
 		struct arena_block *older = cache->older;

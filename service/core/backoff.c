@@ -14,15 +14,15 @@ static uint32_t random_number(void)
 	return n;
 }
 
-int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t longest_ms, int64_t least_ms)
+int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t max_ms, int64_t min_ms)
 {
 	int64_t ms = first_ms;
 
-	for (unsigned i = 0; i < failures && ms < longest_ms; i++)
+	for (unsigned i = 0; i < failures && ms < max_ms; i++)
 		ms *= 2;
-	if (ms > longest_ms)
-		ms = longest_ms;
-	if (ms < least_ms)
-		ms = least_ms;
+	if (ms > max_ms)
+		ms = max_ms;
+	if (ms < min_ms)
+		ms = min_ms;
 	return ms - (int64_t)(random_number() % (uint32_t)(ms / 2 + 1));
 }

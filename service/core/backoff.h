@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 /*
- * Doubles from `first_ms` with each failure up to `longest_ms`, is at least `least_ms`, and has a random half taken off, so that many
- * daemons do not come back in step ("equal jitter" of AWS's Exponential Backoff And Jitter).
+ * Doubles from `first_ms` with each failure up to `max_ms`, is at least `min_ms`, and subtracts a
+ * random part of up to half, so that many daemons do not retry in step ("equal jitter" of AWS's
+ * Exponential Backoff And Jitter).
  */
-int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t longest_ms, int64_t least_ms);
+int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t max_ms, int64_t min_ms);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * budget: how much memory requests may take together: their bodies, what is made of them, their answers, their streams.
+ * budget: the memory that all requests may use together: bodies, parsed values, responses, streams.
  *
- * A counter and a limit (--max-request-memory); owns no memory. Whoever takes memory for a request says so here first: arena.c for
- * almost all of it, stream.c for what waits to be read. Knows nothing of requests.
+ * A counter and a limit (--max-request-memory); owns no memory and knows no requests. Whatever
+ * allocates for a request counts it here first: arena.c nearly all, stream.c unread events.
  */
 #ifndef PATTERND_BUDGET_H
 #define PATTERND_BUDGET_H
@@ -10,26 +10,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the bytes are for, which says how much of the budget is theirs. */
+/* What the bytes are for, which decides how much of the budget they may use. */
 enum budget_use {
-	BUDGET_LARGE, /* up to seven eighths of it, so that large answers do not keep small requests from being served */
-	BUDGET_SMALL, /* all of it */
-	BUDGET_OWED,  /* what must be said whatever the limit: a problem, what a change has done. Only counted */
+	BUDGET_LARGE,     /* seven eighths, so that large responses leave room for small requests */
+	BUDGET_SMALL,     /* all of it */
+	BUDGET_UNLIMITED, /* counted only: a problem, or the response to a change that was made */
 };
 
-/* Before it was called there is no limit. */
+/* Until it is called there is no limit. */
 void budget_limit(size_t bytes);
 
-/* False: there is no room for so much more. */
+/* False when they exceed the limit: nothing is counted then. */
 bool budget_take(size_t bytes, enum budget_use use);
-void budget_give(size_t bytes);
+void budget_release(size_t bytes);
 
-/* May a body of so many bytes come in? Up to half of the budget: what is made of it takes several times as much. */
-bool budget_lets_in(size_t bytes);
+/* At most half of the budget: reading a body takes several times its bytes. */
+bool budget_admits_body(size_t bytes);
 
-/* True when not even small pieces have room. */
+/* True when even small allocations are rejected. */
 bool budget_is_full(void);
 
-size_t budget_taken(void);
+size_t budget_used(void);
 
 #endif

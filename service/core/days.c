@@ -1,9 +1,9 @@
 /*
  * days: see days.h.
  *
- * days_from_civil and civil_from_days are Howard Hinnant's, from "chrono-Compatible Low-Level Date Algorithms"
- * (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that the leap day is a year's last,
- * and 400 years ("an era") are always 146097 days.
+ * days_from_civil and civil_from_days are Howard Hinnant's, from "chrono-Compatible Low-Level Date
+ * Algorithms" (https://howardhinnant.github.io/date_algorithms.html): years begin in March, so that
+ * the leap day is a year's last, and 400 years ("an era") are always 146097 days.
  */
 #include "core/days.h"
 

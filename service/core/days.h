@@ -1,5 +1,6 @@
 /*
- * days: calendar days of UTC as numbers, days since 1970-01-01, and as text, YYYY-MM-DD. Pure: knows no clock.
+ * days: calendar days of UTC as numbers, days since 1970-01-01, and as text, YYYY-MM-DD. Pure:
+ * knows no clock.
  */
 #ifndef PATTERND_DAYS_H
 #define PATTERND_DAYS_H

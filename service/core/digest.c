@@ -1,7 +1,7 @@
 /* digest: see digest.h. */
 #include "core/digest.h"
 
-#define OPENSSL_SUPPRESS_DEPRECATED /* OpenSSL 3 would rather have the others called */
+#define OPENSSL_SUPPRESS_DEPRECATED /* OpenSSL 3 prefers EVP; see digest.h */
 #include <openssl/sha.h>
 
 _Static_assert(DIGEST_BYTES == SHA256_DIGEST_LENGTH, "SHA-256");

@@ -1,8 +1,8 @@
 /*
  * digest: SHA-256, which cannot fail.
  *
- * By OpenSSL's functions that work on memory of the caller: the others allocate, and when that fails once on their first use they never
- * work again in that process, or crash.
+ * Uses OpenSSL's functions that work on the caller's memory. The EVP functions allocate; when that
+ * fails on their first use they fail, or crash, for the rest of the process.
  */
 #ifndef PATTERND_DIGEST_H
 #define PATTERND_DIGEST_H

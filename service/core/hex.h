@@ -19,7 +19,7 @@ int hex_value(char c);
 /* Two digits a byte and a NUL. */
 void hex_write(const unsigned char *bytes, size_t count, char *out);
 
-/* Decodes %XX in place and ends it with a NUL. False: a bad escape, or a NUL byte. Whether it is UTF-8 is not checked. */
+/* Decodes %XX in place, adds a NUL. False: a bad escape or a NUL byte. UTF-8 is not checked. */
 bool hex_unescape(char *at, size_t *len);
 
 #endif

@@ -2,8 +2,8 @@
  * loop: one epoll set, one timer heap, the time of this iteration.
  *
  * Everything the daemon does happens in a callback of this loop; there is no other thread to guard
- * against. An iteration waits, reads the time once, handles descriptors and timers, and then calls the
- * `iterate` function that main gave (HTTP, then the flush to Redis).
+ * against. An iteration waits, reads the time once, handles descriptors and timers, and then calls
+ * the `iterate` function that main gave (HTTP, then the flush to Redis).
  */
 #ifndef PATTERND_LOOP_H
 #define PATTERND_LOOP_H
@@ -59,8 +59,8 @@ void loop_run(int64_t (*iterate)(void));
 void loop_stop(void);
 
 /*
- * An iteration of more than 20 ms is a stall: no client is served meanwhile. Its duration includes the
- * time in which other processes had the processors; longest_cpu_us does not.
+ * An iteration of more than 20 ms is a stall: no client is served meanwhile. Its duration includes
+ * the time in which other processes had the processors; longest_cpu_us does not.
  */
 struct loop_stats {
 	uint64_t stalls;

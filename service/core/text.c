@@ -82,8 +82,9 @@ struct text text_of_int(int64_t n, char buffer[TEXT_DIGITS])
 }
 
 /*
- * Numbers of at most seven decimals, as most are, are whole numbers of tenths of a millionth, whose digits cost a tenth of what printf and
- * strtod cost: the quotient of two doubles is the one that is nearest, and so what these digits are read back as. Absent: it is another.
+ * A number of at most seven decimals is a whole number of ten-millionths, whose digits cost a tenth
+ * of printf and strtod. Division rounds correctly, so these digits read back as the same double.
+ * Absent: not such a number.
  */
 static struct text text_of_decimal(double value, char buffer[TEXT_REAL])
 {

@@ -1,7 +1,8 @@
 /*
- * text: bytes with a length, borrowed from whoever owns them (mostly a request's arena).
+ * text: bytes with a length, borrowed, mostly from a request's arena.
  *
- * `at` is NULL for "absent"; otherwise at[len] is a NUL byte, so that a text without inner NULs can be handed to C.
+ * `at` is NULL for "absent"; otherwise at[len] is a NUL byte, so that a text without inner NULs can
+ * be handed to C.
  */
 #ifndef PATTERND_TEXT_H
 #define PATTERND_TEXT_H

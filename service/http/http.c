@@ -196,7 +196,7 @@ static bool open_side(mode_t mode)
 
 static double request_memory(void)
 {
-	return (double)budget_taken();
+	return (double)budget_used();
 }
 
 static bool set_budget(void)

@@ -1,4 +1,4 @@
-/* config: the option table of options.def, walked for each source; see config.h. Owns all option texts. */
+/* config: the option table of options.def, applied for each source; see config.h. */
 #include "process/config.h"
 
 #include <errno.h>
@@ -12,24 +12,24 @@ enum kind { KIND_TEXT, KIND_SECRET, KIND_OPTIONAL, KIND_CHOICE, KIND_INT, KIND_F
 
 struct option_row {
 	enum kind kind;
-	uint32_t offset;      /* in struct config */
-	const char *flag;     /* without dashes */
-	const char *standard; /* default of texts and choices */
+	uint32_t offset;          /* in struct config */
+	const char *flag;         /* without dashes */
+	const char *default_text; /* default of texts and choices */
 	const char *choices;
-	int64_t number; /* default of integers */
-	int64_t low, high;
+	int64_t default_number; /* default of integers */
+	int64_t min, max;
 };
 
 #define AT(field) .offset = offsetof(struct config, field)
 static const struct option_row rows[] = {
 #define OPTION_GROUP(title)
-#define OPTION_TEXT(field, f, arg, std, text) { .kind = KIND_TEXT, .flag = (f), .standard = (std), AT(field) },
-#define OPTION_SECRET(field, f, arg, std, text) { .kind = KIND_SECRET, .flag = (f), .standard = (std), AT(field) },
+#define OPTION_TEXT(field, f, arg, std, text) { .kind = KIND_TEXT, .flag = (f), .default_text = (std), AT(field) },
+#define OPTION_SECRET(field, f, arg, std, text) { .kind = KIND_SECRET, .flag = (f), .default_text = (std), AT(field) },
 #define OPTION_OPTIONAL(field, f, arg, text) { .kind = KIND_OPTIONAL, .flag = (f), AT(field) },
 #define OPTION_CHOICE(field, f, std, list, text) \
-	{ .kind = KIND_CHOICE, .flag = (f), .standard = (std), .choices = (list), AT(field) },
-#define OPTION_INT(field, f, arg, std, least, most, text) \
-	{ .kind = KIND_INT, .flag = (f), .number = (std), .low = (least), .high = (most), AT(field) },
+	{ .kind = KIND_CHOICE, .flag = (f), .default_text = (std), .choices = (list), AT(field) },
+#define OPTION_INT(field, f, arg, std, low, high, text) \
+	{ .kind = KIND_INT, .flag = (f), .default_number = (std), .min = (low), .max = (high), AT(field) },
 #define OPTION_FLAG(field, f, text) { .kind = KIND_FLAG, .flag = (f), AT(field) },
 #define OPTION_ONCE(f, arg, text) { .kind = KIND_ONCE, .flag = (f) },
 #include "process/options.def"
@@ -42,7 +42,7 @@ static const char *const source_names[] = { "default", "file", "environment", "f
 
 static struct config values;
 static enum source sources[ROWS];
-static char *owned[ROWS]; /* copies of the texts that `values` points to */
+static char *copies[ROWS]; /* copies of the texts that `values` points to */
 
 const struct config *config(void)
 {
@@ -74,7 +74,7 @@ static void variable_name(const struct option_row *row, char out[VARIABLE_MAX])
 			out[i] = (char)(out[i] - 'a' + 'A');
 }
 
-/* How many letters are to be put in, left out or exchanged to make one of the other; any at the end come for one. */
+/* Levenshtein distance; 1 when `name` is a prefix of `flag`. */
 static size_t distance(const char *name, size_t len, const char *flag)
 {
 	size_t row[VARIABLE_MAX], flag_len = strlen(flag);
@@ -96,7 +96,7 @@ static size_t distance(const char *name, size_t len, const char *flag)
 	return row[flag_len];
 }
 
-/* Says so, and which option may have been meant. `where` ends with ": " or is empty, `dashes` are none in a file. */
+/* Suggests the nearest option. `where` ends with ": " or is empty; `dashes` is "" in a file. */
 static bool refuse_name(const char *where, const char *dashes, const char *name, size_t len)
 {
 	size_t nearest = len / 4 + 2;
@@ -139,9 +139,9 @@ static bool set_int(const struct option_row *row, const char *value, const char 
 
 	errno = 0;
 	long long n = strtoll(value, &end, 10);
-	if (*value == '\0' || *end != '\0' || errno || n < row->low || n > row->high) {
-		snprintf(wanted, sizeof(wanted), "a whole number from %lld to %lld", (long long)row->low,
-			 (long long)row->high);
+	if (*value == '\0' || *end != '\0' || errno || n < row->min || n > row->max) {
+		snprintf(wanted, sizeof(wanted), "a whole number from %lld to %lld", (long long)row->min,
+			 (long long)row->max);
 		return refuse(where, row, value, wanted);
 	}
 	*(int64_t *)slot(row) = n;
@@ -174,8 +174,8 @@ static bool set_text(const struct option_row *row, const char *value, const char
 		fprintf(stderr, "patternd: out of memory\n");
 		return false;
 	}
-	free(owned[i]);
-	owned[i] = copy;
+	free(copies[i]);
+	copies[i] = copy;
 	*(const char **)slot(row) = copy;
 	return true;
 }
@@ -195,9 +195,9 @@ static void set_defaults(void)
 {
 	for (size_t i = 0; i < ROWS; i++) {
 		if (rows[i].kind == KIND_INT)
-			*(int64_t *)slot(&rows[i]) = rows[i].number;
+			*(int64_t *)slot(&rows[i]) = rows[i].default_number;
 		else if (rows[i].kind == KIND_TEXT || rows[i].kind == KIND_SECRET || rows[i].kind == KIND_CHOICE)
-			*(const char **)slot(&rows[i]) = rows[i].standard;
+			*(const char **)slot(&rows[i]) = rows[i].default_text;
 	}
 }
 
@@ -214,7 +214,7 @@ static bool load_line(char *line, const char *path, int number)
 {
 	char where[LINE_MAX_BYTES];
 
-	/* A comment stands alone or after a blank: a # inside a value is the value's. */
+	/* A # starts a comment at the start of the line or after a blank only. */
 	for (char *hash = strchr(line, '#'); hash; hash = strchr(hash + 1, '#')) {
 		if (hash == line || hash[-1] == ' ' || hash[-1] == '\t') {
 			*hash = '\0';
@@ -291,7 +291,7 @@ static bool load_environment(char **environment)
 	return true;
 }
 
-/* Sets the option of argv[*at], which starts with "--"; takes the next argument too where the value stands there. */
+/* Sets the option argv[*at], "--..."; also takes the next argument when that is its value. */
 static bool load_flag(int argc, char **argv, int *at)
 {
 	char where[VARIABLE_MAX];
@@ -312,7 +312,7 @@ static bool load_flag(int argc, char **argv, int *at)
 		value = argv[++*at];
 	}
 	bool ok = set(row, value, FROM_FLAG, where);
-	if (row->kind == KIND_SECRET) /* it was copied; the list of processes need not show it */
+	if (row->kind == KIND_SECRET) /* copied above; hidden from process lists */
 		secret_hide(argv[*at] + (value - argv[*at]));
 	return ok;
 }
@@ -325,8 +325,7 @@ static bool load_flags(int argc, char **argv)
 		} else if (strcmp(argv[i], "--print-config") == 0 || strncmp(argv[i], "--config=", 9) == 0) {
 			continue;
 		} else if (strncmp(argv[i], "--", 2) != 0) {
-			fprintf(stderr,
-				"patternd: unexpected argument '%s' (a folder goes with a sign: --embedded=DIR; see --help)\n",
+			fprintf(stderr, "patternd: unexpected argument '%s' (write --embedded=DIR; see --help)\n",
 				argv[i]);
 			return false;
 		} else if (!load_flag(argc, argv, &i)) {
@@ -344,7 +343,10 @@ static bool given(int argc, char **argv, const char *flag)
 	return false;
 }
 
-/* The file to read: --config, then PATTERND_CONFIG. NULL: none. "" when --config came without a name. */
+/*
+ * The file to read: --config, then PATTERND_CONFIG. NULL: none. "" when --config came without a
+ * name.
+ */
 static const char *config_path(int argc, char **argv, char **environment)
 {
 	for (int i = 1; i < argc; i++) {
@@ -394,7 +396,7 @@ void config_out(struct json_out *o)
 			out_text(o, rows[i].flag, shown(&rows[i], buffer, sizeof(buffer)));
 }
 
-/* Somebody would believe his data to be in the other one. */
+/* Users might look for their data in the other one. */
 static bool names_two_redis(void)
 {
 	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
@@ -429,8 +431,8 @@ enum config_outcome config_load(int argc, char **argv, char **environment)
 void config_free(void)
 {
 	for (size_t i = 0; i < ROWS; i++) {
-		free(owned[i]);
-		owned[i] = NULL;
+		free(copies[i]);
+		copies[i] = NULL;
 	}
 	values = (struct config){ 0 };
 }

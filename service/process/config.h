@@ -10,8 +10,10 @@
 
 #include "json/json_out.h"
 
-/* One member an option: text, secrets and choices as strings, integers and flags as numbers. `embedded` is NULL when
- * off, "" for a temporary folder. */
+/*
+ * One member an option: text, secrets and choices as strings, integers and flags as numbers.
+ * `embedded` is NULL when off, "" for a temporary folder.
+ */
 struct config {
 #define OPTION_GROUP(title)
 #define OPTION_TEXT(field, flag, argument, standard, help) const char *field;
@@ -34,14 +36,15 @@ struct config {
 #undef OPTION_ONCE
 };
 
-/* Generated of the same rows: what --help says. */
+/* The text of --help, generated from the same rows. */
 extern const char help_text[];
 
 enum config_outcome { CONFIG_RUN, CONFIG_DONE, CONFIG_REFUSED };
 
 /*
- * Reads the options. CONFIG_DONE: --help, --version or --print-config was answered on stdout; CONFIG_REFUSED: one line on
- * stderr says which option is wrong and why. `environment` as of environ(7).
+ * Reads the options. CONFIG_DONE: --help, --version or --print-config was answered on stdout;
+ * CONFIG_REFUSED: a line on stderr names the invalid option and the reason. `environment` as of
+ * environ(7).
  */
 enum config_outcome config_load(int argc, char **argv, char **environment);
 

@@ -17,7 +17,7 @@ enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
-static enum log_level least = LOG_WARN;
+static enum log_level min_level = LOG_WARN;
 static bool as_json;
 static int fd = STDERR_FILENO;
 static char buffer[BUFFER_BYTES];
@@ -25,8 +25,8 @@ static size_t buffered;
 static uint64_t dropped;
 
 /*
- * A description of our own for the same file, so that O_NONBLOCK does not reach whoever shares stderr. Where it can't be had
- * (a socket) writes go to stderr as it is.
+ * Reopens stderr, so that O_NONBLOCK does not affect other processes that share it. Where that is
+ * impossible (a socket) lines go to stderr as it is.
  */
 static void open_own_description(void)
 {
@@ -40,7 +40,7 @@ void log_open(void)
 {
 	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
 		if (strcmp(config()->log_level, level_names[i]) == 0)
-			least = (enum log_level)i;
+			min_level = (enum log_level)i;
 	as_json = strcmp(config()->log_format, "json") == 0;
 	open_own_description();
 }
@@ -175,7 +175,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 	char message[1024];
 	va_list args;
 
-	if (level < least)
+	if (level < min_level)
 		return;
 	struct line l = { .at = line_begin() };
 	if (!l.at)
@@ -194,7 +194,7 @@ void log_request(const struct log_request *r)
 {
 	enum log_level level = r->status >= 500 ? LOG_WARN : LOG_INFO;
 
-	if (level < least)
+	if (level < min_level)
 		return;
 	struct line l = { .at = line_begin() };
 	if (!l.at)

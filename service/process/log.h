@@ -1,8 +1,8 @@
 /*
  * log: one line an event on stderr, JSON or text.
  *
- * Lines are gathered and written once a loop iteration. A reader that does not keep up (a full pipe) never blocks the daemon: lines
- * are dropped then, and counted.
+ * Lines are gathered and written once a loop iteration. A full pipe never blocks the daemon: lines
+ * are dropped and counted.
  */
 #ifndef PATTERND_LOG_H
 #define PATTERND_LOG_H
@@ -13,13 +13,13 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-/* Of what the options say; before it, only warnings and errors are written, as text. */
+/* Applies --log-level and --log-format; until then warnings and errors are written as text. */
 void log_open(void);
 
 /* An event of the daemon itself: a short name ("redis_connected") and a sentence. */
 void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* What is told of a request that was answered. */
+/* What is logged of a request that was answered. */
 struct log_request {
 	struct text request_id;
 	struct text trace_id;  /* absent: none came */

@@ -21,7 +21,7 @@ static const struct histogram_kind {
 	const char *bounds_text[BUCKETS];
 } kinds[HISTOGRAMS] = {
 	[DURATION] = { "http_request_duration_seconds",
-		       "Time from a request's first line to its last byte sent, without the time that it waited or streamed.",
+		       "Time from a request's first line to its last byte sent, without waiting and streaming.",
 		       { 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
 			 10000000 },
 		       { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5",
@@ -222,7 +222,10 @@ static void add(struct page *p, const char *format, ...)
 	p->len += (size_t)n;
 }
 
-/* The same of parts and a count: there may be thousands of such lines, and a scrape must not hold up the loop. */
+/*
+ * The same of parts and a count: there may be thousands of such lines, and a scrape must not hold
+ * up the loop.
+ */
 static void add_count(struct page *p, const struct text *parts, size_t n, uint64_t count)
 {
 	char digits[TEXT_DIGITS];
@@ -301,7 +304,7 @@ static void add_counters(struct page *p)
 		snprintf(name, sizeof(name), "%s_total", counter_rows[i].name);
 		counter(p, name, counter_rows[i].help, counters[i]);
 	}
-	counter(p, "log_lines_dropped_total", "Log lines lost because nobody read them.", log_dropped());
+	counter(p, "log_lines_dropped_total", "Log lines dropped because stderr was full.", log_dropped());
 }
 
 static void add_loop(struct page *p)

@@ -1,8 +1,9 @@
 /*
- * metrics: counters, and per operation the requests by status with histograms of their durations and of their waits.
+ * metrics: counters, and per operation the requests by status with histograms of their durations
+ * and of their waits.
  *
- * The text of GET /metrics is the Prometheus exposition format 0.0.4. Labels are operations and statuses only, so that
- * the number of series does not grow with names or keys.
+ * The text of GET /metrics is the Prometheus exposition format 0.0.4. Labels are operations and
+ * statuses only, so that the number of series does not grow with names or keys.
  */
 #ifndef PATTERND_METRICS_H
 #define PATTERND_METRICS_H
@@ -23,21 +24,21 @@ enum metric {
 	METRIC_COUNT
 };
 
-/* So many operations, and their names; `name` of that number is for requests that matched none. False without memory. */
+/* name(operations) is for requests that match no operation. False without memory. */
 bool metrics_open(size_t operations, const char *(*name)(size_t i));
 void metrics_close(void);
 
 void metrics_count(enum metric m);
 
-/* Something that is read when /metrics is asked for: patternd_<name>. The texts are static. At most 16. */
+/* A gauge patternd_<name> that `read` reads for each GET /metrics. Texts are static. At most 16. */
 void metrics_gauge(const char *name, const char *help, double (*read)(void));
 
 /* A request has ended, `waited_us` of `duration_us` after parking or streaming. */
 void metrics_request(size_t operation, int status, int64_t duration_us, int64_t waited_us);
 
 /*
- * Writes into an open object: `requests`, the cumulative histogram of the durations of all operations; `gauges`, by their names in
- * /metrics without `patternd_`; `resident_bytes`.
+ * Writes into an open object: `requests`, the cumulative duration histogram of all operations;
+ * `gauges`, by their names in /metrics without `patternd_`; `resident_bytes`.
  */
 void metrics_out(struct json_out *o);
 

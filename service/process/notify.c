@@ -1,4 +1,4 @@
-/* notify: see notify.h. Of its own, since the protocol is one datagram and libsystemd a library more in the process. */
+/* notify: see notify.h. Without libsystemd: the protocol is one datagram. */
 #include "process/notify.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ void notify_manager(const char *state)
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, size) < 0)
-		log_event(LOG_WARN, "not_notified", "the service manager at '%s' cannot be told: %s", path,
+		log_event(LOG_WARN, "not_notified", "the service manager at '%s' cannot be notified: %s", path,
 			  strerror(errno));
 	if (fd >= 0)
 		close(fd);

@@ -1,7 +1,6 @@
 /*
- * notify: tells a service manager how the daemon stands, in the protocol of sd_notify(3): one datagram to NOTIFY_SOCKET.
- *
- * Does nothing when nobody asked for it, and never waits.
+ * notify: reports the daemon's state to a service manager by sd_notify(3): one datagram to
+ * NOTIFY_SOCKET. Does nothing without that variable, and never waits.
  */
 #ifndef PATTERND_NOTIFY_H
 #define PATTERND_NOTIFY_H

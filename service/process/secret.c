@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the password stands in a URL; absent when there is none. All of what is no URL: who knows what it is. */
+/* The password of a URL, absent when there is none. Without "://" all of it may be secret. */
 static struct text password_in(const char *url)
 {
 	const char *scheme = strstr(url, "://");

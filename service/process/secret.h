@@ -1,4 +1,4 @@
-/* secret: passwords in URLs, kept from the list of processes and from what is shown of the configuration. Knows no more of URLs. */
+/* secret: passwords in URLs, hidden from process lists and from the configuration as shown. */
 #ifndef PATTERND_SECRET_H
 #define PATTERND_SECRET_H
 
@@ -9,7 +9,7 @@
 /* Overwrites the password where it is, so that the list of processes does not show it. */
 void secret_hide(char *url);
 
-/* The URL for people to see: redis://user:secret@host is redis://user:...@host. In `out`, or the URL itself. */
+/* redis://user:secret@host becomes redis://user:...@host. Returns `out`, or the URL itself. */
 struct text secret_redacted(const char *url, char *out, size_t size);
 
 #endif

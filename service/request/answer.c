@@ -227,7 +227,7 @@ void answer_no_memory(struct request *req, enum effect effect)
 			req, P_OVERLOADED, effect,
 			"requests take %zu of the %lld bytes of memory that --max-request-memory allows, and this one needs more; "
 			"raise it, or retry later",
-			budget_taken(), (long long)config()->max_request_memory);
+			budget_used(), (long long)config()->max_request_memory);
 	else
 		answer_problem_effect(req, P_OVERLOADED, effect, MALLOC_FAILED);
 }

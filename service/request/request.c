@@ -75,7 +75,7 @@ static bool make_room(struct request *req, size_t size)
 {
 	char *at = (char *)(uintptr_t)req->body.at;
 
-	if (size > FIRST_BODY_BYTES && !budget_lets_in(size - req->body.len)) {
+	if (size > FIRST_BODY_BYTES && !budget_admits_body(size - req->body.len)) {
 		req->arena.failed = ARENA_OVER_BUDGET;
 		return false;
 	}

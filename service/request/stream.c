@@ -30,7 +30,7 @@ static void on_left(struct stream *s)
 	s->ended = true;
 	streams--;
 	free(s->bytes);
-	budget_give(s->size);
+	budget_release(s->size);
 	s->bytes = NULL;
 	s->taken = s->len = s->size = 0;
 	s->owner->left(s->whose);
@@ -71,7 +71,7 @@ static bool make_room(struct stream *s, size_t len)
 			return false;
 		char *bigger = realloc(s->bytes, size);
 		if (!bigger) {
-			budget_give(size - s->size);
+			budget_release(size - s->size);
 			return false;
 		}
 		s->bytes = bigger;

@@ -402,7 +402,7 @@ static void try_again(struct wait *w)
 
 	leave_ready(w);
 	begin_try(w);
-	metrics_count(METRIC_tries_again);
+	metrics_count(METRIC_wait_retries);
 	request_move(req, CALLING);
 	w->retry(req);
 }

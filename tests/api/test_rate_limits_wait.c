@@ -71,7 +71,7 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 
 	(void)state;
 	assert_status(post("/ratelimit", SLOW("c", "")), 200);
-	double before = metric("patternd_tries_again_total");
+	double before = metric("patternd_wait_retries_total");
 	for (int i = 0; i < CROWD; i++) {
 		waiting[i] = ask(SLOW("c", ",\"wait_ms\":5000"), "");
 		if (i < 3) /* the first are served meanwhile */
@@ -81,7 +81,7 @@ static void a_crowd_goes_in_order_and_costs_little(void **state)
 		assert_status(raw_answer(waiting[i], SOON_MS), 200);
 		raw_close(waiting[i]);
 	}
-	assert_true(metric("patternd_tries_again_total") - before <= 3 * CROWD);
+	assert_true(metric("patternd_wait_retries_total") - before <= 3 * CROWD);
 	until_waiting(0);
 }
 

@@ -293,7 +293,7 @@ static void what_is_not_for_him_wakes_nobody(void **state)
 	(void)state;
 	in_flight();
 	struct raw *w = parked("{" LONG "}");
-	long tries = metric_of(&patternd, "tries_again_total");
+	long tries = metric_of(&patternd, "wait_retries_total");
 	assert_status(delivery(receipt, "extend", "{\"visibility_ms\":60000}"), 200);
 	assert_status(http(client, "DELETE", "/queues/q/deliveries/unknown", NULL), 400);
 	assert_status(post("/queues/other/messages", "{\"body\":1}"), 201);
@@ -303,7 +303,7 @@ static void what_is_not_for_him_wakes_nobody(void **state)
 	assert_status(delivery(receipt, "reject", "{\"dead\":true}"), 200);
 	assert_status(post("/queues/q/purge", "{}"), 200);
 	assert_false(waiter_heard(w));
-	assert_int_equal(metric_of(&patternd, "tries_again_total"), tries);
+	assert_int_equal(metric_of(&patternd, "wait_retries_total"), tries);
 	raw_close(w);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }

@@ -169,10 +169,10 @@ static void waiting_costs_nothing(void **state)
 /* One that waits at `name`, of a kind of resource, is woken in vain: until it has tried and is parked again. */
 static void wake_in_vain(const char *kind, const char *name)
 {
-	long tries = metric_of(&patternd, "tries_again_total");
+	long tries = metric_of(&patternd, "wait_retries_total");
 
 	server_command(&redis, "SPUBLISH p:%s:{%s} %s", kind, name, "1 -1");
-	wait_until(metric_of(&patternd, "tries_again_total") > tries && all_parked(&patternd, 1), SOON_MS);
+	wait_until(metric_of(&patternd, "wait_retries_total") > tries && all_parked(&patternd, 1), SOON_MS);
 }
 
 /* What an attempt allocates goes with it, whichever operation waits; its input stays. A client that leaves then costs its ticket at most. */

@@ -139,12 +139,12 @@ static void what_wakes_a_retry_goes_to_the_next(void **state)
 	settle(0, 2, 1);
 	struct raw *original = ask(&patternd, "{" LONG "}", key);
 	settle(1, 2, 2);
-	long tries = metric_of(&other, "tries_again_total");
+	long tries = metric_of(&other, "wait_retries_total");
 	proc_signal(&other.proc, SIGSTOP);
 	send_number(client, 1);
 	assert_int_equal(number_for(original), 1);
 	proc_signal(&other.proc, SIGCONT);
-	wait_until(metric_of(&other, "tries_again_total") == tries + 1, SOON_MS);
+	wait_until(metric_of(&other, "wait_retries_total") == tries + 1, SOON_MS);
 	settle(0, 2, 2);
 	send_number(client, 2);
 	assert_int_equal(number_for(first), 2);

@@ -149,9 +149,10 @@ static void a_try_in_vain_costs_no_place(void **state)
 	struct raw *first = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	struct raw *second = waiter_parked(&patternd, &redis, "q", "{" LONG "}");
 	for (int i = 0; i < 20; i++) {
-		long tries = metric_of(&patternd, "tries_again_total");
+		long tries = metric_of(&patternd, "wait_retries_total");
 		server_command(&redis, "SPUBLISH p:queue:{q} %s", "1 -1"); /* what somebody else then took */
-		wait_until(metric_of(&patternd, "tries_again_total") == tries + 1 && all_parked(&patternd, 2), SOON_MS);
+		wait_until(metric_of(&patternd, "wait_retries_total") == tries + 1 && all_parked(&patternd, 2),
+			   SOON_MS);
 	}
 	send_number(1);
 	assert_int_equal(number_for(first), 1);

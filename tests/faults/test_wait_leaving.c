@@ -450,7 +450,8 @@ static void leave_in_the_moment(bool acknowledge)
 {
 	int count = rounds_wanted(), got = 0, lost = 0;
 	struct round *rounds = calloc((size_t)count, sizeof(*rounds));
-	long commands = metric_of(&patternd, "redis_commands_total"), tries = metric_of(&patternd, "tries_again_total");
+	long commands = metric_of(&patternd, "redis_commands_total"),
+	     tries = metric_of(&patternd, "wait_retries_total");
 
 	assert_non_null(rounds);
 	for (int i = 0; i < count; i++)
@@ -462,7 +463,7 @@ static void leave_in_the_moment(bool acknowledge)
 		got += rounds[i].got;
 		raw_close(w);
 	}
-	tries = metric_of(&patternd, "tries_again_total") - tries;
+	tries = metric_of(&patternd, "wait_retries_total") - tries;
 	long given_back = metric_of(&patternd, "redis_commands_total") - commands - tries - 2 * count;
 	read_log(rounds, count, acknowledge ? "done" : "left");
 	for (int i = 0; i < count; i++)

@@ -130,7 +130,7 @@ static bool is_connected(void)
 
 static bool is_empty(void)
 {
-	return front.busy == 0 && conn_count() == 0 && redis_in_flight() == 0 && budget_taken() == 0;
+	return front.busy == 0 && conn_count() == 0 && redis_in_flight() == 0 && budget_used() == 0;
 }
 
 /* ---- A course ---- */

@@ -164,7 +164,7 @@ static void a_big_piece_grows_alone(void **state)
 	enum { LAST = 4 * 1024 * 1024 };
 	struct arena a = { 0 };
 	unsigned char *at = NULL;
-	size_t before = budget_taken();
+	size_t before = budget_used();
 
 	arena_alloc(&a, 100);
 	for (size_t n = 0, next; n < LAST; n = next) {
@@ -172,12 +172,12 @@ static void a_big_piece_grows_alone(void **state)
 		at = arena_grow(&a, at, n, next);
 		memset(at + n, (int)(n >> 16), next - n);
 	}
-	assert_in_range(budget_taken() - before, LAST, LAST + 16 * 1024);
+	assert_in_range(budget_used() - before, LAST, LAST + 16 * 1024);
 	assert_int_equal(at[0], 0);
 	for (size_t n = 64 * 1024; n < LAST; n *= 2)
 		assert_true(all_are(at + n, n, (unsigned char)(n >> 16)));
 	arena_free(&a);
-	assert_int_equal(budget_taken(), before);
+	assert_int_equal(budget_used(), before);
 }
 
 static void the_budget_counts_and_bounds(void **state)
@@ -188,8 +188,8 @@ static void the_budget_counts_and_bounds(void **state)
 	size_t large = 0, small = 0;
 
 	budget_limit(LIMIT);
-	assert_true(budget_lets_in(LIMIT / 2));
-	assert_false(budget_lets_in(LIMIT / 2 + 1));
+	assert_true(budget_admits_body(LIMIT / 2));
+	assert_false(budget_admits_body(LIMIT / 2 + 1));
 	a.bounded = true;
 	while (arena_alloc(&a, LARGE))
 		large += LARGE;
@@ -199,13 +199,13 @@ static void the_budget_counts_and_bounds(void **state)
 	a.failed = ARENA_OK; /* an eighth is left for small pieces */
 	while (arena_alloc(&a, SMALL))
 		small += SMALL;
-	assert_true(small > LIMIT / 10 && budget_taken() <= LIMIT);
+	assert_true(small > LIMIT / 10 && budget_used() <= LIMIT);
 	assert_non_null(arena_alloc(&b, 2 * LIMIT)); /* that one is owed */
 	assert_true(budget_is_full());
-	assert_false(budget_lets_in(1));
+	assert_false(budget_admits_body(1));
 	arena_free(&b);
 	arena_free(&a);
-	assert_int_equal(budget_taken(), 0);
+	assert_int_equal(budget_used(), 0);
 	budget_limit(SIZE_MAX);
 }
 
@@ -305,8 +305,8 @@ static void without_memory_it_says_so_and_remembers(void **state)
 static int forget(void **state)
 {
 	(void)state;
-	arena_forget_cache();
-	arena_forget_cache();
+	arena_free_cache();
+	arena_free_cache();
 	return 0;
 }
 

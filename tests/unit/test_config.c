@@ -88,7 +88,7 @@ static enum config_outcome load(const struct given *g)
 			out_close(&o);
 			fwrite(o.at, 1, o.len, stdout);
 			arena_free(&arena);
-			arena_forget_cache();
+			arena_free_cache();
 		}
 		config_free();
 		fflush(NULL);

@@ -26,7 +26,7 @@ static int end(void **state)
 {
 	(void)state;
 	arena_free(&arena);
-	arena_forget_cache();
+	arena_free_cache();
 	return 0;
 }
 

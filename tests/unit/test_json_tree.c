@@ -137,7 +137,7 @@ static void random_documents(void **state)
 		json_decref(wanted);
 		arena_free(&arena);
 	}
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* What a client sent leaves again as it was: no number loses a digit, no real becomes an integer. */
@@ -170,7 +170,7 @@ static void values_keep_their_form(void **state)
 			fail_msg("%s left as %.*s", rows[i].given.at, (int)again.len, again.at);
 		arena_free(&arena);
 	}
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* Breaks a text in one to three places. */
@@ -223,7 +223,7 @@ static void broken_documents(void **state)
 		arena_free(&arena);
 	}
 	assert_in_range(taken, 1000 / stride(), 29000 / stride()); /* both kinds were there */
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* What is wrong is named, with its place. */
@@ -268,7 +268,7 @@ static void faults_are_named(void **state)
 			fail_msg("%s: at %zu:%zu", rows[i].given.at, error.line, error.column);
 		arena_free(&arena);
 	}
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* `count` members with names of their own; the last one's is the first one's, if so wished. */
@@ -298,7 +298,7 @@ static void names_meet_in_objects_of_any_size(void **state)
 		assert_string_equal(error.why, "an object has a duplicate name");
 		arena_free(&arena);
 	}
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 static void depth_ends_at_32(void **state)
@@ -312,7 +312,7 @@ static void depth_ends_at_32(void **state)
 	assert_null(json_tree_read(&arena, deep, &error));
 	assert_string_equal(error.why, "it is nested more than 32 levels deep");
 	arena_free(&arena);
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* Whichever allocation is the one that has no room: refused as a whole. */
@@ -329,7 +329,7 @@ static void memory_may_end_anywhere(void **state)
 	for (size_t before = STEP; before < BLOCK; before += STEP) {
 		arena_alloc(&arena, before);
 		arena.bounded = true;
-		budget_limit(budget_taken() + BLOCK - STEP); /* enough for the tree, not for another block */
+		budget_limit(budget_used() + BLOCK - STEP); /* enough for the tree, not for another block */
 		const struct json *got = json_tree_read(&arena, given, &error);
 		if (!got)
 			assert_null(error.why);
@@ -339,7 +339,7 @@ static void memory_may_end_anywhere(void **state)
 		arena_free(&arena);
 	}
 	assert_true(whole > 0 && refused > 20);
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 int main(void)
