@@ -5,6 +5,7 @@ Run it after a change of either; tests/test_docs.py fails until the two pages ar
 """
 import pathlib
 import re
+import textwrap
 
 import contract as contract_file
 
@@ -18,6 +19,12 @@ def pages_of_tags():
     return {tag: page for cell, page in rows for tag in cell.split(", ")}
 
 
+def wrapped(text):
+    """Paragraphs in lines of at most 100 columns."""
+    return "\n\n".join(textwrap.fill(" ".join(part.split()), 100, break_long_words=False, break_on_hyphens=False)
+                       for part in text.split("\n\n"))
+
+
 def operations(contract):
     """(tag, method, path, operation) of each."""
     for path, item in contract["paths"].items():
@@ -28,10 +35,10 @@ def operations(contract):
 
 def reference():
     contract, pages = contract_file.load(TOP / "openapi.yaml"), pages_of_tags()
-    out = ["# Reference", "", MADE, "Each operation, and the scope that a token needs for it ([access](../README.md#access)). Inputs, answers and problems are in "
-           "[openapi.yaml](../openapi.yaml), which", "`/docs` of the daemon shows.", ""]
+    out = ["# Reference", "", MADE, wrapped("Each operation, and the scope that a token needs for it ([access](../README.md#access)). Inputs, answers and problems are in "
+           "[openapi.yaml](../openapi.yaml), which `/docs` of the daemon shows."), ""]
     for tag in contract["tags"]:
-        out += [f"## {tag['name']}", "", f"[{pages[tag['name']]}]({pages[tag['name']]}): {tag['description'].strip()}", "",
+        out += [f"## {tag['name']}", "", wrapped(f"[{pages[tag['name']]}]({pages[tag['name']]}): {tag['description'].strip()}"), "",
                 "| operation | does | scope |", "|---|---|---|"]
         for _, method, path, operation in (o for o in operations(contract) if o[0] == tag["name"]):
             scope = operation["x-scope"]
@@ -42,8 +49,8 @@ def reference():
 
 
 def redis_keys():
-    out = ["# Keys in Redis", "", MADE, "A key is `<prefix><kind>:{<name>}[:<part>]`; the prefix is `p:` here. The braces keep all keys of one resource in one "
-           "Cluster slot.", "These are the tables of the patterns' pages.", ""]
+    out = ["# Keys in Redis", "", MADE, wrapped("A key is `<prefix><kind>:{<name>}[:<part>]`; the prefix is `p:` here. The braces keep all keys of one resource in one "
+           "Cluster slot. These are the tables of the patterns' pages."), ""]
     for page in dict.fromkeys(pages_of_tags().values()):
         text = (TOP / "docs" / page).read_text()
         section = re.search(r"^## Keys in Redis\n(.*?)^## ", text, re.M | re.S)
