@@ -1,231 +1,161 @@
-/* lock_call: see locks/acquire.h. The script is lua/locks/lock_acquire.lua, what takes it back lua/locks/lock_leave.lua. What a grant must outlive: locks/grant.c. */
+/*
+ * lock_acquire: acquires locks, waits for them, and answers. The script is lua/locks/lock_acquire.lua; lua/locks/lock_leave.lua releases
+ * what a client that left does not need any more.
+ *
+ * With `min_replicas` a grant counts once so many replicas have it; else lua/locks/lock_revoke.lua releases the lock and removes the
+ * request's record, so that a retry starts again. A replay asks the replicas again, and releases nothing: the client may have the token.
+ */
 #include "locks/acquire.h"
 
-static const char *const parts_to_take[] = { "fence", "readers", "line", "offer", NULL };
-const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL };
-const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
-const char *const lock_parts_to_look[] = { "readers", "line", "fence", NULL };
+#include "locks/several_locks.h"
 
-struct text lock_token_new(struct request *req)
+/* ---- A new grant ---- */
+
+static void on_revoked(struct request *req, const struct reply *r)
 {
-	char hex[TOKEN_DIGITS + 1];
+	const struct lock_acquisition *wanted = req->work;
 
-	random_hex(hex, TOKEN_DIGITS);
-	return arena_copy(&req->arena, hex, TOKEN_DIGITS);
+	answer_problem_effect(req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
+			      "%lld of %lld replicas acknowledged '%s' in time, %lld of which are connected; %s",
+			      (long long)wanted->safety.acked - 1, (long long)wanted->min_replicas, wanted->names[0].at,
+			      (long long)wanted->safety.of - 1,
+			      r ? "it was released"
+				: "it could not be released either, and is held until its time is over");
 }
 
-struct text lock_token_hash(struct request *req, struct text token)
+static void revoke(struct request *req, const struct lock_acquisition *wanted)
 {
-	struct text digest = request_digest(req, token);
+	struct call *c = script_call(req, &lock_revoke_script);
 
-	return arena_copy(&req->arena, digest.at, digest.at ? TOKEN_DIGITS : 0);
+	lock_call_keys(c, wanted->names[0], lock_parts_to_release);
+	call_record_key(c);
+	call_text(c, wanted->token_hash);
+	call_may_fail(c);
+	call_send(c, on_revoked);
 }
 
-void lock_call_keys(struct call *c, struct text name, const char *const *parts)
+static bool has_enough(struct request *req, struct lock_acquisition *wanted)
 {
-	call_key(c, KEY_LOCK, name, NULL);
-	for (; *parts; parts++)
-		call_key(c, KEY_LOCK, name, *parts);
+	wanted->safety = (struct lock_safety){ "replicated", 1 + (int64_t)req->acked, 1 + (int64_t)req->replicas };
+	return req->acked >= wanted->min_replicas;
 }
 
-void lock_out_owner(struct json_out *o, struct text owner)
+/* ---- A replay ---- */
+
+static void on_confirmed(struct request *req, const struct reply *r)
 {
-	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
+	struct lock_acquisition *wanted = req->work;
+
+	(void)r;
+	if (has_enough(req, wanted))
+		wanted->acquired(req, wanted, wanted->grant);
+	else
+		answer_problem_effect(
+			req, P_NOT_ENOUGH_REPLICAS, EFFECT_APPLIED,
+			"'%s' was taken before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
+			wanted->names[0].at, (long long)req->acked, (long long)wanted->min_replicas);
 }
 
-void lock_out_safety(struct json_out *o, const struct lock_safety *safety)
+static void confirm(struct request *req, struct lock_acquisition *wanted, const struct reply *r)
 {
-	out_object(o, "safety");
-	out_string(o, "mode", safety->mode);
-	out_int(o, "acked", safety->acked);
-	out_int(o, "of", safety->of);
-	out_close(o);
+	struct call *c = script_call(req, &lock_confirm_script);
+
+	wanted->grant = reply_keep(&req->arena, r);
+	call_key(c, KEY_LOCK, wanted->names[0], "fence");
+	call_replicas(c, (unsigned)wanted->min_replicas);
+	call_send(c, on_confirmed);
 }
 
-void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms)
+static void grant(struct request *req, struct lock_acquisition *wanted, const struct reply *r)
 {
-	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
-	out_int(o, "expires_at_ms", expires_at_ms);
+	struct text sealed = reply_text(r, LOCK_SEALED);
+
+	if (sealed.len)
+		wanted->token = request_seal(req, sealed); /* a replay returns the first one, which the record kept */
+	wanted->safety = lock_single;
+	if (wanted->min_replicas == 0 || (!req->replayed && has_enough(req, wanted)))
+		wanted->acquired(req, wanted, r);
+	else if (req->replayed)
+		confirm(req, wanted, r);
+	else
+		revoke(req, wanted);
 }
 
-void lock_answer_not_holder(struct request *req, struct text name)
+/* ---- Acquiring ---- */
+
+/* A replay's may have; so may any, when Redis or the daemon was slow: its time counts from when it was sent. */
+static bool has_expired(const struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
-	answer_problem(req, P_NOT_HOLDER, "the token does not hold '%s' (any more)", name.at);
-}
-
-void lock_answer_is_over(struct request *req, struct text name)
-{
-	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done, and the time of '%s' is over by now",
-			      name.at);
-}
-
-/* ---- Not now ---- */
-
-enum { HELD_WAITERS = LOCK_HELD_WHICH + 1, HELD_MODE, HELD_HOLDERS };
-
-static void out_holder(struct json_out *o, struct request *req, const struct reply *r, size_t at)
-{
-	lock_out_owner(o, reply_text(r, at));
-	out_int(o, "fence", reply_int(r, at + 1));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, at + 2)));
-	out_close(o);
-}
-
-static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
-{
-	struct text mode = reply_text(r, HELD_MODE), owner = reply_text(r, HELD_HOLDERS);
-	long long rest = rest_ms;
-
-	if (mode.len == 0)
-		return problem_begin(req, P_LOCK_HELD, "'%s' is free, but others wait for it, and it is their turn",
-				     name.at);
-	if (text_is(mode, "shared"))
-		return problem_begin(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
-				     (r->count - HELD_HOLDERS) / 3, rest);
-	return problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-			     owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "", rest);
-}
-
-void lock_answer_held(struct request *req, struct text name, const struct reply *r)
-{
-	bool is_shared = text_is(reply_text(r, HELD_MODE), "shared");
-	int64_t until_ms = 0;
-
-	for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3)
-		until_ms = reply_int(r, i + 2) > until_ms ? reply_int(r, i + 2) : until_ms;
-	int64_t rest_ms = request_ms_until(req, until_ms);
-	answer_retry_after_ms(req, rest_ms);
-	struct json_out *o = begin_held(req, name, r, rest_ms);
-	out_text(o, "name", name);
-	if (is_shared) {
-		out_array(o, "holders");
-		for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3) {
-			out_object(o, NULL);
-			out_holder(o, req, r, i);
-		}
-		out_close(o);
-	} else if (reply_text(r, HELD_MODE).len) {
-		out_object(o, "holder");
-		out_holder(o, req, r, HELD_HOLDERS);
-	} else {
-		out_null(o, "holder");
-	}
-	out_int(o, "waiters", reply_int(r, HELD_WAITERS));
-	problem_end(req);
-}
-
-/* ---- Taking ---- */
-
-/* A replay's may be over; and Redis may have been slow to tell, or the daemon have stood still: it counts from when it was asked for. */
-static bool is_over(const struct request *req, const struct lock_take *take, const struct reply *r)
-{
-	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms || loop_now_us() - take->asked_us >= take->ttl_ms * 1000;
+	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms ||
+	       loop_now_us() - wanted->asked_us >= wanted->ttl_ms * 1000;
 }
 
 static void attempt(struct request *req);
 
 static void on_decided(struct request *req, const struct reply *r)
 {
-	struct lock_take *take = req->work;
+	struct lock_acquisition *wanted = req->work;
 	int64_t outcome = reply_int(r, 0);
 	size_t which = outcome == 0 ? (size_t)reply_int(r, LOCK_HELD_WHICH) : 0;
 
 	if (!req->replayed && (outcome > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	if (outcome == -1) {
-		lock_answer_not_holder(req, take->names[0]);
+		lock_answer_not_holder(req, wanted->names[0]);
 	} else if (outcome == -2) {
-		answer_problem(req, P_MODE_CONFLICT, "the token holds '%s' in the mode %s", take->names[0].at,
+		answer_problem(req, P_MODE_CONFLICT, "the token holds '%s' in the mode %s", wanted->names[0].at,
 			       reply_text(r, 2).at);
 	} else if (outcome == 0) {
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		req->gone = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
-			lock_answer_held(req, take->names[which < take->count ? which : 0], r);
-	} else if (is_over(req, take, r)) {
-		lock_answer_is_over(req, take->names[0]);
+			lock_answer_held(req, wanted->names[which < wanted->count ? which : 0], r);
+	} else if (has_expired(req, wanted, r)) {
+		lock_answer_expired(req, wanted->names[0]);
 	} else {
-		lock_granted(req, take, r);
+		grant(req, wanted, r);
 	}
 }
 
-struct call *lock_call_leave(struct request *req, const struct lock_take *take)
-{
-	struct call *c = script_call(req, &lock_leave_script);
-
-	for (size_t i = 0; i < take->count; i++)
-		lock_call_keys(c, take->names[i], lock_parts_to_release);
-	call_string(c, ""); /* of its ticket wait.c sees to it */
-	call_text(c, take->token_hash);
-	return c;
-}
-
-/* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
+/* The client left: releases what the attempt under way may have acquired, unless the client may retry for it. */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
-	const struct lock_take *take = req->work;
+	const struct lock_acquisition *wanted = req->work;
 
 	(void)r;
 	if (!req->idempotency_key.at)
-		call_send(lock_call_leave(req, take), NULL);
-}
-
-struct text lock_metadata(struct request *req, const struct json *given)
-{
-	return given && given->kind != JSON_IS_NULL ? json_tree_text(&req->arena, given) : TEXT("");
-}
-
-struct call *lock_call_acquire(struct request *req, const struct lock_take *take)
-{
-	static const struct wait_queue queue = { &lock_leave_script, lock_parts_to_release };
-	struct call *c = script_call(req, &lock_acquire_script);
-
-	for (size_t i = 0; i < take->count; i++)
-		lock_call_keys(c, take->names[i], parts_to_take);
-	call_int(c, take->ttl_ms);
-	call_text(c, take->owner);
-	call_text(c, lock_metadata(req, take->metadata));
-	call_text(c, take->presented.at ? lock_token_hash(req, take->presented) : TEXT(""));
-	call_text(c, take->token_hash);
-	call_text(c, req->idempotency_key.at ? request_seal(req, take->token) : TEXT(""));
-	call_string(c, take->mode);
-	call_text(c, wait_ticket(req, &queue, strcmp(take->mode, "shared") == 0 ? "s" : "x"));
-	call_int(c, wait_left_ms(req));
-	call_replicas(c, (unsigned)take->min_replicas);
-	if (take->is_stream)
-		call_without_record(c);
-	return c;
+		call_send(lock_call_leave(req, wanted), NULL);
 }
 
 static void attempt(struct request *req)
 {
-	struct lock_take *take = req->work;
-	struct call *c = lock_call_acquire(req, take);
+	struct lock_acquisition *wanted = req->work;
+	struct call *c = lock_call_acquire(req, wanted);
 
 	req->gone = on_disconnect;
-	take->asked_us = loop_now_us();
+	wanted->asked_us = loop_now_us();
 	call_send(c, on_decided);
 }
 
-void lock_take(struct request *req, const struct lock_take *given)
+void lock_acquire_begin(struct request *req, const struct lock_acquisition *given)
 {
 	const struct slots *slots = slots_of(req, given->names, given->count);
-	struct lock_take *take = arena_alloc(&req->arena, sizeof(*take));
+	struct lock_acquisition *wanted = arena_alloc(&req->arena, sizeof(*wanted));
 
 	if (!slots || !slots_bear_key(req, slots))
 		return;
 	if (slots->count > 1) {
-		lock_take_in_turn(req, given, slots);
+		several_locks_acquire(req, given, slots);
 		return;
 	}
-	if (!take) {
+	if (!wanted) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	*take = *given;
-	take->token = lock_token_new(req);
-	take->token_hash = lock_token_hash(req, take->token);
-	req->work = take;
+	*wanted = *given;
+	wanted->token = lock_token_new(req);
+	wanted->token_hash = lock_token_hash(req, wanted->token);
+	req->work = wanted;
 	if (!wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count))
 		return;
 	for (size_t i = 0; i < given->count; i++)

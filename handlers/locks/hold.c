@@ -1,19 +1,20 @@
 /*
- * lock_hold: POST /locks/{name}/hold: a lock that is held as long as the connection lives, told as server-sent events.
+ * lock_hold: POST /locks/{name}/hold: a lock that is held as long as the connection lives, reported as server-sent events.
  *
- * The lock's own time to live is the safety net: it is renewed each third of it, and what this daemon cannot renew any more, because it
- * died or Redis is away, runs out by itself. Each renewal is a request of its own without a client; the hold outlives them all.
+ * The lock is renewed each third of its time to live. When this daemon cannot renew it, because it died or Redis is away, the
+ * lock expires by itself. Each renewal is a request without a client; the hold outlives them all.
  */
 #include <stdlib.h>
 
+#include "locks/acquire.h"
 #include "locks/quorum_locks.h"
 
-struct hold {
+struct lock_hold {
 	struct stream *stream;      /* (ref) NULL once its client left */
 	const struct operation *op; /* (ref) */
 	int64_t ttl_ms;
-	int64_t sure_until_us; /* by our clock: before Redis's, since it counts from when the renewal was asked for */
-	int64_t asked_us;      /* when the latest renewal was */
+	int64_t sure_until_us; /* by our clock; Redis's ends later, since this counts from when the renewal was sent */
+	int64_t asked_us;      /* when the latest renewal was sent */
 	int64_t max_until_us;
 	struct timer timer;
 	unsigned calls;     /* under way */
@@ -22,7 +23,7 @@ struct hold {
 	struct text name, token_hash; /* behind the struct */
 };
 
-static void free_when_unneeded(struct hold *h)
+static void free_when_unneeded(struct lock_hold *h)
 {
 	if (h->stream || h->calls)
 		return;
@@ -30,8 +31,8 @@ static void free_when_unneeded(struct hold *h)
 	free(h);
 }
 
-/* The last word. */
-static void end(struct hold *h, const char *event, const char *reason)
+/* Sends the last event. */
+static void end(struct lock_hold *h, const char *event, const char *reason)
 {
 	char data[128];
 	int len = snprintf(data, sizeof(data), "{\"reason\":\"%s\"}", reason);
@@ -44,7 +45,7 @@ static void end(struct hold *h, const char *event, const char *reason)
 	stream_end(h->stream);
 }
 
-static struct request *begin_call(struct hold *h, void (*ended)(struct request *req))
+static struct request *begin_call(struct lock_hold *h, void (*ended)(struct request *req))
 {
 	struct request *req = request_detached(h->op, h, ended);
 
@@ -53,11 +54,11 @@ static struct request *begin_call(struct hold *h, void (*ended)(struct request *
 	return req;
 }
 
-/* ---- Giving it back ---- */
+/* ---- Releasing ---- */
 
 static void on_release_ended(struct request *req)
 {
-	struct hold *h = req->work;
+	struct lock_hold *h = req->work;
 
 	h->calls--;
 	if (!h->is_lost)
@@ -71,7 +72,7 @@ static void on_release_answered(struct request *req, const struct reply *r)
 	(void)r;
 }
 
-static void release(struct hold *h, const char *why)
+static void release(struct lock_hold *h, const char *why)
 {
 	if (h->ending || h->is_lost)
 		return;
@@ -90,9 +91,9 @@ static void release(struct hold *h, const char *why)
 	request_detached_go(req);
 }
 
-/* ---- Keeping it ---- */
+/* ---- Renewing ---- */
 
-static void schedule(struct hold *h)
+static void schedule(struct lock_hold *h)
 {
 	int64_t next_us = h->asked_us + h->ttl_ms * 1000 / 3;
 
@@ -101,10 +102,10 @@ static void schedule(struct hold *h)
 	timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
-/* An earlier renewal may be answered after a later one was asked for: each vouches for its own time only. */
+/* An earlier renewal may be answered after a later one was sent: each counts for its own time only. */
 static void on_renewed(struct request *req, const struct reply *r)
 {
-	struct hold *h = req->work;
+	struct lock_hold *h = req->work;
 	int64_t sure_until_us = req->started_us + h->ttl_ms * 1000;
 
 	if (h->ending || h->is_lost)
@@ -119,10 +120,10 @@ static void on_renewed(struct request *req, const struct reply *r)
 		stream_comment(h->stream, "kept");
 }
 
-/* Also when Redis could not be asked: until the time is over there is another try. */
+/* Also when Redis could not be reached: until the lock expires there is another attempt. */
 static void on_renewal_ended(struct request *req)
 {
-	struct hold *h = req->work;
+	struct lock_hold *h = req->work;
 
 	h->calls--;
 	if (!h->ending && !h->is_lost)
@@ -132,7 +133,7 @@ static void on_renewal_ended(struct request *req)
 
 static void on_timer(struct timer *t)
 {
-	struct hold *h = container_of(t, struct hold, timer);
+	struct lock_hold *h = container_of(t, struct lock_hold, timer);
 
 	if (loop_now_us() >= h->max_until_us) {
 		release(h, "max_hold_ms");
@@ -157,65 +158,65 @@ static void on_timer(struct timer *t)
 
 /* ---- Its client ---- */
 
-static void on_left(void *whose)
+static void on_left(void *context)
 {
-	struct hold *h = whose;
+	struct lock_hold *h = context;
 
-	release(h, "left"); /* what the stream is told is heard by nobody; but it keeps the hold until this returns */
+	release(h, "left"); /* its events go nowhere; but the stream keeps the hold until this returns */
 	h->stream = NULL;
 	free_when_unneeded(h);
 }
 
-static void on_drain(void *whose)
+static void on_drain(void *context)
 {
-	release(whose, "drain");
+	release(context, "drain");
 }
 
 /* Returns new; NULL without memory. Copies what it keeps. */
-static struct hold *hold_new(const struct request *req, const struct lock_take *take)
+static struct lock_hold *hold_new(const struct request *req, const struct lock_acquisition *wanted)
 {
 	const struct lock_hold_input *in = req->input;
-	size_t name_len = take->names[0].len, hash_len = take->token_hash.len;
-	struct hold *h = calloc(1, sizeof(*h) + name_len + hash_len + 2);
+	size_t name_len = wanted->names[0].len, hash_len = wanted->token_hash.len;
+	struct lock_hold *h = calloc(1, sizeof(*h) + name_len + hash_len + 2);
 
 	if (!h)
 		return NULL;
 	char *at = (char *)(h + 1);
-	h->name = (struct text){ memcpy(at, take->names[0].at, name_len), name_len };
-	h->token_hash = (struct text){ memcpy(at + name_len + 1, take->token_hash.at, hash_len), hash_len };
+	h->name = (struct text){ memcpy(at, wanted->names[0].at, name_len), name_len };
+	h->token_hash = (struct text){ memcpy(at + name_len + 1, wanted->token_hash.at, hash_len), hash_len };
 	h->op = req->op;
-	h->ttl_ms = take->ttl_ms;
-	h->asked_us = take->asked_us;
-	h->sure_until_us = take->asked_us + take->ttl_ms * 1000;
+	h->ttl_ms = wanted->ttl_ms;
+	h->asked_us = wanted->asked_us;
+	h->sure_until_us = wanted->asked_us + wanted->ttl_ms * 1000;
 	h->max_until_us = loop_now_us() + in->max_hold_ms * 1000;
 	h->timer.expired = on_timer;
 	return h;
 }
 
-static struct text acquired_event(struct request *req, const struct lock_take *take, const struct reply *r)
+static struct text acquired_event(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
 	struct json_out o;
 
 	out_init(&o, &req->arena, 512);
 	out_object(&o, NULL);
-	out_text(&o, "name", take->names[0]);
-	out_text(&o, "token", take->token);
+	out_text(&o, "name", wanted->names[0]);
+	out_text(&o, "token", wanted->token);
 	out_int(&o, "fence", reply_int(r, LOCK_FENCES));
-	lock_out_owner(&o, take->owner);
+	lock_out_owner(&o, wanted->owner);
 	lock_out_time(&o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(&o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(&o, &take->safety);
+	lock_out_safety(&o, &wanted->safety);
 	out_close(&o);
 	return (struct text){ o.at, o.len };
 }
 
-static void on_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
 	static const struct stream_owner owner = { on_left, on_drain };
-	struct hold *h = hold_new(req, take);
-	struct text event = acquired_event(req, take, r);
+	struct lock_hold *h = hold_new(req, wanted);
+	struct text event = acquired_event(req, wanted, r);
 
-	if (!h || req->arena.failed) { /* the lock runs out by itself */
+	if (!h || req->arena.failed) { /* the lock expires by itself */
 		free(h);
 		answer_no_memory(req, EFFECT_APPLIED);
 		return;
@@ -234,14 +235,14 @@ void lock_hold(struct request *req, const struct lock_hold_input *in)
 	if (lock_quorum_has_no(req, "lock that lives as long as its connection") || !wait_has_room(req))
 		return;
 	req->idempotency_key = (struct text){ 0 }; /* a stream has no replay */
-	lock_take(req, &(struct lock_take){
-			       .names = &in->name,
-			       .count = 1,
-			       .ttl_ms = in->ttl_ms,
-			       .wait_ms = in->wait_ms,
-			       .owner = in->owner,
-			       .mode = "exclusive",
-			       .is_stream = true,
-			       .taken = on_taken,
-		       });
+	lock_acquire_begin(req, &(struct lock_acquisition){
+					.names = &in->name,
+					.count = 1,
+					.ttl_ms = in->ttl_ms,
+					.wait_ms = in->wait_ms,
+					.owner = in->owner,
+					.mode = "exclusive",
+					.is_stream = true,
+					.acquired = on_acquired,
+				});
 }

@@ -1,25 +1,25 @@
 /*
- * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation is one script (lua/lock_*.lua); taking
- * and waiting are in locks/acquire.c, locks that live as long as a connection in locks/hold.c.
+ * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation is one script (lua/locks/lock_*.lua).
+ * Acquiring and waiting are in locks/acquire.c, locks that live as long as a connection in locks/hold.c.
  */
 #include "locks/acquire.h"
 #include "locks/quorum_locks.h"
 
 /* ---- POST /locks/{name} ---- */
 
-static void on_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, reply_int(r, 0) == 1 ? 201 : 200);
 
-	out_text(o, "name", take->names[0]);
-	out_text(o, "token", take->token);
+	out_text(o, "name", wanted->names[0]);
+	out_text(o, "token", wanted->token);
 	out_int(o, "fence", reply_int(r, LOCK_FENCES));
 	lock_out_owner(o, reply_text(r, LOCK_OWNER));
 	out_text(o, "mode", reply_text(r, LOCK_MODE));
 	out_int(o, "holds", reply_int(r, LOCK_HOLDS));
 	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o, &take->safety);
+	lock_out_safety(o, &wanted->safety);
 	answer_end(req);
 }
 
@@ -31,31 +31,31 @@ void lock_acquire(struct request *req, const struct lock_acquire_input *in)
 		lock_quorum_acquire(req, in);
 		return;
 	}
-	lock_take(req, &(struct lock_take){
-			       .names = &in->name,
-			       .count = 1,
-			       .ttl_ms = in->ttl_ms,
-			       .wait_ms = in->wait_ms,
-			       .owner = in->owner,
-			       .metadata = in->metadata,
-			       .presented = in->token,
-			       .mode = modes[in->mode],
-			       .min_replicas = in->min_replicas,
-			       .taken = on_taken,
-		       });
+	lock_acquire_begin(req, &(struct lock_acquisition){
+					.names = &in->name,
+					.count = 1,
+					.ttl_ms = in->ttl_ms,
+					.wait_ms = in->wait_ms,
+					.owner = in->owner,
+					.metadata = in->metadata,
+					.presented = in->token,
+					.mode = modes[in->mode],
+					.min_replicas = in->min_replicas,
+					.acquired = on_acquired,
+				});
 }
 
 /* ---- POST /locks: several, all or nothing ---- */
 
-static void on_all_taken(struct request *req, const struct lock_take *take, const struct reply *r)
+static void on_all_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 201);
 
-	out_text(o, "token", take->token);
+	out_text(o, "token", wanted->token);
 	out_array(o, "locks");
-	for (size_t i = 0; i < take->count; i++) {
+	for (size_t i = 0; i < wanted->count; i++) {
 		out_object(o, NULL);
-		out_text(o, "name", take->names[i]);
+		out_text(o, "name", wanted->names[i]);
 		out_int(o, "fence", reply_int(r, LOCK_FENCES + i));
 		out_close(o);
 	}
@@ -63,7 +63,7 @@ static void on_all_taken(struct request *req, const struct lock_take *take, cons
 	lock_out_owner(o, reply_text(r, LOCK_OWNER));
 	lock_out_time(o, req, reply_int(r, LOCK_EXPIRES_AT));
 	out_int(o, "waited_ms", wait_waited_ms(req));
-	lock_out_safety(o, &take->safety);
+	lock_out_safety(o, &wanted->safety);
 	answer_end(req);
 }
 
@@ -71,15 +71,15 @@ void locks_acquire(struct request *req, const struct locks_acquire_input *in)
 {
 	if (lock_quorum_has_no(req, "taking several locks at once"))
 		return;
-	lock_take(req, &(struct lock_take){
-			       .names = in->names.items,
-			       .count = in->names.count,
-			       .ttl_ms = in->ttl_ms,
-			       .wait_ms = in->wait_ms,
-			       .owner = in->owner,
-			       .mode = "exclusive",
-			       .taken = on_all_taken,
-		       });
+	lock_acquire_begin(req, &(struct lock_acquisition){
+					.names = in->names.items,
+					.count = in->names.count,
+					.ttl_ms = in->ttl_ms,
+					.wait_ms = in->wait_ms,
+					.owner = in->owner,
+					.mode = "exclusive",
+					.acquired = on_all_acquired,
+				});
 }
 
 /* ---- POST /locks/{name}/extend ---- */
@@ -94,7 +94,7 @@ static void on_extended(struct request *req, const struct reply *r)
 		return;
 	}
 	if (expires_at_ms <= req->now_ms) {
-		lock_answer_is_over(req, in->name);
+		lock_answer_expired(req, in->name);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -172,7 +172,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 static void out_holders(struct json_out *o, struct request *req, const struct reply *r)
 {
 	out_array(o, "holders");
-	for (size_t i = LOCK_LOOK_HOLDERS; i + 2 < r->count; i += 3) {
+	for (size_t i = LOCK_STATE_HOLDERS; i + 2 < r->count; i += 3) {
 		out_object(o, NULL);
 		lock_out_owner(o, reply_text(r, i));
 		out_int(o, "fence", reply_int(r, i + 1));
@@ -182,21 +182,21 @@ static void out_holders(struct json_out *o, struct request *req, const struct re
 	out_close(o);
 }
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct lock_look_input *in = req->input;
-	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
-	struct text metadata = reply_text(r, LOCK_LOOK_METADATA), mode = reply_text(r, LOCK_LOOK_MODE);
+	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_STATE_MODE), "shared");
+	struct text metadata = reply_text(r, LOCK_STATE_METADATA), mode = reply_text(r, LOCK_STATE_MODE);
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
 	out_bool(o, "held", held);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
 	out_text(o, "mode", mode.len ? mode : (struct text){ 0 });
-	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
-	lock_out_time(o, req, reply_int(r, LOCK_LOOK_EXPIRES_AT));
-	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
-	out_int(o, "waiters", reply_int(r, LOCK_LOOK_WAITERS));
+	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
+	lock_out_time(o, req, reply_int(r, LOCK_STATE_EXPIRES_AT));
+	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));
 	if (metadata.len)
 		out_raw(o, "metadata", metadata);
 	else
@@ -209,17 +209,17 @@ static void on_looked(struct request *req, const struct reply *r)
 void lock_look(struct request *req, const struct lock_look_input *in)
 {
 	if (lock_quorum_is_mode()) {
-		lock_quorum_look(req, in);
+		lock_quorum_get(req, in);
 		return;
 	}
 	struct call *c = script_call(req, &lock_look_script);
-	lock_call_keys(c, in->name, lock_parts_to_look);
-	call_send(c, on_looked);
+	lock_call_keys(c, in->name, lock_parts_to_get);
+	call_send(c, on_state);
 }
 
 /* ---- GET /locks ---- */
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	static const char *const parts[] = { "readers", NULL };
 	struct call *c = script_call(req, &lock_look_script);
@@ -231,24 +231,24 @@ static struct call *look_one(struct request *req, struct text name, struct text 
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	bool is_shared = text_is(reply_text(r, LOCK_LOOK_MODE), "shared");
+	bool is_shared = text_is(reply_text(r, LOCK_STATE_MODE), "shared");
 
 	(void)part;
 	if (reply_int(r, 0) != 0)
 		return;
 	out_object(o, NULL);
 	out_text(o, "name", name);
-	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_LOOK_HOLDERS));
-	out_text(o, "mode", reply_text(r, LOCK_LOOK_MODE));
-	out_int(o, "fence", reply_int(r, LOCK_LOOK_FENCE));
-	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_LOOK_EXPIRES_AT)));
-	out_int(o, "holds", reply_int(r, LOCK_LOOK_HOLDS));
+	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
+	out_text(o, "mode", reply_text(r, LOCK_STATE_MODE));
+	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_STATE_EXPIRES_AT)));
+	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
 	out_close(o);
 }
 
 void lock_list(struct request *req, const struct lock_list_input *in)
 {
-	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
+	static const struct list_of locks = { .kind = KEY_LOCK, .look = get_one, .item = item_of };
 
 	if (!lock_quorum_has_no(req, "list of locks"))
 		list_keys(req, &locks, in->match, in->cursor, in->limit);

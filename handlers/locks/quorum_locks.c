@@ -1,17 +1,17 @@
 /* lock_quorum: see locks/quorum_locks.h. The rounds are locks/quorum_round.c's, the scripts lua/lock_quorum_*.lua and those of any lock. */
 #include "locks/quorum_locks.h"
 
-#include "locks/holder.h"
+#include "locks/quorum_round.h"
 
 /* A lock, and what is wanted of it. In the request's arena. */
-struct wanted {
+struct quorum_lock {
 	struct text name, token, hash;
-	struct text owner, metadata; /* to be shown to others */
-	int64_t fence;               /* of a lock that was taken */
-	bool is_forced;              /* released whoever has it */
+	struct text owner, metadata; /* for other clients */
+	int64_t fence;               /* of a lock that was acquired */
+	bool is_forced;              /* released from any holder */
 };
 
-static const char *const parts_to_take[] = { "fence", "readers", NULL }, *const parts_to_raise[] = { "fence", NULL };
+static const char *const parts_to_acquire[] = { "fence", "readers", NULL }, *const parts_to_raise[] = { "fence", NULL };
 
 bool lock_quorum_is_mode(void)
 {
@@ -19,9 +19,9 @@ bool lock_quorum_is_mode(void)
 }
 
 /* Starts an operation; NULL: it was answered. */
-static struct round *begin(struct request *req, const struct wanted *given, int64_t ttl_ms)
+static struct lock_round *begin(struct request *req, const struct quorum_lock *given, int64_t ttl_ms)
 {
-	struct wanted *w = arena_alloc(&req->arena, sizeof(*w));
+	struct quorum_lock *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (req->idempotency_key.at) {
 		answer_field_problem(
@@ -31,10 +31,10 @@ static struct round *begin(struct request *req, const struct wanted *given, int6
 	}
 	if (w)
 		*w = *given;
-	return round_new(req, w, ttl_ms);
+	return lock_round_new(req, w, ttl_ms);
 }
 
-static struct lock_safety safety_of(const struct round *r, size_t acked)
+static struct lock_safety safety_of(const struct lock_round *r, size_t acked)
 {
 	return (struct lock_safety){ "quorum", (int64_t)acked, (int64_t)r->of };
 }
@@ -46,22 +46,22 @@ static void out_left(struct json_out *o, int64_t left_ms)
 	out_int(o, "expires_at_ms", left_ms ? loop_wall_ms() + left_ms : 0);
 }
 
-/* ---- Giving it back ---- */
+/* ---- Releasing what has no majority ---- */
 
-static void on_given_back(struct request *req, const struct reply *r)
+static void on_released_one(struct request *req, const struct reply *r)
 {
 	(void)req;
 	(void)r;
 }
 
-/* Wherever it may be held, so also where nothing was answered, by a request of its own that nobody waits for. */
-static void give_back(struct round *r)
+/* Wherever it may be held, so also on servers that did not answer; by a request without a client. */
+static void release_all(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct request *req = request_detached(r->req->op, NULL, NULL);
 
 	if (!req)
-		return; /* it runs out by itself */
+		return; /* it expires by itself */
 	struct text name = arena_copy(&req->arena, w->name.at, w->name.len),
 		    hash = arena_copy(&req->arena, w->hash.at, w->hash.len);
 	for (size_t i = 0; i < r->of; i++) {
@@ -73,23 +73,23 @@ static void give_back(struct round *r)
 		call_int(c, 0);
 		call_member(c, (unsigned)i + 1);
 		call_may_fail(c);
-		call_send(c, on_given_back);
+		call_send(c, on_released_one);
 	}
 	request_detached_go(req);
 }
 
 /* ---- POST /locks/{name} ---- */
 
-static const struct holder_at who_keeps_it = { .outcome = 0, .fence = 2, .expires_at = 3, .owner = 4 };
-enum { TAKEN_FENCE = 2 };
+static const struct lock_holder_at holder_of_refusal = { .outcome = 0, .fence = 2, .expires_at = 3, .owner = 4 };
+enum { PROPOSED_FENCE = 2 };
 
-static void answer_held(struct round *r)
+static void answer_held(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct request *req = r->req;
-	struct holder holder;
-	bool is_held = lock_find_holder(r, &who_keeps_it, &holder);
-	struct text owner = is_held ? reply_text(holder.reply, who_keeps_it.owner) : TEXT("");
+	struct lock_holder holder;
+	bool is_held = lock_round_holder(r, &holder_of_refusal, &holder);
+	struct text owner = is_held ? reply_text(holder.reply, holder_of_refusal.owner) : TEXT("");
 	struct json_out *o;
 
 	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
@@ -102,12 +102,12 @@ static void answer_held(struct round *r)
 			req, P_LOCK_HELD,
 			"%zu of %zu lock servers have '%s' for others, none of whom has a majority: they came at the "
 			"same time, or lost it",
-			round_count(r, who_keeps_it.outcome), r->of, w->name.at);
+			lock_round_count(r, holder_of_refusal.outcome), r->of, w->name.at);
 	out_text(o, "name", w->name);
 	if (is_held) {
 		out_object(o, "holder");
 		lock_out_owner(o, owner);
-		out_int(o, "fence", reply_int(holder.reply, who_keeps_it.fence));
+		out_int(o, "fence", reply_int(holder.reply, holder_of_refusal.fence));
 		out_int(o, "ttl_ms", holder.left_ms);
 		out_close(o);
 	} else {
@@ -117,10 +117,10 @@ static void answer_held(struct round *r)
 	problem_end(req);
 }
 
-static void answer_taken(struct round *r, int64_t left_ms)
+static void answer_acquired(struct lock_round *r, int64_t left_ms)
 {
-	const struct wanted *w = r->whose;
-	struct lock_safety safety = safety_of(r, round_count(r, 1));
+	const struct quorum_lock *w = r->context;
+	struct lock_safety safety = safety_of(r, lock_round_count(r, 1));
 	struct json_out *o = answer_begin(r->req, 201);
 
 	out_text(o, "name", w->name);
@@ -135,23 +135,23 @@ static void answer_taken(struct round *r, int64_t left_ms)
 	answer_end(r->req);
 }
 
-static void on_fenced(struct round *r)
+static void on_fenced(struct lock_round *r)
 {
-	size_t acked = round_count(r, 1);
-	int64_t left_ms = round_left_ms(r);
+	size_t acked = lock_round_count(r, 1);
+	int64_t left_ms = lock_round_left_ms(r);
 
-	if (acked >= round_majority(r) && left_ms > 0) {
-		answer_taken(r, left_ms);
+	if (acked >= lock_round_majority(r) && left_ms > 0) {
+		answer_acquired(r, left_ms);
 		return;
 	}
-	give_back(r);
-	round_answer_none(r, EFFECT_NONE, acked,
-			  left_ms > 0 ? "kept it, which is given back" : "kept it when its time was over");
+	release_all(r);
+	lock_round_answer_none(r, EFFECT_NONE, acked,
+			       left_ms > 0 ? "kept it, which is given back" : "kept it when its time was over");
 }
 
-static struct call *ask_to_fence(struct round *r)
+static struct call *ask_to_fence(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_quorum_fence_script);
 
 	lock_call_keys(c, w->name, parts_to_raise);
@@ -160,33 +160,33 @@ static struct call *ask_to_fence(struct round *r)
 	return c;
 }
 
-/* The highest proposal becomes the fence, once a majority knows it: so the next majority, whichever it is, proposes more. */
-static void on_asked(struct round *r)
+/* The highest proposal becomes the fence once a majority knows it: any later majority then proposes more. */
+static void on_asked(struct lock_round *r)
 {
-	struct wanted *w = r->whose;
-	size_t granted = round_count(r, 1);
+	struct quorum_lock *w = r->context;
+	size_t granted = lock_round_count(r, 1);
 
 	for (size_t i = 0; i < r->of; i++)
 		if (r->votes[i].said && r->votes[i].outcome == 1 &&
-		    reply_int(r->votes[i].reply, TAKEN_FENCE) > w->fence)
-			w->fence = reply_int(r->votes[i].reply, TAKEN_FENCE);
-	if (granted >= round_majority(r)) {
-		round_ask(r, ask_to_fence, on_fenced);
+		    reply_int(r->votes[i].reply, PROPOSED_FENCE) > w->fence)
+			w->fence = reply_int(r->votes[i].reply, PROPOSED_FENCE);
+	if (granted >= lock_round_majority(r)) {
+		lock_round_ask(r, ask_to_fence, on_fenced);
 		return;
 	}
-	give_back(r);
-	if (r->said >= round_majority(r))
+	release_all(r);
+	if (r->said >= lock_round_majority(r))
 		answer_held(r);
 	else
-		round_answer_none(r, EFFECT_NONE, granted, "granted it");
+		lock_round_answer_none(r, EFFECT_NONE, granted, "granted it");
 }
 
-static struct call *ask_to_take(struct round *r)
+static struct call *ask_to_acquire(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_quorum_take_script);
 
-	lock_call_keys(c, w->name, parts_to_take);
+	lock_call_keys(c, w->name, parts_to_acquire);
 	call_int(c, r->ttl_ms);
 	call_text(c, w->owner);
 	call_text(c, w->metadata);
@@ -194,7 +194,7 @@ static struct call *ask_to_take(struct round *r)
 	return c;
 }
 
-/* True when it asks for nothing that a quorum cannot do. */
+/* False: a quorum cannot do that, which was answered. */
 static bool is_possible(struct request *req, const struct lock_acquire_input *in, bool is_shared)
 {
 	const char *field = in->wait_ms        ? "/wait_ms"
@@ -207,36 +207,36 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 		answer_field_problem(
 			req, P_NOT_IN_THIS_MODE, field,
 			"is not to be had with --lock-quorum, where a lock is taken at once, alone and once");
-	else if (in->ttl_ms < round_least_ttl_ms())
+	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
 			"must be at least %lld on a quorum of servers: the difference of their clocks takes 1 %% and 2 ms",
-			(long long)round_least_ttl_ms());
-	return !field && in->ttl_ms >= round_least_ttl_ms();
+			(long long)lock_round_least_ttl_ms());
+	return !field && in->ttl_ms >= lock_round_least_ttl_ms();
 }
 
 void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in)
 {
-	struct wanted w = { .name = in->name, .owner = in->owner };
+	struct quorum_lock w = { .name = in->name, .owner = in->owner };
 
 	if (!is_possible(req, in, in->mode == 2))
 		return;
 	w.metadata = lock_metadata(req, in->metadata);
 	w.token = lock_token_new(req);
 	w.hash = lock_token_hash(req, w.token);
-	struct round *r = begin(req, &w, in->ttl_ms);
+	struct lock_round *r = begin(req, &w, in->ttl_ms);
 	if (!r)
 		return;
-	r->left = give_back;
-	round_ask(r, ask_to_take, on_asked);
+	r->left = release_all;
+	lock_round_ask(r, ask_to_acquire, on_asked);
 }
 
 /* ---- POST /locks/{name}/extend ---- */
 
 enum { EXTENDED_FENCE = 2 };
 
-/* That of most servers. Who heard of it too late to be told the common one has another, of which the smaller harms nobody. */
-static int64_t common_fence(const struct round *r)
+/* That of most servers; of equals the smaller one, which is safe. A server that missed the common one has another. */
+static int64_t common_fence(const struct lock_round *r)
 {
 	int64_t best = 0;
 	size_t most = 0;
@@ -257,13 +257,13 @@ static int64_t common_fence(const struct round *r)
 	return best;
 }
 
-static void on_extended(struct round *r)
+static void on_extended(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
-	size_t extended = round_count(r, 1);
-	int64_t left_ms = round_left_ms(r);
+	const struct quorum_lock *w = r->context;
+	size_t extended = lock_round_count(r, 1);
+	int64_t left_ms = lock_round_left_ms(r);
 
-	if (extended >= round_majority(r) && left_ms > 0) {
+	if (extended >= lock_round_majority(r) && left_ms > 0) {
 		struct lock_safety safety = safety_of(r, extended);
 		struct json_out *o = answer_begin(r->req, 200);
 		out_text(o, "name", w->name);
@@ -272,18 +272,18 @@ static void on_extended(struct round *r)
 		out_left(o, left_ms);
 		lock_out_safety(o, &safety);
 		answer_end(r->req);
-	} else if (round_count(r, -1) >= round_majority(r)) {
+	} else if (lock_round_count(r, -1) >= lock_round_majority(r)) {
 		if (extended > 0)
-			give_back(r); /* what is left of it only keeps others out */
+			release_all(r); /* the rest only keeps others out */
 		lock_answer_not_holder(r->req, w->name);
 	} else {
-		round_answer_none(r, EFFECT_UNKNOWN, extended, "extended it");
+		lock_round_answer_none(r, EFFECT_UNKNOWN, extended, "extended it");
 	}
 }
 
-static struct call *ask_to_extend(struct round *r)
+static struct call *ask_to_extend(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_extend_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_extend);
@@ -294,27 +294,28 @@ static struct call *ask_to_extend(struct round *r)
 
 void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 {
-	struct round *r =
-		begin(req, &(struct wanted){ .name = in->name, .hash = lock_token_hash(req, in->token) }, in->ttl_ms);
+	struct lock_round *r =
+		begin(req, &(struct quorum_lock){ .name = in->name, .hash = lock_token_hash(req, in->token) },
+		      in->ttl_ms);
 
 	if (r)
-		round_ask(r, ask_to_extend, on_extended);
+		lock_round_ask(r, ask_to_extend, on_extended);
 }
 
 /* ---- DELETE /locks/{name} ---- */
 
-static void on_released(struct round *r)
+static void on_released(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
-	size_t released = round_count(r, 1);
+	const struct quorum_lock *w = r->context;
+	size_t released = lock_round_count(r, 1);
 
-	if (released >= round_majority(r)) {
+	if (released >= lock_round_majority(r)) {
 		struct json_out *o = answer_begin(r->req, 200);
 		out_text(o, "name", w->name);
 		out_int(o, "holds", 0);
 		answer_end(r->req);
-	} else if (round_count(r, -1) < round_majority(r)) {
-		round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
+	} else if (lock_round_count(r, -1) < lock_round_majority(r)) {
+		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
 	} else if (w->is_forced) {
 		answer_problem(r->req, P_NOT_HOLDER, "nobody holds '%s'", w->name.at);
 	} else {
@@ -322,9 +323,9 @@ static void on_released(struct round *r)
 	}
 }
 
-static struct call *ask_to_release(struct round *r)
+static struct call *ask_to_release(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_release_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_release);
@@ -335,49 +336,49 @@ static struct call *ask_to_release(struct round *r)
 
 void lock_quorum_release(struct request *req, const struct lock_release_input *in, struct text token)
 {
-	struct wanted w = { .name = in->name, .hash = TEXT(""), .is_forced = in->force };
+	struct quorum_lock w = { .name = in->name, .hash = TEXT(""), .is_forced = in->force };
 
 	if (!in->force)
 		w.hash = lock_token_hash(req, token);
-	struct round *r = begin(req, &w, 0);
+	struct lock_round *r = begin(req, &w, 0);
 	if (r)
-		round_ask(r, ask_to_release, on_released);
+		lock_round_ask(r, ask_to_release, on_released);
 }
 
 /* ---- GET /locks/{name} ---- */
 
-static const struct holder_at who_is_seen = {
-	.outcome = 0, .fence = LOCK_LOOK_FENCE, .expires_at = LOCK_LOOK_EXPIRES_AT, .owner = LOCK_LOOK_HOLDERS
+static const struct lock_holder_at holder_of_state = {
+	.outcome = 0, .fence = LOCK_STATE_FENCE, .expires_at = LOCK_STATE_EXPIRES_AT, .owner = LOCK_STATE_HOLDERS
 };
 
 /* Free, or not held by a majority: the highest fence that any server gave out. */
-static int64_t highest_fence(const struct round *r)
+static int64_t highest_fence(const struct lock_round *r)
 {
 	int64_t highest = 0;
 
 	for (size_t i = 0; i < r->of; i++)
-		if (r->votes[i].said && reply_int(r->votes[i].reply, LOCK_LOOK_FENCE) > highest)
-			highest = reply_int(r->votes[i].reply, LOCK_LOOK_FENCE);
+		if (r->votes[i].said && reply_int(r->votes[i].reply, LOCK_STATE_FENCE) > highest)
+			highest = reply_int(r->votes[i].reply, LOCK_STATE_FENCE);
 	return highest;
 }
 
-static void on_looked(struct round *r)
+static void on_state(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
-	struct holder holder = { 0 };
+	const struct quorum_lock *w = r->context;
+	struct lock_holder holder = { 0 };
 
-	if (r->said < round_majority(r)) {
-		round_answer_none(r, EFFECT_NONE, r->said, "could be asked");
+	if (r->said < lock_round_majority(r)) {
+		lock_round_answer_none(r, EFFECT_NONE, r->said, "could be asked");
 		return;
 	}
-	bool is_held = lock_find_holder(r, &who_is_seen, &holder);
-	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_LOOK_METADATA) : none;
+	bool is_held = lock_round_holder(r, &holder_of_state, &holder);
+	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_STATE_METADATA) : none;
 	struct json_out *o = answer_begin(r->req, 200);
 	out_text(o, "name", w->name);
 	out_bool(o, "held", is_held);
-	lock_out_owner(o, is_held ? reply_text(holder.reply, who_is_seen.owner) : none);
+	lock_out_owner(o, is_held ? reply_text(holder.reply, holder_of_state.owner) : none);
 	out_text(o, "mode", is_held ? TEXT("exclusive") : none);
-	out_int(o, "fence", is_held ? reply_int(holder.reply, who_is_seen.fence) : highest_fence(r));
+	out_int(o, "fence", is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
 	out_left(o, holder.left_ms);
 	out_int(o, "holds", is_held);
 	out_int(o, "waiters", 0);
@@ -388,24 +389,24 @@ static void on_looked(struct round *r)
 	answer_end(r->req);
 }
 
-static struct call *ask_to_look(struct round *r)
+static struct call *ask_to_get(struct lock_round *r)
 {
-	const struct wanted *w = r->whose;
+	const struct quorum_lock *w = r->context;
 	struct call *c = script_call(r->req, &lock_look_script);
 
-	lock_call_keys(c, w->name, lock_parts_to_look);
+	lock_call_keys(c, w->name, lock_parts_to_get);
 	return c;
 }
 
-void lock_quorum_look(struct request *req, const struct lock_look_input *in)
+void lock_quorum_get(struct request *req, const struct lock_look_input *in)
 {
-	struct round *r = begin(req, &(struct wanted){ .name = in->name }, 0);
+	struct lock_round *r = begin(req, &(struct quorum_lock){ .name = in->name }, 0);
 
 	if (r)
-		round_ask(r, ask_to_look, on_looked);
+		lock_round_ask(r, ask_to_get, on_state);
 }
 
-/* ---- What there is not ---- */
+/* ---- Operations without a quorum ---- */
 
 bool lock_quorum_has_no(struct request *req, const char *what)
 {

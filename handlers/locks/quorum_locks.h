@@ -1,5 +1,5 @@
 /*
- * lock_quorum: locks that are taken on a majority of the servers of --lock-quorum, which know nothing of each other (Redlock; Redis
+ * lock_quorum: locks on a majority of the servers of --lock-quorum, which are independent of each other (Redlock; Redis
  * documentation, "Distributed Locks with Redis"). Each operation of locks.c has its counterpart here.
  *
  * What such a lock promises, and what not: README.md, "What a lock promises".
@@ -7,18 +7,18 @@
 #ifndef PATTERND_LOCK_QUORUM_H
 #define PATTERND_LOCK_QUORUM_H
 
-#include "locks/acquire.h"
+#include "locks/lock_call.h"
 
-/* True when locks are taken on a quorum. */
+/* True when locks live on a quorum of servers. */
 bool lock_quorum_is_mode(void);
 
 void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in);
 void lock_quorum_extend(struct request *req, const struct lock_extend_input *in);
-/* `token` is absent to release it whoever has it. */
+/* `token` is absent to release it from any holder. */
 void lock_quorum_release(struct request *req, const struct lock_release_input *in, struct text token);
-void lock_quorum_look(struct request *req, const struct lock_look_input *in);
+void lock_quorum_get(struct request *req, const struct lock_look_input *in);
 
-/* True: it was refused, since a quorum has no such operation. `what` it does, for a person. */
+/* True: it was answered that a quorum has no such operation. `what`, for a person. */
 bool lock_quorum_has_no(struct request *req, const char *what);
 
 #endif

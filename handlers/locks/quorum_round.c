@@ -3,12 +3,12 @@
 
 enum { TAGS_A_ROUND = 16, DRIFT_PARTS = 100, DRIFT_LEAST_MS = 2 };
 
-size_t round_majority(const struct round *r)
+size_t lock_round_majority(const struct lock_round *r)
 {
 	return r->of / 2 + 1;
 }
 
-size_t round_count(const struct round *r, int64_t outcome)
+size_t lock_round_count(const struct lock_round *r, int64_t outcome)
 {
 	size_t n = 0;
 
@@ -22,14 +22,14 @@ static int64_t drift_ms(int64_t ttl_ms)
 	return (ttl_ms + DRIFT_PARTS - 1) / DRIFT_PARTS + DRIFT_LEAST_MS;
 }
 
-int64_t round_left_ms(const struct round *r)
+int64_t lock_round_left_ms(const struct lock_round *r)
 {
 	int64_t passed_ms = (loop_now_us() - r->began_us + 999) / 1000;
 
 	return r->ttl_ms - passed_ms - drift_ms(r->ttl_ms);
 }
 
-int64_t round_least_ttl_ms(void)
+int64_t lock_round_least_ttl_ms(void)
 {
 	int64_t ttl_ms = 1;
 
@@ -38,8 +38,8 @@ int64_t round_least_ttl_ms(void)
 	return ttl_ms;
 }
 
-/* Small against the lock's time: what one slow server costs is lost to the holder. */
-static int64_t patience_ms(const struct round *r)
+/* Small against the lock's time, of which the holder loses it when one server is slow. */
+static int64_t timeout_ms(const struct lock_round *r)
 {
 	int64_t ms = config()->lock_quorum_timeout_ms;
 
@@ -52,14 +52,14 @@ static int64_t patience_ms(const struct round *r)
 
 /* ---- One round ---- */
 
-static void decide(struct round *r)
+static void decide(struct lock_round *r)
 {
 	timer_stop(&r->deadline);
-	r->number++; /* what comes now comes too late */
+	r->number++; /* later answers are ignored */
 	r->decide(r);
 }
 
-static void leave(struct round *r)
+static void leave(struct lock_round *r)
 {
 	timer_stop(&r->deadline);
 	r->number++;
@@ -77,7 +77,7 @@ static void on_gone(struct request *req, const struct reply *reply)
 /* Some call is under way still, so the request is there. */
 static void on_deadline(struct timer *t)
 {
-	struct round *r = container_of(t, struct round, deadline);
+	struct lock_round *r = container_of(t, struct lock_round, deadline);
 
 	if (r->req->http_gone)
 		leave(r);
@@ -87,8 +87,8 @@ static void on_deadline(struct timer *t)
 
 static void on_vote(struct request *req, const struct reply *reply)
 {
-	struct round *r = req->work;
-	struct vote *v = &r->votes[req->tag % TAGS_A_ROUND];
+	struct lock_round *r = req->work;
+	struct lock_vote *v = &r->votes[req->tag % TAGS_A_ROUND];
 
 	if (req->tag / TAGS_A_ROUND != r->number)
 		return;
@@ -99,19 +99,19 @@ static void on_vote(struct request *req, const struct reply *reply)
 	else
 		r->trouble = call_trouble(req->failed);
 	r->said += v->said;
-	r->owed -= v->awaited;
-	if (r->owed == 0)
+	r->pending -= v->awaited;
+	if (r->pending == 0)
 		decide(r);
 }
 
-void round_ask(struct round *r, struct call *(*ask)(struct round *r), void (*then)(struct round *r))
+void lock_round_ask(struct lock_round *r, struct call *(*ask)(struct lock_round *r), void (*then)(struct lock_round *r))
 {
 	unsigned number = r->number;
 
-	r->said = r->owed = 0;
+	r->said = r->pending = 0;
 	for (size_t i = 0; i < r->of; i++) {
-		r->votes[i] = (struct vote){ .awaited = number == 0 || r->votes[i].said };
-		r->owed += r->votes[i].awaited;
+		r->votes[i] = (struct lock_vote){ .awaited = number == 0 || r->votes[i].said };
+		r->pending += r->votes[i].awaited;
 	}
 	r->trouble = NULL;
 	r->decide = then;
@@ -124,19 +124,19 @@ void round_ask(struct round *r, struct call *(*ask)(struct round *r), void (*the
 		call_send(c, on_vote);
 	}
 	if (r->number == number && r->req->state != ANSWERED)
-		timer_set(&r->deadline, loop_now_us() + patience_ms(r) * 1000);
+		timer_set(&r->deadline, loop_now_us() + timeout_ms(r) * 1000);
 }
 
-struct round *round_new(struct request *req, void *whose, int64_t ttl_ms)
+struct lock_round *lock_round_new(struct request *req, void *context, int64_t ttl_ms)
 {
-	struct round *r = arena_alloc(&req->arena, sizeof(*r));
+	struct lock_round *r = arena_alloc(&req->arena, sizeof(*r));
 
 	if (!r) {
 		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	r->req = req;
-	r->whose = whose;
+	r->context = context;
 	r->of = call_members();
 	r->ttl_ms = ttl_ms;
 	r->began_us = loop_now_us();
@@ -146,10 +146,51 @@ struct round *round_new(struct request *req, void *whose, int64_t ttl_ms)
 	return r;
 }
 
-void round_answer_none(struct round *r, enum effect effect, size_t count, const char *what)
+void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t count, const char *what)
 {
 	answer_problem_effect(r->req, P_NO_QUORUM, effect,
 			      "%zu of %zu lock servers %s, %zu are needed; %zu answered within %lld ms%s%s", count,
-			      r->of, what, round_majority(r), r->said, (long long)patience_ms(r),
+			      r->of, what, lock_round_majority(r), r->said, (long long)timeout_ms(r),
 			      r->trouble ? "; " : "", r->trouble ? r->trouble : "");
+}
+
+/* ---- The holder ---- */
+
+static bool has_holder(const struct lock_vote *v, const struct lock_holder_at *at)
+{
+	return v->said && v->outcome == at->outcome;
+}
+
+/* The `nth` largest, from 1. */
+static int64_t largest(const int64_t *list, size_t count, size_t nth)
+{
+	int64_t best = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t not_below = 0;
+		for (size_t k = 0; k < count; k++)
+			not_below += list[k] >= list[i];
+		if (not_below >= nth && list[i] > best)
+			best = list[i];
+	}
+	return best;
+}
+
+bool lock_round_holder(const struct lock_round *r, const struct lock_holder_at *at, struct lock_holder *out)
+{
+	int64_t rests[LOCK_ROUND_MOST];
+
+	for (size_t i = 0; i < r->of; i++) {
+		size_t same = 0;
+		for (size_t k = 0; k < r->of && has_holder(&r->votes[i], at); k++) {
+			const struct reply *one = r->votes[i].reply, *other = r->votes[k].reply;
+			if (has_holder(&r->votes[k], at) && reply_int(one, at->fence) == reply_int(other, at->fence))
+				rests[same++] = reply_int(other, at->expires_at) - reply_int(other, 1);
+		}
+		if (same < lock_round_majority(r))
+			continue;
+		*out = (struct lock_holder){ r->votes[i].reply, largest(rests, same, lock_round_majority(r)), same };
+		return true;
+	}
+	return false;
 }

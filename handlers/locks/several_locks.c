@@ -1,36 +1,35 @@
 /*
- * lock_several: locks in several slots of a Cluster, where no script reaches all of them: taken slot by slot, always in the order of the
- * slots, those of one slot at once. Who is refused waits there, and holds what comes before: since all go in one order, nobody waits in a
- * circle. When the time is over, or the client leaves, everything goes back before that is told.
+ * several_locks: locks in several slots of a Cluster, which no script reaches all: acquired slot by slot, those of one slot at
+ * once. A refused request waits at that slot and keeps the locks before it; all requests go in the order of the slots, so no two
+ * wait for each other. When the time ends, or the client leaves, all are released before the answer.
  *
- * While it waits, the locks that it holds already last for as long as it may wait; at the end all get the ttl_ms that was asked for, which
- * also shows that none was lost meanwhile.
+ * While it waits, its locks last as long as it may wait. At the end all are extended to ttl_ms, which also shows that none was lost.
  */
-#include "locks/acquire.h"
+#include "locks/several_locks.h"
 
-enum { COVER_MS = 3000 }; /* beyond the wait: its last try, and the last step */
+enum { COVER_MS = 3000 }; /* beyond the wait: its last attempt, and the last step */
 
-struct several {
-	struct lock_take take;
+struct several_locks {
+	struct lock_acquisition wanted;
 	const struct slots *slots;
-	struct lock_take *groups; /* the same for the names of each slot */
-	size_t held;              /* groups, the first ones */
-	size_t queued_at;         /* the group whose wait queues it is in, from 1 */
-	int64_t fences[LOCK_MOST];
-	int64_t asked_us;            /* when the time began that the first of them has */
-	size_t owed;                 /* answers */
+	struct lock_acquisition *groups; /* the same for the names of each slot */
+	size_t held;                     /* groups, the first ones */
+	size_t queued_at;                /* the group context wait queues it is in, from 1 */
+	int64_t fences[LOCKS_MAX];
+	int64_t asked_us;            /* when the first of them was asked for, or all were extended */
+	size_t pending;              /* answers */
 	bool is_lost;                /* one of them was */
-	struct call *failed;         /* why it ends; or */
-	const struct reply *refusal; /* the group's after those held; or neither: some were lost */
+	struct call *failed;         /* why it ends; or ... */
+	const struct reply *refusal; /* ... of the group after those held; or neither: some were lost */
 };
 
-static void take_next(struct request *req);
+static void acquire_next(struct request *req);
 
-/* ---- Nothing is kept ---- */
+/* ---- All are released ---- */
 
-static void answer_not_taken(struct request *req, const struct several *s)
+static void answer_not_acquired(struct request *req, const struct several_locks *s)
 {
-	const struct lock_take *group = &s->groups[s->held];
+	const struct lock_acquisition *group = &s->groups[s->held];
 
 	if (s->failed) {
 		call_answer_failure(s->failed);
@@ -45,34 +44,34 @@ static void answer_not_taken(struct request *req, const struct several *s)
 	}
 }
 
-static void on_given_back(struct request *req, const struct reply *r)
+static void on_released_one(struct request *req, const struct reply *r)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 
-	req->has_effect = req->has_effect || !r; /* it may be held until its time is over */
-	if (--s->owed == 0)
-		answer_not_taken(req, s);
+	req->has_effect = req->has_effect || !r; /* it may be held until it expires */
+	if (--s->pending == 0)
+		answer_not_acquired(req, s);
 }
 
-/* The groups before `end` go back, then it is told why. */
-static void give_back(struct request *req, size_t end)
+/* Releases the groups before `end`, then answers why. */
+static void release_all(struct request *req, size_t end)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 
-	s->owed = end;
+	s->pending = end;
 	if (end == 0)
-		answer_not_taken(req, s);
+		answer_not_acquired(req, s);
 	for (size_t i = 0; i < end; i++) {
 		struct call *c = lock_call_leave(req, &s->groups[i]);
 		call_may_fail(c);
-		call_send(c, on_given_back);
+		call_send(c, on_released_one);
 	}
 }
 
-/* The client left; whatever was under way may have won. */
+/* The client left; an attempt under way may have succeeded. */
 static void leave(struct request *req, const struct reply *r)
 {
-	const struct several *s = req->work;
+	const struct several_locks *s = req->work;
 
 	(void)r;
 	for (size_t i = 0; i < s->slots->count; i++)
@@ -82,12 +81,12 @@ static void leave(struct request *req, const struct reply *r)
 /* ---- All are held ---- */
 
 /* As lock_acquire would have said it of all. */
-static void answer_taken(struct request *req, const struct several *s)
+static void answer_acquired(struct request *req, const struct several_locks *s)
 {
-	enum { ITEMS = LOCK_FENCES + LOCK_MOST };
+	enum { ITEMS = LOCK_FENCES + LOCKS_MAX };
 	int64_t passed_ms = (loop_now_us() - s->asked_us) / 1000 + 1;
 	struct reply items[ITEMS] = { 0 }, *at[ITEMS];
-	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_FENCES + s->take.count, .items = at };
+	struct reply all = { .type = REPLY_ARRAY, .count = LOCK_FENCES + s->wanted.count, .items = at };
 
 	for (size_t i = 0; i < ITEMS; i++) {
 		items[i].type = REPLY_INTEGER;
@@ -95,47 +94,47 @@ static void answer_taken(struct request *req, const struct several *s)
 	}
 	items[0].integer = 1;
 	items[1].integer = req->now_ms;
-	items[LOCK_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->take.owner };
-	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->take.ttl_ms - passed_ms;
-	for (size_t i = 0; i < s->take.count; i++)
+	items[LOCK_OWNER] = (struct reply){ .type = REPLY_TEXT, .text = s->wanted.owner };
+	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->wanted.ttl_ms - passed_ms;
+	for (size_t i = 0; i < s->wanted.count; i++)
 		items[LOCK_FENCES + i].integer = s->fences[i];
-	s->take.taken(req, &s->take, &all);
+	s->wanted.acquired(req, &s->wanted, &all);
 }
 
 static void finish(struct request *req)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 
-	if (s->failed || s->is_lost || loop_now_us() - s->asked_us >= s->take.ttl_ms * 1000)
-		give_back(req, s->slots->count);
+	if (s->failed || s->is_lost || loop_now_us() - s->asked_us >= s->wanted.ttl_ms * 1000)
+		release_all(req, s->slots->count);
 	else
-		answer_taken(req, s);
+		answer_acquired(req, s);
 }
 
 static void on_extended(struct request *req, const struct reply *r)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 
 	if (!r)
 		s->failed = req->failed;
 	else if (reply_int(r, 0) < 1)
 		s->is_lost = true;
-	if (--s->owed == 0)
+	if (--s->pending == 0)
 		finish(req);
 }
 
-/* All get the time that was asked for. */
+/* To the time that was asked for. */
 static void extend(struct request *req)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 
-	s->owed = s->take.count;
+	s->pending = s->wanted.count;
 	s->asked_us = loop_now_us();
-	for (size_t i = 0; i < s->take.count; i++) {
+	for (size_t i = 0; i < s->wanted.count; i++) {
 		struct call *c = script_call(req, &lock_extend_script);
-		lock_call_keys(c, s->take.names[i], lock_parts_to_extend);
-		call_int(c, s->take.ttl_ms);
-		call_text(c, s->take.token_hash);
+		lock_call_keys(c, s->wanted.names[i], lock_parts_to_extend);
+		call_int(c, s->wanted.ttl_ms);
+		call_text(c, s->wanted.token_hash);
 		call_may_fail(c);
 		call_send(c, on_extended);
 	}
@@ -145,7 +144,7 @@ static void extend(struct request *req)
 
 static void on_decided(struct request *req, const struct reply *r)
 {
-	struct several *s = req->work;
+	struct several_locks *s = req->work;
 	const struct slot_group *group = &s->slots->groups[s->held];
 
 	if (r && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
@@ -153,18 +152,18 @@ static void on_decided(struct request *req, const struct reply *r)
 
 	if (!r) {
 		s->failed = req->failed;
-		give_back(req, s->held + call_was_lost(s->failed));
+		release_all(req, s->held + call_was_lost(s->failed));
 	} else if (reply_int(r, 0) < 1) {
 		wait_next(req, (size_t)reply_int(r, LOCK_HELD_WHICH), 0, reply_int(r, LOCK_HELD_NEXT_AT));
-		if (wait_park(req, take_next))
+		if (wait_park(req, acquire_next))
 			return;
 		s->refusal = reply_keep(&req->arena, r);
-		give_back(req, s->held);
+		release_all(req, s->held);
 	} else {
 		for (size_t i = 0; i < group->count; i++)
 			s->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
 		if (++s->held < s->slots->count)
-			take_next(req);
+			acquire_next(req);
 		else if (req->wait)
 			extend(req);
 		else
@@ -172,10 +171,10 @@ static void on_decided(struct request *req, const struct reply *r)
 	}
 }
 
-static void take_next(struct request *req)
+static void acquire_next(struct request *req)
 {
-	struct several *s = req->work;
-	struct lock_take *group = &s->groups[s->held];
+	struct several_locks *s = req->work;
+	struct lock_acquisition *group = &s->groups[s->held];
 	int64_t cover_ms = wait_left_ms(req) + COVER_MS;
 
 	if (s->queued_at != s->held + 1) {
@@ -184,40 +183,40 @@ static void take_next(struct request *req)
 		for (size_t i = 0; i < group->count; i++)
 			wait_on(req, script_key(req, KEY_LOCK, group->names[i], NULL));
 	}
-	group->ttl_ms = req->wait && s->take.ttl_ms < cover_ms ? cover_ms : s->take.ttl_ms;
+	group->ttl_ms = req->wait && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
 	struct call *c = lock_call_acquire(req, group);
 	call_may_fail(c);
 	call_send(c, on_decided);
 }
 
 /* False without memory. */
-static bool group_names(struct request *req, struct several *s)
+static bool group_names(struct request *req, struct several_locks *s)
 {
-	struct text *names = arena_alloc(&req->arena, s->take.count * sizeof(*names));
+	struct text *names = arena_alloc(&req->arena, s->wanted.count * sizeof(*names));
 
 	s->groups = arena_alloc(&req->arena, s->slots->count * sizeof(s->groups[0]));
 	if (!names || !s->groups)
 		return false;
 	for (size_t g = 0; g < s->slots->count; g++) {
 		const struct slot_group *group = &s->slots->groups[g];
-		s->groups[g] = s->take;
+		s->groups[g] = s->wanted;
 		s->groups[g].names = names;
 		s->groups[g].count = group->count;
 		for (size_t i = 0; i < group->count; i++)
-			*names++ = s->take.names[group->which[i]];
+			*names++ = s->wanted.names[group->which[i]];
 	}
 	return true;
 }
 
-void lock_take_in_turn(struct request *req, const struct lock_take *given, const struct slots *slots)
+void several_locks_acquire(struct request *req, const struct lock_acquisition *given, const struct slots *slots)
 {
-	struct several *s = arena_alloc(&req->arena, sizeof(*s));
+	struct several_locks *s = arena_alloc(&req->arena, sizeof(*s));
 
 	if (s) {
-		*s = (struct several){ .take = *given, .slots = slots, .asked_us = loop_now_us() };
-		s->take.safety = lock_single;
-		s->take.token = lock_token_new(req);
-		s->take.token_hash = lock_token_hash(req, s->take.token);
+		*s = (struct several_locks){ .wanted = *given, .slots = slots, .asked_us = loop_now_us() };
+		s->wanted.safety = lock_single;
+		s->wanted.token = lock_token_new(req);
+		s->wanted.token_hash = lock_token_hash(req, s->wanted.token);
 	}
 	if (!s || !group_names(req, s)) {
 		answer_no_memory(req, EFFECT_NONE);
@@ -226,5 +225,5 @@ void lock_take_in_turn(struct request *req, const struct lock_take *given, const
 	req->work = s;
 	req->gone = leave;
 	if (wait_begin(req, given->wait_ms, given->count))
-		take_next(req);
+		acquire_next(req);
 }

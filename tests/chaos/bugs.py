@@ -26,8 +26,8 @@ BUGS = {
         {"nobody waits in vain"}),
     "expiry by the daemon's clock": (
         # A lock ends when the clock of the daemon that took it says so.
-        [("handlers/locks/acquire.c", "\tcall_int(c, take->ttl_ms);\n\tcall_text(c, take->owner);\n",
-          "\tcall_int(c, loop_wall_ms() + take->ttl_ms);\n\tcall_text(c, take->owner);\n"),
+        [("handlers/locks/lock_call.c", "\tcall_int(c, wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
+          "\tcall_int(c, loop_wall_ms() + wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n"),
          ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n")],
         {"held once", "held for its time", "free after its time"}),
     "records of one daemon": (

@@ -1,0 +1,157 @@
+/* lock_call: see locks/lock_call.h. */
+#include "locks/lock_call.h"
+
+const struct lock_safety lock_single = { "single", 1, 1 };
+
+static const char *const parts_to_acquire[] = { "fence", "readers", "line", "offer", NULL };
+const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL };
+const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
+const char *const lock_parts_to_get[] = { "readers", "line", "fence", NULL };
+
+struct text lock_token_new(struct request *req)
+{
+	char hex[TOKEN_DIGITS + 1];
+
+	random_hex(hex, TOKEN_DIGITS);
+	return arena_copy(&req->arena, hex, TOKEN_DIGITS);
+}
+
+struct text lock_token_hash(struct request *req, struct text token)
+{
+	struct text digest = request_digest(req, token);
+
+	return arena_copy(&req->arena, digest.at, digest.at ? TOKEN_DIGITS : 0);
+}
+
+void lock_call_keys(struct call *c, struct text name, const char *const *parts)
+{
+	call_key(c, KEY_LOCK, name, NULL);
+	for (; *parts; parts++)
+		call_key(c, KEY_LOCK, name, *parts);
+}
+
+void lock_out_owner(struct json_out *o, struct text owner)
+{
+	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
+}
+
+void lock_out_safety(struct json_out *o, const struct lock_safety *safety)
+{
+	out_object(o, "safety");
+	out_string(o, "mode", safety->mode);
+	out_int(o, "acked", safety->acked);
+	out_int(o, "of", safety->of);
+	out_close(o);
+}
+
+void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms)
+{
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+}
+
+void lock_answer_not_holder(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_HOLDER, "the token does not hold '%s' (any more)", name.at);
+}
+
+void lock_answer_expired(struct request *req, struct text name)
+{
+	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done, and the time of '%s' is over by now",
+			      name.at);
+}
+
+/* ---- Held by others ---- */
+
+enum { HELD_WAITERS = LOCK_HELD_WHICH + 1, HELD_MODE, HELD_HOLDERS };
+
+static void out_holder(struct json_out *o, struct request *req, const struct reply *r, size_t at)
+{
+	lock_out_owner(o, reply_text(r, at));
+	out_int(o, "fence", reply_int(r, at + 1));
+	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, at + 2)));
+	out_close(o);
+}
+
+static struct json_out *begin_held(struct request *req, struct text name, const struct reply *r, int64_t rest_ms)
+{
+	struct text mode = reply_text(r, HELD_MODE), owner = reply_text(r, HELD_HOLDERS);
+	long long rest = rest_ms;
+
+	if (mode.len == 0)
+		return problem_begin(req, P_LOCK_HELD, "'%s' is free, but others wait for it, and it is their turn",
+				     name.at);
+	if (text_is(mode, "shared"))
+		return problem_begin(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
+				     (r->count - HELD_HOLDERS) / 3, rest);
+	return problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
+			     owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "", rest);
+}
+
+void lock_answer_held(struct request *req, struct text name, const struct reply *r)
+{
+	bool is_shared = text_is(reply_text(r, HELD_MODE), "shared");
+	int64_t until_ms = 0;
+
+	for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3)
+		until_ms = reply_int(r, i + 2) > until_ms ? reply_int(r, i + 2) : until_ms;
+	int64_t rest_ms = request_ms_until(req, until_ms);
+	answer_retry_after_ms(req, rest_ms);
+	struct json_out *o = begin_held(req, name, r, rest_ms);
+	out_text(o, "name", name);
+	if (is_shared) {
+		out_array(o, "holders");
+		for (size_t i = HELD_HOLDERS; i + 2 < r->count; i += 3) {
+			out_object(o, NULL);
+			out_holder(o, req, r, i);
+		}
+		out_close(o);
+	} else if (reply_text(r, HELD_MODE).len) {
+		out_object(o, "holder");
+		out_holder(o, req, r, HELD_HOLDERS);
+	} else {
+		out_null(o, "holder");
+	}
+	out_int(o, "waiters", reply_int(r, HELD_WAITERS));
+	problem_end(req);
+}
+
+/* ---- Calls ---- */
+
+struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted)
+{
+	struct call *c = script_call(req, &lock_leave_script);
+
+	for (size_t i = 0; i < wanted->count; i++)
+		lock_call_keys(c, wanted->names[i], lock_parts_to_release);
+	call_string(c, ""); /* no ticket: wait.c removes it */
+	call_text(c, wanted->token_hash);
+	return c;
+}
+
+struct text lock_metadata(struct request *req, const struct json *given)
+{
+	return given && given->kind != JSON_IS_NULL ? json_tree_text(&req->arena, given) : TEXT("");
+}
+
+struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
+{
+	static const struct wait_queue queue = { &lock_leave_script, lock_parts_to_release };
+	struct call *c = script_call(req, &lock_acquire_script);
+
+	for (size_t i = 0; i < wanted->count; i++)
+		lock_call_keys(c, wanted->names[i], parts_to_acquire);
+	call_int(c, wanted->ttl_ms);
+	call_text(c, wanted->owner);
+	call_text(c, lock_metadata(req, wanted->metadata));
+	call_text(c, wanted->presented.at ? lock_token_hash(req, wanted->presented) : TEXT(""));
+	call_text(c, wanted->token_hash);
+	call_text(c, req->idempotency_key.at ? request_seal(req, wanted->token) : TEXT(""));
+	call_string(c, wanted->mode);
+	call_text(c, wait_ticket(req, &queue, strcmp(wanted->mode, "shared") == 0 ? "s" : "x"));
+	call_int(c, wait_left_ms(req));
+	call_replicas(c, (unsigned)wanted->min_replicas);
+	if (wanted->is_stream)
+		call_without_record(c);
+	return c;
+}

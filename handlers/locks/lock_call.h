@@ -1,0 +1,84 @@
+/*
+ * lock_call: what the handlers of locks share: tokens, keys, calls, members of answers.
+ *
+ * Only its holder gets a token. Redis gets its digest and, so that a retry with the same Idempotency-Key can be answered, the
+ * token masked by that key. Must never hand a plain token to Redis or the log.
+ */
+#ifndef PATTERND_LOCK_CALL_H
+#define PATTERND_LOCK_CALL_H
+
+#include "handler.h"
+#include "kinds.h"
+
+enum { LOCKS_MAX = 16 }; /* at once */
+
+/* On how many servers a grant is, of those that could have it. */
+struct lock_safety {
+	const char *mode; /* "single", "replicated" or "quorum" */
+	int64_t acked, of;
+};
+
+/* What is wanted, and what became of it. In the request's arena. */
+struct lock_acquisition {
+	const struct text *names; /* (ref) 1 to LOCKS_MAX */
+	size_t count;
+	int64_t ttl_ms, wait_ms;
+	struct text owner;
+	const struct json *metadata;
+	struct text presented; /* a token, to hold it once more */
+	const char *mode;      /* "exclusive", "shared" or "" */
+	int64_t min_replicas;  /* that must have it */
+	bool is_stream;        /* its answer cannot be replayed: no idempotency record */
+	/* They are held; answers. The fence of name `i` is item LOCK_FENCES + i of the reply. */
+	void (*acquired)(struct request *req, const struct lock_acquisition *wanted, const struct reply *r);
+	struct text token, token_hash; /* the new one */
+	struct lock_safety safety;     /* once it is held */
+	const struct reply *grant;     /* of a replay, while replicas are asked */
+	int64_t asked_us;              /* when the latest attempt was sent */
+};
+
+enum { LOCK_OWNER = 2, LOCK_MODE, LOCK_HOLDS, LOCK_EXPIRES_AT, LOCK_SEALED, LOCK_FENCES };
+
+/* What lua/locks/lock_look.lua returns; from LOCK_STATE_MODE on only of a lock that is held. */
+enum {
+	LOCK_STATE_WAITERS = 2,
+	LOCK_STATE_FENCE,
+	LOCK_STATE_MODE,
+	LOCK_STATE_HOLDS,
+	LOCK_STATE_EXPIRES_AT,
+	LOCK_STATE_METADATA,
+	LOCK_STATE_HOLDERS,
+};
+
+extern const struct lock_safety lock_single; /* on the only server */
+
+enum { TOKEN_DIGITS = 32 };
+
+/* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
+struct text lock_metadata(struct request *req, const struct json *given);
+/* lua/locks/lock_acquire.lua, to be sent. */
+struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted);
+/* lua/locks/lock_leave.lua: releases what the new token holds. */
+struct call *lock_call_leave(struct request *req, const struct lock_acquisition *wanted);
+/* In a refusal: when a retry may succeed, and which of the names was refused. */
+enum { LOCK_HELD_NEXT_AT = 2, LOCK_HELD_WHICH };
+void lock_answer_held(struct request *req, struct text name, const struct reply *r);
+
+/* A new token; and what Redis knows of one, 128 bits of its SHA-256. */
+struct text lock_token_new(struct request *req);
+struct text lock_token_hash(struct request *req, struct text token);
+
+/* A lock's key and the other keys of its parts, ended by NULL. */
+void lock_call_keys(struct call *c, struct text name, const char *const *parts);
+extern const char *const lock_parts_to_release[], *const lock_parts_to_extend[], *const lock_parts_to_get[];
+
+/* Members of an answer. */
+void lock_out_owner(struct json_out *o, struct text owner);
+void lock_out_safety(struct json_out *o, const struct lock_safety *safety);
+void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
+
+void lock_answer_not_holder(struct request *req, struct text name);
+/* It was acquired, but expired before the daemon could report it. */
+void lock_answer_expired(struct request *req, struct text name);
+
+#endif
