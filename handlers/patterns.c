@@ -1,9 +1,9 @@
 /* patterns: what the patterns do before the first request; see patterns.h. */
 #include "patterns.h"
 
-#include "rate_limits/rate_limits.h"
+#include "rate_limits/policy_file.h"
 
 bool patterns_open(void)
 {
-	return policies_load();
+	return policy_file_load();
 }

@@ -1,15 +1,16 @@
 /*
- * ratelimit_authorize: a reverse proxy asks on behalf of its client, whose request line and headers these are.
+ * ratelimit_authorize: a reverse proxy asks for its client, which made the request line and the headers.
  *
- * Must never take anything from those but the one header that names the key: whoever sent them would like to pass.
+ * Must never use any of them but the one header that has the key: the client would like to pass.
  */
 #include <strings.h>
 
-#include "rate_limits/rate_limits.h"
+#include "rate_limits/decide.h"
+#include "rate_limits/policy_cache.h"
 
 enum { KEY_BYTES = 200 };
 
-/* What must not lie about in Redis, nor be listed. */
+/* Must neither be stored in Redis nor be listed. */
 static bool is_credential(const char *header)
 {
 	static const char *const credentials[] = { "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key" };
@@ -20,7 +21,7 @@ static bool is_credential(const char *header)
 	return false;
 }
 
-/* The rule of names; and nobody can spell what another's digest is. */
+/* The rule of names; and no header can pretend to be another one's digest. */
 static bool is_key(struct text value)
 {
 	return value.len <= KEY_BYTES && text_is_utf8(value) && !text_has_control(value) &&
@@ -51,9 +52,9 @@ static struct text key_from(struct request *req, const char *header)
 /* The policy is known: it may name the header. */
 static void find_key(struct request *req)
 {
-	struct take *t = req->work;
-	struct check *c = &t->checks[0];
-	const char *header = t->key_header.at ? t->key_header.at : c->policy.key_header;
+	struct limit_request *wanted = req->work;
+	struct limit_check *c = &wanted->checks[0];
+	const char *header = wanted->key_header.at ? wanted->key_header.at : c->policy.key_header;
 
 	if (!c->key.at && !*header) {
 		answer_field_problem(req, P_MISSING_FIELD, req->op->tail ? "{policy}" : "?key",
@@ -66,16 +67,16 @@ static void find_key(struct request *req)
 	ratelimit_decide(req);
 }
 
-static struct take *take_one(struct request *req, struct text policy)
+static struct limit_request *take_one(struct request *req, struct text policy)
 {
-	struct take *t = take_new(req, 1);
+	struct limit_request *wanted = limit_request_new(req, 1);
 
-	if (t) {
-		t->checks[0].name = t->checks[0].policy_name = t->checks[0].owner = policy;
-		t->checks[0].cost = 1;
+	if (wanted) {
+		wanted->checks[0].name = wanted->checks[0].policy_name = wanted->checks[0].discriminator = policy;
+		wanted->checks[0].cost = 1;
 		req->stand_in = ratelimit_degrade;
 	}
-	return t;
+	return wanted;
 }
 
 void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_input *in)
@@ -84,18 +85,18 @@ void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_i
 		answer_field_problem(req, P_INVALID_VALUE, "?key_header", "stands beside ?key; give one of them");
 		return;
 	}
-	struct take *t = take_one(req, in->policy);
-	if (!t)
+	struct limit_request *wanted = take_one(req, in->policy);
+	if (!wanted)
 		return;
-	t->checks[0].key = in->key;
-	t->key_header = in->key_header;
+	wanted->checks[0].key = in->key;
+	wanted->key_header = in->key_header;
 	if (in->deny_status == RATELIMIT_AUTHORIZE_DENY_STATUS_403)
-		t->refusal = P_RATE_DENIED;
-	policies_fill(req, find_key);
+		wanted->refusal = P_RATE_DENIED;
+	policy_cache_fill(req, find_key);
 }
 
 void ratelimit_authorize_path(struct request *req, const struct ratelimit_authorize_path_input *in)
 {
 	if (take_one(req, in->policy))
-		policies_fill(req, find_key);
+		policy_cache_fill(req, find_key);
 }

@@ -1,15 +1,15 @@
 /*
- * ratelimit_keys: what was counted under a key: looked at, forgotten, listed, given back.
+ * ratelimit_keys: the state of a key: get, delete, list, refund.
  */
 #include "kinds.h"
-#include "rate_limits/rate_limits.h"
+#include "rate_limits/policy_cache.h"
 
-static struct text owner_or_default(struct text policy)
+static struct text discriminator_of(struct text policy)
 {
 	return policy.at ? policy : TEXT("default");
 }
 
-/* A state as ratelimit_look.lua and ratelimit_refund.lua tell it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
+/* A state as ratelimit_look.lua and ratelimit_refund.lua return it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
 static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
 			const char *algorithm, const struct reply *r)
 {
@@ -28,14 +28,14 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 
 /* ---- GET /ratelimit/keys/{key} ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_look_input *in = req->input;
 	int64_t algorithm = reply_int(r, 2);
 	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
 
-	write_state(answer_begin(req, 200), req, in->key, owner_or_default(in->policy),
-		    used ? algorithm_names[algorithm - 1] : NULL, r);
+	write_state(answer_begin(req, 200), req, in->key, discriminator_of(in->policy),
+		    used ? limit_algorithm_names[algorithm - 1] : NULL, r);
 	answer_end(req);
 }
 
@@ -44,9 +44,9 @@ void ratelimit_look(struct request *req, const struct ratelimit_look_input *in)
 	struct call *c = script_call(req, &ratelimit_look_script);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
-		call_key(c, KEY_LIMIT, in->key, state_part(req, owner_or_default(in->policy), i));
+		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
 	call_int(c, in->algorithm);
-	call_send(c, on_looked);
+	call_send(c, on_state);
 }
 
 /* ---- DELETE /ratelimit/keys/{key} ---- */
@@ -59,7 +59,7 @@ static void on_forgotten(struct request *req, const struct reply *r)
 		answer_empty(req, 204);
 	else
 		answer_problem(req, P_NOT_FOUND, "there is no limit of key '%s' under '%s'", in->key.at,
-			       owner_or_default(in->policy).at);
+			       discriminator_of(in->policy).at);
 }
 
 void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *in)
@@ -68,7 +68,7 @@ void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		if (in->algorithm == 0 || (int)in->algorithm == i)
-			call_key(c, KEY_LIMIT, in->key, state_part(req, owner_or_default(in->policy), i));
+			call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
 	call_send(c, on_forgotten);
 }
 
@@ -77,23 +77,23 @@ void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *
 static void on_refunded(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_refund_input *in = req->input;
-	const struct take *t = req->work;
-	const struct check *c = &t->checks[0];
+	const struct limit_request *wanted = req->work;
+	const struct limit_check *c = &wanted->checks[0];
 	struct json_out *o = answer_begin(req, 200);
 
 	out_int(o, "refunded", reply_int(r, 0));
-	write_state(o, req, in->key, c->owner, algorithm_names[c->policy.limit.algorithm - 1], r);
+	write_state(o, req, in->key, c->discriminator, limit_algorithm_names[c->policy.limit.algorithm - 1], r);
 	answer_end(req);
 }
 
 static void refund(struct request *req)
 {
 	const struct ratelimit_refund_input *in = req->input;
-	const struct take *t = req->work;
-	const struct check *c = &t->checks[0];
+	const struct limit_request *wanted = req->work;
+	const struct limit_check *c = &wanted->checks[0];
 	struct call *call = script_call(req, &ratelimit_refund_script);
 
-	call_key(call, KEY_LIMIT, in->key, state_part(req, c->owner, c->policy.limit.algorithm));
+	call_key(call, KEY_LIMIT, in->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
 	call_int(call, c->policy.limit.algorithm);
 	call_int(call, in->cost);
 	call_int(call, in->age_ms);
@@ -102,16 +102,16 @@ static void refund(struct request *req)
 
 void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *in)
 {
-	struct take *t = take_new(req, 1);
+	struct limit_request *wanted = limit_request_new(req, 1);
 
-	if (!t)
+	if (!wanted)
 		return;
-	struct check *c = &t->checks[0];
-	c->owner = owner_or_default(in->policy);
+	struct limit_check *c = &wanted->checks[0];
+	c->discriminator = discriminator_of(in->policy);
 	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : FUNNEL;
 	if (in->policy.at && !in->algorithm && !text_is(in->policy, "default")) {
 		c->policy_name = in->policy;
-		policies_fill(req, refund);
+		policy_cache_fill(req, refund);
 	} else {
 		refund(req);
 	}

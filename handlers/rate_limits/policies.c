@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "kinds.h"
-#include "rate_limits/rate_limits.h"
+#include "rate_limits/policy_cache.h"
 
-static void write_policy(struct json_out *o, struct text name, const struct policy *p, const char *source)
+static void write_policy(struct json_out *o, struct text name, const struct limit_policy *p, const char *source)
 {
 	out_text(o, "policy", name);
-	out_string(o, "algorithm", algorithm_names[p->limit.algorithm - 1]);
+	out_string(o, "algorithm", limit_algorithm_names[p->limit.algorithm - 1]);
 	out_int(o, "limit", p->limit.limit);
 	out_int(o, "window_ms", p->limit.window_ms);
 	if (p->limit.algorithm == FUNNEL)
@@ -25,7 +25,8 @@ static void write_policy(struct json_out *o, struct text name, const struct poli
 	out_string(o, "source", source);
 }
 
-static void answer_policy(struct request *req, int status, struct text name, const struct policy *p, const char *source)
+static void answer_policy(struct request *req, int status, struct text name, const struct limit_policy *p,
+			  const char *source)
 {
 	write_policy(answer_begin(req, status), name, p, source);
 	answer_end(req);
@@ -39,7 +40,7 @@ static void answer_unknown(struct request *req, struct text name)
 /* True: it was answered. */
 static bool refuse_fixed(struct request *req, struct text name)
 {
-	if (!policy_fixed(name))
+	if (!policy_cache_fixed(name))
 		return false;
 	answer_problem(req, P_POLICY_FIXED, "'%s' stands in the file that --policies names; change it there", name.at);
 	return true;
@@ -47,15 +48,15 @@ static bool refuse_fixed(struct request *req, struct text name)
 
 /* ---- PUT and DELETE ---- */
 
-/* A change on its way. */
-struct change {
-	struct policy policy;
+/* A change under way. */
+struct policy_change {
+	struct limit_policy policy;
 	int64_t asked_us;
 };
 
-static struct change *change_new(struct request *req)
+static struct policy_change *change_new(struct request *req)
 {
-	struct change *change = arena_alloc(&req->arena, sizeof(*change));
+	struct policy_change *change = arena_alloc(&req->arena, sizeof(*change));
 
 	if (change)
 		change->asked_us = loop_now_us();
@@ -68,23 +69,23 @@ static struct change *change_new(struct request *req)
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_policy_put_input *in = req->input;
-	const struct change *change = req->work;
+	const struct policy_change *change = req->work;
 
-	policy_changed(in->policy, &change->policy, change->asked_us);
+	policy_cache_changed(in->policy, &change->policy, change->asked_us);
 	answer_policy(req, reply_int(r, 0) == 1 ? 201 : 200, in->policy, &change->policy, "redis");
 }
 
 void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put_input *in)
 {
-	struct change *change = change_new(req);
+	struct policy_change *change = change_new(req);
 
-	if (!change || refuse_fixed(req, in->policy) || !policy_of_input(req, in, &change->policy))
+	if (!change || refuse_fixed(req, in->policy) || !limit_policy_of_input(req, in, &change->policy))
 		return;
-	const struct policy *p = &change->policy;
+	const struct limit_policy *p = &change->policy;
 	struct call *c = script_call(req, &ratelimit_policy_put_script);
 	call_key(c, KEY_POLICY, in->policy, NULL);
 	call_string(c, "algorithm");
-	call_string(c, algorithm_names[p->limit.algorithm - 1]);
+	call_string(c, limit_algorithm_names[p->limit.algorithm - 1]);
 	call_string(c, "limit");
 	call_int(c, p->limit.limit);
 	call_string(c, "window_ms");
@@ -105,9 +106,9 @@ void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put
 static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_policy_delete_input *in = req->input;
-	const struct change *change = req->work;
+	const struct policy_change *change = req->work;
 
-	policy_changed(in->policy, NULL, change->asked_us);
+	policy_cache_changed(in->policy, NULL, change->asked_us);
 	if (reply_int(r, 0) > 0)
 		answer_empty(req, 204);
 	else
@@ -125,17 +126,17 @@ void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_
 
 /* ---- GET ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_policy_look_input *in = req->input;
-	struct policy policy;
+	struct limit_policy policy;
 
 	if (reply_int(r, 0) < 0)
 		answer_unknown(req, in->policy);
-	else if (policy_read(r, &policy))
+	else if (limit_policy_read(r, &policy))
 		answer_policy(req, 200, in->policy, &policy, "redis");
 	else
-		policy_answer_foreign(req, in->policy);
+		limit_answer_foreign_policy(req, in->policy);
 }
 
 static struct call *look(struct request *req, struct text name, struct text part)
@@ -149,19 +150,19 @@ static struct call *look(struct request *req, struct text name, struct text part
 
 void ratelimit_policy_look(struct request *req, const struct ratelimit_policy_look_input *in)
 {
-	const struct policy *p = policy_fixed(in->policy);
+	const struct limit_policy *p = policy_cache_fixed(in->policy);
 
 	if (p)
 		answer_policy(req, 200, in->policy, p, "file");
 	else
-		call_send(look(req, in->policy, (struct text){ 0 }), on_looked);
+		call_send(look(req, in->policy, (struct text){ 0 }), on_state);
 }
 
 /* ---- GET /ratelimit/policies: first the file's, on pages of their own ---- */
 
 #define FILE_CURSOR "file."
 
-static void write_item(struct json_out *o, struct text name, const struct policy *p, const char *source)
+static void write_item(struct json_out *o, struct text name, const struct limit_policy *p, const char *source)
 {
 	out_object(o, NULL);
 	write_policy(o, name, p, source);
@@ -170,29 +171,29 @@ static void write_item(struct json_out *o, struct text name, const struct policy
 
 static void item(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	struct policy policy;
+	struct limit_policy policy;
 
 	(void)req;
 	(void)part;
-	if (reply_int(r, 0) == 0 && !policy_fixed(name) && policy_read(r, &policy))
+	if (reply_int(r, 0) == 0 && !policy_cache_fixed(name) && limit_policy_read(r, &policy))
 		write_item(o, name, &policy, "redis");
 }
 
-/* The file's policy at `i` or behind it that fits; NULL: there are no more. */
-static const struct policy *fixed_from(size_t *i, struct text glob, struct text *name)
+/* The file's first policy from `i` on that matches; NULL: there are no more. */
+static const struct limit_policy *fixed_from(size_t *i, struct text glob, struct text *name)
 {
-	const struct policy *p;
+	const struct limit_policy *p;
 
-	while ((p = policy_fixed_at(*i, name)) && glob.at && fnmatch(glob.at, name->at, 0) != 0)
+	while ((p = policy_cache_fixed_at(*i, name)) && glob.at && fnmatch(glob.at, name->at, 0) != 0)
 		++*i;
 	return p;
 }
 
-/* False: there is nothing to tell. */
+/* False: the file has no more. */
 static bool list_fixed(struct request *req, const struct ratelimit_policy_list_input *in, struct text glob, size_t i)
 {
 	struct text name;
-	const struct policy *p = fixed_from(&i, glob, &name);
+	const struct limit_policy *p = fixed_from(&i, glob, &name);
 
 	if (!p)
 		return false;

@@ -1,5 +1,5 @@
 /*
- * ratelimit_file: the policies of --policies FILE, so that a daemon beside a program starts with them, Redis or not.
+ * policy_file: the policies of --policies FILE, so that a daemon beside a program starts with them, Redis or not.
  *
  * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}, each member a name and what PUT
  * /ratelimit/policies/{policy} takes. It is held against that operation's own rows of the contract, so the two cannot differ.
@@ -9,21 +9,10 @@
 #include <string.h>
 
 #include "contract/input.h"
-#include "rate_limits/rate_limits.h"
+#include "rate_limits/policy_cache.h"
+#include "rate_limits/policy_file.h"
 
 enum { MAX_FILE_BYTES = 1024 * 1024 };
-
-bool policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct policy *out)
-{
-	*out = (struct policy){
-		.limit = LIMIT_OF(in),
-		.open = in->on_error == RATELIMIT_POLICY_PUT_ON_ERROR_OPEN,
-		.shadow = in->shadow,
-	};
-	if (in->key_header.at)
-		memcpy(out->key_header, in->key_header.at, in->key_header.len);
-	return limit_is_sound(req, &out->limit, "");
-}
 
 static const struct operation *put_operation(void)
 {
@@ -60,19 +49,19 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 	return false;
 }
 
-/* A request that nobody made, to store the policy: it is answered only when something is wrong. */
-static bool take_on(struct request *req, const char *name, struct text body)
+/* Makes a request without a client to store the policy: it is answered only when something is wrong. */
+static bool load_policy(struct request *req, const char *name, struct text body)
 {
-	struct policy policy;
+	struct limit_policy policy;
 
-	req->http_gone = true; /* nobody hears the answer */
+	req->http_gone = true; /* its answer goes to no client */
 	req->op = put_operation();
 	req->path_values[0] = arena_copy(&req->arena, name, strlen(name));
 	req->body = body;
 	const struct ratelimit_policy_put_input *in = input_fill(req);
-	if (!in || !policy_of_input(req, in, &policy))
+	if (!in || !limit_policy_of_input(req, in, &policy))
 		return refuse_as_answered(req, name);
-	return policy_fix(in->policy, &policy) || refuse(name, "", "is one policy too many");
+	return policy_cache_fix(in->policy, &policy) || refuse(name, "", "is one policy too many");
 }
 
 static bool load_one(const struct json *value)
@@ -85,7 +74,7 @@ static bool load_one(const struct json *value)
 	if (!req)
 		return refuse(name, "", "there is no memory for it");
 	struct text body = json_tree_text(&req->arena, value);
-	bool ok = body.at ? take_on(req, name, body) : refuse(name, "", "there is no memory for it");
+	bool ok = body.at ? load_policy(req, name, body) : refuse(name, "", "there is no memory for it");
 	struct arena arena = req->arena; /* the request lies inside it */
 	arena_free(&arena);
 	return ok;
@@ -135,7 +124,7 @@ static bool load_all(struct arena *arena, const char *path)
 	return ok;
 }
 
-bool policies_load(void)
+bool policy_file_load(void)
 {
 	struct arena arena = { 0 };
 	bool ok = !*config()->policies || load_all(&arena, config()->policies);

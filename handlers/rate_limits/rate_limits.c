@@ -1,82 +1,54 @@
 /*
  * ratelimit: POST /ratelimit: one limit, or several as one decision.
  *
- * Makes the take of what was asked; the other files ratelimit_*.c carry it on.
+ * Makes the limit_request; the other files of the folder decide and answer it (rate_limits/limit.h).
  */
-#include "rate_limits/rate_limits.h"
-
-const char *const algorithm_names[ALGORITHMS] = { "funnel", "sliding_window", "fixed_window" };
-
-/* Units of lua/rate_limits/lib_limit_funnel.lua: less than 2^52 of them, so that the script computes in whole numbers below 2^53. */
-int64_t limit_largest_burst(const struct limit *l)
-{
-	int64_t divisor = l->limit, rest = l->window_ms;
-
-	while (rest > 0) {
-		int64_t next = divisor % rest;
-		divisor = rest;
-		rest = next;
-	}
-	return l->algorithm == FUNNEL ? ((INT64_C(1) << 52) - 1) / (l->window_ms / divisor) : INT64_MAX;
-}
-
-struct take *take_new(struct request *req, size_t count)
-{
-	struct take *t = arena_alloc(&req->arena, sizeof(*t) + count * sizeof(t->checks[0]));
-
-	if (!t) {
-		answer_no_memory(req, EFFECT_NONE);
-		return NULL;
-	}
-	t->count = count;
-	t->refusal = P_RATE_LIMITED;
-	req->work = t;
-	return t;
-}
+#include "rate_limits/decide.h"
+#include "rate_limits/policy_cache.h"
 
 /* `name` is absent where the request gave none. */
-static void ask(struct check *c, struct text name, struct text policy, struct text key, int64_t cost)
+static void ask(struct limit_check *c, struct text name, struct text policy, struct text key, int64_t cost)
 {
-	c->owner = policy.at ? policy : TEXT("default");
-	c->name = name.at ? name : c->owner;
+	c->discriminator = policy.at ? policy : TEXT("default");
+	c->name = name.at ? name : c->discriminator;
 	c->policy_name = policy;
 	c->key = key;
 	c->cost = cost;
 }
 
-static bool count_in_one_place(const struct check *a, const struct check *b)
+static bool share_state(const struct limit_check *a, const struct limit_check *b)
 {
-	return text_equal(a->key, b->key) && text_equal(a->owner, b->owner) &&
+	return text_equal(a->key, b->key) && text_equal(a->discriminator, b->discriminator) &&
 	       (a->policy_name.at || b->policy_name.at || a->policy.limit.algorithm == b->policy.limit.algorithm);
 }
 
 /*
- * A limit that stands in a check counts where it would count alone. Where several would do so, under one key by one algorithm, each counts
- * under its name: so much a second and so much a day can be asked for together.
+ * A limit in a check has the state that it has alone. Where several would share one, with one key and one algorithm, each has a
+ * state by its name: so a request can have a limit a second and a limit a day.
  */
-static void part(struct take *t)
+static void discriminate(struct limit_request *wanted)
 {
 	bool meets[CHECKS_MAX] = { false };
 
-	for (size_t i = 0; i < t->count; i++)
-		for (size_t k = 0; k < t->count; k++)
-			meets[i] |= k != i && !t->checks[i].policy_name.at && !t->checks[k].policy_name.at &&
-				    count_in_one_place(&t->checks[i], &t->checks[k]);
-	for (size_t i = 0; i < t->count; i++)
+	for (size_t i = 0; i < wanted->count; i++)
+		for (size_t k = 0; k < wanted->count; k++)
+			meets[i] |= k != i && !wanted->checks[i].policy_name.at && !wanted->checks[k].policy_name.at &&
+				    share_state(&wanted->checks[i], &wanted->checks[k]);
+	for (size_t i = 0; i < wanted->count; i++)
 		if (meets[i])
-			t->checks[i].owner = t->checks[i].name;
+			wanted->checks[i].discriminator = wanted->checks[i].name;
 }
 
-/* Checks must be told apart in the headers, and must not count in one place. False: it was answered. */
-static bool are_distinct(struct request *req, const struct take *t)
+/* Checks must differ in the headers, and must not share a state. False: it was answered. */
+static bool are_distinct(struct request *req, const struct limit_request *wanted)
 {
 	char at[32];
 
-	for (size_t i = 1; i < t->count; i++) {
+	for (size_t i = 1; i < wanted->count; i++) {
 		for (size_t k = 0; k < i; k++) {
-			const struct check *a = &t->checks[i], *b = &t->checks[k];
+			const struct limit_check *a = &wanted->checks[i], *b = &wanted->checks[k];
 			bool same_name = text_equal(a->name, b->name);
-			if (!same_name && !count_in_one_place(a, b))
+			if (!same_name && !share_state(a, b))
 				continue;
 			snprintf(at, sizeof(at), "/checks/%zu", i);
 			if (same_name)
@@ -86,7 +58,7 @@ static bool are_distinct(struct request *req, const struct take *t)
 			else
 				answer_field_problem(req, P_INVALID_VALUE, at,
 						     "counts '%s' under '%s', as does /checks/%zu", a->key.at,
-						     a->owner.at, k);
+						     a->discriminator.at, k);
 			return false;
 		}
 	}
@@ -95,23 +67,23 @@ static bool are_distinct(struct request *req, const struct take *t)
 
 void ratelimit_take(struct request *req, const struct ratelimit_take_input *in)
 {
-	struct take *t = take_new(req, in->checks.count ? in->checks.count : 1);
+	struct limit_request *wanted = limit_request_new(req, in->checks.count ? in->checks.count : 1);
 
-	if (!t)
+	if (!wanted)
 		return;
-	t->several = in->checks.count > 0;
-	t->wait_ms = in->wait_ms;
+	wanted->several = in->checks.count > 0;
+	wanted->wait_ms = in->wait_ms;
 	for (size_t i = 0; i < in->checks.count; i++) {
 		const struct ratelimit_take_checks_item *item = &in->checks.items[i];
-		ask(&t->checks[i], item->name, item->policy, item->key, item->cost);
-		t->checks[i].policy.limit = LIMIT_OF(item);
+		ask(&wanted->checks[i], item->name, item->policy, item->key, item->cost);
+		wanted->checks[i].policy.limit = LIMIT_OF(item);
 	}
-	if (!t->several) {
-		ask(&t->checks[0], (struct text){ 0 }, in->policy, in->key, in->cost);
-		t->checks[0].policy.limit = LIMIT_OF(in);
+	if (!wanted->several) {
+		ask(&wanted->checks[0], (struct text){ 0 }, in->policy, in->key, in->cost);
+		wanted->checks[0].policy.limit = LIMIT_OF(in);
 	}
-	part(t);
+	discriminate(wanted);
 	req->stand_in = ratelimit_degrade;
-	if (are_distinct(req, t))
-		policies_fill(req, ratelimit_decide);
+	if (are_distinct(req, wanted))
+		policy_cache_fill(req, ratelimit_decide);
 }

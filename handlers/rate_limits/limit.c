@@ -1,0 +1,231 @@
+/* limit: see rate_limits/limit.h. */
+#include "rate_limits/limit.h"
+
+#include <stdlib.h>
+
+#include "kinds.h"
+
+const char *const limit_algorithm_names[ALGORITHMS] = { "funnel", "sliding_window", "fixed_window" };
+
+/* Units of lua/rate_limits/lib_limit_funnel.lua: less than 2^52 of them, so that the script computes in whole numbers below 2^53. */
+static int64_t largest_burst(const struct limit *l)
+{
+	int64_t divisor = l->limit, rest = l->window_ms;
+
+	while (rest > 0) {
+		int64_t next = divisor % rest;
+		divisor = rest;
+		rest = next;
+	}
+	return l->algorithm == FUNNEL ? ((INT64_C(1) << 52) - 1) / (l->window_ms / divisor) : INT64_MAX;
+}
+
+struct limit_request *limit_request_new(struct request *req, size_t count)
+{
+	struct limit_request *wanted = arena_alloc(&req->arena, sizeof(*wanted) + count * sizeof(wanted->checks[0]));
+
+	if (!wanted) {
+		answer_no_memory(req, EFFECT_NONE);
+		return NULL;
+	}
+	wanted->count = count;
+	wanted->refusal = P_RATE_LIMITED;
+	req->work = wanted;
+	return wanted;
+}
+
+const char *limit_state_part(struct request *req, struct text discriminator, int algorithm)
+{
+	static const char *const usual[] = { "default:funnel", "default:sliding_window", "default:fixed_window" };
+
+	if (text_is(discriminator, "default"))
+		return usual[algorithm - 1];
+	struct text parts[] = { discriminator, TEXT(":"), text_of(limit_algorithm_names[algorithm - 1]) };
+	return arena_join(&req->arena, parts, 3).at;
+}
+
+void limit_call_key(struct request *req, struct call *call, const struct limit_check *c)
+{
+	call_key(call, KEY_LIMIT, c->key, limit_state_part(req, c->discriminator, c->policy.limit.algorithm));
+}
+
+/* ---- Rules ---- */
+
+static const char *pointer(struct request *req, const char *at, const char *member)
+{
+	struct text whole = arena_join(&req->arena, (struct text[]){ text_of(at), text_of(member) }, 2);
+
+	return whole.at ? whole.at : member;
+}
+
+/* False: a rule between its members is broken, which was answered; `at` is the pointer to what holds them. */
+static bool is_sound(struct request *req, const struct limit *l, const char *at)
+{
+	int64_t most = largest_burst(l);
+
+	if (l->has_burst && l->algorithm != FUNNEL)
+		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"),
+				     "belongs to the algorithm funnel");
+	else if (l->count_refused && l->algorithm != SLIDING_WINDOW)
+		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/count_refused"),
+				     "belongs to the algorithm sliding_window");
+	else if (l->burst > most)
+		answer_field_problem(
+			req, P_OUT_OF_RANGE, pointer(req, at, l->has_burst ? "/burst" : "/limit"),
+			"makes a burst of %lld; with this limit and window_ms it must be at most %lld, to be exact; "
+			"give a smaller burst, or rounder numbers as limit and window_ms",
+			(long long)l->burst, (long long)most);
+	else
+		return true;
+	return false;
+}
+
+static bool check_is_sound(struct request *req, const struct limit_request *wanted, const struct limit_check *c)
+{
+	const struct limit *l = &c->policy.limit;
+	char at[32] = "";
+
+	if (wanted->several)
+		snprintf(at, sizeof(at), "/checks/%zu", (size_t)(c - wanted->checks));
+	if (!c->policy_name.at && !is_sound(req, l, at))
+		return false;
+	if (c->cost <= l->burst)
+		return true;
+	answer_field_problem(req, P_NEVER_SATISFIABLE, pointer(req, at, "/cost"), "of %lld never fits: the %s is %lld",
+			     (long long)c->cost, l->has_burst ? "burst" : "limit", (long long)l->burst);
+	return false;
+}
+
+bool limit_request_is_sound(struct request *req, const struct limit_request *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!check_is_sound(req, wanted, &wanted->checks[i]))
+			return false;
+	return true;
+}
+
+/* ---- Several of one slot: lua/rate_limits/ratelimit_take_all.lua ---- */
+
+enum { CHECK_FIELDS = 6 };
+
+struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at)
+{
+	return (struct limit_decision){
+		.fits = fits,
+		.capacity = reply_int(r, at),
+		.remaining = reply_int(r, at + 1),
+		.retry_after_ms = reply_int(r, at + 2) < 0 ? -1 : request_ms_until(req, reply_int(r, at + 2)),
+		.reset_after_ms = request_ms_until(req, reply_int(r, at + 3)),
+		.more_after_ms = request_ms_until(req, reply_int(r, at + 4)),
+	};
+}
+
+struct limit_decision limit_unused(const struct limit *l)
+{
+	return (struct limit_decision){
+		.fits = true, .capacity = l->burst, .remaining = l->burst, .retry_after_ms = -1
+	};
+}
+
+void limit_read(struct request *req, const struct slot_group *some, const struct reply *r)
+{
+	struct limit_request *wanted = req->work;
+
+	for (size_t i = 0; i < some->count; i++) {
+		size_t at = LIMIT_HEAD_FIELDS + i * CHECK_FIELDS;
+		wanted->checks[some->which[i]].decision = limit_decision_of(req, r, reply_int(r, at) > 0, at + 1);
+	}
+}
+
+struct call *limit_call(struct request *req, const struct slot_group *some, bool is_refused)
+{
+	const struct limit_request *wanted = req->work;
+	struct call *call = script_call(req, &ratelimit_take_all_script);
+	int64_t cost = 0;
+
+	for (size_t i = 0; i < some->count; i++) {
+		const struct limit_check *c = &wanted->checks[some->which[i]];
+		limit_call_key(req, call, c);
+		cost += c->cost;
+	}
+	for (size_t i = 0; i < some->count; i++) {
+		const struct limit_check *c = &wanted->checks[some->which[i]];
+		const struct limit *l = &c->policy.limit;
+		call_int(call, l->algorithm);
+		call_int(call, l->limit);
+		call_int(call, l->window_ms);
+		call_int(call, c->cost);
+		call_int(call, l->algorithm == FUNNEL ? l->burst : l->count_refused);
+		call_int(call, c->policy.shadow);
+	}
+	call_int(call, is_refused);
+	if (cost == 0)
+		call_without_record(call);
+	return call;
+}
+
+/* ---- Policies ---- */
+
+/* The contract's bounds. */
+#define MOST INT64_C(1000000000)
+#define WINDOW_MOST_MS INT64_C(31622400000)
+
+static bool is_in(int64_t n, int64_t low, int64_t high)
+{
+	return n >= low && n <= high;
+}
+
+static int algorithm_of(struct text name)
+{
+	for (int i = 0; i < ALGORITHMS; i++)
+		if (text_is(name, limit_algorithm_names[i]))
+			return i + 1;
+	return 0;
+}
+
+/* The fields of a policy are texts, of a hash that another program may have written. */
+static int64_t number_at(const struct reply *r, size_t i)
+{
+	struct text digits = reply_text(r, i);
+
+	return digits.at ? strtoll(digits.at, NULL, 10) : 0;
+}
+
+bool limit_policy_read(const struct reply *r, struct limit_policy *out)
+{
+	struct text header = reply_text(r, 9);
+	int64_t burst = number_at(r, 5);
+
+	*out = (struct limit_policy){
+		.limit = { .algorithm = algorithm_of(reply_text(r, 2)),
+			   .limit = number_at(r, 3),
+			   .window_ms = number_at(r, 4),
+			   .burst = burst ? burst : number_at(r, 3),
+			   .has_burst = burst != 0,
+			   .count_refused = number_at(r, 6) != 0 },
+		.open = text_is(reply_text(r, 7), "open"),
+		.shadow = number_at(r, 8) != 0,
+	};
+	if (header.len > 0 && header.len <= PLAIN_NAME_MAX)
+		memcpy(out->key_header, header.at, header.len);
+	const struct limit *l = &out->limit;
+	return header.len <= PLAIN_NAME_MAX && l->algorithm && is_in(l->limit, 1, MOST) && is_in(l->burst, 1, MOST) &&
+	       is_in(l->window_ms, 1, WINDOW_MOST_MS) && l->burst <= largest_burst(l);
+}
+
+void limit_answer_foreign_policy(struct request *req, struct text name)
+{
+	answer_problem(req, P_FOREIGN_KEY, "the key of the policy '%s' holds what patternd did not put there", name.at);
+}
+
+bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out)
+{
+	*out = (struct limit_policy){
+		.limit = LIMIT_OF(in),
+		.open = in->on_error == RATELIMIT_POLICY_PUT_ON_ERROR_OPEN,
+		.shadow = in->shadow,
+	};
+	if (in->key_header.at)
+		memcpy(out->key_header, in->key_header.at, in->key_header.len);
+	return is_sound(req, &out->limit, "");
+}

@@ -1,0 +1,110 @@
+/*
+ * limit: what the files of rate limits share: limits, policies, and the request for a decision.
+ *
+ *	rate_limits/rate_limits.c           POST /ratelimit makes a limit_request, ...
+ *	rate_limits/authorize.c             ... so does /ratelimit/authorize
+ *	rate_limits/policy_cache.c          fills in the policies that it names
+ *	rate_limits/decide.c                asks Redis
+ *	rate_limits/several_limits.c        asks several nodes of a Cluster
+ *	rate_limits/rate_limit_response.c   answers
+ */
+#ifndef PATTERND_LIMIT_H
+#define PATTERND_LIMIT_H
+
+#include "handler.h"
+
+enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
+enum { LIMIT_HEAD_FIELDS = 2 }; /* of a reply, before the first check */
+
+/* Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1. */
+extern const char *const limit_algorithm_names[ALGORITHMS];
+enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
+
+struct limit {
+	int algorithm;
+	int64_t limit, window_ms;
+	int64_t burst; /* what it holds at once: `limit`, unless a funnel has another */
+	bool has_burst;
+	bool count_refused;
+};
+
+/* Of an input; all have the same members. */
+#define LIMIT_OF(in)                                                           \
+	((struct limit){ .algorithm = (int)(in)->algorithm,                    \
+			 .limit = (in)->limit,                                 \
+			 .window_ms = (in)->window_ms,                         \
+			 .burst = (in)->has_burst ? (in)->burst : (in)->limit, \
+			 .has_burst = (in)->has_burst,                         \
+			 .count_refused = (in)->count_refused })
+
+struct limit_policy {
+	struct limit limit;
+	bool open;                           /* grants when Redis cannot decide */
+	bool shadow;                         /* always grants */
+	char key_header[PLAIN_NAME_MAX + 1]; /* "": none */
+};
+
+/* What Redis decided of one check; times that are left, in milliseconds. */
+struct limit_decision {
+	bool fits;
+	int64_t capacity, remaining;
+	int64_t retry_after_ms; /* -1: it fits */
+	int64_t reset_after_ms; /* until it is whole again */
+	int64_t more_after_ms;  /* until there is more than `remaining`; 0: it is full */
+};
+
+/* One limit. */
+struct limit_check {
+	struct text name;        /* in the headers */
+	struct text policy_name; /* absent: the limit is in the request */
+	struct text
+		discriminator; /* of its state: the policy, `default`, or its name (see rate_limits/rate_limits.c) */
+	struct text key;
+	int64_t cost;
+	struct limit_policy policy; /* with a policy_name: once has_policy */
+	bool has_policy;
+	struct limit_decision decision;
+};
+
+/* All limits of one request. In its arena, as req->work. */
+struct limit_request {
+	bool several;           /* the request has `checks` */
+	bool degraded;          /* Redis could not decide */
+	bool granted;           /* once it was decided */
+	enum problem refusal;   /* the problem of a refusal */
+	struct text key_header; /* of /ratelimit/authorize: the header that has the key; absent: the policy's */
+	void (*next)(struct request *req);  /* the step after the policies */
+	void (*retry)(struct request *req); /* of a request that waited */
+	int64_t asked_us;                   /* when Redis was asked for policies */
+	int64_t wait_ms;                    /* how long it may wait for room */
+	size_t policies_pending;
+	struct limit_series *series; /* rate_limits/several_limits.c's, when several slots decide */
+	size_t count;
+	struct limit_check checks[];
+};
+
+/* Returns new, as req->work; NULL: it was answered that there is no memory. */
+struct limit_request *limit_request_new(struct request *req, size_t count);
+/* False: a limit or cost breaks a rule, which was answered. */
+bool limit_request_is_sound(struct request *req, const struct limit_request *wanted);
+
+/* The part of a state's key: "<discriminator>:<algorithm>". */
+const char *limit_state_part(struct request *req, struct text discriminator, int algorithm);
+/* The key of a check's state. */
+void limit_call_key(struct request *req, struct call *call, const struct limit_check *c);
+
+/* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
+struct call *limit_call(struct request *req, const struct slot_group *some, bool is_refused);
+void limit_read(struct request *req, const struct slot_group *some, const struct reply *r);
+/* One check in a reply, from item `at` on. */
+struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);
+/* Of a limit that was never used. */
+struct limit_decision limit_unused(const struct limit *limit);
+
+/* The reply of ratelimit_policy_look.lua. False: another program put it there. */
+bool limit_policy_read(const struct reply *r, struct limit_policy *out);
+void limit_answer_foreign_policy(struct request *req, struct text name);
+/* Of a request to store one; false: it was answered. */
+bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out);
+
+#endif

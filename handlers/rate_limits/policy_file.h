@@ -1,0 +1,10 @@
+/* policy_file: the policies of --policies. */
+#ifndef PATTERND_POLICY_FILE_H
+#define PATTERND_POLICY_FILE_H
+
+#include <stdbool.h>
+
+/* Reads the file. False: stderr says what is wrong where. */
+bool policy_file_load(void);
+
+#endif
