@@ -1,4 +1,4 @@
-/* uv_views: page views, one counter a page and UTC day. Each operation is one script (lua/pv_*.lua). */
+/* views: page views, one counter a page and UTC day. Each operation is one script (lua/visitors/pv_*.lua). */
 #include "visitors/visitor_call.h"
 
 /* ---- POST, GET /pv/{page} ---- */
@@ -7,63 +7,63 @@ static void on_viewed(struct request *req, const struct reply *r)
 {
 	const struct pv_add_input *in = req->input;
 
-	if (!when_was_right(req, r))
+	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "page", in->page);
-	out_day(o, "day", reply_int(r, 3));
+	visitor_out_day(o, "day", reply_int(r, 3));
 	out_int(o, "count", reply_int(r, 2));
 	answer_end(req);
 }
 
-static void send_views(struct request *req, struct when *w)
+static void send_views(struct request *req, struct visitor_days *w)
 {
 	const struct pv_add_input *in = req->input;
 	struct call *c = script_call(req, &pv_add_script);
 
-	call_days(c, KEY_PV, in->page, w);
+	visitor_call_days(c, KEY_PV, in->page, w);
 	call_int(c, w->to);
-	call_today(c, w);
-	call_retention(c);
+	visitor_call_today(c, w);
+	visitor_call_retention(c);
 	call_int(c, in->by);
 	call_send(c, on_viewed);
 }
 
 void pv_add(struct request *req, const struct pv_add_input *in)
 {
-	when_day(req, send_views, in->has_at_ms, in->at_ms);
+	visitor_call_day(req, send_views, in->has_at_ms, in->at_ms);
 }
 
 static void on_views(struct request *req, const struct reply *r)
 {
 	const struct pv_count_input *in = req->input;
-	const struct when *w = req->work;
+	const struct visitor_days *w = req->work;
 	int64_t sum = 0;
 
-	if (!when_was_right(req, r))
+	if (!visitor_day_was_right(req, r))
 		return;
 	for (size_t i = 2; i < r->count; i++)
 		if (__builtin_add_overflow(sum, reply_int(r, i), &sum))
 			sum = INT64_MAX;
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "page", in->page);
-	out_range(o, w->from, w->to);
+	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", sum);
-	out_days(o, w, r, 2);
+	visitor_out_days(o, w, r, 2);
 	answer_end(req);
 }
 
-static void send_view_count(struct request *req, struct when *w)
+static void send_view_count(struct request *req, struct visitor_days *w)
 {
 	const struct pv_count_input *in = req->input;
 	struct call *c = script_call(req, &pv_count_script);
 
-	call_days(c, KEY_PV, in->page, w);
-	call_today(c, w);
+	visitor_call_days(c, KEY_PV, in->page, w);
+	visitor_call_today(c, w);
 	call_send(c, on_views);
 }
 
 void pv_count(struct request *req, const struct pv_count_input *in)
 {
-	when_range(req, send_view_count, 1, in->from, in->to, false);
+	visitor_call_range(req, send_view_count, 1, in->from, in->to, false);
 }

@@ -1,16 +1,16 @@
-/* uv_call: see visitors/visitor_call.h. */
+/* visitor_call: see visitors/visitor_call.h. */
 #include "visitors/visitor_call.h"
 
 #include <time.h>
 
-enum { MAX_TRIES = 4, SECONDS_A_DAY = 86400 };
+enum { MAX_ATTEMPTS = 4, SECONDS_A_DAY = 86400 };
 
-const double uv_standard_error = 0.0081; /* 1.04 / sqrt(16384) */
+const double visitor_standard_error = 0.0081; /* 1.04 / sqrt(16384) */
 
 /* ---- Days ---- */
 
-/* The days meant if today were `today`. False when there are none, or too many. */
-static bool set_today(struct when *w, int64_t today)
+/* The days if today is `today`. False when there are none, or too many. */
+static bool set_today(struct visitor_days *w, int64_t today)
 {
 	w->today = today;
 	w->to = w->has_to ? w->asked_to : today;
@@ -18,7 +18,7 @@ static bool set_today(struct when *w, int64_t today)
 	return w->from <= w->to && (w->to - w->from + 1) * w->pages <= DAYS_MAX;
 }
 
-static void answer_no_range(struct request *req, const struct when *w)
+static void answer_no_range(struct request *req, const struct visitor_days *w)
 {
 	if (w->from > w->to)
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer, "is after the last day");
@@ -29,8 +29,8 @@ static void answer_no_range(struct request *req, const struct when *w)
 				     DAYS_MAX);
 }
 
-/* The first try: today by our own clock. Takes `w`; it needs send, pages and what was asked. */
-static void ask(struct request *req, struct when *w)
+/* The first attempt: today by the daemon's clock. `w` needs send, pages and what was given. */
+static void ask(struct request *req, struct visitor_days *w)
 {
 	req->work = w;
 	if (!set_today(w, day_of_ms((int64_t)time(NULL) * 1000))) {
@@ -38,19 +38,19 @@ static void ask(struct request *req, struct when *w)
 			answer_no_range(req, w);
 			return;
 		}
-		/* Our clock may be wrong: only Redis can say that there is no such range. Let it. */
+		/* Our clock may be wrong: only Redis can refuse the range. */
 		set_today(w, w->asked_from);
 	}
 	w->send(req, w);
 }
 
-bool when_was_right(struct request *req, const struct reply *r)
+bool visitor_day_was_right(struct request *req, const struct reply *r)
 {
-	struct when *w = req->work;
+	struct visitor_days *w = req->work;
 
 	if (reply_int(r, 0) >= 0)
 		return true;
-	if (++w->tries == MAX_TRIES)
+	if (++w->attempts == MAX_ATTEMPTS)
 		answer_problem(req, P_REDIS_UNAVAILABLE, "Redis's clock says another day each time");
 	else if (!set_today(w, day_of_ms(req->now_ms)))
 		answer_no_range(req, w);
@@ -59,7 +59,7 @@ bool when_was_right(struct request *req, const struct reply *r)
 	return false;
 }
 
-void call_today(struct call *c, const struct when *w)
+void visitor_call_today(struct call *c, const struct visitor_days *w)
 {
 	if (w->has_to)
 		call_string(c, "");
@@ -67,20 +67,20 @@ void call_today(struct call *c, const struct when *w)
 		call_int(c, w->today);
 }
 
-static struct when *when_new(struct request *req, send_call send, size_t pages)
+static struct visitor_days *days_new(struct request *req, visitor_send send, size_t pages)
 {
-	struct when *w = arena_alloc(&req->arena, sizeof(*w));
+	struct visitor_days *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (!w)
 		answer_no_memory(req, EFFECT_NONE);
 	else
-		*w = (struct when){ .send = send, .pages = (int64_t)pages };
+		*w = (struct visitor_days){ .send = send, .pages = (int64_t)pages };
 	return w;
 }
 
-void when_day(struct request *req, send_call send, bool has_at_ms, int64_t at_ms)
+void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, int64_t at_ms)
 {
-	struct when *w = when_new(req, send, 1);
+	struct visitor_days *w = days_new(req, send, 1);
 
 	if (!w)
 		return;
@@ -89,7 +89,7 @@ void when_day(struct request *req, send_call send, bool has_at_ms, int64_t at_ms
 	ask(req, w);
 }
 
-/* False when a day was given that is none; then the request has been answered. */
+/* False: the day is invalid, which was answered. */
 static bool read_day(struct request *req, struct text given, const char *pointer, bool *has, int64_t *day)
 {
 	*has = given.at != NULL;
@@ -99,9 +99,10 @@ static bool read_day(struct request *req, struct text given, const char *pointer
 	return false;
 }
 
-void when_range(struct request *req, send_call send, size_t pages, struct text from, struct text to, bool in_body)
+void visitor_call_range(struct request *req, visitor_send send, size_t pages, struct text from, struct text to,
+			bool in_body)
 {
-	struct when *w = when_new(req, send, pages);
+	struct visitor_days *w = days_new(req, send, pages);
 
 	if (!w)
 		return;
@@ -114,7 +115,7 @@ void when_range(struct request *req, send_call send, size_t pages, struct text f
 
 /* ---- Keys and answers ---- */
 
-void call_days(struct call *c, const char *kind, struct text page, const struct when *w)
+void visitor_call_days(struct call *c, const char *kind, struct text page, const struct visitor_days *w)
 {
 	char text[DAY_TEXT_SIZE];
 
@@ -124,12 +125,12 @@ void call_days(struct call *c, const char *kind, struct text page, const struct 
 	}
 }
 
-void call_retention(struct call *c)
+void visitor_call_retention(struct call *c)
 {
 	call_int(c, config()->uv_retention_days * SECONDS_A_DAY);
 }
 
-void out_day(struct json_out *o, const char *key, int64_t day)
+void visitor_out_day(struct json_out *o, const char *key, int64_t day)
 {
 	char text[DAY_TEXT_SIZE];
 
@@ -137,18 +138,18 @@ void out_day(struct json_out *o, const char *key, int64_t day)
 	out_string(o, key, text);
 }
 
-void out_range(struct json_out *o, int64_t from, int64_t to)
+void visitor_out_range(struct json_out *o, int64_t from, int64_t to)
 {
-	out_day(o, "from", from);
-	out_day(o, "to", to);
+	visitor_out_day(o, "from", from);
+	visitor_out_day(o, "to", to);
 }
 
-void out_days(struct json_out *o, const struct when *w, const struct reply *r, size_t i)
+void visitor_out_days(struct json_out *o, const struct visitor_days *w, const struct reply *r, size_t i)
 {
 	out_array(o, "days");
 	for (int64_t day = w->from; day <= w->to; day++) {
 		out_object(o, NULL);
-		out_day(o, "day", day);
+		visitor_out_day(o, "day", day);
 		out_int(o, "count", reply_int(r, i++));
 		out_close(o);
 	}

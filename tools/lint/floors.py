@@ -52,8 +52,6 @@ WRAPPERS = {
 REPLY = "service/redis/reply"
 # Units that use each other in a circle today; each line may only go.
 CIRCLES = """
-handlers/rate_limits/decide handlers/rate_limits/policy_cache handlers/rate_limits/rate_limit_response handlers/rate_limits/rate_limits handlers/rate_limits/several_limits
-handlers/visitors/several_pages handlers/visitors/visitors
 service/redis/connection service/redis/connection_check service/redis/connection_socket
 """
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
