@@ -22,7 +22,7 @@ enum {
 };
 
 /* One request under way; in its arena. */
-struct work {
+struct bloom_work {
 	size_t segments; /* as many are named as keys */
 	unsigned repeats;
 	/* Of bloom_add and bloom_exists */
@@ -38,14 +38,14 @@ struct work {
 	size_t under_way; /* steps */
 };
 
-static struct work *work_new(struct request *req)
+static struct bloom_work *work_new(struct request *req)
 {
-	struct work *w = arena_alloc(&req->arena, sizeof(*w));
+	struct bloom_work *w = arena_alloc(&req->arena, sizeof(*w));
 
 	if (!w)
 		answer_no_memory(req, EFFECT_NONE);
 	else
-		*w = (struct work){ .segments = FIRST_SEGMENTS };
+		*w = (struct bloom_work){ .segments = FIRST_SEGMENTS };
 	return req->work = w;
 }
 
@@ -63,7 +63,7 @@ static struct call *filter_call(struct request *req, const struct script *s, str
 /* The script wants to be called once more: it needs more keys, or has done a piece of its work. */
 static bool is_again(struct request *req, const struct reply *r)
 {
-	struct work *w = req->work;
+	struct bloom_work *w = req->work;
 	int64_t outcome = reply_int(r, 0);
 
 	if (outcome != AGAIN && outcome != AGAIN_WITH_KEYS)
@@ -152,7 +152,7 @@ static void on_put(struct request *req, const struct reply *r)
 static void put(struct request *req)
 {
 	const struct bloom_put_input *in = req->input;
-	const struct work *w = req->work;
+	const struct bloom_work *w = req->work;
 	struct call *c = filter_call(req, &bloom_put_script, in->filter, w->segments);
 
 	call_int(c, in->capacity);
@@ -167,7 +167,7 @@ void bloom_put(struct request *req, const struct bloom_put_input *in)
 		put(req);
 }
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct bloom_look_input *in = req->input;
 
@@ -179,7 +179,7 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void bloom_look(struct request *req, const struct bloom_look_input *in)
 {
-	call_send(filter_call(req, &bloom_look_script, in->filter, 0), on_looked);
+	call_send(filter_call(req, &bloom_look_script, in->filter, 0), on_state);
 }
 
 /* ---- DELETE /bloom/{filter} ---- */
@@ -187,7 +187,7 @@ void bloom_look(struct request *req, const struct bloom_look_input *in)
 static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct bloom_delete_input *in = req->input;
-	const struct work *w = req->work;
+	const struct bloom_work *w = req->work;
 
 	if (is_again(req, r)) {
 		req->has_effect = req->has_effect || reply_int(r, 0) == AGAIN;
@@ -201,7 +201,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 {
-	const struct work *w = work_new(req);
+	const struct bloom_work *w = work_new(req);
 
 	if (w)
 		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
@@ -210,7 +210,7 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 /* ---- POST /bloom/{filter}/add, /exists ---- */
 
 /* The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of places, most empty. */
-static size_t number_of(struct work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
+static size_t number_of(struct bloom_work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
 {
 	size_t at = XXH128_hashFromCanonical(hash).low64 & (places - 1);
 
@@ -226,7 +226,7 @@ static size_t number_of(struct work *w, size_t *table, size_t places, const XXH1
  * Hashes the items. Those that stand in the request several times are asked for once: the calls may come to Redis in any
  * order, and it must be the first of them that was added.
  */
-static bool take_items(struct request *req, struct work *w, const struct text *items)
+static bool take_items(struct request *req, struct bloom_work *w, const struct text *items)
 {
 	size_t count = w->item_count, places = 1;
 
@@ -252,7 +252,7 @@ static bool take_items(struct request *req, struct work *w, const struct text *i
 static void send_step(struct request *req, size_t from);
 
 /* Where the step ends that item `from` belongs to. */
-static size_t end_of_step(const struct work *w, size_t from)
+static size_t end_of_step(const struct bloom_work *w, size_t from)
 {
 	size_t end = from - from % w->step_items + w->step_items;
 
@@ -260,7 +260,7 @@ static size_t end_of_step(const struct work *w, size_t from)
 }
 
 /* Sends steps, as many as may be under way. */
-static void send_more(struct request *req, struct work *w, size_t most)
+static void send_more(struct request *req, struct bloom_work *w, size_t most)
 {
 	for (; w->under_way < most && w->next < w->count; w->under_way++) {
 		size_t from = w->next;
@@ -269,7 +269,7 @@ static void send_more(struct request *req, struct work *w, size_t most)
 	}
 }
 
-static void answer_items(struct request *req, const struct work *w)
+static void answer_items(struct request *req, const struct bloom_work *w)
 {
 	bool is_adding = w->script == &bloom_add_script;
 	struct json_out *o = answer_begin(req, 200);
@@ -287,7 +287,7 @@ static void answer_items(struct request *req, const struct work *w)
 
 static void on_step(struct request *req, const struct reply *r)
 {
-	struct work *w = req->work;
+	struct bloom_work *w = req->work;
 	size_t from = req->tag, end = end_of_step(w, from);
 	int64_t outcome = reply_int(r, 0);
 	struct text digits = reply_is_text(r, 2) ? reply_text(r, 2) : (struct text){ 0 };
@@ -320,7 +320,7 @@ static void on_step(struct request *req, const struct reply *r)
 
 static void send_step(struct request *req, size_t from)
 {
-	const struct work *w = req->work;
+	const struct bloom_work *w = req->work;
 	struct call *c = filter_call(req, w->script, w->filter, w->segments);
 
 	for (size_t i = from; i < end_of_step(w, from); i++)
@@ -333,7 +333,7 @@ static void send_step(struct request *req, size_t from)
 
 static void ask(struct request *req, const struct script *s, struct text filter, const struct text *items, size_t count)
 {
-	struct work *w = work_new(req);
+	struct bloom_work *w = work_new(req);
 
 	if (!w)
 		return;

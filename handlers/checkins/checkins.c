@@ -83,12 +83,12 @@ static void write_day(struct json_out *o, const char *key, int64_t day)
 enum { FIRST_DAY = 2, LAST_DAY, DAY_OF_BITS, BITS };
 
 /* Days as bits, in the order of SETBIT. */
-struct days {
+struct checkin_days {
 	struct text bits;
 	int64_t first; /* of the first bit */
 };
 
-static bool was_there(const struct days *d, int64_t day)
+static bool was_there(const struct checkin_days *d, int64_t day)
 {
 	size_t at = (size_t)(day - d->first);
 
@@ -96,7 +96,7 @@ static bool was_there(const struct days *d, int64_t day)
 }
 
 /* True when a whole byte of bits begins at `day`, and none is set: most of a hundred years are such. */
-static bool none_of_eight(const struct days *d, int64_t day)
+static bool none_of_eight(const struct checkin_days *d, int64_t day)
 {
 	size_t at = (size_t)(day - d->first);
 
@@ -107,7 +107,7 @@ static void on_days(struct request *req, const struct reply *r)
 {
 	const struct checkin_look_input *in = req->input;
 	int64_t from = reply_int(r, FIRST_DAY), to = reply_int(r, LAST_DAY);
-	const struct days days = { reply_text(r, BITS), reply_int(r, DAY_OF_BITS) };
+	const struct checkin_days days = { reply_text(r, BITS), reply_int(r, DAY_OF_BITS) };
 	int64_t count = 0, first = 0, run = 0, longest = 0;
 
 	if (reply_int(r, 0) < 0) {

@@ -55,7 +55,7 @@ void counter_add(struct request *req, const struct counter_add_input *in)
 
 /* ---- GET /counters/{name} ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct counter_look_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
@@ -72,5 +72,5 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void counter_look(struct request *req, const struct counter_look_input *in)
 {
-	call_send(counters_call(req, &counter_look_script, in->name), on_looked);
+	call_send(counters_call(req, &counter_look_script, in->name), on_state);
 }

@@ -27,7 +27,7 @@ static void send_put(struct request *req)
 	struct call *c = geo_call(req, &geo_put_script, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
-	geo_tell_place(c, in->longitude, in->latitude);
+	geo_call_position(c, in->longitude, in->latitude);
 	call_text(c, in->member);
 	geo_send(req, c, on_put);
 }
@@ -56,7 +56,7 @@ static void send_member(struct request *req)
 {
 	const struct geo_member_input *in = req->input;
 
-	geo_look_up(req, in->set, in->member, on_member);
+	geo_call_lookup(req, in->set, in->member, on_member);
 }
 
 void geo_member(struct request *req, const struct geo_member_input *in)
@@ -117,9 +117,9 @@ static void send_add(struct request *req)
 	const struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_add, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
-		geo_tell_group(req, c, order, i, in->members.count);
+		geo_call_group(req, c, order, i, in->members.count);
 		const struct geo_add_members_item *item = &in->members.items[order[i].index];
-		geo_tell_place(c, item->longitude, item->latitude);
+		geo_call_position(c, item->longitude, item->latitude);
 		call_text(c, item->member);
 	}
 	geo_send(req, c, on_added);
@@ -177,7 +177,7 @@ static void send_lookup(struct request *req)
 	struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_find, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
-		geo_tell_group(req, c, order, i, in->members.count);
+		geo_call_group(req, c, order, i, in->members.count);
 		call_text(c, in->members.items[order[i].index]);
 	}
 	w->more = order;
@@ -195,14 +195,14 @@ void geo_lookup(struct request *req, const struct geo_lookup_input *in)
 enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
 
 /* A page under way: of a set that is split one cell after the other, until it is full. Its cursor is "<cell>-<cursor within>". */
-struct page {
+struct geo_page {
 	size_t cell, count, cells_seen;
 	struct text match;  /* as a glob */
 	struct text cursor; /* within the cell */
 	struct text *items; /* MEMBER_ITEMS for each */
 };
 
-static void answer_page(struct request *req, const struct page *p, bool is_last)
+static void answer_page(struct request *req, const struct geo_page *p, bool is_last)
 {
 	const struct geo_work *w = req->work;
 	struct json_out *o = answer_begin(req, 200);
@@ -238,7 +238,7 @@ static void on_members(struct request *req, const struct reply *r)
 {
 	const struct geo_members_input *in = req->input;
 	struct geo_work *w = req->work;
-	struct page *p = w->more;
+	struct geo_page *p = w->more;
 
 	if (geo_is_again(req, r))
 		return;
@@ -252,12 +252,12 @@ static void on_members(struct request *req, const struct reply *r)
 			p->items[MEMBER_ITEMS * p->count + j] = arena_copy(&req->arena, t.at, t.len);
 		}
 	p->cursor = arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len);
-	bool is_cell_over = text_is(p->cursor, "0");
-	if (is_cell_over)
+	bool is_cell_done = text_is(p->cursor, "0");
+	if (is_cell_done)
 		p->cell++;
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
-	else if (is_cell_over && p->cell >= (size_t)w->cells)
+	else if (is_cell_done && p->cell >= (size_t)w->cells)
 		answer_page(req, p, true);
 	else if (p->count == (size_t)in->limit || !w->cells || ++p->cells_seen == MOST_CELLS_A_PAGE)
 		answer_page(req, p, false);
@@ -266,7 +266,7 @@ static void on_members(struct request *req, const struct reply *r)
 }
 
 /* "<cell>-" in front of the cursor of a set that is split. */
-static bool parse_cursor(struct request *req, struct page *p)
+static bool parse_cursor(struct request *req, struct geo_page *p)
 {
 	const struct geo_members_input *in = req->input;
 	const struct geo_work *w = req->work;
@@ -286,7 +286,7 @@ static bool parse_cursor(struct request *req, struct page *p)
 static void send_page(struct request *req)
 {
 	const struct geo_members_input *in = req->input;
-	struct page *p = ((struct geo_work *)req->work)->more;
+	struct geo_page *p = ((struct geo_work *)req->work)->more;
 	struct call *c = geo_call(req, &geo_members_script, in->set);
 
 	geo_cell_key(req, c, in->set, p->cell);
@@ -300,7 +300,7 @@ static void begin_page(struct request *req)
 {
 	const struct geo_members_input *in = req->input;
 	struct geo_work *w = req->work;
-	struct page *p = arena_alloc(&req->arena, sizeof(*p));
+	struct geo_page *p = arena_alloc(&req->arena, sizeof(*p));
 
 	w->more = p;
 	if (p && !match_glob(req, in->match, &p->match))

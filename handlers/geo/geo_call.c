@@ -101,7 +101,7 @@ struct geo_order *geo_group(struct request *req, struct call *c, struct text set
 	return order;
 }
 
-void geo_tell_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count)
+void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count)
 {
 	const struct geo_work *w = req->work;
 	size_t end = at;
@@ -117,13 +117,13 @@ void geo_tell_group(struct request *req, struct call *c, const struct geo_order 
  * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside of all squares. The same sums as Redis's:
  * longitudes just below 180 round to it.
  */
-void geo_tell_place(struct call *c, double longitude, double latitude)
+void geo_call_position(struct call *c, double longitude, double latitude)
 {
 	call_real(c, longitude + 180 >= 360 ? -180 : longitude);
 	call_real(c, latitude >= HIGHEST_LATITUDE ? HIGHEST_LATITUDE : latitude);
 }
 
-void geo_look_up(struct request *req, struct text set, struct text member, call_done done)
+void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done)
 {
 	const struct geo_work *w = req->work;
 	struct call *c = geo_call(req, &geo_lookup_script, set);

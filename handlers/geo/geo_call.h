@@ -31,7 +31,7 @@ void geo_begin(struct request *req, void (*send)(struct request *req));
 bool geo_is_again(struct request *req, const struct reply *r);
 
 /* Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in the north a little lower. */
-void geo_tell_place(struct call *c, double longitude, double latitude);
+void geo_call_position(struct call *c, double longitude, double latitude);
 
 /* The cell of a member; 0 when the set is not split. */
 size_t geo_cell_of(struct request *req, struct text member);
@@ -53,10 +53,10 @@ struct geo_order *geo_group(struct request *req, struct call *c, struct text set
 			    struct text (*member)(const void *items, size_t i), const void *items);
 
 /* How many from `at` on are in the same cell, told to the script; nothing when the set is not split. */
-void geo_tell_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
+void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
 
 /* Where one member is: three items from the third of the reply on. */
-void geo_look_up(struct request *req, struct text set, struct text member, call_done done);
+void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done);
 
 /*
  * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What Redis says beyond them is of its own making: it

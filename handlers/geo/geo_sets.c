@@ -13,7 +13,7 @@ static void write_set(struct json_out *o, struct text set, int64_t size, int64_t
 
 /* ---- GET, PUT, DELETE /geo/{set} ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct geo_look_input *in = req->input;
 
@@ -23,7 +23,7 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void geo_look(struct request *req, const struct geo_look_input *in)
 {
-	call_send(geo_call(req, &geo_size_script, in->set), on_looked);
+	call_send(geo_call(req, &geo_size_script, in->set), on_state);
 }
 
 static void on_configured(struct request *req, const struct reply *r)
@@ -85,7 +85,7 @@ void geo_delete(struct request *req, const struct geo_delete_input *in)
 
 /* ---- GET /geo ---- */
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
 	return geo_call(req, &geo_size_script, name);
@@ -104,7 +104,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void geo_list(struct request *req, const struct geo_list_input *in)
 {
-	static const struct list_of sets = { .kind = KEY_GEO, .look = look_one, .item = item_of };
+	static const struct list_of sets = { .kind = KEY_GEO, .look = get_one, .item = item_of };
 
 	list_keys(req, &sets, in->match, in->cursor, in->limit);
 }

@@ -45,19 +45,19 @@ void geo_distance(struct request *req, const struct geo_distance_input *in)
 
 enum { FOUND_ITEMS = 5, CELLS_A_CALL = 64 }; /* an item: member, distance, longitude, latitude, geohash */
 
-struct found {
+struct geo_found {
 	struct text member, geohash;
 	double distance, longitude, latitude;
 };
 
 /* A search under way. */
-struct search {
+struct geo_search {
 	double longitude, latitude; /* of the centre */
 	size_t next_cell, count;
-	struct found *found, *spare; /* room for as many as are asked for, each */
+	struct geo_found *found, *spare; /* room for as many as are asked for, each */
 };
 
-static void answer_features(struct request *req, const struct search *s)
+static void answer_features(struct request *req, const struct geo_search *s)
 {
 	const struct geo_nearby_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
@@ -65,7 +65,7 @@ static void answer_features(struct request *req, const struct search *s)
 	req->content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
 	out_array(o, "features");
-	for (const struct found *f = s->found; f < s->found + s->count; f++) {
+	for (const struct geo_found *f = s->found; f < s->found + s->count; f++) {
 		out_object(o, NULL);
 		out_string(o, "type", "Feature");
 		out_text(o, "id", f->member);
@@ -88,7 +88,7 @@ static void answer_features(struct request *req, const struct search *s)
 	answer_end(req);
 }
 
-static void answer_found(struct request *req, const struct search *s)
+static void answer_found(struct request *req, const struct geo_search *s)
 {
 	const struct geo_nearby_input *in = req->input;
 
@@ -98,7 +98,7 @@ static void answer_found(struct request *req, const struct search *s)
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "results");
-	for (const struct found *f = s->found; f < s->found + s->count; f++) {
+	for (const struct geo_found *f = s->found; f < s->found + s->count; f++) {
 		out_object(o, NULL);
 		out_text(o, "member", f->member);
 		geo_write_degrees(o, "longitude", f->longitude);
@@ -118,10 +118,10 @@ static bool is_before(const struct geo_nearby_input *in, double a, double b)
 }
 
 /* Those of a reply, from item `at` on, come between those that were found so far; both are in order. */
-static void merge(struct request *req, struct search *s, const struct reply *r, size_t at)
+static void merge(struct request *req, struct geo_search *s, const struct reply *r, size_t at)
 {
 	const struct geo_nearby_input *in = req->input;
-	struct found *into = s->spare;
+	struct geo_found *into = s->spare;
 	size_t old = 0, count = 0;
 
 	for (; count < (size_t)in->limit && (old < s->count || at + FOUND_ITEMS <= r->count); count++) {
@@ -131,7 +131,7 @@ static void merge(struct request *req, struct search *s, const struct reply *r, 
 			continue;
 		}
 		struct text member = reply_text(r, at), geohash = reply_text(r, at + 4);
-		into[count] = (struct found){
+		into[count] = (struct geo_found){
 			.member = arena_copy(&req->arena, member.at, member.len),
 			.geohash = arena_copy(&req->arena, geohash.at, geohash.len),
 			.distance = reply_real(r, at + 1),
@@ -152,7 +152,7 @@ static void send_step(struct request *req);
 static void on_step(struct request *req, const struct reply *r)
 {
 	struct geo_work *w = req->work;
-	struct search *s = w->more;
+	struct geo_search *s = w->more;
 
 	if (geo_is_again(req, r))
 		return;
@@ -183,12 +183,12 @@ static void send_step(struct request *req)
 {
 	const struct geo_nearby_input *in = req->input;
 	const struct geo_work *w = req->work;
-	const struct search *s = w->more;
+	const struct geo_search *s = w->more;
 	struct call *c = geo_call(req, &geo_search_cells_script, in->set);
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
 		geo_cell_key(req, c, in->set, i);
-	geo_tell_place(c, s->longitude, s->latitude);
+	geo_call_position(c, s->longitude, s->latitude);
 	tell_shape(c, in);
 	if (s->count == (size_t)in->limit)
 		call_real(c, s->found[s->count - 1].distance);
@@ -200,7 +200,7 @@ static void send_step(struct request *req)
 static void on_centre(struct request *req, const struct reply *r)
 {
 	const struct geo_nearby_input *in = req->input;
-	struct search *s = ((struct geo_work *)req->work)->more;
+	struct geo_search *s = ((struct geo_work *)req->work)->more;
 
 	if (geo_is_again(req, r))
 		return;
@@ -243,7 +243,7 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 static void on_found(struct request *req, const struct reply *r)
 {
 	const struct geo_nearby_input *in = req->input;
-	struct search *s = ((struct geo_work *)req->work)->more;
+	struct geo_search *s = ((struct geo_work *)req->work)->more;
 
 	if (geo_is_again(req, r))
 		return;
@@ -269,21 +269,21 @@ static void send_whole(struct request *req)
 		call_string(c, "");
 	} else {
 		call_string(c, "point");
-		geo_tell_place(c, in->longitude, in->latitude);
+		geo_call_position(c, in->longitude, in->latitude);
 	}
 	tell_shape(c, in);
 	call_send(c, on_found);
 }
 
-static struct search *search_new(struct request *req)
+static struct geo_search *search_new(struct request *req)
 {
 	const struct geo_nearby_input *in = req->input;
-	struct search *s = arena_alloc(&req->arena, sizeof(*s));
-	struct found *room = arena_alloc(&req->arena, 2 * (size_t)in->limit * sizeof(*room));
+	struct geo_search *s = arena_alloc(&req->arena, sizeof(*s));
+	struct geo_found *room = arena_alloc(&req->arena, 2 * (size_t)in->limit * sizeof(*room));
 
 	if (!s || !room)
 		return NULL;
-	*s = (struct search){ .longitude = in->longitude, .latitude = in->latitude };
+	*s = (struct geo_search){ .longitude = in->longitude, .latitude = in->latitude };
 	s->found = room;
 	s->spare = room + in->limit;
 	return s;
@@ -300,7 +300,7 @@ static void begin_search(struct request *req)
 	else if (!w->cells)
 		send_whole(req);
 	else if (in->member.at)
-		geo_look_up(req, in->set, in->member, on_centre);
+		geo_call_lookup(req, in->set, in->member, on_centre);
 	else
 		send_step(req);
 }

@@ -55,7 +55,7 @@ static void answer_key(struct request *req, struct text key, const struct reply 
 
 /* ---- GET, DELETE /keys/{key} ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct key_look_input *in = req->input;
 
@@ -67,7 +67,7 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void key_look(struct request *req, const struct key_look_input *in)
 {
-	call_send(key_call(req, &key_look_script, in->key), on_looked);
+	call_send(key_call(req, &key_look_script, in->key), on_state);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -182,7 +182,7 @@ void key_elements(struct request *req, const struct key_elements_input *in)
 
 /* ---- GET /keys ---- */
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
 	return key_call(req, &key_look_script, name);
@@ -202,7 +202,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void key_list(struct request *req, const struct key_list_input *in)
 {
-	static const struct list_of keys = { .look = look_one, .item = item_of };
+	static const struct list_of keys = { .look = get_one, .item = item_of };
 	static const char *const types[] = { NULL, "string", "list", "set", "zset", "hash", "stream" };
 
 	list_typed_keys(req, &keys, in->match, types[in->type], in->cursor, in->limit);

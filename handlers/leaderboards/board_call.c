@@ -1,20 +1,20 @@
-/* leaderboard_call: see leaderboards/board_call.h. */
+/* board_call: see leaderboards/board_call.h. */
 #include "leaderboards/board_call.h"
 
 #include "kinds.h"
 
-struct dimensions dimensions_of(struct text lines)
+struct board_dimensions board_dimensions_of(struct text lines)
 {
-	struct dimensions d = { 0 };
+	struct board_dimensions d = { 0 };
 
 	while (lines.len && d.count < DIMENSIONS_MAX)
 		d.names[d.count++] = text_cut(&lines, '\n');
 	return d;
 }
 
-struct text dimensions_told(struct request *req, struct text lines)
+struct text board_dimensions_text(struct request *req, struct text lines)
 {
-	struct dimensions d = dimensions_of(lines);
+	struct board_dimensions d = board_dimensions_of(lines);
 	struct text parts[2 * DIMENSIONS_MAX];
 	size_t n = 0;
 
@@ -26,16 +26,16 @@ struct text dimensions_told(struct request *req, struct text lines)
 	return arena_join(&req->arena, parts, n);
 }
 
-void leaderboard_keys(struct call *c, struct text board)
+void board_call_keys(struct call *c, struct text board)
 {
 	call_key(c, KEY_BOARD, board, NULL);
 	call_key(c, KEY_BOARD, board, "places");
 	call_key(c, KEY_BOARD, board, "ranks");
 }
 
-void leaderboard_write(struct json_out *o, struct text board, struct text dimensions, int64_t size)
+void board_out(struct json_out *o, struct text board, struct text dimensions, int64_t size)
 {
-	struct dimensions d = dimensions_of(dimensions);
+	struct board_dimensions d = board_dimensions_of(dimensions);
 
 	out_text(o, "board", board);
 	out_array(o, "dimensions");
@@ -45,7 +45,7 @@ void leaderboard_write(struct json_out *o, struct text board, struct text dimens
 	out_int(o, "size", size);
 }
 
-void answer_no_board(struct request *req, struct text board)
+void board_answer_not_found(struct request *req, struct text board)
 {
 	answer_problem(req, P_NOT_FOUND, "there is no board '%s'", board.at);
 }

@@ -19,19 +19,19 @@ enum { NONCE_DIGITS = 16, CURSOR_SIZE = 24, PART_SIZE = 48 };
 static const char *const aggregates[] = { NULL, "sum", "min", "max" }; /* by the contract's enum */
 
 /* A union under way; in the request's arena. */
-struct building {
+struct board_union {
 	struct arena_mark since; /* of the request's arena: what comes after belongs to one step */
 	char places[PART_SIZE], ranks[PART_SIZE];
 	struct text dimensions;
 	size_t source; /* that is being added; their count: ranking */
 	char cursor[CURSOR_SIZE];
 	int64_t built, ranked; /* members so far */
-	size_t owed;           /* looks, of the board behind those of its sources */
-	struct look *looks;
+	size_t pending;        /* states, of the board behind those of its sources */
+	struct board_state *states;
 };
 
 /* A board that takes part, when they lie in several slots. */
-struct look {
+struct board_state {
 	bool is_there;
 	struct text dimensions;
 	int64_t size;
@@ -46,7 +46,8 @@ static void answer_differs(struct request *req, struct text board, struct text h
 	const struct leaderboard_union_input *in = req->input;
 
 	answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
-		       dimensions_told(req, has).at, dimensions_told(req, wanted).at, in->sources.items[0].at);
+		       board_dimensions_text(req, has).at, board_dimensions_text(req, wanted).at,
+		       in->sources.items[0].at);
 }
 
 static void answer_differ(struct request *req, const struct reply *r)
@@ -62,7 +63,7 @@ static void answer_made(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
 
-	leaderboard_write(answer_begin(req, 200), in->board, reply_text(r, 2), reply_int(r, 3));
+	board_out(answer_begin(req, 200), in->board, reply_text(r, 2), reply_int(r, 3));
 	answer_end(req);
 }
 
@@ -81,12 +82,12 @@ static void on_ended(struct request *req, const struct reply *r)
 		answer_lost_work(req);
 }
 
-static void end(struct request *req, const struct building *b)
+static void end(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_end_script);
 
-	leaderboard_keys(c, in->board);
+	board_call_keys(c, in->board);
 	call_key(c, KEY_BOARD, in->board, b->places);
 	call_key(c, KEY_BOARD, in->board, b->ranks);
 	call_text(c, b->dimensions);
@@ -97,7 +98,7 @@ static void end(struct request *req, const struct building *b)
 /* ---- Step by step ---- */
 
 /* A step was done; false when it was the last of its kind, and the next one begins anew. */
-static bool is_under_way(struct building *b, const struct reply *r)
+static bool is_under_way(struct board_union *b, const struct reply *r)
 {
 	struct text cursor = reply_text(r, 2);
 
@@ -107,7 +108,7 @@ static bool is_under_way(struct building *b, const struct reply *r)
 
 static void on_ranked(struct request *req, const struct reply *r)
 {
-	struct building *b = req->work;
+	struct board_union *b = req->work;
 
 	if (reply_int(r, 0) < 0) {
 		answer_lost_work(req);
@@ -121,7 +122,7 @@ static void on_ranked(struct request *req, const struct reply *r)
 		end(req, b);
 }
 
-static void rank(struct request *req, const struct building *b)
+static void rank(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_rank_script);
@@ -129,7 +130,7 @@ static void rank(struct request *req, const struct building *b)
 	call_key(c, KEY_BOARD, in->board, b->places);
 	call_key(c, KEY_BOARD, in->board, b->ranks);
 	call_string(c, b->cursor);
-	call_int(c, (int64_t)dimensions_of(b->dimensions).count);
+	call_int(c, (int64_t)board_dimensions_of(b->dimensions).count);
 	call_int(c, b->built);
 	call_int(c, b->ranked);
 	call_send(c, on_ranked);
@@ -138,10 +139,10 @@ static void rank(struct request *req, const struct building *b)
 static void on_added(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct building *b = req->work;
+	struct board_union *b = req->work;
 
 	if (reply_int(r, 0) == -1) {
-		answer_no_board(req, in->sources.items[b->source]);
+		board_answer_not_found(req, in->sources.items[b->source]);
 	} else if (reply_int(r, 0) == -2) {
 		answer_differ(req, r);
 	} else if (reply_int(r, 0) == -4) {
@@ -159,7 +160,7 @@ static void on_added(struct request *req, const struct reply *r)
 }
 
 /* What both ways to add are told alike. */
-static void call_source(struct request *req, struct call *c, const struct building *b)
+static void call_source(struct request *req, struct call *c, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
 
@@ -170,7 +171,7 @@ static void call_source(struct request *req, struct call *c, const struct buildi
 	call_int(c, b->built);
 }
 
-static void add(struct request *req, const struct building *b)
+static void add(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_add_script);
@@ -188,7 +189,7 @@ static void add(struct request *req, const struct building *b)
 static void on_paged(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
-	const struct building *b = req->work;
+	const struct board_union *b = req->work;
 	const struct reply *found = reply_item(r, 3);
 
 	if (reply_int(r, 0) < 0) {
@@ -204,7 +205,7 @@ static void on_paged(struct request *req, const struct reply *r)
 	call_send(c, on_added);
 }
 
-static void ask_page(struct request *req, const struct building *b)
+static void ask_page(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_page_script);
@@ -221,7 +222,7 @@ static void ask_page(struct request *req, const struct building *b)
 static void next_step(struct request *req)
 {
 	const struct leaderboard_union_input *in = req->input;
-	const struct building *b = req->work;
+	const struct board_union *b = req->work;
 
 	if (b->source == in->sources.count)
 		rank(req, b);
@@ -235,7 +236,7 @@ static void next_step(struct request *req)
 
 static void build(struct request *req, struct text dimensions)
 {
-	struct building *b = req->work;
+	struct board_union *b = req->work;
 
 	b->dimensions = dimensions;
 	b->since = arena_mark(&req->arena);
@@ -250,7 +251,7 @@ static void on_begun(struct request *req, const struct reply *r)
 	if (outcome > 0) {
 		answer_made(req, r); /* before: this is a replay */
 	} else if (outcome == -1 && source >= 0 && (size_t)source < in->sources.count) {
-		answer_no_board(req, in->sources.items[source]);
+		board_answer_not_found(req, in->sources.items[source]);
 	} else if (outcome < 0) {
 		answer_differ(req, r);
 	} else {
@@ -272,49 +273,49 @@ static void begin(struct request *req)
 }
 
 /* All were looked at, as leaderboard_union_begin would have done. */
-static void compare(struct request *req, const struct building *b)
+static void compare(struct request *req, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct text first = b->looks[0].dimensions;
+	struct text first = b->states[0].dimensions;
 
 	for (size_t i = 0; i <= in->sources.count; i++) {
-		const struct look *look = &b->looks[i];
-		bool is_source = i < in->sources.count, differs = !text_equal(look->dimensions, first);
-		if (is_source && !look->is_there) {
-			answer_no_board(req, in->sources.items[i]);
+		const struct board_state *state = &b->states[i];
+		bool is_source = i < in->sources.count, differs = !text_equal(state->dimensions, first);
+		if (is_source && !state->is_there) {
+			board_answer_not_found(req, in->sources.items[i]);
 			return;
 		}
-		if (look->is_there && differs && (is_source || look->size > 0)) {
-			answer_differs(req, is_source ? in->sources.items[i] : in->board, look->dimensions, first);
+		if (state->is_there && differs && (is_source || state->size > 0)) {
+			answer_differs(req, is_source ? in->sources.items[i] : in->board, state->dimensions, first);
 			return;
 		}
 	}
 	build(req, first);
 }
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
-	struct building *b = req->work;
+	struct board_union *b = req->work;
 	struct text dimensions = reply_text(r, 2);
 
 	if (reply_int(r, 0) == 0)
-		b->looks[req->tag] = (struct look){
+		b->states[req->tag] = (struct board_state){
 			.is_there = true,
 			.dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len),
 			.size = reply_int(r, 3),
 		};
-	if (--b->owed == 0)
+	if (--b->pending == 0)
 		compare(req, b);
 }
 
-static void look_at_all(struct request *req)
+static void get_all(struct request *req)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct building *b = req->work;
+	struct board_union *b = req->work;
 
-	b->owed = in->sources.count + 1;
-	b->looks = arena_alloc(&req->arena, b->owed * sizeof(b->looks[0]));
-	if (!b->looks) {
+	b->pending = in->sources.count + 1;
+	b->states = arena_alloc(&req->arena, b->pending * sizeof(b->states[0]));
+	if (!b->states) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
@@ -324,14 +325,14 @@ static void look_at_all(struct request *req)
 		call_key(c, KEY_BOARD, board, NULL);
 		call_key(c, KEY_BOARD, board, "ranks");
 		call_tag(c, i);
-		call_send(c, on_looked);
+		call_send(c, on_state);
 	}
 }
 
-static struct building *building_new(struct request *req)
+static struct board_union *union_new(struct request *req)
 {
 	char nonce[NONCE_DIGITS + 1];
-	struct building *b = arena_alloc(&req->arena, sizeof(*b));
+	struct board_union *b = arena_alloc(&req->arena, sizeof(*b));
 
 	if (!b)
 		return NULL;
@@ -360,7 +361,7 @@ static const struct slots *slots_of_union(struct request *req)
 
 void leaderboard_union(struct request *req, const struct leaderboard_union_input *in)
 {
-	struct building *b = building_new(req);
+	struct board_union *b = union_new(req);
 
 	if (in->weights.count && in->weights.count != in->sources.count) {
 		answer_field_problem(req, P_INVALID_VALUE, "/weights", "has %zu items, for %zu sources",
@@ -374,7 +375,7 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 	const struct slots *slots = slots_of_union(req);
 	req->work = b;
 	if (slots && slots->count > 1)
-		look_at_all(req);
+		get_all(req);
 	else if (slots)
 		begin(req);
 }

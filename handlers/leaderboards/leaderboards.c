@@ -21,7 +21,7 @@ static struct call *board_call(struct request *req, const struct script *s, stru
 {
 	struct call *c = script_call(req, s);
 
-	leaderboard_keys(c, board);
+	board_call_keys(c, board);
 	return c;
 }
 
@@ -30,13 +30,13 @@ static void answer_no_member(struct request *req, struct text board, struct text
 	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, board.at);
 }
 
-/* Outcomes below 0 of what looks for a member. True when it is there; else the request has been answered. */
+/* Outcomes below 0 of what states for a member. True when it is there; else the request has been answered. */
 static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
 {
 	if (reply_int(r, 0) >= 0)
 		return true;
 	if (reply_int(r, 0) == -1)
-		answer_no_board(req, board);
+		board_answer_not_found(req, board);
 	else
 		answer_no_member(req, board, member);
 	return false;
@@ -50,7 +50,7 @@ static uint32_t word_at(struct text element, size_t i)
 }
 
 /* The members of an open object, of one element and its position from 0. */
-static void write_ranked(struct json_out *o, const struct dimensions *d, struct text element, int64_t position)
+static void write_ranked(struct json_out *o, const struct board_dimensions *d, struct text element, int64_t position)
 {
 	size_t place_len = d->count * WORD + ARRIVAL;
 
@@ -75,10 +75,10 @@ static void on_configured(struct request *req, const struct reply *r)
 
 	if (reply_int(r, 0) < 0) {
 		answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has members, and the dimensions %s", in->board.at,
-			       dimensions_told(req, reply_text(r, 2)).at);
+			       board_dimensions_text(req, reply_text(r, 2)).at);
 		return;
 	}
-	leaderboard_write(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), in->board, *dimensions, reply_int(r, 2));
+	board_out(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), in->board, *dimensions, reply_int(r, 2));
 	answer_end(req);
 }
 
@@ -103,11 +103,11 @@ void leaderboard_configure(struct request *req, const struct leaderboard_configu
 
 static void write_page(struct request *req, struct text board, const struct reply *r)
 {
-	struct dimensions d = dimensions_of(reply_text(r, 2));
+	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 	const struct reply *elements = reply_item(r, 5);
 	struct json_out *o = answer_begin(req, 200);
 
-	leaderboard_write(o, board, reply_text(r, 2), reply_int(r, 3));
+	board_out(o, board, reply_text(r, 2), reply_int(r, 3));
 	out_array(o, "items");
 	for (size_t i = 0; i < elements->count; i++) {
 		out_object(o, NULL);
@@ -123,7 +123,7 @@ static void on_page(struct request *req, const struct reply *r)
 	const struct leaderboard_look_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
-		answer_no_board(req, in->board);
+		board_answer_not_found(req, in->board);
 	else
 		write_page(req, in->board, r);
 }
@@ -140,7 +140,7 @@ void leaderboard_look(struct request *req, const struct leaderboard_look_input *
 	call_send(c, on_page);
 }
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	struct call *c = script_call(req, &leaderboard_look_script);
 
@@ -157,13 +157,13 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	if (reply_int(r, 0) < 0)
 		return;
 	out_object(o, NULL);
-	leaderboard_write(o, name, reply_text(r, 2), reply_int(r, 3));
+	board_out(o, name, reply_text(r, 2), reply_int(r, 3));
 	out_close(o);
 }
 
 void leaderboard_list(struct request *req, const struct leaderboard_list_input *in)
 {
-	static const struct list_of boards = { .kind = KEY_BOARD, .look = look_one, .item = item_of };
+	static const struct list_of boards = { .kind = KEY_BOARD, .look = get_one, .item = item_of };
 
 	list_keys(req, &boards, in->match, in->cursor, in->limit);
 }
@@ -173,7 +173,7 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
 {
 	const struct spot body = { 0 }, scores = { .parent = &body, .key = "scores" };
-	struct text known = dimensions_told(req, reply_text(r, 2));
+	struct text known = board_dimensions_text(req, reply_text(r, 2));
 	struct faults f;
 
 	faults_begin(&f, req);
@@ -186,11 +186,11 @@ static void answer_unknown_dimensions(struct request *req, struct text board, co
 
 static void answer_changed(struct request *req, struct text board, struct text member, const struct reply *r)
 {
-	struct dimensions d = dimensions_of(reply_text(r, 2));
+	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
 	switch (reply_int(r, 0)) {
 	case -1:
-		answer_no_board(req, board);
+		board_answer_not_found(req, board);
 		return;
 	case -2:
 		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would leave 0 to %" PRIu32, reply_text(r, 2).at,
@@ -249,7 +249,7 @@ void leaderboard_add(struct request *req, const struct leaderboard_add_input *in
 static void on_member(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_input *in = req->input;
-	struct dimensions d = dimensions_of(reply_text(r, 2));
+	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
 	if (!is_there(req, r, in->board, in->member))
 		return;

@@ -179,12 +179,12 @@ void message_list(struct request *req, const struct message_list_input *in)
 
 /* ---- A queue's counts and settings ---- */
 
-struct settings {
+struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
 	bool paused;
 };
 
-static void write_settings(struct json_out *o, const struct settings *s)
+static void write_settings(struct json_out *o, const struct queue_settings *s)
 {
 	out_object(o, "settings");
 	out_int(o, "visibility_ms", s->visibility_ms);
@@ -213,10 +213,10 @@ static void write_counts(struct json_out *o, struct text queue, const struct rep
 	out_int(o, "dead", reply_int(r, 5));
 }
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_look_input *in = req->input;
-	const struct settings settings = {
+	const struct queue_settings settings = {
 		.visibility_ms = reply_int(r, 8),
 		.max_receives = reply_int(r, 9),
 		.backoff_base_ms = reply_int(r, 10),
@@ -237,13 +237,13 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void queue_look(struct request *req, const struct queue_look_input *in)
 {
-	call_send(queue_call(req, &queue_look_script, in->queue), on_looked);
+	call_send(queue_call(req, &queue_look_script, in->queue), on_state);
 }
 
 static void on_configured(struct request *req, const struct reply *r)
 {
 	const struct queue_configure_input *in = req->input;
-	const struct settings settings = {
+	const struct queue_settings settings = {
 		.visibility_ms = in->visibility_ms,
 		.max_receives = in->max_receives,
 		.backoff_base_ms = in->has_backoff ? in->backoff.base_ms : 0,
@@ -365,7 +365,7 @@ void queue_purge(struct request *req, const struct queue_purge_input *in)
 
 /* ---- GET /queues ---- */
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
 	return queue_call(req, &queue_look_script, name);
@@ -383,7 +383,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void queue_list(struct request *req, const struct queue_list_input *in)
 {
-	static const struct list_of queues = { .kind = KEY_QUEUE, .look = look_one, .item = item_of };
+	static const struct list_of queues = { .kind = KEY_QUEUE, .look = get_one, .item = item_of };
 
 	list_keys(req, &queues, in->match, in->cursor, in->limit);
 }

@@ -11,22 +11,22 @@
 enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4, QUEUE_OF = 7 };
 
 /* A message that was handed out. */
-struct handed {
+struct queue_delivery {
 	size_t queue;
 	const struct reply *m;
 };
 
 /* What is wanted, of either operation, and what there is so far. In the request's arena. */
-struct order {
+struct receive_order {
 	const struct text *queues;
 	size_t queue_count;
 	bool names_queue; /* in each message */
 	int64_t max, wait_ms;
 	bool has_visibility_ms, acknowledge;
 	int64_t visibility_ms;
-	bool in_turn;          /* the queues lie in several slots: one is asked after the other ... */
-	size_t at;             /* ... this one now; those before it had no more */
-	struct handed *handed; /* `max` of them at most */
+	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
+	size_t at;                         /* ... this one now; those before it had no more */
+	struct queue_delivery *deliveries; /* `max` of them at most */
 	size_t count, body_bytes;
 };
 
@@ -34,12 +34,12 @@ static void attempt(struct request *req);
 static void receive(struct request *req);
 
 /* One message; what is done has neither a receipt nor an end. */
-static void out_received(struct json_out *o, struct request *req, const struct handed *handed)
+static void out_received(struct json_out *o, struct request *req, const struct queue_delivery *delivery)
 {
-	const struct order *order = req->work;
+	const struct receive_order *order = req->work;
 	bool is_done = order->acknowledge;
-	const struct reply *m = handed->m;
-	struct text queue = order->queues[handed->queue];
+	const struct reply *m = delivery->m;
+	struct text queue = order->queues[delivery->queue];
 	char receipt[RECEIPT_LEN + 1];
 
 	out_object(o, NULL);
@@ -70,17 +70,17 @@ static void out_unanswered(struct json_out *o, struct text queue)
 }
 
 /* `was_lost`: the call to the queue at which the order stands was sent and not answered. */
-static void answer_handed(struct request *req, bool was_lost)
+static void answer_deliveries(struct request *req, bool was_lost)
 {
-	const struct order *order = req->work;
+	const struct receive_order *order = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
 		/* It took so long to tell that others have it by now. */
-		bool is_over = request_is_past(req, reply_int(order->handed[i].m, 6));
-		if (order->acknowledge || order->in_turn || !is_over)
-			out_received(o, req, &order->handed[i]);
+		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, 6));
+		if (order->acknowledge || order->in_turn || !has_expired)
+			out_received(o, req, &order->deliveries[i]);
 	}
 	out_close(o);
 	if (was_lost)
@@ -89,7 +89,7 @@ static void answer_handed(struct request *req, bool was_lost)
 }
 
 /* Takes in what a call handed out. False: it is of a queue that was not asked. */
-static bool take_in(struct request *req, struct order *order, const struct reply *r)
+static bool take_in(struct request *req, struct receive_order *order, const struct reply *r)
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
@@ -100,19 +100,19 @@ static bool take_in(struct request *req, struct order *order, const struct reply
 		size_t queue = order->at + (size_t)reply_int(m, QUEUE_OF);
 		if (queue < order->at || queue >= end)
 			return false;
-		order->handed[order->count++] = (struct handed){ queue, m };
+		order->deliveries[order->count++] = (struct queue_delivery){ queue, m };
 		order->body_bytes += reply_text(m, 2).len;
 	}
 	return true;
 }
 
-static bool wants_more(const struct order *order)
+static bool wants_more(const struct receive_order *order)
 {
 	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
 }
 
 /* What is left behind in the queues that were asked is for others; and of the rest somebody else should look. */
-static void tell_left(struct request *req, const struct order *order, const struct reply *r)
+static void report_left(struct request *req, const struct receive_order *order, const struct reply *r)
 {
 	const struct reply *left = reply_item(r, 3);
 	size_t asked = order->at + left->count / 2;
@@ -127,14 +127,14 @@ static void tell_left(struct request *req, const struct order *order, const stru
 
 static void on_received(struct request *req, const struct reply *r)
 {
-	struct order *order = req->work;
+	struct receive_order *order = req->work;
 
 	if (!r && order->count == 0) {
 		call_answer_failure(req->failed);
 		return;
 	}
 	if (!r) { /* the client should have what there is */
-		answer_handed(req, call_was_lost(req->failed));
+		answer_deliveries(req, call_was_lost(req->failed));
 		return;
 	}
 	if (reply_int(r, 0) == 0 &&
@@ -147,18 +147,18 @@ static void on_received(struct request *req, const struct reply *r)
 				      "a message of a queue that was not asked was handed out");
 		return;
 	}
-	tell_left(req, order, r);
+	report_left(req, order, r);
 	if (order->in_turn && wants_more(order) && order->at + 1 < order->queue_count) {
 		order->at++;
 		receive(req);
 	} else if (reply_int(r, 0) > 0 || order->count ||
 		   !wait_park(req, attempt)) { /* of a replay all may have ended */
-		answer_handed(req, false);
+		answer_deliveries(req, false);
 	}
 }
 
 /* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_return. */
-static void call_back(struct request *req, struct call *c, const struct order *order, const struct reply *m)
+static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
 {
 	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");
 
@@ -170,9 +170,9 @@ static void call_back(struct request *req, struct call *c, const struct order *o
 }
 
 /* The client left. With an Idempotency-Key it may come again for what was taken. */
-static void give_back(struct request *req, const struct reply *r)
+static void release(struct request *req, const struct reply *r)
 {
-	struct order *order = req->work;
+	struct receive_order *order = req->work;
 
 	if (req->idempotency_key.at)
 		return;
@@ -181,11 +181,11 @@ static void give_back(struct request *req, const struct reply *r)
 	for (size_t q = 0; q < order->queue_count; q++) {
 		struct call *c = NULL;
 		for (size_t i = 0; i < order->count; i++) {
-			if (order->handed[i].queue != q)
+			if (order->deliveries[i].queue != q)
 				continue;
 			if (!c)
 				c = queue_call(req, &queue_return_script, order->queues[q]);
-			call_back(req, c, order, order->handed[i].m);
+			call_delivery(req, c, order, order->deliveries[i].m);
 		}
 		if (c)
 			call_send(c, NULL);
@@ -194,7 +194,7 @@ static void give_back(struct request *req, const struct reply *r)
 
 static void receive(struct request *req)
 {
-	const struct order *order = req->work;
+	const struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 	char nonce[NONCE_DIGITS + 1];
 
@@ -215,17 +215,17 @@ static void receive(struct request *req)
 /* From the first queue on. */
 static void attempt(struct request *req)
 {
-	struct order *order = req->work;
+	struct receive_order *order = req->work;
 
 	order->at = 0;
 	receive(req);
 }
 
-static void begin(struct request *req, const struct order *given)
+static void begin(struct request *req, const struct receive_order *given)
 {
 	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
-	struct order *order = arena_alloc(&req->arena, sizeof(*order));
-	struct handed *handed = arena_alloc(&req->arena, (size_t)given->max * sizeof(*handed));
+	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
+	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->max * sizeof(*deliveries));
 
 	if (given->acknowledge && given->has_visibility_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
@@ -234,15 +234,15 @@ static void begin(struct request *req, const struct order *given)
 	}
 	if (!slots || !slots_bear_key(req, slots))
 		return;
-	if (!order || !handed) {
+	if (!order || !deliveries) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*order = *given;
-	order->handed = handed;
+	order->deliveries = deliveries;
 	order->in_turn = slots->count > 1;
 	req->work = order;
-	req->gone = give_back;
+	req->gone = release;
 	if (!wait_begin(req, given->wait_ms, given->queue_count))
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
@@ -253,7 +253,7 @@ static void begin(struct request *req, const struct order *given)
 
 void queue_receive(struct request *req, const struct queue_receive_input *in)
 {
-	begin(req, &(struct order){
+	begin(req, &(struct receive_order){
 			   .queues = &in->queue,
 			   .queue_count = 1,
 			   .max = in->max,
@@ -266,7 +266,7 @@ void queue_receive(struct request *req, const struct queue_receive_input *in)
 
 void queues_receive(struct request *req, const struct queues_receive_input *in)
 {
-	begin(req, &(struct order){
+	begin(req, &(struct receive_order){
 			   .queues = in->queues.items,
 			   .queue_count = in->queues.count,
 			   .names_queue = true,

@@ -139,7 +139,7 @@ static void on_state(struct request *req, const struct reply *r)
 		limit_answer_foreign_policy(req, in->policy);
 }
 
-static struct call *look(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	struct call *c = script_call(req, &ratelimit_policy_look_script);
 
@@ -155,7 +155,7 @@ void ratelimit_policy_look(struct request *req, const struct ratelimit_policy_lo
 	if (p)
 		answer_policy(req, 200, in->policy, p, "file");
 	else
-		call_send(look(req, in->policy, (struct text){ 0 }), on_state);
+		call_send(get_one(req, in->policy, (struct text){ 0 }), on_state);
 }
 
 /* ---- GET /ratelimit/policies: first the file's, on pages of their own ---- */
@@ -212,7 +212,7 @@ static bool list_fixed(struct request *req, const struct ratelimit_policy_list_i
 
 void ratelimit_policy_list(struct request *req, const struct ratelimit_policy_list_input *in)
 {
-	static const struct list_of policies = { .kind = KEY_POLICY, .look = look, .item = item };
+	static const struct list_of policies = { .kind = KEY_POLICY, .look = get_one, .item = item };
 	const size_t lead = sizeof(FILE_CURSOR) - 1;
 	struct text cursor = in->cursor, glob;
 	bool in_file = cursor.at && strncmp(cursor.at, FILE_CURSOR, lead) == 0;

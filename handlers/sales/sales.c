@@ -112,36 +112,36 @@ void sale_configure(struct request *req, const struct sale_configure_input *in)
 		configure(req);
 }
 
-static void look(struct request *req);
+static void get(struct request *req);
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct sale_look_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
 		answer_no_sale(req, in->sale);
 	} else if (reply_int(r, 9) > 0) {
-		look(req);
+		get(req);
 	} else {
 		write_sale(answer_begin(req, 200), req, in->sale, r);
 		answer_end(req);
 	}
 }
 
-static void look(struct request *req)
+static void get(struct request *req)
 {
 	const struct sale_look_input *in = req->input;
 
-	call_send(sale_call(req, &sale_look_script, in->sale), on_looked);
+	call_send(sale_call(req, &sale_look_script, in->sale), on_state);
 }
 
 void sale_look(struct request *req, const struct sale_look_input *in)
 {
-	(void)in; /* look() finds it in the request, at each of its steps */
-	look(req);
+	(void)in; /* get() finds it in the request, at each of its steps */
+	get(req);
 }
 
-static struct call *look_one(struct request *req, struct text name, struct text part)
+static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
 	return sale_call(req, &sale_look_script, name);
@@ -163,7 +163,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 
 void sale_list(struct request *req, const struct sale_list_input *in)
 {
-	static const struct list_of sales = { .kind = KEY_SALE, .look = look_one, .item = item_of };
+	static const struct list_of sales = { .kind = KEY_SALE, .look = get_one, .item = item_of };
 
 	list_keys(req, &sales, in->match, in->cursor, in->limit);
 }

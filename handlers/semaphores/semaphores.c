@@ -10,7 +10,7 @@
 enum { PERMIT_DIGITS = 32 };
 
 /* The permit that it may get. */
-struct candidate {
+struct semaphore_permit {
 	struct text permit, hash;
 };
 
@@ -69,7 +69,7 @@ static void attempt(struct request *req);
 static void on_acquired(struct request *req, const struct reply *r)
 {
 	const struct semaphore_acquire_input *in = req->input;
-	const struct candidate *new = req->work;
+	const struct semaphore_permit *new = req->work;
 	int64_t expires_at_ms = reply_int(r, 3);
 	struct text sealed = reply_text(r, 5);
 
@@ -112,7 +112,7 @@ static void release(struct request *req, struct text name, struct text hash, cal
 static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct semaphore_acquire_input *in = req->input;
-	const struct candidate *new = req->work;
+	const struct semaphore_permit *new = req->work;
 
 	(void)r;
 	if (!req->idempotency_key.at)
@@ -131,7 +131,7 @@ static struct text ticket_of(struct request *req, int64_t limit)
 static void attempt(struct request *req)
 {
 	const struct semaphore_acquire_input *in = req->input;
-	const struct candidate *new = req->work;
+	const struct semaphore_permit *new = req->work;
 	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
 
 	req->gone = on_disconnect;
@@ -148,7 +148,7 @@ static void attempt(struct request *req)
 void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
 {
 	char hex[PERMIT_DIGITS + 1];
-	struct candidate *new = arena_alloc(&req->arena, sizeof(*new));
+	struct semaphore_permit *new = arena_alloc(&req->arena, sizeof(*new));
 
 	if (!new) {
 		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
@@ -215,7 +215,7 @@ void semaphore_extend(struct request *req, const struct semaphore_extend_input *
 
 /* ---- GET /semaphores/{name} ---- */
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct semaphore_look_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
@@ -238,5 +238,5 @@ static void on_looked(struct request *req, const struct reply *r)
 
 void semaphore_look(struct request *req, const struct semaphore_look_input *in)
 {
-	call_send(semaphore_call(req, &semaphore_look_script, in->name), on_looked);
+	call_send(semaphore_call(req, &semaphore_look_script, in->name), on_state);
 }

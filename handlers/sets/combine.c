@@ -12,17 +12,17 @@
 
 enum { MEMBERS_MAX = 1000, FIRST = 2 }; /* as in lua/sets/set_combine.lua; items of a reply begin there */
 
-enum way { UNION, INTERSECT, SUBTRACT };
+enum set_way { UNION, INTERSECT, SUBTRACT };
 static const char *const ways[] = { "union", "intersect", "subtract" };
 
 /* In the request's arena. */
-struct combination {
-	enum way way;
+struct set_combination {
+	enum set_way way;
 	const struct text *names;
 	size_t count;
 	const struct slots *slots;
 	size_t base; /* the slot of the set that counts */
-	size_t owed;
+	size_t pending;
 	int64_t *sizes;       /* of each set */
 	struct text *members; /* so far */
 	size_t member_count, member_room;
@@ -40,7 +40,7 @@ static void answer_too_many(struct request *req, int64_t members)
 	problem_end(req);
 }
 
-static void answer_members(struct request *req, const struct combination *co)
+static void answer_members(struct request *req, const struct set_combination *co)
 {
 	struct json_out *o = answer_begin(req, 200);
 	int64_t size = 0;
@@ -59,7 +59,7 @@ static void answer_members(struct request *req, const struct combination *co)
 
 static struct call *call_combine(struct request *req, const struct slot_group *group, const struct script *s)
 {
-	const struct combination *co = req->work;
+	const struct set_combination *co = req->work;
 	struct call *c = script_call(req, s);
 
 	for (size_t i = 0; i < group->count; i++)
@@ -72,7 +72,7 @@ static struct call *call_combine(struct request *req, const struct slot_group *g
 /* Takes in the members that a slot told. False: they are too many by now, which was answered, or there is no memory. */
 static bool take_in(struct request *req, const struct reply *r)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 
 	if (reply_int(r, 0) < 0) {
 		answer_too_many(req, reply_int(r, FIRST));
@@ -107,10 +107,10 @@ static int compare(const void *a, const void *b)
 
 static void on_united(struct request *req, const struct reply *r)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 	size_t kept = 0;
 
-	if (!take_in(req, r) || --co->owed > 0)
+	if (!take_in(req, r) || --co->pending > 0)
 		return;
 	qsort(co->members, co->member_count, sizeof(*co->members), compare);
 	for (size_t i = 0; i < co->member_count; i++)
@@ -124,18 +124,18 @@ static void on_united(struct request *req, const struct reply *r)
 
 static void on_filtered(struct request *req, const struct reply *r)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 	struct text stays = reply_text(r, FIRST);
 
 	for (size_t i = 0; i < co->member_count; i++)
 		co->stays[i] = (char)(i < stays.len && stays.at[i] == '1' && co->stays[i]);
-	if (--co->owed == 0)
+	if (--co->pending == 0)
 		answer_members(req, co);
 }
 
 static void on_base(struct request *req, const struct reply *r)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 
 	if (!take_in(req, r))
 		return;
@@ -144,7 +144,7 @@ static void on_base(struct request *req, const struct reply *r)
 		return;
 	}
 	memset(co->stays, 1, co->member_count);
-	co->owed = co->slots->count - 1;
+	co->pending = co->slots->count - 1;
 	for (size_t g = 0; g < co->slots->count; g++) {
 		if (g == co->base)
 			continue;
@@ -158,7 +158,7 @@ static void on_base(struct request *req, const struct reply *r)
 /* ---- Several: their sizes first ---- */
 
 /* The set that counts. */
-static size_t counting_set(const struct combination *co)
+static size_t counting_set(const struct set_combination *co)
 {
 	size_t which = 0;
 
@@ -170,7 +170,7 @@ static size_t counting_set(const struct combination *co)
 
 static void go_on(struct request *req)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 	const struct slots *slots = co->slots;
 	size_t which = counting_set(co);
 	int64_t members = co->sizes[which];
@@ -185,7 +185,7 @@ static void go_on(struct request *req)
 		for (size_t i = 0; i < slots->groups[g].count; i++)
 			if (slots->groups[g].which[i] == which)
 				co->base = g;
-	co->owed = slots->count;
+	co->pending = slots->count;
 	if (co->way != UNION)
 		call_send(call_combine(req, &slots->groups[co->base], &set_combine_script), on_base);
 	for (size_t g = 0; co->way == UNION && g < slots->count; g++)
@@ -194,21 +194,21 @@ static void go_on(struct request *req)
 
 static void on_sizes(struct request *req, const struct reply *r)
 {
-	struct combination *co = req->work;
+	struct set_combination *co = req->work;
 	const struct slot_group *group = &co->slots->groups[req->tag];
 
 	for (size_t i = 0; i < group->count; i++)
 		co->sizes[group->which[i]] = reply_int(r, FIRST + i);
-	if (--co->owed == 0)
+	if (--co->pending == 0)
 		go_on(req);
 }
 
 /* ---- GET /sets ---- */
 
-static void combine(struct request *req, enum way way, const struct text *names, size_t count)
+static void combine(struct request *req, enum set_way way, const struct text *names, size_t count)
 {
 	const struct slots *slots = slots_of(req, names, count);
-	struct combination *co = arena_alloc(&req->arena, sizeof(*co));
+	struct set_combination *co = arena_alloc(&req->arena, sizeof(*co));
 
 	if (!slots)
 		return;
@@ -221,7 +221,7 @@ static void combine(struct request *req, enum way way, const struct text *names,
 		return;
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the arena has failed */
-	*co = (struct combination){
+	*co = (struct set_combination){
 		.way = way,
 		.names = names,
 		.count = count,
@@ -230,7 +230,7 @@ static void combine(struct request *req, enum way way, const struct text *names,
 		.members = members,
 		.member_room = room,
 		.stays = stays,
-		.owed = slots->count,
+		.pending = slots->count,
 	};
 	req->work = co;
 	if (slots->count == 1)

@@ -42,7 +42,7 @@ void set_put(struct request *req, const struct set_put_input *in)
 	call_send(c, on_put);
 }
 
-static void on_looked(struct request *req, const struct reply *r)
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct set_look_input *in = req->input;
 
@@ -57,7 +57,7 @@ void set_look(struct request *req, const struct set_look_input *in)
 	struct call *c = set_call(req, &set_look_script, in->name);
 
 	call_text(c, in->member);
-	call_send(c, on_looked);
+	call_send(c, on_state);
 }
 
 static void on_removed(struct request *req, const struct reply *r)

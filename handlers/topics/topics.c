@@ -9,7 +9,7 @@
 enum { ALIVE_MS = 15000 }; /* between signs of life, for proxies and for whoever listens */
 
 /* One stream. */
-struct listener {
+struct topic_listener {
 	struct hearer hearer;
 	struct stream *stream; /* (ref) */
 	struct timer alive;
@@ -42,7 +42,7 @@ void topic_publish(struct request *req, const struct topic_publish_input *in)
 
 static void on_listening(struct hearer *h)
 {
-	struct listener *l = container_of(h, struct listener, hearer);
+	struct topic_listener *l = container_of(h, struct topic_listener, hearer);
 
 	stream_event(l->stream, l->has_listened ? "gap" : "listening", TEXT("{}"));
 	l->has_listened = true;
@@ -50,22 +50,22 @@ static void on_listening(struct hearer *h)
 
 static void on_message(struct hearer *h, struct text message)
 {
-	struct listener *l = container_of(h, struct listener, hearer);
+	struct topic_listener *l = container_of(h, struct topic_listener, hearer);
 
 	stream_event(l->stream, "message", message);
 }
 
 static void on_alive(struct timer *t)
 {
-	struct listener *l = container_of(t, struct listener, alive);
+	struct topic_listener *l = container_of(t, struct topic_listener, alive);
 
 	stream_comment(l->stream, "alive");
 	timer_set(t, loop_now_us() + ALIVE_MS * 1000);
 }
 
-static void on_left(void *whose)
+static void on_left(void *context)
 {
-	struct listener *l = whose;
+	struct topic_listener *l = context;
 
 	timer_stop(&l->alive);
 	channel_unhear(&l->hearer);
@@ -79,7 +79,7 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 
 	if (!wait_has_room(req))
 		return;
-	struct listener *l = calloc(1, sizeof(*l));
+	struct topic_listener *l = calloc(1, sizeof(*l));
 	if (!l) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;

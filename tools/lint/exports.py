@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what only they call is
-tested through what the daemon calls. And what a header declares is there.
+tested through what the daemon calls. What a header declares is
+there; in handlers/ a header x.h declares what x.c defines.
 
 Asks nm about the objects of the release build, which is brought up to date first. Another build folder may be named.
 """
@@ -32,6 +33,9 @@ for name, source in sorted(defined.items(), key=lambda item: (item[1], item[0]))
 for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
     code = tree.code_of(path.read_text())
     for prototype in PROTOTYPE.finditer(code):
-        if prototype.group(1) not in defined:
-            lint.finding(path, tree.line_of(code, prototype.start()), f"{prototype.group(1)} is declared, but defined nowhere")
+        name, line = prototype.group(1), tree.line_of(code, prototype.start())
+        if name not in defined:
+            lint.finding(path, line, f"{name} is declared, but defined nowhere")
+        elif path.parts[0] == "handlers" and pathlib.Path(defined[name]) != path.with_suffix(".c"):
+            lint.finding(path, line, f"{name} is declared, but defined in {defined[name]}: declare it in that file's header")
 lint.done()
