@@ -1,5 +1,5 @@
 /*
- * handler: everything a handler includes, besides kinds.h. To add one: CONTRIBUTING.md.
+ * handler: everything a handler includes, besides kinds.h, and what several patterns share. To add one: CONTRIBUTING.md.
  */
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
@@ -8,6 +8,7 @@
 #include "call/match.h"
 #include "call/script.h"
 #include "call/slots.h"
+#include "core/days.h"
 #include "core/loop.h"
 #include "operations.h"
 #include "process/config.h"
@@ -19,5 +20,27 @@
 #include "wait/channel.h"
 #include "wait/wait.h"
 #include "json/json_tree.h"
+
+enum { HANDLER_SECRET_DIGITS = 32 };
+
+/* Starts a call whose first key is that of the resource. */
+struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name);
+/* An argument that may be absent, which is "". */
+void handler_call_optional(struct call *c, bool has, int64_t value);
+
+/* At most HANDLER_SECRET_DIGITS random hex digits, in the request's arena; and what Redis keeps of a secret: 128 bits of its SHA-256. */
+struct text handler_random(struct request *req, size_t digits);
+struct text handler_secret_hash(struct request *req, struct text secret);
+
+/* The slots of a target and its sources. NULL: it was answered. */
+const struct slots *handler_slots(struct request *req, struct text target, const struct text *sources, size_t count);
+
+/* Answers 204 when the outcome is above 0. False: it is not, and nothing was answered. */
+bool handler_removed(struct request *req, const struct reply *r);
+void handler_answer_cursor(struct request *req);
+
+/* False: the day is invalid, which was answered. */
+bool handler_day(struct request *req, struct text given, const char *pointer, int64_t *day);
+void handler_out_day(struct json_out *o, const char *key, int64_t day);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * bitmaps: bits in Redis strings, each operation one script (lua/bitmap_*.lua); but a large range is counted or searched in
+ * bitmaps: bits in Redis strings, each operation one script (lua/bitmaps/bitmap_*.lua); but a large range is counted or searched in
  * steps, so that Redis is not held, and bytes are read by GETRANGE itself, which costs a tenth of a script that hands them on.
  *
  * What a write may make of a bitmap is bounded here, by --max-bitmap-bytes; reads need no bound, nothing grows.
@@ -13,14 +13,6 @@
 enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
 
 static const char *const units[] = { NULL, "BYTE", "BIT" }; /* by the contract's enums */
-
-static struct call *bitmap_call(struct request *req, const struct script *s, struct text name)
-{
-	struct call *c = script_call(req, s);
-
-	call_key(c, KEY_BITMAP, name, NULL);
-	return c;
-}
 
 /* False when a write up to this bit would make too large a bitmap; then the request has been answered. */
 static bool is_within_limit(struct request *req, const char *pointer, int64_t last_bit)
@@ -57,7 +49,7 @@ static void on_bytes(struct request *req, const struct reply *r)
 
 void bitmap_read(struct request *req, const struct bitmap_read_input *in)
 {
-	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it tells that there is more */
+	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it shows that there is more */
 
 	if (in->has_end && in->end < in->start) {
 		answer_field_problem(req, P_OUT_OF_RANGE, "?end", "is before ?start");
@@ -98,7 +90,7 @@ void bitmap_write(struct request *req, const struct bitmap_write_input *in)
 	if (!is_within_limit(req, "/base64", (int64_t)bytes->len * 8 - 1))
 		return;
 	req->work = bytes;
-	struct call *c = bitmap_call(req, &bitmap_write_script, in->name);
+	struct call *c = handler_call(req, &bitmap_write_script, KEY_BITMAP, in->name);
 	call_text(c, *bytes);
 	call_send(c, on_written);
 }
@@ -107,15 +99,13 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct bitmap_delete_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_problem(req, P_NOT_FOUND, "there is no bitmap '%s'", in->name.at);
 }
 
 void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
 {
-	call_send(bitmap_call(req, &bitmap_delete_script, in->name), on_deleted);
+	call_send(handler_call(req, &bitmap_delete_script, KEY_BITMAP, in->name), on_deleted);
 }
 
 /* ---- GET, PUT /bitmaps/{name}/bits/{offset} ---- */
@@ -133,7 +123,7 @@ static void on_bit(struct request *req, const struct reply *r)
 
 void bitmap_get_bit(struct request *req, const struct bitmap_get_bit_input *in)
 {
-	struct call *c = bitmap_call(req, &bitmap_get_bit_script, in->name);
+	struct call *c = handler_call(req, &bitmap_get_bit_script, KEY_BITMAP, in->name);
 
 	call_int(c, in->offset);
 	call_send(c, on_bit);
@@ -154,7 +144,7 @@ void bitmap_set_bit(struct request *req, const struct bitmap_set_bit_input *in)
 {
 	if (!is_within_limit(req, "{offset}", in->offset))
 		return;
-	struct call *c = bitmap_call(req, &bitmap_set_bit_script, in->name);
+	struct call *c = handler_call(req, &bitmap_set_bit_script, KEY_BITMAP, in->name);
 	call_int(c, in->offset);
 	call_int(c, in->value);
 	call_send(c, on_bit_set);
@@ -167,7 +157,7 @@ static void on_counted(struct request *req, const struct reply *r);
 static void send_count(struct request *req, int64_t first, int64_t last, const char *unit)
 {
 	const struct bitmap_count_input *in = req->input;
-	struct call *c = bitmap_call(req, &bitmap_count_script, in->name);
+	struct call *c = handler_call(req, &bitmap_count_script, KEY_BITMAP, in->name);
 
 	call_int(c, first);
 	call_int(c, last);
@@ -205,14 +195,11 @@ static void on_position(struct request *req, const struct reply *r);
 static void send_position(struct request *req, int64_t first, int64_t last, const char *unit)
 {
 	const struct bitmap_position_input *in = req->input;
-	struct call *c = bitmap_call(req, &bitmap_position_script, in->name);
+	struct call *c = handler_call(req, &bitmap_position_script, KEY_BITMAP, in->name);
 
 	call_int(c, in->bit);
 	call_int(c, first);
-	if (in->has_end)
-		call_int(c, last);
-	else
-		call_string(c, "");
+	handler_call_optional(c, in->has_end, last);
 	call_string(c, unit);
 	call_send(c, on_position);
 }
@@ -311,7 +298,7 @@ void bitmap_fields(struct request *req, const struct bitmap_fields_input *in)
 {
 	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
 	static const char *const overflows[] = { NULL, "WRAP", "SAT", "FAIL" };
-	struct call *c = bitmap_call(req, &bitmap_fields_script, in->name);
+	struct call *c = handler_call(req, &bitmap_fields_script, KEY_BITMAP, in->name);
 	int64_t bits, offset;
 
 	for (size_t i = 0; i < in->operations.count; i++) {
@@ -322,10 +309,7 @@ void bitmap_fields(struct request *req, const struct bitmap_fields_input *in)
 		call_string(c, op->type.at[0] == 'u' ? "u" : "i");
 		call_int(c, bits);
 		call_int(c, offset);
-		if (op->has_value)
-			call_int(c, op->value);
-		else
-			call_string(c, "");
+		handler_call_optional(c, op->has_value, op->value);
 		call_string(c, overflows[op->overflow]);
 	}
 	call_send(c, on_fields);

@@ -1,5 +1,5 @@
 /*
- * bloom: Bloom filters. The scripts are lua/bloom_*.lua; where an item's bits are, they decide. Here an item becomes 128 bits
+ * bloom: Bloom filters. The scripts are lua/bloom/bloom_*.lua; where an item's bits are, they decide. Here an item becomes 128 bits
  * of hash, two times 64, and a request with many items becomes many calls with a few each: Redis is held for a fraction of
  * a millisecond by any of them, and others get their turn in between.
  *
@@ -192,7 +192,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	if (is_again(req, r)) {
 		req->has_effect = req->has_effect || reply_int(r, 0) == AGAIN;
 		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
-	} else if (reply_int(r, 0) > 0 || req->has_effect) { /* somebody else may have done the last step */
+	} else if (reply_int(r, 0) > 0 || req->has_effect) { /* another request may have made the last step */
 		answer_empty(req, 204);
 	} else {
 		answer_no_filter(req, in->filter);
@@ -223,7 +223,7 @@ static size_t number_of(struct bloom_work *w, size_t *table, size_t places, cons
 }
 
 /*
- * Hashes the items. Those that stand in the request several times are asked for once: the calls may come to Redis in any
+ * Hashes the items. Repeated ones are sent once: the calls may come to Redis in any
  * order, and it must be the first of them that was added.
  */
 static bool take_items(struct request *req, struct bloom_work *w, const struct text *items)
@@ -273,7 +273,7 @@ static void answer_items(struct request *req, const struct bloom_work *w)
 {
 	bool is_adding = w->script == &bloom_add_script;
 	struct json_out *o = answer_begin(req, 200);
-	size_t next = 0; /* number of the next hash that was not told before */
+	size_t next = 0; /* number of the next hash that was not written before */
 
 	out_array(o, is_adding ? "added" : "exists");
 	for (size_t i = 0; i < w->item_count; i++) {

@@ -1,6 +1,6 @@
 /*
  * cache: JSON values with a time to live, and what keeps old ones out: versions, fences, repeated deletion, fill tickets.
- * Each operation is one script (lua/cache_*.lua).
+ * Each operation is one script (lua/cache/cache_*.lua).
  *
  * A value is JSON text that is taken and given as it is; its version is made by the script, of Redis's time and the random
  * digits made here.
@@ -10,20 +10,11 @@
 #include "handler.h"
 #include "kinds.h"
 
-enum { VERSION_DIGITS = 8, TICKET_DIGITS = 32 };
+enum { VERSION_DIGITS = 8 };
 
 static void answer_etag(struct request *req, struct text version)
 {
 	answer_header_parts(req, "ETag", (struct text[]){ TEXT("\""), version, TEXT("\"") }, 3);
-}
-
-/* Random digits in the request's arena. */
-static struct text random_digits(struct request *req, size_t count)
-{
-	char hex[TICKET_DIGITS + 1];
-
-	random_hex(hex, count);
-	return arena_copy(&req->arena, hex, count);
 }
 
 /* ---- If-Match and If-None-Match ---- */
@@ -59,7 +50,7 @@ static void answer_precondition_failed(struct request *req, struct text key, str
 		version.len ? problem_begin(req, P_PRECONDITION_FAILED, "the version of '%s' is %s", key.at, version.at)
 			    : problem_begin(req, P_PRECONDITION_FAILED, "there is no value of '%s'", key.at);
 
-	out_text(o, "version", version.len ? version : (struct text){ 0 });
+	out_text_or_null(o, "version", version);
 	problem_end(req);
 }
 
@@ -83,10 +74,7 @@ static void answer_value(struct request *req, int status, struct text key, const
 	out_text(o, "key", key);
 	out_raw(o, "value", reply_text(r, 4));
 	out_text(o, "version", reply_text(r, 2));
-	if (expires_at_ms < 0)
-		out_null(o, "expires_at_ms"); /* somebody took its time to live away */
-	else
-		out_int(o, "expires_at_ms", expires_at_ms);
+	out_int_or_null(o, "expires_at_ms", expires_at_ms >= 0, expires_at_ms); /* another program may PERSIST it */
 	answer_end(req);
 }
 
@@ -111,9 +99,8 @@ static void on_got(struct request *req, const struct reply *r)
 
 void cache_get(struct request *req, const struct cache_get_input *in)
 {
-	struct call *c = script_call(req, &cache_get_script);
+	struct call *c = handler_call(req, &cache_get_script, KEY_CACHE, in->key);
 
-	call_key(c, KEY_CACHE, in->key, NULL);
 	if (take_conditions(req, c))
 		call_send(c, on_got);
 }
@@ -129,7 +116,7 @@ static void answer_stale_fence(struct request *req, struct text key, int64_t fen
 	problem_end(req);
 }
 
-/* From 0 to `most`, one as likely as the other (of 2^64 values, so the rest that is over does not matter). */
+/* From 0 to `most`, one as likely as the other (of 2^64 values, so the remainder does not matter). */
 static int64_t random_up_to(int64_t most)
 {
 	char hex[16 + 1];
@@ -163,27 +150,17 @@ static void on_put(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* An argument that may be absent, which is "". */
-static void call_fence(struct call *c, bool has_fence, int64_t fence)
-{
-	if (has_fence)
-		call_int(c, fence);
-	else
-		call_string(c, "");
-}
-
 void cache_put(struct request *req, const struct cache_put_input *in)
 {
-	struct call *c = script_call(req, &cache_put_script);
+	struct call *c = handler_call(req, &cache_put_script, KEY_CACHE, in->key);
 
-	call_key(c, KEY_CACHE, in->key, NULL);
 	call_key(c, KEY_CACHE, in->key, "fence");
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
 	call_text(c, json_tree_text(&req->arena, in->value));
 	call_int(c, in->ttl_ms + random_up_to(in->jitter_ms));
-	call_text(c, random_digits(req, VERSION_DIGITS));
-	call_fence(c, in->has_fence, in->fence);
+	call_text(c, handler_random(req, VERSION_DIGITS));
+	handler_call_optional(c, in->has_fence, in->fence);
 	call_text(c, in->fill_ticket);
 	if (take_conditions(req, c))
 		call_send(c, on_put);
@@ -210,12 +187,11 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 void cache_delete(struct request *req, const struct cache_delete_input *in)
 {
-	struct call *c = script_call(req, &cache_delete_script);
+	struct call *c = handler_call(req, &cache_delete_script, KEY_CACHE, in->key);
 
-	call_key(c, KEY_CACHE, in->key, NULL);
 	call_key(c, KEY_CACHE, in->key, "fence");
 	call_key(c, KEY_CACHE, in->key, "fill");
-	call_fence(c, in->has_fence, in->fence);
+	handler_call_optional(c, in->has_fence, in->fence);
 	if (take_conditions(req, c))
 		call_send(c, on_deleted);
 }
@@ -235,9 +211,8 @@ static void on_invalidated(struct request *req, const struct reply *r)
 
 void cache_invalidate(struct request *req, const struct cache_invalidate_input *in)
 {
-	struct call *c = script_call(req, &cache_invalidate_script);
+	struct call *c = handler_call(req, &cache_invalidate_script, KEY_CACHE, in->key);
 
-	call_key(c, KEY_CACHE, in->key, NULL);
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
 	call_int(c, in->again_after_ms);
@@ -290,12 +265,11 @@ static void on_filled(struct request *req, const struct reply *r)
 
 void cache_fill(struct request *req, const struct cache_fill_input *in)
 {
-	struct call *c = script_call(req, &cache_fill_script);
+	struct call *c = handler_call(req, &cache_fill_script, KEY_CACHE, in->key);
 
-	call_key(c, KEY_CACHE, in->key, NULL);
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
-	call_text(c, random_digits(req, TICKET_DIGITS));
+	call_text(c, handler_random(req, HANDLER_SECRET_DIGITS));
 	call_int(c, in->fill_ms);
 	call_send(c, on_filled);
 }

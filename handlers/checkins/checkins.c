@@ -1,29 +1,11 @@
 /*
- * checkins: the days on which a user was there, each operation one script (lua/checkin_*.lua). Days are numbers without years
+ * checkins: the days on which a user was there, each operation one script (lua/checkins/checkin_*.lua). Days are numbers without years
  * or months, so that streaks go over their ends; which days a range has, and today, is the script's word.
  */
-#include "core/days.h"
 #include "handler.h"
 #include "kinds.h"
 
 enum { MOST_DAYS = 36600 }; /* of a range: a hundred years */
-
-/* False when the text is no day; then the request has been answered. */
-static bool read_day(struct request *req, struct text given, const char *pointer, int64_t *day)
-{
-	if (day_parse(given, day))
-		return true;
-	answer_field_problem(req, P_INVALID_VALUE, pointer, "must be a day of the calendar, YYYY-MM-DD");
-	return false;
-}
-
-static struct call *user_call(struct request *req, const struct script *s, struct text user)
-{
-	struct call *c = script_call(req, s);
-
-	call_key(c, KEY_CHECKIN, user, NULL);
-	return c;
-}
 
 /* ---- PUT, DELETE /checkins/{user}/{date} ---- */
 
@@ -41,9 +23,9 @@ void checkin_put(struct request *req, const struct checkin_put_input *in)
 {
 	int64_t day;
 
-	if (!read_day(req, in->date, "{date}", &day))
+	if (!handler_day(req, in->date, "{date}", &day))
 		return;
-	struct call *c = user_call(req, &checkin_put_script, in->user);
+	struct call *c = handler_call(req, &checkin_put_script, KEY_CHECKIN, in->user);
 	call_int(c, day);
 	call_send(c, on_put);
 }
@@ -52,9 +34,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct checkin_delete_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_problem(req, P_NOT_FOUND, "'%s' did not check in on %s", in->user.at, in->date.at);
 }
 
@@ -62,22 +42,14 @@ void checkin_delete(struct request *req, const struct checkin_delete_input *in)
 {
 	int64_t day;
 
-	if (!read_day(req, in->date, "{date}", &day))
+	if (!handler_day(req, in->date, "{date}", &day))
 		return;
-	struct call *c = user_call(req, &checkin_delete_script, in->user);
+	struct call *c = handler_call(req, &checkin_delete_script, KEY_CHECKIN, in->user);
 	call_int(c, day);
 	call_send(c, on_deleted);
 }
 
 /* ---- GET /checkins/{user} ---- */
-
-static void write_day(struct json_out *o, const char *key, int64_t day)
-{
-	char text[DAY_TEXT_SIZE];
-
-	day_print(day, text);
-	out_string(o, key, text);
-}
 
 /* The script's reply: the range, and its days as bits. */
 enum { FIRST_DAY = 2, LAST_DAY, DAY_OF_BITS, BITS };
@@ -120,15 +92,15 @@ static void on_days(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "user", in->user);
-	write_day(o, "from", from);
-	write_day(o, "to", to);
+	handler_out_day(o, "from", from);
+	handler_out_day(o, "to", to);
 	out_array(o, "days");
 	for (int64_t day = from; day <= to && day < from + MOST_DAYS; day++) {
 		if (day + 8 <= to && none_of_eight(&days, day)) {
 			day += 7;
 			run = 0;
 		} else if (was_there(&days, day)) {
-			write_day(o, NULL, day);
+			handler_out_day(o, NULL, day);
 			if (count++ == 0)
 				first = day;
 			if (++run > longest)
@@ -142,31 +114,22 @@ static void on_days(struct request *req, const struct reply *r)
 	out_int(o, "current_streak", run);
 	out_int(o, "longest_streak", longest);
 	if (count)
-		write_day(o, "first_day", first);
+		handler_out_day(o, "first_day", first);
 	else
 		out_null(o, "first_day");
 	answer_end(req);
-}
-
-/* A day that may be absent; the script knows what that means. */
-static void call_day(struct call *c, struct text given, int64_t day)
-{
-	if (given.at)
-		call_int(c, day);
-	else
-		call_string(c, "");
 }
 
 void checkin_look(struct request *req, const struct checkin_look_input *in)
 {
 	int64_t from = 0, to = 0;
 
-	if ((in->from.at && !read_day(req, in->from, "?from", &from)) ||
-	    (in->to.at && !read_day(req, in->to, "?to", &to)))
+	if ((in->from.at && !handler_day(req, in->from, "?from", &from)) ||
+	    (in->to.at && !handler_day(req, in->to, "?to", &to)))
 		return;
-	struct call *c = user_call(req, &checkin_look_script, in->user);
-	call_day(c, in->from, from);
-	call_day(c, in->to, to);
+	struct call *c = handler_call(req, &checkin_look_script, KEY_CHECKIN, in->user);
+	handler_call_optional(c, in->from.at != NULL, from);
+	handler_call_optional(c, in->to.at != NULL, to);
 	call_int(c, MOST_DAYS);
 	call_send(c, on_days);
 }

@@ -1,18 +1,10 @@
 /*
- * counters: 64-bit counters, many under one name. Each operation is one script (lua/counter_*.lua).
+ * counters: 64-bit counters, many under one name. Each operation is one script (lua/counters/counter_*.lua).
  *
  * Values are text all the way from Redis: they may have more digits than a number of Lua holds.
  */
 #include "handler.h"
 #include "kinds.h"
-
-static struct call *counters_call(struct request *req, const struct script *s, struct text name)
-{
-	struct call *c = script_call(req, s);
-
-	call_key(c, KEY_COUNTER, name, NULL);
-	return c;
-}
 
 /* ---- POST /counters/{name} ---- */
 
@@ -44,7 +36,7 @@ static void on_added(struct request *req, const struct reply *r)
 
 void counter_add(struct request *req, const struct counter_add_input *in)
 {
-	struct call *c = counters_call(req, &counter_add_script, in->name);
+	struct call *c = handler_call(req, &counter_add_script, KEY_COUNTER, in->name);
 
 	for (size_t i = 0; i < in->body.count; i++) {
 		call_text(c, in->body.items[i].key);
@@ -72,5 +64,5 @@ static void on_state(struct request *req, const struct reply *r)
 
 void counter_look(struct request *req, const struct counter_look_input *in)
 {
-	call_send(counters_call(req, &counter_look_script, in->name), on_state);
+	call_send(handler_call(req, &counter_look_script, KEY_COUNTER, in->name), on_state);
 }

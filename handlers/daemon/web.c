@@ -16,7 +16,7 @@ static void send(struct request *req, const struct web_asset *asset)
 	struct text known = req->conditions ? req->conditions->none_match : (struct text){ 0 };
 	bool is_known = known.at && (text_is(known, "*") || strstr(known.at, asset->etag));
 
-	req->cache_control = "no-cache"; /* kept, but asked for each time whether it is still that */
+	req->cache_control = "no-cache"; /* kept, but revalidated each time */
 	answer_header(req, "ETag", "%s", asset->etag);
 	answer_header(req, "Content-Security-Policy", POLICY);
 	answer_header(req, "X-Content-Type-Options", "nosniff");

@@ -1,5 +1,5 @@
 /*
- * feeds: capped lists of JSON values, the newest first. Each operation is one script (lua/feed_*.lua); only a feed that has
+ * feeds: capped lists of JSON values, the newest first. Each operation is one script (lua/feeds/feed_*.lua); only a feed that has
  * to lose many items at once takes several calls of it.
  */
 #include "handler.h"
@@ -22,9 +22,8 @@ static void answer_pushed(struct request *req, int64_t size)
 static struct call *push_call(struct request *req)
 {
 	const struct feed_push_input *in = req->input;
-	struct call *c = script_call(req, &feed_push_script);
+	struct call *c = handler_call(req, &feed_push_script, KEY_FEED, in->name);
 
-	call_key(c, KEY_FEED, in->name, NULL);
 	call_key(c, KEY_FEED, in->name, "excess");
 	call_int(c, in->keep);
 	return c;
@@ -75,18 +74,14 @@ static void on_read(struct request *req, const struct reply *r)
 	for (size_t i = 3; i < r->count; i++)
 		out_raw(o, NULL, reply_text(r, i));
 	out_close(o);
-	if (next < size)
-		out_int(o, "next_offset", next);
-	else
-		out_null(o, "next_offset");
+	out_int_or_null(o, "next_offset", next < size, next);
 	answer_end(req);
 }
 
 void feed_read(struct request *req, const struct feed_read_input *in)
 {
-	struct call *c = script_call(req, &feed_read_script);
+	struct call *c = handler_call(req, &feed_read_script, KEY_FEED, in->name);
 
-	call_key(c, KEY_FEED, in->name, NULL);
 	call_int(c, in->offset);
 	call_int(c, in->limit);
 	call_send(c, on_read);

@@ -29,9 +29,8 @@ static void on_checked(struct request *req, const struct reply *r)
 
 void fence_check(struct request *req, const struct fence_check_input *in)
 {
-	struct call *c = script_call(req, &fence_check_script);
+	struct call *c = handler_call(req, &fence_check_script, KEY_FENCE, in->resource);
 
-	call_key(c, KEY_FENCE, in->resource, NULL);
 	call_int(c, in->fence);
 	call_send(c, on_checked);
 }

@@ -1,5 +1,5 @@
 /*
- * geo: members at places. Each operation is one script (lua/geo_*.lua) on Redis's own geo sets. Who is near: geo/search.c; the sets
+ * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's own geo sets. Searches: geo/search.c; the sets
  * themselves: geo_sets.c.
  *
  * Places and distances are Redis's figures: read as they come. Places are written to the centimetre (geo_write_degrees), distances with the
@@ -24,7 +24,7 @@ static void on_put(struct request *req, const struct reply *r)
 static void send_put(struct request *req)
 {
 	const struct geo_put_input *in = req->input;
-	struct call *c = geo_call(req, &geo_put_script, in->set);
+	struct call *c = handler_call(req, &geo_put_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
 	geo_call_position(c, in->longitude, in->latitude);
@@ -71,16 +71,14 @@ static void on_removed(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		geo_answer_no_member(req, in->set, in->member);
 }
 
 static void send_remove(struct request *req)
 {
 	const struct geo_remove_input *in = req->input;
-	struct call *c = geo_call(req, &geo_remove_script, in->set);
+	struct call *c = handler_call(req, &geo_remove_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
 	call_text(c, in->member);
@@ -113,7 +111,7 @@ static struct text member_to_add(const void *items, size_t i)
 static void send_add(struct request *req)
 {
 	const struct geo_add_input *in = req->input;
-	struct call *c = geo_call(req, &geo_add_script, in->set);
+	struct call *c = handler_call(req, &geo_add_script, KEY_GEO, in->set);
 	const struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_add, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
@@ -173,7 +171,7 @@ static void send_lookup(struct request *req)
 {
 	const struct geo_lookup_input *in = req->input;
 	struct geo_work *w = req->work;
-	struct call *c = geo_call(req, &geo_lookup_script, in->set);
+	struct call *c = handler_call(req, &geo_lookup_script, KEY_GEO, in->set);
 	struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_find, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
@@ -227,11 +225,6 @@ static void answer_page(struct request *req, const struct geo_page *p, bool is_l
 	answer_end(req);
 }
 
-static void answer_no_cursor(struct request *req)
-{
-	answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
-}
-
 static void send_page(struct request *req);
 
 static void on_members(struct request *req, const struct reply *r)
@@ -243,7 +236,7 @@ static void on_members(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (reply_int(r, 0) < 0) {
-		answer_no_cursor(req);
+		handler_answer_cursor(req);
 		return;
 	}
 	for (size_t i = 3; i + MEMBER_ITEMS <= r->count && p->count < (size_t)in->limit; i += MEMBER_ITEMS, p->count++)
@@ -287,7 +280,7 @@ static void send_page(struct request *req)
 {
 	const struct geo_members_input *in = req->input;
 	struct geo_page *p = ((struct geo_work *)req->work)->more;
-	struct call *c = geo_call(req, &geo_members_script, in->set);
+	struct call *c = handler_call(req, &geo_members_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, p->cell);
 	call_text(c, p->cursor);
@@ -310,7 +303,7 @@ static void begin_page(struct request *req)
 	if (!p || !p->items)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!parse_cursor(req, p))
-		answer_no_cursor(req);
+		handler_answer_cursor(req);
 	else
 		send_page(req);
 }

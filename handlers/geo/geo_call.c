@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "geo/geo_call.h"
-#include "kinds.h"
 
 enum { AGAIN = -3, MAX_REPEATS = 8 };
 
@@ -37,7 +36,7 @@ bool geo_is_again(struct request *req, const struct reply *r)
 		return false;
 	w->cells = reply_int(r, 2);
 	if (++w->repeats > MAX_REPEATS)
-		answer_problem(req, P_REDIS_UNAVAILABLE, "the set is being made anew all the time");
+		answer_problem(req, P_REDIS_UNAVAILABLE, "the set is being replaced again and again");
 	else
 		w->send(req);
 	return true;
@@ -48,14 +47,6 @@ size_t geo_cell_of(struct request *req, struct text member)
 	const struct geo_work *w = req->work;
 
 	return w->cells > 0 ? (size_t)(XXH3_64bits(member.at, member.len) % (uint64_t)w->cells) : 0;
-}
-
-struct call *geo_call(struct request *req, const struct script *s, struct text set)
-{
-	struct call *c = script_call(req, s);
-
-	call_key(c, KEY_GEO, set, NULL);
-	return c;
 }
 
 void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell)
@@ -126,7 +117,7 @@ void geo_call_position(struct call *c, double longitude, double latitude)
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done)
 {
 	const struct geo_work *w = req->work;
-	struct call *c = geo_call(req, &geo_lookup_script, set);
+	struct call *c = handler_call(req, &geo_lookup_script, KEY_GEO, set);
 
 	geo_cell_key(req, c, set, geo_cell_of(req, member));
 	if (w->cells > 0)

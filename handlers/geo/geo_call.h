@@ -2,16 +2,17 @@
  * geo_call: what the files of geo share: calls for sets that may be split into cells (lua/geo/lib_geo_cells.lua).
  *
  *	void geo_put(struct request *req, const struct geo_put_input *in) { geo_begin(req, send_put); }
- *	static void send_put(struct request *req)  { struct call *c = geo_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
+ *	static void send_put(struct request *req)  { struct call *c = handler_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
  *	static void on_put(struct request *req, const struct reply *r)  { if (geo_is_again(req, r)) return; ... }
  *
  * Only Redis knows whether a set is split. So each request calls first as if it were not, which is the whole for a set that is one sorted
- * set; a script that knows better says how many cells there are, and the request begins anew with these.
+ * set; a script that knows better says how many cells there are, and the request starts again with these.
  */
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H
 
 #include "handler.h"
+#include "kinds.h"
 
 /* By the contract's enum. */
 extern const char *const geo_units[];
@@ -27,7 +28,7 @@ struct geo_work {
 /* Runs `send` now, and again for each time that the set turns out to have another number of cells. */
 void geo_begin(struct request *req, void (*send)(struct request *req));
 
-/* First thing in a `done`: true when the request begins anew, or was answered. */
+/* First thing in a `done`: true when the request starts again, or was answered. */
 bool geo_is_again(struct request *req, const struct reply *r);
 
 /* Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in the north a little lower. */
@@ -36,8 +37,7 @@ void geo_call_position(struct call *c, double longitude, double latitude);
 /* The cell of a member; 0 when the set is not split. */
 size_t geo_cell_of(struct request *req, struct text member);
 
-/* A call whose first key is the set; then the keys of cells; geo_send says how many cells the caller takes the set to have. */
-struct call *geo_call(struct request *req, const struct script *s, struct text set);
+/* After handler_call, whose key is the set, come the keys of cells; geo_send adds how many cells the caller assumes. */
 /* Nothing when the set is not split. */
 void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell);
 void geo_send(struct request *req, struct call *c, call_done done);
@@ -52,7 +52,7 @@ struct geo_order {
 struct geo_order *geo_group(struct request *req, struct call *c, struct text set, size_t count,
 			    struct text (*member)(const void *items, size_t i), const void *items);
 
-/* How many from `at` on are in the same cell, told to the script; nothing when the set is not split. */
+/* An argument: how many from `at` on are in the same cell; nothing when the set is not split. */
 void geo_call_group(struct request *req, struct call *c, const struct geo_order *order, size_t at, size_t count);
 
 /* Where one member is: three items from the third of the reply on. */

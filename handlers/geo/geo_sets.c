@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "geo/geo_call.h"
-#include "kinds.h"
 
 static void write_set(struct json_out *o, struct text set, int64_t size, int64_t cells)
 {
@@ -23,7 +22,7 @@ static void on_state(struct request *req, const struct reply *r)
 
 void geo_look(struct request *req, const struct geo_look_input *in)
 {
-	call_send(geo_call(req, &geo_size_script, in->set), on_state);
+	call_send(handler_call(req, &geo_size_script, KEY_GEO, in->set), on_state);
 }
 
 static void on_configured(struct request *req, const struct reply *r)
@@ -45,12 +44,9 @@ static void on_configured(struct request *req, const struct reply *r)
 
 void geo_configure(struct request *req, const struct geo_configure_input *in)
 {
-	struct call *c = geo_call(req, &geo_configure_script, in->set);
+	struct call *c = handler_call(req, &geo_configure_script, KEY_GEO, in->set);
 
-	if (in->has_cells)
-		call_int(c, in->cells);
-	else
-		call_string(c, "");
+	handler_call_optional(c, in->has_cells, in->cells);
 	call_send(c, on_configured);
 }
 
@@ -60,9 +56,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 	if (geo_is_again(req, r))
 		return;
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_problem(req, P_NOT_FOUND, "there is no set '%s'", in->set.at);
 }
 
@@ -70,7 +64,7 @@ static void send_delete(struct request *req)
 {
 	const struct geo_delete_input *in = req->input;
 	const struct geo_work *w = req->work;
-	struct call *c = geo_call(req, &geo_delete_script, in->set);
+	struct call *c = handler_call(req, &geo_delete_script, KEY_GEO, in->set);
 
 	for (size_t i = 0; i < (size_t)w->cells; i++)
 		geo_cell_key(req, c, in->set, i);
@@ -88,7 +82,7 @@ void geo_delete(struct request *req, const struct geo_delete_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
-	return geo_call(req, &geo_size_script, name);
+	return handler_call(req, &geo_size_script, KEY_GEO, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)

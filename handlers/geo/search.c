@@ -1,5 +1,5 @@
 /*
- * geo_search: who is near, and how far from each other. A set that is one sorted set is searched by one script; of one that is split some
+ * geo_search: which members are near, and distances. A set that is one sorted set is searched by one script; of one that is split some
  * cells are searched at a time, no longer than Redis may be held, and the nearest of all are kept here.
  */
 #include "geo/geo_call.h"
@@ -25,7 +25,7 @@ static void on_distance(struct request *req, const struct reply *r)
 static void send_distance(struct request *req)
 {
 	const struct geo_distance_input *in = req->input;
-	struct call *c = geo_call(req, &geo_distance_script, in->set);
+	struct call *c = handler_call(req, &geo_distance_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->from));
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->to));
@@ -184,7 +184,7 @@ static void send_step(struct request *req)
 	const struct geo_nearby_input *in = req->input;
 	const struct geo_work *w = req->work;
 	const struct geo_search *s = w->more;
-	struct call *c = geo_call(req, &geo_search_cells_script, in->set);
+	struct call *c = handler_call(req, &geo_search_cells_script, KEY_GEO, in->set);
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
 		geo_cell_key(req, c, in->set, i);
@@ -261,7 +261,7 @@ static void on_found(struct request *req, const struct reply *r)
 static void send_whole(struct request *req)
 {
 	const struct geo_nearby_input *in = req->input;
-	struct call *c = geo_call(req, &geo_search_script, in->set);
+	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->set);
 
 	if (in->member.at) {
 		call_string(c, "member");

@@ -1,6 +1,6 @@
 /*
- * keyspace: the keys in Redis one by one, as they stand below the daemon's prefix, whoever made them. Each operation is one
- * script (lua/key_*.lua).
+ * keyspace: the keys in Redis below the daemon's prefix, also those of other programs. Each operation is one
+ * script (lua/keys/key_*.lua).
  *
  * Nothing outside the prefix can be named: a key is always the prefix and what the client gave. Keys and what they hold are
  * bytes; those that are not UTF-8 leave twice, readable and exact.
@@ -19,10 +19,7 @@ static void write_bytes(struct json_out *o, const char *name, const char *exact_
 
 static void write_ttl(struct json_out *o, struct request *req, int64_t expires_at_ms)
 {
-	if (expires_at_ms < 0)
-		out_null(o, "ttl_ms");
-	else
-		out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int_or_null(o, "ttl_ms", expires_at_ms >= 0, request_ms_until(req, expires_at_ms));
 }
 
 static struct call *key_call(struct request *req, const struct script *s, struct text key)
@@ -45,10 +42,7 @@ static void answer_key(struct request *req, struct text key, const struct reply 
 
 	write_bytes(o, "key", "key_base64", key);
 	out_text(o, "type", reply_text(r, 2));
-	if (reply_int(r, 4) < 0)
-		out_null(o, "size");
-	else
-		out_int(o, "size", reply_int(r, 4));
+	out_int_or_null(o, "size", reply_int(r, 4) >= 0, reply_int(r, 4));
 	write_ttl(o, req, reply_int(r, 3));
 	answer_end(req);
 }
@@ -74,9 +68,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct key_delete_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_no_key(req, in->key);
 }
 
@@ -100,7 +92,7 @@ static void on_expires(struct request *req, const struct reply *r)
 void key_expire(struct request *req, const struct key_expire_input *in)
 {
 	if (in->has_ttl_ms && in->persist) {
-		answer_field_problem(req, P_INVALID_VALUE, "/persist", "stands beside ttl_ms; give one of them");
+		answer_field_problem(req, P_INVALID_VALUE, "/persist", "cannot be given together with ttl_ms");
 		return;
 	}
 	if (!in->has_ttl_ms && !in->persist) {
@@ -108,10 +100,7 @@ void key_expire(struct request *req, const struct key_expire_input *in)
 		return;
 	}
 	struct call *c = key_call(req, &key_expire_script, in->key);
-	if (in->persist)
-		call_string(c, "");
-	else
-		call_int(c, in->ttl_ms);
+	handler_call_optional(c, in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_expires);
 }
 
@@ -125,7 +114,7 @@ static void write_score(struct json_out *o, double score)
 		out_string(o, "score", score > 0 ? "inf" : "-inf");
 }
 
-/* Items `i` to `i` + 2 are an element, what stands beside it, and whether it was cut. */
+/* Items `i` to `i` + 2 are an element, its second value, and whether it was cut. */
 static void write_element(struct json_out *o, struct text type, const struct reply *r, size_t i)
 {
 	out_object(o, NULL);
@@ -158,7 +147,7 @@ static void on_elements(struct request *req, const struct reply *r)
 		answer_problem(req, P_NO_ELEMENTS, "'%s' is of the type %s", in->key.at, type.at);
 		return;
 	case -3:
-		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);

@@ -1,5 +1,5 @@
 /*
- * board_call: what the handlers of leaderboards share: a board's keys, its dimensions, how it is told of.
+ * board_call: what the handlers of leaderboards share: a board's keys, its dimensions, members of answers.
  */
 #ifndef PATTERND_BOARD_CALL_H
 #define PATTERND_BOARD_CALL_H
@@ -21,7 +21,7 @@ struct text board_dimensions_text(struct request *req, struct text lines);
 /* Adds the board's keys: itself, its places, its ranks. */
 void board_call_keys(struct call *c, struct text board);
 
-/* The members of an open object that tell of a board as a whole. */
+/* The members of an open object, of a whole board. */
 void board_out(struct json_out *o, struct text board, struct text dimensions, int64_t size);
 
 void board_answer_not_found(struct request *req, struct text board);

@@ -4,7 +4,7 @@
  * lies aside under keys with a TTL of their own until the end puts it in the board's place in one step, so nothing needs
  * to be undone when a step fails.
  *
- * In a Cluster, with sources in other slots than the board: begin is a look at each; add is a page of the source, which is then put to what is
+ * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a page of the source, which is then added to what is
  * built.
  */
 #include <inttypes.h>
@@ -97,7 +97,7 @@ static void end(struct request *req, const struct board_union *b)
 
 /* ---- Step by step ---- */
 
-/* A step was done; false when it was the last of its kind, and the next one begins anew. */
+/* A step was done; false when it was the last of its kind. */
 static bool is_under_way(struct board_union *b, const struct reply *r)
 {
 	struct text cursor = reply_text(r, 2);
@@ -159,7 +159,7 @@ static void on_added(struct request *req, const struct reply *r)
 	}
 }
 
-/* What both ways to add are told alike. */
+/* The arguments that both ways to add share. */
 static void call_source(struct request *req, struct call *c, const struct board_union *b)
 {
 	const struct leaderboard_union_input *in = req->input;
@@ -263,9 +263,8 @@ static void on_begun(struct request *req, const struct reply *r)
 static void begin(struct request *req)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = script_call(req, &leaderboard_union_begin_script);
+	struct call *c = handler_call(req, &leaderboard_union_begin_script, KEY_BOARD, in->board);
 
-	call_key(c, KEY_BOARD, in->board, NULL);
 	call_key(c, KEY_BOARD, in->board, "ranks");
 	for (size_t i = 0; i < in->sources.count; i++)
 		call_key(c, KEY_BOARD, in->sources.items[i], NULL);
@@ -321,8 +320,7 @@ static void get_all(struct request *req)
 	}
 	for (size_t i = 0; i <= in->sources.count; i++) {
 		struct text board = i < in->sources.count ? in->sources.items[i] : in->board;
-		struct call *c = script_call(req, &leaderboard_look_script);
-		call_key(c, KEY_BOARD, board, NULL);
+		struct call *c = handler_call(req, &leaderboard_look_script, KEY_BOARD, board);
 		call_key(c, KEY_BOARD, board, "ranks");
 		call_tag(c, i);
 		call_send(c, on_state);
@@ -343,22 +341,6 @@ static struct board_union *union_new(struct request *req)
 	return b;
 }
 
-/* The slots of the board and its sources. NULL: it was answered. */
-static const struct slots *slots_of_union(struct request *req)
-{
-	const struct leaderboard_union_input *in = req->input;
-	struct text *boards = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*boards));
-
-	if (!boards) {
-		answer_no_memory(req, EFFECT_NONE);
-		return NULL;
-	}
-	memcpy(boards, in->sources.items, in->sources.count * sizeof(*boards));
-	boards[in->sources.count] = in->board;
-	const struct slots *slots = slots_of(req, boards, in->sources.count + 1);
-	return slots && slots_bear_key(req, slots) ? slots : NULL;
-}
-
 void leaderboard_union(struct request *req, const struct leaderboard_union_input *in)
 {
 	struct board_union *b = union_new(req);
@@ -372,7 +354,7 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	const struct slots *slots = slots_of_union(req);
+	const struct slots *slots = handler_slots(req, in->board, in->sources.items, in->sources.count);
 	req->work = b;
 	if (slots && slots->count > 1)
 		get_all(req);

@@ -1,5 +1,5 @@
 /*
- * leaderboards: boards that rank their members by up to four scores. Each operation is one script (lua/leaderboard_*.lua);
+ * leaderboards: boards that rank their members by up to four scores. Each operation is one script (lua/leaderboards/leaderboard_*.lua);
  * unions of boards are in leaderboards/board_union.c.
  *
  * The scripts hand out members as they lie in Redis, so that it has no work with them: for each dimension 2^32-1 minus the
@@ -130,9 +130,8 @@ static void on_page(struct request *req, const struct reply *r)
 
 void leaderboard_look(struct request *req, const struct leaderboard_look_input *in)
 {
-	struct call *c = script_call(req, &leaderboard_page_script);
+	struct call *c = handler_call(req, &leaderboard_page_script, KEY_BOARD, in->board);
 
-	call_key(c, KEY_BOARD, in->board, NULL);
 	call_key(c, KEY_BOARD, in->board, "ranks");
 	call_int(c, in->offset);
 	call_int(c, in->limit);

@@ -19,8 +19,7 @@ static void on_revoked(struct request *req, const struct reply *r)
 			      "%lld of %lld replicas acknowledged '%s' in time, %lld of which are connected; %s",
 			      (long long)wanted->safety.acked - 1, (long long)wanted->min_replicas, wanted->names[0].at,
 			      (long long)wanted->safety.of - 1,
-			      r ? "it was released"
-				: "it could not be released either, and is held until its time is over");
+			      r ? "it was released" : "it could not be released either, and is held until it expires");
 }
 
 static void revoke(struct request *req, const struct lock_acquisition *wanted)
@@ -52,7 +51,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	else
 		answer_problem_effect(
 			req, P_NOT_ENOUGH_REPLICAS, EFFECT_APPLIED,
-			"'%s' was taken before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
+			"'%s' was acquired before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
 			wanted->names[0].at, (long long)req->acked, (long long)wanted->min_replicas);
 }
 
@@ -153,8 +152,8 @@ void lock_acquire_begin(struct request *req, const struct lock_acquisition *give
 		return;
 	}
 	*wanted = *given;
-	wanted->token = lock_token_new(req);
-	wanted->token_hash = lock_token_hash(req, wanted->token);
+	wanted->token = handler_random(req, HANDLER_SECRET_DIGITS);
+	wanted->token_hash = handler_secret_hash(req, wanted->token);
 	req->work = wanted;
 	if (!wait_begin(req, given->presented.at ? 0 : given->wait_ms, given->count))
 		return;

@@ -111,7 +111,7 @@ static void on_renewed(struct request *req, const struct reply *r)
 	if (h->ending || h->is_lost)
 		return;
 	if (reply_int(r, 0) < 1) {
-		end(h, "lost", "somebody else released it, or it expired");
+		end(h, "lost", "it was released by another client, or it expired");
 		return;
 	}
 	if (sure_until_us > h->sure_until_us)

@@ -8,21 +8,6 @@ const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL }
 const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
 const char *const lock_parts_to_get[] = { "readers", "line", "fence", NULL };
 
-struct text lock_token_new(struct request *req)
-{
-	char hex[TOKEN_DIGITS + 1];
-
-	random_hex(hex, TOKEN_DIGITS);
-	return arena_copy(&req->arena, hex, TOKEN_DIGITS);
-}
-
-struct text lock_token_hash(struct request *req, struct text token)
-{
-	struct text digest = request_digest(req, token);
-
-	return arena_copy(&req->arena, digest.at, digest.at ? TOKEN_DIGITS : 0);
-}
-
 void lock_call_keys(struct call *c, struct text name, const char *const *parts)
 {
 	call_key(c, KEY_LOCK, name, NULL);
@@ -32,7 +17,7 @@ void lock_call_keys(struct call *c, struct text name, const char *const *parts)
 
 void lock_out_owner(struct json_out *o, struct text owner)
 {
-	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
+	out_text_or_null(o, "owner", owner);
 }
 
 void lock_out_safety(struct json_out *o, const struct lock_safety *safety)
@@ -57,7 +42,7 @@ void lock_answer_not_holder(struct request *req, struct text name)
 
 void lock_answer_expired(struct request *req, struct text name)
 {
-	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "it was done, and the time of '%s' is over by now",
+	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "'%s' was acquired or extended, and has expired since",
 			      name.at);
 }
 
@@ -85,7 +70,7 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 		return problem_begin(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
 				     (r->count - HELD_HOLDERS) / 3, rest);
 	return problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", name.at,
-			     owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "", rest);
+			     owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "", rest);
 }
 
 void lock_answer_held(struct request *req, struct text name, const struct reply *r)
@@ -144,7 +129,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_int(c, wanted->ttl_ms);
 	call_text(c, wanted->owner);
 	call_text(c, lock_metadata(req, wanted->metadata));
-	call_text(c, wanted->presented.at ? lock_token_hash(req, wanted->presented) : TEXT(""));
+	call_text(c, wanted->presented.at ? handler_secret_hash(req, wanted->presented) : TEXT(""));
 	call_text(c, wanted->token_hash);
 	call_text(c, req->idempotency_key.at ? request_seal(req, wanted->token) : TEXT(""));
 	call_string(c, wanted->mode);

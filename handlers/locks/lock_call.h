@@ -52,8 +52,6 @@ enum {
 
 extern const struct lock_safety lock_single; /* on the only server */
 
-enum { TOKEN_DIGITS = 32 };
-
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
 struct text lock_metadata(struct request *req, const struct json *given);
 /* lua/locks/lock_acquire.lua, to be sent. */
@@ -63,10 +61,6 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 /* In a refusal: when a retry may succeed, and which of the names was refused. */
 enum { LOCK_HELD_NEXT_AT = 2, LOCK_HELD_WHICH };
 void lock_answer_held(struct request *req, struct text name, const struct reply *r);
-
-/* A new token; and what Redis knows of one, 128 bits of its SHA-256. */
-struct text lock_token_new(struct request *req);
-struct text lock_token_hash(struct request *req, struct text token);
 
 /* A lock's key and the other keys of its parts, ended by NULL. */
 void lock_call_keys(struct call *c, struct text name, const char *const *parts);

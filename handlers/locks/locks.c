@@ -116,7 +116,7 @@ void lock_extend(struct request *req, const struct lock_extend_input *in)
 
 	lock_call_keys(c, in->name, lock_parts_to_extend);
 	call_int(c, in->ttl_ms);
-	call_text(c, lock_token_hash(req, in->token));
+	call_text(c, handler_secret_hash(req, in->token));
 	call_send(c, on_extended);
 }
 
@@ -127,7 +127,7 @@ static void on_released(struct request *req, const struct reply *r)
 	const struct lock_release_input *in = req->input;
 
 	if (reply_int(r, 0) < 1 && in->force) {
-		answer_problem(req, P_NOT_HOLDER, "nobody holds '%s'", in->name.at);
+		answer_problem(req, P_NOT_HOLDER, "'%s' is not held", in->name.at);
 		return;
 	}
 	if (reply_int(r, 0) < 1) {
@@ -145,7 +145,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 	struct text token = in->lock_token.at ? in->lock_token : in->token;
 
 	if (in->force && token.at) {
-		answer_field_problem(req, P_INVALID_VALUE, "?force", "stands beside a token; give one of them");
+		answer_field_problem(req, P_INVALID_VALUE, "?force", "cannot be given together with a token");
 		return;
 	}
 	if (!in->force && !token.at) {
@@ -162,7 +162,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 	}
 	struct call *c = script_call(req, &lock_release_script);
 	lock_call_keys(c, in->name, lock_parts_to_release);
-	call_text(c, in->force ? TEXT("") : lock_token_hash(req, token));
+	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, token));
 	call_int(c, in->force);
 	call_send(c, on_released);
 }
@@ -192,15 +192,12 @@ static void on_state(struct request *req, const struct reply *r)
 	out_text(o, "name", in->name);
 	out_bool(o, "held", held);
 	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
-	out_text(o, "mode", mode.len ? mode : (struct text){ 0 });
+	out_text_or_null(o, "mode", mode);
 	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_STATE_EXPIRES_AT));
 	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
 	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));
-	if (metadata.len)
-		out_raw(o, "metadata", metadata);
-	else
-		out_null(o, "metadata");
+	out_raw_or_null(o, "metadata", metadata);
 	if (is_shared)
 		out_holders(o, req, r);
 	answer_end(req);

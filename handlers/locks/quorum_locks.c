@@ -95,12 +95,12 @@ static void answer_held(struct lock_round *r)
 	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
 	if (is_held)
 		o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
-				  owner.len ? "'" : "", owner.len ? owner.at : "somebody", owner.len ? "'" : "",
+				  owner.len ? "'" : "", owner.len ? owner.at : "another client", owner.len ? "'" : "",
 				  (long long)holder.left_ms);
 	else
 		o = problem_begin(
 			req, P_LOCK_HELD,
-			"%zu of %zu lock servers have '%s' for others, none of whom has a majority: they came at the "
+			"%zu of %zu lock servers have '%s' for other clients, none of which has a majority: they came at the "
 			"same time, or lost it",
 			lock_round_count(r, holder_of_refusal.outcome), r->of, w->name.at);
 	out_text(o, "name", w->name);
@@ -146,7 +146,7 @@ static void on_fenced(struct lock_round *r)
 	}
 	release_all(r);
 	lock_round_answer_none(r, EFFECT_NONE, acked,
-			       left_ms > 0 ? "kept it, which is given back" : "kept it when its time was over");
+			       left_ms > 0 ? "kept it (it is released)" : "kept it before it expired");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)
@@ -206,7 +206,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 	if (field)
 		answer_field_problem(
 			req, P_NOT_IN_THIS_MODE, field,
-			"is not to be had with --lock-quorum, where a lock is taken at once, alone and once");
+			"is not available with --lock-quorum, where a lock is acquired at once, exclusively and once");
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
 			req, P_OUT_OF_RANGE, "/ttl_ms",
@@ -222,8 +222,8 @@ void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *i
 	if (!is_possible(req, in, in->mode == 2))
 		return;
 	w.metadata = lock_metadata(req, in->metadata);
-	w.token = lock_token_new(req);
-	w.hash = lock_token_hash(req, w.token);
+	w.token = handler_random(req, HANDLER_SECRET_DIGITS);
+	w.hash = handler_secret_hash(req, w.token);
 	struct lock_round *r = begin(req, &w, in->ttl_ms);
 	if (!r)
 		return;
@@ -295,7 +295,7 @@ static struct call *ask_to_extend(struct lock_round *r)
 void lock_quorum_extend(struct request *req, const struct lock_extend_input *in)
 {
 	struct lock_round *r =
-		begin(req, &(struct quorum_lock){ .name = in->name, .hash = lock_token_hash(req, in->token) },
+		begin(req, &(struct quorum_lock){ .name = in->name, .hash = handler_secret_hash(req, in->token) },
 		      in->ttl_ms);
 
 	if (r)
@@ -317,7 +317,7 @@ static void on_released(struct lock_round *r)
 	} else if (lock_round_count(r, -1) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
 	} else if (w->is_forced) {
-		answer_problem(r->req, P_NOT_HOLDER, "nobody holds '%s'", w->name.at);
+		answer_problem(r->req, P_NOT_HOLDER, "'%s' is not held", w->name.at);
 	} else {
 		lock_answer_not_holder(r->req, w->name);
 	}
@@ -339,7 +339,7 @@ void lock_quorum_release(struct request *req, const struct lock_release_input *i
 	struct quorum_lock w = { .name = in->name, .hash = TEXT(""), .is_forced = in->force };
 
 	if (!in->force)
-		w.hash = lock_token_hash(req, token);
+		w.hash = handler_secret_hash(req, token);
 	struct lock_round *r = begin(req, &w, 0);
 	if (r)
 		lock_round_ask(r, ask_to_release, on_released);
@@ -382,10 +382,7 @@ static void on_state(struct lock_round *r)
 	out_left(o, holder.left_ms);
 	out_int(o, "holds", is_held);
 	out_int(o, "waiters", 0);
-	if (metadata.len)
-		out_raw(o, "metadata", metadata);
-	else
-		out_null(o, "metadata");
+	out_raw_or_null(o, "metadata", metadata);
 	answer_end(r->req);
 }
 

@@ -38,7 +38,7 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 		req->now_ms = reply_int(s->refusal, 1); /* of the node that said it */
 		lock_answer_held(req, group->names[which < group->count ? which : 0], s->refusal);
 	} else {
-		answer_problem(req, P_NOT_HOLDER, "a lock was lost or ran out before all were taken; %s",
+		answer_problem(req, P_NOT_HOLDER, "a lock was lost or expired before all were acquired; %s",
 			       req->has_effect ? "one that could not be released ends with its ttl_ms"
 					       : "none is held");
 	}
@@ -215,8 +215,8 @@ void several_locks_acquire(struct request *req, const struct lock_acquisition *g
 	if (s) {
 		*s = (struct several_locks){ .wanted = *given, .slots = slots, .asked_us = loop_now_us() };
 		s->wanted.safety = lock_single;
-		s->wanted.token = lock_token_new(req);
-		s->wanted.token_hash = lock_token_hash(req, s->wanted.token);
+		s->wanted.token = handler_random(req, HANDLER_SECRET_DIGITS);
+		s->wanted.token_hash = handler_secret_hash(req, s->wanted.token);
 	}
 	if (!s || !group_names(req, s)) {
 		answer_no_memory(req, EFFECT_NONE);

@@ -1,6 +1,6 @@
 /*
- * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queue_*.lua). Receiving is in
- * queues/receive.c; whole queues, and messages that nobody works on, are in queues/admin.c.
+ * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua). Receiving is in
+ * queues/receive.c; whole queues, and messages that are not in flight, are in queues/admin.c.
  *
  * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its current delivery counts.
  */
@@ -22,11 +22,11 @@ static void answer_message_problem(struct request *req, int i, const char *field
 static bool check_message(struct request *req, const struct queue_send_messages_item *m, int i)
 {
 	if (m->has_delay_ms && m->has_deliver_at_ms) {
-		answer_message_problem(req, i, "deliver_at_ms", "stands beside delay_ms; give one of them");
+		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
 		return false;
 	}
 	if (m->has_ttl_ms && m->has_delay_ms && m->ttl_ms <= m->delay_ms) {
-		answer_message_problem(req, i, "ttl_ms", "is over before the message is due");
+		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
 		return false;
 	}
 	return true;
@@ -48,7 +48,7 @@ static void on_sent(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) < 0) {
 		const struct queue_send_input *in = req->input;
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
-				       "is over before the message is due");
+				       "ends before the message is due");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
@@ -68,8 +68,9 @@ static void on_sent(struct request *req, const struct reply *r)
 static void send_batch(struct request *req, const struct queue_send_input *in)
 {
 	if (req->json->count > 1) {
-		answer_field_problem(req, P_INVALID_VALUE, "/messages",
-				     "stands alone; what holds for a message goes into it");
+		answer_field_problem(
+			req, P_INVALID_VALUE, "/messages",
+			"cannot be given together with fields of a single message; put them into each message");
 		return;
 	}
 	for (size_t i = 0; i < in->messages.count; i++)
@@ -212,7 +213,7 @@ void queue_reject(struct request *req, const struct queue_reject_input *in)
 {
 	if (in->dead && in->has_delay_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
-				     "stands beside dead; a dead letter is not due again");
+				     "cannot be given together with dead; a dead letter is not due again");
 		return;
 	}
 	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);

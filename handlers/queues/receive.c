@@ -1,8 +1,8 @@
 /*
- * queue_receive: messages handed out, of one queue or of several in order of preference; whoever wants to waits for them.
+ * queue_receive: receives messages, of one queue or of several in order of preference, and waits for them.
  *
- * One script takes them (lua/queues/queue_receive.lua); in a Cluster, of queues in several slots, one call a queue. What was taken for a client that
- * left meanwhile goes back (lua/queues/queue_return.lua).
+ * One script takes them (lua/queues/queue_receive.lua); in a Cluster, of queues in several slots, one call a queue. Messages for a client
+ * that left return to their queue (lua/queues/queue_return.lua).
  */
 #include "handler.h"
 #include "kinds.h"
@@ -51,10 +51,7 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 	out_int(o, "priority", reply_int(m, 3));
 	out_int(o, "receives", reply_int(m, 4));
 	out_int(o, "sent_at_ms", reply_int(m, 5));
-	if (is_done)
-		out_null(o, "visible_until_ms");
-	else
-		out_int(o, "visible_until_ms", reply_int(m, 6));
+	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(m, 6));
 	out_close(o);
 }
 
@@ -69,7 +66,7 @@ static void out_unanswered(struct json_out *o, struct text queue)
 	out_close(o);
 }
 
-/* `was_lost`: the call to the queue at which the order stands was sent and not answered. */
+/* `was_lost`: the call to the current queue was sent and not answered. */
 static void answer_deliveries(struct request *req, bool was_lost)
 {
 	const struct receive_order *order = req->work;
@@ -77,7 +74,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
-		/* It took so long to tell that others have it by now. */
+		/* It took so long that other consumers may have it. */
 		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, 6));
 		if (order->acknowledge || order->in_turn || !has_expired)
 			out_received(o, req, &order->deliveries[i]);
@@ -111,7 +108,7 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
 }
 
-/* What is left behind in the queues that were asked is for others; and of the rest somebody else should look. */
+/* What is left in the queues that were asked is for other waiters; they should try those that were not asked, too. */
 static void report_left(struct request *req, const struct receive_order *order, const struct reply *r)
 {
 	const struct reply *left = reply_item(r, 3);
@@ -196,15 +193,12 @@ static void receive(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
-	char nonce[NONCE_DIGITS + 1];
-
-	random_hex(nonce, NONCE_DIGITS);
 	struct call *c = script_call(req, &queue_receive_script);
 	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
 	call_int(c, order->max - (int64_t)order->count);
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
-	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
+	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
 	call_int(c, req->wait != NULL);
 	if (order->in_turn)
@@ -229,7 +223,7 @@ static void begin(struct request *req, const struct receive_order *given)
 
 	if (given->acknowledge && given->has_visibility_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
-				     "stands beside acknowledge; what is done at once is never seen again");
+				     "cannot be given together with acknowledge, which ends the delivery at once");
 		return;
 	}
 	if (!slots || !slots_bear_key(req, slots))

@@ -14,10 +14,7 @@ static void write_policy(struct json_out *o, struct text name, const struct limi
 	out_string(o, "algorithm", limit_algorithm_names[p->limit.algorithm - 1]);
 	out_int(o, "limit", p->limit.limit);
 	out_int(o, "window_ms", p->limit.window_ms);
-	if (p->limit.algorithm == FUNNEL)
-		out_int(o, "burst", p->limit.burst);
-	else
-		out_null(o, "burst");
+	out_int_or_null(o, "burst", p->limit.algorithm == FUNNEL, p->limit.burst);
 	out_bool(o, "count_refused", p->limit.count_refused);
 	out_string(o, "on_error", p->open ? "open" : "closed");
 	out_bool(o, "shadow", p->shadow);
@@ -42,7 +39,7 @@ static bool refuse_fixed(struct request *req, struct text name)
 {
 	if (!policy_cache_fixed(name))
 		return false;
-	answer_problem(req, P_POLICY_FIXED, "'%s' stands in the file that --policies names; change it there", name.at);
+	answer_problem(req, P_POLICY_FIXED, "'%s' is fixed by the file of --policies; change it there", name.at);
 	return true;
 }
 
@@ -82,8 +79,7 @@ void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put
 	if (!change || refuse_fixed(req, in->policy) || !limit_policy_of_input(req, in, &change->policy))
 		return;
 	const struct limit_policy *p = &change->policy;
-	struct call *c = script_call(req, &ratelimit_policy_put_script);
-	call_key(c, KEY_POLICY, in->policy, NULL);
+	struct call *c = handler_call(req, &ratelimit_policy_put_script, KEY_POLICY, in->policy);
 	call_string(c, "algorithm");
 	call_string(c, limit_algorithm_names[p->limit.algorithm - 1]);
 	call_string(c, "limit");
@@ -109,9 +105,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct policy_change *change = req->work;
 
 	policy_cache_changed(in->policy, NULL, change->asked_us);
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_unknown(req, in->policy);
 }
 
@@ -119,8 +113,7 @@ void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_
 {
 	if (!change_new(req) || refuse_fixed(req, in->policy))
 		return;
-	struct call *c = script_call(req, &ratelimit_policy_delete_script);
-	call_key(c, KEY_POLICY, in->policy, NULL);
+	struct call *c = handler_call(req, &ratelimit_policy_delete_script, KEY_POLICY, in->policy);
 	call_send(c, on_deleted);
 }
 

@@ -1,6 +1,6 @@
 /*
- * sales: a stock that is for sale between two instants, and claims on it. Each operation is one script (lua/sale_*.lua); one that
- * settled as many holds that are over as it may, and could not decide yet, is called again.
+ * sales: a stock that is for sale between two instants, and claims on it. Each operation is one script (lua/sales/sale_*.lua); one that
+ * settled as many expired holds as it may, and could not decide yet, is called again.
  */
 #include <inttypes.h>
 
@@ -41,15 +41,7 @@ static int state_of(const struct request *req, int64_t opens_at_ms, int64_t clos
 	return req->now_ms < opens_at_ms ? UPCOMING : OPEN;
 }
 
-static void out_int_or_null(struct json_out *o, const char *key, int64_t value)
-{
-	if (value)
-		out_int(o, key, value);
-	else
-		out_null(o, key);
-}
-
-/* The members of an open object, from what the scripts tell of a sale. */
+/* The members of an open object, from the reply of a script. */
 static void write_sale(struct json_out *o, struct request *req, struct text sale, const struct reply *r)
 {
 	int64_t stock = reply_int(r, 4), held = reply_int(r, 7), confirmed = reply_int(r, 8);
@@ -57,9 +49,9 @@ static void write_sale(struct json_out *o, struct request *req, struct text sale
 	out_text(o, "sale", sale);
 	out_string(o, "state", state_names[state_of(req, reply_int(r, 2), reply_int(r, 3))]);
 	out_int(o, "opens_at_ms", reply_int(r, 2));
-	out_int_or_null(o, "closes_at_ms", reply_int(r, 3));
+	out_int_or_null(o, "closes_at_ms", reply_int(r, 3) != 0, reply_int(r, 3));
 	out_int(o, "stock", stock);
-	out_int_or_null(o, "per_user", reply_int(r, 5));
+	out_int_or_null(o, "per_user", reply_int(r, 5) != 0, reply_int(r, 5));
 	out_int(o, "hold_ms", reply_int(r, 6));
 	out_int(o, "remaining", stock - held - confirmed);
 	out_int(o, "held", held);
@@ -186,7 +178,7 @@ static void answer_not_open(struct request *req, struct text sale, int64_t opens
 	}
 	out_string(o, "state", state_names[state]);
 	out_int(o, "opens_at_ms", opens_at_ms);
-	out_int_or_null(o, "closes_at_ms", closes_at_ms);
+	out_int_or_null(o, "closes_at_ms", closes_at_ms != 0, closes_at_ms);
 	problem_end(req);
 }
 
@@ -263,10 +255,8 @@ static void claim(struct request *req)
 {
 	const struct sale_claim_input *in = req->input;
 	struct call *c = sale_call(req, &sale_claim_script, in->sale);
-	char nonce[NONCE_DIGITS + 1];
 
-	random_hex(nonce, NONCE_DIGITS);
-	call_text(c, arena_copy(&req->arena, nonce, NONCE_DIGITS));
+	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_text(c, in->user);
 	call_int(c, in->quantity);
 	call_send(c, on_claimed);
@@ -292,7 +282,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 		answer_no_claim(req, in->sale, in->claim);
 		return;
 	case -3:
-		answer_problem(req, P_HOLD_OVER, "the hold of '%s' is over", in->claim.at);
+		answer_problem(req, P_HOLD_OVER, "the hold of '%s' has expired", in->claim.at);
 		return;
 	default:
 		break;

@@ -1,33 +1,23 @@
 /*
- * semaphores: at most so many at once, with permits that expire. Each operation is one script (lua/semaphore_*.lua); who waits stands in
- * a line like that of a lock.
+ * semaphores: at most so many at once, with permits that expire. Each operation is one script (lua/semaphores/semaphore_*.lua);
+ * waiters have a wait queue like that of a lock.
  *
- * A permit is a secret like a lock's token: told to its holder alone, a digest of it to Redis.
+ * A permit is a secret like a lock's token: only its holder gets it, Redis its digest.
  */
 #include "handler.h"
 #include "kinds.h"
-
-enum { PERMIT_DIGITS = 32 };
 
 /* The permit that it may get. */
 struct semaphore_permit {
 	struct text permit, hash;
 };
 
-static struct text permit_hash(struct request *req, struct text permit)
-{
-	struct text digest = request_digest(req, permit);
-
-	return arena_copy(&req->arena, digest.at, digest.at ? PERMIT_DIGITS : 0);
-}
-
 static const char *const wait_parts[] = { "permits", "line", "offer", NULL };
 
 static struct call *semaphore_call(struct request *req, const struct script *s, struct text name)
 {
-	struct call *c = script_call(req, s);
+	struct call *c = handler_call(req, s, KEY_SEMAPHORE, name);
 
-	call_key(c, KEY_SEMAPHORE, name, NULL);
 	for (const char *const *part = wait_parts; *part; part++)
 		call_key(c, KEY_SEMAPHORE, name, *part);
 	return c;
@@ -35,7 +25,7 @@ static struct call *semaphore_call(struct request *req, const struct script *s, 
 
 static void out_owner(struct json_out *o, struct text owner)
 {
-	out_text(o, "owner", owner.len ? owner : (struct text){ 0 });
+	out_text_or_null(o, "owner", owner);
 }
 
 static void answer_no_such(struct request *req, struct text name)
@@ -147,16 +137,14 @@ static void attempt(struct request *req)
 
 void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
 {
-	char hex[PERMIT_DIGITS + 1];
 	struct semaphore_permit *new = arena_alloc(&req->arena, sizeof(*new));
 
 	if (!new) {
-		answer_problem(req, P_OVERLOADED, "the daemon is out of memory");
+		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	random_hex(hex, PERMIT_DIGITS);
-	new->permit = arena_copy(&req->arena, hex, PERMIT_DIGITS);
-	new->hash = permit_hash(req, new->permit);
+	new->permit = handler_random(req, HANDLER_SECRET_DIGITS);
+	new->hash = handler_secret_hash(req, new->permit);
 	req->work = new;
 	if (!wait_begin(req, in->wait_ms, 1))
 		return;
@@ -170,15 +158,13 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct semaphore_release_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_no_such(req, in->name);
 }
 
 void semaphore_release(struct request *req, const struct semaphore_release_input *in)
 {
-	release(req, in->name, permit_hash(req, in->permit), on_released);
+	release(req, in->name, handler_secret_hash(req, in->permit), on_released);
 }
 
 /* ---- POST /semaphores/{name}/permits/{permit}/extend ---- */
@@ -208,7 +194,7 @@ void semaphore_extend(struct request *req, const struct semaphore_extend_input *
 {
 	struct call *c = semaphore_call(req, &semaphore_extend_script, in->name);
 
-	call_text(c, permit_hash(req, in->permit));
+	call_text(c, handler_secret_hash(req, in->permit));
 	call_int(c, in->ttl_ms);
 	call_send(c, on_extended);
 }

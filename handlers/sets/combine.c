@@ -69,7 +69,7 @@ static struct call *call_combine(struct request *req, const struct slot_group *g
 	return c;
 }
 
-/* Takes in the members that a slot told. False: they are too many by now, which was answered, or there is no memory. */
+/* Adds the members of a slot. False: they are too many, or there is no memory, which was answered. */
 static bool take_in(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;

@@ -1,14 +1,6 @@
-/* sets: members without repeats. Each operation is one script (lua/set_*.lua). What several sets have together: sets/combine.c. */
+/* sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). What several sets have together: sets/combine.c. */
 #include "handler.h"
 #include "kinds.h"
-
-static struct call *set_call(struct request *req, const struct script *s, struct text name)
-{
-	struct call *c = script_call(req, s);
-
-	call_key(c, KEY_SET, name, NULL);
-	return c;
-}
 
 static void answer_member(struct request *req, int status, struct text name, struct text member, int64_t size)
 {
@@ -36,7 +28,7 @@ static void on_put(struct request *req, const struct reply *r)
 
 void set_put(struct request *req, const struct set_put_input *in)
 {
-	struct call *c = set_call(req, &set_put_script, in->name);
+	struct call *c = handler_call(req, &set_put_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_put);
@@ -54,7 +46,7 @@ static void on_state(struct request *req, const struct reply *r)
 
 void set_look(struct request *req, const struct set_look_input *in)
 {
-	struct call *c = set_call(req, &set_look_script, in->name);
+	struct call *c = handler_call(req, &set_look_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_state);
@@ -64,15 +56,13 @@ static void on_removed(struct request *req, const struct reply *r)
 {
 	const struct set_remove_input *in = req->input;
 
-	if (reply_int(r, 0) > 0)
-		answer_empty(req, 204);
-	else
+	if (!handler_removed(req, r))
 		answer_no_member(req, in->name, in->member);
 }
 
 void set_remove(struct request *req, const struct set_remove_input *in)
 {
-	struct call *c = set_call(req, &set_remove_script, in->name);
+	struct call *c = handler_call(req, &set_remove_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_removed);
@@ -95,7 +85,7 @@ static void on_members(struct request *req, const struct reply *r)
 	struct text cursor = reply_text(r, 3);
 
 	if (reply_int(r, 0) < 0) {
-		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -112,7 +102,7 @@ void set_members(struct request *req, const struct set_members_input *in)
 
 	if (!match_glob(req, in->match, &glob))
 		return;
-	struct call *c = set_call(req, &set_members_script, in->name);
+	struct call *c = handler_call(req, &set_members_script, KEY_SET, in->name);
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_text(c, glob);
 	call_int(c, in->limit);

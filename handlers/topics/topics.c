@@ -1,12 +1,12 @@
 /*
- * topics: publish, and listen as server-sent events. Nothing is kept: who does not listen now never hears it.
+ * topics: publish, and listen as server-sent events. Nothing is kept: only those listening now receive a message.
  */
 #include <stdlib.h>
 
 #include "handler.h"
 #include "kinds.h"
 
-enum { ALIVE_MS = 15000 }; /* between signs of life, for proxies and for whoever listens */
+enum { ALIVE_MS = 15000 }; /* between keep-alive comments, for proxies and clients */
 
 /* One stream. */
 struct topic_listener {
@@ -31,9 +31,8 @@ static void on_published(struct request *req, const struct reply *r)
 
 void topic_publish(struct request *req, const struct topic_publish_input *in)
 {
-	struct call *c = script_call(req, &topic_publish_script);
+	struct call *c = handler_call(req, &topic_publish_script, KEY_TOPIC, in->topic);
 
-	call_key(c, KEY_TOPIC, in->topic, NULL);
 	call_text(c, json_tree_text(&req->arena, in->body));
 	call_send(c, on_published);
 }

@@ -59,14 +59,6 @@ bool visitor_day_was_right(struct request *req, const struct reply *r)
 	return false;
 }
 
-void visitor_call_today(struct call *c, const struct visitor_days *w)
-{
-	if (w->has_to)
-		call_string(c, "");
-	else
-		call_int(c, w->today);
-}
-
 static struct visitor_days *days_new(struct request *req, visitor_send send, size_t pages)
 {
 	struct visitor_days *w = arena_alloc(&req->arena, sizeof(*w));
@@ -93,10 +85,7 @@ void visitor_call_day(struct request *req, visitor_send send, bool has_at_ms, in
 static bool read_day(struct request *req, struct text given, const char *pointer, bool *has, int64_t *day)
 {
 	*has = given.at != NULL;
-	if (!*has || day_parse(given, day))
-		return true;
-	answer_field_problem(req, P_INVALID_VALUE, pointer, "must be a day of the calendar, YYYY-MM-DD");
-	return false;
+	return !*has || handler_day(req, given, pointer, day);
 }
 
 void visitor_call_range(struct request *req, visitor_send send, size_t pages, struct text from, struct text to,
@@ -130,18 +119,10 @@ void visitor_call_retention(struct call *c)
 	call_int(c, config()->uv_retention_days * SECONDS_A_DAY);
 }
 
-void visitor_out_day(struct json_out *o, const char *key, int64_t day)
-{
-	char text[DAY_TEXT_SIZE];
-
-	day_print(day, text);
-	out_string(o, key, text);
-}
-
 void visitor_out_range(struct json_out *o, int64_t from, int64_t to)
 {
-	visitor_out_day(o, "from", from);
-	visitor_out_day(o, "to", to);
+	handler_out_day(o, "from", from);
+	handler_out_day(o, "to", to);
 }
 
 void visitor_out_days(struct json_out *o, const struct visitor_days *w, const struct reply *r, size_t i)
@@ -149,7 +130,7 @@ void visitor_out_days(struct json_out *o, const struct visitor_days *w, const st
 	out_array(o, "days");
 	for (int64_t day = w->from; day <= w->to; day++) {
 		out_object(o, NULL);
-		visitor_out_day(o, "day", day);
+		handler_out_day(o, "day", day);
 		out_int(o, "count", reply_int(r, i++));
 		out_close(o);
 	}

@@ -7,7 +7,6 @@
 #ifndef PATTERND_UV_CALL_H
 #define PATTERND_UV_CALL_H
 
-#include "core/days.h"
 #include "handler.h"
 #include "kinds.h"
 
@@ -39,11 +38,14 @@ void visitor_call_range(struct request *req, visitor_send send, size_t pages, st
 bool visitor_day_was_right(struct request *req, const struct reply *r);
 
 /* The day that was assumed to be today, for a script to check; empty when the call does not depend on it. */
-void visitor_call_today(struct call *c, const struct visitor_days *w);
+static inline void visitor_call_today(struct call *c, const struct visitor_days *w)
+{
+	handler_call_optional(c, !w->has_to, w->today);
+}
+
 void visitor_call_days(struct call *c, const char *kind, struct text page, const struct visitor_days *w);
 void visitor_call_retention(struct call *c);
 
-void visitor_out_day(struct json_out *o, const char *key, int64_t day);
 void visitor_out_range(struct json_out *o, int64_t from, int64_t to);
 /* `days`, an entry for each; their counts begin at item `i`. */
 void visitor_out_days(struct json_out *o, const struct visitor_days *w, const struct reply *r, size_t i);

@@ -12,7 +12,7 @@ static void on_visited(struct request *req, const struct reply *r)
 		return;
 	struct json_out *o = answer_begin(req, 200);
 	out_bool(o, "changed", reply_int(r, 2) > 0);
-	visitor_out_day(o, "day", reply_int(r, 3));
+	handler_out_day(o, "day", reply_int(r, 3));
 	answer_end(req);
 }
 
@@ -166,26 +166,10 @@ static void on_merged(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-/* The slots of the page and its sources. NULL: it was answered. */
-static const struct slots *slots_of_merge(struct request *req)
-{
-	const struct uv_merge_input *in = req->input;
-	struct text *pages = arena_alloc(&req->arena, (in->sources.count + 1) * sizeof(*pages));
-
-	if (!pages) {
-		answer_no_memory(req, EFFECT_NONE);
-		return NULL;
-	}
-	memcpy(pages, in->sources.items, in->sources.count * sizeof(*pages));
-	pages[in->sources.count] = in->page;
-	const struct slots *slots = slots_of(req, pages, in->sources.count + 1);
-	return slots && slots_bear_key(req, slots) ? slots : NULL;
-}
-
 static void send_merge(struct request *req, struct visitor_days *w)
 {
 	const struct uv_merge_input *in = req->input;
-	const struct slots *slots = slots_of_merge(req);
+	const struct slots *slots = handler_slots(req, in->page, in->sources.items, in->sources.count);
 
 	if (!slots)
 		return;

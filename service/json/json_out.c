@@ -205,6 +205,27 @@ void out_raw(struct json_out *o, const char *key, struct text json)
 	put(o, is_json ? json.at : "null", is_json ? json.len : 4);
 }
 
+void out_text_or_null(struct json_out *o, const char *key, struct text value)
+{
+	out_text(o, key, value.len ? value : (struct text){ 0 });
+}
+
+void out_raw_or_null(struct json_out *o, const char *key, struct text json)
+{
+	if (json.len)
+		out_raw(o, key, json);
+	else
+		out_null(o, key);
+}
+
+void out_int_or_null(struct json_out *o, const char *key, bool has, int64_t value)
+{
+	if (has)
+		out_int(o, key, value);
+	else
+		out_null(o, key);
+}
+
 static void open_with(struct json_out *o, const char *key, char opener, char closer)
 {
 	assert(o->depth < sizeof(o->closers));

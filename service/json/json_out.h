@@ -35,6 +35,10 @@ void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 
 void out_string(struct json_out *o, const char *key, const char *value);
 /* JSON that was checked when it came in. Nothing at all, or what JSON cannot begin and end with, leaves as null and sets `broken`. */
 void out_raw(struct json_out *o, const char *key, struct text json);
+/* Null for what is empty, or absent. */
+void out_text_or_null(struct json_out *o, const char *key, struct text value);
+void out_raw_or_null(struct json_out *o, const char *key, struct text json);
+void out_int_or_null(struct json_out *o, const char *key, bool has, int64_t value);
 void out_key(struct json_out *o, struct text key); /* a key that is data; its value follows with key NULL */
 
 void out_object(struct json_out *o, const char *key);

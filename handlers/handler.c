@@ -1,0 +1,76 @@
+/* handler: see handler.h. */
+#include "handler.h"
+
+struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name)
+{
+	struct call *c = script_call(req, s);
+
+	call_key(c, kind, name, NULL);
+	return c;
+}
+
+void handler_call_optional(struct call *c, bool has, int64_t value)
+{
+	if (has)
+		call_int(c, value);
+	else
+		call_string(c, "");
+}
+
+struct text handler_random(struct request *req, size_t digits)
+{
+	char hex[HANDLER_SECRET_DIGITS + 1];
+
+	random_hex(hex, digits);
+	return arena_copy(&req->arena, hex, digits);
+}
+
+struct text handler_secret_hash(struct request *req, struct text secret)
+{
+	struct text digest = request_digest(req, secret);
+
+	return arena_copy(&req->arena, digest.at, digest.at ? HANDLER_SECRET_DIGITS : 0);
+}
+
+const struct slots *handler_slots(struct request *req, struct text target, const struct text *sources, size_t count)
+{
+	struct text *names = arena_alloc(&req->arena, (count + 1) * sizeof(*names));
+
+	if (!names) {
+		answer_no_memory(req, EFFECT_NONE);
+		return NULL;
+	}
+	memcpy(names, sources, count * sizeof(*names));
+	names[count] = target;
+	const struct slots *slots = slots_of(req, names, count + 1);
+	return slots && slots_bear_key(req, slots) ? slots : NULL;
+}
+
+bool handler_removed(struct request *req, const struct reply *r)
+{
+	if (reply_int(r, 0) < 1)
+		return false;
+	answer_empty(req, 204);
+	return true;
+}
+
+void handler_answer_cursor(struct request *req)
+{
+	answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+}
+
+bool handler_day(struct request *req, struct text given, const char *pointer, int64_t *day)
+{
+	if (day_parse(given, day))
+		return true;
+	answer_field_problem(req, P_INVALID_VALUE, pointer, "must be a day of the calendar, YYYY-MM-DD");
+	return false;
+}
+
+void handler_out_day(struct json_out *o, const char *key, int64_t day)
+{
+	char text[DAY_TEXT_SIZE];
+
+	day_print(day, text);
+	out_string(o, key, text);
+}
