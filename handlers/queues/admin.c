@@ -1,6 +1,6 @@
 /*
- * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that nobody works on (look, list, change,
- * cancel). Each operation is one script (lua/queue_*.lua, lua/message_*.lua), or one that is called until it has finished.
+ * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in flight (get, list, change,
+ * cancel). Each operation is one script (lua/queues/queue_*.lua, lua/queues/message_*.lua), or one that is called until it has finished.
  * Messages on their way are in queues.c.
  */
 #include <inttypes.h>
@@ -30,11 +30,8 @@ static void write_message(struct json_out *o, struct request *req, const struct 
 	out_int(o, "receives", reply_int(m, 4));
 	out_int(o, "sent_at_ms", reply_int(m, 5));
 	out_int(o, "deliver_at_ms", at_ms);
-	if (expires_at_ms)
-		out_int(o, "expires_at_ms", expires_at_ms);
-	else
-		out_null(o, "expires_at_ms");
-	out_text(o, "reason", reason.len ? reason : (struct text){ 0 });
+	out_int_or_null(o, "expires_at_ms", expires_at_ms != 0, expires_at_ms);
+	out_text_or_null(o, "reason", reason);
 }
 
 static void answer_no_message(struct request *req, struct text queue, struct text id)
@@ -87,8 +84,7 @@ static void on_changed(struct request *req, const struct reply *r)
 void message_change(struct request *req, const struct message_change_input *in)
 {
 	if (in->has_delay_ms && in->has_deliver_at_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms",
-				     "stands beside delay_ms; give one of them");
+		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms", "cannot be given together with delay_ms");
 		return;
 	}
 	if (!in->has_delay_ms && !in->has_deliver_at_ms && !in->has_priority) {
@@ -203,7 +199,7 @@ static void write_settings(struct json_out *o, const struct queue_settings *s)
 	out_close(o);
 }
 
-/* The members that a look and a list have in common. */
+/* The members that a queue and a list have in common. */
 static void write_counts(struct json_out *o, struct text queue, const struct reply *r)
 {
 	out_text(o, "queue", queue);
@@ -281,10 +277,8 @@ static void on_deleted(struct request *req, const struct reply *r)
 {
 	const struct queue_delete_input *in = req->input;
 
-	if (reply_int(r, 0) < 1)
+	if (!handler_removed(req, r))
 		answer_problem(req, P_NOT_FOUND, "there is no queue '%s'", in->queue.at);
-	else
-		answer_empty(req, 204);
 }
 
 void queue_delete(struct request *req, const struct queue_delete_input *in)
@@ -294,73 +288,65 @@ void queue_delete(struct request *req, const struct queue_delete_input *in)
 
 /* ---- Many messages at once: scripts that are called, with the total so far, until they have finished ---- */
 
-static void answer_total(struct request *req, const char *member, const struct reply *r)
+/* In the request's arena. */
+struct queue_steps {
+	const struct script *script;
+	struct text queue, argument;
+	const char *member; /* of the answer, for the total */
+};
+
+static void next_step(struct request *req, int64_t total);
+
+static void on_step(struct request *req, const struct reply *r)
 {
-	out_int(answer_begin(req, 200), member, reply_int(r, 2));
+	const struct queue_steps *steps = req->work;
+	int64_t outcome = reply_int(r, 0), total = reply_int(r, 2);
+	bool is_unfinished = outcome == 0 || outcome == 2;
+
+	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
+	if (is_unfinished) {
+		next_step(req, total);
+		return;
+	}
+	out_int(answer_begin(req, 200), steps->member, total);
 	answer_end(req);
 }
 
-/* A further call is due. Should that fail, what the calls so far did is done. */
-static bool is_unfinished(struct request *req, const struct reply *r)
+static void next_step(struct request *req, int64_t total)
 {
-	int64_t outcome = reply_int(r, 0);
-	bool unfinished = outcome == 0 || outcome == 2;
+	const struct queue_steps *steps = req->work;
+	struct call *c = queue_call(req, steps->script, steps->queue);
 
-	req->has_effect = unfinished && reply_int(r, 2) > 0;
-	return unfinished;
-}
-
-static void redrive(struct request *req, int64_t total);
-static void purge(struct request *req, int64_t total);
-
-static void on_redriven(struct request *req, const struct reply *r)
-{
-	if (is_unfinished(req, r))
-		redrive(req, reply_int(r, 2));
-	else
-		answer_total(req, "redriven", r);
-}
-
-static void redrive(struct request *req, int64_t total)
-{
-	const struct queue_redrive_input *in = req->input;
-	struct call *c = queue_call(req, &queue_redrive_script, in->queue);
-
-	call_int(c, in->max);
+	call_text(c, steps->argument);
 	call_int(c, total);
 	call_int(c, total); /* the part's name */
-	call_send(c, on_redriven);
+	call_send(c, on_step);
+}
+
+static void begin(struct request *req, const struct queue_steps *given)
+{
+	struct queue_steps *steps = req->work = arena_alloc(&req->arena, sizeof(*steps));
+
+	if (!steps) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*steps = *given;
+	next_step(req, 0);
 }
 
 void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 {
-	(void)in; /* redrive() finds it in the request, at each of its steps */
-	redrive(req, 0);
-}
+	struct text max = arena_printf(&req->arena, "%" PRId64, in->max);
 
-static void on_purged(struct request *req, const struct reply *r)
-{
-	if (is_unfinished(req, r))
-		purge(req, reply_int(r, 2));
-	else
-		answer_total(req, "purged", r);
-}
-
-static void purge(struct request *req, int64_t total)
-{
-	const struct queue_purge_input *in = req->input;
-	struct call *c = queue_call(req, &queue_purge_script, in->queue);
-
-	call_string(c, in->state ? state_names[in->state - 1] : "");
-	call_int(c, total);
-	call_int(c, total); /* the part's name */
-	call_send(c, on_purged);
+	begin(req, &(struct queue_steps){ &queue_redrive_script, in->queue, max, "redriven" });
 }
 
 void queue_purge(struct request *req, const struct queue_purge_input *in)
 {
-	(void)in;
-	purge(req, 0);
+	struct text state = text_of(in->state ? state_names[in->state - 1] : "");
+
+	begin(req, &(struct queue_steps){ &queue_purge_script, in->queue, state, "purged" });
 }
 
 /* ---- GET /queues ---- */
