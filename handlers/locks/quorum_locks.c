@@ -146,7 +146,7 @@ static void on_fenced(struct lock_round *r)
 	}
 	release_all(r);
 	lock_round_answer_none(r, EFFECT_NONE, acked,
-			       left_ms > 0 ? "kept it (it is released)" : "kept it before it expired");
+			       left_ms > 0 ? "kept it (it is released)" : "kept it when its time was over");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)
