@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "core/loop.h"
-#include "net/gate.h"
+#include "net/acceptor.h"
 #include "request/request.h"
 
 struct MHD_Connection;
@@ -26,10 +26,10 @@ struct patience {
 /* One daemon of libmicrohttpd; server.c runs it. */
 struct http_server {
 	/* Set before http_server_open. */
-	struct gate *gate;    /* (ref) its clients count there */
-	bool is_secure;       /* TLS */
-	bool is_health;       /* nothing but health is served */
-	struct patience wait; /* how long its clients may take */
+	struct acceptor *acceptor; /* (ref) its clients count there */
+	bool is_secure;            /* TLS */
+	bool is_health;            /* nothing but health is served */
+	struct patience wait;      /* how long its clients may take */
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */

@@ -1,8 +1,8 @@
 /*
- * http: the servers, and the gates that clients come in by; see http.h.
+ * http: the servers, and the acceptors of their clients; see http.h.
  *
- * The plain and the TLS server share one gate, and so --max-connections. Health has a server, a
- * gate, places and timeouts of its own, and no request there waits for anything: a probe waits at
+ * The plain and the TLS server share one acceptor, and so --max-connections. Health has a server, a
+ * acceptor, connections and timeouts of its own, and no request there waits for anything: a probe waits at
  * most for the current loop iteration.
  */
 #include "http/http.h"
@@ -17,7 +17,7 @@
 #include "http/response.h"
 #include "http/server.h"
 #include "http/tls_server.h"
-#include "net/gate.h"
+#include "net/acceptor.h"
 #include "net/lingering_close.h"
 #include "process/config.h"
 #include "process/metrics.h"
@@ -26,16 +26,16 @@
 #include "request/stream.h"
 
 enum {
-	HEALTH_PLACES = 64,
-	HEALTH_LEAVE = 16, /* when all are taken */
-	LEAST_BODIES = 8,  /* that the memory of requests must be enough for */
+	HEALTH_CONNECTIONS = 64,
+	HEALTH_EVICTED = 16, /* when all are taken */
+	LEAST_BODIES = 8,    /* that the memory of requests must be enough for */
 };
 
 /* TLS is a flag of a whole daemon of libmicrohttpd. A server that is not open does nothing. */
 enum { HEALTH, PLAIN, SECURE, SERVERS };
 
 static struct http_server servers[SERVERS];
-static struct gate front = { 0 }, side = { 0 };
+static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
 static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
 static bool draining;
 
@@ -65,17 +65,17 @@ unsigned http_descriptors(void)
 		n++;
 	for (const char *at = config()->health_listen; (at = strchr(at, ',')); at++)
 		n++;
-	return n + (has_health() ? 1 + HEALTH_PLACES : 0);
+	return n + (has_health() ? 1 + HEALTH_CONNECTIONS : 0);
 }
 
 const char *http_address(size_t i)
 {
-	return i < front.count ? urls[i] : NULL;
+	return i < client_acceptor.count ? urls[i] : NULL;
 }
 
 const char *http_health_address(void)
 {
-	return side.count ? health_url : NULL;
+	return health_acceptor.count ? health_url : NULL;
 }
 
 const char *http_library(void)
@@ -115,36 +115,36 @@ bool http_check_addresses(void)
 	return count > 0;
 }
 
-static void enter_front(const struct listener *by, int fd)
+static void add_client(const struct listener *by, int fd)
 {
 	http_server_add(&servers[has_tls() && !by->is_unix ? SECURE : PLAIN], fd);
 }
 
-static void enter_side(const struct listener *by, int fd)
+static void add_health_client(const struct listener *by, int fd)
 {
 	(void)by;
 	http_server_add(&servers[HEALTH], fd);
 }
 
 /* Whoever has been there longest is idle, or slow: an answer takes no time. Some of them make room for those who wait. */
-static void on_side_crowded(struct gate *g)
+static void on_health_full(struct acceptor *a)
 {
 	unsigned seen = 0;
 
 	for (struct conn *c = conn_first(); c; c = c->next) /* the newest is first */
-		if (c->server == &servers[HEALTH] && seen++ + HEALTH_LEAVE >= g->inside)
+		if (c->server == &servers[HEALTH] && seen++ + HEALTH_EVICTED >= a->connection_count)
 			shutdown(c->fd, SHUT_RDWR);
 }
 
 static void note_urls(void)
 {
-	for (size_t i = 0; i < front.count; i++) {
-		const struct listener *l = &front.ways[i].listener;
+	for (size_t i = 0; i < client_acceptor.count; i++) {
+		const struct listener *l = &client_acceptor.sockets[i].listener;
 		const char *scheme = l->is_unix ? "" : has_tls() ? "https://" : "http://";
 		snprintf(urls[i], sizeof(urls[i]), "%s%s", scheme, l->address);
 	}
-	if (side.count) {
-		const struct listener *l = &side.ways[0].listener;
+	if (health_acceptor.count) {
+		const struct listener *l = &health_acceptor.sockets[0].listener;
 		snprintf(health_url, sizeof(health_url), "%s%s", l->is_unix ? "" : "http://", l->address);
 	}
 }
@@ -171,27 +171,28 @@ static double requests_in_progress(void)
 	return http_busy() + servers[HEALTH].busy;
 }
 
-static bool open_front(unsigned most_connections, mode_t mode)
+static bool open_clients(unsigned max_connections, mode_t mode)
 {
 	const struct config *o = config();
 	struct patience wait = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms, o->idle_timeout_ms };
 
-	front.most = most_connections;
-	front.enter = enter_front;
-	servers[PLAIN] = (struct http_server){ .gate = &front, .wait = wait };
-	servers[SECURE] = (struct http_server){ .gate = &front, .wait = wait, .is_secure = true };
+	client_acceptor.max_connections = max_connections;
+	client_acceptor.on_client = add_client;
+	servers[PLAIN] = (struct http_server){ .acceptor = &client_acceptor, .wait = wait };
+	servers[SECURE] = (struct http_server){ .acceptor = &client_acceptor, .wait = wait, .is_secure = true };
 	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
-	       gate_open(&front, "listen", o->listen, mode);
+	       acceptor_open(&client_acceptor, "listen", o->listen, mode);
 }
 
-static bool open_side(mode_t mode)
+static bool open_health(mode_t mode)
 {
-	side.most = HEALTH_PLACES;
-	side.enter = enter_side;
-	side.crowded = on_side_crowded;
-	servers[HEALTH] = (struct http_server){ .gate = &side, .wait = health_patience, .is_health = true };
-	return !has_health() ||
-	       (http_server_open(&servers[HEALTH]) && gate_open(&side, "health-listen", config()->health_listen, mode));
+	health_acceptor.max_connections = HEALTH_CONNECTIONS;
+	health_acceptor.on_client = add_health_client;
+	health_acceptor.on_full = on_health_full;
+	servers[HEALTH] =
+		(struct http_server){ .acceptor = &health_acceptor, .wait = health_patience, .is_health = true };
+	return !has_health() || (http_server_open(&servers[HEALTH]) &&
+				 acceptor_open(&health_acceptor, "health-listen", config()->health_listen, mode));
 }
 
 static double request_memory(void)
@@ -211,7 +212,7 @@ static bool set_budget(void)
 	return true;
 }
 
-bool http_open(unsigned most_connections)
+bool http_open(unsigned max_connections)
 {
 	mode_t mode;
 
@@ -221,8 +222,8 @@ bool http_open(unsigned most_connections)
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
-	if (!listener_mode("listen-mode", config()->listen_mode, &mode) || !open_front(most_connections, mode) ||
-	    !open_side(mode))
+	if (!listener_mode("listen-mode", config()->listen_mode, &mode) || !open_clients(max_connections, mode) ||
+	    !open_health(mode))
 		return false;
 	note_urls();
 	return true;
@@ -263,7 +264,7 @@ void http_drain(void)
 	if (draining)
 		return;
 	draining = true;
-	gate_close(&front);
+	acceptor_close(&client_acceptor);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		if (c->server->is_health)
 			continue;
@@ -287,7 +288,7 @@ static void end_conn(struct conn *c)
 void http_close(void)
 {
 	http_drain();
-	gate_close(&side);
+	acceptor_close(&health_acceptor);
 	for (struct conn *c = conn_first(); c; c = c->next)
 		end_conn(c);
 	for (int i = 0; i < SERVERS; i++)

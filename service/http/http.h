@@ -14,7 +14,7 @@
 /* Whether the addresses of --listen are addresses, and, without tokens and --insecure, reached from this machine alone. False: one line on stderr says what is wrong. */
 bool http_check_addresses(void);
 
-bool http_open(unsigned most_connections);
+bool http_open(unsigned max_connections);
 
 /* How many descriptors it may need beside those of the clients. */
 unsigned http_descriptors(void);

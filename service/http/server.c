@@ -63,7 +63,7 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 	if (!c)
 		return;
 	c->server = s;
-	gate_entered(s->gate);
+	acceptor_client_opened(s->acceptor);
 	if (s->is_secure)
 		http_handshake_begin(
 			c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
@@ -77,7 +77,7 @@ static void connection_closed(struct conn *c)
 		http_handshake_end(c);
 	if (c->leaves_body)
 		lingering_close(c->fd);
-	gate_left(c->server->gate);
+	acceptor_client_closed(c->server->acceptor);
 	conn_free(c);
 }
 
@@ -371,7 +371,7 @@ bool http_server_open(struct http_server *s)
 	s->daemon = MHD_start_daemon(
 		flags_of(s), 0, NULL, NULL, on_request, NULL,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, NULL,
-		MHD_OPTION_CONNECTION_LIMIT, s->gate->most,
+		MHD_OPTION_CONNECTION_LIMIT, s->acceptor->max_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,

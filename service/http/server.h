@@ -1,7 +1,7 @@
 /*
  * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of the requests that reach it.
  *
- * libmicrohttpd is given sockets that are connected already (gate.h): it never listens. For http.c and http/response.c only.
+ * libmicrohttpd is given sockets that are connected already (net/acceptor.h): it never listens. For http.c and http/response.c only.
  */
 #ifndef PATTERND_HTTP_SERVER_H
 #define PATTERND_HTTP_SERVER_H

@@ -44,7 +44,7 @@ WRAPPERS = {
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
     "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],
-    "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/gate.c",
+    "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/acceptor.c",
                      "service/net/listener.c", "service/check.c", "service/redis/connection_socket.c", "service/redis/resp.c",
                      "service/process/notify.c"],
 }

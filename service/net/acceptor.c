@@ -1,0 +1,138 @@
+/* acceptor: see acceptor.h. */
+#include "net/acceptor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "process/log.h"
+#include "process/metrics.h"
+
+enum { ACCEPTS_A_TURN = 16, RETRY_MS = 100 };
+
+static void pause_accepting(struct acceptor *a)
+{
+	if (a->paused)
+		return;
+	a->paused = true;
+	metrics_count(METRIC_accepts_paused);
+	for (size_t i = 0; i < a->count; i++)
+		loop_unwatch(&a->sockets[i].watch);
+}
+
+static void retry_soon(struct acceptor *a)
+{
+	timer_set(&a->retry, loop_now_us() + RETRY_MS * 1000);
+}
+
+static void resume_accepting(struct acceptor *a)
+{
+	if (!a->paused)
+		return;
+	timer_stop(&a->retry);
+	a->paused = false;
+	for (size_t i = 0; i < a->count; i++)
+		a->paused |= !loop_watch(&a->sockets[i].watch, EPOLLIN) && errno != EEXIST;
+	if (a->paused) /* with no connection open, nothing else would resume it */
+		retry_soon(a);
+}
+
+static void on_retry(struct timer *t)
+{
+	resume_accepting(container_of(t, struct acceptor, retry));
+}
+
+/* The error belongs to one client, which is gone: the next accept may succeed (accept(2)). */
+static bool is_passing(int error)
+{
+	return error == ECONNABORTED || error == EINTR || error == EPROTO || error == ENETDOWN ||
+	       error == EHOSTUNREACH || error == ENETUNREACH || error == EPERM;
+}
+
+static void cannot_accept(struct acceptor *a, int error)
+{
+	if (!a->logged)
+		log_event(LOG_WARN, "accept_failed", "cannot accept clients: %s", strerror(error));
+	a->logged = true;
+	pause_accepting(a);
+	retry_soon(a);
+}
+
+static void on_arrivals(struct watch *w, uint32_t events)
+{
+	struct acceptor_socket *s = container_of(w, struct acceptor_socket, watch);
+	struct acceptor *a = s->acceptor;
+
+	(void)events;
+	for (int i = 0; i < ACCEPTS_A_TURN && !a->paused; i++) {
+		if (a->connection_count >= a->max_connections) {
+			if (a->on_full)
+				a->on_full(a);
+			pause_accepting(a);
+			return;
+		}
+		int fd = accept4(s->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			a->logged = false;
+			a->on_client(&s->listener, fd);
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (!is_passing(errno)) {
+			cannot_accept(a, errno);
+		}
+	}
+}
+
+void acceptor_client_opened(struct acceptor *a)
+{
+	a->connection_count++;
+}
+
+void acceptor_client_closed(struct acceptor *a)
+{
+	a->connection_count--;
+	resume_accepting(a);
+}
+
+static bool open_socket(struct acceptor *a, const struct listen_address *address,
+			const struct listener_options *options)
+{
+	struct acceptor_socket *s = &a->sockets[a->count];
+
+	if (!listener_open(&s->listener, address, options))
+		return false;
+	a->count++;
+	s->acceptor = a;
+	s->watch = (struct watch){ .fd = s->listener.fd, .ready = on_arrivals };
+	bool ok = loop_watch(&s->watch, EPOLLIN);
+	if (!ok)
+		fprintf(stderr, "patternd: cannot watch %s: %s\n", s->listener.address, strerror(errno));
+	return ok;
+}
+
+bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode)
+{
+	struct listen_address addresses[LISTEN_ADDRESSES_MAX];
+	size_t count = listen_addresses_parse(option, list, addresses);
+	/* [::] alone serves IPv4 too; beside other addresses it would take the place of 0.0.0.0. */
+	struct listener_options options = { .option = option, .mode = mode, .only_v6 = count > 1 };
+
+	a->retry.expired = on_retry;
+	for (size_t i = 0; i < count; i++)
+		if (!open_socket(a, &addresses[i], &options))
+			return false;
+	return count > 0;
+}
+
+void acceptor_close(struct acceptor *a)
+{
+	timer_stop(&a->retry);
+	for (size_t i = 0; i < a->count; i++) {
+		if (!a->paused && a->sockets[i].listener.fd >= 0)
+			loop_unwatch(&a->sockets[i].watch);
+		listener_close(&a->sockets[i].listener);
+	}
+	a->paused = false;
+}
