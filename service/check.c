@@ -18,7 +18,7 @@ enum { CHECK_S = 2, RESPONSE_BYTES = 8192, URL_BYTES = 512 };
 
 /* The daemon to ask, and the path. */
 struct check_target {
-	struct listen_address to;
+	struct listener_address to;
 	char path[URL_BYTES];
 	char shown[2 * URL_BYTES];
 };
@@ -55,10 +55,10 @@ static bool refuse_https(void)
 }
 
 /* The first address of an option's list; where TCP is HTTPS, the first Unix socket. */
-static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listen_address *out)
+static bool first_address(const char *option, const char *list, bool tcp_is_https, struct listener_address *out)
 {
-	struct listen_address all[LISTEN_ADDRESSES_MAX];
-	size_t count = listen_addresses_parse(option, list, all), i = 0;
+	struct listener_address all[LISTENER_ADDRESSES_MAX];
+	size_t count = listener_addresses_parse(option, list, all), i = 0;
 
 	while (tcp_is_https && i < count && !all[i].is_unix)
 		i++;
@@ -110,9 +110,8 @@ static void show(struct check_target *target)
 {
 	char address[URL_BYTES];
 
-	listen_address_print(&target->to, address, sizeof(address));
-	snprintf(target->shown, sizeof(target->shown), target->to.is_unix ? "%s %s" : "http://%s%s", address,
-		 target->path);
+	listener_address_print(&target->to, address, sizeof(address));
+	snprintf(target->shown, sizeof(target->shown), target->to.is_unix ? "%s %s" : "http://%s%s", address, target->path);
 }
 
 /* ---- Request ---- */
@@ -148,7 +147,7 @@ static const char *connectable_host(const char *host)
 	return strcmp(host, "::") == 0 ? "::1" : host;
 }
 
-static int connect_tcp(const struct listen_address *to)
+static int connect_tcp(const struct listener_address *to)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;

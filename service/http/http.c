@@ -36,7 +36,7 @@ enum { HEALTH, PLAIN, SECURE, SERVERS };
 
 static struct http_server servers[SERVERS];
 static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
-static char urls[LISTEN_ADDRESSES_MAX][LISTEN_HOST_BYTES + 32], health_url[LISTEN_HOST_BYTES + 32];
+static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32], health_url[LISTENER_HOST_BYTES + 32];
 static bool draining;
 
 static const struct patience health_patience = {
@@ -59,7 +59,7 @@ static bool has_health(void)
 /* A socket each address, an epoll set each server. */
 unsigned http_descriptors(void)
 {
-	unsigned n = SERVERS + 1 + LINGERING_PLACES;
+	unsigned n = SERVERS + 1 + LINGERING_CLOSES_MAX;
 
 	for (const char *at = config()->listen; (at = strchr(at, ',')); at++)
 		n++;
@@ -98,14 +98,14 @@ unsigned http_busy(void)
 /* Without tokens nothing but this machine may reach the daemon. */
 bool http_check_addresses(void)
 {
-	static struct listen_address addresses[LISTEN_ADDRESSES_MAX];
-	char shown[LISTEN_HOST_BYTES + 16];
-	size_t count = listen_addresses_parse("listen", config()->listen, addresses);
+	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
+	char shown[LISTENER_HOST_BYTES + 16];
+	size_t count = listener_addresses_parse("listen", config()->listen, addresses);
 
 	for (size_t i = 0; i < count && !*config()->tokens && !config()->insecure; i++) {
-		if (listen_address_is_private(&addresses[i]))
+		if (listener_address_is_private(&addresses[i]))
 			continue;
-		listen_address_print(&addresses[i], shown, sizeof(shown));
+		listener_address_print(&addresses[i], shown, sizeof(shown));
 		fprintf(stderr,
 			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or "
 			"let anybody do anything (--insecure)\n",
@@ -222,7 +222,7 @@ bool http_open(unsigned max_connections)
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
-	if (!listener_mode("listen-mode", config()->listen_mode, &mode) || !open_clients(max_connections, mode) ||
+	if (!listener_parse_mode("listen-mode", config()->listen_mode, &mode) || !open_clients(max_connections, mode) ||
 	    !open_health(mode))
 		return false;
 	note_urls();

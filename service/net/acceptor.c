@@ -96,7 +96,7 @@ void acceptor_client_closed(struct acceptor *a)
 	resume_accepting(a);
 }
 
-static bool open_socket(struct acceptor *a, const struct listen_address *address,
+static bool open_socket(struct acceptor *a, const struct listener_address *address,
 			const struct listener_options *options)
 {
 	struct acceptor_socket *s = &a->sockets[a->count];
@@ -114,8 +114,8 @@ static bool open_socket(struct acceptor *a, const struct listen_address *address
 
 bool acceptor_open(struct acceptor *a, const char *option, const char *list, mode_t mode)
 {
-	struct listen_address addresses[LISTEN_ADDRESSES_MAX];
-	size_t count = listen_addresses_parse(option, list, addresses);
+	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
+	size_t count = listener_addresses_parse(option, list, addresses);
 	/* [::] alone serves IPv4 too; beside other addresses it would take the place of 0.0.0.0. */
 	struct listener_options options = { .option = option, .mode = mode, .only_v6 = count > 1 };
 

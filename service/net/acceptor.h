@@ -28,7 +28,7 @@ struct acceptor {
 	void (*on_client)(const struct listener *by, int fd);
 	void (*on_full)(struct acceptor *a); /* a client waits, and all connections are taken; may be NULL */
 
-	struct acceptor_socket sockets[LISTEN_ADDRESSES_MAX];
+	struct acceptor_socket sockets[LISTENER_ADDRESSES_MAX];
 	size_t count;
 	unsigned connection_count;
 	bool paused;

@@ -11,15 +11,15 @@
 
 enum { MOST_BYTES = 1 << 20, MOST_US = 1000000 };
 
-struct closing {
+struct lingering_close {
 	struct watch watch; /* of a duplicate of its socket; not `ready`: the place is free */
 	struct timer end;
 	size_t bytes;
 };
 
-static struct closing places[LINGERING_PLACES];
+static struct lingering_close closes[LINGERING_CLOSES_MAX];
 
-static void end(struct closing *c)
+static void end(struct lingering_close *c)
 {
 	timer_stop(&c->end);
 	loop_unwatch(&c->watch);
@@ -30,7 +30,7 @@ static void end(struct closing *c)
 static void on_bytes(struct watch *w, uint32_t events)
 {
 	static char nowhere[16 * 1024];
-	struct closing *c = container_of(w, struct closing, watch);
+	struct lingering_close *c = container_of(w, struct lingering_close, watch);
 	ssize_t n = recv(w->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT);
 
 	(void)events;
@@ -42,19 +42,19 @@ static void on_bytes(struct watch *w, uint32_t events)
 
 static void on_end(struct timer *t)
 {
-	end(container_of(t, struct closing, end));
+	end(container_of(t, struct lingering_close, end));
 }
 
 void lingering_close(int fd)
 {
-	struct closing *c = places;
+	struct lingering_close *c = closes;
 
-	while (c < places + LINGERING_PLACES && c->watch.ready)
+	while (c < closes + LINGERING_CLOSES_MAX && c->watch.ready)
 		c++;
-	int own = c < places + LINGERING_PLACES ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int own = c < closes + LINGERING_CLOSES_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (own < 0)
 		return;
-	*c = (struct closing){ .watch = { own, on_bytes }, .end.expired = on_end };
+	*c = (struct lingering_close){ .watch = { own, on_bytes }, .end.expired = on_end };
 	if (!loop_watch(&c->watch, EPOLLIN) || !timer_set(&c->end, loop_now_us() + MOST_US))
 		end(c);
 }

@@ -7,7 +7,7 @@
 #define PATTERND_LINGERING_CLOSE_H
 
 /* A connection in one of them counts no more as a client, and has a descriptor of its own. */
-enum { LINGERING_PLACES = 32 };
+enum { LINGERING_CLOSES_MAX = 32 };
 
 /* Its socket is about to be closed: takes in what still comes, until the client closes too, for a second and a mebibyte at most. */
 void lingering_close(int fd);

@@ -30,7 +30,7 @@ static bool refuse(const char *option, const char *what, size_t len, const char 
 
 /* ---- What the option says ---- */
 
-static bool parse_unix(const char *option, const char *at, size_t len, struct listen_address *out)
+static bool parse_unix(const char *option, const char *at, size_t len, struct listener_address *out)
 {
 	const char *path = at + sizeof(unix_prefix) - 1;
 	size_t n = len - (sizeof(unix_prefix) - 1);
@@ -38,21 +38,21 @@ static bool parse_unix(const char *option, const char *at, size_t len, struct li
 	out->is_unix = true;
 	if (n < 2 || *path != '/')
 		return refuse(option, at, len, "expected a path from the root, like unix:/run/patternd.sock");
-	if (n >= LISTEN_PATH_BYTES)
+	if (n >= LISTENER_PATH_BYTES)
 		return refuse(option, at, len, "the path of a Unix socket has at most 107 bytes");
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)n, path);
 	return true;
 }
 
-static bool parse_one(const char *option, const char *at, size_t len, struct listen_address *out)
+static bool parse_one(const char *option, const char *at, size_t len, struct listener_address *out)
 {
 	const char *colon = memrchr(at, ':', len);
 	size_t host_len = colon ? (size_t)(colon - at) : 0;
 
-	*out = (struct listen_address){ 0 };
+	*out = (struct listener_address){ 0 };
 	if (len >= sizeof(unix_prefix) - 1 && memcmp(at, unix_prefix, sizeof(unix_prefix) - 1) == 0)
 		return parse_unix(option, at, len, out);
-	if (host_len == 0 || host_len >= LISTEN_HOST_BYTES ||
+	if (host_len == 0 || host_len >= LISTENER_HOST_BYTES ||
 	    text_u16((struct text){ colon + 1, len - host_len - 1 }) < 0)
 		return refuse(option, at, len, "expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379, or unix:/path");
 	bool bracketed = at[0] == '[' && at[host_len - 1] == ']';
@@ -63,13 +63,14 @@ static bool parse_one(const char *option, const char *at, size_t len, struct lis
 	return true;
 }
 
-size_t listen_addresses_parse(const char *option, const char *list, struct listen_address out[LISTEN_ADDRESSES_MAX])
+size_t listener_addresses_parse(const char *option, const char *list,
+				struct listener_address out[LISTENER_ADDRESSES_MAX])
 {
 	size_t count = 0;
 
 	for (struct text rest = text_of(list); rest.at;) {
 		struct text one = text_cut(&rest, ',');
-		if (count == LISTEN_ADDRESSES_MAX) {
+		if (count == LISTENER_ADDRESSES_MAX) {
 			refuse(option, list, strlen(list), "16 addresses are the most");
 			return 0;
 		}
@@ -79,7 +80,7 @@ size_t listen_addresses_parse(const char *option, const char *list, struct liste
 	return count;
 }
 
-void listen_address_print(const struct listen_address *a, char *out, size_t size)
+void listener_address_print(const struct listener_address *a, char *out, size_t size)
 {
 	if (a->is_unix)
 		snprintf(out, size, "%s%s", unix_prefix, a->host);
@@ -97,7 +98,7 @@ static bool is_loopback(const struct sockaddr *a)
 	       (IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET));
 }
 
-bool listen_address_is_private(const struct listen_address *a)
+bool listener_address_is_private(const struct listener_address *a)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
@@ -118,7 +119,7 @@ bool listen_address_is_private(const struct listen_address *a)
 	return all;
 }
 
-bool listener_mode(const char *option, const char *text, mode_t *out)
+bool listener_parse_mode(const char *option, const char *text, mode_t *out)
 {
 	size_t len = strlen(text);
 
@@ -172,7 +173,7 @@ static void note_address(struct listener *l)
 }
 
 /* Why nobody can listen there; NULL when somebody does now. */
-static const char *listen_tcp(struct listener *l, const struct listen_address *a, bool only_v6)
+static const char *listen_tcp(struct listener *l, const struct listener_address *a, bool only_v6)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	struct addrinfo *found;
@@ -252,7 +253,7 @@ static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
  */
 static const char *listen_unix(struct listener *l, const char *path, mode_t mode)
 {
-	char folder[LISTEN_HOST_BYTES];
+	char folder[LISTENER_HOST_BYTES];
 	const char *slash = strrchr(path, '/');
 
 	snprintf(folder, sizeof(folder), "%.*s", slash == path ? 1 : (int)(slash - path), path);
@@ -271,15 +272,15 @@ static const char *listen_unix(struct listener *l, const char *path, mode_t mode
 
 /* ---- Either ---- */
 
-bool listener_open(struct listener *l, const struct listen_address *a, const struct listener_options *options)
+bool listener_open(struct listener *l, const struct listener_address *a, const struct listener_options *options)
 {
-	char shown[LISTEN_HOST_BYTES + 16];
+	char shown[LISTENER_HOST_BYTES + 16];
 
 	*l = (struct listener){ .fd = -1, .is_unix = a->is_unix };
 	const char *why = a->is_unix ? listen_unix(l, a->host, options->mode) : listen_tcp(l, a, options->only_v6);
 	if (!why)
 		return true;
-	listen_address_print(a, shown, sizeof(shown));
+	listener_address_print(a, shown, sizeof(shown));
 	return refuse(options->option, shown, strlen(shown), why);
 }
 

@@ -11,26 +11,27 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { LISTEN_ADDRESSES_MAX = 16, LISTEN_HOST_BYTES = 256, LISTEN_PATH_BYTES = 108 };
+enum { LISTENER_ADDRESSES_MAX = 16, LISTENER_HOST_BYTES = 256, LISTENER_PATH_BYTES = 108 };
 
 /* HOST:PORT (a name, an IPv4 address, or an IPv6 address in brackets) or unix:/path, taken apart. */
-struct listen_address {
+struct listener_address {
 	bool is_unix;
-	char host[LISTEN_HOST_BYTES]; /* without brackets; of a Unix socket, its path */
-	char port[6];                 /* decimal; 0 takes a free one */
+	char host[LISTENER_HOST_BYTES]; /* without brackets; of a Unix socket, its path */
+	char port[6];                   /* decimal; 0 takes a free one */
 };
 
 /*
  * Takes a list apart, separated by commas. Returns how many addresses it has; 0 after one line on stderr that names `option` and says
  * what is wrong. Opens nothing.
  */
-size_t listen_addresses_parse(const char *option, const char *list, struct listen_address out[LISTEN_ADDRESSES_MAX]);
+size_t listener_addresses_parse(const char *option, const char *list,
+				struct listener_address out[LISTENER_ADDRESSES_MAX]);
 
 struct listener {
 	int fd; /* -1: closed */
 	bool is_unix;
-	char address[LISTEN_HOST_BYTES + 16]; /* 127.0.0.1:8379 with the port that was really taken; unix:/path */
-	dev_t device;                         /* of a Unix socket's file */
+	char address[LISTENER_HOST_BYTES + 16]; /* 127.0.0.1:8379 with the port that was really taken; unix:/path */
+	dev_t device;                           /* of a Unix socket's file */
 	ino_t inode;
 };
 
@@ -41,18 +42,18 @@ struct listener_options {
 };
 
 /* As it would be written. */
-void listen_address_print(const struct listen_address *a, char *out, size_t size);
+void listener_address_print(const struct listener_address *a, char *out, size_t size);
 
 /* True when nobody but this machine reaches it: an address of the loopback, localhost where that has no others, a Unix socket. */
-bool listen_address_is_private(const struct listen_address *a);
+bool listener_address_is_private(const struct listener_address *a);
 
 /* Binds and listens. False after one line on stderr that says why not. */
-bool listener_open(struct listener *l, const struct listen_address *a, const struct listener_options *options);
+bool listener_open(struct listener *l, const struct listener_address *a, const struct listener_options *options);
 
 /* Nobody connects any more. A Unix socket's file goes too, unless somebody else has put his own in its place. */
 void listener_close(struct listener *l);
 
 /* "0660" as a file mode. False after one line on stderr. */
-bool listener_mode(const char *option, const char *text, mode_t *out);
+bool listener_parse_mode(const char *option, const char *text, mode_t *out);
 
 #endif

@@ -25,42 +25,42 @@
 enum { ENDED = SIGUSR1 };
 
 /* One request to glibc. */
-struct resolving {
-	struct gaicb request;
+struct resolve_request {
+	struct gaicb gai;
 	char host[256], port[16];
-	struct lookup *lookups; /* who wants to know */
-	struct resolving *next;
+	struct resolve_lookup *lookups; /* who wants to know */
+	struct resolve_request *next;
 };
 
 static const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
 static struct watch watch = { .fd = -1 };
-static struct resolving *all;
+static struct resolve_request *all;
 
 /* Each may ask again at once, which then is another request. */
-static void tell(struct resolving *r, const struct addrinfo *found, const char *why)
+static void finish(struct resolve_request *r, const struct addrinfo *found, const char *why)
 {
 	while (r->lookups) {
-		struct lookup *l = r->lookups;
+		struct resolve_lookup *l = r->lookups;
 		r->lookups = l->next;
-		l->resolving = NULL;
+		l->request = NULL;
 		l->done(l, found, why);
 	}
 }
 
 /* Those that have ended. */
-static void collect(void)
+static void collect_ended(void)
 {
-	for (struct resolving **at = &all; *at;) {
-		struct resolving *r = *at;
-		int error = gai_error(&r->request);
+	for (struct resolve_request **at = &all; *at;) {
+		struct resolve_request *r = *at;
+		int error = gai_error(&r->gai);
 		if (error == EAI_INPROGRESS) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
-		tell(r, error ? NULL : r->request.ar_result, error ? gai_strerror(error) : "no address");
-		if (r->request.ar_result)
-			freeaddrinfo(r->request.ar_result);
+		finish(r, error ? NULL : r->gai.ar_result, error ? gai_strerror(error) : "no address");
+		if (r->gai.ar_result)
+			freeaddrinfo(r->gai.ar_result);
 		free(r);
 		at = &all; /* whoever was told may have asked for another */
 	}
@@ -72,7 +72,7 @@ static void on_resolved(struct watch *w, uint32_t events)
 
 	(void)events;
 	if (read(w->fd, &s, sizeof(s)) == sizeof(s))
-		collect();
+		collect_ended();
 }
 
 static bool open_watch(void)
@@ -92,20 +92,20 @@ static bool open_watch(void)
 }
 
 /* NULL when the resolver cannot be started. */
-static struct resolving *start(const char *host, const char *port)
+static struct resolve_request *start(const char *host, const char *port)
 {
-	struct resolving *r = open_watch() ? calloc(1, sizeof(*r)) : NULL;
+	struct resolve_request *r = open_watch() ? calloc(1, sizeof(*r)) : NULL;
 
 	if (!r)
 		return NULL;
 	snprintf(r->host, sizeof(r->host), "%s", host);
 	snprintf(r->port, sizeof(r->port), "%s", port);
-	r->request = (struct gaicb){ .ar_name = r->host, .ar_service = r->port, .ar_request = &hints };
-	struct gaicb *list[] = { &r->request };
+	r->gai = (struct gaicb){ .ar_name = r->host, .ar_service = r->port, .ar_request = &hints };
+	struct gaicb *list[] = { &r->gai };
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
 	/* It may have begun all the same, if memory was missing afterwards: it is glibc's then until it has ended. */
-	if (!ok && gai_error(&r->request) == 0 && !r->request.ar_result) {
+	if (!ok && gai_error(&r->gai) == 0 && !r->gai.ar_result) {
 		free(r);
 		return NULL;
 	}
@@ -114,16 +114,16 @@ static struct resolving *start(const char *host, const char *port)
 	return r;
 }
 
-static struct resolving *find(const char *host, const char *port)
+static struct resolve_request *find(const char *host, const char *port)
 {
-	struct resolving *r = all;
+	struct resolve_request *r = all;
 
 	while (r && (strcmp(r->host, host) != 0 || strcmp(r->port, port) != 0))
 		r = r->next;
 	return r;
 }
 
-void resolve_name(struct lookup *l, const char *host, const char *port)
+void resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 {
 	struct addrinfo literal = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
 	struct addrinfo *found = NULL;
@@ -135,29 +135,29 @@ void resolve_name(struct lookup *l, const char *host, const char *port)
 			freeaddrinfo(found);
 		return;
 	}
-	collect(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
-	struct resolving *r = find(host, port);
+	collect_ended(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
+	struct resolve_request *r = find(host, port);
 	if (!r)
 		r = start(host, port);
 	if (!r) {
 		l->done(l, NULL, "the resolver cannot be started");
 		return;
 	}
-	l->resolving = r;
+	l->request = r;
 	l->next = r->lookups;
 	r->lookups = l;
 }
 
-void resolve_cancel(struct lookup *l)
+void resolve_cancel(struct resolve_lookup *l)
 {
-	if (!l->resolving)
+	if (!l->request)
 		return;
-	for (struct lookup **at = &l->resolving->lookups; *at; at = &(*at)->next)
+	for (struct resolve_lookup **at = &l->request->lookups; *at; at = &(*at)->next)
 		if (*at == l) {
 			*at = l->next;
 			break;
 		}
-	l->resolving = NULL;
+	l->request = NULL;
 }
 
 const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n)

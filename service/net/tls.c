@@ -119,7 +119,7 @@ void tls_context_free(struct tls_context *c)
 /* ---- The session ---- */
 
 /* Whom the certificate must be of: an address is looked for among its addresses, and is no name to ask for (RFC 6066). */
-static bool expect(SSL *ssl, const char *name)
+static bool expect_name(SSL *ssl, const char *name)
 {
 	unsigned char address[16];
 
@@ -138,7 +138,7 @@ struct tls_session *tls_session_new(const struct tls_context *c, int fd, const c
 	snprintf(s->name, sizeof(s->name), "%s", *c->server_name ? c->server_name : host);
 	s->ssl = SSL_new(c->ssl);
 	s->shows_certificate = SSL_CTX_get0_certificate(c->ssl) != NULL;
-	if (!s->ssl || !*s->name || !expect(s->ssl, s->name) || SSL_set_fd(s->ssl, fd) != 1) {
+	if (!s->ssl || !*s->name || !expect_name(s->ssl, s->name) || SSL_set_fd(s->ssl, fd) != 1) {
 		tls_session_free(s);
 		return NULL;
 	}
@@ -171,23 +171,24 @@ bool tls_is_refused(const struct tls_session *s)
 
 /* ---- What went wrong ---- */
 
-#define SAY(s, ...) snprintf((s)->why, TLS_WHY_BYTES, __VA_ARGS__)
+#define EXPLAIN(s, ...) snprintf((s)->why, TLS_WHY_BYTES, __VA_ARGS__)
 
-static void tell_of_verification(struct tls_session *s)
+static void explain_verification(struct tls_session *s)
 {
 	long result = SSL_get_verify_result(s->ssl);
 
 	s->refused = result != X509_V_ERR_OUT_OF_MEM;
 	switch (result) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
-		SAY(s, "TLS: its certificate, or a CA's above it, has expired");
+		EXPLAIN(s, "TLS: its certificate, or a CA's above it, has expired");
 		break;
 	case X509_V_ERR_CERT_NOT_YET_VALID:
-		SAY(s, "TLS: its certificate is not valid yet; is the clock right?");
+		EXPLAIN(s, "TLS: its certificate is not valid yet; is the clock right?");
 		break;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
-		SAY(s, "TLS: its certificate is not for '%.100s' (--redis-server-name tells another name)", s->name);
+		EXPLAIN(s, "TLS: its certificate is not for '%.100s' (--redis-server-name tells another name)",
+			s->name);
 		break;
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -195,39 +196,39 @@ static void tell_of_verification(struct tls_session *s)
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
 	case X509_V_ERR_CERT_UNTRUSTED:
-		SAY(s, "TLS: its certificate is not signed by a CA that is known here (--redis-ca-file names one)");
+		EXPLAIN(s, "TLS: its certificate is not signed by a CA that is known here (--redis-ca-file names one)");
 		break;
 	default:
-		SAY(s, "TLS: its certificate does not verify: %s", X509_verify_cert_error_string(result));
+		EXPLAIN(s, "TLS: its certificate does not verify: %s", X509_verify_cert_error_string(result));
 	}
 }
 
 /* The server's alerts, and what OpenSSL finds itself. */
-static void tell_of_protocol(struct tls_session *s, unsigned long e)
+static void explain_protocol(struct tls_session *s, unsigned long e)
 {
 	const char *reason = ERR_reason_error_string(e);
 
 	switch (ERR_GET_REASON(e)) {
 	case SSL_R_CERTIFICATE_VERIFY_FAILED:
-		tell_of_verification(s);
+		explain_verification(s);
 		break;
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_PACKET_LENGTH_TOO_LONG:
-		SAY(s, "TLS: what it says is not TLS; redis:// is for a port without TLS");
+		EXPLAIN(s, "TLS: what it says is not TLS; redis:// is for a port without TLS");
 		break;
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
 	case SSL_R_WRONG_SSL_VERSION:
 		s->refused = true;
-		SAY(s, "TLS: it speaks an older TLS only; 1.2 or later is needed");
+		EXPLAIN(s, "TLS: it speaks an older TLS only; 1.2 or later is needed");
 		break;
 	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
 	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* how TLS 1.2 says so, among other things */
 		s->refused = true;
 		if (!s->shows_certificate)
-			SAY(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
+			EXPLAIN(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
 		else
-			SAY(s, "TLS: it refuses the handshake: %s", reason);
+			EXPLAIN(s, "TLS: it refuses the handshake: %s", reason);
 		break;
 	case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
 	case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
@@ -238,12 +239,12 @@ static void tell_of_protocol(struct tls_session *s, unsigned long e)
 	case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
 	case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
 		s->refused = true;
-		SAY(s, "TLS: it does not accept our certificate: %s", reason);
+		EXPLAIN(s, "TLS: it does not accept our certificate: %s", reason);
 		break;
 	default:
 		/* Also how a context fares that was made short of memory: it is to be made anew, as after a refusal. */
 		s->refused = !s->is_up && ERR_GET_REASON(e) != ERR_R_MALLOC_FAILURE;
-		SAY(s, "TLS: %s", reason ? reason : "an error without a name");
+		EXPLAIN(s, "TLS: %s", reason ? reason : "an error without a name");
 	}
 }
 
@@ -261,15 +262,15 @@ static int outcome(struct tls_session *s, int result)
 	}
 	if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && system_error == 0) ||
 	    (kind == SSL_ERROR_SSL && ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
-		SAY(s, "it closed the connection");
+		EXPLAIN(s, "it closed the connection");
 		return 0;
 	}
 	if (kind == SSL_ERROR_SYSCALL) {
-		SAY(s, "%s", strerror(system_error));
+		EXPLAIN(s, "%s", strerror(system_error));
 		errno = system_error;
 		return -1;
 	}
-	tell_of_protocol(s, e);
+	explain_protocol(s, e);
 	errno = EPROTO;
 	return -1;
 }
@@ -309,10 +310,10 @@ ssize_t tls_write(struct tls_session *s, const char *at, size_t len)
 	int result = SSL_write_ex(s->ssl, at, len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES, &n);
 	if (result == 1)
 		return (ssize_t)n;
-	int told = outcome(s, result);
-	if (told == 0 || errno == EPIPE || errno == ECONNRESET) {
+	int failed = outcome(s, result);
+	if (failed == 0 || errno == EPIPE || errno == ECONNRESET) {
 		errno = EAGAIN;
 		return -1;
 	}
-	return told;
+	return failed;
 }

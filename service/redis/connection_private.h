@@ -18,9 +18,9 @@ struct redis_link {
 	struct redis_link *next;              /* in the list of all */
 	enum link_state state;
 	struct watch watch;
-	struct lookup lookup;    /* RESOLVING */
-	struct tls_session *tls; /* owned; NULL: plain */
-	struct timer timer;      /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
+	struct resolve_lookup lookup; /* RESOLVING */
+	struct tls_session *tls;      /* owned; NULL: plain */
+	struct timer timer;           /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last usable */
 

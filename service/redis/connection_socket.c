@@ -48,7 +48,7 @@ static void link_connect_to(struct redis_link *l, const struct sockaddr *address
 }
 
 /* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
-static void on_resolved(struct lookup *lookup, const struct addrinfo *found, const char *why)
+static void on_resolved(struct resolve_lookup *lookup, const struct addrinfo *found, const char *why)
 {
 	struct redis_link *l = container_of(lookup, struct redis_link, lookup);
 	const struct addrinfo *a = found ? resolve_nth(found, l->failures) : NULL;

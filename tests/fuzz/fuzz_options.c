@@ -98,16 +98,16 @@ static void check_ranges(void)
 
 static void check_listen(const char *list)
 {
-	struct listen_address addresses[LISTEN_ADDRESSES_MAX];
-	char shown[LISTEN_HOST_BYTES + 16];
-	size_t count = listen_addresses_parse("listen", list, addresses);
+	struct listener_address addresses[LISTENER_ADDRESSES_MAX];
+	char shown[LISTENER_HOST_BYTES + 16];
+	size_t count = listener_addresses_parse("listen", list, addresses);
 
-	CHECK(count <= LISTEN_ADDRESSES_MAX);
+	CHECK(count <= LISTENER_ADDRESSES_MAX);
 	for (size_t i = 0; i < count; i++) {
-		struct listen_address again[LISTEN_ADDRESSES_MAX];
+		struct listener_address again[LISTENER_ADDRESSES_MAX];
 		CHECK(addresses[i].host[0] && (addresses[i].is_unix || strtol(addresses[i].port, NULL, 10) <= 65535));
-		listen_address_print(&addresses[i], shown, sizeof(shown));
-		CHECK(listen_addresses_parse("listen", shown, again) == 1);
+		listener_address_print(&addresses[i], shown, sizeof(shown));
+		CHECK(listener_addresses_parse("listen", shown, again) == 1);
 		CHECK(strcmp(again[0].host, addresses[i].host) == 0 && again[0].is_unix == addresses[i].is_unix);
 	}
 }

@@ -35,7 +35,7 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_
 int __wrap_socket(int family, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
 ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags);
-void __wrap_resolve_name(struct lookup *l, const char *host, const char *port);
+void __wrap_resolve_name(struct resolve_lookup *l, const char *host, const char *port);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
@@ -95,7 +95,7 @@ ssize_t __wrap_getrandom(void *to, size_t len, unsigned flags)
 }
 
 /* Every name is an address, but for those that begin with a dash. */
-void __wrap_resolve_name(struct lookup *l, const char *host, const char *port)
+void __wrap_resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	struct addrinfo found = { .ai_family = AF_INET,
