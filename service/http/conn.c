@@ -29,14 +29,14 @@ static void on_deadline(struct timer *t)
 	struct conn *c = container_of(t, struct conn, deadline);
 
 	if ((c->runs_waited || c->suspended) && !c->shakes_hands) { /* not the client's doing: it waits for us */
-		conn_deadline_in(c, c->wait->write_ms);
+		conn_deadline_in(c, c->server->timeouts.write_ms);
 		return;
 	}
 	metrics_count(METRIC_connections_timed_out);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct patience *wait)
+struct conn *conn_new(struct MHD_Connection *connection, int fd, struct http_server *server)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 
@@ -44,14 +44,14 @@ struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct pa
 		return NULL;
 	c->connection = connection;
 	c->fd = fd;
-	c->wait = wait;
+	c->server = server;
 	c->next = conns;
 	if (conns)
 		conns->previous = c;
 	conns = c;
 	count++;
 	c->deadline.expired = on_deadline;
-	conn_deadline_in(c, wait->header_ms);
+	conn_deadline_in(c, server->timeouts.header_ms);
 	return c;
 }
 

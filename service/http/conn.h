@@ -19,17 +19,17 @@ struct conn;
 struct http_tls;
 
 /* How long a client may take, for each thing that is his to do. */
-struct patience {
+struct conn_timeouts {
 	int64_t header_ms, body_ms, write_ms, idle_ms;
 };
 
 /* One daemon of libmicrohttpd; server.c runs it. */
 struct http_server {
 	/* Set before http_server_open. */
-	struct acceptor *acceptor; /* (ref) its clients count there */
-	bool is_secure;            /* TLS */
-	bool is_health;            /* nothing but health is served */
-	struct patience wait;      /* how long its clients may take */
+	struct acceptor *acceptor;     /* (ref) its clients count there */
+	bool is_secure;                /* TLS */
+	bool is_health;                /* nothing but health is served */
+	struct conn_timeouts timeouts; /* how long its clients may take */
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */
@@ -46,7 +46,6 @@ struct conn {
 	struct timer deadline;             /* of whatever the connection does now */
 	struct MHD_Connection *connection; /* (ref) libmicrohttpd's */
 	struct http_server *server;        /* (ref) that it belongs to */
-	const struct patience *wait;       /* (ref) that server's */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
 	bool leaves_body;                  /* unread: the last request's, which was refused at its headers */
@@ -62,7 +61,7 @@ struct conn {
 };
 
 /* Returns new, with the deadline of its first headers; NULL without memory. */
-struct conn *conn_new(struct MHD_Connection *connection, int fd, const struct patience *wait);
+struct conn *conn_new(struct MHD_Connection *connection, int fd, struct http_server *server);
 void conn_free(struct conn *c);
 
 /* The new deadline; the old one is forgotten. */

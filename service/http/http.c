@@ -39,7 +39,7 @@ static struct acceptor client_acceptor = { 0 }, health_acceptor = { 0 };
 static char urls[LISTENER_ADDRESSES_MAX][LISTENER_HOST_BYTES + 32], health_url[LISTENER_HOST_BYTES + 32];
 static bool draining;
 
-static const struct patience health_patience = {
+static const struct conn_timeouts health_timeouts = {
 	.header_ms = 2000,
 	.body_ms = 2000,
 	.write_ms = 2000,
@@ -174,12 +174,13 @@ static double requests_in_progress(void)
 static bool open_clients(unsigned max_connections, mode_t mode)
 {
 	const struct config *o = config();
-	struct patience wait = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms, o->idle_timeout_ms };
+	struct conn_timeouts timeouts = { o->header_timeout_ms, o->body_timeout_ms, o->write_timeout_ms,
+					  o->idle_timeout_ms };
 
 	client_acceptor.max_connections = max_connections;
 	client_acceptor.on_client = add_client;
-	servers[PLAIN] = (struct http_server){ .acceptor = &client_acceptor, .wait = wait };
-	servers[SECURE] = (struct http_server){ .acceptor = &client_acceptor, .wait = wait, .is_secure = true };
+	servers[PLAIN] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts };
+	servers[SECURE] = (struct http_server){ .acceptor = &client_acceptor, .timeouts = timeouts, .is_secure = true };
 	return open_tls() && http_server_open(&servers[PLAIN]) && (!has_tls() || http_server_open(&servers[SECURE])) &&
 	       acceptor_open(&client_acceptor, "listen", o->listen, mode);
 }
@@ -190,7 +191,7 @@ static bool open_health(mode_t mode)
 	health_acceptor.on_client = add_health_client;
 	health_acceptor.on_full = on_health_full;
 	servers[HEALTH] =
-		(struct http_server){ .acceptor = &health_acceptor, .wait = health_patience, .is_health = true };
+		(struct http_server){ .acceptor = &health_acceptor, .timeouts = health_timeouts, .is_health = true };
 	return !has_health() || (http_server_open(&servers[HEALTH]) &&
 				 acceptor_open(&health_acceptor, "health-listen", config()->health_listen, mode));
 }

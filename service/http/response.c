@@ -166,7 +166,7 @@ static void on_streamed(struct request *req)
 
 	if (!c->suspended || c->runs_waited)
 		return; /* its reader will come by itself */
-	conn_deadline_in(c, c->wait->write_ms);
+	conn_deadline_in(c, c->server->timeouts.write_ms);
 	resume(c);
 }
 
@@ -179,7 +179,7 @@ static void on_streamed(struct request *req)
  */
 static struct MHD_Response *stream_of(struct conn *c)
 {
-	unsigned ms = (unsigned)c->wait->write_ms;
+	unsigned ms = (unsigned)c->server->timeouts.write_ms;
 
 	setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
@@ -224,7 +224,7 @@ bool http_answer_send(struct conn *c)
 
 	if (!response)
 		return false;
-	conn_deadline_in(c, c->wait->write_ms);
+	conn_deadline_in(c, c->server->timeouts.write_ms);
 	bool ok = add_headers(response, req) &&
 		  MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
 	MHD_destroy_response(response);

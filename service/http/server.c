@@ -57,12 +57,11 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 {
 	struct conn *c =
 		conn_new(connection, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-			 &s->wait);
+			 s);
 
 	*context = c;
 	if (!c)
 		return;
-	c->server = s;
 	acceptor_client_opened(s->acceptor);
 	if (s->is_secure)
 		http_handshake_begin(
@@ -129,7 +128,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	c->req = req;
 	c->headers_seen = false;
 	c->server->busy++;
-	conn_deadline_in(c, c->wait->header_ms);
+	conn_deadline_in(c, c->server->timeouts.header_ms);
 	return req;
 }
 
@@ -208,7 +207,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	bool ok = admission_check(&a);
 	bool body_read = ok && a.body_expected && req->op->takes_body;
 	if (body_read) {
-		conn_deadline_in(c, c->wait->body_ms);
+		conn_deadline_in(c, c->server->timeouts.body_ms);
 		ok = request_expect_body(req, a.body_len);
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
@@ -307,7 +306,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	};
 	log_request(&line);
 	request_done(c);
-	conn_deadline_in(c, c->wait->idle_ms);
+	conn_deadline_in(c, c->server->timeouts.idle_ms);
 }
 
 /* Keeps escapes: route decodes them itself, with lengths. */

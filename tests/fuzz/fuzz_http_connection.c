@@ -26,7 +26,7 @@
 enum { MOST_ANSWERS = 64, MOST_READ = 4 * 1024 * 1024, LONGEST_MS = 200000 };
 
 static struct acceptor acceptor = { .max_connections = 64 };
-static struct http_server front = { .acceptor = &acceptor, .wait = { 10000, 30000, 30000, 60000 } };
+static struct http_server front = { .acceptor = &acceptor, .timeouts = { 10000, 30000, 30000, 60000 } };
 static struct text answers[MOST_ANSWERS];
 static size_t answer_count, answered;
 static int client = -1;
