@@ -47,8 +47,8 @@ static int exit_status;
 static void on_drain_end(struct timer *t)
 {
 	(void)t;
-	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms", http_busy(),
-		  redis_in_flight(), (long long)config()->drain_ms);
+	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms",
+		  http_request_count(), redis_in_flight(), (long long)config()->drain_ms);
 	loop_stop();
 }
 
@@ -58,7 +58,7 @@ static void drain(void)
 		loop_stop();
 		return;
 	}
-	log_event(LOG_INFO, "draining", "%u requests under way", http_busy());
+	log_event(LOG_INFO, "draining", "%u requests under way", http_request_count());
 	notify_manager("STOPPING=1");
 	http_drain();
 	wait_drain();
@@ -162,7 +162,7 @@ static int64_t iterate(void)
 	}
 	log_flush();
 	/* Commands for clients that disconnected count too: what they acquired is released. */
-	if (http_draining() && http_busy() == 0 && redis_in_flight() == 0)
+	if (http_draining() && http_request_count() == 0 && redis_in_flight() == 0)
 		loop_stop();
 	return is_busy ? 0 : http_timeout_ms();
 }

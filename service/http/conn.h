@@ -33,11 +33,11 @@ struct http_server {
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */
-	bool again;                /* it must run: a socket is ready, or a connection was resumed or added */
-	unsigned busy;             /* requests that are not done with */
-	unsigned lingering;        /* those that wait for Redis without being suspended */
-	struct timer linger_end;   /* when the first of them has lingered enough */
-	struct conn *awake;        /* in their TLS handshake, and about to be looked at; by ->next_awake */
+	bool must_run;             /* it must run: a socket is ready, or a connection was resumed or added */
+	unsigned request_count;    /* requests that are not done with */
+	unsigned grace_polled;     /* those that wait for Redis without being suspended */
+	struct timer grace_end;    /* when the first of them has lingered enough */
+	struct conn *handshakes;   /* in their TLS handshake, and about to be looked at; by ->next_handshake */
 	bool closing;              /* it runs its last: what comes now is refused at once */
 };
 
@@ -48,15 +48,15 @@ struct conn {
 	struct http_server *server;        /* (ref) that it belongs to */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
-	bool leaves_body;                  /* unread: the last request's, which was refused at its headers */
-	unsigned runs_waited;              /* of libmicrohttpd, since Redis owes the answer */
-	uint32_t waits_since_us;           /* then; the low bits */
+	bool body_unread;                  /* unread: the last request's, which was refused at its headers */
+	unsigned grace_polls;              /* of libmicrohttpd, since Redis owes the answer */
+	uint32_t grace_since_us;           /* then; the low bits */
 	bool suspended;
-	bool left;           /* the client did, while suspended */
-	bool shakes_hands;   /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
+	bool client_gone;    /* the client did, while suspended */
+	bool in_handshake;   /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
 	struct watch hangup; /* while suspended: libmicrohttpd does not look */
-	struct http_tls *tls;    /* owned; NULL: plain */
-	struct conn *next_awake; /* while it is looked at meanwhile */
+	struct http_tls *tls;        /* owned; NULL: plain */
+	struct conn *next_handshake; /* while it is looked at meanwhile */
 	struct conn *next, *previous;
 };
 

@@ -6,11 +6,11 @@
 
 #include "http/tls_server.h"
 
-static void awaken(struct conn *c)
+static void poll_next_run(struct conn *c)
 {
-	c->next_awake = c->server->awake;
-	c->server->awake = c;
-	c->server->again = true;
+	c->next_handshake = c->server->handshakes;
+	c->server->handshakes = c;
+	c->server->must_run = true;
 }
 
 static void on_bytes(struct watch *w, uint32_t events)
@@ -22,15 +22,15 @@ static void on_bytes(struct watch *w, uint32_t events)
 void http_handshake_begin(struct conn *c, void *session)
 {
 	c->tls = http_tls_begin(session);
-	c->shakes_hands = true;
-	awaken(c);
+	c->in_handshake = true;
+	poll_next_run(c);
 }
 
 void http_handshake_wake(struct conn *c)
 {
 	loop_unwatch(&c->hangup);
 	c->suspended = false;
-	awaken(c);
+	poll_next_run(c);
 	MHD_resume_connection(c->connection);
 }
 
@@ -47,23 +47,23 @@ static void sleep_until_bytes(struct conn *c)
 
 void http_handshake_sleep(struct http_server *s)
 {
-	for (struct conn *c = s->awake, *next; c; c = next) {
-		next = c->next_awake;
-		c->shakes_hands = c->tls && !http_tls_is_secured(c->tls);
-		if (c->shakes_hands)
+	for (struct conn *c = s->handshakes, *next; c; c = next) {
+		next = c->next_handshake;
+		c->in_handshake = c->tls && !http_tls_is_secured(c->tls);
+		if (c->in_handshake)
 			sleep_until_bytes(c);
 	}
-	s->awake = NULL;
+	s->handshakes = NULL;
 }
 
 void http_handshake_end(struct conn *c)
 {
-	for (struct conn **at = &c->server->awake; *at; at = &(*at)->next_awake)
+	for (struct conn **at = &c->server->handshakes; *at; at = &(*at)->next_handshake)
 		if (*at == c) {
-			*at = c->next_awake;
+			*at = c->next_handshake;
 			break;
 		}
-	if (c->shakes_hands && c->suspended)
+	if (c->in_handshake && c->suspended)
 		loop_unwatch(&c->hangup);
 	http_tls_end(c->tls);
 }

@@ -88,9 +88,9 @@ bool http_draining(void)
 	return draining;
 }
 
-unsigned http_busy(void)
+unsigned http_request_count(void)
 {
-	return servers[PLAIN].busy + servers[SECURE].busy;
+	return servers[PLAIN].request_count + servers[SECURE].request_count;
 }
 
 /* ---- Start ---- */
@@ -168,7 +168,7 @@ static double open_connections(void)
 
 static double requests_in_progress(void)
 {
-	return http_busy() + servers[HEALTH].busy;
+	return http_request_count() + servers[HEALTH].request_count;
 }
 
 static bool open_clients(unsigned max_connections, mode_t mode)
@@ -219,7 +219,7 @@ bool http_open(unsigned max_connections)
 
 	if (!set_budget())
 		return false;
-	http_answer_open(http_draining);
+	http_response_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
 	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
 	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
@@ -278,7 +278,7 @@ void http_drain(void)
 /* Nothing may be suspended when libmicrohttpd stops. */
 static void end_conn(struct conn *c)
 {
-	if (c->shakes_hands && c->suspended)
+	if (c->in_handshake && c->suspended)
 		http_handshake_wake(c);
 	else if (c->req && c->req->stream)
 		stream_end(c->req->stream);

@@ -43,7 +43,7 @@ void http_drain(void);
 bool http_draining(void);
 
 /* Requests that are not done with, health aside. */
-unsigned http_busy(void);
+unsigned http_request_count(void);
 
 /* Answers whatever is still open with 503, then closes everything. */
 void http_close(void);

@@ -1,4 +1,4 @@
-/* http_answer: see http/response.h. */
+/* http_response: see http/response.h. */
 #include "http/response.h"
 
 #include <microhttpd.h>
@@ -15,8 +15,8 @@
 #include "request/stream.h"
 
 enum {
-	RUNS_TO_LINGER = 8,
-	LINGER_US = 3000,
+	GRACE_POLLS = 8,
+	GRACE_US = 3000,
 	STREAM_BLOCK = 4096,
 	STREAM_TIMEOUT_S = 1000000,
 	MOST_BEHIND = 16 * 1024, /* bytes that a client may send behind a request that waits; TCP's window is larger */
@@ -30,7 +30,7 @@ static void resume(struct conn *c)
 {
 	loop_unwatch(&c->hangup);
 	c->suspended = false;
-	c->server->again = true; /* 0.9.75 forgets a resume unless MHD_run follows in the same turn */
+	c->server->must_run = true; /* 0.9.75 forgets a resume unless MHD_run follows in the same turn */
 	MHD_resume_connection(c->connection);
 }
 
@@ -38,11 +38,11 @@ static void resume(struct conn *c)
  * A suspended connection is not read, so TCP's window closes at some point, and a FIN that lies behind it never comes: the client may be gone
  * without a sign. A client that sends so much behind a request that waits, or streams, counts as gone while its FIN could still be seen.
  */
-static bool may_hide_its_end(const struct conn *c)
+static bool may_hide_fin(const struct conn *c)
 {
 	int unread = 0;
 
-	return (c->req->wait || c->req->state == STREAMING) && !c->leaves_body &&
+	return (c->req->wait || c->req->state == STREAMING) && !c->body_unread &&
 	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MOST_BEHIND;
 }
 
@@ -54,11 +54,11 @@ static void on_hangup(struct watch *w, uint32_t events)
 {
 	struct conn *c = container_of(w, struct conn, hangup);
 
-	if (events == EPOLLIN && !may_hide_its_end(c))
+	if (events == EPOLLIN && !may_hide_fin(c))
 		return;
 	metrics_count(METRIC_clients_left);
-	c->left = true;
-	c->runs_waited = 0;
+	c->client_gone = true;
+	c->grace_polls = 0;
 	resume(c);
 }
 
@@ -67,13 +67,13 @@ static void on_left(struct request *req)
 {
 	struct conn *c = req->exchange;
 
-	if (c->left)
+	if (c->client_gone)
 		return;
 	metrics_count(METRIC_clients_left);
-	c->left = c->server->again = true;
+	c->client_gone = c->server->must_run = true;
 	if (!c->suspended)
 		return; /* libmicrohttpd asks in its next run */
-	c->runs_waited = 0;
+	c->grace_polls = 0;
 	resume(c);
 }
 
@@ -94,7 +94,25 @@ static bool has_left(struct request *req)
 	struct conn *c = req->exchange;
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
-	return c->left || poll(&p, 1, 0) > 0 || may_hide_its_end(c);
+	return c->client_gone || poll(&p, 1, 0) > 0 || may_hide_fin(c);
+}
+
+static void on_grace_end(struct timer *t);
+
+static void start_grace(struct http_server *s)
+{
+	s->grace_end.expired = on_grace_end;
+	timer_set(&s->grace_end, loop_now_us() + GRACE_US);
+}
+
+static void on_grace_end(struct timer *t)
+{
+	struct http_server *s = container_of(t, struct http_server, grace_end);
+
+	if (s->grace_polled == 0)
+		return;
+	s->must_run = true;
+	start_grace(s);
 }
 
 /*
@@ -103,22 +121,22 @@ static bool has_left(struct request *req)
  * an event, and what has a body that is not read: libmicrohttpd would wait for it, and a proxy may have announced its client's without
  * sending it.
  */
-void http_answer_wait(struct conn *c)
+void http_response_wait(struct conn *c)
 {
 	struct http_server *s = c->server;
 
-	if (c->runs_waited++ == 0) {
-		c->waits_since_us = (uint32_t)loop_now_us();
-		if (s->lingering++ == 0)
-			timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+	if (c->grace_polls++ == 0) {
+		c->grace_since_us = (uint32_t)loop_now_us();
+		if (s->grace_polled++ == 0)
+			start_grace(s);
 	}
-	bool is_soon = c->runs_waited <= RUNS_TO_LINGER && (uint32_t)loop_now_us() - c->waits_since_us < LINGER_US;
+	bool is_soon = c->grace_polls <= GRACE_POLLS && (uint32_t)loop_now_us() - c->grace_since_us < GRACE_US;
 	if (is_soon && c->req->state == CALLING && !c->req->close)
 		return;
 	if (suspend(c))
-		s->lingering--;
+		s->grace_polled--;
 	else /* once more in a moment */
-		timer_set(&s->linger_end, loop_now_us() + LINGER_US);
+		start_grace(s);
 }
 
 /* Answered, or streaming: let libmicrohttpd call the handler again. */
@@ -126,14 +144,14 @@ static void on_answered(struct request *req)
 {
 	struct conn *c = req->exchange;
 
-	if (c->runs_waited == 0)
+	if (c->grace_polls == 0)
 		return; /* within its handler: the answer is queued when that returns */
-	c->runs_waited = 0;
-	c->server->again = true;
+	c->grace_polls = 0;
+	c->server->must_run = true;
 	if (c->suspended)
 		resume(c);
 	else
-		c->server->lingering--;
+		c->server->grace_polled--;
 }
 
 /* ---- The answer ---- */
@@ -150,13 +168,13 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 	struct conn *c = cls;
 
 	(void)at;
-	size_t n = c->left || !c->req ? 0 : stream_take(c->req->stream, to, most);
+	size_t n = c->client_gone || !c->req ? 0 : stream_take(c->req->stream, to, most);
 	if (n > 0)
 		return (ssize_t)n;
-	bool is_over = !c->left && c->req && stream_is_over(c->req->stream);
-	if (!c->left && c->req && !is_over && suspend(c))
+	bool is_over = !c->client_gone && c->req && stream_is_over(c->req->stream);
+	if (!c->client_gone && c->req && !is_over && suspend(c))
 		return 0;
-	c->server->again = true; /* see stream_of */
+	c->server->must_run = true; /* see stream_of */
 	return is_over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -164,7 +182,7 @@ static void on_streamed(struct request *req)
 {
 	struct conn *c = req->exchange;
 
-	if (!c->suspended || c->runs_waited)
+	if (!c->suspended || c->grace_polls)
 		return; /* its reader will come by itself */
 	conn_deadline_in(c, c->server->timeouts.write_ms);
 	resume(c);
@@ -214,7 +232,7 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 	return missing == 0;
 }
 
-bool http_answer_send(struct conn *c)
+bool http_response_send(struct conn *c)
 {
 	struct request *req = c->req;
 
@@ -231,40 +249,23 @@ bool http_answer_send(struct conn *c)
 	return ok;
 }
 
-void http_answer_end(struct conn *c)
+void http_response_end(struct conn *c)
 {
 	struct request *req = c->req;
 
-	if (c->runs_waited && !c->suspended)
-		c->server->lingering--;
+	if (c->grace_polls && !c->suspended)
+		c->server->grace_polled--;
 	if (c->suspended)
 		loop_unwatch(&c->hangup);
-	if (!c->left && (req->state == CALLING || req->state == PARKED))
+	if (!c->client_gone && (req->state == CALLING || req->state == PARKED))
 		metrics_count(METRIC_clients_left); /* while it lingered: libmicrohttpd has noticed by itself */
 	c->req = NULL;
 	c->suspended = false;
-	c->runs_waited = 0;
+	c->grace_polls = 0;
 	request_http_gone(req);
 }
 
-/* ---- Start ---- */
-
-static void on_linger_end(struct timer *t)
-{
-	struct http_server *s = container_of(t, struct http_server, linger_end);
-
-	if (s->lingering == 0)
-		return;
-	s->again = true;
-	timer_set(t, loop_now_us() + LINGER_US);
-}
-
-void http_answer_server(struct http_server *s)
-{
-	s->linger_end.expired = on_linger_end;
-}
-
-void http_answer_open(bool (*is_leaving)(void))
+void http_response_open(bool (*is_leaving)(void))
 {
 	static const struct request_told told = { on_answered, on_streamed, has_left, on_left };
 

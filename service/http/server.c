@@ -49,8 +49,8 @@ bool http_server_has_tls(void)
 /* HTTP is done with the connection's request. */
 static void request_done(struct conn *c)
 {
-	c->server->busy--;
-	http_answer_end(c);
+	c->server->request_count--;
+	http_response_end(c);
 }
 
 static void connection_opened(struct http_server *s, struct MHD_Connection *connection, void **context)
@@ -74,7 +74,7 @@ static void connection_closed(struct conn *c)
 		request_done(c);
 	if (c->server->is_secure)
 		http_handshake_end(c);
-	if (c->leaves_body)
+	if (c->body_unread)
 		lingering_close(c->fd);
 	acceptor_client_closed(c->server->acceptor);
 	conn_free(c);
@@ -127,7 +127,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 		req->arena.bounded = false; /* whatever the others take: its places bound it */
 	c->req = req;
 	c->headers_seen = false;
-	c->server->busy++;
+	c->server->request_count++;
 	conn_deadline_in(c, c->server->timeouts.header_ms);
 	return req;
 }
@@ -214,7 +214,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 	}
 	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
 	if (a.body_expected && !(body_read && ok))
-		req->close = c->leaves_body = true;
+		req->close = c->body_unread = true;
 	return ok;
 }
 
@@ -246,7 +246,7 @@ static void run(struct conn *c)
 
 static enum MHD_Result to_answer(struct conn *c)
 {
-	return http_answer_send(c) ? MHD_YES : MHD_NO;
+	return http_response_send(c) ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
@@ -256,7 +256,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	struct conn *c = conn_of(connection);
 
 	(void)cls;
-	if (!c || !*con_cls || !c->req || c->left)
+	if (!c || !*con_cls || !c->req || c->client_gone)
 		return MHD_NO;
 	struct request *req = c->req;
 	if (!c->headers_seen) {
@@ -276,7 +276,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		run(c);
 	if (req->state == ANSWERED || req->state == STREAMING)
 		return to_answer(c);
-	http_answer_wait(c);
+	http_response_wait(c);
 	return MHD_YES;
 }
 
@@ -343,7 +343,7 @@ static void on_ready(struct watch *w, uint32_t events)
 	struct http_server *s = container_of(w, struct http_server, watch);
 
 	(void)events;
-	s->again = true;
+	s->must_run = true;
 }
 
 static unsigned flags_of(const struct http_server *s)
@@ -365,7 +365,6 @@ bool http_server_open(struct http_server *s)
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
-	http_answer_server(s);
 	/* clang-format off */
 	s->daemon = MHD_start_daemon(
 		flags_of(s), 0, NULL, NULL, on_request, NULL,
@@ -397,7 +396,7 @@ void http_server_add(struct http_server *s, int fd)
 {
 	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC }; /* whoever it is, nothing here asks */
 
-	s->again = true; /* its request may be there already */
+	s->must_run = true; /* its request may be there already */
 	MHD_add_connection(s->daemon, fd, &nobody, sizeof(nobody));
 }
 
@@ -407,9 +406,9 @@ int64_t http_server_timeout_ms(struct http_server *s)
 
 	if (!s->daemon)
 		return -1;
-	if (s->again)
+	if (s->must_run)
 		return 0;
-	if (s->lingering > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
+	if (s->grace_polled > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
 		return -1;
 	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
@@ -417,12 +416,12 @@ int64_t http_server_timeout_ms(struct http_server *s)
 bool http_server_run(struct http_server *s)
 {
 	if (http_server_timeout_ms(s) == 0) {
-		s->again = false;
+		s->must_run = false;
 		MHD_run(s->daemon);
-		if (s->awake)
+		if (s->handshakes)
 			http_handshake_sleep(s);
 	}
-	return s->again;
+	return s->must_run;
 }
 
 void http_server_close(struct http_server *s)
@@ -434,6 +433,6 @@ void http_server_close(struct http_server *s)
 		MHD_run(s->daemon);
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
-	timer_stop(&s->linger_end);
+	timer_stop(&s->grace_end);
 	s->daemon = NULL;
 }

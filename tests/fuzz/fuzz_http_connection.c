@@ -118,7 +118,7 @@ static void open_daemon(void)
 					  "--redis", "unix:///redis", NULL });
 	server_open(&play);
 	budget_limit(16 * 1024 * 1024);
-	http_answer_open(never);
+	http_response_open(never);
 	CHECK(patterns_open() && redis_open(config()->redis, NULL) && wait_open() && http_server_open(&front));
 	world_turn = on_turn;
 }
@@ -130,7 +130,7 @@ static bool is_connected(void)
 
 static bool is_empty(void)
 {
-	return front.busy == 0 && conn_count() == 0 && redis_in_flight() == 0 && budget_used() == 0;
+	return front.request_count == 0 && conn_count() == 0 && redis_in_flight() == 0 && budget_used() == 0;
 }
 
 /* ---- A course ---- */
