@@ -4,7 +4,7 @@
 #include <microhttpd.h>
 #include <sys/epoll.h>
 
-#include "http/tls_server.h"
+#include "http/tls.h"
 
 static void poll_next_run(struct conn *c)
 {

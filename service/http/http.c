@@ -16,7 +16,7 @@
 #include "http/handshake_tls.h"
 #include "http/response.h"
 #include "http/server.h"
-#include "http/tls_server.h"
+#include "http/tls.h"
 #include "net/acceptor.h"
 #include "net/lingering_close.h"
 #include "process/config.h"

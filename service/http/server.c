@@ -21,7 +21,7 @@
 #include "http/admission.h"
 #include "http/handshake_tls.h"
 #include "http/response.h"
-#include "http/tls_server.h"
+#include "http/tls.h"
 #include "net/lingering_close.h"
 #include "process/config.h"
 #include "process/log.h"

@@ -40,7 +40,7 @@ GENERATED = {"operations.h", "scripts.h", "version.h"}
 # A library's header (or a folder of headers), and the only files that include it.
 WRAPPERS = {
     "microhttpd.h": ["service/http/server.c", "service/http/response.c", "service/http/handshake_tls.c"],
-    "gnutls/": ["service/http/tls_server.c"],
+    "gnutls/": ["service/http/tls.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
     "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],

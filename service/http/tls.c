@@ -1,5 +1,5 @@
-/* http_tls: see http/tls_server.h. */
-#include "http/tls_server.h"
+/* http_tls: see http/tls.h. */
+#include "http/tls.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>

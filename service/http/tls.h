@@ -1,5 +1,5 @@
 /*
- * http_tls: certificates of the listener, and TLS as far as libmicrohttpd leaves it to us. http/tls_server.c is the only file that includes
+ * http_tls: certificates of the listener, and TLS as far as libmicrohttpd leaves it to us. http/tls.c is the only file that includes
  * gnutls/.
  *
  * libmicrohttpd has its TLS from GnuTLS and makes the session of each connection. What that session presents and demands is set here, so
