@@ -13,7 +13,6 @@
 
 #include "core/budget.h"
 #include "http/conn.h"
-#include "http/handshake_tls.h"
 #include "http/response.h"
 #include "http/server.h"
 #include "http/tls.h"
@@ -279,7 +278,7 @@ void http_drain(void)
 static void end_conn(struct conn *c)
 {
 	if (c->in_handshake && c->suspended)
-		http_handshake_wake(c);
+		http_tls_wake(c);
 	else if (c->req && c->req->stream)
 		stream_end(c->req->stream);
 	else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))

@@ -19,7 +19,6 @@
 #include "contract/input.h"
 #include "contract/route.h"
 #include "http/admission.h"
-#include "http/handshake_tls.h"
 #include "http/response.h"
 #include "http/tls.h"
 #include "net/lingering_close.h"
@@ -64,8 +63,7 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 		return;
 	acceptor_client_opened(s->acceptor);
 	if (s->is_secure)
-		http_handshake_begin(
-			c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+		http_tls_begin(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
 }
 
 static void connection_closed(struct conn *c)
@@ -73,7 +71,7 @@ static void connection_closed(struct conn *c)
 	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
 		request_done(c);
 	if (c->server->is_secure)
-		http_handshake_end(c);
+		http_tls_end(c);
 	if (c->body_unread)
 		lingering_close(c->fd);
 	acceptor_client_closed(c->server->acceptor);
@@ -419,7 +417,7 @@ bool http_server_run(struct http_server *s)
 		s->must_run = false;
 		MHD_run(s->daemon);
 		if (s->handshakes)
-			http_handshake_sleep(s);
+			http_tls_sleep(s);
 	}
 	return s->must_run;
 }

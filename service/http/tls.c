@@ -4,27 +4,29 @@
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
+#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 
 #include "process/log.h"
 
-/* What was read from the files at one time. Counted: each connection keeps those it began with. */
-struct credentials {
+/* The contents of the files when they were read. Reference-counted: each connection keeps those it began with. */
+struct tls_credentials {
 	gnutls_certificate_credentials_t certificates; /* owned */
-	bool demands;                                  /* a certificate of the client */
+	bool demands;                                  /* a client certificate */
 	unsigned users;
 };
 
 struct http_tls {
-	struct credentials *credentials; /* shared */
+	struct tls_credentials *credentials; /* shared */
 	bool secured;
 };
 
 static const char *cert_file, *key_file, *ca_file; /* (ref) of config */
-static struct credentials *current;
+static struct tls_credentials *current;
 
-static void credentials_leave(struct credentials *c)
+static void credentials_release(struct tls_credentials *c)
 {
 	if (!c || --c->users > 0)
 		return;
@@ -32,12 +34,7 @@ static void credentials_leave(struct credentials *c)
 	free(c);
 }
 
-static bool has_ca(void)
-{
-	return *ca_file != '\0';
-}
-
-/* What is wrong with the files is said in `why`. */
+/* On failure `why` says what is wrong with the files. */
 static int read_files(gnutls_certificate_credentials_t to, char *why, size_t size)
 {
 	int error = gnutls_certificate_set_x509_key_file(to, cert_file, key_file, GNUTLS_X509_FMT_PEM);
@@ -47,7 +44,7 @@ static int read_files(gnutls_certificate_credentials_t to, char *why, size_t siz
 			 gnutls_strerror(error));
 		return error;
 	}
-	if (!has_ca())
+	if (!*ca_file)
 		return 0;
 	error = gnutls_certificate_set_x509_trust_file(to, ca_file, GNUTLS_X509_FMT_PEM);
 	if (error > 0)
@@ -57,10 +54,10 @@ static int read_files(gnutls_certificate_credentials_t to, char *why, size_t siz
 	return error < 0 ? error : GNUTLS_E_NO_CERTIFICATE_FOUND;
 }
 
-/* Returns new, with one user; NULL, and why not. */
-static struct credentials *credentials_read(char *why, size_t size)
+/* Returns new, with one user; on failure NULL, and `why` says what is wrong. */
+static struct tls_credentials *credentials_read(char *why, size_t size)
 {
-	struct credentials *c = calloc(1, sizeof(*c));
+	struct tls_credentials *c = calloc(1, sizeof(*c));
 
 	if (!c || gnutls_certificate_allocate_credentials(&c->certificates) < 0) {
 		snprintf(why, size, "out of memory");
@@ -68,10 +65,10 @@ static struct credentials *credentials_read(char *why, size_t size)
 		return NULL;
 	}
 	c->users = 1;
-	c->demands = has_ca();
+	c->demands = *ca_file;
 	if (read_files(c->certificates, why, size) == 0)
 		return c;
-	credentials_leave(c);
+	credentials_release(c);
 	return NULL;
 }
 
@@ -98,19 +95,19 @@ void http_tls_reload(void)
 
 	if (!current)
 		return;
-	struct credentials *c = credentials_read(why, sizeof(why));
+	struct tls_credentials *c = credentials_read(why, sizeof(why));
 	if (!c) {
-		log_event(LOG_ERROR, "tls_not_reloaded", "the old certificate stays in force: %s", why);
+		log_event(LOG_ERROR, "tls_not_reloaded", "the old certificate stays in use: %s", why);
 		return;
 	}
-	credentials_leave(current);
+	credentials_release(current);
 	current = c;
 	log_event(LOG_INFO, "tls_reloaded", "%s", cert_file);
 }
 
 void http_tls_close(void)
 {
-	credentials_leave(current);
+	credentials_release(current);
 	current = NULL;
 }
 
@@ -139,7 +136,7 @@ void *http_tls_certificate_callback(void)
 	return (void *)no_certificate;
 }
 
-/* The client's Finished is the last thing that a handshake waits for. */
+/* The client's Finished message ends a handshake. */
 static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
 		       const gnutls_datum_t *message)
 {
@@ -153,7 +150,7 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
 	return 0;
 }
 
-/* A certificate for clients, or one that says nothing of what it is for. */
+/* Accepts certificates whose purpose is clientAuth, or that state no purpose. */
 static void demand_certificate(gnutls_session_t session)
 {
 	static gnutls_typed_vdata_st wanted[] = { { .type = GNUTLS_DT_KEY_PURPOSE_OID,
@@ -163,9 +160,9 @@ static void demand_certificate(gnutls_session_t session)
 	gnutls_session_set_verify_cert2(session, wanted, 1, 0);
 }
 
-struct http_tls *http_tls_begin(void *of)
+/* NULL without memory. */
+static struct http_tls *prepare(gnutls_session_t session)
 {
-	gnutls_session_t session = of;
 	struct http_tls *t = calloc(1, sizeof(*t));
 
 	if (!t)
@@ -180,15 +177,72 @@ struct http_tls *http_tls_begin(void *of)
 	return t;
 }
 
-bool http_tls_is_secured(const struct http_tls *t)
+/* ---- Handshakes ---- */
+
+static void poll_next_run(struct conn *c)
 {
-	return t->secured;
+	c->next_handshake = c->server->handshakes;
+	c->server->handshakes = c;
+	c->server->must_run = true;
 }
 
-void http_tls_end(struct http_tls *t)
+static void on_bytes(struct watch *w, uint32_t events)
 {
-	if (!t)
+	(void)events;
+	http_tls_wake(container_of(w, struct conn, hangup));
+}
+
+void http_tls_begin(struct conn *c, void *session)
+{
+	c->tls = prepare(session);
+	c->in_handshake = true;
+	poll_next_run(c);
+}
+
+void http_tls_wake(struct conn *c)
+{
+	loop_unwatch(&c->hangup);
+	c->suspended = false;
+	poll_next_run(c);
+	MHD_resume_connection(c->connection);
+}
+
+/*
+ * Outside of a run, where libmicrohttpd has nothing else under way: safe in 0.9.75 and in 1.0.1. A connection that cannot
+ * be watched would never wake up: it is closed.
+ */
+static void sleep_until_bytes(struct conn *c)
+{
+	c->hangup = (struct watch){ .fd = c->fd, .ready = on_bytes };
+	c->suspended = loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
+	if (c->suspended)
+		MHD_suspend_connection(c->connection);
+	else
+		conn_deadline_in(c, 0);
+}
+
+void http_tls_sleep(struct http_server *s)
+{
+	for (struct conn *c = s->handshakes, *next; c; c = next) {
+		next = c->next_handshake;
+		c->in_handshake = c->tls && !c->tls->secured;
+		if (c->in_handshake)
+			sleep_until_bytes(c);
+	}
+	s->handshakes = NULL;
+}
+
+void http_tls_end(struct conn *c)
+{
+	for (struct conn **at = &c->server->handshakes; *at; at = &(*at)->next_handshake)
+		if (*at == c) {
+			*at = c->next_handshake;
+			break;
+		}
+	if (c->in_handshake && c->suspended)
+		loop_unwatch(&c->hangup);
+	if (!c->tls)
 		return;
-	credentials_leave(t->credentials);
-	free(t);
+	credentials_release(c->tls->credentials);
+	free(c->tls);
 }

@@ -1,33 +1,44 @@
 /*
- * http_tls: certificates of the listener, and TLS as far as libmicrohttpd leaves it to us. http/tls.c is the only file that includes
- * gnutls/.
+ * http_tls: TLS of client connections as far as libmicrohttpd leaves it to the daemon. Owns the certificates and the
+ * handshakes; http/tls.c is the only file that includes gnutls/.
  *
- * libmicrohttpd has its TLS from GnuTLS and makes the session of each connection. What that session presents and demands is set here, so
- * that a connection keeps the certificate it began with while new ones get those that were read last.
+ * libmicrohttpd has its TLS from GnuTLS and makes the session of each connection. The certificate that a session
+ * presents and demands is set here: a connection keeps the certificate that it began with, and new connections get the
+ * one that was read last.
+ *
+ * In each run libmicrohttpd asks GnuTLS to go on with a handshake, and then wants to run again at once, also when no byte
+ * came: a client that stalls in the middle of it would keep the daemon spinning. So a connection is suspended until there
+ * are bytes.
  */
 #ifndef PATTERND_HTTP_TLS_H
 #define PATTERND_HTTP_TLS_H
 
-#include <stdbool.h>
+#include "http/conn.h"
 
-struct http_tls; /* of one connection */
-
-/* Reads the certificate, its key, and whom clients must be certified by ("": nobody asks). False after one line on stderr. */
+/*
+ * Reads the certificate, its key, and the CA that must have signed clients' certificates ("": none is demanded). False
+ * after one line on stderr.
+ */
 bool http_tls_open(const char *cert, const char *key, const char *client_ca);
 
-/* Reads the same files again. What cannot be used is logged, and the old stays in force. */
+/* Rereads the same files. When they cannot be used it logs why, and the old certificate stays in use. */
 void http_tls_reload(void);
 void http_tls_close(void);
 
-/* For libmicrohttpd's start: what is negotiated, and a certificate callback, which it wants and nobody asks. */
+/* For MHD_start_daemon: the protocol versions, and a certificate callback, which it demands and GnuTLS never calls. */
 const char *http_tls_priorities(void);
 void *http_tls_certificate_callback(void);
 
-/* Prepares a session of GnuTLS before its handshake. Returns new; NULL without memory. */
-struct http_tls *http_tls_begin(void *session);
+/* A connection is new; `session` is its session of GnuTLS. The next run of libmicrohttpd starts the handshake. */
+void http_tls_begin(struct conn *c, void *session);
 
-/* True once the client has finished its part of the handshake. */
-bool http_tls_is_secured(const struct http_tls *t);
-void http_tls_end(struct http_tls *t);
+/* Has the next run of libmicrohttpd go on with the handshake. Only while this file has suspended the connection. */
+void http_tls_wake(struct conn *c);
+
+/* After a run: suspends the connections whose handshake waits for bytes. */
+void http_tls_sleep(struct http_server *s);
+
+/* The connection closes. */
+void http_tls_end(struct conn *c);
 
 #endif
