@@ -18,7 +18,7 @@
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
-#include "http/admission.h"
+#include "http/precheck.h"
 #include "http/response.h"
 #include "http/tls.h"
 #include "net/lingering_close.h"
@@ -138,7 +138,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
  * can read such a head differently. libmicrohttpd 1.0 refuses all of these itself at the level of MHD_OPTION_STRICT_FOR_CLIENT that is set.
  */
 struct head {
-	struct admission *admission;
+	struct http_headers *headers;
 	const char *next; /* where the next line must begin; NULL: a line was not there */
 };
 
@@ -167,7 +167,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 		value = "";
 	bool is_whole = is_next(h, name) && behind_blanks(name + strlen(name) + 1) == value;
 	h->next = is_whole ? behind_crlf(value + strlen(value)) : NULL;
-	admission_header(h->admission, name, value);
+	http_headers_add(h->headers, name, value);
 	return MHD_YES;
 }
 
@@ -179,17 +179,17 @@ static const char *behind_request_line(const struct request *req, const char *ve
 	return behind_crlf(version + strlen(version));
 }
 
-static void walk_head(struct admission *a, struct conn *c, const char *url)
+static void walk_head(struct precheck *p, struct conn *c, const char *url)
 {
 	bool is_lenient = MHD_get_version()[0] == '0';
-	struct head h = { a, is_lenient ? behind_request_line(c->req, a->version, url) : NULL };
+	struct head h = { &p->headers, is_lenient ? behind_request_line(c->req, p->version, url) : NULL };
 
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
 	if (!is_lenient)
 		return;
 	size_t size = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 	if (!h.next || behind_crlf(h.next) != c->req->method + size)
-		a->flaw =
+		p->headers.flaw =
 			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
 }
 
@@ -197,21 +197,21 @@ static void walk_head(struct admission *a, struct conn *c, const char *url)
 static bool admit(struct conn *c, const char *method, const char *version, const char *url)
 {
 	struct request *req = c->req;
-	struct admission a;
+	struct precheck p;
 
 	req->method = method;
-	admission_begin(&a, req, version);
-	walk_head(&a, c, url);
-	bool ok = admission_check(&a);
-	bool body_read = ok && a.body_expected && req->op->takes_body;
+	precheck_begin(&p, req, version);
+	walk_head(&p, c, url);
+	bool ok = precheck_run(&p);
+	bool body_read = ok && p.body_expected && req->op->takes_body;
 	if (body_read) {
 		conn_deadline_in(c, c->server->timeouts.body_ms);
-		ok = request_expect_body(req, a.body_len);
+		ok = request_expect_body(req, p.body_len);
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
 	}
 	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
-	if (a.body_expected && !(body_read && ok))
+	if (p.body_expected && !(body_read && ok))
 		req->close = c->body_unread = true;
 	return ok;
 }
@@ -229,7 +229,7 @@ static void run(struct conn *c)
 			answer_problem(
 				req, P_BODY_TOO_LARGE,
 				"the request body is larger than %zu bytes: --max-body-bytes for a value, and 64 KiB more",
-				admission_most_body());
+				precheck_max_body());
 		return;
 	}
 	if (c->server
@@ -266,7 +266,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	}
 	if (*upload_data_size) {
 		bool ok = req->state == ANSWERED ||
-			  request_take_body(req, upload_data, *upload_data_size, admission_most_body());
+			  request_take_body(req, upload_data, *upload_data_size, precheck_max_body());
 		*upload_data_size = 0;
 		return ok ? MHD_YES : MHD_NO;
 	}

@@ -8,7 +8,7 @@
 #include "access/cors.h"
 #include "fuzz.h"
 #include "given.h"
-#include "http/admission.h"
+#include "http/precheck.h"
 #include "process/config.h"
 #include "world.h"
 
@@ -72,16 +72,16 @@ static void ask(const struct text lines[LINES])
 {
 	static const char *const names[LINES] = { [HOST] = "Host", [ORIGIN] = "Origin", [SITE] = "Sec-Fetch-Site" };
 	struct request *req = given_request(TEXT("GET /locks/a"));
-	struct admission a;
+	struct precheck a;
 	const char *values[LINES] = { NULL };
 
-	admission_begin(&a, req, "HTTP/1.1");
+	precheck_begin(&a, req, "HTTP/1.1");
 	for (int i = HOST; i < LINES; i++)
 		if (lines[i].at && lines[i].at[0] != '-') { /* a header that did not come */
 			values[i] = lines[i].at;
-			admission_header(&a, names[i], values[i]);
+			http_headers_add(&a.headers, names[i], values[i]);
 		}
-	if (admission_check(&a)) {
+	if (precheck_run(&a)) {
 		CHECK(!values[HOST] || may_be_served(values[HOST]));
 		CHECK(may_ask(values[HOST], values[ORIGIN], values[SITE]));
 	} else {

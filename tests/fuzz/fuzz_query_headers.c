@@ -6,7 +6,7 @@
 #include "contract/input.h"
 #include "fuzz.h"
 #include "given.h"
-#include "http/admission.h"
+#include "http/precheck.h"
 #include "request/etag.h"
 #include "world.h"
 
@@ -33,14 +33,15 @@ static void check_conditions(struct request *req)
 		      (lists[i].at[0] == ' ' && lists[i].at[lists[i].len - 1] == ' ' && !strchr(lists[i].at, '"')));
 }
 
-static void check_admitted(struct request *req, const struct admission *a)
+static void check_admitted(struct request *req, const struct precheck *a)
 {
 	struct text key = req->idempotency_key;
 
 	CHECK(req->state == READING && req->op && !req->close);
 	CHECK(!key.at || (key.len >= 1 && key.len <= 200 && !text_has_control(key) && text_is_utf8(key)));
-	CHECK(a->times[HEADER_CONTENT_LENGTH] == 0 || a->times[HEADER_TRANSFER_ENCODING] == 0 || req->op->forwarded);
-	CHECK(a->times[HEADER_CONTENT_LENGTH] <= 1 && a->times[HEADER_TRANSFER_ENCODING] <= 1);
+	CHECK(a->headers.count[HEADER_CONTENT_LENGTH] == 0 || a->headers.count[HEADER_TRANSFER_ENCODING] == 0 ||
+	      req->op->forwarded);
+	CHECK(a->headers.count[HEADER_CONTENT_LENGTH] <= 1 && a->headers.count[HEADER_TRANSFER_ENCODING] <= 1);
 	if (a->body_expected && !req->op->forwarded)
 		CHECK(req->op->takes_body && a->body_len <= 1024 * 1024);
 	if (req->op->forwarded)
@@ -55,12 +56,12 @@ static void check_admitted(struct request *req, const struct admission *a)
 
 static void admit(struct request *req)
 {
-	struct admission a;
+	struct precheck a;
 
-	admission_begin(&a, req, "HTTP/1.1");
+	precheck_begin(&a, req, "HTTP/1.1");
 	for (size_t i = 0; given_name(i).at; i++)
-		admission_header(&a, given_name(i).at, given_value(i).at);
-	bool ok = admission_check(&a);
+		http_headers_add(&a.headers, given_name(i).at, given_value(i).at);
+	bool ok = precheck_run(&a);
 	check_identity(req);
 	if (ok)
 		check_admitted(req, &a);

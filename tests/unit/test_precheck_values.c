@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "asked.h"
-#include "http/admission.h"
+#include "http/precheck.h"
 #include "process/config.h"
 
 static int load_options(void **state)
@@ -24,14 +24,14 @@ static int free_options(void **state)
 static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
 {
 	struct request *req = asked("GET", text_of(target), NOTHING);
-	struct admission a;
+	struct precheck a;
 
-	admission_begin(&a, req, "HTTP/1.1");
+	precheck_begin(&a, req, "HTTP/1.1");
 	if (value)
-		admission_header(&a, name, value);
+		http_headers_add(&a.headers, name, value);
 	if (second)
-		admission_header(&a, name, second);
-	bool ok = admission_check(&a);
+		http_headers_add(&a.headers, name, second);
+	bool ok = precheck_run(&a);
 	assert_int_equal(req->state, ok ? READING : ANSWERED);
 	return req;
 }

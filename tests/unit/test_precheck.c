@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "asked.h"
-#include "http/admission.h"
+#include "http/precheck.h"
 #include "process/config.h"
 
 static int load_options(void **state)
@@ -22,15 +22,15 @@ static int free_options(void **state)
 }
 
 /* A request with these headers, "Name: value" a line, held against the rules. The caller ends it. */
-static struct request *admitted(const char *method, const char *target, const char *headers, struct admission *a)
+static struct request *admitted(const char *method, const char *target, const char *headers, struct precheck *a)
 {
 	struct request *req = asked(method, text_of(target), NOTHING);
 
-	admission_begin(a, req, "HTTP/1.1");
+	precheck_begin(a, req, "HTTP/1.1");
 	for (const char *at = headers; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		size_t name = strcspn(at, ":"), all = strcspn(at, "\n");
 		assert_true(name + 2 <= all);
-		admission_header(a, arena_copy(&req->arena, at, name).at,
+		http_headers_add(&a->headers, arena_copy(&req->arena, at, name).at,
 				 arena_copy(&req->arena, at + name + 2, all - name - 2).at);
 	}
 	return req;
@@ -40,9 +40,9 @@ static struct request *admitted(const char *method, const char *target, const ch
 static const char *verdict(const char *method, const char *target, const char *headers)
 {
 	static char out[64];
-	struct admission a;
+	struct precheck a;
 	struct request *req = admitted(method, target, headers, &a);
-	bool ok = admission_check(&a);
+	bool ok = precheck_run(&a);
 
 	assert_int_equal(req->state, ok ? READING : ANSWERED);
 	assert_true(req->request_id.len > 0);
@@ -192,7 +192,7 @@ static void framing(void **state)
 		{ "Idempotency-Key: a\nIdempotency-Key: b", BAD },
 		{ "Accept: */*\nAccept: */*", "ok" },
 	};
-	struct admission a;
+	struct precheck a;
 
 	check("POST", "/ratelimit", ROWS(rows));
 	static const struct {
@@ -207,7 +207,7 @@ static void framing(void **state)
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		struct request *req = admitted("POST", "/ratelimit", versions[i].headers, &a);
 		a.version = versions[i].version;
-		admission_check(&a);
+		precheck_run(&a);
 		if (!*versions[i].wanted)
 			assert_false(req->close);
 		else
@@ -215,8 +215,8 @@ static void framing(void **state)
 		asked_end(req);
 	}
 	struct request *req = admitted("GET", "/locks", "", &a);
-	a.flaw = "a flaw";
-	assert_false(admission_check(&a));
+	a.headers.flaw = "a flaw";
+	assert_false(precheck_run(&a));
 	assert_true(req->close);
 	asked_end(req);
 }
@@ -226,7 +226,7 @@ static void bytes_of_headers(void **state)
 {
 	(void)state;
 	static const char tchars[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	struct admission a;
+	struct precheck a;
 
 	for (int c = 1; c < 256; c++) {
 		const char name[] = { 'X', (char)c, 'Y', 0 }, last[] = { 'X', (char)c, 0 },
@@ -234,14 +234,14 @@ static void bytes_of_headers(void **state)
 		const char *const names[] = { name, name + 1, last };
 		for (size_t i = 0; i < 3; i++) {
 			struct request *req = admitted("GET", "/locks", "", &a);
-			admission_header(&a, names[i], "v");
-			if (admission_check(&a) != (strchr(tchars, c) != NULL))
+			http_headers_add(&a.headers, names[i], "v");
+			if (precheck_run(&a) != (strchr(tchars, c) != NULL))
 				fail_msg("byte %d of a name", c);
 			asked_end(req);
 		}
 		struct request *req = admitted("GET", "/locks", "", &a);
-		admission_header(&a, "X", value);
-		if (admission_check(&a) != ((c >= ' ' && c != 127) || c == '\t'))
+		http_headers_add(&a.headers, "X", value);
+		if (precheck_run(&a) != ((c >= ' ' && c != 127) || c == '\t'))
 			fail_msg("byte %d of a value", c);
 		asked_end(req);
 	}
@@ -323,12 +323,12 @@ static void forwarded(void **state)
 		{ "Host: localhost\nContent-Length: 5\nTransfer-Encoding: chunked", "malformed_request+close" },
 		{ "Host: localhost\nContent-Length: 5, 5", "malformed_request+close" },
 	};
-	struct admission a;
+	struct precheck a;
 
 	check("GET", "/ratelimit/authorize?policy=p&key=k", ROWS(rows));
 	check("PROPFIND", "/ratelimit/authorize/p/%zz", ROWS(rows));
 	struct request *req = admitted("POST", "/ratelimit/authorize", "Idempotency-Key: theirs", &a);
-	assert_true(admission_check(&a));
+	assert_true(precheck_run(&a));
 	assert_null(req->idempotency_key.at);
 	asked_end(req);
 }

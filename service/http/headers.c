@@ -1,12 +1,11 @@
-/* admission_headers: the headers that the daemon reads, and which bytes any header may hold; see admission.h. Pure. */
+/* http_headers: see http/headers.h. Pure. */
+#include "http/headers.h"
+
 #include <string.h>
 #include <strings.h>
 
-#include "http/admission.h"
-#include "request/request.h"
-
-/* What to do with a header that stands there on several lines. */
-enum repeat { REFUSED, FIRST_COUNTS, ONE_LIST };
+/* How a header on several lines is read. */
+enum repeat { REJECTED, FIRST_COUNTS, ONE_LIST };
 
 static const struct {
 	const char *name;
@@ -14,23 +13,23 @@ static const struct {
 	enum repeat repeat;
 } known[HEADER_COUNT] = {
 #define HEADER(id, text, repeat) [HEADER_##id] = { (text), sizeof(text) - 1, (repeat) }
-	HEADER(HOST, "Host", REFUSED),
-	HEADER(CONTENT_LENGTH, "Content-Length", REFUSED),
-	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REFUSED),
-	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c judges how often */
-	HEADER(CONTENT_TYPE, "Content-Type", REFUSED),
-	HEADER(CONTENT_ENCODING, "Content-Encoding", REFUSED),
+	HEADER(HOST, "Host", REJECTED),
+	HEADER(CONTENT_LENGTH, "Content-Length", REJECTED),
+	HEADER(TRANSFER_ENCODING, "Transfer-Encoding", REJECTED),
+	HEADER(AUTHORIZATION, "Authorization", FIRST_COUNTS), /* access.c rejects several */
+	HEADER(CONTENT_TYPE, "Content-Type", REJECTED),
+	HEADER(CONTENT_ENCODING, "Content-Encoding", REJECTED),
 	HEADER(ACCEPT, "Accept", ONE_LIST),
-	HEADER(EXPECT, "Expect", REFUSED),
-	HEADER(ORIGIN, "Origin", REFUSED),
-	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REFUSED),
+	HEADER(EXPECT, "Expect", REJECTED),
+	HEADER(ORIGIN, "Origin", REJECTED),
+	HEADER(SEC_FETCH_SITE, "Sec-Fetch-Site", REJECTED),
 	HEADER(REQUEST_METHOD, "Access-Control-Request-Method", FIRST_COUNTS),
-	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REFUSED),
+	HEADER(IDEMPOTENCY_KEY, "Idempotency-Key", REJECTED),
 	HEADER(REQUEST_ID, "X-Request-ID", FIRST_COUNTS),
 	HEADER(TRACEPARENT, "traceparent", FIRST_COUNTS),
-	HEADER(LOCK_TOKEN, "Lock-Token", REFUSED),
-	HEADER(FENCE, "Fence", REFUSED),
-	HEADER(FILL_TICKET, "Fill-Ticket", REFUSED),
+	HEADER(LOCK_TOKEN, "Lock-Token", REJECTED),
+	HEADER(FENCE, "Fence", REJECTED),
+	HEADER(FILL_TICKET, "Fill-Ticket", REJECTED),
 	HEADER(IF_MATCH, "If-Match", ONE_LIST),
 	HEADER(IF_NONE_MATCH, "If-None-Match", ONE_LIST),
 #undef HEADER
@@ -86,28 +85,28 @@ static const char *flaw_of(const char *name, size_t len, const char *value)
 	return NULL;
 }
 
-void admission_header(struct admission *a, const char *name, const char *value)
+void http_headers_add(struct http_headers *h, const char *name, const char *value)
 {
 	size_t len = strlen(name);
 
-	if (!a->flaw)
-		a->flaw = flaw_of(name, len, value);
+	if (!h->flaw)
+		h->flaw = flaw_of(name, len, value);
 	for (size_t i = 0; i < HEADER_COUNT; i++) {
 		if (known[i].len != len || strncasecmp(known[i].name, name, len) != 0)
 			continue;
-		if (a->times[i]++ == 0)
-			a->value[i] = text_of(value);
+		if (h->count[i]++ == 0)
+			h->value[i] = text_of(value);
 		else if (known[i].repeat == ONE_LIST) /* RFC 9110 section 5.3 */
-			a->value[i] = arena_join(&a->req->arena,
-						 (struct text[]){ a->value[i], TEXT(", "), text_of(value) }, 3);
+			h->value[i] =
+				arena_join(h->arena, (struct text[]){ h->value[i], TEXT(", "), text_of(value) }, 3);
 		break;
 	}
 }
 
-const char *admission_repeated(const struct admission *a)
+const char *http_headers_repeated(const struct http_headers *h)
 {
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (a->times[i] > 1 && known[i].repeat == REFUSED)
+		if (h->count[i] > 1 && known[i].repeat == REJECTED)
 			return known[i].name;
 	return NULL;
 }

@@ -1,5 +1,5 @@
-/* admission: the checks on a request's headers, in their order; see admission.h. Pure but for the problem it answers. */
-#include "http/admission.h"
+/* precheck: the checks on a request's headers, in their order; see precheck.h. Pure but for the problem it answers. */
+#include "http/precheck.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -21,9 +21,14 @@ enum {
 	AROUND_A_VALUE = 64 * 1024
 };
 
-void admission_begin(struct admission *a, struct request *req, const char *version)
+void precheck_begin(struct precheck *p, struct request *req, const char *version)
 {
-	*a = (struct admission){ .req = req, .version = version };
+	*p = (struct precheck){ .req = req, .version = version, .headers.arena = &req->arena };
+}
+
+static struct text header(const struct precheck *p, enum http_header_id id)
+{
+	return p->headers.value[id];
 }
 
 /* ---- Identity: who asks, which trace ---- */
@@ -37,15 +42,15 @@ static bool is_printable(struct text t)
 }
 
 /* A given id is taken when it can safely stand in a log line; else one is made: random for the process, then counted. */
-static void identify(struct admission *a)
+static void identify(struct precheck *p)
 {
 	static char process[10];
 	static int64_t serial;
 	char buffer[TEXT_DIGITS];
-	struct text given = a->value[HEADER_REQUEST_ID];
+	struct text given = header(p, HEADER_REQUEST_ID);
 
 	if (given.at && given.len <= MAX_REQUEST_ID_BYTES && is_printable(given)) {
-		a->req->request_id = arena_copy(&a->req->arena, given.at, given.len);
+		p->req->request_id = arena_copy(&p->req->arena, given.at, given.len);
 		return;
 	}
 	if (!*process) {
@@ -53,9 +58,9 @@ static void identify(struct admission *a)
 		process[8] = '-';
 	}
 	struct text parts[] = { { process, 9 }, text_of_int(++serial, buffer) };
-	a->req->request_id = arena_join(&a->req->arena, parts, 2);
-	if (!a->req->request_id.at)
-		a->req->request_id = TEXT("-");
+	p->req->request_id = arena_join(&p->req->arena, parts, 2);
+	if (!p->req->request_id.at)
+		p->req->request_id = TEXT("-");
 }
 
 static bool is_lower_hex(const char *s, size_t n)
@@ -64,66 +69,67 @@ static bool is_lower_hex(const char *s, size_t n)
 }
 
 /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, never refused. */
-static void trace(struct admission *a)
+static void trace(struct precheck *p)
 {
-	struct text t = a->value[HEADER_TRACEPARENT];
+	struct text t = header(p, HEADER_TRACEPARENT);
 
-	if (a->times[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) || memcmp(t.at, "ff", 2) == 0 ||
-	    (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) || t.at[2] != '-' ||
-	    !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' || !is_lower_hex(t.at + 36, 16) || t.at[52] != '-' ||
-	    !is_lower_hex(t.at + 53, 2) || strspn(t.at + 3, "0") >= 32 || strspn(t.at + 36, "0") >= 16)
+	if (p->headers.count[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) ||
+	    memcmp(t.at, "ff", 2) == 0 || (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) ||
+	    t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' || !is_lower_hex(t.at + 36, 16) ||
+	    t.at[52] != '-' || !is_lower_hex(t.at + 53, 2) || strspn(t.at + 3, "0") >= 32 ||
+	    strspn(t.at + 36, "0") >= 16)
 		return;
-	a->req->trace_id = arena_copy(&a->req->arena, t.at + 3, 32);
+	p->req->trace_id = arena_copy(&p->req->arena, t.at + 3, 32);
 }
 
 /* ---- Framing ---- */
 
 /* What cannot be trusted any further also ends the connection. */
-static bool refuse_framing(struct admission *a, const char *why)
+static bool refuse_framing(struct precheck *p, const char *why)
 {
-	a->req->close = true;
-	answer_problem(a->req, P_MALFORMED_REQUEST, "%s", why);
+	p->req->close = true;
+	answer_problem(p->req, P_MALFORMED_REQUEST, "%s", why);
 	return false;
 }
 
-static bool check_length(struct admission *a)
+static bool check_length(struct precheck *p)
 {
-	struct text t = a->value[HEADER_CONTENT_LENGTH];
+	struct text t = header(p, HEADER_CONTENT_LENGTH);
 	size_t len = 0;
 
 	if (!t.at)
 		return true;
 	if (t.len == 0 || t.len > 18 || strspn(t.at, "0123456789") != t.len)
-		return refuse_framing(a, "Content-Length must be one decimal number");
+		return refuse_framing(p, "Content-Length must be one decimal number");
 	for (size_t i = 0; i < t.len; i++)
 		len = len * 10 + (size_t)(t.at[i] - '0');
-	a->body_len = len;
-	a->body_expected = len > 0;
+	p->body_len = len;
+	p->body_expected = len > 0;
 	return true;
 }
 
-static bool check_framing(struct admission *a)
+static bool check_framing(struct precheck *p)
 {
-	struct text encoding = a->value[HEADER_TRANSFER_ENCODING];
+	struct text encoding = header(p, HEADER_TRANSFER_ENCODING);
 
-	if (a->flaw)
-		return refuse_framing(a, a->flaw);
-	if (strncmp(a->version, "HTTP/1.", 7) != 0)
-		return refuse_framing(a, "HTTP/1.1 is expected");
-	const char *repeated = admission_repeated(a);
+	if (p->headers.flaw)
+		return refuse_framing(p, p->headers.flaw);
+	if (strncmp(p->version, "HTTP/1.", 7) != 0)
+		return refuse_framing(p, "HTTP/1.1 is expected");
+	const char *repeated = http_headers_repeated(&p->headers);
 	if (repeated) {
-		a->req->close = true;
-		answer_problem(a->req, P_MALFORMED_REQUEST, "the header %s was sent more than once", repeated);
+		p->req->close = true;
+		answer_problem(p->req, P_MALFORMED_REQUEST, "the header %s was sent more than once", repeated);
 		return false;
 	}
-	if (encoding.at && a->value[HEADER_CONTENT_LENGTH].at)
-		return refuse_framing(a, "Content-Length and Transfer-Encoding exclude each other");
+	if (encoding.at && header(p, HEADER_CONTENT_LENGTH).at)
+		return refuse_framing(p, "Content-Length and Transfer-Encoding exclude each other");
 	if (encoding.at && (encoding.len != 7 || strncasecmp(encoding.at, "chunked", 7) != 0))
-		return refuse_framing(a, "the only Transfer-Encoding is chunked");
-	if (encoding.at && strcmp(a->version, "HTTP/1.1") != 0)
-		return refuse_framing(a, "Transfer-Encoding needs HTTP/1.1");
-	a->body_expected = encoding.at != NULL;
-	return check_length(a);
+		return refuse_framing(p, "the only Transfer-Encoding is chunked");
+	if (encoding.at && strcmp(p->version, "HTTP/1.1") != 0)
+		return refuse_framing(p, "Transfer-Encoding needs HTTP/1.1");
+	p->body_expected = encoding.at != NULL;
+	return check_length(p);
 }
 
 /* ---- Who may ask ---- */
@@ -181,9 +187,9 @@ static bool is_in_list(const char *list, struct text name)
  * A page that a browser loaded from evil.example may have that name point to 127.0.0.1 later (DNS rebinding); its requests
  * still carry the name. So names are served only when they were configured; IP literals cannot be rebound.
  */
-static bool check_host(struct admission *a)
+static bool check_host(struct precheck *p)
 {
-	struct text host = a->value[HEADER_HOST];
+	struct text host = header(p, HEADER_HOST);
 
 	if (!host.at)
 		return true; /* HTTP/1.0; libmicrohttpd refuses HTTP/1.1 without it */
@@ -191,21 +197,21 @@ static bool check_host(struct admission *a)
 	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
 			is_in_list(config()->allowed_hosts, name)))
 		return true;
-	answer_problem(a->req, P_HOST_NOT_ALLOWED,
+	answer_problem(p->req, P_HOST_NOT_ALLOWED,
 		       "the host '%s' is not served here; --allowed-hosts lists names beside localhost and IP literals",
 		       host.at);
 	return false;
 }
 
-static bool check_site(struct admission *a)
+static bool check_site(struct precheck *p)
 {
-	struct text origin = a->value[HEADER_ORIGIN], site = a->value[HEADER_SEC_FETCH_SITE],
-		    host = a->value[HEADER_HOST];
+	struct text origin = header(p, HEADER_ORIGIN), site = header(p, HEADER_SEC_FETCH_SITE),
+		    host = header(p, HEADER_HOST);
 
-	if (a->req->cors_origin)
+	if (p->req->cors_origin)
 		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
-		answer_problem(a->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
+		answer_problem(p->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
 		return false;
 	}
 	if (!origin.at)
@@ -213,7 +219,7 @@ static bool check_site(struct admission *a)
 	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
 	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
 		return true;
-	answer_problem(a->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
+	answer_problem(p->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
 	return false;
 }
 
@@ -227,37 +233,37 @@ static bool is_json(struct text type)
 	       strchr("; \t", type.at[sizeof(json) - 1]);
 }
 
-size_t admission_most_body(void)
+size_t precheck_max_body(void)
 {
 	return (size_t)config()->max_body_bytes + AROUND_A_VALUE;
 }
 
-static bool check_body(struct admission *a)
+static bool check_body(struct precheck *p)
 {
-	struct text expect = a->value[HEADER_EXPECT], type = a->value[HEADER_CONTENT_TYPE],
-		    encoding = a->value[HEADER_CONTENT_ENCODING];
+	struct text expect = header(p, HEADER_EXPECT), type = header(p, HEADER_CONTENT_TYPE),
+		    encoding = header(p, HEADER_CONTENT_ENCODING);
 
 	if (expect.at && strcasecmp(expect.at, "100-continue") != 0) {
-		answer_problem(a->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
+		answer_problem(p->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
 		return false;
 	}
-	if (!a->body_expected)
+	if (!p->body_expected)
 		return true;
-	if (!a->req->op->takes_body) {
-		answer_problem(a->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out",
-			       a->req->op->id);
+	if (!p->req->op->takes_body) {
+		answer_problem(p->req, P_UNEXPECTED_BODY, "%s takes no body: leave it and its Content-Length out",
+			       p->req->op->id);
 		return false;
 	}
-	if (a->body_len > admission_most_body()) {
+	if (p->body_len > precheck_max_body()) {
 		answer_problem(
-			a->req, P_BODY_TOO_LARGE,
+			p->req, P_BODY_TOO_LARGE,
 			"the request body has %zu bytes; %zu are allowed: --max-body-bytes for a value, and 64 KiB more",
-			a->body_len, admission_most_body());
+			p->body_len, precheck_max_body());
 		return false;
 	}
 	if (!is_json(type) || (encoding.at && strcasecmp(encoding.at, "identity") != 0)) {
 		answer_problem(
-			a->req, P_UNSUPPORTED_MEDIA_TYPE,
+			p->req, P_UNSUPPORTED_MEDIA_TYPE,
 			"send plain JSON with the header 'Content-Type: application/json' (curl: --json instead of -d)");
 		return false;
 	}
@@ -273,12 +279,12 @@ static bool is_stream_for_json(struct request *req)
 	       request_accepts(req, "application/json") > 0;
 }
 
-static bool check_accept(struct admission *a)
+static bool check_accept(struct precheck *p)
 {
-	struct request *req = a->req;
+	struct request *req = p->req;
 	const struct operation *op = req->op;
 
-	req->accept = a->value[HEADER_ACCEPT];
+	req->accept = header(p, HEADER_ACCEPT);
 	if (!op->media_type || request_accepts(req, op->media_type) > 0 ||
 	    (op->other_type && request_accepts(req, op->other_type) > 0) || is_stream_for_json(req))
 		return true;
@@ -288,9 +294,9 @@ static bool check_accept(struct admission *a)
 }
 
 /* A bare or a quoted string (draft-ietf-httpapi-idempotency-key-header-07). */
-static bool check_idempotency_key(struct admission *a)
+static bool check_idempotency_key(struct precheck *p)
 {
-	struct text key = a->value[HEADER_IDEMPOTENCY_KEY];
+	struct text key = header(p, HEADER_IDEMPOTENCY_KEY);
 
 	if (!key.at)
 		return true;
@@ -299,12 +305,12 @@ static bool check_idempotency_key(struct admission *a)
 		key.len -= 2;
 	}
 	if (key.len < 1 || key.len > MAX_IDEMPOTENCY_KEY_BYTES || text_has_control(key) || !text_is_utf8(key)) {
-		answer_field_problem(a->req, P_INVALID_VALUE,
+		answer_field_problem(p->req, P_INVALID_VALUE,
 				     "Idempotency-Key:", "must have 1 to %d bytes of plain text",
 				     MAX_IDEMPOTENCY_KEY_BYTES);
 		return false;
 	}
-	a->req->idempotency_key = arena_copy(&a->req->arena, key.at, key.len);
+	p->req->idempotency_key = arena_copy(&p->req->arena, key.at, key.len);
 	return true;
 }
 
@@ -319,9 +325,9 @@ static bool is_health(struct text target)
 	return false;
 }
 
-static bool check_target(struct admission *a)
+static bool check_target(struct precheck *p)
 {
-	struct request *req = a->req;
+	struct request *req = p->req;
 
 	if (req->only_health && !is_health(req->target)) {
 		answer_problem(req, P_NOT_FOUND,
@@ -337,43 +343,43 @@ static bool check_target(struct admission *a)
 }
 
 /* A browser asks for a page of an allowed origin whether it may send what it wants to send. It sends no token with that. */
-static bool is_preflight(const struct admission *a)
+static bool is_preflight(const struct precheck *p)
 {
-	return a->req->cors_origin && a->value[HEADER_REQUEST_METHOD].at && strcmp(a->req->method, "OPTIONS") == 0;
+	return p->req->cors_origin && header(p, HEADER_REQUEST_METHOD).at && strcmp(p->req->method, "OPTIONS") == 0;
 }
 
-static bool check_token(struct admission *a)
+static bool check_token(struct precheck *p)
 {
-	return access_admit(a->req, a->value[HEADER_AUTHORIZATION], a->times[HEADER_AUTHORIZATION]);
+	return access_admit(p->req, header(p, HEADER_AUTHORIZATION), p->headers.count[HEADER_AUTHORIZATION]);
 }
 
-static void keep_conditions(struct admission *a)
+static void keep_conditions(struct precheck *p)
 {
-	struct request_conditions c = { a->value[HEADER_IF_MATCH], a->value[HEADER_IF_NONE_MATCH] };
-	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&a->req->arena, sizeof(c)) : NULL;
+	struct request_conditions c = { header(p, HEADER_IF_MATCH), header(p, HEADER_IF_NONE_MATCH) };
+	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&p->req->arena, sizeof(c)) : NULL;
 
 	if (kept) /* without memory nothing is sent to Redis: the arena remembers */
 		*kept = c;
-	a->req->conditions = kept;
+	p->req->conditions = kept;
 }
 
-bool admission_check(struct admission *a)
+bool precheck_run(struct precheck *p)
 {
-	identify(a);
-	trace(a);
-	keep_conditions(a);
-	a->req->cors_origin = cors_origin(a->value[HEADER_ORIGIN]);
-	if (!check_framing(a) || !check_target(a))
+	identify(p);
+	trace(p);
+	keep_conditions(p);
+	p->req->cors_origin = cors_origin(header(p, HEADER_ORIGIN));
+	if (!check_framing(p) || !check_target(p))
 		return false;
-	if (is_preflight(a) && (!check_host(a) || cors_preflight(a->req)))
+	if (is_preflight(p) && (!check_host(p) || cors_preflight(p->req)))
 		return false;
-	if (!route_request(a->req))
+	if (!route_request(p->req))
 		return false;
 	/* What a proxy passes on was said to others by anybody. An Idempotency-Key taken from there would let its sender pass for ever. */
-	if (a->req->op->forwarded) {
-		a->req->cors_origin = NULL;
-		return check_token(a);
+	if (p->req->op->forwarded) {
+		p->req->cors_origin = NULL;
+		return check_token(p);
 	}
-	return check_host(a) && check_site(a) && check_token(a) && check_accept(a) && check_idempotency_key(a) &&
-	       check_body(a);
+	return check_host(p) && check_site(p) && check_token(p) && check_accept(p) && check_idempotency_key(p) &&
+	       check_body(p);
 }

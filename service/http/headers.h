@@ -1,0 +1,44 @@
+/* http_headers: the headers of a request that the daemon reads, and the bytes that any header may hold (RFC 9110). */
+#ifndef PATTERND_HTTP_HEADERS_H
+#define PATTERND_HTTP_HEADERS_H
+
+#include "core/arena.h"
+#include "core/text.h"
+
+enum http_header_id {
+	HEADER_HOST,
+	HEADER_CONTENT_LENGTH,
+	HEADER_TRANSFER_ENCODING,
+	HEADER_AUTHORIZATION,
+	HEADER_CONTENT_TYPE,
+	HEADER_CONTENT_ENCODING,
+	HEADER_ACCEPT,
+	HEADER_EXPECT,
+	HEADER_ORIGIN,
+	HEADER_SEC_FETCH_SITE,
+	HEADER_REQUEST_METHOD,
+	HEADER_IDEMPOTENCY_KEY,
+	HEADER_REQUEST_ID,
+	HEADER_TRACEPARENT,
+	HEADER_LOCK_TOKEN,
+	HEADER_FENCE,
+	HEADER_FILL_TICKET,
+	HEADER_IF_MATCH,
+	HEADER_IF_NONE_MATCH,
+	HEADER_COUNT
+};
+
+struct http_headers {
+	struct arena *arena;             /* (ref) for values that came on several lines */
+	struct text value[HEADER_COUNT]; /* absent: the header did not come */
+	unsigned count[HEADER_COUNT];    /* lines */
+	const char *flaw;                /* static: why the head is malformed; NULL: no flaw was found yet */
+};
+
+/* Adds one header line; notes a name or a value that RFC 9110 does not allow. */
+void http_headers_add(struct http_headers *h, const char *name, const char *value);
+
+/* The name of a header that came more than once and must not; NULL: none. */
+const char *http_headers_repeated(const struct http_headers *h);
+
+#endif
