@@ -16,7 +16,7 @@
 
 enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
-static struct token_table *table; /* NULL: nobody is asked */
+static struct token_file *table; /* NULL: nobody is asked */
 
 bool access_open(void)
 {
@@ -33,7 +33,7 @@ bool access_open(void)
 void access_close(void)
 {
 	if (table)
-		token_table_free(table);
+		token_file_free(table);
 	table = NULL;
 }
 
@@ -43,7 +43,7 @@ void access_reload(void)
 
 	if (!table)
 		return;
-	struct token_table *fresh = token_file_read(config()->tokens, why, sizeof(why));
+	struct token_file *fresh = token_file_read(config()->tokens, why, sizeof(why));
 	if (!fresh) {
 		log_event(LOG_ERROR, "tokens_kept", "%s; the tokens read before stay in force", why);
 		return;
@@ -82,7 +82,7 @@ static struct text bearer(struct text header)
 }
 
 /* Looks at every digest, whole, wherever it may have been found: how long it takes tells nothing. */
-static const struct token *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
+static const struct token_file_entry *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
 {
 	size_t found = 0;
 
@@ -90,7 +90,7 @@ static const struct token *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
 		size_t is_it = CRYPTO_memcmp(table->digests[i], digest, TOKEN_DIGEST_BYTES) == 0;
 		found |= (0 - is_it) & (i + 1);
 	}
-	return found ? &table->tokens[found - 1] : NULL;
+	return found ? &table->entries[found - 1] : NULL;
 }
 
 static bool refuse_token(struct request *req)
@@ -103,49 +103,49 @@ static bool refuse_token(struct request *req)
 
 /* ---- What it may ---- */
 
-static bool refuse_scope(struct request *req, const struct scope_wanted *wanted)
+static bool refuse_scope(struct request *req, const struct scope_need *need)
 {
-	struct text written = scope_written(&req->arena, wanted);
+	struct text written = scope_written(&req->arena, need);
 
 	metrics_count(METRIC_scopes_refused);
 	answer_problem(req, P_FORBIDDEN, "the token lacks the scope '%s'", written.at ? written.at : "");
 	return false;
 }
 
-static bool is_allowed(struct request *req, const struct token *t, struct scope_wanted wanted)
+static bool is_allowed(struct request *req, const struct token_file_entry *t, struct scope_need need)
 {
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers(&t->scopes[i], &wanted))
+		if (scope_covers(&t->scopes[i], &need))
 			return true;
-	return refuse_scope(req, &wanted);
+	return refuse_scope(req, &need);
 }
 
 /* `name` is absent where none is meant. */
-static struct scope_wanted wanted_of(const struct needed_scope *n, struct text name)
+static struct scope_need need_of(const struct needed_scope *n, struct text name)
 {
-	return (struct scope_wanted){ text_of(n->kind), name, text_of(n->action) };
+	return (struct scope_need){ text_of(n->kind), name, text_of(n->action) };
 }
 
 /* What is allowed on no name at all is refused before it is known which name is meant. */
-static bool is_allowed_somewhere(struct request *req, const struct token *t, const struct needed_scope *n)
+static bool is_allowed_somewhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
 {
-	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+	struct scope_need need = need_of(n, TEXT("NAME"));
 
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_some(&t->scopes[i], wanted.kind, true, wanted.action))
+		if (scope_covers_some(&t->scopes[i], need.kind, true, need.action))
 			return true;
-	return refuse_scope(req, &wanted);
+	return refuse_scope(req, &need);
 }
 
 /* A request that names nothing asks for everything. */
-static bool is_allowed_everywhere(struct request *req, const struct token *t, const struct needed_scope *n)
+static bool is_allowed_everywhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
 {
-	struct scope_wanted wanted = wanted_of(n, TEXT("NAME"));
+	struct scope_need need = need_of(n, TEXT("NAME"));
 
 	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_all(&t->scopes[i], wanted.kind, wanted.action))
+		if (scope_covers_all(&t->scopes[i], need.kind, need.action))
 			return true;
-	return refuse_scope(req, &wanted);
+	return refuse_scope(req, &need);
 }
 
 static bool is_in_path(const struct operation *op, const struct needed_scope *n)
@@ -173,7 +173,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	if (!given.at)
 		return refuse_token(req);
 	digest_sha256(given, digest);
-	const struct token *t = find(digest);
+	const struct token_file_entry *t = find(digest);
 	if (!t)
 		return refuse_token(req);
 	if (t->label.at)
@@ -181,7 +181,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->path_values[n->field];
-		if (is_in_path(op, n) ? !is_allowed(req, t, wanted_of(n, name))
+		if (is_in_path(op, n) ? !is_allowed(req, t, need_of(n, name))
 				      : n->flag < 0 && !is_allowed_somewhere(req, t, n))
 			return false;
 	}
@@ -196,7 +196,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 /* ---- The names in the input ---- */
 
 /* Judges the name in a field, all of a list, or a member of all of a list's objects. Counts them. */
-static bool names_are_allowed(struct request *req, const struct token *t, const struct needed_scope *n,
+static bool names_are_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 			      const void *input, size_t *count)
 {
 	const struct field *row = &req->op->fields[n->field];
@@ -215,7 +215,7 @@ static bool names_are_allowed(struct request *req, const struct token *t, const 
 		if (!name.at)
 			continue;
 		++*count;
-		if (!is_allowed(req, t, wanted_of(n, name)))
+		if (!is_allowed(req, t, need_of(n, name)))
 			return false;
 	}
 	return true;
@@ -226,7 +226,7 @@ static bool applies(const struct operation *op, const struct needed_scope *n, co
 	return n->flag < 0 || *((const bool *)((const char *)input + op->fields[n->flag].offset)) == n->when;
 }
 
-bool access_allows(struct request *req, const void *input)
+bool access_admit_input(struct request *req, const void *input)
 {
 	const struct operation *op = req->op;
 	size_t count = 0;
@@ -234,7 +234,7 @@ bool access_allows(struct request *req, const void *input)
 	if (!table || !op->needs_token || !depends_on_input(op))
 		return true;
 	/* Looked up anew: the tokens may be others than before the body came. */
-	const struct token *t = req->token_digest ? find(req->token_digest) : NULL;
+	const struct token_file_entry *t = req->token_digest ? find(req->token_digest) : NULL;
 	if (!t)
 		return refuse_token(req);
 	for (size_t i = 0; i < op->scope_count; i++)

@@ -30,6 +30,6 @@ void access_reload(void);
 bool access_admit(struct request *req, struct text authorization, unsigned times);
 
 /* The input is filled. The same, for the names in it. */
-bool access_allows(struct request *req, const void *input);
+bool access_admit_input(struct request *req, const void *input);
 
 #endif

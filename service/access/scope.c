@@ -65,18 +65,18 @@ static bool covers_action(const struct scope *s, struct text action)
 	return !s->action.at || text_equal(s->action, action);
 }
 
-bool scope_covers(const struct scope *s, const struct scope_wanted *wanted)
+bool scope_covers(const struct scope *s, const struct scope_need *need)
 {
 	if (!s->kind.at)
 		return true;
-	if (!text_equal(s->kind, wanted->kind))
+	if (!text_equal(s->kind, need->kind))
 		return false;
 	if (s->whole_kind)
 		return true;
-	if (!s->name.at || !wanted->name.at)
-		return !s->name.at && !wanted->name.at && covers_action(s, wanted->action);
-	bool starts_so = wanted->name.len >= s->name.len && memcmp(s->name.at, wanted->name.at, s->name.len) == 0;
-	return starts_so && (s->is_prefix || s->name.len == wanted->name.len) && covers_action(s, wanted->action);
+	if (!s->name.at || !need->name.at)
+		return !s->name.at && !need->name.at && covers_action(s, need->action);
+	bool starts_so = need->name.len >= s->name.len && memcmp(s->name.at, need->name.at, s->name.len) == 0;
+	return starts_so && (s->is_prefix || s->name.len == need->name.len) && covers_action(s, need->action);
 }
 
 bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action)
@@ -118,12 +118,12 @@ static struct text encoded(struct arena *arena, struct text name)
 	return (struct text){ out, n };
 }
 
-struct text scope_written(struct arena *arena, const struct scope_wanted *wanted)
+struct text scope_written(struct arena *arena, const struct scope_need *need)
 {
-	struct text name = wanted->name.at ? encoded(arena, wanted->name) : wanted->name;
-	struct text parts[] = { wanted->kind, TEXT(":"), name, TEXT(":"), wanted->action };
+	struct text name = need->name.at ? encoded(arena, need->name) : need->name;
+	struct text parts[] = { need->kind, TEXT(":"), name, TEXT(":"), need->action };
 
-	if (wanted->name.at)
+	if (need->name.at)
 		return arena_join(arena, parts, 5);
-	return arena_join(arena, (struct text[]){ wanted->kind, TEXT(":"), wanted->action }, 3);
+	return arena_join(arena, (struct text[]){ need->kind, TEXT(":"), need->action }, 3);
 }

@@ -26,14 +26,14 @@ struct scope {
 };
 
 /* What is asked for: the name is absent where the action has none. */
-struct scope_wanted {
+struct scope_need {
 	struct text kind, name, action;
 };
 
 /* Takes a written scope apart, into the arena. NULL, or what is wrong with it. */
 const char *scope_parse(struct arena *arena, struct text written, struct scope *out);
 
-bool scope_covers(const struct scope *s, const struct scope_wanted *wanted);
+bool scope_covers(const struct scope *s, const struct scope_need *need);
 
 /* True when it covers the action on at least one name; `named` says whether the action has names. */
 bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action);
@@ -42,6 +42,6 @@ bool scope_covers_some(const struct scope *s, struct text kind, bool named, stru
 bool scope_covers_all(const struct scope *s, struct text kind, struct text action);
 
 /* As it would be written. Absent without memory. */
-struct text scope_written(struct arena *arena, const struct scope_wanted *wanted);
+struct text scope_written(struct arena *arena, const struct scope_need *need);
 
 #endif

@@ -16,17 +16,17 @@
 enum { MAX_FILE_BYTES = 8 * 1024 * 1024, MAX_TOKENS = 4096, MAX_LABEL_BYTES = 64, LIST_BYTES = 400 };
 
 /* The file under way. */
-struct reading {
+struct token_file_reader {
 	const char *path;
 	int line;
-	struct token_table *table;
+	struct token_file *tokens;
 	char *why;
 	size_t why_size;
 };
 
-static bool refuse(const struct reading *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(const struct token_file_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool refuse(const struct reading *r, const char *format, ...)
+static bool refuse(const struct token_file_reader *r, const char *format, ...)
 {
 	va_list args;
 	int n = r->line ? snprintf(r->why, r->why_size, "%s:%d: ", r->path, r->line)
@@ -80,7 +80,7 @@ static void add_once(char list[LIST_BYTES], const char *item)
 }
 
 /* Refuses a scope that no operation would ever ask for: more likely a slip than meant. */
-static bool check_use(const struct reading *r, const struct scope *s, struct text written)
+static bool check_use(const struct token_file_reader *r, const struct scope *s, struct text written)
 {
 	char kinds[LIST_BYTES] = "", forms[LIST_BYTES] = "", form[96];
 
@@ -101,9 +101,9 @@ static bool check_use(const struct reading *r, const struct scope *s, struct tex
 		      kinds);
 }
 
-static bool add_scope(const struct reading *r, struct token *t, struct text word)
+static bool add_scope(const struct token_file_reader *r, struct token_file_entry *t, struct text word)
 {
-	struct arena *arena = &r->table->arena;
+	struct arena *arena = &r->tokens->arena;
 	struct scope *scopes =
 		arena_grow(arena, t->scopes, t->scope_count * sizeof(*scopes), (t->scope_count + 1) * sizeof(*scopes));
 	struct scope parsed;
@@ -118,7 +118,7 @@ static bool add_scope(const struct reading *r, struct token *t, struct text word
 	return check_use(r, &parsed, word);
 }
 
-static bool set_label(const struct reading *r, struct token *t, struct text rest)
+static bool set_label(const struct token_file_reader *r, struct token_file_entry *t, struct text rest)
 {
 	while (rest.len && strchr(" \t#", *rest.at)) {
 		rest.at++;
@@ -129,14 +129,14 @@ static bool set_label(const struct reading *r, struct token *t, struct text rest
 	if (rest.len > MAX_LABEL_BYTES || text_has_control(rest) || !text_is_utf8(rest))
 		return refuse(r, "the label must have at most %d bytes of plain text", MAX_LABEL_BYTES);
 	if (rest.len)
-		t->label = arena_copy(&r->table->arena, rest.at, rest.len);
+		t->label = arena_copy(&r->tokens->arena, rest.at, rest.len);
 	return true;
 }
 
-static bool read_line(const struct reading *r, struct text line)
+static bool read_line(const struct token_file_reader *r, struct text line)
 {
-	struct token_table *table = r->table;
-	struct token *t = &table->tokens[table->count];
+	struct token_file *table = r->tokens;
+	struct token_file_entry *t = &table->entries[table->count];
 	struct text rest = line, word = next_word(&rest);
 
 	if (word.len == 0 || *word.at == '#')
@@ -147,7 +147,7 @@ static bool read_line(const struct reading *r, struct text line)
 		return refuse(r, "the file has more than %d tokens", MAX_TOKENS);
 	if (!parse_digest(word, table->digests[table->count]))
 		return refuse(r, "the line must start with the 64 hex digits of a token's SHA-256");
-	*t = (struct token){ .line = r->line };
+	*t = (struct token_file_entry){ .line = r->line };
 	for (word = next_word(&rest); word.len && *word.at != '#'; word = next_word(&rest))
 		if (!add_scope(r, t, word))
 			return false;
@@ -161,7 +161,7 @@ static bool read_line(const struct reading *r, struct text line)
 
 /* ---- The file ---- */
 
-static const struct token_table *sorted; /* qsort has no argument of its own */
+static const struct token_file *sorted; /* qsort has no argument of its own */
 
 static int compare(const void *a, const void *b)
 {
@@ -169,9 +169,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* No token twice: which line would count? */
-static bool check_distinct(struct reading *r)
+static bool check_distinct(struct token_file_reader *r)
 {
-	struct token_table *table = r->table;
+	struct token_file *table = r->tokens;
 	size_t *order = arena_alloc(&table->arena, table->count * sizeof(*order));
 
 	if (!order)
@@ -183,7 +183,7 @@ static bool check_distinct(struct reading *r)
 	for (size_t i = 1; i < table->count; i++) {
 		if (compare(&order[i - 1], &order[i]) != 0)
 			continue;
-		int one = table->tokens[order[i - 1]].line, other = table->tokens[order[i]].line;
+		int one = table->entries[order[i - 1]].line, other = table->entries[order[i]].line;
 		r->line = one > other ? one : other;
 		return refuse(r, "this token stands in line %d already", one > other ? other : one);
 	}
@@ -191,7 +191,7 @@ static bool check_distinct(struct reading *r)
 }
 
 /* All of it, in the table's arena. Absent: refused. */
-static struct text read_all(const struct reading *r, int fd)
+static struct text read_all(const struct token_file_reader *r, int fd)
 {
 	struct stat s;
 
@@ -206,61 +206,61 @@ static struct text read_all(const struct reading *r, int fd)
 		return (struct text){ 0 };
 	}
 	size_t size = (size_t)s.st_size;
-	char *at = arena_alloc(&r->table->arena, size + 1);
+	char *at = arena_alloc(&r->tokens->arena, size + 1);
 	ssize_t n = at ? read(fd, at, size) : -1;
 	if (n < 0)
 		refuse(r, "cannot read it: %s", strerror(errno));
 	return n < 0 ? (struct text){ 0 } : (struct text){ at, (size_t)n };
 }
 
-static bool read_lines(struct reading *r, struct text all)
+static bool read_lines(struct token_file_reader *r, struct text all)
 {
 	size_t lines = 1;
 
 	for (size_t i = 0; i < all.len; i++)
 		lines += all.at[i] == '\n';
 	size_t most = lines < MAX_TOKENS + 1 ? lines : MAX_TOKENS + 1;
-	r->table->digests = arena_alloc(&r->table->arena, most * sizeof(*r->table->digests));
-	r->table->tokens = arena_alloc(&r->table->arena, most * sizeof(*r->table->tokens));
-	if (!r->table->digests || !r->table->tokens)
+	r->tokens->digests = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->digests));
+	r->tokens->entries = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->entries));
+	if (!r->tokens->digests || !r->tokens->entries)
 		return refuse(r, "there is no memory for it");
 	for (struct text rest = all; rest.len;) {
 		r->line++;
 		if (!read_line(r, text_cut(&rest, '\n')))
 			return false;
 	}
-	if (r->table->count)
+	if (r->tokens->count)
 		return check_distinct(r);
 	r->line = 0;
 	return refuse(r, "there is no token in it: nobody could ask for anything");
 }
 
-struct token_table *token_file_read(const char *path, char *why, size_t size)
+struct token_file *token_file_read(const char *path, char *why, size_t size)
 {
 	struct arena arena;
-	struct reading r = { .path = path, .why = why, .why_size = size };
+	struct token_file_reader r = { .path = path, .why = why, .why_size = size };
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would have us wait */
 
-	r.table = arena_new(sizeof(*r.table), &arena);
-	if (r.table)
-		r.table->arena = arena;
-	if (!r.table || fd < 0) {
+	r.tokens = arena_new(sizeof(*r.tokens), &arena);
+	if (r.tokens)
+		r.tokens->arena = arena;
+	if (!r.tokens || fd < 0) {
 		refuse(&r, "cannot read it: %s", strerror(errno));
 	} else {
 		struct text all = read_all(&r, fd);
 		if (all.at && read_lines(&r, all)) {
 			close(fd);
-			return r.table;
+			return r.tokens;
 		}
 	}
 	if (fd >= 0)
 		close(fd);
-	if (r.table)
-		token_table_free(r.table);
+	if (r.tokens)
+		token_file_free(r.tokens);
 	return NULL;
 }
 
-void token_table_free(struct token_table *table)
+void token_file_free(struct token_file *table)
 {
 	struct arena arena = table->arena; /* the table lies inside it */
 

@@ -12,22 +12,22 @@
 
 enum { TOKEN_DIGEST_BYTES = 32 };
 
-struct token {
+struct token_file_entry {
 	struct scope *scopes;
 	size_t scope_count;
 	struct text label; /* absent: it has none */
 	int line;
 };
 
-struct token_table {
+struct token_file {
 	struct arena arena; /* everything lies in it, the table itself too */
 	size_t count;
-	unsigned char (*digests)[TOKEN_DIGEST_BYTES]; /* of tokens[i], one behind the other */
-	struct token *tokens;
+	unsigned char (*digests)[TOKEN_DIGEST_BYTES]; /* of entries[i], one behind the other */
+	struct token_file_entry *entries;
 };
 
 /* Returns new what the file says, or NULL after a line in `why` that names the file, the line and what is wrong with it. */
-struct token_table *token_file_read(const char *path, char *why, size_t size);
-void token_table_free(struct token_table *table);
+struct token_file *token_file_read(const char *path, char *why, size_t size);
+void token_file_free(struct token_file *table);
 
 #endif

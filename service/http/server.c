@@ -137,13 +137,13 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
  * the header's name, which lies elsewhere then. Nor after a line that ends in a bare LF, or holds a NUL, where what follows is cut off. Two programs
  * can read such a head differently. libmicrohttpd 1.0 refuses all of these itself at the level of MHD_OPTION_STRICT_FOR_CLIENT that is set.
  */
-struct head {
+struct http_server_head {
 	struct http_headers *headers;
 	const char *next; /* where the next line must begin; NULL: a line was not there */
 };
 
 /* `at` and the NUL behind each line of it are the library's. */
-static bool is_next(const struct head *h, const char *at)
+static bool is_next(const struct http_server_head *h, const char *at)
 {
 	return h->next && h->next == at;
 }
@@ -160,7 +160,7 @@ static const char *behind_blanks(const char *at)
 
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-	struct head *h = cls;
+	struct http_server_head *h = cls;
 
 	(void)kind;
 	if (!value)
@@ -182,7 +182,7 @@ static const char *behind_request_line(const struct request *req, const char *ve
 static void walk_head(struct precheck *p, struct conn *c, const char *url)
 {
 	bool is_lenient = MHD_get_version()[0] == '0';
-	struct head h = { &p->headers, is_lenient ? behind_request_line(c->req, p->version, url) : NULL };
+	struct http_server_head h = { &p->headers, is_lenient ? behind_request_line(c->req, p->version, url) : NULL };
 
 	MHD_get_connection_values(c->connection, MHD_HEADER_KIND, on_header, &h);
 	if (!is_lenient)
@@ -238,7 +238,7 @@ static void run(struct conn *c)
 		return;
 	}
 	const void *input = input_fill(req);
-	if (input && access_allows(req, input))
+	if (input && access_admit_input(req, input))
 		req->op->run(req, input);
 }
 

@@ -27,18 +27,18 @@ static size_t lines_that_count(const uint8_t *data, size_t size)
 /* Covering all means covering any one; and what is covered is of its kind. */
 static void check_scope(const struct scope *s)
 {
-	struct scope_wanted wanted = { .kind = TEXT("locks"), .name = TEXT("a:b*%"), .action = TEXT("acquire") };
-	bool covers = scope_covers(s, &wanted);
+	struct scope_need need = { .kind = TEXT("locks"), .name = TEXT("a:b*%"), .action = TEXT("acquire") };
+	bool covers = scope_covers(s, &need);
 
-	CHECK(!covers || !s->kind.at || text_equal(s->kind, wanted.kind));
-	CHECK(!covers || scope_covers_some(s, wanted.kind, true, wanted.action));
-	CHECK(covers || !scope_covers_all(s, wanted.kind, wanted.action));
+	CHECK(!covers || !s->kind.at || text_equal(s->kind, need.kind));
+	CHECK(!covers || scope_covers_some(s, need.kind, true, need.action));
+	CHECK(covers || !scope_covers_all(s, need.kind, need.action));
 	if (s->name.at && !s->is_prefix && s->kind.at && s->action.at && !s->whole_kind) {
-		wanted = (struct scope_wanted){ s->kind, s->name, s->action };
-		CHECK(scope_covers(s, &wanted));
+		need = (struct scope_need){ s->kind, s->name, s->action };
+		CHECK(scope_covers(s, &need));
 		struct arena arena = { 0 };
 		struct scope again;
-		struct text written = scope_written(&arena, &wanted);
+		struct text written = scope_written(&arena, &need);
 		CHECK(written.at && scope_parse(&arena, written, &again) == NULL);
 		CHECK(text_equal(again.name, s->name) && text_equal(again.kind, s->kind) &&
 		      text_equal(again.action, s->action) && !again.is_prefix);
@@ -46,10 +46,10 @@ static void check_scope(const struct scope *s)
 	}
 }
 
-static void check_table(const struct token_table *table)
+static void check_table(const struct token_file *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
-		const struct token *t = &table->tokens[i];
+		const struct token_file_entry *t = &table->entries[i];
 		CHECK(t->scope_count > 0 && t->label.len <= 64 && !text_has_control(t->label));
 		for (size_t k = 0; k < t->scope_count; k++)
 			check_scope(&t->scopes[k]);
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_open((const char *const[]){ "--log-level", "error", NULL });
 	CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	struct token_table *table = token_file_read(path, why, sizeof(why));
+	struct token_file *table = token_file_read(path, why, sizeof(why));
 	close(fd);
 	if (!table) {
 		CHECK(strncmp(why, path, strlen(path)) == 0 && !strchr(why, '\n'));
@@ -74,6 +74,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	CHECK(table->count == lines_that_count(data, size) && table->count <= 4096);
 	check_table(table);
-	token_table_free(table);
+	token_file_free(table);
 	return 0;
 }

@@ -89,7 +89,7 @@ static void forms(void **state)
 
 struct row {
 	const char *written;
-	struct scope_wanted wanted;
+	struct scope_need need;
 	bool covers;
 };
 
@@ -179,9 +179,9 @@ static void coverage(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_null(scope_parse(&arena, text_of(rows[i].written), &s));
-		if (scope_covers(&s, &rows[i].wanted) != rows[i].covers)
-			fail_msg("row %zu: '%s' and %s '%s' %s", i, rows[i].written, rows[i].wanted.kind.at,
-				 rows[i].wanted.name.at ? rows[i].wanted.name.at : "(none)", rows[i].wanted.action.at);
+		if (scope_covers(&s, &rows[i].need) != rows[i].covers)
+			fail_msg("row %zu: '%s' and %s '%s' %s", i, rows[i].written, rows[i].need.kind.at,
+				 rows[i].need.name.at ? rows[i].need.name.at : "(none)", rows[i].need.action.at);
 	}
 }
 
@@ -238,23 +238,23 @@ static void every_name_is_itself(void **state)
 		name[1] = alphabet[i / ALL % ALL];
 		name[2] = alphabet[i / ALL / ALL];
 		struct arena_mark mark = arena_mark(&arena);
-		struct scope_wanted wanted = { TEXT("keys"), { name, LENGTH }, TEXT("read") };
-		struct text written = scope_written(&arena, &wanted);
+		struct scope_need need = { TEXT("keys"), { name, LENGTH }, TEXT("read") };
+		struct text written = scope_written(&arena, &need);
 		assert_null(memchr(written.at, ' ', written.len));
 		assert_null(memchr(written.at, '\n', written.len));
 		assert_null(scope_parse(&arena, written, &s));
-		assert_true(scope_covers(&s, &wanted));
+		assert_true(scope_covers(&s, &need));
 		assert_true(s.name.len == LENGTH && memcmp(s.name.at, name, LENGTH) == 0);
 		assert_false(s.is_prefix);
 		if (last.kind.at)
-			assert_false(scope_covers(&last, &wanted));
+			assert_false(scope_covers(&last, &need));
 		arena_rewind(&arena, mark);
 		if (i % 97 == 0) {
-			assert_null(scope_parse(&arena, scope_written(&arena, &wanted), &last));
+			assert_null(scope_parse(&arena, scope_written(&arena, &need), &last));
 			last.name = arena_copy(&arena, name, LENGTH);
 		}
 	}
-	struct scope_wanted without = { TEXT("metrics"), NONE, TEXT("read") };
+	struct scope_need without = { TEXT("metrics"), NONE, TEXT("read") };
 	assert_string_equal(scope_written(&arena, &without).at, "metrics:read");
 }
 
