@@ -45,7 +45,7 @@ void access_reload(void)
 		return;
 	struct token_file *fresh = token_file_read(config()->tokens, why, sizeof(why));
 	if (!fresh) {
-		log_event(LOG_ERROR, "tokens_kept", "%s; the tokens read before stay in force", why);
+		log_event(LOG_ERROR, "tokens_kept", "%s; the tokens read before stay in use", why);
 		return;
 	}
 	access_close();

@@ -49,7 +49,7 @@ static bool add_origin(const char *one)
 {
 	if (!is_origin(one)) {
 		fprintf(stderr,
-			"patternd: --cors-origins: '%s' is no origin: expected one like https://app.example or "
+			"patternd: --cors-origins: '%s' is not an origin: expected one like https://app.example or "
 			"http://localhost:3000, as browsers write it, without a path\n",
 			one);
 		return false;

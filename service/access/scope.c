@@ -29,9 +29,9 @@ static const char *parse_name(struct arena *arena, struct text raw, struct scope
 	}
 	out->name = arena_copy(arena, raw.at, raw.len);
 	if (!out->name.at)
-		return "there is no memory for it";
+		return "out of memory";
 	if (memchr(raw.at, '*', raw.len))
-		return "a * stands at the end of a name; %2A is one that belongs to it";
+		return "a * is only allowed at the end of a name; %2A is one that belongs to it";
 	if (!hex_unescape((char *)(uintptr_t)out->name.at, &out->name.len))
 		return "a % in a name starts an escape like %3A; %25 is one that belongs to it";
 	return out->name.len || out->is_prefix ? NULL : "a name is empty";

@@ -109,7 +109,7 @@ static bool add_scope(const struct token_file_reader *r, struct token_file_entry
 	struct scope parsed;
 
 	if (!scopes)
-		return refuse(r, "there is no memory for it");
+		return refuse(r, "out of memory");
 	const char *flaw = scope_parse(arena, word, &parsed);
 	if (flaw)
 		return refuse(r, "the scope '%.*s': %s", (int)word.len, word.at, flaw);
@@ -175,7 +175,7 @@ static bool check_distinct(struct token_file_reader *r)
 	size_t *order = arena_alloc(&table->arena, table->count * sizeof(*order));
 
 	if (!order)
-		return refuse(r, "there is no memory for it");
+		return refuse(r, "out of memory");
 	for (size_t i = 0; i < table->count; i++)
 		order[i] = i;
 	sorted = table;
@@ -185,7 +185,7 @@ static bool check_distinct(struct token_file_reader *r)
 			continue;
 		int one = table->entries[order[i - 1]].line, other = table->entries[order[i]].line;
 		r->line = one > other ? one : other;
-		return refuse(r, "this token stands in line %d already", one > other ? other : one);
+		return refuse(r, "line %d already has this token", one > other ? other : one);
 	}
 	return true;
 }
@@ -196,11 +196,11 @@ static struct text read_all(const struct token_file_reader *r, int fd)
 	struct stat s;
 
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-		refuse(r, "it is no regular file");
+		refuse(r, "it is not a regular file");
 		return (struct text){ 0 };
 	}
 	if (s.st_mode & S_IROTH)
-		log_event(LOG_WARN, "tokens_readable", "everybody on this machine can read %s: chmod o-r", r->path);
+		log_event(LOG_WARN, "tokens_readable", "every user of this machine can read %s: chmod o-r", r->path);
 	if (s.st_size > MAX_FILE_BYTES) {
 		refuse(r, "it is larger than %d bytes", MAX_FILE_BYTES);
 		return (struct text){ 0 };
@@ -223,7 +223,7 @@ static bool read_lines(struct token_file_reader *r, struct text all)
 	r->tokens->digests = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->digests));
 	r->tokens->entries = arena_alloc(&r->tokens->arena, most * sizeof(*r->tokens->entries));
 	if (!r->tokens->digests || !r->tokens->entries)
-		return refuse(r, "there is no memory for it");
+		return refuse(r, "out of memory");
 	for (struct text rest = all; rest.len;) {
 		r->line++;
 		if (!read_line(r, text_cut(&rest, '\n')))
@@ -232,7 +232,7 @@ static bool read_lines(struct token_file_reader *r, struct text all)
 	if (r->tokens->count)
 		return check_distinct(r);
 	r->line = 0;
-	return refuse(r, "there is no token in it: nobody could ask for anything");
+	return refuse(r, "it holds no token, so every request would be rejected");
 }
 
 struct token_file *token_file_read(const char *path, char *why, size_t size)

@@ -106,8 +106,8 @@ bool http_check_addresses(void)
 			continue;
 		listener_address_print(&addresses[i], shown, sizeof(shown));
 		fprintf(stderr,
-			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or "
-			"let anybody do anything (--insecure)\n",
+			"patternd: --listen: other machines can reach '%s': require tokens (--tokens FILE), or allow every "
+			"request (--insecure)\n",
 			shown);
 		return false;
 	}
@@ -282,7 +282,7 @@ static void end_conn(struct conn *c)
 	else if (c->req && c->req->stream)
 		stream_end(c->req->stream);
 	else if (c->req && (c->req->state == CALLING || c->req->state == PARKED))
-		answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is leaving");
+		answer_problem_effect(c->req, P_NOT_READY, EFFECT_UNKNOWN, "the daemon is shutting down");
 }
 
 void http_close(void)

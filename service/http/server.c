@@ -234,7 +234,7 @@ static void run(struct conn *c)
 	}
 	if (c->server
 		    ->closing) { /* one that waited would be suspended, and libmicrohttpd aborts when it is stopped with such a one */
-		answer_problem(req, P_NOT_READY, "the daemon is leaving");
+		answer_problem(req, P_NOT_READY, "the daemon is shutting down");
 		return;
 	}
 	const void *input = input_fill(req);

@@ -20,7 +20,7 @@
 
 static const char unix_prefix[] = "unix:";
 static const char in_use[] =
-	"something else listens there already (ss -ltxnp tells what, to root); stop it, or give another address";
+	"another process listens there already (as root, ss -ltxnp shows which); stop it, or give another address";
 
 static bool refuse(const char *option, const char *what, size_t len, const char *why)
 {
@@ -57,7 +57,7 @@ static bool parse_one(const char *option, const char *at, size_t len, struct lis
 		return refuse(option, at, len, "expected HOST:PORT, like 127.0.0.1:8379 or [::1]:8379, or unix:/path");
 	bool bracketed = at[0] == '[' && at[host_len - 1] == ']';
 	if (!bracketed && memchr(at, ':', host_len))
-		return refuse(option, at, len, "an IPv6 address stands in brackets, like [::1]:8379");
+		return refuse(option, at, len, "an IPv6 address needs brackets, like [::1]:8379");
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)(bracketed ? host_len - 2 : host_len), at + bracketed);
 	snprintf(out->port, sizeof(out->port), "%.*s", (int)(len - host_len - 1), colon + 1);
 	return true;
@@ -71,7 +71,7 @@ size_t listener_addresses_parse(const char *option, const char *list,
 	for (struct text rest = text_of(list); rest.at;) {
 		struct text one = text_cut(&rest, ',');
 		if (count == LISTENER_ADDRESSES_MAX) {
-			refuse(option, list, strlen(list), "16 addresses are the most");
+			refuse(option, list, strlen(list), "at most 16 addresses are allowed");
 			return 0;
 		}
 		if (!parse_one(option, one.at, one.len, &out[count++]))
@@ -209,7 +209,7 @@ static const char *clear_stale(const char *path)
 	if (lstat(path, &s) != 0)
 		return errno == ENOENT ? NULL : strerror(errno);
 	if (!S_ISSOCK(s.st_mode))
-		return "a file that is no socket stands there";
+		return "the file there is not a socket";
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return strerror(errno);

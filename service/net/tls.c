@@ -84,7 +84,7 @@ struct tls_context *tls_context_new(const struct tls_options *o, char why[TLS_WH
 {
 	struct tls_context *c = calloc(1, sizeof(*c));
 
-	snprintf(why, TLS_WHY_BYTES, "no memory for TLS");
+	snprintf(why, TLS_WHY_BYTES, "out of memory");
 	if (!c)
 		return NULL;
 	ERR_clear_error();
@@ -214,7 +214,7 @@ static void explain_protocol(struct tls_session *s, unsigned long e)
 		break;
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_PACKET_LENGTH_TOO_LONG:
-		EXPLAIN(s, "TLS: what it says is not TLS; redis:// is for a port without TLS");
+		EXPLAIN(s, "TLS: the server does not speak TLS; redis:// is for a port without TLS");
 		break;
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

@@ -154,7 +154,7 @@ static void test_unix_live(void **state)
 	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen_both), 2);
-	assert_true(proc_said(&second.proc, "something else listens there already"));
+	assert_true(proc_said(&second.proc, "another process listens there already"));
 	assert_true(proc_said(&second.proc, path));
 	assert_int_equal(status_by_unix("/healthz"), 200);
 }
@@ -226,7 +226,7 @@ static void test_unix_race(void **state)
 	close(lock);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
 	assert_int_equal(proc_exit_status(&patternd.proc), 2);
-	assert_true(proc_said(&patternd.proc, "something else listens there already"));
+	assert_true(proc_said(&patternd.proc, "another process listens there already"));
 	close(first);
 }
 

@@ -70,8 +70,8 @@ static void refused(void **state)
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", others[i]), 2);
 		snprintf(
 			said, sizeof(said),
-			"patternd: --listen: others than this machine could reach '%s': ask for tokens (--tokens FILE), or let "
-			"anybody do anything (--insecure)\n",
+			"patternd: --listen: other machines can reach '%s': require tokens (--tokens FILE), or allow every "
+			"request (--insecure)\n",
 			others[i]);
 		if (proc_said(&patternd.proc, said))
 			continue;

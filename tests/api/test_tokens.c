@@ -88,8 +88,8 @@ static void mistakes(void **state)
 		{ HEX " # worker\n", ":1: the token has no scope" },
 		{ HEX " #worker locks:*\n", ":1: the token has no scope" },
 		{ HEX "  -\n", ":1: the scope '-'" }, /* as sha256sum prints it */
-		{ HEX " *\n" HEX " locks:*\n", ":2: this token stands in line 1 already" },
-		{ OTHER_HEX " *\n" HEX " *\n\n" OTHER_HEX " *\n", ":4: this token stands in line 1 already" },
+		{ HEX " *\n" HEX " locks:*\n", ":2: line 1 already has this token" },
+		{ OTHER_HEX " *\n" HEX " *\n\n" OTHER_HEX " *\n", ":4: line 1 already has this token" },
 		{ HEX " lock:*\n", ":1: nothing needs the scope 'lock:*'; it starts with one of locks, " },
 		{ HEX " locks:* queues:orders\n",
 		  ":1: nothing needs the scope 'queues:orders'; there are queues:NAME:" },
@@ -97,7 +97,8 @@ static void mistakes(void **state)
 		{ HEX " metrics:x:read\n", ":1: nothing needs the scope 'metrics:x:read'; there are metrics:read" },
 		{ HEX " locks:a:list\n", ":1: nothing needs the scope 'locks:a:list'" },
 		{ HEX " queues:a:b:send\n", ":1: the scope 'queues:a:b:send': a scope has three parts at most" },
-		{ HEX " queues:a*b:send\n", ":1: the scope 'queues:a*b:send': a * stands at the end of a name" },
+		{ HEX " queues:a*b:send\n",
+		  ":1: the scope 'queues:a*b:send': a * is only allowed at the end of a name" },
 		{ HEX " queues:%zz:send\n", ":1: the scope 'queues:%zz:send': a % in a name starts an escape" },
 		{ HEX " locks:*, queues:*\n", ":1: the scope 'locks:*,'" },
 		{ HEX " * # \x01\n", ":1: the label must have at most 64 bytes of plain text" },
@@ -126,11 +127,11 @@ static void no_file(void **state)
 	assert_int_equal(daemon_run(&patternd, "--tokens", "/no/such/file"), 2);
 	assert_true(proc_said(&patternd.proc, "--tokens: /no/such/file: cannot read it: No such file"));
 	assert_int_equal(daemon_run(&patternd, "--tokens", temp_dir()), 2);
-	assert_true(proc_said(&patternd.proc, "it is no regular file"));
+	assert_true(proc_said(&patternd.proc, "it is not a regular file"));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", temp_dir());
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(daemon_run(&patternd, "--tokens", fifo), 2); /* does not wait for a writer */
-	assert_true(proc_said(&patternd.proc, "it is no regular file"));
+	assert_true(proc_said(&patternd.proc, "it is not a regular file"));
 }
 
 static void too_many(void **state)
@@ -229,7 +230,7 @@ static void rotation(void **state)
 	write_over(path, HEX " queues:*\n" OTHER_HEX " *\n# more\n" HEX "0 *\n");
 	reload(":4: the line must start with the 64 hex digits");
 	assert_true(proc_said(&patternd.proc, path));
-	assert_true(proc_said(&patternd.proc, "the tokens read before stay in force"));
+	assert_true(proc_said(&patternd.proc, "the tokens read before stay in use"));
 	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 401);
 	write_over(path, HEX " locks:*\n");
 	proc_signal(&patternd.proc, SIGHUP);
