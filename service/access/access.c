@@ -1,4 +1,4 @@
-/* access: see access.h. Owns the tokens in force. A token itself is forgotten as soon as its digest is made. */
+/* access: see access.h. Owns the tokens in use. Only the digest of a request's token is kept. */
 #include "access/access.h"
 
 #include <openssl/crypto.h>
@@ -16,7 +16,7 @@
 
 enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
-static struct token_file *table; /* NULL: nobody is asked */
+static struct token_file *table; /* NULL: no token is required */
 
 bool access_open(void)
 {
@@ -53,7 +53,7 @@ void access_reload(void)
 	log_event(LOG_INFO, "tokens_read", "%zu tokens from %s", table->count, config()->tokens);
 }
 
-/* ---- Who it is ---- */
+/* ---- The token ---- */
 
 static bool is_token_char(char c)
 {
@@ -61,7 +61,7 @@ static bool is_token_char(char c)
 	       (c && strchr("-._~+/=", c));
 }
 
-/* What stands behind "Bearer" (RFC 6750), absent when it is anything else. */
+/* The token behind "Bearer" (RFC 6750); absent when the header holds anything else. */
 static struct text bearer(struct text header)
 {
 	static const char scheme[] = "Bearer ";
@@ -81,7 +81,7 @@ static struct text bearer(struct text header)
 	return (struct text){ header.at + at, len - at };
 }
 
-/* Looks at every digest, whole, wherever it may have been found: how long it takes tells nothing. */
+/* Compares every digest in full, also after a match: the time that it takes reveals nothing. */
 static const struct token_file_entry *find(const unsigned char digest[TOKEN_DIGEST_BYTES])
 {
 	size_t found = 0;
@@ -101,7 +101,7 @@ static bool refuse_token(struct request *req)
 	return false;
 }
 
-/* ---- What it may ---- */
+/* ---- Its scopes ---- */
 
 static bool refuse_scope(struct request *req, const struct scope_need *need)
 {
@@ -120,13 +120,13 @@ static bool is_allowed(struct request *req, const struct token_file_entry *t, st
 	return refuse_scope(req, &need);
 }
 
-/* `name` is absent where none is meant. */
+/* `name` is absent where the action has none. */
 static struct scope_need need_of(const struct needed_scope *n, struct text name)
 {
 	return (struct scope_need){ text_of(n->kind), name, text_of(n->action) };
 }
 
-/* What is allowed on no name at all is refused before it is known which name is meant. */
+/* The name is not known yet: an action that is allowed on no name at all is rejected. */
 static bool is_allowed_somewhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
 {
 	struct scope_need need = need_of(n, TEXT("NAME"));
@@ -137,7 +137,7 @@ static bool is_allowed_somewhere(struct request *req, const struct token_file_en
 	return refuse_scope(req, &need);
 }
 
-/* A request that names nothing asks for everything. */
+/* A request that names nothing needs every name. */
 static bool is_allowed_everywhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
 {
 	struct scope_need need = need_of(n, TEXT("NAME"));
@@ -153,7 +153,7 @@ static bool is_in_path(const struct operation *op, const struct needed_scope *n)
 	return n->flag < 0 && (n->field < 0 || op->fields[n->field].place == IN_PATH);
 }
 
-/* Whether the input must be seen, too. */
+/* Whether the decision needs the input, too. */
 static bool depends_on_input(const struct operation *op)
 {
 	for (size_t i = 0; i < op->scope_count; i++)
@@ -193,9 +193,12 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	return req->token_digest != NULL;
 }
 
-/* ---- The names in the input ---- */
+/* ---- Names in the input ---- */
 
-/* Judges the name in a field, all of a list, or a member of all of a list's objects. Counts them. */
+/*
+ * Checks and counts the names in a field: one, those of a list, or a member of each object in a
+ * list.
+ */
 static bool names_are_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 			      const void *input, size_t *count)
 {
@@ -233,7 +236,7 @@ bool access_admit_input(struct request *req, const void *input)
 
 	if (!table || !op->needs_token || !depends_on_input(op))
 		return true;
-	/* Looked up anew: the tokens may be others than before the body came. */
+	/* Looked up again: SIGHUP may have changed the tokens while the body came. */
 	const struct token_file_entry *t = req->token_digest ? find(req->token_digest) : NULL;
 	if (!t)
 		return refuse_token(req);

@@ -16,17 +16,20 @@ const char cors_exposed[] =
 	"Allow, ETag, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, "
 	"Retry-After, WWW-Authenticate, X-Request-ID";
 
-/* What the machine itself takes with any operation. */
+/* The headers that every operation takes. */
 static const char own_headers[] =
 	"Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-ID, traceparent";
 
-static char *list; /* owned: the option, with a NUL behind each origin */
+static char *list; /* owned: a copy of the option, with a NUL after each origin */
 static const char *origins[MAX_ORIGINS];
 static size_t origin_count;
 
 /* ---- The origins ---- */
 
-/* As a browser writes it: scheme://host or scheme://host:port, in small letters, without the scheme's own port. */
+/*
+ * As browsers write it: scheme://host or scheme://host:port, in lower case, without the scheme's
+ * default port.
+ */
 static bool is_origin(const char *s)
 {
 	bool secure = strncmp(s, "https://", 8) == 0;
@@ -99,13 +102,13 @@ const char *cors_origin(struct text origin)
 	return NULL;
 }
 
-/* ---- What a browser asks first ---- */
+/* ---- Preflight ---- */
 
 static void add(char *to, size_t size, const char *item)
 {
 	size_t len = strlen(to);
 
-	if (!strstr(to, item)) /* no method and no header of ours is a part of another */
+	if (!strstr(to, item)) /* none of our methods or headers is part of another */
 		snprintf(to + len, size - len, "%s%s", len ? ", " : "", item);
 }
 

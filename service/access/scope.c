@@ -20,7 +20,7 @@ static bool is_star(struct text t)
 	return text_is(t, "*");
 }
 
-/* Percent-decodes, and takes the star off the end. */
+/* Percent-decodes the name and removes a trailing star. */
 static const char *parse_name(struct arena *arena, struct text raw, struct scope *out)
 {
 	if (raw.len && raw.at[raw.len - 1] == '*') {
@@ -75,8 +75,8 @@ bool scope_covers(const struct scope *s, const struct scope_need *need)
 		return true;
 	if (!s->name.at || !need->name.at)
 		return !s->name.at && !need->name.at && covers_action(s, need->action);
-	bool starts_so = need->name.len >= s->name.len && memcmp(s->name.at, need->name.at, s->name.len) == 0;
-	return starts_so && (s->is_prefix || s->name.len == need->name.len) && covers_action(s, need->action);
+	bool matches = need->name.len >= s->name.len && memcmp(s->name.at, need->name.at, s->name.len) == 0;
+	return matches && (s->is_prefix || s->name.len == need->name.len) && covers_action(s, need->action);
 }
 
 bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action)
@@ -92,8 +92,8 @@ bool scope_covers_all(const struct scope *s, struct text kind, struct text actio
 	return !s->kind.at || (text_equal(s->kind, kind) && every_name && covers_action(s, action));
 }
 
-/* What stands for itself in a written name: all that is neither special in a scope nor in the file of tokens. */
-static bool stands_for_itself(unsigned char c, bool is_text)
+/* Whether a byte is written as it is: neither a scope nor the token file gives it a meaning. */
+static bool is_plain(unsigned char c, bool is_text)
 {
 	return c > ' ' && c != 0x7f && (c < 0x80 || is_text) && !strchr(":*%#", c);
 }
@@ -107,7 +107,7 @@ static struct text encoded(struct arena *arena, struct text name)
 
 	for (size_t i = 0; out && i < name.len; i++) {
 		unsigned char c = (unsigned char)name.at[i];
-		if (stands_for_itself(c, is_text)) {
+		if (is_plain(c, is_text)) {
 			out[n++] = (char)c;
 			continue;
 		}

@@ -1,15 +1,15 @@
 /*
- * scope: what a token is allowed, and whether that covers what an operation needs. Pure.
+ * scope: what a token permits, and whether that covers what an operation needs. Pure.
  *
  *	*                        everything
  *	locks:*                  every name and action of locks
  *	metrics:read             an action that has no name
  *	queues:orders:receive    an action on one name
- *	queues:orders-*:send     on all names that start so; * on all
+ *	queues:orders-*:send     on names with that prefix; * on all
  *	queues:orders:*          every action on one name
  *
- * Parts are compared one by one, never as text put together, so a name that holds ':' or '*' can pass for nothing else. In a
- * written scope such a name is percent-encoded, as in a path: "lock%3Aa".
+ * Parts are compared one by one, never as joined text, so a name with ':' or '*' in it matches
+ * nothing else. In a written scope such a name is percent-encoded, as in a path: "lock%3Aa".
  */
 #ifndef PATTERND_SCOPE_H
 #define PATTERND_SCOPE_H
@@ -21,27 +21,29 @@ struct scope {
 	struct text kind;   /* absent: everything */
 	bool whole_kind;    /* every name and action of it */
 	struct text name;   /* decoded; absent: the action has none */
-	bool is_prefix;     /* any name that starts so */
+	bool is_prefix;     /* any name with that prefix */
 	struct text action; /* absent: every action */
 };
 
-/* What is asked for: the name is absent where the action has none. */
+/* What an operation needs; the name is absent where the action has none. */
 struct scope_need {
 	struct text kind, name, action;
 };
 
-/* Takes a written scope apart, into the arena. NULL, or what is wrong with it. */
+/* Parses a written scope into the arena. NULL, or what is wrong with it. */
 const char *scope_parse(struct arena *arena, struct text written, struct scope *out);
 
 bool scope_covers(const struct scope *s, const struct scope_need *need);
 
-/* True when it covers the action on at least one name; `named` says whether the action has names. */
+/*
+ * True when it covers the action on at least one name; `named` says whether the action has names.
+ */
 bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action);
 
-/* True when it covers the action on whatever name. */
+/* True when it covers the action on every name. */
 bool scope_covers_all(const struct scope *s, struct text kind, struct text action);
 
-/* As it would be written. Absent without memory. */
+/* The scope as text. Absent without memory. */
 struct text scope_written(struct arena *arena, const struct scope_need *need);
 
 #endif

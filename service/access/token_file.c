@@ -1,4 +1,4 @@
-/* token_file: see token_file.h. A file that is not right in every line is not taken at all. */
+/* token_file: see token_file.h. A file with an invalid line is rejected as a whole. */
 #include "access/token_file.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { MAX_FILE_BYTES = 8 * 1024 * 1024, MAX_TOKENS = 4096, MAX_LABEL_BYTES = 64, LIST_BYTES = 400 };
 
-/* The file under way. */
+/* The file that is being read. */
 struct token_file_reader {
 	const char *path;
 	int line;
@@ -79,7 +79,7 @@ static void add_once(char list[LIST_BYTES], const char *item)
 	snprintf(list + len, LIST_BYTES - len, "%s%s", len ? ", " : "", item);
 }
 
-/* Refuses a scope that no operation would ever ask for: more likely a slip than meant. */
+/* Rejects a scope that no operation needs: more likely a typo than intended. */
 static bool check_use(const struct token_file_reader *r, const struct scope *s, struct text written)
 {
 	char kinds[LIST_BYTES] = "", forms[LIST_BYTES] = "", form[96];
@@ -168,7 +168,7 @@ static int compare(const void *a, const void *b)
 	return memcmp(sorted->digests[*(const size_t *)a], sorted->digests[*(const size_t *)b], TOKEN_DIGEST_BYTES);
 }
 
-/* No token twice: which line would count? */
+/* Rejects a token on two lines: it would be unclear which line counts. */
 static bool check_distinct(struct token_file_reader *r)
 {
 	struct token_file *table = r->tokens;
@@ -190,7 +190,7 @@ static bool check_distinct(struct token_file_reader *r)
 	return true;
 }
 
-/* All of it, in the table's arena. Absent: refused. */
+/* The whole file, in the tokens' arena. Absent: rejected. */
 static struct text read_all(const struct token_file_reader *r, int fd)
 {
 	struct stat s;
@@ -239,7 +239,7 @@ struct token_file *token_file_read(const char *path, char *why, size_t size)
 {
 	struct arena arena;
 	struct token_file_reader r = { .path = path, .why = why, .why_size = size };
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would have us wait */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe would block */
 
 	r.tokens = arena_new(sizeof(*r.tokens), &arena);
 	if (r.tokens)
