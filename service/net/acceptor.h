@@ -1,8 +1,9 @@
 /*
  * acceptor: accepts clients on listening sockets, up to a number of connections.
  *
- * While all connections are taken, or the system has no descriptor left, the sockets are not watched: clients wait in
- * the backlog, and nothing spins. Several addresses share one acceptor and its connections.
+ * While all connections are taken, or the system has no descriptor left, the sockets are not
+ * watched: clients wait in the backlog, and nothing spins. Several addresses share one acceptor and
+ * its connections.
  */
 #ifndef PATTERND_ACCEPTOR_H
 #define PATTERND_ACCEPTOR_H
@@ -24,9 +25,13 @@ struct acceptor_socket {
 struct acceptor {
 	/* Set before acceptor_open. */
 	unsigned max_connections;
-	/* A client connected: takes the descriptor. Calls acceptor_client_opened when the connection stays. */
+	/*
+	 * A client connected: takes the descriptor. Calls acceptor_client_opened when the
+	 * connection stays.
+	 */
 	void (*on_client)(const struct listener *by, int fd);
-	void (*on_full)(struct acceptor *a); /* a client waits, and all connections are taken; may be NULL */
+	/* A client waits, and all connections are taken. May be NULL. */
+	void (*on_full)(struct acceptor *a);
 
 	struct acceptor_socket sockets[LISTENER_ADDRESSES_MAX];
 	size_t count;

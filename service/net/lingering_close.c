@@ -1,4 +1,7 @@
-/* lingering_close: see lingering_close.h. There are few places: when all are taken, a connection is closed at once. */
+/*
+ * lingering_close: see lingering_close.h. There are few of them: when all are in use, a connection
+ * is closed at once.
+ */
 #include "net/lingering_close.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 enum { MOST_BYTES = 1 << 20, MOST_US = 1000000 };
 
 struct lingering_close {
-	struct watch watch; /* of a duplicate of its socket; not `ready`: the place is free */
+	struct watch watch; /* of a duplicate of the socket; without `ready`: unused */
 	struct timer end;
 	size_t bytes;
 };

@@ -1,15 +1,19 @@
 /*
- * lingering_close: how a connection ends whose client may still be sending what nobody reads (RFC 9112, section 9.6).
+ * lingering_close: closes a connection whose client may still be sending (RFC 9112, section 9.6).
  *
- * Closed at once it would be reset by what still comes, and a client that sends all before it reads would never see why it was refused.
+ * If it were closed at once, bytes that still arrive would reset it, and a client that sends
+ * everything before it reads would never see why it was rejected.
  */
 #ifndef PATTERND_LINGERING_CLOSE_H
 #define PATTERND_LINGERING_CLOSE_H
 
-/* A connection in one of them counts no more as a client, and has a descriptor of its own. */
+/* At once. Such a connection no longer counts as a client, and has a descriptor of its own. */
 enum { LINGERING_CLOSES_MAX = 32 };
 
-/* Its socket is about to be closed: takes in what still comes, until the client closes too, for a second and a mebibyte at most. */
+/*
+ * The caller is about to close the socket: reads and discards what arrives until the client closes,
+ * for at most a second and a mebibyte.
+ */
 void lingering_close(int fd);
 
 #endif

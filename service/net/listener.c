@@ -28,7 +28,7 @@ static bool refuse(const char *option, const char *what, size_t len, const char 
 	return false;
 }
 
-/* ---- What the option says ---- */
+/* ---- Addresses ---- */
 
 static bool parse_unix(const char *option, const char *at, size_t len, struct listener_address *out)
 {
@@ -106,7 +106,9 @@ bool listener_address_is_private(const struct listener_address *a)
 
 	if (a->is_unix)
 		return true;
-	/* Of names only this one: what the others mean may be another tomorrow. Nor does "127.1" count, which is a name, too. */
+	/*
+	 * No other name: it may resolve to another address tomorrow. "127.1" counts as a name, too.
+	 */
 	if (strcasecmp(a->host, "localhost") != 0 && inet_pton(AF_INET, a->host, bytes) != 1 &&
 	    inet_pton(AF_INET6, a->host, bytes) != 1)
 		return false;
@@ -134,8 +136,8 @@ bool listener_parse_mode(const char *option, const char *text, mode_t *out)
 /* ---- TCP ---- */
 
 /*
- * What the kernel keeps of answers that a client does not take; it would let that grow to mebibytes a client, of which the bound on the
- * memory of requests knows nothing. Linux doubles it.
+ * Responses that a slow client has not read wait in the kernel, which would let that buffer grow to
+ * mebibytes a client, outside of --max-request-memory. Linux doubles the number.
  */
 enum { SEND_BUFFER_BYTES = 128 * 1024 };
 
@@ -147,7 +149,8 @@ static int open_tcp(const struct addrinfo *a, bool only_v6)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)); /* connections inherit it */
+	/* Accepted connections inherit it. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
 	if (a->ai_family == AF_INET6 && v6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6, sizeof(v6));
 	if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
@@ -168,11 +171,11 @@ static void note_address(struct listener *l)
 	    getnameinfo((struct sockaddr *)&own, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
-	/* An address with colons is one of IPv6. */
+	/* Only IPv6 addresses have colons. */
 	snprintf(l->address, sizeof(l->address), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* Why nobody can listen there; NULL when somebody does now. */
+/* NULL, or why the address cannot be listened on. */
 static const char *listen_tcp(struct listener *l, const struct listener_address *a, bool only_v6)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -196,11 +199,14 @@ static struct sockaddr_un unix_address(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-	memcpy(to.sun_path, path, strlen(path) + 1); /* its length was checked when it was taken apart */
+	memcpy(to.sun_path, path, strlen(path) + 1); /* the parser checked its length */
 	return to;
 }
 
-/* Why what stands at `path` must stay; NULL when nothing does any more. Only a socket that nobody listens on is removed. */
+/*
+ * Removes a socket that no process listens on. NULL when `path` is free, or why it cannot be
+ * removed.
+ */
 static const char *clear_stale(const char *path)
 {
 	struct sockaddr_un to = unix_address(path);
@@ -222,7 +228,10 @@ static const char *clear_stale(const char *path)
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 
-/* The mode holds from the first moment: no umask of another's lets more in, and no chmod comes too late. */
+/*
+ * The umask sets the mode as the file is created: with a chmod afterwards clients could connect in
+ * between.
+ */
 static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 {
 	struct sockaddr_un at = unix_address(path);
@@ -248,8 +257,9 @@ static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 }
 
 /*
- * Two daemons that start at once both find the socket of a dead one, and the second must not remove what the first has just bound: the
- * folder is locked meanwhile. Where it cannot be opened for that, there is nothing to be replaced either way.
+ * Two daemons that start at once may both find the socket of a dead one, and the second must not
+ * remove the socket that the first has just bound: so the folder is locked. If the folder cannot be
+ * opened, the socket cannot be replaced either.
  */
 static const char *listen_unix(struct listener *l, const char *path, mode_t mode)
 {
@@ -291,7 +301,7 @@ void listener_close(struct listener *l)
 
 	if (l->fd < 0)
 		return;
-	/* While the socket is open its inode is not given to another file. */
+	/* While the socket is open, the kernel does not reuse its inode. */
 	if (l->is_unix && lstat(path, &s) == 0 && s.st_dev == l->device && s.st_ino == l->inode)
 		unlink(path);
 	close(l->fd);

@@ -1,8 +1,8 @@
 /*
- * resolve: getaddrinfo_a, whose end is told by a signal; see resolve.h.
+ * resolve: getaddrinfo_a, which reports its end by a signal; see resolve.h.
  *
- * Owns the requests to glibc, each until it has ended, however long that takes and whoever has lost interest meanwhile: who asks for a
- * name that is being resolved joins.
+ * Owns the requests to glibc until each has ended, also when its look-ups were cancelled. A look-up
+ * of a name that is being resolved joins the request.
  */
 #include "net/resolve.h"
 
@@ -19,8 +19,9 @@
 #include "core/loop.h"
 
 /*
- * That a request has ended. Not by a call in a thread of glibc's: that would be one that takes all signals, and the next SIGTERM or SIGHUP
- * would end the process there. It is blocked, so that only the signalfd has it; that one may stand for several is enough.
+ * The signal for a request's end. The alternative, a callback in a thread of glibc, would run in a
+ * thread that takes all signals, where the next SIGTERM or SIGHUP would end the process. The signal
+ * is blocked, so only the signalfd receives it; one signal may report several ends.
  */
 enum { ENDED = SIGUSR1 };
 
@@ -28,7 +29,7 @@ enum { ENDED = SIGUSR1 };
 struct resolve_request {
 	struct gaicb gai;
 	char host[256], port[16];
-	struct resolve_lookup *lookups; /* who wants to know */
+	struct resolve_lookup *lookups; /* those that wait for it */
 	struct resolve_request *next;
 };
 
@@ -36,7 +37,7 @@ static const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SO
 static struct watch watch = { .fd = -1 };
 static struct resolve_request *all;
 
-/* Each may ask again at once, which then is another request. */
+/* `done` may start another look-up, which is another request. */
 static void finish(struct resolve_request *r, const struct addrinfo *found, const char *why)
 {
 	while (r->lookups) {
@@ -47,7 +48,7 @@ static void finish(struct resolve_request *r, const struct addrinfo *found, cons
 	}
 }
 
-/* Those that have ended. */
+/* Finishes the requests that have ended. */
 static void collect_ended(void)
 {
 	for (struct resolve_request **at = &all; *at;) {
@@ -62,7 +63,7 @@ static void collect_ended(void)
 		if (r->gai.ar_result)
 			freeaddrinfo(r->gai.ar_result);
 		free(r);
-		at = &all; /* whoever was told may have asked for another */
+		at = &all; /* `done` may have started another */
 	}
 }
 
@@ -87,7 +88,7 @@ static bool open_watch(void)
 	watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
 	if (watch.fd >= 0 && loop_watch(&watch, EPOLLIN))
 		return true;
-	resolve_close(); /* or the next would take it for watched */
+	resolve_close(); /* otherwise the next call would take it for watched */
 	return false;
 }
 
@@ -104,7 +105,10 @@ static struct resolve_request *start(const char *host, const char *port)
 	struct gaicb *list[] = { &r->gai };
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
-	/* It may have begun all the same, if memory was missing afterwards: it is glibc's then until it has ended. */
+	/*
+	 * If memory ran out late, the request has begun all the same, and belongs to glibc until it
+	 * has ended.
+	 */
 	if (!ok && gai_error(&r->gai) == 0 && !r->gai.ar_result) {
 		free(r);
 		return NULL;
@@ -129,13 +133,17 @@ void resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 	struct addrinfo *found = NULL;
 
 	int error = getaddrinfo(host, port, &literal, &found);
-	if (error == 0 || error == EAI_MEMORY) { /* a literal: no look-up, no waiting */
+	if (error == 0 || error == EAI_MEMORY) { /* a literal: no look-up */
 		l->done(l, found, error ? gai_strerror(error) : NULL);
 		if (found)
 			freeaddrinfo(found);
 		return;
 	}
-	collect_ended(); /* without memory glibc ends a request and tells nobody: who joined that would wait for ever */
+	/*
+	 * Without memory glibc ends a request without a signal: a look-up that joined it would wait
+	 * for ever.
+	 */
+	collect_ended();
 	struct resolve_request *r = find(host, port);
 	if (!r)
 		r = start(host, port);

@@ -1,7 +1,8 @@
 /*
- * resolve: host names to addresses without ever blocking the loop.
+ * resolve: resolves host names without blocking the event loop.
  *
- * getaddrinfo_a(3) works in threads of glibc's, the only foreign ones in the process, which block all signals. SIGUSR1 is taken.
+ * getaddrinfo_a(3) works in threads of glibc, the only other threads of the process; they block all
+ * signals. Uses SIGUSR1.
  */
 #ifndef PATTERND_RESOLVE_H
 #define PATTERND_RESOLVE_H
@@ -9,19 +10,25 @@
 struct addrinfo;
 struct resolve_request;
 
-/* A look-up under way. Lives inside its owner until `done` was called or it was cancelled. */
+/*
+ * A look-up under way. Its memory is the caller's, and must stay until `done` was called or it was
+ * cancelled.
+ */
 struct resolve_lookup {
-	/* All addresses of the name, of which the first may not be the one that answers; NULL when there is none, `why` then says so. */
+	/*
+	 * All addresses of the name, of which the first need not be the one that answers; NULL:
+	 * none, and `why` says why.
+	 */
 	void (*done)(struct resolve_lookup *l, const struct addrinfo *found, const char *why);
-	struct resolve_request *request; /* resolve.c's; NULL: not under way */
+	struct resolve_request *request; /* NULL: not under way */
 	struct resolve_lookup *next;
 };
 
-/* Looks a name up; an IP literal is answered at once, before this returns. */
+/* Looks a name up. For an IP literal `done` is called before this returns. */
 void resolve_name(struct resolve_lookup *l, const char *host, const char *port);
-void resolve_cancel(struct resolve_lookup *l); /* also one that is not under way */
+void resolve_cancel(struct resolve_lookup *l); /* also when it is not under way */
 
-/* The n-th address, counted round and round. */
+/* The n-th address, modulo their number. */
 const struct addrinfo *resolve_nth(const struct addrinfo *found, unsigned n);
 
 void resolve_close(void);

@@ -12,12 +12,12 @@
 
 struct tls_context {
 	SSL_CTX *ssl;
-	char server_name[256]; /* "": the host */
+	char server_name[256]; /* "": the host name */
 };
 
 struct tls_session {
 	SSL *ssl;
-	char name[256]; /* that is verified */
+	char name[256]; /* to verify */
 	bool shows_certificate;
 	bool is_up; /* the handshake is done */
 	bool wants_write;
@@ -32,7 +32,7 @@ const char *tls_library(void)
 
 /* ---- The context ---- */
 
-/* An encrypted key would have OpenSSL ask on the terminal. */
+/* Without it OpenSSL asks for an encrypted key's passphrase on the terminal. */
 static int no_passphrase(char *out, int size, int writes, void *arg)
 {
 	(void)out;
@@ -42,7 +42,7 @@ static int no_passphrase(char *out, int size, int writes, void *arg)
 	return -1;
 }
 
-/* False, and `why` says what OpenSSL thinks of the file. */
+/* Returns false; `why` gets OpenSSL's reason. */
 static bool file_fails(char why[TLS_WHY_BYTES], const char *what, const char *path)
 {
 	unsigned long e = ERR_peek_error();
@@ -59,7 +59,7 @@ static bool load_trust(SSL_CTX *ssl, const struct tls_options *o, char why[TLS_W
 		       file_fails(why, "the system's certificates", X509_get_default_cert_dir());
 	if (SSL_CTX_load_verify_file(ssl, o->ca_file) != 1)
 		return file_fails(why, "--redis-ca-file", o->ca_file);
-	/* A certificate in the file is trusted as it is, also when it is no CA's but the server's own. */
+	/* A certificate in the file is trusted as it is, also a server's own instead of a CA's. */
 	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ssl), X509_V_FLAG_PARTIAL_CHAIN);
 	return true;
 }
@@ -77,7 +77,7 @@ static bool load_certificate(SSL_CTX *ssl, const struct tls_options *o, char why
 		return file_fails(why, "--redis-cert-file", o->cert_file);
 	if (SSL_CTX_use_PrivateKey_file(ssl, o->key_file, SSL_FILETYPE_PEM) != 1)
 		return file_fails(why, "--redis-key-file", o->key_file);
-	return true; /* a key of another certificate was refused by the call above */
+	return true; /* the call above rejects a key of another certificate */
 }
 
 struct tls_context *tls_context_new(const struct tls_options *o, char why[TLS_WHY_BYTES])
@@ -118,7 +118,10 @@ void tls_context_free(struct tls_context *c)
 
 /* ---- The session ---- */
 
-/* Whom the certificate must be of: an address is looked for among its addresses, and is no name to ask for (RFC 6066). */
+/*
+ * The name or address that the certificate must have. An address is not sent as a server name (RFC
+ * 6066).
+ */
 static bool expect_name(SSL *ssl, const char *name)
 {
 	unsigned char address[16];
@@ -169,7 +172,7 @@ bool tls_is_refused(const struct tls_session *s)
 	return s->refused;
 }
 
-/* ---- What went wrong ---- */
+/* ---- Errors ---- */
 
 #define EXPLAIN(s, ...) snprintf((s)->why, TLS_WHY_BYTES, __VA_ARGS__)
 
@@ -187,8 +190,7 @@ static void explain_verification(struct tls_session *s)
 		break;
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
-		EXPLAIN(s, "TLS: its certificate is not for '%.100s' (--redis-server-name tells another name)",
-			s->name);
+		EXPLAIN(s, "TLS: its certificate is not for '%.100s' (--redis-server-name sets another name)", s->name);
 		break;
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -223,7 +225,7 @@ static void explain_protocol(struct tls_session *s, unsigned long e)
 		EXPLAIN(s, "TLS: it speaks an older TLS only; 1.2 or later is needed");
 		break;
 	case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* how TLS 1.2 says so, among other things */
+	case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* in TLS 1.2 this has other causes, too */
 		s->refused = true;
 		if (!s->shows_certificate)
 			EXPLAIN(s, "TLS: it wants a client certificate (--redis-cert-file, --redis-key-file)");
@@ -242,13 +244,16 @@ static void explain_protocol(struct tls_session *s, unsigned long e)
 		EXPLAIN(s, "TLS: it does not accept our certificate: %s", reason);
 		break;
 	default:
-		/* Also how a context fares that was made short of memory: it is to be made anew, as after a refusal. */
+		/*
+		 * A context that was made short of memory fails like this, too: it must be made
+		 * again, as after a rejection.
+		 */
 		s->refused = !s->is_up && ERR_GET_REASON(e) != ERR_R_MALLOC_FAILURE;
 		EXPLAIN(s, "TLS: %s", reason ? reason : "an error without a name");
 	}
 }
 
-/* What a call of OpenSSL that did not succeed comes to: 0 or -1 with errno, as of recv. */
+/* Turns a failed call of OpenSSL into 0 or -1 with errno, as recv returns them. */
 static int outcome(struct tls_session *s, int result)
 {
 	int system_error = errno;
@@ -277,7 +282,7 @@ static int outcome(struct tls_session *s, int result)
 
 /* ---- Steps ---- */
 
-/* OpenSSL looks at what an earlier call left in its queue of errors, also one on another session. */
+/* OpenSSL reads errors that earlier calls left in its queue, also those of other sessions. */
 static void before_step(struct tls_session *s)
 {
 	ERR_clear_error();
