@@ -28,7 +28,7 @@ static void on_deadline(struct timer *t)
 {
 	struct conn *c = container_of(t, struct conn, deadline);
 
-	if ((c->grace_polls || c->suspended) && !c->in_handshake) { /* not the client's doing: it waits for us */
+	if ((c->grace_polls || c->suspended) && !c->in_handshake) { /* the client waits for us */
 		conn_deadline_in(c, c->server->timeouts.write_ms);
 		return;
 	}

@@ -1,8 +1,9 @@
 /*
- * conn: what http.c knows of one client connection, and the deadline of whatever it does now.
+ * conn: one client connection, and the deadline of its current step.
  *
- * libmicrohttpd's own timeout only measures inactivity: a byte now and then keeps a connection for ever. Deadlines here are
- * absolute; whoever misses one has his socket shut down, which libmicrohttpd sees as the end of the stream.
+ * libmicrohttpd's own timeout only measures inactivity: a byte now and then keeps a connection open
+ * for ever. Deadlines here are absolute. When a client misses one its socket is shut down, which
+ * libmicrohttpd sees as the end of the stream.
  */
 #ifndef PATTERND_CONN_H
 #define PATTERND_CONN_H
@@ -18,7 +19,7 @@ struct MHD_Daemon;
 struct conn;
 struct http_tls;
 
-/* How long a client may take, for each thing that is his to do. */
+/* How long a client may take for each step. */
 struct conn_timeouts {
 	int64_t header_ms, body_ms, write_ms, idle_ms;
 };
@@ -26,48 +27,48 @@ struct conn_timeouts {
 /* One daemon of libmicrohttpd; server.c runs it. */
 struct http_server {
 	/* Set before http_server_open. */
-	struct acceptor *acceptor;     /* (ref) its clients count there */
+	struct acceptor *acceptor;     /* (ref) counts its connections */
 	bool is_secure;                /* TLS */
-	bool is_health;                /* nothing but health is served */
-	struct conn_timeouts timeouts; /* how long its clients may take */
+	bool is_health;                /* serves only health */
+	struct conn_timeouts timeouts; /* of its clients */
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */
-	bool must_run;             /* it must run: a socket is ready, or a connection was resumed or added */
-	unsigned request_count;    /* requests that are not done with */
-	unsigned grace_polled;     /* those that wait for Redis without being suspended */
-	struct timer grace_end;    /* when the first of them has lingered enough */
-	struct conn *handshakes;   /* in their TLS handshake, and about to be looked at; by ->next_handshake */
-	bool closing;              /* it runs its last: what comes now is refused at once */
+	bool must_run;             /* a socket is ready, or a connection was resumed or added */
+	unsigned request_count;    /* requests that HTTP is not done with */
+	unsigned grace_polled;     /* requests that wait for Redis and are not suspended */
+	struct timer grace_end;    /* when the grace polls of the first of them end */
+	struct conn *handshakes;   /* that go on in the next run; by ->next_handshake */
+	bool closing;              /* it is in its last runs: new requests are rejected */
 };
 
 struct conn {
 	int fd;                            /* (ref) libmicrohttpd's */
-	struct timer deadline;             /* of whatever the connection does now */
+	struct timer deadline;             /* of the connection's current step */
 	struct MHD_Connection *connection; /* (ref) libmicrohttpd's */
-	struct http_server *server;        /* (ref) that it belongs to */
+	struct http_server *server;        /* (ref) */
 	struct request *req;               /* NULL between requests */
 	bool headers_seen;                 /* of req */
-	bool body_unread;                  /* unread: the last request's, which was refused at its headers */
-	unsigned grace_polls;              /* of libmicrohttpd, since Redis owes the answer */
-	uint32_t grace_since_us;           /* then; the low bits */
+	bool body_unread;                  /* of the last request, rejected at its headers */
+	unsigned grace_polls;              /* runs of libmicrohttpd since it waits for Redis */
+	uint32_t grace_since_us;           /* when that wait began; the low bits */
 	bool suspended;
-	bool client_gone;    /* the client did, while suspended */
-	bool in_handshake;   /* TLS is not agreed on yet: suspended until the client says more, and that is his to do */
-	struct watch hangup; /* while suspended: libmicrohttpd does not look */
-	struct http_tls *tls;        /* owned; NULL: plain */
-	struct conn *next_handshake; /* while it is looked at meanwhile */
+	bool client_gone;            /* the client disconnected while it was suspended */
+	bool in_handshake;           /* TLS: when suspended, it waits for the client */
+	struct watch hangup;         /* while suspended: libmicrohttpd does not watch the socket */
+	struct http_tls *tls;        /* owned; NULL: no TLS */
+	struct conn *next_handshake; /* while its handshake goes on */
 	struct conn *next, *previous;
 };
 
-/* Returns new, with the deadline of its first headers; NULL without memory. */
+/* Returns new, with a deadline for its first headers; NULL without memory. */
 struct conn *conn_new(struct MHD_Connection *connection, int fd, struct http_server *server);
 void conn_free(struct conn *c);
 
-/* The new deadline; the old one is forgotten. */
+/* Replaces the deadline. */
 void conn_deadline_in(struct conn *c, int64_t ms);
 
-/* All of them, by ->next, and how many. */
+/* All connections, by ->next, and their number. */
 struct conn *conn_first(void);
 unsigned conn_count(void);
 

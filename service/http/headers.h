@@ -1,4 +1,7 @@
-/* http_headers: the headers of a request that the daemon reads, and the bytes that any header may hold (RFC 9110). */
+/*
+ * http_headers: the headers of a request that the daemon reads, and the bytes that any header may
+ * hold (RFC 9110).
+ */
 #ifndef PATTERND_HTTP_HEADERS_H
 #define PATTERND_HTTP_HEADERS_H
 
@@ -32,7 +35,7 @@ struct http_headers {
 	struct arena *arena;             /* (ref) for values that came on several lines */
 	struct text value[HEADER_COUNT]; /* absent: the header did not come */
 	unsigned count[HEADER_COUNT];    /* lines */
-	const char *flaw;                /* static: why the head is malformed; NULL: no flaw was found yet */
+	const char *flaw;                /* static: why the head is malformed; NULL: it is not */
 };
 
 /* Adds one header line; notes a name or a value that RFC 9110 does not allow. */

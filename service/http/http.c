@@ -1,9 +1,9 @@
 /*
  * http: the servers, and the acceptors of their clients; see http.h.
  *
- * The plain and the TLS server share one acceptor, and so --max-connections. Health has a server, a
- * acceptor, connections and timeouts of its own, and no request there waits for anything: a probe waits at
- * most for the current loop iteration.
+ * The plain and the TLS server share one acceptor, and so --max-connections. Health has a server,
+ * an acceptor and timeouts of its own, and no request there waits: a probe takes at most the
+ * current event-loop iteration.
  */
 #include "http/http.h"
 
@@ -26,8 +26,8 @@
 
 enum {
 	HEALTH_CONNECTIONS = 64,
-	HEALTH_EVICTED = 16, /* when all are taken */
-	LEAST_BODIES = 8,    /* that the memory of requests must be enough for */
+	HEALTH_EVICTED = 16, /* closed when all are taken */
+	LEAST_BODIES = 8,    /* that --max-request-memory must have room for */
 };
 
 /* TLS is a flag of a whole daemon of libmicrohttpd. A server that is not open does nothing. */
@@ -55,7 +55,7 @@ static bool has_health(void)
 	return *config()->health_listen;
 }
 
-/* A socket each address, an epoll set each server. */
+/* A socket for each address, an epoll set for each server. */
 unsigned http_descriptors(void)
 {
 	unsigned n = SERVERS + 1 + LINGERING_CLOSES_MAX;
@@ -94,7 +94,7 @@ unsigned http_request_count(void)
 
 /* ---- Start ---- */
 
-/* Without tokens nothing but this machine may reach the daemon. */
+/* Without tokens only this machine may reach the daemon. */
 bool http_check_addresses(void)
 {
 	static struct listener_address addresses[LISTENER_ADDRESSES_MAX];
@@ -125,7 +125,10 @@ static void add_health_client(const struct listener *by, int fd)
 	http_server_add(&servers[HEALTH], fd);
 }
 
-/* Whoever has been there longest is idle, or slow: an answer takes no time. Some of them make room for those who wait. */
+/*
+ * Health is answered at once, so the oldest connections are idle or slow: some are closed to make
+ * room.
+ */
 static void on_health_full(struct acceptor *a)
 {
 	unsigned seen = 0;
@@ -220,7 +223,7 @@ bool http_open(unsigned max_connections)
 		return false;
 	http_response_open(http_draining);
 	metrics_gauge("http_connections", "Client connections that are open.", open_connections);
-	metrics_gauge("http_requests_in_progress", "Requests that are not done with.", requests_in_progress);
+	metrics_gauge("http_requests_in_progress", "Requests in progress.", requests_in_progress);
 	metrics_gauge("request_memory_bytes", "Memory that requests take: bodies, answers, streams.", request_memory);
 	if (!listener_parse_mode("listen-mode", config()->listen_mode, &mode) || !open_clients(max_connections, mode) ||
 	    !open_health(mode))
@@ -234,7 +237,7 @@ void http_reload(void)
 	http_tls_reload();
 }
 
-/* ---- Turn ---- */
+/* ---- Event loop ---- */
 
 int64_t http_timeout_ms(void)
 {
@@ -274,7 +277,7 @@ void http_drain(void)
 			stream_drain(c->req->stream);
 }
 
-/* Nothing may be suspended when libmicrohttpd stops. */
+/* libmicrohttpd aborts if a connection is suspended when it stops. */
 static void end_conn(struct conn *c)
 {
 	if (c->in_handshake && c->suspended)

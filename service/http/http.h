@@ -1,7 +1,8 @@
 /*
- * http: the edge to clients: where they come in, and what serves them.
+ * http: serves clients over HTTP: addresses, servers, start and end.
  *
- * It turns bytes into a request, hands the request to admission and input, and writes what was answered.
+ * The floor turns bytes into a request, prechecks it, decodes its input, runs the handler and
+ * writes the response.
  */
 #ifndef PATTERND_HTTP_H
 #define PATTERND_HTTP_H
@@ -10,18 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Binds what --listen and --health-listen name, and starts to serve so many clients at once. False: one line on stderr says why. */
-/* Whether the addresses of --listen are addresses, and, without tokens and --insecure, reached from this machine alone. False: one line on stderr says what is wrong. */
+/*
+ * Whether the addresses of --listen are valid and, without tokens and --insecure, private to this
+ * machine. False after one line on stderr.
+ */
 bool http_check_addresses(void);
 
+/* Binds --listen and --health-listen, and starts to serve. False after one line on stderr. */
 bool http_open(unsigned max_connections);
 
-/* How many descriptors it may need beside those of the clients. */
+/* How many descriptors it may need besides the clients' sockets. */
 unsigned http_descriptors(void);
 
 /*
- * Where it serves: "http://127.0.0.1:8379" with the port that was really taken, "https://...", "unix:/path"; NULL after the last. And
- * where health is asked for; NULL: nowhere of its own.
+ * The URL of an address of --listen: "http://127.0.0.1:8379", with the real port, "https://...",
+ * "unix:/path"; NULL after the last. And that of --health-listen; NULL: none.
  */
 const char *http_address(size_t i);
 const char *http_health_address(void);
@@ -29,23 +33,26 @@ const char *http_health_address(void);
 /* The version of libmicrohttpd that is loaded. */
 const char *http_library(void);
 
-/* Reads the certificate again, for clients still to come. */
+/* Rereads the certificate, for new connections. */
 void http_reload(void);
 
-/* Does what is due; to be called in every turn after the descriptors. True when answers came meanwhile: call again. */
+/* Runs what is due; called in each event-loop iteration after the descriptors. True: call again. */
 bool http_run(void);
 
-/* How long http_run may wait, in milliseconds; -1: until something happens. */
+/* How long http_run may wait, in milliseconds; -1: until an event. */
 int64_t http_timeout_ms(void);
 
-/* No new connections; idle ones are closed, the others with their answer. Health goes on being served. */
+/*
+ * Accepts no more clients, closes idle connections, and the others after their response. Health
+ * stays open.
+ */
 void http_drain(void);
 bool http_draining(void);
 
-/* Requests that are not done with, health aside. */
+/* Requests in progress, without health. */
 unsigned http_request_count(void);
 
-/* Answers whatever is still open with 503, then closes everything. */
+/* Answers open requests with 503, then closes everything. */
 void http_close(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* precheck: the checks on a request's headers, in their order; see precheck.h. Pure but for the problem it answers. */
+/* precheck: see precheck.h. Pure but for the problem that it answers with. */
 #include "http/precheck.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ static struct text header(const struct precheck *p, enum http_header_id id)
 	return p->headers.value[id];
 }
 
-/* ---- Identity: who asks, which trace ---- */
+/* ---- Request id and trace ---- */
 
 static bool is_printable(struct text t)
 {
@@ -41,7 +41,10 @@ static bool is_printable(struct text t)
 	return t.len > 0;
 }
 
-/* A given id is taken when it can safely stand in a log line; else one is made: random for the process, then counted. */
+/*
+ * The client's id if it is safe in a log line; otherwise a new one: random for the process, then a
+ * count.
+ */
 static void identify(struct precheck *p)
 {
 	static char process[10];
@@ -68,7 +71,10 @@ static bool is_lower_hex(const char *s, size_t n)
 	return strspn(s, "0123456789abcdef") >= n;
 }
 
-/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, never refused. */
+/*
+ * W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, not
+ * rejected.
+ */
 static void trace(struct precheck *p)
 {
 	struct text t = header(p, HEADER_TRACEPARENT);
@@ -84,7 +90,7 @@ static void trace(struct precheck *p)
 
 /* ---- Framing ---- */
 
-/* What cannot be trusted any further also ends the connection. */
+/* Where the next request begins is unknown: the connection ends. */
 static bool refuse_framing(struct precheck *p, const char *why)
 {
 	p->req->close = true;
@@ -132,9 +138,9 @@ static bool check_framing(struct precheck *p)
 	return check_length(p);
 }
 
-/* ---- Who may ask ---- */
+/* ---- Host and origin ---- */
 
-/* Splits "name:port" and "[::1]:port"; an absent name when it is neither. */
+/* The name in "name:port" or "[::1]:port"; absent when it is neither. */
 static struct text host_name(struct text host)
 {
 	struct text name = host;
@@ -169,7 +175,7 @@ static bool is_ip_literal(struct text name)
 	return inet_pton(six ? AF_INET6 : AF_INET, copy, bytes) == 1;
 }
 
-/* A dot behind a name says that nothing is to be put behind it: it is the same name. */
+/* A trailing dot makes a name absolute: it is the same name. */
 static bool is_in_list(const char *list, struct text name)
 {
 	if (name.len > 1 && name.at[name.len - 1] == '.')
@@ -184,15 +190,16 @@ static bool is_in_list(const char *list, struct text name)
 }
 
 /*
- * A page that a browser loaded from evil.example may have that name point to 127.0.0.1 later (DNS rebinding); its requests
- * still carry the name. So names are served only when they were configured; IP literals cannot be rebound.
+ * The owner of evil.example may point that name to 127.0.0.1 after a browser has loaded a page from
+ * it (DNS rebinding); requests of the page still carry the name. So only configured names are
+ * served. IP literals cannot be rebound.
  */
 static bool check_host(struct precheck *p)
 {
 	struct text host = header(p, HEADER_HOST);
 
 	if (!host.at)
-		return true; /* HTTP/1.0; libmicrohttpd refuses HTTP/1.1 without it */
+		return true; /* HTTP/1.0; libmicrohttpd rejects HTTP/1.1 without it */
 	struct text name = host_name(host);
 	if (name.at && ((name.len == 9 && strncasecmp(name.at, "localhost", 9) == 0) || is_ip_literal(name) ||
 			is_in_list(config()->allowed_hosts, name)))
@@ -223,7 +230,7 @@ static bool check_site(struct precheck *p)
 	return false;
 }
 
-/* ---- The body to come ---- */
+/* ---- Body ---- */
 
 static bool is_json(struct text type)
 {
@@ -270,9 +277,12 @@ static bool check_body(struct precheck *p)
 	return true;
 }
 
-/* ---- What it wants back ---- */
+/* ---- Accept, Idempotency-Key, target ---- */
 
-/* A stream's problems are JSON, and `curl --json` asks for nothing else: it gets the stream all the same. */
+/*
+ * `curl --json` accepts nothing but JSON, as a stream's problems are: it gets the stream all the
+ * same.
+ */
 static bool is_stream_for_json(struct request *req)
 {
 	return strcmp(req->op->media_type, "text/event-stream") == 0 && request_accepts(req, req->op->media_type) < 0 &&
@@ -342,7 +352,7 @@ static bool check_target(struct precheck *p)
 	return true;
 }
 
-/* A browser asks for a page of an allowed origin whether it may send what it wants to send. It sends no token with that. */
+/* A preflight of a page on an allowed origin, which browsers send without a token. */
 static bool is_preflight(const struct precheck *p)
 {
 	return p->req->cors_origin && header(p, HEADER_REQUEST_METHOD).at && strcmp(p->req->method, "OPTIONS") == 0;
@@ -358,7 +368,7 @@ static void keep_conditions(struct precheck *p)
 	struct request_conditions c = { header(p, HEADER_IF_MATCH), header(p, HEADER_IF_NONE_MATCH) };
 	struct request_conditions *kept = c.match.at || c.none_match.at ? arena_alloc(&p->req->arena, sizeof(c)) : NULL;
 
-	if (kept) /* without memory nothing is sent to Redis: the arena remembers */
+	if (kept) /* without memory nothing is sent to Redis: arena.failed is set */
 		*kept = c;
 	p->req->conditions = kept;
 }
@@ -375,7 +385,10 @@ bool precheck_run(struct precheck *p)
 		return false;
 	if (!route_request(p->req))
 		return false;
-	/* What a proxy passes on was said to others by anybody. An Idempotency-Key taken from there would let its sender pass for ever. */
+	/*
+	 * A proxy forwards headers that clients meant for another server. With an Idempotency-Key
+	 * among them a client would be admitted for ever.
+	 */
 	if (p->req->op->forwarded) {
 		p->req->cors_origin = NULL;
 		return check_token(p);

@@ -1,8 +1,9 @@
 /*
  * precheck: the decisions about a request after its headers and before the first byte of its body.
  *
- * It rejects framing that two programs could read differently (request smuggling, RFC 9112 section 11.2), hosts that the
- * daemon does not serve (DNS rebinding), browsers on another site, bodies that are too large or not JSON, unknown paths.
+ * It rejects framing that two programs could read differently (request smuggling, RFC 9112 section
+ * 11.2), hosts that the daemon does not serve (DNS rebinding), browsers on another site, bodies
+ * that are too large or not JSON, unknown paths.
  */
 #ifndef PATTERND_PRECHECK_H
 #define PATTERND_PRECHECK_H
@@ -27,7 +28,10 @@ void precheck_begin(struct precheck *p, struct request *req, const char *version
 /* The largest request body in bytes: a value of --max-body-bytes, and what surrounds it. */
 size_t precheck_max_body(void);
 
-/* False: the request was answered with a problem; req->close says whether the connection stays usable. */
+/*
+ * False: the request was answered with a problem; req->close says whether the connection stays
+ * usable.
+ */
 bool precheck_run(struct precheck *p);
 
 #endif

@@ -15,14 +15,15 @@
 #include "request/stream.h"
 
 enum {
-	GRACE_POLLS = 8,
+	MAX_GRACE_POLLS = 8,
 	GRACE_US = 3000,
 	STREAM_BLOCK = 4096,
 	STREAM_TIMEOUT_S = 1000000,
-	MOST_BEHIND = 16 * 1024, /* bytes that a client may send behind a request that waits; TCP's window is larger */
+	/* Bytes that a client may send after a request that waits. The TCP window is larger. */
+	MAX_PIPELINED_BYTES = 16 * 1024,
 };
 
-static bool (*leaving)(void);
+static bool (*draining)(void);
 
 /* ---- Suspended, and back ---- */
 
@@ -30,25 +31,28 @@ static void resume(struct conn *c)
 {
 	loop_unwatch(&c->hangup);
 	c->suspended = false;
-	c->server->must_run = true; /* 0.9.75 forgets a resume unless MHD_run follows in the same turn */
+	/* 0.9.75 loses a resume unless MHD_run follows in the same iteration. */
+	c->server->must_run = true;
 	MHD_resume_connection(c->connection);
 }
 
 /*
- * A suspended connection is not read, so TCP's window closes at some point, and a FIN that lies behind it never comes: the client may be gone
- * without a sign. A client that sends so much behind a request that waits, or streams, counts as gone while its FIN could still be seen.
+ * A suspended connection is not read, so the TCP window closes at some point, and a FIN behind it
+ * never arrives: the client may be gone without a sign. So a client that sends more than
+ * MAX_PIPELINED_BYTES bytes after a request that waits, or streams, counts as gone, while its FIN
+ * could still arrive.
  */
 static bool may_hide_fin(const struct conn *c)
 {
 	int unread = 0;
 
 	return (c->req->wait || c->req->state == STREAMING) && !c->body_unread &&
-	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MOST_BEHIND;
+	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MAX_PIPELINED_BYTES;
 }
 
 /*
- * The client closed its side, or the connection broke. One that only half closes counts as gone: a close looks no different until
- * something is sent, and then it is too late to give back what was won.
+ * The client closed its side, or the connection broke. A half-close counts as gone: it looks like a
+ * close until a response is sent, and then it is too late to release what the request acquired.
  */
 static void on_hangup(struct watch *w, uint32_t events)
 {
@@ -62,7 +66,7 @@ static void on_hangup(struct watch *w, uint32_t events)
 	resume(c);
 }
 
-/* The same, when it was seen as the answer came. */
+/* The same, when the disconnect is seen as the reply comes. */
 static void on_left(struct request *req)
 {
 	struct conn *c = req->exchange;
@@ -72,12 +76,12 @@ static void on_left(struct request *req)
 	metrics_count(METRIC_clients_left);
 	c->client_gone = c->server->must_run = true;
 	if (!c->suspended)
-		return; /* libmicrohttpd asks in its next run */
+		return; /* its next run calls the handler */
 	c->grace_polls = 0;
 	resume(c);
 }
 
-/* False: it cannot be watched, so nobody would notice that the client left. */
+/* False: the socket cannot be watched, so a disconnect would go unnoticed. */
 static bool suspend(struct conn *c)
 {
 	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
@@ -88,7 +92,10 @@ static bool suspend(struct conn *c)
 	return true;
 }
 
-/* True when the client of a suspended connection has left, and epoll has not said so yet. */
+/*
+ * True when the client of a suspended connection has disconnected, also when epoll has not reported
+ * it yet.
+ */
 static bool has_left(struct request *req)
 {
 	struct conn *c = req->exchange;
@@ -116,10 +123,11 @@ static void on_grace_end(struct timer *t)
 }
 
 /*
- * Redis owes an answer. A handler that gives none is called again at the next MHD_run: most answers come within a run or two, and
- * cost no suspension (four epoll_ctl and a read that finds nothing) then. What takes longer is suspended, and so is at once what waits for
- * an event, and what has a body that is not read: libmicrohttpd would wait for it, and a proxy may have announced its client's without
- * sending it.
+ * Most replies of Redis come within one or two runs of libmicrohttpd, which calls the handler in
+ * each while the connection is not suspended. That saves a suspension (four epoll_ctl and a read
+ * that finds nothing). Suspended at once are requests that wait for an event, and those with an
+ * unread body: libmicrohttpd would wait for the body, and a proxy may announce its client's body
+ * without sending it.
  */
 void http_response_wait(struct conn *c)
 {
@@ -130,22 +138,22 @@ void http_response_wait(struct conn *c)
 		if (s->grace_polled++ == 0)
 			start_grace(s);
 	}
-	bool is_soon = c->grace_polls <= GRACE_POLLS && (uint32_t)loop_now_us() - c->grace_since_us < GRACE_US;
+	bool is_soon = c->grace_polls <= MAX_GRACE_POLLS && (uint32_t)loop_now_us() - c->grace_since_us < GRACE_US;
 	if (is_soon && c->req->state == CALLING && !c->req->close)
 		return;
 	if (suspend(c))
 		s->grace_polled--;
-	else /* once more in a moment */
+	else /* retry soon */
 		start_grace(s);
 }
 
-/* Answered, or streaming: let libmicrohttpd call the handler again. */
+/* Answered, or streaming: has libmicrohttpd call the handler again. */
 static void on_answered(struct request *req)
 {
 	struct conn *c = req->exchange;
 
 	if (c->grace_polls == 0)
-		return; /* within its handler: the answer is queued when that returns */
+		return; /* within its handler: the response is queued when that returns */
 	c->grace_polls = 0;
 	c->server->must_run = true;
 	if (c->suspended)
@@ -154,7 +162,7 @@ static void on_answered(struct request *req)
 		c->server->grace_polled--;
 }
 
-/* ---- The answer ---- */
+/* ---- The response ---- */
 
 static struct MHD_Response *body_of(struct request *req)
 {
@@ -162,7 +170,7 @@ static struct MHD_Response *body_of(struct request *req)
 					       MHD_RESPMEM_PERSISTENT);
 }
 
-/* More of a stream; suspends until there is more. */
+/* Reads more of a stream; suspends when there is none yet. */
 static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 {
 	struct conn *c = cls;
@@ -183,17 +191,18 @@ static void on_streamed(struct request *req)
 	struct conn *c = req->exchange;
 
 	if (!c->suspended || c->grace_polls)
-		return; /* its reader will come by itself */
+		return; /* its reader is called anyway */
 	conn_deadline_in(c, c->server->timeouts.write_ms);
 	resume(c);
 }
 
 /*
- * A client that vanished without a word is noticed when what was sent to it stays unacknowledged.
+ * TCP_USER_TIMEOUT ends connections whose client vanished: data stays unacknowledged.
  *
- * libmicrohttpd 0.9.75 forgets a connection whose reader has ended with an error, or for HTTP/1.0 at all: closed, it is freed only when
- * its timeout is looked at, and of those without one only the oldest connection is. One with a timeout of its own is looked at in each
- * run; this one never passes, since a suspension starts it anew.
+ * libmicrohttpd 0.9.75 frees a connection whose reader ended with an error (for HTTP/1.0: ended at
+ * all) only when it checks the timeout, and of the connections with the default timeout it checks
+ * only the oldest. A connection with its own timeout is checked in each run; this timeout never
+ * passes, since each suspension restarts it.
  */
 static struct MHD_Response *stream_of(struct conn *c)
 {
@@ -203,13 +212,13 @@ static struct MHD_Response *stream_of(struct conn *c)
 	MHD_set_connection_option(c->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STREAM_TIMEOUT_S);
 	struct MHD_Response *r =
 		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
-	/* libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body: without chunks there is none. */
+	/* libmicrohttpd 0.9.75 answers HEAD with the last chunk of a chunked body: so no chunks. */
 	if (r && strcmp(c->req->method, "HEAD") == 0)
 		MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 	return r;
 }
 
-/* True when all are there: an answer that lacks one may mean something else. */
+/* False when one could not be added: a response without it may mean something else. */
 static bool add_headers(struct MHD_Response *r, const struct request *req)
 {
 	unsigned missing = 0;
@@ -227,7 +236,7 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 	}
 	for (size_t i = 0; i < req->header_count; i++)
 		missing += MHD_add_response_header(r, req->headers[i].name, req->headers[i].value) != MHD_YES;
-	if (req->close || req->state == STREAMING || leaving())
+	if (req->close || req->state == STREAMING || draining())
 		missing += MHD_add_response_header(r, "Connection", "close") != MHD_YES;
 	return missing == 0;
 }
@@ -236,7 +245,7 @@ bool http_response_send(struct conn *c)
 {
 	struct request *req = c->req;
 
-	if (req->state == STREAMING && leaving()) /* it began after those that were there were told */
+	if (req->state == STREAMING && draining()) /* it began after http_drain */
 		stream_drain(req->stream);
 	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
 
@@ -257,18 +266,19 @@ void http_response_end(struct conn *c)
 		c->server->grace_polled--;
 	if (c->suspended)
 		loop_unwatch(&c->hangup);
+	/* During grace polls libmicrohttpd notices a disconnect. */
 	if (!c->client_gone && (req->state == CALLING || req->state == PARKED))
-		metrics_count(METRIC_clients_left); /* while it lingered: libmicrohttpd has noticed by itself */
+		metrics_count(METRIC_clients_left);
 	c->req = NULL;
 	c->suspended = false;
 	c->grace_polls = 0;
 	request_http_gone(req);
 }
 
-void http_response_open(bool (*is_leaving)(void))
+void http_response_open(bool (*check_draining)(void))
 {
 	static const struct request_told told = { on_answered, on_streamed, has_left, on_left };
 
-	leaving = is_leaving;
+	draining = check_draining;
 	request_tell_http(&told);
 }

@@ -1,8 +1,11 @@
 /*
- * http_response: how a connection waits for its answer and gets it, over libmicrohttpd. The other half of http/server.c.
+ * http_response: how a connection waits for its response and gets it from libmicrohttpd. The other
+ * half of http/server.c.
  *
- * A request that waits for Redis lingers a few runs of libmicrohttpd, then its connection is suspended; one that waits for an event, or
- * streams, is suspended at once. libmicrohttpd then neither reads, nor times out, nor notices the client leaving: this does.
+ * A request that waits for Redis is polled for a few runs of libmicrohttpd (grace polls), then its
+ * connection is suspended; a request that waits for an event, or streams, is suspended at once.
+ * libmicrohttpd then neither reads, nor times out, nor notices that the client disconnects: this
+ * file does.
  */
 #ifndef PATTERND_HTTP_RESPONSE_H
 #define PATTERND_HTTP_RESPONSE_H
@@ -11,13 +14,18 @@
 
 #include "http/conn.h"
 
-/* Once, before the first connection. `leaving` says whether each answer is to be the connection's last. */
-void http_response_open(bool (*leaving)(void));
+/*
+ * Called once, before the first connection. `draining` returns whether each response is its
+ * connection's last.
+ */
+void http_response_open(bool (*draining)(void));
 
-/* The request was answered, or streams. False: the connection must go. */
+/* The request was answered, or streams. False: the connection must be closed. */
 bool http_response_send(struct conn *c);
 
-/* It was not: libmicrohttpd asks again, now or when it was answered. */
+/*
+ * It was not answered: libmicrohttpd calls the handler again, in its next run or after the answer.
+ */
 void http_response_wait(struct conn *c);
 
 /* HTTP is done with the connection's request. */

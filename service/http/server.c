@@ -1,9 +1,8 @@
 /*
  * http_server: libmicrohttpd in external epoll mode; see http/server.h.
  *
- * Owns the order of a request's steps: target, headers (checked
- * before a byte of the body is read), body, handler, answer. A request that waits for Redis is suspended; libmicrohttpd
- * then neither reads, nor times out, nor notices the client leaving.
+ * Owns the order of a request's steps: target, headers and precheck, body, input, handler,
+ * response.
  */
 #include "http/server.h"
 
@@ -29,8 +28,8 @@
 #include "request/request.h"
 
 enum {
-	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and answer headers of one connection */
-	CLIENT_LEFT = 499,             /* the status logged when nobody waited for the answer */
+	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and response headers */
+	CLIENT_LEFT = 499,             /* logged when the client disconnected before the response */
 };
 
 const char *http_server_library(void)
@@ -68,7 +67,7 @@ static void connection_opened(struct http_server *s, struct MHD_Connection *conn
 
 static void connection_closed(struct conn *c)
 {
-	if (c->req) /* its target came, and libmicrohttpd refused the rest: on_completed is not called for it */
+	if (c->req) /* rejected by libmicrohttpd after its target, without on_completed */
 		request_done(c);
 	if (c->server->is_secure)
 		http_tls_end(c);
@@ -107,7 +106,7 @@ static struct text header_value(struct request *req, const char *name)
 	return (struct text){ value, len };
 }
 
-/* The request line is there. What this returns becomes *con_cls of the handler. */
+/* The request line has come. The result becomes *con_cls of the handler. */
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
 	struct conn *c = conn_of(connection);
@@ -122,7 +121,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 	req->header = header_value;
 	req->only_health = c->server->is_health;
 	if (req->only_health)
-		req->arena.bounded = false; /* whatever the others take: its places bound it */
+		req->arena.bounded = false; /* HEALTH_CONNECTIONS bounds its memory */
 	c->req = req;
 	c->headers_seen = false;
 	c->server->request_count++;
@@ -131,18 +130,21 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 }
 
 /*
- * The head of a request as libmicrohttpd before 1.0 leaves it in its buffer, the header lines being walked through in their order. It parses in
- * place: a NUL replaces each space of the request line, each colon, CR and LF that it takes for a delimiter. So a head that was read as RFC 9112
- * has it is one line behind the other, without a gap. Not so (0.9.75, process_broken_line) after a folded header: its second line was appended to
- * the header's name, which lies elsewhere then. Nor after a line that ends in a bare LF, or holds a NUL, where what follows is cut off. Two programs
- * can read such a head differently. libmicrohttpd 1.0 refuses all of these itself at the level of MHD_OPTION_STRICT_FOR_CLIENT that is set.
+ * The head of a request in the buffer of libmicrohttpd before 1.0, while its header lines are
+ * walked in their order. libmicrohttpd parses in place: a NUL replaces each space of the request
+ * line, each colon, CR and LF that it takes for a delimiter. So a head that was read as in RFC 9112
+ * is one line after the other, without a gap. There is a gap (0.9.75, process_broken_line) after a
+ * folded header, whose second line was appended to a copy of the header's name; after a line that
+ * ends in a bare LF; and after a NUL, which cuts the line off. Two programs can read such a head
+ * differently. libmicrohttpd 1.0 rejects all of these itself at this level of
+ * MHD_OPTION_STRICT_FOR_CLIENT.
  */
 struct http_server_head {
 	struct http_headers *headers;
-	const char *next; /* where the next line must begin; NULL: a line was not there */
+	const char *next; /* where the next line must begin; NULL: there was a gap */
 };
 
-/* `at` and the NUL behind each line of it are the library's. */
+/* Whether the line at `at` follows without a gap. */
 static bool is_next(const struct http_server_head *h, const char *at)
 {
 	return h->next && h->next == at;
@@ -171,7 +173,9 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-/* The request line; a raw NUL byte has cut the target, where the version lies further behind. */
+/*
+ * Where the first header must begin. After a NUL in the target the version is further behind: NULL.
+ */
 static const char *behind_request_line(const struct request *req, const char *version, const char *url)
 {
 	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
@@ -193,7 +197,7 @@ static void walk_head(struct precheck *p, struct conn *c, const char *url)
 			"each line of the head must end with CRLF and hold no NUL; no header may go on in a second line";
 }
 
-/* All headers are there and no byte of the body was read. True: go on. */
+/* After the headers, before the first byte of the body. True: go on. */
 static bool admit(struct conn *c, const char *method, const char *version, const char *url)
 {
 	struct request *req = c->req;
@@ -210,13 +214,16 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
 	}
-	/* With a body on its way that is not read, or refused: said at once, and the connection is not used again. */
+	/*
+	 * A body that is not read: the response is sent at once, and the connection is not used
+	 * again.
+	 */
 	if (p.body_expected && !(body_read && ok))
 		req->close = c->body_unread = true;
 	return ok;
 }
 
-/* The request is whole: to its handler. */
+/* The request is complete: runs its handler. */
 static void run(struct conn *c)
 {
 	struct request *req = c->req;
@@ -232,8 +239,8 @@ static void run(struct conn *c)
 				precheck_max_body());
 		return;
 	}
-	if (c->server
-		    ->closing) { /* one that waited would be suspended, and libmicrohttpd aborts when it is stopped with such a one */
+	/* A waiting request would be suspended: libmicrohttpd aborts if it is stopped then. */
+	if (c->server->closing) {
 		answer_problem(req, P_NOT_READY, "the daemon is shutting down");
 		return;
 	}
@@ -260,7 +267,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	if (!c->headers_seen) {
 		c->headers_seen = true;
 		bool ok = admit(c, method, version, url);
-		/* Without a body the answer waits for the next call: given now it would cost the connection. */
+		/*
+		 * Without a body the response waits for the next call: queued now it would close
+		 * the connection.
+		 */
 		if (!ok || !req->close)
 			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
 	}
@@ -307,7 +317,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	conn_deadline_in(c, c->server->timeouts.idle_ms);
 }
 
-/* Keeps escapes: route decodes them itself, with lengths. */
+/* Keeps escapes: route.c decodes them itself, with lengths. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
 	(void)cls;
@@ -317,7 +327,10 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
 
 static void on_library_message(void *cls, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* What libmicrohttpd refuses by itself no handler gets to see, and not always on_completed: this message is the only sign of each. */
+/*
+ * Requests that libmicrohttpd rejects by itself reach no handler, and not always on_completed: this
+ * message is the only sign of each.
+ */
 static void on_library_message(void *cls, const char *format, va_list args)
 {
 	static const char refusal[] = "Error processing request (";
@@ -326,15 +339,15 @@ static void on_library_message(void *cls, const char *format, va_list args)
 	(void)cls;
 	if (strncmp(format, refusal, sizeof(refusal) - 1) == 0)
 		metrics_count(METRIC_requests_malformed);
-	if (*config()->log_level !=
-	    'd') /* debug: it has a word for each setsockopt that a Unix socket knows nothing of */
+	/* Only for debug: it reports each setsockopt that a Unix socket does not support. */
+	if (*config()->log_level != 'd')
 		return;
 	int n = vsnprintf(message, sizeof(message), format, args);
 	if (n > 0)
 		log_event(LOG_DEBUG, "libmicrohttpd", "%.*s", (int)strcspn(message, "\n"), message);
 }
 
-/* ---- Start, turn, end ---- */
+/* ---- Start, run, end ---- */
 
 static void on_ready(struct watch *w, uint32_t events)
 {
@@ -349,7 +362,7 @@ static unsigned flags_of(const struct http_server *s)
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 
 #if MHD_VERSION >= 0x00097707
-	/* Without it a socket that is given only comes to life in a later run. */
+	/* Without it an added socket is served only in a later run. */
 	flags |= MHD_USE_NO_THREAD_SAFETY;
 #endif
 	return s->is_secure ? flags | MHD_USE_TLS : flags;
@@ -392,10 +405,10 @@ bool http_server_open(struct http_server *s)
 
 void http_server_add(struct http_server *s, int fd)
 {
-	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC }; /* whoever it is, nothing here asks */
+	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* nothing reads it */
 
-	s->must_run = true; /* its request may be there already */
-	MHD_add_connection(s->daemon, fd, &nobody, sizeof(nobody));
+	s->must_run = true; /* its request may have come already */
+	MHD_add_connection(s->daemon, fd, &unknown, sizeof(unknown));
 }
 
 int64_t http_server_timeout_ms(struct http_server *s)
@@ -406,7 +419,7 @@ int64_t http_server_timeout_ms(struct http_server *s)
 		return -1;
 	if (s->must_run)
 		return 0;
-	if (s->grace_polled > 0) /* it would say 0, to ask again whether they were answered: on_answered tells */
+	if (s->grace_polled > 0) /* MHD_get_timeout would return 0; on_answered sets must_run */
 		return -1;
 	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
 }

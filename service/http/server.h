@@ -1,7 +1,7 @@
 /*
- * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of the requests that reach it.
+ * http_server: one daemon of libmicrohttpd, in external epoll mode, and the steps of its requests.
  *
- * libmicrohttpd is given sockets that are connected already (net/acceptor.h): it never listens. For http.c and http/response.c only.
+ * libmicrohttpd gets connected sockets (net/acceptor.h) and never listens. Only http.c uses this.
  */
 #ifndef PATTERND_HTTP_SERVER_H
 #define PATTERND_HTTP_SERVER_H
@@ -18,16 +18,18 @@ bool http_server_has_tls(void);
 /* Starts it. False after one line on stderr. */
 bool http_server_open(struct http_server *s);
 
-/* A client's socket; taken, also when it cannot be served. */
+/* Adds a client's socket, which it owns from now on, also on failure. */
 void http_server_add(struct http_server *s, int fd);
 
-/* Runs it when there is something to do. True when it must run again. */
+/* Runs the daemon if it has work. True when it must run again. */
 bool http_server_run(struct http_server *s);
 
-/* How long http_server_run may wait, in milliseconds; -1: until something happens. */
+/* How long http_server_run may wait, in milliseconds; -1: until an event. */
 int64_t http_server_timeout_ms(struct http_server *s);
 
-/* Closes every connection and ends it; nothing may be suspended then but by TLS. */
+/*
+ * Closes every connection and stops. No connection may be suspended, except in its TLS handshake.
+ */
 void http_server_close(struct http_server *s);
 
 #endif

@@ -11,7 +11,10 @@
 
 #include "process/log.h"
 
-/* The contents of the files when they were read. Reference-counted: each connection keeps those it began with. */
+/*
+ * The contents of the files when they were read. Reference-counted: each connection keeps those it
+ * began with.
+ */
 struct tls_credentials {
 	gnutls_certificate_credentials_t certificates; /* owned */
 	bool demands;                                  /* a client certificate */
@@ -208,8 +211,8 @@ void http_tls_wake(struct conn *c)
 }
 
 /*
- * Outside of a run, where libmicrohttpd has nothing else under way: safe in 0.9.75 and in 1.0.1. A connection that cannot
- * be watched would never wake up: it is closed.
+ * Outside of a run, where libmicrohttpd has nothing else under way: safe in 0.9.75 and in 1.0.1. A
+ * connection that cannot be watched would never wake up: it is closed.
  */
 static void sleep_until_bytes(struct conn *c)
 {

@@ -1,14 +1,14 @@
 /*
- * http_tls: TLS of client connections as far as libmicrohttpd leaves it to the daemon. Owns the certificates and the
- * handshakes; http/tls.c is the only file that includes gnutls/.
+ * http_tls: TLS of client connections as far as libmicrohttpd leaves it to the daemon. Owns the
+ * certificates and the handshakes; http/tls.c is the only file that includes gnutls/.
  *
- * libmicrohttpd has its TLS from GnuTLS and makes the session of each connection. The certificate that a session
- * presents and demands is set here: a connection keeps the certificate that it began with, and new connections get the
- * one that was read last.
+ * libmicrohttpd has its TLS from GnuTLS and makes the session of each connection. The certificate
+ * that a session presents and demands is set here: a connection keeps the certificate that it began
+ * with, and new connections get the one that was read last.
  *
- * In each run libmicrohttpd asks GnuTLS to go on with a handshake, and then wants to run again at once, also when no byte
- * came: a client that stalls in the middle of it would keep the daemon spinning. So a connection is suspended until there
- * are bytes.
+ * In each run libmicrohttpd asks GnuTLS to go on with a handshake, and then wants to run again at
+ * once, also when no byte came: a client that stalls in the middle of it would keep the daemon
+ * spinning. So a connection is suspended until there are bytes.
  */
 #ifndef PATTERND_HTTP_TLS_H
 #define PATTERND_HTTP_TLS_H
@@ -16,23 +16,35 @@
 #include "http/conn.h"
 
 /*
- * Reads the certificate, its key, and the CA that must have signed clients' certificates ("": none is demanded). False
- * after one line on stderr.
+ * Reads the certificate, its key, and the CA that must have signed clients' certificates ("": none
+ * is demanded). False after one line on stderr.
  */
 bool http_tls_open(const char *cert, const char *key, const char *client_ca);
 
-/* Rereads the same files. When they cannot be used it logs why, and the old certificate stays in use. */
+/*
+ * Rereads the same files. When they cannot be used it logs why, and the old certificate stays in
+ * use.
+ */
 void http_tls_reload(void);
 void http_tls_close(void);
 
-/* For MHD_start_daemon: the protocol versions, and a certificate callback, which it demands and GnuTLS never calls. */
+/*
+ * For MHD_start_daemon: the protocol versions, and a certificate callback, which it demands and
+ * GnuTLS never calls.
+ */
 const char *http_tls_priorities(void);
 void *http_tls_certificate_callback(void);
 
-/* A connection is new; `session` is its session of GnuTLS. The next run of libmicrohttpd starts the handshake. */
+/*
+ * A connection is new; `session` is its session of GnuTLS. The next run of libmicrohttpd starts the
+ * handshake.
+ */
 void http_tls_begin(struct conn *c, void *session);
 
-/* Has the next run of libmicrohttpd go on with the handshake. Only while this file has suspended the connection. */
+/*
+ * Has the next run of libmicrohttpd go on with the handshake. Only while this file has suspended
+ * the connection.
+ */
 void http_tls_wake(struct conn *c);
 
 /* After a run: suspends the connections whose handshake waits for bytes. */
