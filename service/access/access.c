@@ -195,10 +195,7 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 
 /* ---- Names in the input ---- */
 
-/*
- * Checks and counts the names in a field: one, those of a list, or a member of each object in a
- * list.
- */
+/* Checks and counts the names in a field: one, a list's, or one in each object of a list. */
 static bool names_are_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 			      const void *input, size_t *count)
 {

@@ -26,10 +26,7 @@ static size_t origin_count;
 
 /* ---- The origins ---- */
 
-/*
- * As browsers write it: scheme://host or scheme://host:port, in lower case, without the scheme's
- * default port.
- */
+/* As browsers write it: scheme://host[:port], in lower case, without a default port. */
 static bool is_origin(const char *s)
 {
 	bool secure = strncmp(s, "https://", 8) == 0;

@@ -35,9 +35,7 @@ const char *scope_parse(struct arena *arena, struct text written, struct scope *
 
 bool scope_covers(const struct scope *s, const struct scope_need *need);
 
-/*
- * True when it covers the action on at least one name; `named` says whether the action has names.
- */
+/* True when it covers the action on at least one name. */
 bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action);
 
 /* True when it covers the action on every name. */

@@ -59,10 +59,7 @@ static bool has_control(const char *value)
 	return false;
 }
 
-/*
- * A proxy or a framework may read Content_Length as Content-Length (as CGI does); libmicrohttpd
- * does not.
- */
+/* CGI reads Content_Length as Content-Length, as proxies may; libmicrohttpd does not. */
 static bool is_underscored(const char *name, size_t len)
 {
 	char dashed[32];

@@ -1,6 +1,5 @@
 /*
- * http_headers: the headers of a request that the daemon reads, and the bytes that any header may
- * hold (RFC 9110).
+ * http_headers: the headers that the daemon reads, and the bytes that any may hold (RFC 9110).
  */
 #ifndef PATTERND_HTTP_HEADERS_H
 #define PATTERND_HTTP_HEADERS_H

@@ -125,10 +125,7 @@ static void add_health_client(const struct listener *by, int fd)
 	http_server_add(&servers[HEALTH], fd);
 }
 
-/*
- * Health is answered at once, so the oldest connections are idle or slow: some are closed to make
- * room.
- */
+/* Health is answered at once: the oldest connections are idle or slow, and make room. */
 static void on_health_full(struct acceptor *a)
 {
 	unsigned seen = 0;

@@ -42,10 +42,7 @@ bool http_run(void);
 /* How long http_run may wait, in milliseconds; -1: until an event. */
 int64_t http_timeout_ms(void);
 
-/*
- * Accepts no more clients, closes idle connections, and the others after their response. Health
- * stays open.
- */
+/* Accepts no more clients; closes connections when idle. Health stays open. */
 void http_drain(void);
 bool http_draining(void);
 

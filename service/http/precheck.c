@@ -41,10 +41,7 @@ static bool is_printable(struct text t)
 	return t.len > 0;
 }
 
-/*
- * The client's id if it is safe in a log line; otherwise a new one: random for the process, then a
- * count.
- */
+/* The client's id if it is safe in a log line; otherwise a new one. */
 static void identify(struct precheck *p)
 {
 	static char process[10];
@@ -71,10 +68,7 @@ static bool is_lower_hex(const char *s, size_t n)
 	return strspn(s, "0123456789abcdef") >= n;
 }
 
-/*
- * W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Anything else is ignored, not
- * rejected.
- */
+/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Others are ignored. */
 static void trace(struct precheck *p)
 {
 	struct text t = header(p, HEADER_TRACEPARENT);
@@ -279,10 +273,7 @@ static bool check_body(struct precheck *p)
 
 /* ---- Accept, Idempotency-Key, target ---- */
 
-/*
- * `curl --json` accepts nothing but JSON, as a stream's problems are: it gets the stream all the
- * same.
- */
+/* `curl --json` accepts nothing but JSON: it gets the stream all the same. */
 static bool is_stream_for_json(struct request *req)
 {
 	return strcmp(req->op->media_type, "text/event-stream") == 0 && request_accepts(req, req->op->media_type) < 0 &&

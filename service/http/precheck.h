@@ -28,10 +28,7 @@ void precheck_begin(struct precheck *p, struct request *req, const char *version
 /* The largest request body in bytes: a value of --max-body-bytes, and what surrounds it. */
 size_t precheck_max_body(void);
 
-/*
- * False: the request was answered with a problem; req->close says whether the connection stays
- * usable.
- */
+/* False: the request was answered with a problem; req->close: the connection must end. */
 bool precheck_run(struct precheck *p);
 
 #endif

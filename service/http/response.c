@@ -92,10 +92,7 @@ static bool suspend(struct conn *c)
 	return true;
 }
 
-/*
- * True when the client of a suspended connection has disconnected, also when epoll has not reported
- * it yet.
- */
+/* True when the client has disconnected, also when epoll has not reported it yet. */
 static bool has_left(struct request *req)
 {
 	struct conn *c = req->exchange;

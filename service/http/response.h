@@ -14,18 +14,13 @@
 
 #include "http/conn.h"
 
-/*
- * Called once, before the first connection. `draining` returns whether each response is its
- * connection's last.
- */
+/* Called once. While `draining` returns true, each response is its connection's last. */
 void http_response_open(bool (*draining)(void));
 
 /* The request was answered, or streams. False: the connection must be closed. */
 bool http_response_send(struct conn *c);
 
-/*
- * It was not answered: libmicrohttpd calls the handler again, in its next run or after the answer.
- */
+/* It waits: libmicrohttpd calls the handler again, in its next run or after the answer. */
 void http_response_wait(struct conn *c);
 
 /* HTTP is done with the connection's request. */

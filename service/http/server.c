@@ -173,9 +173,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-/*
- * Where the first header must begin. After a NUL in the target the version is further behind: NULL.
- */
+/* Where the first header must begin; NULL: a NUL has cut the target short. */
 static const char *behind_request_line(const struct request *req, const char *version, const char *url)
 {
 	if (req->method + strlen(req->method) + 1 != url || url + req->target.len + 1 != version)
@@ -214,10 +212,7 @@ static bool admit(struct conn *c, const char *method, const char *version, const
 		if (!ok)
 			answer_no_memory(req, EFFECT_NONE);
 	}
-	/*
-	 * A body that is not read: the response is sent at once, and the connection is not used
-	 * again.
-	 */
+	/* An unread body: the response is sent at once, and the connection ends. */
 	if (p.body_expected && !(body_read && ok))
 		req->close = c->body_unread = true;
 	return ok;
@@ -267,10 +262,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	if (!c->headers_seen) {
 		c->headers_seen = true;
 		bool ok = admit(c, method, version, url);
-		/*
-		 * Without a body the response waits for the next call: queued now it would close
-		 * the connection.
-		 */
+		/* Without a body it waits for the next call: now it would close the connection. */
 		if (!ok || !req->close)
 			return req->state == ANSWERED && req->close ? to_answer(c) : MHD_YES;
 	}

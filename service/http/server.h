@@ -27,9 +27,7 @@ bool http_server_run(struct http_server *s);
 /* How long http_server_run may wait, in milliseconds; -1: until an event. */
 int64_t http_server_timeout_ms(struct http_server *s);
 
-/*
- * Closes every connection and stops. No connection may be suspended, except in its TLS handshake.
- */
+/* Closes every connection. None may be suspended, except in its TLS handshake. */
 void http_server_close(struct http_server *s);
 
 #endif

@@ -11,10 +11,7 @@
 
 #include "process/log.h"
 
-/*
- * The contents of the files when they were read. Reference-counted: each connection keeps those it
- * began with.
- */
+/* The files' contents, reference-counted: each connection keeps those it began with. */
 struct tls_credentials {
 	gnutls_certificate_credentials_t certificates; /* owned */
 	bool demands;                                  /* a client certificate */

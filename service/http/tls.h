@@ -21,30 +21,18 @@
  */
 bool http_tls_open(const char *cert, const char *key, const char *client_ca);
 
-/*
- * Rereads the same files. When they cannot be used it logs why, and the old certificate stays in
- * use.
- */
+/* Rereads the files. On failure it logs why, and the old certificate stays in use. */
 void http_tls_reload(void);
 void http_tls_close(void);
 
-/*
- * For MHD_start_daemon: the protocol versions, and a certificate callback, which it demands and
- * GnuTLS never calls.
- */
+/* For MHD_start_daemon: protocol versions, and a callback that it demands and never calls. */
 const char *http_tls_priorities(void);
 void *http_tls_certificate_callback(void);
 
-/*
- * A connection is new; `session` is its session of GnuTLS. The next run of libmicrohttpd starts the
- * handshake.
- */
+/* For a new connection and its GnuTLS session. The next run starts the handshake. */
 void http_tls_begin(struct conn *c, void *session);
 
-/*
- * Has the next run of libmicrohttpd go on with the handshake. Only while this file has suspended
- * the connection.
- */
+/* Resumes a handshake that http_tls_sleep has suspended. */
 void http_tls_wake(struct conn *c);
 
 /* After a run: suspends the connections whose handshake waits for bytes. */

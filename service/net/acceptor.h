@@ -25,10 +25,7 @@ struct acceptor_socket {
 struct acceptor {
 	/* Set before acceptor_open. */
 	unsigned max_connections;
-	/*
-	 * A client connected: takes the descriptor. Calls acceptor_client_opened when the
-	 * connection stays.
-	 */
+	/* Takes the descriptor. Calls acceptor_client_opened when the connection stays. */
 	void (*on_client)(const struct listener *by, int fd);
 	/* A client waits, and all connections are taken. May be NULL. */
 	void (*on_full)(struct acceptor *a);

@@ -1,6 +1,5 @@
 /*
- * lingering_close: see lingering_close.h. There are few of them: when all are in use, a connection
- * is closed at once.
+ * lingering_close: see lingering_close.h. When all are in use, a connection is closed at once.
  */
 #include "net/lingering_close.h"
 

@@ -106,9 +106,7 @@ bool listener_address_is_private(const struct listener_address *a)
 
 	if (a->is_unix)
 		return true;
-	/*
-	 * No other name: it may resolve to another address tomorrow. "127.1" counts as a name, too.
-	 */
+	/* Other names may resolve to other addresses tomorrow. "127.1" is a name, too. */
 	if (strcasecmp(a->host, "localhost") != 0 && inet_pton(AF_INET, a->host, bytes) != 1 &&
 	    inet_pton(AF_INET6, a->host, bytes) != 1)
 		return false;
@@ -203,10 +201,7 @@ static struct sockaddr_un unix_address(const char *path)
 	return to;
 }
 
-/*
- * Removes a socket that no process listens on. NULL when `path` is free, or why it cannot be
- * removed.
- */
+/* Removes a socket that no process listens on. NULL, or why `path` is not free. */
 static const char *clear_stale(const char *path)
 {
 	struct sockaddr_un to = unix_address(path);
@@ -228,10 +223,7 @@ static const char *clear_stale(const char *path)
 	return unlink(path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 
-/*
- * The umask sets the mode as the file is created: with a chmod afterwards clients could connect in
- * between.
- */
+/* By the umask: before a chmod afterwards, other users could connect. */
 static const char *bind_unix(struct listener *l, const char *path, mode_t mode)
 {
 	struct sockaddr_un at = unix_address(path);

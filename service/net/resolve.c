@@ -105,10 +105,7 @@ static struct resolve_request *start(const char *host, const char *port)
 	struct gaicb *list[] = { &r->gai };
 	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = ENDED };
 	bool ok = getaddrinfo_a(GAI_NOWAIT, list, 1, &how) == 0;
-	/*
-	 * If memory ran out late, the request has begun all the same, and belongs to glibc until it
-	 * has ended.
-	 */
+	/* If memory ran out late, the request has begun, and is glibc's until it has ended. */
 	if (!ok && gai_error(&r->gai) == 0 && !r->gai.ar_result) {
 		free(r);
 		return NULL;
@@ -139,10 +136,7 @@ void resolve_name(struct resolve_lookup *l, const char *host, const char *port)
 			freeaddrinfo(found);
 		return;
 	}
-	/*
-	 * Without memory glibc ends a request without a signal: a look-up that joined it would wait
-	 * for ever.
-	 */
+	/* Without memory glibc ends a request without a signal: nothing else would finish it. */
 	collect_ended();
 	struct resolve_request *r = find(host, port);
 	if (!r)

@@ -10,15 +10,9 @@
 struct addrinfo;
 struct resolve_request;
 
-/*
- * A look-up under way. Its memory is the caller's, and must stay until `done` was called or it was
- * cancelled.
- */
+/* A look-up, in the caller's memory until `done` was called or it was cancelled. */
 struct resolve_lookup {
-	/*
-	 * All addresses of the name, of which the first need not be the one that answers; NULL:
-	 * none, and `why` says why.
-	 */
+	/* All addresses of the name, not all of which need answer; NULL: none, `why` says why. */
 	void (*done)(struct resolve_lookup *l, const struct addrinfo *found, const char *why);
 	struct resolve_request *request; /* NULL: not under way */
 	struct resolve_lookup *next;

@@ -118,10 +118,7 @@ void tls_context_free(struct tls_context *c)
 
 /* ---- The session ---- */
 
-/*
- * The name or address that the certificate must have. An address is not sent as a server name (RFC
- * 6066).
- */
+/* The certificate's name or address. An address is not sent as a server name (RFC 6066). */
 static bool expect_name(SSL *ssl, const char *name)
 {
 	unsigned char address[16];

@@ -31,10 +31,7 @@ const char *tls_library(void);
 struct tls_context *tls_context_new(const struct tls_options *options, char why[TLS_WHY_BYTES]);
 void tls_context_free(struct tls_context *c); /* sessions live on */
 
-/*
- * Returns new; NULL without memory. Borrows `fd` until tls_session_free. `host` is a name or an IP
- * address.
- */
+/* Returns new; NULL without memory. Borrows `fd`. `host` is a name or an IP address. */
 struct tls_session *tls_session_new(const struct tls_context *c, int fd, const char *host);
 void tls_session_free(struct tls_session *s);
 
@@ -43,10 +40,7 @@ void tls_session_free(struct tls_session *s);
  * socket is ready. After other errors see tls_why.
  */
 int tls_handshake(struct tls_session *s); /* 1 when done */
-/*
- * At most a record. With a buffer of TLS_RECORD_BYTES no data stays in the session, where epoll
- * would not report it.
- */
+/* At most a record. A buffer of TLS_RECORD_BYTES leaves no data where epoll cannot see it. */
 ssize_t tls_read(struct tls_session *s, char *at, size_t size);
 /*
  * At most a record. After EAGAIN the next call must begin with the same bytes: a part may have been
@@ -54,16 +48,10 @@ ssize_t tls_read(struct tls_session *s, char *at, size_t size);
  */
 ssize_t tls_write(struct tls_session *s, const char *at, size_t len);
 
-/*
- * After EAGAIN: true: wait until the socket is writable; false: readable. A read may wait to write,
- * and the reverse.
- */
+/* After EAGAIN, of a read too: wait until the socket is writable, instead of readable. */
 bool tls_wants_write(const struct tls_session *s);
 
-/*
- * After a failure: what went wrong, and whether a retry would fail the same way (a certificate is
- * rejected).
- */
+/* After a failure: what went wrong, and whether a retry would fail the same way. */
 const char *tls_why(const struct tls_session *s);
 bool tls_is_refused(const struct tls_session *s);
 
