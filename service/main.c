@@ -23,6 +23,7 @@
 #include "core/loop.h"
 #include "embedded.h"
 #include "http/http.h"
+#include "http/tls.h"
 #include "patterns.h"
 #include "process/config.h"
 #include "process/log.h"
@@ -82,7 +83,7 @@ static void find_terminal(void)
 static void reload(void)
 {
 	access_reload();
-	http_reload();
+	http_tls_reload();
 	if (login_has_files() && !login_read_again())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");

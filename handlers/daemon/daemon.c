@@ -4,6 +4,7 @@
  * None of it asks Redis, so that all of it answers when Redis does not.
  */
 #include "http/http.h"
+#include "http/server.h"
 #include "net/tls.h"
 #include "operations.h"
 #include "process/config.h"
@@ -99,7 +100,7 @@ void info(struct request *req, const struct info_input *in)
 	out_int(o, "uptime_ms", metrics_uptime_ms());
 	out_activity(o);
 	out_object(o, "libraries");
-	out_string(o, "libmicrohttpd", http_library());
+	out_string(o, "libmicrohttpd", http_server_library());
 	out_string(o, "openssl", tls_library());
 	out_close(o);
 	out_object(o, "options");

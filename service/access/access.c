@@ -103,49 +103,21 @@ static bool refuse_token(struct request *req)
 
 /* ---- Its scopes ---- */
 
-static bool refuse_scope(struct request *req, const struct scope_need *need)
-{
-	struct text written = scope_written(&req->arena, need);
+typedef bool access_test(const struct scope *s, const struct scope_need *need);
 
+/* `name` is absent where the action has none. */
+static bool is_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
+		       struct text name, access_test *covers)
+{
+	struct scope_need need = { text_of(n->kind), name, text_of(n->action) };
+
+	for (size_t i = 0; i < t->scope_count; i++)
+		if (covers(&t->scopes[i], &need))
+			return true;
+	struct text written = scope_written(&req->arena, &need);
 	metrics_count(METRIC_scopes_refused);
 	answer_problem(req, P_FORBIDDEN, "the token lacks the scope '%s'", written.at ? written.at : "");
 	return false;
-}
-
-static bool is_allowed(struct request *req, const struct token_file_entry *t, struct scope_need need)
-{
-	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers(&t->scopes[i], &need))
-			return true;
-	return refuse_scope(req, &need);
-}
-
-/* `name` is absent where the action has none. */
-static struct scope_need need_of(const struct needed_scope *n, struct text name)
-{
-	return (struct scope_need){ text_of(n->kind), name, text_of(n->action) };
-}
-
-/* The name is not known yet: an action that is allowed on no name at all is rejected. */
-static bool is_allowed_somewhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
-{
-	struct scope_need need = need_of(n, TEXT("NAME"));
-
-	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_some(&t->scopes[i], need.kind, true, need.action))
-			return true;
-	return refuse_scope(req, &need);
-}
-
-/* A request that names nothing needs every name. */
-static bool is_allowed_everywhere(struct request *req, const struct token_file_entry *t, const struct needed_scope *n)
-{
-	struct scope_need need = need_of(n, TEXT("NAME"));
-
-	for (size_t i = 0; i < t->scope_count; i++)
-		if (scope_covers_all(&t->scopes[i], need.kind, need.action))
-			return true;
-	return refuse_scope(req, &need);
 }
 
 static bool is_in_path(const struct operation *op, const struct needed_scope *n)
@@ -181,8 +153,10 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 	for (size_t i = 0; i < op->scope_count; i++) {
 		const struct needed_scope *n = &op->scopes[i];
 		struct text name = n->field < 0 ? (struct text){ 0 } : req->path_values[n->field];
-		if (is_in_path(op, n) ? !is_allowed(req, t, need_of(n, name))
-				      : n->flag < 0 && !is_allowed_somewhere(req, t, n))
+		bool is_known = is_in_path(op, n);
+		/* Unless its name is known, the action must be allowed on some name. */
+		if ((is_known || n->flag < 0) &&
+		    !is_allowed(req, t, n, is_known ? name : TEXT("NAME"), is_known ? scope_covers : scope_covers_some))
 			return false;
 	}
 	if (!depends_on_input(op))
@@ -215,7 +189,7 @@ static bool names_are_allowed(struct request *req, const struct token_file_entry
 		if (!name.at)
 			continue;
 		++*count;
-		if (!is_allowed(req, t, need_of(n, name)))
+		if (!is_allowed(req, t, n, name, scope_covers))
 			return false;
 	}
 	return true;
@@ -241,5 +215,6 @@ bool access_admit_input(struct request *req, const void *input)
 		if (applies(op, &op->scopes[i], input) && op->scopes[i].field >= 0 &&
 		    !names_are_allowed(req, t, &op->scopes[i], input, &count))
 			return false;
-	return count > 0 || is_allowed_everywhere(req, t, &op->scopes[0]);
+	/* A request that names nothing needs every name. */
+	return count > 0 || is_allowed(req, t, &op->scopes[0], TEXT("NAME"), scope_covers_all);
 }

@@ -79,17 +79,19 @@ bool scope_covers(const struct scope *s, const struct scope_need *need)
 	return matches && (s->is_prefix || s->name.len == need->name.len) && covers_action(s, need->action);
 }
 
-bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action)
+bool scope_covers_some(const struct scope *s, const struct scope_need *need)
 {
-	return !s->kind.at || (text_equal(s->kind, kind) &&
-			       (s->whole_kind || ((s->name.at != NULL) == named && covers_action(s, action))));
+	bool same_form = (s->name.at != NULL) == (need->name.at != NULL);
+
+	return !s->kind.at ||
+	       (text_equal(s->kind, need->kind) && (s->whole_kind || (same_form && covers_action(s, need->action))));
 }
 
-bool scope_covers_all(const struct scope *s, struct text kind, struct text action)
+bool scope_covers_all(const struct scope *s, const struct scope_need *need)
 {
 	bool every_name = s->whole_kind || (s->name.at && s->name.len == 0 && s->is_prefix);
 
-	return !s->kind.at || (text_equal(s->kind, kind) && every_name && covers_action(s, action));
+	return !s->kind.at || (text_equal(s->kind, need->kind) && every_name && covers_action(s, need->action));
 }
 
 /* Whether a byte is written as it is: neither a scope nor the token file gives it a meaning. */

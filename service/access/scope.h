@@ -36,10 +36,10 @@ const char *scope_parse(struct arena *arena, struct text written, struct scope *
 bool scope_covers(const struct scope *s, const struct scope_need *need);
 
 /* True when it covers the action on at least one name. */
-bool scope_covers_some(const struct scope *s, struct text kind, bool named, struct text action);
+bool scope_covers_some(const struct scope *s, const struct scope_need *need);
 
 /* True when it covers the action on every name. */
-bool scope_covers_all(const struct scope *s, struct text kind, struct text action);
+bool scope_covers_all(const struct scope *s, const struct scope_need *need);
 
 /* The scope as text. Absent without memory. */
 struct text scope_written(struct arena *arena, const struct scope_need *need);

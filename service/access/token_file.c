@@ -87,7 +87,8 @@ static bool check_use(const struct token_file_reader *r, const struct scope *s, 
 	for (size_t i = 0; i < operation_count; i++)
 		for (size_t k = 0; k < operations[i].scope_count; k++) {
 			const struct needed_scope *n = &operations[i].scopes[k];
-			if (scope_covers_some(s, text_of(n->kind), n->field >= 0, text_of(n->action)))
+			struct text name = n->field >= 0 ? TEXT("NAME") : (struct text){ 0 };
+			if (scope_covers_some(s, &(struct scope_need){ text_of(n->kind), name, text_of(n->action) }))
 				return true;
 			add_once(kinds, n->kind);
 			snprintf(form, sizeof(form), "%s:%s%s", n->kind, n->field >= 0 ? "NAME:" : "", n->action);

@@ -77,11 +77,6 @@ const char *http_health_address(void)
 	return health_acceptor.count ? health_url : NULL;
 }
 
-const char *http_library(void)
-{
-	return http_server_library();
-}
-
 bool http_draining(void)
 {
 	return draining;
@@ -227,11 +222,6 @@ bool http_open(unsigned max_connections)
 		return false;
 	note_urls();
 	return true;
-}
-
-void http_reload(void)
-{
-	http_tls_reload();
 }
 
 /* ---- Event loop ---- */

@@ -30,12 +30,6 @@ unsigned http_descriptors(void);
 const char *http_address(size_t i);
 const char *http_health_address(void);
 
-/* The version of libmicrohttpd that is loaded. */
-const char *http_library(void);
-
-/* Rereads the certificate, for new connections. */
-void http_reload(void);
-
 /* Runs what is due; called in each event-loop iteration after the descriptors. True: call again. */
 bool http_run(void);
 

@@ -31,8 +31,8 @@ static void check_scope(const struct scope *s)
 	bool covers = scope_covers(s, &need);
 
 	CHECK(!covers || !s->kind.at || text_equal(s->kind, need.kind));
-	CHECK(!covers || scope_covers_some(s, need.kind, true, need.action));
-	CHECK(covers || !scope_covers_all(s, need.kind, need.action));
+	CHECK(!covers || scope_covers_some(s, &need));
+	CHECK(covers || !scope_covers_all(s, &need));
 	if (s->name.at && !s->is_prefix && s->kind.at && s->action.at && !s->whole_kind) {
 		need = (struct scope_need){ s->kind, s->name, s->action };
 		CHECK(scope_covers(s, &need));

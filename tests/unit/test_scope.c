@@ -187,10 +187,11 @@ static void coverage(void **state)
 
 static bool some(const char *written, bool named)
 {
+	struct scope_need need = { TEXT("queues"), named ? TEXT("NAME") : (struct text)NONE, TEXT("send") };
 	struct scope s;
 
 	assert_null(scope_parse(&arena, text_of(written), &s));
-	return scope_covers_some(&s, TEXT("queues"), named, TEXT("send"));
+	return scope_covers_some(&s, &need);
 }
 
 static bool all(const char *written)
@@ -198,7 +199,7 @@ static bool all(const char *written)
 	struct scope s;
 
 	assert_null(scope_parse(&arena, text_of(written), &s));
-	return scope_covers_all(&s, TEXT("queues"), TEXT("send"));
+	return scope_covers_all(&s, &(struct scope_need){ TEXT("queues"), TEXT("NAME"), TEXT("send") });
 }
 
 static void some_and_all_names(void **state)
