@@ -167,7 +167,7 @@ static void test_unix_no_socket(void **state)
 	fputs("precious", f);
 	fclose(f);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
-	assert_true(proc_said(&patternd.proc, "no socket"));
+	assert_true(proc_said(&patternd.proc, "not a socket"));
 	char *kept = file_text(path);
 	assert_string_equal(kept, "precious");
 	free(kept);

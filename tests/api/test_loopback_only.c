@@ -80,7 +80,7 @@ static void refused(void **state)
 	}
 	for (size_t i = 0; i < sizeof(among) / sizeof(among[0]); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", among[i]), 2);
-		snprintf(said, sizeof(said), "could reach '%s'", strchr(among[i], ',') + 1);
+		snprintf(said, sizeof(said), "can reach '%s'", strchr(among[i], ',') + 1);
 		assert_true(proc_said(&patternd.proc, said));
 		assert_false(proc_said(&patternd.proc, "listening"));
 	}

@@ -77,8 +77,8 @@ static void mistakes(void **state)
 	static const struct {
 		const char *text, *said;
 	} rows[] = {
-		{ "", ": there is no token in it" },
-		{ "# nothing\n\n   \n", ": there is no token in it" },
+		{ "", ": it holds no token" },
+		{ "# nothing\n\n   \n", ": it holds no token" },
 		{ "secret locks:*\n", ":1: the line must start with the 64 hex digits" },
 		{ "\n# a\nsecret locks:*\n", ":3: the line must start with the 64 hex digits" },
 		{ HEX "0 *\n", ":1: the line must start with the 64 hex digits" },
@@ -236,7 +236,7 @@ static void rotation(void **state)
 	proc_signal(&patternd.proc, SIGHUP);
 	wait_until(http(client, "GET", "/locks/a", NULL, SECRET).status == 200, WAIT_MS);
 	write_over(path, "");
-	reload("there is no token in it");
+	reload("it holds no token");
 	remove(path);
 	reload("cannot read it");
 	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
