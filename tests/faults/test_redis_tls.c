@@ -250,7 +250,8 @@ static void test_other_servers(void **state)
 		{ "SSH", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", NULL, 0 },
 		{ "a flood", NULL, "\x16\x03\x03\x40\x00", SIZE_MAX },
 	};
-	static const char *const causes[] = { "no handshake in time", "does not speak TLS", "does not speak TLS", "TLS: " };
+	static const char *const causes[] = { "no handshake in time", "does not speak TLS", "does not speak TLS",
+					      "TLS: " };
 	char to[64];
 
 	(void)state;
