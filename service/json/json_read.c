@@ -231,7 +231,7 @@ static bool read_number(struct reader *r, struct json *v)
 
 static bool read_value(struct reader *r, struct json *v);
 
-static bool meets_itself(const struct json *object)
+static bool has_duplicate_key(const struct json *object)
 {
 	for (const struct json *a = object->first; a; a = a->next)
 		for (const struct json *b = a->next; b; b = b->next)
@@ -241,7 +241,7 @@ static bool meets_itself(const struct json *object)
 }
 
 /* The same of many: a table of members by the hash of their keys. Its seed keeps clients from choosing keys that meet. */
-static bool meets_itself_in(const struct json **table, size_t places, const struct json *object)
+static bool is_duplicate_in(const struct json **table, size_t places, const struct json *object)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;
 
@@ -261,16 +261,16 @@ static bool members_differ(struct reader *r, const struct json *object)
 	size_t places = 2 * FEW_MEMBERS;
 
 	if (object->count <= FEW_MEMBERS)
-		return !meets_itself(object) || fail(r, why);
+		return !has_duplicate_key(object) || fail(r, why);
 	while (places < 2 * object->count)
 		places *= 2;
 	struct arena_mark before = arena_mark(r->arena);
 	const struct json **table = arena_alloc(r->arena, places * sizeof(*table));
 	if (!table)
 		return fail(r, NULL);
-	bool meets = meets_itself_in(table, places, object);
+	bool duplicate = is_duplicate_in(table, places, object);
 	arena_rewind(r->arena, before);
-	return !meets || fail(r, why);
+	return !duplicate || fail(r, why);
 }
 
 static bool read_key(struct reader *r, struct json *member)
