@@ -408,7 +408,7 @@ static void a_worker_waits_again_and_again(void **state)
 	raw_close(w);
 }
 
-/* Answers are sent in the turn in which they come, whatever else that turn has to do (a few requests' lingering ends in it). */
+/* Answers are sent in the turn in which they come, whatever else that turn has to do (a few requests' grace polls end in it). */
 static void what_is_due_in_a_moment_is_answered_then(void **state)
 {
 	struct raw *w = raw_connect(patternd.port), *sender = raw_connect(patternd.port);

@@ -199,7 +199,7 @@ static void believed_for_a_second_at_most(void **state)
 }
 
 /*
- * What has a body that is not read is suspended at once. Its answer may come in the very turn in which the daemon stops lingering for
+ * What has a body that is not read is suspended at once. Its answer may come in the very turn in which the daemon ends the grace polls for
  * others: libmicrohttpd must hear of it all the same.
  */
 static void suspended_at_once_and_resumed(void **state)

@@ -245,7 +245,7 @@ static void who_left_just_before_is_not_answered(void **state)
 		server_command(&redis, "CLIENT PAUSE 10000 WRITE");
 		struct raw *r = waiter_at(&patternd, w->target, w->body, "");
 		wait_until(metric_of(&patternd, "redis_commands_total") == commands + 1, SOON_MS);
-		nap_ms(10); /* it does not linger any more, but is suspended */
+		nap_ms(10); /* its grace polls have ended: it is suspended */
 		proc_signal(&patternd.proc, SIGSTOP);
 		server_command(&redis, "CLIENT UNPAUSE");
 		wait_until(server_scripts_run(&redis) == scripts + 1, SOON_MS);
