@@ -111,7 +111,8 @@ static void show(struct check_target *target)
 	char address[URL_BYTES];
 
 	listener_address_print(&target->to, address, sizeof(address));
-	snprintf(target->shown, sizeof(target->shown), target->to.is_unix ? "%s %s" : "http://%s%s", address, target->path);
+	snprintf(target->shown, sizeof(target->shown), target->to.is_unix ? "%s %s" : "http://%s%s", address,
+		 target->path);
 }
 
 /* ---- Request ---- */
