@@ -1,20 +1,16 @@
 /*
  * redis_link: see redis/connection.h.
  *
- *	DOWN -> RESOLVING -> CONNECTING -> (HANDSHAKING ->) GREETING -> READY -> (LEAVING ->) DOWN, after a pause that grows
+ *	DOWN -> CONNECTING -> GREETING -> READY -> (LEAVING ->) DOWN, after a pause that grows
  *
  * Owns its socket, buffers and the ring of pending calls; the calls themselves belong to whoever made them.
  */
 #include "redis/connection.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include "core/backoff.h"
-#include "net/tls.h"
 #include "process/config.h"
 #include "process/metrics.h"
 #include "redis/connection_private.h"
@@ -23,15 +19,17 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	READS_A_TURN = 16, /* of records of TLS, each of which is one read */
+	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beside what messages take */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
-	REFUSED_PAUSE_MS = 5000, /* after a wrong password: asking again soon would not help */
+	REFUSED_PAUSE_MS = 5000,     /* after a wrong password: asking again soon would not help */
+	CHECK_US = 61 * 1000 * 1000, /* longer than --redis-timeout-ms can be: the last one is over by then */
 };
 
 static struct redis_link *links; /* all of them */
 static unsigned in_flight;       /* on all links */
 static struct redis_answers answers;
+static void (*changed)(struct redis_link *l, const char *why); /* NULL: nothing observes them */
 static char read_buffer[READ_BYTES];
 
 unsigned links_in_flight(void)
@@ -49,9 +47,26 @@ struct redis_link *link_first(void)
 	return links;
 }
 
+void links_observe(void (*observer)(struct redis_link *l, const char *why))
+{
+	changed = observer;
+}
+
+void links_try_now(void)
+{
+	for (struct redis_link *l = links; l; l = l->next)
+		if (l->state == DOWN)
+			timer_set(&l->timer, loop_now_us());
+}
+
 bool link_is_ready(const struct redis_link *l)
 {
 	return l->state == READY;
+}
+
+bool link_serves(const struct redis_link *l)
+{
+	return l->state == READY || (l->renewing && l->failures == 0);
 }
 
 bool link_is_new(const struct redis_link *l)
@@ -81,35 +96,44 @@ const char *link_server(const struct redis_link *l)
 
 /* ---- Writing ---- */
 
-void link_want_write(struct redis_link *l, bool wanted)
-{
-	/* Where there is no memory for it, the next turn or event tries again. */
-	if (l->want_write != wanted && loop_rewatch(&l->watch, EPOLLIN | (wanted ? EPOLLOUT : 0U)))
-		l->want_write = wanted;
-}
-
-static void write_out(struct redis_link *l)
-{
-	if (l->state < GREETING || l->want_write)
-		return;
-	if (resp_write(&l->out, l->watch.fd, l->tls))
-		link_want_write(l, l->tls ? tls_wants_write(l->tls) : resp_waiting(&l->out) > 0);
-	else
-		link_lost(l, "cannot write: %s", l->tls ? tls_why(l->tls) : strerror(errno));
-}
+static void link_lost(struct redis_link *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A drained link closes here, and not at its last answer: redis_acked.c adds a WAIT by the end of the turn. */
 void link_flush(struct redis_link *l)
 {
 	if (l->state == LEAVING && l->ring.count == 0)
 		link_lost(l, LINK_LEFT);
-	else
-		write_out(l);
+	else if (l->state >= GREETING)
+		resp_write(&l->out, &l->socket);
+}
+
+static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+{
+	(void)fate;
+	struct redis_link *l = container_of(call, struct redis_link, check);
+
+	if (reply && !greeting_is_safe(&l->greeting, reply->text))
+		link_leave(l); /* the next greeting is refused, and tells why */
+}
+
+/*
+ * Is the server still configured as safely as when it was greeted? It is asked each minute, and only where others ask something: a daemon
+ * that is idle asks nothing.
+ */
+static void check_server(struct redis_link *l)
+{
+	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
+
+	if (loop_now_us() - l->checked_us < CHECK_US)
+		return;
+	l->checked_us = loop_now_us();
+	l->check.done = on_info;
+	link_send(l, &l->check, info, 3); /* without memory for it: the next time */
 }
 
 bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count)
 {
-	link_check(l); /* not behind it: an ASKING is for the very next command */
+	check_server(l); /* not behind it: an ASKING is for the very next command */
 
 	uint64_t starts_at = l->out.written + resp_waiting(&l->out);
 
@@ -132,12 +156,6 @@ bool link_say(struct redis_link *l, const struct text *args, size_t count)
 
 /* ---- Up and down ---- */
 
-static void pause_then_connect(struct redis_link *l, int64_t least_ms)
-{
-	timer_set(&l->timer,
-		  loop_now_us() + backoff_ms(l->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms) * 1000);
-}
-
 /* The calls that were on a connection when it ended. */
 struct orphans {
 	struct call_ring ring; /* owned */
@@ -147,24 +165,16 @@ struct orphans {
 /* Closes the socket and returns to DOWN. The pending calls are to learn their fate: tell_fates. */
 static struct orphans link_close(struct redis_link *l)
 {
-	struct orphans o = { l->ring, l->out.written + l->out.sealed };
+	struct orphans o = { l->ring, l->out.written + l->socket.sealed };
 
 	l->state = DOWN;
 	timer_stop(&l->timer);
-	resolve_cancel(&l->lookup);
-	tls_session_free(l->tls);
-	l->tls = NULL;
-	if (l->watch.fd >= 0) {
-		loop_unwatch(&l->watch);
-		close(l->watch.fd);
-		l->watch.fd = -1;
-	}
+	redis_socket_close(&l->socket);
 	reply_reader_free(l->reader);
 	l->reader = NULL;
 	l->ring = (struct call_ring){ 0 };
 	in_flight -= (unsigned)o.ring.count;
 	resp_reset(&l->out);
-	l->want_write = false;
 	return o;
 }
 
@@ -182,7 +192,7 @@ static void tell_fates(struct orphans o)
 }
 
 /* The connection, or the attempt, is over. */
-void link_lost(struct redis_link *l, const char *format, ...)
+static void link_lost(struct redis_link *l, const char *format, ...)
 {
 	char why[LINK_WHY_BYTES];
 	bool was_up = l->state >= READY, has_left = l->state == LEAVING && l->ring.count == 0;
@@ -197,11 +207,13 @@ void link_lost(struct redis_link *l, const char *format, ...)
 	bool is_stale = l->greeting.no_entry && l->greeting.shown != login_version();
 	if (l->greeting.no_entry && !is_stale && login_is_shared(l->target))
 		login_refused(why);
-	pause_then_connect(l, l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0);
+	int64_t least_ms = l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0;
+	int64_t pause_ms = backoff_ms(l->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
+	timer_set(&l->timer, loop_now_us() + pause_ms * 1000);
 	if (has_left) /* at will: that is no failure */
 		l->failures = 0;
-	if (!was_up)
-		link_renewal_failed(l, why);
+	if (!was_up && changed)
+		changed(l, why);
 	l->owner->down(l, why, was_up);
 	tell_fates(orphans);
 }
@@ -232,7 +244,7 @@ void link_moved(struct redis_link *l)
 	}
 	tell_fates(link_close(l)); /* nothing but a greeting was under way */
 	l->failures = 0;
-	link_connect(l);
+	link_open(l);
 }
 
 /* ---- The greeting ---- */
@@ -243,12 +255,12 @@ static void link_ready(struct redis_link *l)
 	l->failures = 0;
 	l->checked_us = loop_now_us();
 	l->permissions = l->greeting.permissions;
-	link_check_permissions(l);
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&l->timer);
 	if (login_is_shared(l->target) && login_accepted())
 		links_try_now();
-	link_renewal_done(l);
+	if (changed)
+		changed(l, NULL);
 	l->owner->up(l);
 }
 
@@ -257,28 +269,20 @@ static void greeting_step(struct redis_link *l, const struct reply *reply)
 {
 	if (!greeting_reply(&l->greeting, reply))
 		link_lost(l, "%s", l->greeting.why);
-	else if (l->greeting.owed == 0 && !link_ask_permissions(l))
+	else if (l->greeting.owed == 0 && !greeting_ask_permissions(&l->greeting, &l->out))
+		link_lost(l, "no memory for the greeting");
+	else if (l->greeting.owed == 0)
 		link_ready(l);
+	else
+		link_flush(l);
 }
 
-void link_greet(struct redis_link *l)
+static void on_opened(struct redis_socket *socket)
 {
-	struct greeting_command commands[GREETING_COMMANDS];
-	size_t count = greeting_commands(&l->greeting, l->target, commands);
-	bool ok = true;
+	struct redis_link *l = container_of(socket, struct redis_link, socket);
 
 	l->state = GREETING;
-	for (size_t i = 0; i < count && ok; i++)
-		ok = resp_add(&l->out, commands[i].args, commands[i].count);
-	for (const struct text *s = l->owner->said ? NULL : greeting_preload(); s && s->at && ok; s++) {
-		struct text load[] = { TEXT("SCRIPT"), TEXT("LOAD"), *s };
-		ok = resp_add(&l->out, load, 3);
-		l->greeting.owed++;
-	}
-	struct text whoami[PERMISSION_ARGS];
-	if (ok && l->greeting.owed > count) /* there were scripts, so that there is something to be allowed */
-		ok = resp_add(&l->out, whoami, greeting_whoami(&l->greeting, whoami));
-	if (ok)
+	if (greeting_begin(&l->greeting, l->target, !l->owner->said, &l->out))
 		link_flush(l);
 	else
 		link_lost(l, "no memory for the greeting");
@@ -318,12 +322,12 @@ static void not_redis(struct redis_link *l, const char *why)
 		link_lost(l, "what it says is not the Redis protocol (%s)", why);
 }
 
-/* True when more may have come than was read. */
-static bool link_read(struct redis_link *l)
+static bool on_readable(struct redis_socket *socket)
 {
+	struct redis_link *l = container_of(socket, struct redis_link, socket);
 	const struct reply *reply;
 	const char *why = "";
-	size_t n = link_receive(l, read_buffer, sizeof(read_buffer));
+	size_t n = redis_socket_read(socket, read_buffer, sizeof(read_buffer));
 
 	if (n == 0)
 		return false;
@@ -343,31 +347,38 @@ static bool link_read(struct redis_link *l)
 	}
 	if (l->state >= READY && l->ring.count)
 		timer_set(&l->timer, ring_oldest(&l->ring)->due_us);
-	return l->tls != NULL; /* that was one record */
+	return true;
 }
 
-void link_on_ready(struct watch *w, uint32_t events)
+static void on_writable(struct redis_socket *socket)
 {
-	struct redis_link *l = container_of(w, struct redis_link, watch);
+	struct redis_link *l = container_of(socket, struct redis_link, socket);
 
-	if (l->state == CONNECTING) {
-		link_connected(l);
-		return;
-	}
-	if (l->state == HANDSHAKING) {
-		link_handshake(l);
-		return;
-	}
-	if (l->tls) /* a read may have waited to write, and the reverse */
-		events |= EPOLLIN | EPOLLOUT;
-	/* First what the server says: it may tell why it takes no more. */
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		for (int left = READS_A_TURN; left > 0 && l->state >= GREETING && link_read(l); left--)
-			;
-	if (l->state >= GREETING && (events & EPOLLOUT)) {
-		link_want_write(l, false);
-		write_out(l);
-	}
+	resp_write(&l->out, socket);
+}
+
+static void on_failed(struct redis_socket *socket, const char *why)
+{
+	struct redis_link *l = container_of(socket, struct redis_link, socket);
+
+	l->greeting.refused |= socket->tls_rejected;
+	link_lost(l, "%s", why);
+}
+
+/* ---- Connecting ---- */
+
+void link_open(struct redis_link *l)
+{
+	timer_set(&l->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+	l->greeting = (struct redis_greeting){ 0 };
+	l->state = CONNECTING;
+	l->renew = false; /* it shows from here on what the files contain now */
+	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
+	l->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
+	if (l->reader)
+		redis_socket_open(&l->socket, l->target, l->failures);
+	else
+		link_lost(l, "no memory");
 }
 
 /* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
@@ -382,15 +393,8 @@ static void link_try(struct redis_link *l)
 	}
 	if (l->greeting.refused && !l->greeting.no_entry && l->target->tls)
 		login_read_again();
-	link_connect(l);
+	link_open(l);
 }
-
-static const char *const late[READY] = {
-	[RESOLVING] = "its name was not resolved in time",
-	[CONNECTING] = "it did not answer in time",
-	[HANDSHAKING] = "TLS: no handshake in time; redis:// is for a port without TLS",
-	[GREETING] = "it did not answer in time",
-};
 
 /* The pause is over, an attempt took too long, or the oldest call is overdue. */
 static void on_timer(struct timer *t)
@@ -400,7 +404,7 @@ static void on_timer(struct timer *t)
 	if (l->state == DOWN) {
 		link_try(l);
 	} else if (l->state < READY) {
-		link_lost(l, "%s", late[l->state]);
+		link_lost(l, "%s", redis_socket_overdue(&l->socket));
 	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
@@ -415,6 +419,7 @@ static void on_timer(struct timer *t)
 
 struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose)
 {
+	static const struct redis_socket_callbacks callbacks = { on_opened, on_readable, on_writable, on_failed };
 	struct redis_link *l = calloc(1, sizeof(*l)), **at = &links;
 
 	if (!l)
@@ -422,7 +427,7 @@ struct redis_link *link_new(const struct redis_url *target, const struct redis_l
 	l->target = target;
 	l->owner = owner;
 	l->whose = whose;
-	l->watch.fd = -1;
+	l->socket.callbacks = &callbacks;
 	l->timer.expired = on_timer;
 	while (*at)
 		at = &(*at)->next;
@@ -430,22 +435,18 @@ struct redis_link *link_new(const struct redis_url *target, const struct redis_l
 	return l;
 }
 
-void link_open(struct redis_link *l)
-{
-	link_connect(l);
-}
-
 void link_free(struct redis_link *l)
 {
+	struct redis_link **at = &links;
+
 	if (!l)
 		return;
-	for (struct redis_link **at = &links; *at; at = &(*at)->next)
-		if (*at == l) {
-			*at = l->next;
-			break;
-		}
-	link_renewal_done(l);
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
 	tell_fates(link_close(l));
+	if (changed)
+		changed(l, NULL);
 	resp_free(&l->out);
 	free(l);
 }

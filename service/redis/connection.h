@@ -8,9 +8,9 @@
 #define PATTERND_REDIS_LINK_H
 
 #include "redis/command.h"
-#include "redis/url.h"
+#include "redis/socket.h"
 
-enum { LINK_WHY_BYTES = 192 };
+enum { LINK_WHY_BYTES = SOCKET_WHY_BYTES };
 #define LINK_LEFT "it connects again" /* why a link that was to leave went down */
 
 struct redis_link;
@@ -72,18 +72,5 @@ size_t link_owed(const struct redis_link *l);
 /* Calls under way on all links; and those that were answered. */
 unsigned links_in_flight(void);
 struct redis_answers links_answers(void);
-
-/* What the user of the first link that lacks permissions lacks; "" when none does. And how many rules that are. */
-const char *links_lack(void);
-unsigned links_lacking(void);
-
-/* Something took a connection of one of them, once: a wrong password is another trouble than no server. */
-bool links_reached(void);
-
-/*
- * Renews all connections, one after the other: each drains, closes, and connects with what the files contain now. Stops at a connection
- * that is refused, goes on when Redis accepts it. Those that are down try at once.
- */
-void links_renew(void);
 
 #endif

@@ -23,66 +23,65 @@ static const struct member *twin; /* was refused, and not greeted well since */
 static char twins[160];
 static const struct text *preload; /* ended by an absent one */
 
-const struct text *greeting_preload(void)
-{
-	return preload;
-}
-
 void greeting_set_preload(const struct text *texts)
 {
 	preload = texts;
 }
 
-static void add(struct redis_greeting *g, struct greeting_command *out, enum greeting_step step, struct text a,
-		struct text b, struct text c)
+static bool say(struct redis_greeting *g, struct resp_buffer *out, enum greeting_step step, const struct text *args,
+		size_t count)
 {
-	struct greeting_command *command = &out[g->asked];
-
-	command->args[command->count++] = a;
-	command->args[command->count++] = b;
-	if (c.at)
-		command->args[command->count++] = c;
-	g->steps[g->asked++] = step;
+	if (step != STEP_SCRIPT)
+		g->steps[g->asked++] = step;
 	g->owed++;
+	return resp_add(out, args, count);
 }
 
-size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out)
+static bool say_password(struct redis_greeting *g, struct resp_buffer *out)
 {
-	struct text none = { 0 }, password = text_of(login_password(url));
-	bool has_user = url->user[0] && url->kind != REDIS_SENTINEL; /* the URL's is the master's */
+	bool has_user = g->url->user[0] && g->kind != REDIS_SENTINEL; /* the URL's is the master's */
+	struct text password = text_of(login_password(g->url));
+	struct text with_user[] = { TEXT("AUTH"), text_of(g->url->user), password };
 
-	g->url = url;
-	g->kind = url->kind;
-	g->shown = login_version();
-	for (size_t i = 0; i < GREETING_COMMANDS; i++)
-		out[i].count = 0;
-	if (password.len && has_user)
-		add(g, out, STEP_AUTH, TEXT("AUTH"), text_of(url->user), password);
-	else if (password.len)
-		add(g, out, STEP_AUTH, TEXT("AUTH"), password, none);
-	if (url->db[0] && url->kind != REDIS_SENTINEL)
-		add(g, out, STEP_SELECT, TEXT("SELECT"), text_of(url->db), none);
-	add(g, out, STEP_NAME, TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd"));
-	add(g, out, STEP_INFO, TEXT("INFO"), TEXT("default"), none);
-	return g->asked;
+	return !password.len || say(g, out, STEP_AUTH, has_user ? with_user : (struct text[]){ TEXT("AUTH"), password },
+				    has_user ? 3 : 2);
 }
 
-size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+/* The scripts, and behind them, as there is something to be allowed, the user's name. */
+static bool say_scripts(struct redis_greeting *g, struct resp_buffer *out)
 {
-	g->whoami = g->at + g->owed++;
-	args[0] = TEXT("ACL");
-	args[1] = TEXT("WHOAMI");
-	return 2;
+	bool ok = true;
+
+	if (!preload || !preload->at)
+		return true;
+	for (const struct text *s = preload; s->at && ok; s++)
+		ok = say(g, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
+	g->whoami = g->owed;
+	return ok && say(g, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
 }
 
-size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS])
+bool greeting_begin(struct redis_greeting *g, const struct redis_url *url, bool has_scripts, struct resp_buffer *out)
 {
-	size_t most = g->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
+	bool has_db = url->db[0] && url->kind != REDIS_SENTINEL;
+	struct text select[] = { TEXT("SELECT"), text_of(url->db) };
+	struct text name[] = { TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd") };
 
-	if (!g->permissions.user[0] || g->permissions_asked == most)
-		return 0;
-	g->owed++;
-	return permissions_question(&g->permissions, g->permissions_asked++, args);
+	*g = (struct redis_greeting){ .url = url, .kind = url->kind, .shown = login_version() };
+	return say_password(g, out) && (!has_db || say(g, out, STEP_SELECT, select, 2)) &&
+	       say(g, out, STEP_NAME, name, 3) &&
+	       say(g, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
+	       (!has_scripts || say_scripts(g, out));
+}
+
+bool greeting_ask_permissions(struct redis_greeting *g, struct resp_buffer *out)
+{
+	struct text args[PERMISSION_ARGS];
+	size_t count = g->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
+	bool ok = true;
+
+	for (; ok && g->permissions.user[0] && g->permissions_asked < count; g->owed++)
+		ok = resp_add(out, args, permissions_question(&g->permissions, g->permissions_asked++, args));
+	return ok;
 }
 
 static bool refuse(struct redis_greeting *g, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -12,9 +12,10 @@
 
 #include "redis/permissions.h"
 #include "redis/reply.h"
+#include "redis/resp.h"
 #include "redis/url.h"
 
-enum { GREETING_COMMANDS = 4, GREETING_ARGS = 5 };
+enum { GREETING_COMMANDS = 4 };
 
 enum greeting_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
 
@@ -35,22 +36,13 @@ struct redis_greeting {
 	char why[160]; /* what is wrong, when greeting_reply says false */
 };
 
-struct greeting_command {
-	struct text args[GREETING_ARGS];
-	size_t count;
-};
-
-/* Fills in the commands to send, in order; the scripts are to be loaded after them, and `owed` counted up for each. */
-size_t greeting_commands(struct redis_greeting *g, const struct redis_url *url, struct greeting_command *out);
-const struct text *greeting_preload(void);
 void greeting_set_preload(const struct text *preload);
 
-/*
- * The user's name is to be asked for last, if anything: its question. Once that was answered, the questions about its permissions follow,
- * one by one; 0 arguments when there are no more, or none may be asked. `owed` is counted up for each.
- */
-size_t greeting_whoami(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
-size_t greeting_permission(struct redis_greeting *g, struct text args[PERMISSION_ARGS]);
+/* Writes the commands, the scripts behind them where `has_scripts`, and last the question for the user's name. False without memory. */
+bool greeting_begin(struct redis_greeting *g, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
+
+/* Once all is answered: writes the questions about the user's permissions, if any are left and may be asked. False without memory. */
+bool greeting_ask_permissions(struct redis_greeting *g, struct resp_buffer *out);
 
 /* Takes the next answer. False: this server cannot be used, `why` says so. */
 bool greeting_reply(struct redis_greeting *g, const struct reply *reply);

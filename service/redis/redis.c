@@ -15,6 +15,7 @@
 #include "redis/handshake.h"
 #include "redis/node.h"
 #include "redis/quorum.h"
+#include "redis/renewal.h"
 #include "redis/sentinel.h"
 #include "redis/slot.h"
 
@@ -285,7 +286,7 @@ const char *redis_lacks(void)
 
 const char *redis_advice(void)
 {
-	if (links_reached() || urls.kind != REDIS_SERVER)
+	if (redis_socket_any_accepted() || urls.kind != REDIS_SERVER)
 		return "";
 	return "; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one (--embedded)";
 }
@@ -371,6 +372,7 @@ bool redis_open(const char *url, const struct text *preload)
 	const char *why = redis_urls_parse(&urls, url, NULL);
 
 	greeting_set_preload(preload);
+	renewal_open();
 	if (why) {
 		fprintf(stderr,
 			"patternd: --redis: %s; expected redis[s]://[user:password@]host:port[/db], unix:///path, "

@@ -1,11 +1,9 @@
 /* resp: see resp.h. hiredis's formatter would build each command in memory of its own first. */
 #include "redis/resp.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
-#include "net/tls.h"
+#include "redis/socket.h"
 
 enum {
 	MAX_BYTES = 64 * 1024 * 1024,
@@ -84,37 +82,22 @@ size_t resp_waiting(const struct resp_buffer *o)
 	return o->len - o->done;
 }
 
-/* What was handed to TLS counts as sent until TLS says how much it was. */
-static ssize_t seal(struct resp_buffer *o, struct tls_session *tls)
-{
-	size_t len = o->len - o->done;
-
-	o->sealed = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;
-	ssize_t n = tls_write(tls, o->at + o->done, len);
-	if (n > 0)
-		o->sealed = 0;
-	return n;
-}
-
-bool resp_write(struct resp_buffer *o, int fd, struct tls_session *tls)
+void resp_write(struct resp_buffer *o, struct redis_socket *s)
 {
 	while (o->done < o->len) {
-		ssize_t n = tls ? seal(o, tls) : send(fd, o->at + o->done, o->len - o->done, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		o->done += (size_t)n;
-		o->written += (uint64_t)n;
+		size_t n = redis_socket_write(s, o->at + o->done, o->len - o->done);
+		if (n == 0)
+			return;
+		o->done += n;
+		o->written += n;
 	}
 	empty(o);
-	return true;
 }
 
 void resp_reset(struct resp_buffer *o)
 {
 	empty(o);
-	o->written = o->sealed = 0;
+	o->written = 0;
 }
 
 void resp_free(struct resp_buffer *o)

@@ -8,13 +8,12 @@
 
 #include "core/text.h"
 
-struct tls_session;
+struct redis_socket;
 
 struct resp_buffer {
 	char *at; /* owned; [done, len) waits */
 	size_t len, done, size;
 	uint64_t written; /* bytes that the kernel took so far */
-	uint64_t sealed;  /* of what waits: bytes that TLS has begun to send, which may have left */
 };
 
 /* Copies a command in. False, and nothing was added, without memory or when 64 MiB wait already. */
@@ -23,8 +22,8 @@ bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
 /* Bytes that wait. */
 size_t resp_waiting(const struct resp_buffer *o);
 
-/* Writes what the kernel takes; through `tls` unless it is NULL. False with errno set: the connection is broken. */
-bool resp_write(struct resp_buffer *o, int fd, struct tls_session *tls);
+/* Writes what the kernel takes. A socket that fails may reset the buffer meanwhile. */
+void resp_write(struct resp_buffer *o, struct redis_socket *s);
 
 /* For the next connection: nothing waits, nothing was written. */
 void resp_reset(struct resp_buffer *o);

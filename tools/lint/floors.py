@@ -45,14 +45,13 @@ WRAPPERS = {
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
     "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],
     "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/acceptor.c",
-                     "service/net/listener.c", "service/check.c", "service/redis/connection_socket.c", "service/redis/resp.c",
+                     "service/net/listener.c", "service/check.c", "service/redis/socket.c",
                      "service/process/notify.c"],
 }
 # Units that every handler may use: what Redis said, and what handlers share.
 FOR_HANDLERS = {"service/redis/reply", "handlers/handler"}
 # Units that use each other in a circle today; each line may only go.
 CIRCLES = """
-service/redis/connection service/redis/connection_check service/redis/connection_socket
 """
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

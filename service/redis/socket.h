@@ -1,0 +1,64 @@
+/*
+ * redis_socket: a byte stream to a Redis server: looks its name up, connects, and speaks TLS where the URL asks for it.
+ *
+ * Owns the descriptor and the TLS session. It must not know RESP or what the bytes mean.
+ */
+#ifndef PATTERND_REDIS_SOCKET_H
+#define PATTERND_REDIS_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/loop.h"
+#include "net/resolve.h"
+#include "redis/url.h"
+
+enum { SOCKET_WHY_BYTES = 192 };
+
+struct redis_socket;
+struct tls_session;
+
+/* The functions may close the socket. */
+struct redis_socket_callbacks {
+	void (*opened)(struct redis_socket *s);   /* connected, TLS included: bytes may be written now */
+	bool (*readable)(struct redis_socket *s); /* false: redis_socket_read returned 0 */
+	void (*writable)(struct redis_socket *s); /* after redis_socket_write returned 0 */
+	void (*failed)(struct redis_socket *s, const char *why);
+};
+
+enum redis_socket_state { SOCKET_CLOSED, SOCKET_RESOLVING, SOCKET_CONNECTING, SOCKET_TLS_HANDSHAKE, SOCKET_OPEN };
+
+/* Lives inside its owner. Zero but for `callbacks`. */
+struct redis_socket {
+	const struct redis_socket_callbacks *callbacks; /* (ref) */
+	const struct redis_url *url;                    /* (ref) */
+	enum redis_socket_state state;
+	struct watch watch;
+	struct lookup lookup;
+	struct tls_session *tls; /* owned; NULL: plain */
+	unsigned attempt;        /* which address of the name to take, modulo their count */
+	uint64_t sealed;         /* bytes that TLS may have sent, though redis_socket_write has not counted them yet */
+	bool wants_write;        /* waiting for EPOLLOUT */
+	bool was_read;           /* since it was opened */
+	bool tls_rejected;       /* why it failed last; the next attempt fails the same way */
+};
+
+/* Starts an attempt, of which `attempt` failed before. Borrows `url` until redis_socket_close. `opened` or `failed` follows, perhaps before this returns. */
+void redis_socket_open(struct redis_socket *s, const struct redis_url *url, unsigned attempt);
+void redis_socket_close(struct redis_socket *s);
+
+/* Bytes read, at most `size`; 0 when there are none now, or it has failed. */
+size_t redis_socket_read(struct redis_socket *s, char *at, size_t size);
+
+/* Bytes written; 0 when the kernel takes no more now, or it has failed. After 0 the next call must begin with the same bytes. */
+size_t redis_socket_write(struct redis_socket *s, const char *at, size_t len);
+
+/* What an attempt that takes too long is waiting for, for a person. */
+const char *redis_socket_overdue(const struct redis_socket *s);
+
+/* True once any server has accepted a connection. */
+bool redis_socket_any_accepted(void);
+
+#endif
