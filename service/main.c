@@ -87,7 +87,7 @@ static void reload(void)
 	if (login_has_files() && !login_read_again())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
-	links_renew();
+	connections_renew();
 }
 
 static void on_signal(struct watch *w, uint32_t events)

@@ -66,7 +66,7 @@ void call_answer_error(const struct asked *a, struct text error)
 		if (!error_begins(error, error_rows[i].code))
 			continue;
 		if (error_rows[i].distrust)
-			redis_distrust(a->redis, error.at);
+			redis_reject(a->redis, error.at);
 		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
 			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
 				       "this Idempotency-Key came with another body before");

@@ -163,7 +163,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 	req->misread |= reply_watched();
 	if (!req->misread)
 		return;
-	redis_distrust(&c->redis, "a reply of another form than agreed");
+	redis_reject(&c->redis, "a reply of another form than agreed");
 	if (req->state == CALLING && !c->may_fail)
 		answer_misread(req);
 }
@@ -187,7 +187,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		struct asked a = asked(c);
 		call_answer_error(&a, reply->text);
 	} else if (!is_agreed(c, reply)) {
-		redis_distrust(&c->redis, "a reply of another form than agreed");
+		redis_reject(&c->redis, "a reply of another form than agreed");
 		answer_misread(req);
 	} else {
 		hand_over(c, reply);

@@ -1,7 +1,7 @@
 /*
- * redis_link: see redis/connection.h.
+ * redis_connection: see redis/connection.h.
  *
- *	DOWN -> CONNECTING -> GREETING -> READY -> (LEAVING ->) DOWN, after a pause that grows
+ *	DOWN -> CONNECTING -> GREETING -> READY -> (DRAINING ->) DOWN, after a pause that grows
  *
  * Owns its socket, buffers and the ring of pending calls; the calls themselves belong to whoever made them.
  */
@@ -26,132 +26,132 @@ enum {
 	CHECK_US = 61 * 1000 * 1000, /* longer than --redis-timeout-ms can be: the last one is over by then */
 };
 
-static struct redis_link *links; /* all of them */
-static unsigned in_flight;       /* on all links */
+static struct redis_connection *connections; /* all of them */
+static unsigned in_flight;                   /* on all connections */
 static struct redis_answers answers;
-static void (*changed)(struct redis_link *l, const char *why); /* NULL: nothing observes them */
+static void (*changed)(struct redis_connection *c, const char *why); /* NULL: nothing observes them */
 static char read_buffer[READ_BYTES];
 
-unsigned links_in_flight(void)
+unsigned connections_in_flight(void)
 {
 	return in_flight;
 }
 
-struct redis_answers links_answers(void)
+struct redis_answers connections_answers(void)
 {
 	return answers;
 }
 
-struct redis_link *link_first(void)
+struct redis_connection *connection_first(void)
 {
-	return links;
+	return connections;
 }
 
-void links_observe(void (*observer)(struct redis_link *l, const char *why))
+void connections_observe(void (*observer)(struct redis_connection *c, const char *why))
 {
 	changed = observer;
 }
 
-void links_try_now(void)
+void connections_retry_now(void)
 {
-	for (struct redis_link *l = links; l; l = l->next)
-		if (l->state == DOWN)
-			timer_set(&l->timer, loop_now_us());
+	for (struct redis_connection *c = connections; c; c = c->next)
+		if (c->state == DOWN)
+			timer_set(&c->timer, loop_now_us());
 }
 
-bool link_is_ready(const struct redis_link *l)
+bool connection_is_ready(const struct redis_connection *c)
 {
-	return l->state == READY;
+	return c->state == READY;
 }
 
-bool link_serves(const struct redis_link *l)
+bool connection_is_usable(const struct redis_connection *c)
 {
-	return l->state == READY || (l->renewing && l->failures == 0);
+	return c->state == READY || (c->renewing && c->failures == 0);
 }
 
-bool link_is_new(const struct redis_link *l)
+bool connection_is_untried(const struct redis_connection *c)
 {
-	return l->failures == 0 && l->state != READY;
+	return c->failures == 0 && c->state != READY;
 }
 
-bool link_is_open(const struct redis_link *l)
+bool connection_is_open(const struct redis_connection *c)
 {
-	return l->state >= READY;
+	return c->state >= READY;
 }
 
-size_t link_owed(const struct redis_link *l)
+size_t connection_owed(const struct redis_connection *c)
 {
-	return l->ring.count;
+	return c->ring.count;
 }
 
-void *link_whose(const struct redis_link *l)
+void *connection_whose(const struct redis_connection *c)
 {
-	return l->whose;
+	return c->whose;
 }
 
-const char *link_server(const struct redis_link *l)
+const char *connection_server(const struct redis_connection *c)
 {
-	return l->greeting.server;
+	return c->greeting.server;
 }
 
 /* ---- Writing ---- */
 
-static void link_lost(struct redis_link *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A drained link closes here, and not at its last answer: redis_acked.c adds a WAIT by the end of the turn. */
-void link_flush(struct redis_link *l)
+/* A drained connection closes here, and not at its last answer: redis_acked.c adds a WAIT by the end of the turn. */
+void connection_flush(struct redis_connection *c)
 {
-	if (l->state == LEAVING && l->ring.count == 0)
-		link_lost(l, LINK_LEFT);
-	else if (l->state >= GREETING)
-		resp_write(&l->out, &l->socket);
+	if (c->state == DRAINING && c->ring.count == 0)
+		connection_lost(c, CONNECTION_DRAINED);
+	else if (c->state >= GREETING)
+		resp_write(&c->out, &c->socket);
 }
 
 static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
 {
 	(void)fate;
-	struct redis_link *l = container_of(call, struct redis_link, check);
+	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
-	if (reply && !greeting_is_safe(&l->greeting, reply->text))
-		link_leave(l); /* the next greeting is refused, and tells why */
+	if (reply && !greeting_is_safe(&c->greeting, reply->text))
+		connection_drain(c); /* the next greeting is refused, and tells why */
 }
 
 /*
  * Is the server still configured as safely as when it was greeted? It is asked each minute, and only where others ask something: a daemon
  * that is idle asks nothing.
  */
-static void check_server(struct redis_link *l)
+static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
 
-	if (loop_now_us() - l->checked_us < CHECK_US)
+	if (loop_now_us() - c->checked_us < CHECK_US)
 		return;
-	l->checked_us = loop_now_us();
-	l->check.done = on_info;
-	link_send(l, &l->check, info, 3); /* without memory for it: the next time */
+	c->checked_us = loop_now_us();
+	c->check.done = on_info;
+	connection_send(c, &c->check, info, 3); /* without memory for it: the next time */
 }
 
-bool link_send(struct redis_link *l, struct redis_call *call, const struct text *args, size_t count)
+bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
 {
-	check_server(l); /* not behind it: an ASKING is for the very next command */
+	check_server(c); /* not behind it: an ASKING is for the very next command */
 
-	uint64_t starts_at = l->out.written + resp_waiting(&l->out);
+	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
-	if (!ring_reserve(&l->ring) || !resp_add(&l->out, args, count))
+	if (!ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
 		return false;
-	ring_push(&l->ring, call);
+	ring_push(&c->ring, call);
 	in_flight++;
 	call->starts_at = starts_at;
 	call->due_us = loop_now_us() + config()->redis_timeout_ms * 1000;
-	if (l->ring.count == 1)
-		timer_set(&l->timer, call->due_us);
+	if (c->ring.count == 1)
+		timer_set(&c->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
 	return true;
 }
 
-bool link_say(struct redis_link *l, const struct text *args, size_t count)
+bool connection_say(struct redis_connection *c, const struct text *args, size_t count)
 {
-	return resp_add(&l->out, args, count);
+	return resp_add(&c->out, args, count);
 }
 
 /* ---- Up and down ---- */
@@ -163,22 +163,22 @@ struct orphans {
 };
 
 /* Closes the socket and returns to DOWN. The pending calls are to learn their fate: tell_fates. */
-static struct orphans link_close(struct redis_link *l)
+static struct orphans connection_close(struct redis_connection *c)
 {
-	struct orphans o = { l->ring, l->out.written + l->socket.sealed };
+	struct orphans o = { c->ring, c->out.written + c->socket.sealed };
 
-	l->state = DOWN;
-	timer_stop(&l->timer);
-	redis_socket_close(&l->socket);
-	reply_reader_free(l->reader);
-	l->reader = NULL;
-	l->ring = (struct call_ring){ 0 };
+	c->state = DOWN;
+	timer_stop(&c->timer);
+	redis_socket_close(&c->socket);
+	reply_reader_free(c->reader);
+	c->reader = NULL;
+	c->ring = (struct call_ring){ 0 };
 	in_flight -= (unsigned)o.ring.count;
-	resp_reset(&l->out);
+	resp_reset(&c->out);
 	return o;
 }
 
-/* The link is down by now: what the calls' owners do cannot reach it. */
+/* The connection is down by now: what the calls' owners do cannot reach it. */
 static void tell_fates(struct orphans o)
 {
 	while (o.ring.count > 0) {
@@ -192,261 +192,262 @@ static void tell_fates(struct orphans o)
 }
 
 /* The connection, or the attempt, is over. */
-static void link_lost(struct redis_link *l, const char *format, ...)
+static void connection_lost(struct redis_connection *c, const char *format, ...)
 {
-	char why[LINK_WHY_BYTES];
-	bool was_up = l->state >= READY, has_left = l->state == LEAVING && l->ring.count == 0;
+	char why[SOCKET_WHY_BYTES];
+	bool was_up = c->state >= READY, is_drained = c->state == DRAINING && c->ring.count == 0;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	if (!has_left)
+	if (!is_drained)
 		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
-	struct orphans orphans = link_close(l);
-	bool is_stale = l->greeting.no_entry && l->greeting.shown != login_version();
-	if (l->greeting.no_entry && !is_stale && login_is_shared(l->target))
+	struct orphans orphans = connection_close(c);
+	bool is_stale = c->greeting.no_entry && c->greeting.shown != login_version();
+	if (c->greeting.no_entry && !is_stale && login_is_shared(c->target))
 		login_refused(why);
-	int64_t least_ms = l->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0;
-	int64_t pause_ms = backoff_ms(l->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
-	timer_set(&l->timer, loop_now_us() + pause_ms * 1000);
-	if (has_left) /* at will: that is no failure */
-		l->failures = 0;
+	int64_t least_ms = c->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0;
+	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
+	timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
+	if (is_drained) /* at will: that is no failure */
+		c->failures = 0;
 	if (!was_up && changed)
-		changed(l, why);
-	l->owner->down(l, why, was_up);
+		changed(c, why);
+	c->owner->down(c, why, was_up);
 	tell_fates(orphans);
 }
 
-void link_drop(struct redis_link *l, const char *why)
+void connection_drop(struct redis_connection *c, const char *why)
 {
-	if (l->state == READY)
-		link_lost(l, "%s", why);
+	if (c->state == READY)
+		connection_lost(c, "%s", why);
 }
 
-void link_distrust(struct redis_link *l, const char *why)
+void connection_reject(struct redis_connection *c, const char *why)
 {
-	l->greeting.refused = true;
-	link_drop(l, why);
+	c->greeting.refused = true;
+	connection_drop(c, why);
 }
 
-void link_leave(struct redis_link *l)
+void connection_drain(struct redis_connection *c)
 {
-	if (l->state == READY)
-		l->state = LEAVING;
+	if (c->state == READY)
+		c->state = DRAINING;
 }
 
-void link_moved(struct redis_link *l)
+void connection_retarget(struct redis_connection *c)
 {
-	if (l->state >= READY) {
-		link_leave(l);
+	if (c->state >= READY) {
+		connection_drain(c);
 		return;
 	}
-	tell_fates(link_close(l)); /* nothing but a greeting was under way */
-	l->failures = 0;
-	link_open(l);
+	tell_fates(connection_close(c)); /* nothing but a greeting was under way */
+	c->failures = 0;
+	connection_open(c);
 }
 
 /* ---- The greeting ---- */
 
-static void link_ready(struct redis_link *l)
+static void become_ready(struct redis_connection *c)
 {
-	l->state = READY;
-	l->failures = 0;
-	l->checked_us = loop_now_us();
-	l->permissions = l->greeting.permissions;
+	c->state = READY;
+	c->failures = 0;
+	c->checked_us = loop_now_us();
+	c->permissions = c->greeting.permissions;
 	metrics_count(METRIC_redis_connects);
-	timer_stop(&l->timer);
-	if (login_is_shared(l->target) && login_accepted())
-		links_try_now();
+	timer_stop(&c->timer);
+	if (login_is_shared(c->target) && login_accepted())
+		connections_retry_now();
 	if (changed)
-		changed(l, NULL);
-	l->owner->up(l);
+		changed(c, NULL);
+	c->owner->up(c);
 }
 
 /* An answer to the greeting. */
-static void greeting_step(struct redis_link *l, const struct reply *reply)
+static void greeting_step(struct redis_connection *c, const struct reply *reply)
 {
-	if (!greeting_reply(&l->greeting, reply))
-		link_lost(l, "%s", l->greeting.why);
-	else if (l->greeting.owed == 0 && !greeting_ask_permissions(&l->greeting, &l->out))
-		link_lost(l, "no memory for the greeting");
-	else if (l->greeting.owed == 0)
-		link_ready(l);
+	if (!greeting_reply(&c->greeting, reply))
+		connection_lost(c, "%s", c->greeting.why);
+	else if (c->greeting.owed == 0 && !greeting_ask_permissions(&c->greeting, &c->out))
+		connection_lost(c, "no memory for the greeting");
+	else if (c->greeting.owed == 0)
+		become_ready(c);
 	else
-		link_flush(l);
+		connection_flush(c);
 }
 
 static void on_opened(struct redis_socket *socket)
 {
-	struct redis_link *l = container_of(socket, struct redis_link, socket);
+	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
-	l->state = GREETING;
-	if (greeting_begin(&l->greeting, l->target, !l->owner->said, &l->out))
-		link_flush(l);
+	c->state = GREETING;
+	if (greeting_begin(&c->greeting, c->target, !c->owner->said, &c->out))
+		connection_flush(c);
 	else
-		link_lost(l, "no memory for the greeting");
+		connection_lost(c, "no memory for the greeting");
 }
 
 /* ---- Reading ---- */
 
 /* One reply; false: the connection is gone. */
-static bool on_reply(struct redis_link *l, const struct reply *reply)
+static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
-	if (l->state == GREETING) {
-		greeting_step(l, reply);
-	} else if (l->owner->said) {
-		l->owner->said(l, reply);
-	} else if (l->ring.count == 0) {
+	if (c->state == GREETING) {
+		greeting_step(c, reply);
+	} else if (c->owner->said) {
+		c->owner->said(c, reply);
+	} else if (c->ring.count == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		link_lost(l, "it said something that was not asked for");
+		connection_lost(c, "it said something that was not asked for");
 	} else {
-		struct redis_call *call = ring_pop(&l->ring);
+		struct redis_call *call = ring_pop(&c->ring);
 		in_flight--;
 		answers.count++;
 		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
 		call->done(call, FATE_ANSWERED, reply);
 	}
-	return l->state >= GREETING;
+	return c->state >= GREETING;
 }
 
 /* The bytes in the read buffer are no reply. An alert of TLS begins with 21, 3. */
-static void not_redis(struct redis_link *l, const char *why)
+static void not_redis(struct redis_connection *c, const char *why)
 {
-	bool is_alert = l->state == GREETING && read_buffer[0] == 21 && read_buffer[1] == 3;
+	bool is_alert = c->state == GREETING && read_buffer[0] == 21 && read_buffer[1] == 3;
 
 	metrics_count(METRIC_redis_protocol_errors);
 	if (is_alert)
-		link_lost(l, "this port speaks TLS: use rediss://");
+		connection_lost(c, "this port speaks TLS: use rediss://");
 	else
-		link_lost(l, "what it says is not the Redis protocol (%s)", why);
+		connection_lost(c, "what it says is not the Redis protocol (%s)", why);
 }
 
 static bool on_readable(struct redis_socket *socket)
 {
-	struct redis_link *l = container_of(socket, struct redis_link, socket);
+	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 	const struct reply *reply;
 	const char *why = "";
 	size_t n = redis_socket_read(socket, read_buffer, sizeof(read_buffer));
 
 	if (n == 0)
 		return false;
-	if (!reply_reader_feed(l->reader, read_buffer, n)) {
-		link_lost(l, "its answer is too large");
+	if (!reply_reader_feed(c->reader, read_buffer, n)) {
+		connection_lost(c, "its answer is too large");
 		return false;
 	}
 	for (;;) {
-		struct reply_reader *reader = l->reader;
+		struct reply_reader *reader = c->reader;
 		if (!reply_reader_next(reader, &reply, &why)) {
-			not_redis(l, why);
+			not_redis(c, why);
 			return false;
 		}
-		if (!reply || !on_reply(l, reply))
+		if (!reply || !on_reply(c, reply))
 			break;
 		reply_reader_done(reader);
 	}
-	if (l->state >= READY && l->ring.count)
-		timer_set(&l->timer, ring_oldest(&l->ring)->due_us);
+	if (c->state >= READY && c->ring.count)
+		timer_set(&c->timer, ring_oldest(&c->ring)->due_us);
 	return true;
 }
 
 static void on_writable(struct redis_socket *socket)
 {
-	struct redis_link *l = container_of(socket, struct redis_link, socket);
+	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
-	resp_write(&l->out, socket);
+	resp_write(&c->out, socket);
 }
 
 static void on_failed(struct redis_socket *socket, const char *why)
 {
-	struct redis_link *l = container_of(socket, struct redis_link, socket);
+	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
-	l->greeting.refused |= socket->tls_rejected;
-	link_lost(l, "%s", why);
+	c->greeting.refused |= socket->tls_rejected;
+	connection_lost(c, "%s", why);
 }
 
 /* ---- Connecting ---- */
 
-void link_open(struct redis_link *l)
+void connection_open(struct redis_connection *c)
 {
-	timer_set(&l->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	l->greeting = (struct redis_greeting){ 0 };
-	l->state = CONNECTING;
-	l->renew = false; /* it shows from here on what the files contain now */
+	timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
+	c->greeting = (struct redis_greeting){ 0 };
+	c->state = CONNECTING;
+	c->renew = false; /* it shows from here on what the files contain now */
 	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
-	l->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
-	if (l->reader)
-		redis_socket_open(&l->socket, l->target, l->failures);
+	c->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
+	if (c->reader)
+		redis_socket_open(&c->socket, c->target, c->failures);
 	else
-		link_lost(l, "no memory");
+		connection_lost(c, "no memory");
 }
 
 /* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
-static void link_try(struct redis_link *l)
+static void attempt(struct redis_connection *c)
 {
-	int64_t wait_us = login_is_shared(l->target) ? login_wait_us() : 0;
+	int64_t wait_us = login_is_shared(c->target) ? login_wait_us() : 0;
 
 	if (wait_us > 0) {
-		timer_set(&l->timer, loop_now_us() + wait_us);
-		l->owner->down(l, login_refusal(), false); /* said to another, and meant for all */
+		timer_set(&c->timer, loop_now_us() + wait_us);
+		c->owner->down(c, login_refusal(), false); /* said to another, and meant for all */
 		return;
 	}
-	if (l->greeting.refused && !l->greeting.no_entry && l->target->tls)
+	if (c->greeting.refused && !c->greeting.no_entry && c->target->tls)
 		login_read_again();
-	link_open(l);
+	connection_open(c);
 }
 
 /* The pause is over, an attempt took too long, or the oldest call is overdue. */
 static void on_timer(struct timer *t)
 {
-	struct redis_link *l = container_of(t, struct redis_link, timer);
+	struct redis_connection *c = container_of(t, struct redis_connection, timer);
 
-	if (l->state == DOWN) {
-		link_try(l);
-	} else if (l->state < READY) {
-		link_lost(l, "%s", redis_socket_overdue(&l->socket));
-	} else if (l->ring.count && ring_oldest(&l->ring)->due_us <= loop_now_us()) {
+	if (c->state == DOWN) {
+		attempt(c);
+	} else if (c->state < READY) {
+		connection_lost(c, "%s", redis_socket_overdue(&c->socket));
+	} else if (c->ring.count && ring_oldest(&c->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
-		link_lost(l, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
-		if (l->owner->silent)
-			l->owner->silent(l);
-	} else if (l->ring.count) {
-		timer_set(t, ring_oldest(&l->ring)->due_us);
+		connection_lost(c, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
+		if (c->owner->silent)
+			c->owner->silent(c);
+	} else if (c->ring.count) {
+		timer_set(t, ring_oldest(&c->ring)->due_us);
 	}
 }
 
 /* ---- Its life ---- */
 
-struct redis_link *link_new(const struct redis_url *target, const struct redis_link_owner *owner, void *whose)
+struct redis_connection *connection_new(const struct redis_url *target, const struct redis_connection_owner *owner,
+					void *whose)
 {
 	static const struct redis_socket_callbacks callbacks = { on_opened, on_readable, on_writable, on_failed };
-	struct redis_link *l = calloc(1, sizeof(*l)), **at = &links;
+	struct redis_connection *c = calloc(1, sizeof(*c)), **at = &connections;
 
-	if (!l)
+	if (!c)
 		return NULL;
-	l->target = target;
-	l->owner = owner;
-	l->whose = whose;
-	l->socket.callbacks = &callbacks;
-	l->timer.expired = on_timer;
+	c->target = target;
+	c->owner = owner;
+	c->whose = whose;
+	c->socket.callbacks = &callbacks;
+	c->timer.expired = on_timer;
 	while (*at)
 		at = &(*at)->next;
-	*at = l;
-	return l;
+	*at = c;
+	return c;
 }
 
-void link_free(struct redis_link *l)
+void connection_free(struct redis_connection *c)
 {
-	struct redis_link **at = &links;
+	struct redis_connection **at = &connections;
 
-	if (!l)
+	if (!c)
 		return;
-	while (*at != l)
+	while (*at != c)
 		at = &(*at)->next;
-	*at = l->next;
-	tell_fates(link_close(l));
+	*at = c->next;
+	tell_fates(connection_close(c));
 	if (changed)
-		changed(l, NULL);
-	resp_free(&l->out);
-	free(l);
+		changed(c, NULL);
+	resp_free(&c->out);
+	free(c);
 }

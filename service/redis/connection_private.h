@@ -1,4 +1,4 @@
-/* redis_link: what a link is made of, for redis/connection.c and redis/renewal.c alone. */
+/* redis_connection: what a connection is made of, for redis/connection.c and redis/renewal.c alone. */
 #ifndef PATTERND_REDIS_LINK_PRIVATE_H
 #define PATTERND_REDIS_LINK_PRIVATE_H
 
@@ -9,14 +9,14 @@
 #include "redis/resp.h"
 #include "redis/socket.h"
 
-enum link_state { DOWN, CONNECTING, GREETING, READY, LEAVING };
+enum connection_state { DOWN, CONNECTING, GREETING, READY, DRAINING };
 
-struct redis_link {
-	const struct redis_url *target;       /* (ref) */
-	const struct redis_link_owner *owner; /* (ref) */
-	void *whose;                          /* (ref) the owner's own */
-	struct redis_link *next;              /* in the list of all */
-	enum link_state state;
+struct redis_connection {
+	const struct redis_url *target;             /* (ref) */
+	const struct redis_connection_owner *owner; /* (ref) */
+	void *whose;                                /* (ref) the owner's own */
+	struct redis_connection *next;              /* in the list of all */
+	enum connection_state state;
 	struct redis_socket socket;
 	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
@@ -27,14 +27,14 @@ struct redis_link {
 	struct redis_call check;             /* of the configuration */
 	int64_t checked_us;                  /* or greeted */
 	struct permissions_look permissions; /* as of its latest greeting that went well */
-	bool renew;                          /* connected before the latest links_renew */
+	bool renew;                          /* connected before the latest connections_renew */
 	bool renewing;                       /* left for that, and is not back yet */
 };
 
-struct redis_link *link_first(void); /* of all, in the order in which they were made */
-void links_try_now(void);            /* those that are down */
+struct redis_connection *connection_first(void); /* of all, in the order in which they were made */
+void connections_retry_now(void);                /* those that are down */
 
-/* `changed` is called when a link is ready or freed; with `why` when an attempt has failed: refused, if l->greeting says so. */
-void links_observe(void (*changed)(struct redis_link *l, const char *why));
+/* `changed` is called when a connection is ready or freed; with `why` when an attempt has failed: refused, if c->greeting says so. */
+void connections_observe(void (*changed)(struct redis_connection *c, const char *why));
 
 #endif

@@ -1,4 +1,4 @@
-/* redis_node: see redis/node.h. The links are redis/connection.c's. */
+/* redis_node: see redis/node.h. The connections are redis/connection.c's. */
 #include "redis/node.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct redis_node *node_first(void)
 static bool is_new(const struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		if (!link_is_new(n->links[i]))
+		if (!connection_is_untried(n->connections[i]))
 			return false;
 	return true;
 }
@@ -34,20 +34,20 @@ static void on_asking(struct redis_call *call, enum redis_fate fate, const struc
 	(void)reply;
 }
 
-static bool send_asking(struct redis_link *l)
+static bool send_asking(struct redis_connection *c)
 {
 	static struct redis_call asking = { .done = on_asking };
 
-	return link_send(l, &asking, (struct text[]){ TEXT("ASKING") }, 1);
+	return connection_send(c, &asking, (struct text[]){ TEXT("ASKING") }, 1);
 }
 
 static void pass_turn(struct redis_node *n)
 {
-	n->turn_link = n->turn_link + 1 < n->count ? n->turn_link + 1 : 0;
+	n->current = n->current + 1 < n->count ? n->current + 1 : 0;
 }
 
 /* NULL: the one that it takes is not ready yet. */
-static struct redis_link *link_for(struct redis_node *n, const struct redis_call *call)
+static struct redis_connection *connection_for(struct redis_node *n, const struct redis_call *call)
 {
 	if (call->replicas) {
 		if (!n->acked)
@@ -55,8 +55,8 @@ static struct redis_link *link_for(struct redis_node *n, const struct redis_call
 		return n->acked ? acked_link(n->acked) : NULL;
 	}
 	for (unsigned i = 0; i < n->count; i++, pass_turn(n))
-		if (link_is_ready(n->links[n->turn_link]))
-			return n->links[n->turn_link];
+		if (connection_is_ready(n->connections[n->current]))
+			return n->connections[n->current];
 	return NULL;
 }
 
@@ -65,18 +65,18 @@ enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, cons
 	call->node = n;
 	if (n->ready == 0)
 		return is_new(n) && !n->retired ? REDIS_SOON : REDIS_DOWN;
-	if (links_in_flight() >= config()->max_in_flight)
+	if (connections_in_flight() >= config()->max_in_flight)
 		return REDIS_FULL;
-	struct redis_link *l = link_for(n, call);
-	if (!l)
+	struct redis_connection *c = connection_for(n, call);
+	if (!c)
 		return REDIS_SOON;
-	return (!call->once || send_asking(l)) && link_send(l, call, args, count) ? REDIS_TOOK : REDIS_FULL;
+	return (!call->once || send_asking(c)) && connection_send(c, call, args, count) ? REDIS_TOOK : REDIS_FULL;
 }
 
 void node_flush(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		link_flush(n->links[i]);
+		connection_flush(n->connections[i]);
 	pass_turn(n);
 	if (n->acked)
 		acked_flush(n->acked);
@@ -90,15 +90,15 @@ static void count_ready(struct redis_node *n)
 {
 	n->ready = 0;
 	for (unsigned i = 0; i < n->count; i++)
-		n->ready += link_serves(n->links[i]);
+		n->ready += connection_is_usable(n->connections[i]);
 }
 
-static void leave(struct redis_node *n)
+static void drain(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		link_leave(n->links[i]);
+		connection_drain(n->connections[i]);
 	if (n->acked)
-		acked_leave(n->acked);
+		acked_drain(n->acked);
 	count_ready(n);
 }
 
@@ -107,23 +107,23 @@ static void note_trouble(struct redis_node *n, const char *why)
 	snprintf(n->trouble, sizeof(n->trouble), "%.60s: %s", n->url.address, why);
 }
 
-static void on_up(struct redis_link *l)
+static void on_up(struct redis_connection *c)
 {
-	struct redis_node *n = link_whose(l);
+	struct redis_node *n = connection_whose(c);
 	bool was_usable = n->ready > 0;
 
 	count_ready(n);
-	snprintf(n->server, sizeof(n->server), "%s", link_server(l));
+	snprintf(n->server, sizeof(n->server), "%s", connection_server(c));
 	if (!was_usable)
 		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
 	n->owner->up(n);
 }
 
 /* An attempt that fails for the same reason as the one before is no news. */
-static void on_down(struct redis_link *l, const char *why, bool was_up)
+static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct redis_node *n = link_whose(l);
-	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, LINK_LEFT) != 0;
+	struct redis_node *n = connection_whose(c);
+	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, CONNECTION_DRAINED) != 0;
 
 	count_ready(n);
 	note_trouble(n, why);
@@ -137,38 +137,38 @@ static void on_down(struct redis_link *l, const char *why, bool was_up)
  * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
  * another meanwhile that gives back what it took, and once that was written the server will come to it, however late.
  */
-static void on_silent(struct redis_link *l)
+static void on_silent(struct redis_connection *c)
 {
-	leave(link_whose(l));
+	drain(connection_whose(c));
 }
 
-void node_distrust(struct redis_node *n, const char *why)
+void node_reject(struct redis_node *n, const char *why)
 {
 	note_trouble(n, why);
-	leave(n);
+	drain(n);
 }
 
-void node_moved(struct redis_node *n)
+void node_retarget(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		link_moved(n->links[i]);
+		connection_retarget(n->connections[i]);
 	if (n->acked)
-		acked_moved(n->acked);
+		acked_retarget(n->acked);
 	if (n->ear)
-		subscriber_moved(n->ear);
+		subscriber_retarget(n->ear);
 	count_ready(n);
 }
 
 void node_retire(struct redis_node *n)
 {
 	n->retired = true;
-	leave(n);
+	drain(n);
 }
 
 bool node_is_idle(const struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		if (link_owed(n->links[i]))
+		if (connection_owed(n->connections[i]))
 			return false;
 	return !n->acked || acked_is_idle(n->acked);
 }
@@ -193,20 +193,22 @@ bool nodes_hear(const struct subscriber_owner *told)
 	return ok;
 }
 
-static bool make_links(struct redis_node *n, unsigned wanted)
+static bool make_connections(struct redis_node *n, unsigned wanted)
 {
-	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .silent = on_silent };
+	static const struct redis_connection_owner connection_owner = { .up = on_up,
+									.down = on_down,
+									.silent = on_silent };
 
-	n->links = calloc(wanted, sizeof(*n->links));
-	for (; n->links && n->count < wanted; n->count++) {
-		n->links[n->count] = link_new(&n->url, &link_owner, n);
-		if (!n->links[n->count])
+	n->connections = calloc(wanted, sizeof(*n->connections));
+	for (; n->connections && n->count < wanted; n->count++) {
+		n->connections[n->count] = connection_new(&n->url, &connection_owner, n);
+		if (!n->connections[n->count])
 			return false;
 	}
-	return n->links != NULL;
+	return n->connections != NULL;
 }
 
-static struct redis_node *make(const struct redis_url *url, const struct redis_node_owner *owner, unsigned links)
+static struct redis_node *make(const struct redis_url *url, const struct redis_node_owner *owner, unsigned connections)
 {
 	struct redis_node *n = calloc(1, sizeof(*n));
 
@@ -214,17 +216,17 @@ static struct redis_node *make(const struct redis_url *url, const struct redis_n
 		return NULL;
 	n->owner = owner;
 	n->url = *url;
-	if (!make_links(n, links)) {
+	if (!make_connections(n, connections)) {
 		node_free(n);
 		return NULL;
 	}
 	return n;
 }
 
-static struct redis_node *open_links(struct redis_node *n)
+static struct redis_node *open_connections(struct redis_node *n)
 {
 	for (unsigned i = 0; n && i < n->count; i++)
-		link_open(n->links[i]);
+		connection_open(n->connections[i]);
 	return n;
 }
 
@@ -240,12 +242,12 @@ struct redis_node *node_new(const struct redis_url *url, const struct redis_node
 		node_free(n);
 		return NULL;
 	}
-	return open_links(n);
+	return open_connections(n);
 }
 
 struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner)
 {
-	return open_links(make(url, owner, 1));
+	return open_connections(make(url, owner, 1));
 }
 
 void node_free(struct redis_node *n)
@@ -260,7 +262,7 @@ void node_free(struct redis_node *n)
 	subscriber_free(n->ear);
 	acked_free(n->acked);
 	while (n->count)
-		link_free(n->links[--n->count]);
-	free(n->links);
+		connection_free(n->connections[--n->count]);
+	free(n->connections);
 	free(n);
 }

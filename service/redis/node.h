@@ -12,16 +12,16 @@
 #include "redis/subscriber.h"
 #include "redis/url.h"
 
-enum { NODE_TROUBLE_BYTES = LINK_WHY_BYTES + 64 };
+enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64 };
 
 struct redis_node {
 	struct redis_node *next;              /* in the list of all */
 	const struct redis_node_owner *owner; /* (ref) */
 	struct redis_url url;                 /* where it is */
-	struct redis_link **links;
-	unsigned count, ready; /* links, and those that are usable */
+	struct redis_connection **connections;
+	unsigned count, ready; /* connections, and those that are usable */
 	unsigned
-		turn_link; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
+		current; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
 	struct subscriber *ear;           /* NULL: nobody wants to hear */
 	struct redis_acked *acked;        /* for calls that replicas acknowledge; NULL: there was none yet */
 	bool retired;                     /* no more calls; goes once what is under way was answered */
@@ -53,10 +53,10 @@ enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, cons
 void node_flush(struct redis_node *n);
 
 /* The server should not be ours any more. Connects anew once what is under way was answered. */
-void node_distrust(struct redis_node *n, const char *why);
+void node_reject(struct redis_node *n, const char *why);
 
 /* It is elsewhere now: n->url was changed. */
-void node_moved(struct redis_node *n);
+void node_retarget(struct redis_node *n);
 
 /* Takes no more calls; node_is_idle says when it may be freed. */
 void node_retire(struct redis_node *n);

@@ -109,7 +109,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 		return follow_in_cluster(call, error);
 	if (urls.kind != REDIS_SENTINEL || !error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
-	redis_distrust(call, error.at);
+	redis_reject(call, error.at);
 	return NEXT_HOLD;
 }
 
@@ -159,10 +159,10 @@ void redis_flush(void)
 		cluster_sweep();
 }
 
-void redis_distrust(const struct redis_call *call, const char *why)
+void redis_reject(const struct redis_call *call, const char *why)
 {
 	if (call->node)
-		node_distrust(call->node, why);
+		node_reject(call->node, why);
 	if (urls.kind == REDIS_SENTINEL && !call->member)
 		sentinel_doubt();
 }
@@ -187,7 +187,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
 	if (is_cluster())
 		cluster_node_changed();
-	else if (urls.kind == REDIS_SENTINEL && strcmp(why, LINK_LEFT) != 0)
+	else if (urls.kind == REDIS_SENTINEL && strcmp(why, CONNECTION_DRAINED) != 0)
 		sentinel_doubt();
 }
 
@@ -206,7 +206,7 @@ static void on_master(struct text host, long port)
 		log_event(LOG_WARN, "redis_master_moved", "from %s to %s", master->url.address, url.address);
 		metrics_count(METRIC_redis_failovers);
 		master->url = url;
-		node_moved(master);
+		node_retarget(master);
 	}
 }
 
@@ -266,12 +266,12 @@ unsigned redis_connections(void)
 
 unsigned redis_in_flight(void)
 {
-	return links_in_flight() + held_count;
+	return connections_in_flight() + held_count;
 }
 
 struct redis_answers redis_answers(void)
 {
-	return links_answers();
+	return connections_answers();
 }
 
 bool redis_was_reached(void)
@@ -281,7 +281,7 @@ bool redis_was_reached(void)
 
 const char *redis_lacks(void)
 {
-	return links_lack();
+	return connections_missing_permissions();
 }
 
 const char *redis_advice(void)
@@ -337,14 +337,14 @@ bool redis_look(size_t i, struct redis_look *out)
 
 /* ---- Start and end ---- */
 
-static double links_ready(void)
+static double connections_ready(void)
 {
 	return redis_connections();
 }
 
 static double permissions_missing(void)
 {
-	return links_lacking();
+	return connections_permissions_missing();
 }
 
 static double is_up(void)
@@ -381,7 +381,7 @@ bool redis_open(const char *url, const struct text *preload)
 		return false;
 	}
 	held_timer.expired = on_held;
-	metrics_gauge("redis_connections", "Connections to Redis that are usable.", links_ready);
+	metrics_gauge("redis_connections", "Connections to Redis that are usable.", connections_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
 		      permissions_missing);

@@ -55,7 +55,7 @@ bool redis_serves(struct text key);
 void redis_flush(void);
 
 /* The server that said this to the call should not be ours any more. Connects anew once what is under way was answered. */
-void redis_distrust(const struct redis_call *call, const char *why);
+void redis_reject(const struct redis_call *call, const char *why);
 
 /* A slot of the node that comes after the one of `slot`; all nodes in turn, from REDIS_ANYWHERE to REDIS_ANYWHERE. */
 int redis_next_place(int slot);

@@ -7,119 +7,119 @@
 
 enum { AGAIN_US = 2 * 1000 * 1000 };
 
-static struct redis_link *renewing; /* the one that is being renewed; NULL: none */
+static struct redis_connection *renewing; /* the one that is being renewed; NULL: none */
 
 /* Only while all connections to its server are ready: the one that is closed may take long to come back. */
-static bool can_renew(const struct redis_link *l)
+static bool can_renew(const struct redis_connection *c)
 {
-	bool can = l->renew && l->state == READY;
+	bool can = c->renew && c->state == READY;
 
-	for (const struct redis_link *other = link_first(); other && can; other = other->next)
-		can = other->target != l->target || other->state == READY;
+	for (const struct redis_connection *other = connection_first(); other && can; other = other->next)
+		can = other->target != c->target || other->state == READY;
 	return can;
 }
 
 static void renew_next(void)
 {
-	struct redis_link *l = renewing ? NULL : link_first();
+	struct redis_connection *c = renewing ? NULL : connection_first();
 
-	while (l && !can_renew(l))
-		l = l->next;
-	if (!l)
+	while (c && !can_renew(c))
+		c = c->next;
+	if (!c)
 		return;
-	renewing = l;
-	l->renewing = true;
-	link_leave(l);
+	renewing = c;
+	c->renewing = true;
+	connection_drain(c);
 }
 
-static void renewal_done(struct redis_link *l)
+static void renewal_done(struct redis_connection *c)
 {
-	if (l == renewing)
+	if (c == renewing)
 		renewing = NULL;
-	l->renewing = false;
+	c->renewing = false;
 	renew_next();
 }
 
 /* A refusal stops the renewal: the other connections would be refused, too. A server that cannot be reached does not stop it. */
-static void renewal_failed(struct redis_link *l, const char *why)
+static void renewal_failed(struct redis_connection *c, const char *why)
 {
-	if (l != renewing)
+	if (c != renewing)
 		return;
-	if (l->failures == 1)
+	if (c->failures == 1)
 		log_event(LOG_WARN, "redis_not_renewed", "%.60s: %s; the other connections stay in use",
-			  l->target->address, why);
-	if (!l->greeting.refused)
-		renewal_done(l);
+			  c->target->address, why);
+	if (!c->greeting.refused)
+		renewal_done(c);
 }
 
-void links_renew(void)
+void connections_renew(void)
 {
 	login_accepted(); /* what was refused is not what will be shown now */
-	links_try_now();
-	for (struct redis_link *l = link_first(); l; l = l->next)
-		l->renew = true;
+	connections_retry_now();
+	for (struct redis_connection *c = connection_first(); c; c = c->next)
+		c->renew = true;
 	renew_next();
 }
 
 /* ---- Permissions ---- */
 
-static const struct redis_link *first_lacking(void)
+static const struct redis_connection *first_lacking(void)
 {
-	const struct redis_link *l = link_first();
+	const struct redis_connection *c = connection_first();
 
-	while (l && permissions_lacking(&l->permissions) == 0)
-		l = l->next;
-	return l;
+	while (c && permissions_lacking(&c->permissions) == 0)
+		c = c->next;
+	return c;
 }
 
-const char *links_lack(void)
+const char *connections_missing_permissions(void)
 {
 	static char text[PERMISSIONS_TEXT_BYTES];
-	const struct redis_link *l = first_lacking();
+	const struct redis_connection *c = first_lacking();
 
 	*text = '\0';
-	if (l)
-		permissions_text(&l->permissions, text);
+	if (c)
+		permissions_text(&c->permissions, text);
 	return text;
 }
 
-unsigned links_lacking(void)
+unsigned connections_permissions_missing(void)
 {
-	const struct redis_link *l = first_lacking();
+	const struct redis_connection *c = first_lacking();
 
-	return l ? permissions_lacking(&l->permissions) : 0;
+	return c ? permissions_lacking(&c->permissions) : 0;
 }
 
 static void on_again(struct timer *t)
 {
 	(void)t;
 	if (first_lacking())
-		links_renew();
+		connections_renew();
 }
 
-static void check_permissions(const struct redis_link *l)
+static void check_permissions(const struct redis_connection *c)
 {
 	static struct timer again = { .expired = on_again };
 
-	if (l->owner->said)
+	if (c->owner->said)
 		return;
-	permissions_log(&l->permissions);
-	if (permissions_lacking(&l->permissions) && !timer_is_set(&again))
+	permissions_log(&c->permissions);
+	if (permissions_lacking(&c->permissions) && !timer_is_set(&again))
 		timer_set(&again, loop_now_us() + AGAIN_US);
 }
 
-static void on_changed(struct redis_link *l, const char *why)
+static void on_changed(struct redis_connection *c, const char *why)
 {
 	if (why) {
-		renewal_failed(l, why);
+		renewal_failed(c, why);
 		return;
 	}
-	if (link_is_ready(l))
-		check_permissions(l);
-	renewal_done(l);
+	if (connection_is_ready(c))
+		check_permissions(c);
+	renewal_done(c);
 }
 
 void renewal_open(void)
 {
-	links_observe(on_changed);
+	connections_observe(on_changed);
 }

@@ -12,10 +12,10 @@ void renewal_open(void);
  * Renews all connections, one after the other: each drains, closes, and connects with what the files contain now. Stops at a connection
  * that is refused, goes on when Redis accepts it. Those that are down try at once.
  */
-void links_renew(void);
+void connections_renew(void);
 
-/* What the user of the first link that lacks permissions lacks; "" when none does. And how many rules that are. */
-const char *links_lack(void);
-unsigned links_lacking(void);
+/* What the user of the first connection that lacks permissions lacks; "" when none does. And how many rules that are. */
+const char *connections_missing_permissions(void);
+unsigned connections_permissions_missing(void);
 
 #endif

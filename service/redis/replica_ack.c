@@ -16,13 +16,13 @@ struct line {
 };
 
 struct redis_acked {
-	struct redis_link *link;
+	struct redis_connection *connection;
 	struct line next;             /* for the WAIT that is to be written */
 	struct line now;              /* for the one under way */
 	bool waiting;                 /* WAIT, and ROLE behind it, are under way */
 	struct redis_call wait, role; /* these two */
 	unsigned acked;               /* what WAIT said */
-	char trouble[LINK_WHY_BYTES];
+	char trouble[SOCKET_WHY_BYTES];
 };
 
 /* ---- Telling them ---- */
@@ -73,9 +73,9 @@ static void on_role(struct redis_call *call, enum redis_fate fate, const struct 
 
 /* ---- Calls ---- */
 
-struct redis_link *acked_link(struct redis_acked *a)
+struct redis_connection *acked_link(struct redis_acked *a)
 {
-	return link_is_ready(a->link) ? a->link : NULL;
+	return connection_is_ready(a->connection) ? a->connection : NULL;
 }
 
 void acked_await(struct redis_acked *a, struct redis_call *call)
@@ -98,29 +98,29 @@ static bool send_wait(struct redis_acked *a)
 
 	a->wait = (struct redis_call){ .done = on_wait };
 	a->role = (struct redis_call){ .done = on_role };
-	return link_send(a->link, &a->wait, wait, 3) &&
-	       link_send(a->link, &a->role, (struct text[]){ TEXT("ROLE") }, 1);
+	return connection_send(a->connection, &a->wait, wait, 3) &&
+	       connection_send(a->connection, &a->role, (struct text[]){ TEXT("ROLE") }, 1);
 }
 
 void acked_flush(struct redis_acked *a)
 {
-	if (!a->waiting && a->next.first && link_is_open(a->link)) {
+	if (!a->waiting && a->next.first && connection_is_open(a->connection)) {
 		if (!send_wait(a)) {
-			link_drop(a->link, "out of memory");
+			connection_drop(a->connection, "out of memory");
 			return;
 		}
 		a->waiting = true;
 		a->now = a->next;
 		a->next = (struct line){ 0 };
 	}
-	link_flush(a->link);
+	connection_flush(a->connection);
 }
 
 /* ---- Its life ---- */
 
-static void on_up(struct redis_link *l)
+static void on_up(struct redis_connection *c)
 {
-	struct redis_acked *a = link_whose(l);
+	struct redis_acked *a = connection_whose(c);
 
 	a->trouble[0] = '\0';
 }
@@ -131,43 +131,43 @@ const char *acked_trouble(const struct redis_acked *a)
 }
 
 /* Whoever is in a WAIT learns of it right after this, with that; for the others there will be none. */
-static void on_down(struct redis_link *l, const char *why, bool was_up)
+static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct redis_acked *a = link_whose(l);
+	struct redis_acked *a = connection_whose(c);
 
 	snprintf(a->trouble, sizeof(a->trouble), "%s", why);
 	if (was_up)
 		tell(&a->next, 0, 0);
 }
 
-void acked_leave(struct redis_acked *a)
+void acked_drain(struct redis_acked *a)
 {
-	link_leave(a->link);
+	connection_drain(a->connection);
 }
 
-void acked_moved(struct redis_acked *a)
+void acked_retarget(struct redis_acked *a)
 {
-	link_moved(a->link);
+	connection_retarget(a->connection);
 }
 
 bool acked_is_idle(const struct redis_acked *a)
 {
-	return link_owed(a->link) == 0 && !a->next.first && !a->now.first;
+	return connection_owed(a->connection) == 0 && !a->next.first && !a->now.first;
 }
 
 struct redis_acked *acked_new(const struct redis_url *target)
 {
-	static const struct redis_link_owner owner = { .up = on_up, .down = on_down };
+	static const struct redis_connection_owner owner = { .up = on_up, .down = on_down };
 	struct redis_acked *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	a->link = link_new(target, &owner, a);
-	if (!a->link) {
+	a->connection = connection_new(target, &owner, a);
+	if (!a->connection) {
 		free(a);
 		return NULL;
 	}
-	link_open(a->link);
+	connection_open(a->connection);
 	return a;
 }
 
@@ -175,7 +175,7 @@ void acked_free(struct redis_acked *a)
 {
 	if (!a)
 		return;
-	link_free(a->link);
+	connection_free(a->connection);
 	tell(&a->next, 0, 0);
 	free(a);
 }

@@ -13,22 +13,22 @@
 
 struct redis_acked;
 
-/* Starts to connect. Returns new; NULL without memory. Borrows `target`, as link_new does. */
+/* Starts to connect. Returns new; NULL without memory. Borrows `target`, as connection_new does. */
 struct redis_acked *acked_new(const struct redis_url *target);
 /* Whoever still waits is told that nobody acknowledged. */
 void acked_free(struct redis_acked *a);
 
 /* The connection that takes such calls; NULL while it is not usable. */
-struct redis_link *acked_link(struct redis_acked *a);
+struct redis_connection *acked_link(struct redis_acked *a);
 
 /* The call was just answered, and wants call->replicas to have what it wrote. */
 void acked_await(struct redis_acked *a, struct redis_call *call);
 
 void acked_flush(struct redis_acked *a);
 
-/* As of links. */
-void acked_leave(struct redis_acked *a);
-void acked_moved(struct redis_acked *a);
+/* As of connections. */
+void acked_drain(struct redis_acked *a);
+void acked_retarget(struct redis_acked *a);
 bool acked_is_idle(const struct redis_acked *a);
 
 /* What went wrong last, for a person; "" when nothing did. */

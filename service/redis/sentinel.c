@@ -13,10 +13,10 @@
 enum { PING_MS = 5000, DOUBT_MS = 200 };
 
 struct watcher {
-	struct redis_link *link;
+	struct redis_connection *connection;
 	unsigned owed;      /* answers */
 	struct timer timer; /* while answers are owed: the deadline of the next one; else the next PING */
-	char trouble[LINK_WHY_BYTES + 128];
+	char trouble[SOCKET_WHY_BYTES + 128];
 };
 
 static const struct redis_urls *sentinels;
@@ -35,7 +35,7 @@ const char *sentinel_trouble(void)
 void sentinel_flush(void)
 {
 	for (size_t i = 0; i < sentinels->count; i++)
-		link_flush(watchers[i].link);
+		connection_flush(watchers[i].connection);
 }
 
 static void set_timer(struct watcher *w)
@@ -45,10 +45,10 @@ static void set_timer(struct watcher *w)
 
 static void say(struct watcher *w, const struct text *args, size_t count)
 {
-	if (!link_is_ready(w->link))
+	if (!connection_is_ready(w->connection))
 		return; /* lost between two words */
-	if (!link_say(w->link, args, count))
-		link_drop(w->link, "no memory to ask");
+	if (!connection_say(w->connection, args, count))
+		connection_drop(w->connection, "no memory to ask");
 	else if (w->owed++ == 0)
 		set_timer(w);
 }
@@ -79,15 +79,15 @@ static void ask_next(void)
 
 	believed = NULL;
 	for (size_t i = 0; i < count && !believed; i++)
-		if (link_is_ready(watchers[(next + i) % count].link))
+		if (connection_is_ready(watchers[(next + i) % count].connection))
 			believe(&watchers[(next + i) % count]);
 	if (believed)
 		ask(believed);
 }
 
-static void on_up(struct redis_link *l)
+static void on_up(struct redis_connection *c)
 {
-	struct watcher *w = link_whose(l);
+	struct watcher *w = connection_whose(c);
 
 	w->owed = 0;
 	if (believed)
@@ -105,14 +105,14 @@ static void note(struct watcher *w, const char *why)
 	trouble = w->trouble;
 }
 
-static void on_down(struct redis_link *l, const char *why, bool was_up)
+static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct watcher *w = link_whose(l);
+	struct watcher *w = connection_whose(c);
 
 	(void)was_up;
 	timer_stop(&w->timer);
 	w->owed = 0;
-	if (strcmp(why, LINK_LEFT) != 0)
+	if (strcmp(why, CONNECTION_DRAINED) != 0)
 		note(w, why);
 	if (w == believed)
 		ask_next();
@@ -145,7 +145,7 @@ static void on_timer(struct timer *t)
 
 	if (w->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);
-		link_drop(w->link, "it did not answer in time");
+		connection_drop(w->connection, "it did not answer in time");
 	} else {
 		say(w, (struct text[]){ TEXT("PING") }, 1);
 	}
@@ -168,10 +168,10 @@ static void on_switch(struct watcher *w, struct text message)
 /* The answer to a question, to (UN)SUBSCRIBE or to PING. One that comes when another was asked meanwhile is too old. */
 static void on_answer(struct watcher *w, const struct reply *reply)
 {
-	char why[LINK_WHY_BYTES];
+	char why[SOCKET_WHY_BYTES];
 
 	if (reply->type == REPLY_ERROR) {
-		link_distrust(w->link, reply->text.at); /* it will not tell, or not be listened to */
+		connection_reject(w->connection, reply->text.at); /* it will not tell, or not be listened to */
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
 		note(w, why);
@@ -183,14 +183,14 @@ static void on_answer(struct watcher *w, const struct reply *reply)
 	}
 }
 
-static void on_said(struct redis_link *l, const struct reply *reply)
+static void on_said(struct redis_connection *c, const struct reply *reply)
 {
-	struct watcher *w = link_whose(l);
+	struct watcher *w = connection_whose(c);
 
 	if (text_is(reply_text(reply, 0), "message")) {
 		on_switch(w, reply_text(reply, 2));
 	} else if (w->owed == 0) {
-		link_distrust(l, "it said something that was not asked for");
+		connection_reject(c, "it said something that was not asked for");
 	} else {
 		w->owed--;
 		set_timer(w);
@@ -200,19 +200,19 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port))
 {
-	static const struct redis_link_owner owner = { .up = on_up, .down = on_down, .said = on_said };
+	static const struct redis_connection_owner owner = { .up = on_up, .down = on_down, .said = on_said };
 
 	sentinels = from;
 	told = found;
 	doubts.expired = on_doubt;
 	for (size_t i = 0; i < from->count; i++) {
 		watchers[i].timer.expired = on_timer;
-		watchers[i].link = link_new(&from->at[i], &owner, &watchers[i]);
-		if (!watchers[i].link)
+		watchers[i].connection = connection_new(&from->at[i], &owner, &watchers[i]);
+		if (!watchers[i].connection)
 			return false;
 	}
 	for (size_t i = 0; i < from->count; i++)
-		link_open(watchers[i].link);
+		connection_open(watchers[i].connection);
 	return true;
 }
 
@@ -222,7 +222,7 @@ void sentinel_close(void)
 	believed = NULL;
 	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
 		timer_stop(&watchers[i].timer);
-		link_free(watchers[i].link);
-		watchers[i].link = NULL;
+		connection_free(watchers[i].connection);
+		watchers[i].connection = NULL;
 	}
 }

@@ -19,7 +19,7 @@ enum { PING_MS = 10000 };
 
 struct subscriber {
 	const struct subscriber_owner *owner; /* (ref) */
-	struct redis_link *link;              /* owned */
+	struct redis_connection *connection;  /* owned */
 	unsigned owed;                        /* answers */
 	unsigned ignoring;                    /* of them, to SUNSUBSCRIBE */
 	unsigned channels;                    /* listened to */
@@ -30,7 +30,7 @@ struct subscriber {
 
 bool subscriber_is_up(const struct subscriber *s)
 {
-	return link_is_ready(s->link);
+	return connection_is_ready(s->connection);
 }
 
 static void set_timer(struct subscriber *s)
@@ -45,8 +45,8 @@ static void set_timer(struct subscriber *s)
 
 static void say(struct subscriber *s, const struct text *args, size_t count)
 {
-	if (!link_say(s->link, args, count)) {
-		link_drop(s->link, "no memory to subscribe");
+	if (!connection_say(s->connection, args, count)) {
+		connection_drop(s->connection, "no memory to subscribe");
 		return;
 	}
 	if (s->owed++ == 0)
@@ -69,7 +69,7 @@ void subscriber_ignore(struct subscriber *s, struct text channel)
 
 void subscriber_flush(struct subscriber *s)
 {
-	link_flush(s->link);
+	connection_flush(s->connection);
 }
 
 static void on_timer(struct timer *t)
@@ -78,24 +78,24 @@ static void on_timer(struct timer *t)
 
 	if (s->owed > 0) {
 		metrics_count(METRIC_redis_timeouts);
-		link_drop(s->link, "no answer to a subscription in time");
+		connection_drop(s->connection, "no answer to a subscription in time");
 	} else {
 		say(s, (struct text[]){ TEXT("PING") }, 1);
 	}
 }
 
-static void on_up(struct redis_link *l)
+static void on_up(struct redis_connection *c)
 {
-	struct subscriber *s = link_whose(l);
+	struct subscriber *s = connection_whose(c);
 
 	s->owed = s->ignoring = s->channels = 0;
 	s->refusal_logged = false;
 	s->owner->up(s);
 }
 
-static void on_down(struct redis_link *l, const char *why, bool was_up)
+static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct subscriber *s = link_whose(l);
+	struct subscriber *s = connection_whose(c);
 
 	(void)why; /* the pool says so too */
 	timer_stop(&s->timer);
@@ -125,9 +125,9 @@ static bool is_misdirected(const struct reply *reply)
 }
 
 /* [kind, channel, message or count], or the answer to a PING. */
-static void on_said(struct redis_link *l, const struct reply *reply)
+static void on_said(struct redis_connection *c, const struct reply *reply)
 {
-	struct subscriber *s = link_whose(l);
+	struct subscriber *s = connection_whose(c);
 	struct text kind = reply_text(reply, 0);
 
 	if (text_is(kind, "smessage")) {
@@ -139,7 +139,7 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 		return;
 	if (s->owed == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		link_drop(l, "it said something that was not asked for");
+		connection_drop(c, "it said something that was not asked for");
 		return;
 	}
 	s->owed--;
@@ -155,7 +155,7 @@ static void on_said(struct redis_link *l, const struct reply *reply)
 
 struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner)
 {
-	static const struct redis_link_owner link_owner = { .up = on_up, .down = on_down, .said = on_said };
+	static const struct redis_connection_owner connection_owner = { .up = on_up, .down = on_down, .said = on_said };
 	struct subscriber *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -163,8 +163,8 @@ struct subscriber *subscriber_new(const struct redis_url *url, const struct subs
 	s->owner = owner;
 	s->is_cluster = url->kind == REDIS_CLUSTER;
 	s->timer.expired = on_timer;
-	s->link = link_new(url, &link_owner, s);
-	if (s->link)
+	s->connection = connection_new(url, &connection_owner, s);
+	if (s->connection)
 		return s;
 	free(s);
 	return NULL;
@@ -172,12 +172,12 @@ struct subscriber *subscriber_new(const struct redis_url *url, const struct subs
 
 void subscriber_open(struct subscriber *s)
 {
-	link_open(s->link);
+	connection_open(s->connection);
 }
 
-void subscriber_moved(struct subscriber *s)
+void subscriber_retarget(struct subscriber *s)
 {
-	link_moved(s->link);
+	connection_retarget(s->connection);
 }
 
 void subscriber_free(struct subscriber *s)
@@ -187,6 +187,6 @@ void subscriber_free(struct subscriber *s)
 	if (subscriber_is_up(s))
 		s->owner->down(s);
 	timer_stop(&s->timer);
-	link_free(s->link);
+	connection_free(s->connection);
 	free(s);
 }

@@ -28,8 +28,8 @@ struct subscriber_owner {
 
 /* Makes one, not connected yet. NULL without memory. Borrows both. */
 struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner);
-void subscriber_open(struct subscriber *s);  /* starts to connect */
-void subscriber_moved(struct subscriber *s); /* its URL is another now */
+void subscriber_open(struct subscriber *s);     /* starts to connect */
+void subscriber_retarget(struct subscriber *s); /* its URL is another now */
 void subscriber_free(struct subscriber *s);
 
 bool subscriber_is_up(const struct subscriber *s);

@@ -3,10 +3,10 @@
  *
  *	C         a call is sent        R<bytes>  the server says this       F  all is written and read
  *	X         the server leaves     G<bytes>  it greets so, next time    T  a second passes
- *	D, L, M   the link is dropped, is to leave, is moved
+ *	D, L, M   the connection is dropped, is to leave, is moved
  *
  * Each call has one fate. The n-th answer of a connection goes to the n-th call there, and is the n-th reply of what was said; a call is
- * NOT_SENT only when not a byte of it was seen. Whatever was said, the link is usable again once a server greets as Redis would.
+ * NOT_SENT only when not a byte of it was seen. Whatever was said, the connection is usable again once a server greets as Redis would.
  */
 #include "fuzz.h"
 #include "model.h"
@@ -29,7 +29,7 @@ static char said[MOST_SAID];     /* on it, after the greeting */
 static size_t said_len, read_at; /* read_at: behind the reply of the latest answer */
 static bool is_odd;              /* what was said is no RESP2, or no reply of a call: only the order is known */
 static bool spoke_early;         /* the server did, before the connection was ready */
-static struct redis_link *link_;
+static struct redis_connection *connection;
 static struct text greeting; /* of the next connection; absent: as Redis would */
 
 /* ---- The daemon's side ---- */
@@ -63,14 +63,14 @@ static void on_done(struct redis_call *base, enum redis_fate fate, const struct 
 
 static void send_call(void)
 {
-	if (sent == MOST_CALLS || !link_is_ready(link_))
+	if (sent == MOST_CALLS || !connection_is_ready(connection))
 		return;
 	struct call *c = &calls[sent++];
 	*c = (struct call){ .base = { .done = on_done } };
-	CHECK(link_send(link_, &c->base, (struct text[]){ TEXT("EVALSHA"), TEXT("a\r\nb"), TEXT("") }, 3));
+	CHECK(connection_send(connection, &c->base, (struct text[]){ TEXT("EVALSHA"), TEXT("a\r\nb"), TEXT("") }, 3));
 }
 
-static void on_up(struct redis_link *l)
+static void on_up(struct redis_connection *l)
 {
 	(void)l;
 	CHECK(decided == sent); /* whatever was under way has its fate */
@@ -79,17 +79,17 @@ static void on_up(struct redis_link *l)
 	is_odd = spoke_early; /* what it was greeted with may go on in an answer */
 }
 
-static void on_down(struct redis_link *l, const char *why, bool was_up)
+static void on_down(struct redis_connection *l, const char *why, bool was_up)
 {
-	CHECK(!link_is_ready(l));
+	CHECK(!connection_is_ready(l));
 	(void)why;
 	(void)was_up;
 }
 
 static int64_t on_turn(void)
 {
-	if (link_)
-		link_flush(link_);
+	if (connection)
+		connection_flush(connection);
 	return -1;
 }
 
@@ -116,7 +116,7 @@ static void say(struct text bytes)
 		return;
 	memcpy(said + said_len, bytes.at, bytes.len);
 	said_len += bytes.len;
-	spoke_early = spoke_early || !link_is_ready(link_);
+	spoke_early = spoke_early || !connection_is_ready(connection);
 	server_say(server_first(), bytes);
 }
 
@@ -150,13 +150,13 @@ static void step(struct text s)
 		world_pass(1000);
 		break;
 	case 'D':
-		link_drop(link_, "it was to be");
+		connection_drop(connection, "it was to be");
 		break;
 	case 'L':
-		link_leave(link_);
+		connection_drain(connection);
 		break;
 	case 'M':
-		link_moved(link_);
+		connection_retarget(connection);
 		break;
 	default:
 		break;
@@ -165,7 +165,7 @@ static void step(struct text s)
 
 static bool is_settled(void)
 {
-	return link_is_ready(link_) && decided == sent;
+	return connection_is_ready(connection) && decided == sent;
 }
 
 /* What was said whole was answered, as far as there were calls; and it comes back. */
@@ -174,7 +174,7 @@ static void check_end(void)
 	uint64_t digest;
 
 	world_pass(0);
-	if (link_is_ready(link_) && !is_odd && decided < sent)
+	if (connection_is_ready(connection) && !is_odd && decided < sent)
 		CHECK(model_reply((struct text){ said + read_at, said_len - read_at }, &digest) <= 0);
 	free((char *)(uintptr_t)greeting.at);
 	greeting = (struct text){ 0 };
@@ -184,7 +184,7 @@ static void check_end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct server_play play = { .mode = "standalone", .met = on_met, .asked = on_asked };
-	static const struct redis_link_owner owner = { .up = on_up, .down = on_down };
+	static const struct redis_connection_owner owner = { .up = on_up, .down = on_down };
 	struct redis_url url = { .path = "/redis", .address = "/redis" };
 	struct input in = { data, size };
 	struct text piece;
@@ -193,18 +193,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server_open(&play);
 	world_turn = on_turn;
 	sent = decided = first_here = seen = said_len = read_at = 0;
-	link_ = link_new(&url, &owner, NULL);
-	CHECK(link_);
-	link_open(link_);
+	connection = connection_new(&url, &owner, NULL);
+	CHECK(connection);
+	connection_open(connection);
 	world_pass(0);
 	while (input_piece(&in, STEP_END, &piece)) {
 		step(piece);
 		free((char *)(uintptr_t)piece.at);
 	}
 	check_end();
-	link_free(link_);
-	link_ = NULL;
+	connection_free(connection);
+	connection = NULL;
 	world_pass(0); /* the server sees it leave */
-	CHECK(decided == sent && links_in_flight() == 0 && !server_first());
+	CHECK(decided == sent && connections_in_flight() == 0 && !server_first());
 	return 0;
 }
