@@ -20,15 +20,15 @@ enum {
 	MOST_NODES = 1000,
 	FIRST_PAUSE_MS = 50, /* between two questions for the map, as long as it does not hold */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 1000, /* when it does: waiters are deaf no longer than that after a change of owner */
+	REFRESH_MS = 1000, /* when it does: waiters are deaf no longer than that after a change of callbacks */
 	HOST_BYTES = 256,
 };
 
 static const struct redis_urls *seeds;
-static const struct redis_node_owner *owner;
+static const struct redis_node_callbacks *callbacks;
 static void (*map_changed)(void);
 static struct redis_node *by_number[MOST_NODES + 1]; /* from 1; (ref) */
-static uint16_t owners[REDIS_SLOTS];                 /* numbers; 0: nobody */
+static uint16_t slot_nodes[REDIS_SLOTS];             /* numbers; 0: nobody */
 static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
 static struct timer timer;                           /* when the map is asked for */
 static struct redis_call asking;                     /* for the map */
@@ -67,7 +67,7 @@ static struct redis_node *add(const struct redis_url *url)
 
 	while (number <= MOST_NODES && by_number[number])
 		number++;
-	struct redis_node *n = number <= MOST_NODES ? node_new(url, owner) : NULL;
+	struct redis_node *n = number <= MOST_NODES ? node_new(url, callbacks) : NULL;
 	if (n) {
 		n->number = number;
 		by_number[number] = n;
@@ -91,7 +91,7 @@ static struct redis_node *node_at(struct text host, long port, const struct redi
 struct redis_node *cluster_node(int slot)
 {
 	if (slot >= 0)
-		return by_number[owners[slot]];
+		return by_number[slot_nodes[slot]];
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		if (can_be_asked(n))
 			return n;
@@ -120,11 +120,11 @@ void cluster_sweep(void)
 int cluster_next_place(int slot)
 {
 	bool seen[MOST_NODES + 1] = { false };
-	unsigned last = slot >= 0 ? owners[slot] : 0;
+	unsigned last = slot >= 0 ? slot_nodes[slot] : 0;
 	bool passed = slot < 0;
 
 	for (int next = 0; next < REDIS_SLOTS; next++) {
-		unsigned number = owners[next];
+		unsigned number = slot_nodes[next];
 		if (number == 0 || seen[number])
 			continue;
 		seen[number] = true;
@@ -141,7 +141,7 @@ int cluster_next_place(int slot)
 static bool map_holds(void)
 {
 	for (int slot = 0; slot < REDIS_SLOTS; slot++) {
-		const struct redis_node *n = by_number[owners[slot]];
+		const struct redis_node *n = by_number[slot_nodes[slot]];
 		if (!n || !can_be_asked(n))
 			return false;
 	}
@@ -190,7 +190,7 @@ unsigned cluster_slots_of(const struct redis_node *n)
 	unsigned count = 0;
 
 	for (int slot = 0; slot < REDIS_SLOTS; slot++)
-		count += owners[slot] == n->number;
+		count += slot_nodes[slot] == n->number;
 	return count;
 }
 
@@ -200,7 +200,7 @@ static void retire_others(void)
 	bool serves[MOST_NODES + 1] = { false };
 
 	for (int slot = 0; slot < REDIS_SLOTS; slot++)
-		serves[owners[slot]] = true;
+		serves[slot_nodes[slot]] = true;
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		if (is_in_use(n) && !serves[n->number])
 			retire(n);
@@ -214,7 +214,7 @@ static bool take_map(const struct reply *map, const struct redis_node *told_by)
 	for (size_t i = 0; i < map->count; i++)
 		if (!take_range(reply_item(map, i), told_by))
 			return false;
-	memcpy(owners, fresh, sizeof(owners));
+	memcpy(slot_nodes, fresh, sizeof(slot_nodes));
 	retire_others();
 	return true;
 }
@@ -301,7 +301,7 @@ struct redis_node *cluster_moved(struct text error, const struct redis_node *fro
 	struct redis_node *n = node_named(error, from, &slot);
 
 	if (n)
-		owners[slot] = (uint16_t)n->number;
+		slot_nodes[slot] = (uint16_t)n->number;
 	cluster_doubt();
 	return n;
 }
@@ -324,10 +324,10 @@ static double nodes_known(void)
 	return count;
 }
 
-bool cluster_open(const struct redis_urls *from, const struct redis_node_owner *told, void (*changed)(void))
+bool cluster_open(const struct redis_urls *from, const struct redis_node_callbacks *told, void (*changed)(void))
 {
 	seeds = from;
-	owner = told;
+	callbacks = told;
 	map_changed = changed;
 	timer.expired = on_timer;
 	metrics_gauge("cluster_nodes", "Nodes of the Cluster that serve slots.", nodes_known);

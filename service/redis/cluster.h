@@ -9,7 +9,7 @@
 #include "redis/node.h"
 
 /* Starts from these nodes; `changed` is called when a map was learnt. Borrows all. False without memory. */
-bool cluster_open(const struct redis_urls *seeds, const struct redis_node_owner *owner, void (*changed)(void));
+bool cluster_open(const struct redis_urls *seeds, const struct redis_node_callbacks *callbacks, void (*changed)(void));
 void cluster_close(void);
 
 bool cluster_is_known(void);

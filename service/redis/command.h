@@ -19,7 +19,7 @@ enum redis_fate {
 
 enum { REDIS_ANYWHERE = -1, REDIS_MOST_MEMBERS = 9 };
 
-/* A call under way. Lives inside its owner until `done` was called. Zero but for the first four. */
+/* A call under way. Lives inside its callbacks until `done` was called. Zero but for the first four. */
 struct redis_call {
 	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
 	void (*done)(struct redis_call *call, enum redis_fate fate, const struct reply *reply);

@@ -79,14 +79,14 @@ bool connection_is_open(const struct redis_connection *c)
 	return c->state >= READY;
 }
 
-size_t connection_owed(const struct redis_connection *c)
+size_t connection_pending(const struct redis_connection *c)
 {
 	return c->ring.count;
 }
 
-void *connection_whose(const struct redis_connection *c)
+void *connection_context(const struct redis_connection *c)
 {
-	return c->whose;
+	return c->context;
 }
 
 const char *connection_server(const struct redis_connection *c)
@@ -214,7 +214,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 		c->failures = 0;
 	if (!was_up && changed)
 		changed(c, why);
-	c->owner->down(c, why, was_up);
+	c->callbacks->down(c, why, was_up);
 	tell_fates(orphans);
 }
 
@@ -261,7 +261,7 @@ static void become_ready(struct redis_connection *c)
 		connections_retry_now();
 	if (changed)
 		changed(c, NULL);
-	c->owner->up(c);
+	c->callbacks->up(c);
 }
 
 /* An answer to the greeting. */
@@ -269,9 +269,9 @@ static void greeting_step(struct redis_connection *c, const struct reply *reply)
 {
 	if (!greeting_reply(&c->greeting, reply))
 		connection_lost(c, "%s", c->greeting.why);
-	else if (c->greeting.owed == 0 && !greeting_ask_permissions(&c->greeting, &c->out))
+	else if (c->greeting.pending == 0 && !greeting_ask_permissions(&c->greeting, &c->out))
 		connection_lost(c, "no memory for the greeting");
-	else if (c->greeting.owed == 0)
+	else if (c->greeting.pending == 0)
 		become_ready(c);
 	else
 		connection_flush(c);
@@ -282,7 +282,7 @@ static void on_opened(struct redis_socket *socket)
 	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
 	c->state = GREETING;
-	if (greeting_begin(&c->greeting, c->target, !c->owner->said, &c->out))
+	if (greeting_begin(&c->greeting, c->target, !c->callbacks->received, &c->out))
 		connection_flush(c);
 	else
 		connection_lost(c, "no memory for the greeting");
@@ -295,11 +295,11 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
 	if (c->state == GREETING) {
 		greeting_step(c, reply);
-	} else if (c->owner->said) {
-		c->owner->said(c, reply);
+	} else if (c->callbacks->received) {
+		c->callbacks->received(c, reply);
 	} else if (c->ring.count == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		connection_lost(c, "it said something that was not asked for");
+		connection_lost(c, "it received something that was not asked for");
 	} else {
 		struct redis_call *call = ring_pop(&c->ring);
 		in_flight--;
@@ -388,7 +388,7 @@ static void attempt(struct redis_connection *c)
 
 	if (wait_us > 0) {
 		timer_set(&c->timer, loop_now_us() + wait_us);
-		c->owner->down(c, login_refusal(), false); /* said to another, and meant for all */
+		c->callbacks->down(c, login_refusal(), false); /* received to another, and meant for all */
 		return;
 	}
 	if (c->greeting.refused && !c->greeting.no_entry && c->target->tls)
@@ -408,8 +408,8 @@ static void on_timer(struct timer *t)
 	} else if (c->ring.count && ring_oldest(&c->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		connection_lost(c, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
-		if (c->owner->silent)
-			c->owner->silent(c);
+		if (c->callbacks->timed_out)
+			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {
 		timer_set(t, ring_oldest(&c->ring)->due_us);
 	}
@@ -417,18 +417,19 @@ static void on_timer(struct timer *t)
 
 /* ---- Its life ---- */
 
-struct redis_connection *connection_new(const struct redis_url *target, const struct redis_connection_owner *owner,
-					void *whose)
+struct redis_connection *connection_new(const struct redis_url *target,
+					const struct redis_connection_callbacks *callbacks, void *context)
 {
-	static const struct redis_socket_callbacks callbacks = { on_opened, on_readable, on_writable, on_failed };
+	static const struct redis_socket_callbacks socket_callbacks = { on_opened, on_readable, on_writable,
+									on_failed };
 	struct redis_connection *c = calloc(1, sizeof(*c)), **at = &connections;
 
 	if (!c)
 		return NULL;
 	c->target = target;
-	c->owner = owner;
-	c->whose = whose;
-	c->socket.callbacks = &callbacks;
+	c->callbacks = callbacks;
+	c->context = context;
+	c->socket.callbacks = &socket_callbacks;
 	c->timer.expired = on_timer;
 	while (*at)
 		at = &(*at)->next;

@@ -15,26 +15,26 @@
 struct redis_connection;
 
 /* Who is told of a connection's state. The functions must not free the connection. */
-struct redis_connection_owner {
+struct redis_connection_callbacks {
 	void (*up)(struct redis_connection *c);                                 /* usable now */
 	void (*down)(struct redis_connection *c, const char *why, bool was_up); /* lost, or an attempt failed */
 	/*
 	 * NULL for a connection that takes calls. With it the connection takes none: it hears. Whatever comes is told here, `reply` lives until this
 	 * returns; no script is loaded.
 	 */
-	void (*said)(struct redis_connection *c, const struct reply *reply);
+	void (*received)(struct redis_connection *c, const struct reply *reply);
 	/* NULL, or told that it was lost since an answer was overdue, once the fates of all its calls were told. */
-	void (*silent)(struct redis_connection *c);
+	void (*timed_out)(struct redis_connection *c);
 };
 
 /*
  * Makes a connection that is down. Returns new; NULL without memory. Borrows all three until connection_free; `target` is read at each attempt to
- * connect, `whose` is the owner's own.
+ * connect, `context` is the callbacks's own.
  */
-struct redis_connection *connection_new(const struct redis_url *target, const struct redis_connection_owner *owner,
-					void *whose);
+struct redis_connection *connection_new(const struct redis_url *target,
+					const struct redis_connection_callbacks *callbacks, void *context);
 void connection_free(struct redis_connection *c);
-void *connection_whose(const struct redis_connection *c);
+void *connection_context(const struct redis_connection *c);
 
 /* Begins to connect. Once. */
 void connection_open(struct redis_connection *c);
@@ -52,7 +52,7 @@ const char *connection_server(const struct redis_connection *c); /* "redis 7.0.1
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);
 void connection_flush(struct redis_connection *c);
 
-/* A command on a connection that hears, only while it is ready; what is answered is told to `said`. False without room. */
+/* A command on a connection that hears, only while it is ready; what is answered is told to `received`. False without room. */
 bool connection_say(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Loses a ready connection: it connects anew. */
@@ -67,7 +67,7 @@ void connection_drain(struct redis_connection *c);
 void connection_retarget(struct redis_connection *c);
 
 /* Calls under way on it. */
-size_t connection_owed(const struct redis_connection *c);
+size_t connection_pending(const struct redis_connection *c);
 
 /* Calls under way on all connections; and those that were answered. */
 unsigned connections_in_flight(void);

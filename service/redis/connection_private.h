@@ -12,10 +12,10 @@
 enum connection_state { DOWN, CONNECTING, GREETING, READY, DRAINING };
 
 struct redis_connection {
-	const struct redis_url *target;             /* (ref) */
-	const struct redis_connection_owner *owner; /* (ref) */
-	void *whose;                                /* (ref) the owner's own */
-	struct redis_connection *next;              /* in the list of all */
+	const struct redis_url *target;                     /* (ref) */
+	const struct redis_connection_callbacks *callbacks; /* (ref) */
+	void *context;                                      /* (ref) the callbacks's own */
+	struct redis_connection *next;                      /* in the list of all */
 	enum connection_state state;
 	struct redis_socket socket;
 	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */

@@ -33,7 +33,7 @@ static bool say(struct redis_greeting *g, struct resp_buffer *out, enum greeting
 {
 	if (step != STEP_SCRIPT)
 		g->steps[g->asked++] = step;
-	g->owed++;
+	g->pending++;
 	return resp_add(out, args, count);
 }
 
@@ -56,7 +56,7 @@ static bool say_scripts(struct redis_greeting *g, struct resp_buffer *out)
 		return true;
 	for (const struct text *s = preload; s->at && ok; s++)
 		ok = say(g, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
-	g->whoami = g->owed;
+	g->whoami = g->pending;
 	return ok && say(g, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
 }
 
@@ -79,7 +79,7 @@ bool greeting_ask_permissions(struct redis_greeting *g, struct resp_buffer *out)
 	size_t count = g->kind == REDIS_CLUSTER ? permission_count_cluster : permission_count;
 	bool ok = true;
 
-	for (; ok && g->permissions.user[0] && g->permissions_asked < count; g->owed++)
+	for (; ok && g->permissions.user[0] && g->permissions_asked < count; g->pending++)
 		ok = resp_add(out, args, permissions_question(&g->permissions, g->permissions_asked++, args));
 	return ok;
 }
@@ -230,7 +230,8 @@ static bool check_info(struct redis_greeting *g, struct text info)
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)
 		return refuse(
-			g, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
+			g,
+			"it is a build of 32 bits, context scripts cannot print an instant; one of 64 bits is needed");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		g->refused = false;
@@ -271,7 +272,7 @@ static bool check_permission(struct redis_greeting *g, size_t at, const struct r
 		permissions_user(&g->permissions, reply);
 	else if (g->permissions.user[0])
 		permissions_answer(&g->permissions, at - 1, reply);
-	if (g->owed > 0 || permissions_lacking(&g->permissions) == 0 || !config()->strict)
+	if (g->pending > 0 || permissions_lacking(&g->permissions) == 0 || !config()->strict)
 		return true;
 	permissions_log(&g->permissions);
 	permissions_text(&g->permissions, what);
@@ -284,7 +285,7 @@ bool greeting_reply(struct redis_greeting *g, const struct reply *reply)
 	enum greeting_step step = g->at < g->asked ? g->steps[g->at] : STEP_SCRIPT;
 
 	g->at++;
-	g->owed--;
+	g->pending--;
 	if (g->whoami && at >= g->whoami)
 		return check_permission(g, at - g->whoami, reply);
 	if (reply->type == REPLY_ERROR)

@@ -25,7 +25,7 @@ struct redis_greeting {
 	enum greeting_step steps[GREETING_COMMANDS];
 	size_t at;       /* answers seen */
 	size_t asked;    /* commands before the scripts */
-	size_t owed;     /* answers still to come */
+	size_t pending;  /* answers still to come */
 	bool refused;    /* it does not want us: asking again soon would not help */
 	bool no_entry;   /* it refused user or password */
 	unsigned shown;  /* which version of them, as of login_version */

@@ -7,7 +7,7 @@
 #include "process/config.h"
 #include "process/log.h"
 
-static const struct subscriber_owner *ears; /* NULL: nobody wants to hear */
+static const struct subscriber_callbacks *ears; /* NULL: nobody wants to hear */
 static struct redis_node *nodes;
 
 struct redis_node *node_first(void)
@@ -109,20 +109,20 @@ static void note_trouble(struct redis_node *n, const char *why)
 
 static void on_up(struct redis_connection *c)
 {
-	struct redis_node *n = connection_whose(c);
+	struct redis_node *n = connection_context(c);
 	bool was_usable = n->ready > 0;
 
 	count_ready(n);
 	snprintf(n->server, sizeof(n->server), "%s", connection_server(c));
 	if (!was_usable)
 		log_event(LOG_INFO, "redis_connected", "%s at %s", n->server, n->url.address);
-	n->owner->up(n);
+	n->callbacks->up(n);
 }
 
 /* An attempt that fails for the same reason as the one before is no news. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct redis_node *n = connection_whose(c);
+	struct redis_node *n = connection_context(c);
 	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, CONNECTION_DRAINED) != 0;
 
 	count_ready(n);
@@ -130,16 +130,16 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	if (n->retired)
 		return;
 	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
-	n->owner->down(n, why, was_up);
+	n->callbacks->down(n, why, was_up);
 }
 
 /*
  * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
  * another meanwhile that gives back what it took, and once that was written the server will come to it, however late.
  */
-static void on_silent(struct redis_connection *c)
+static void on_timed_out(struct redis_connection *c)
 {
-	drain(connection_whose(c));
+	drain(connection_context(c));
 }
 
 void node_reject(struct redis_node *n, const char *why)
@@ -168,7 +168,7 @@ void node_retire(struct redis_node *n)
 bool node_is_idle(const struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
-		if (connection_owed(n->connections[i]))
+		if (connection_pending(n->connections[i]))
 			return false;
 	return !n->acked || acked_is_idle(n->acked);
 }
@@ -183,7 +183,7 @@ static bool make_ear(struct redis_node *n)
 	return n->ear != NULL;
 }
 
-bool nodes_hear(const struct subscriber_owner *told)
+bool nodes_hear(const struct subscriber_callbacks *told)
 {
 	bool ok = true;
 
@@ -195,26 +195,27 @@ bool nodes_hear(const struct subscriber_owner *told)
 
 static bool make_connections(struct redis_node *n, unsigned wanted)
 {
-	static const struct redis_connection_owner connection_owner = { .up = on_up,
-									.down = on_down,
-									.silent = on_silent };
+	static const struct redis_connection_callbacks callbacks = { .up = on_up,
+								     .down = on_down,
+								     .timed_out = on_timed_out };
 
 	n->connections = calloc(wanted, sizeof(*n->connections));
 	for (; n->connections && n->count < wanted; n->count++) {
-		n->connections[n->count] = connection_new(&n->url, &connection_owner, n);
+		n->connections[n->count] = connection_new(&n->url, &callbacks, n);
 		if (!n->connections[n->count])
 			return false;
 	}
 	return n->connections != NULL;
 }
 
-static struct redis_node *make(const struct redis_url *url, const struct redis_node_owner *owner, unsigned connections)
+static struct redis_node *make(const struct redis_url *url, const struct redis_node_callbacks *callbacks,
+			       unsigned connections)
 {
 	struct redis_node *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
-	n->owner = owner;
+	n->callbacks = callbacks;
 	n->url = *url;
 	if (!make_connections(n, connections)) {
 		node_free(n);
@@ -230,9 +231,9 @@ static struct redis_node *open_connections(struct redis_node *n)
 	return n;
 }
 
-struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *owner)
+struct redis_node *node_new(const struct redis_url *url, const struct redis_node_callbacks *callbacks)
 {
-	struct redis_node *n = make(url, owner, (unsigned)config()->pool_size);
+	struct redis_node *n = make(url, callbacks, (unsigned)config()->pool_size);
 
 	if (!n)
 		return NULL;
@@ -245,9 +246,9 @@ struct redis_node *node_new(const struct redis_url *url, const struct redis_node
 	return open_connections(n);
 }
 
-struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner)
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks)
 {
-	return open_connections(make(url, owner, 1));
+	return open_connections(make(url, callbacks, 1));
 }
 
 void node_free(struct redis_node *n)

@@ -15,9 +15,9 @@
 enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64 };
 
 struct redis_node {
-	struct redis_node *next;              /* in the list of all */
-	const struct redis_node_owner *owner; /* (ref) */
-	struct redis_url url;                 /* where it is */
+	struct redis_node *next;                      /* in the list of all */
+	const struct redis_node_callbacks *callbacks; /* (ref) */
+	struct redis_url url;                         /* where it is */
 	struct redis_connection **connections;
 	unsigned count, ready; /* connections, and those that are usable */
 	unsigned
@@ -31,22 +31,22 @@ struct redis_node {
 };
 
 /* Who is told. The functions must not free the node. */
-struct redis_node_owner {
+struct redis_node_callbacks {
 	void (*up)(struct redis_node *n); /* one more connection is usable */
 	void (*down)(struct redis_node *n, const char *why, bool was_up);
 };
 
 /* Makes one and starts to connect. Returns new; NULL without memory. Copies `url`. */
-struct redis_node *node_new(const struct redis_url *url, const struct redis_node_owner *owner);
+struct redis_node *node_new(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
 /* One that stands in no list and hears nothing, with a single connection. */
-struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_owner *owner);
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
 void node_free(struct redis_node *n);
 
 /* All of them, by ->next. */
 struct redis_node *node_first(void);
 
 /* All of them, and those to come, hear what is published there. False without memory. */
-bool nodes_hear(const struct subscriber_owner *told);
+bool nodes_hear(const struct subscriber_callbacks *told);
 
 /* With call->once set, ASKING goes before it: the slot is on its way here (Redis Cluster specification, "ASK redirection"). */
 enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);

@@ -94,7 +94,7 @@ static double members_usable(void)
 
 bool members_open(const char *urls)
 {
-	static const struct redis_node_owner owner = { .up = on_up, .down = on_down };
+	static const struct redis_node_callbacks callbacks = { .up = on_up, .down = on_down };
 	struct redis_url url;
 
 	for (struct text rest = text_of(urls); rest.len;) {
@@ -106,7 +106,7 @@ bool members_open(const char *urls)
 		url.kind = REDIS_MEMBER;
 		if (stands_already(&url)) /* by another name: redis/handshake.c */
 			return refuse(count + 1, "it stands in the list twice");
-		members[count] = node_new_apart(&url, &owner);
+		members[count] = node_new_apart(&url, &callbacks);
 		if (!members[count])
 			return refuse(count + 1, "out of memory");
 		count++;

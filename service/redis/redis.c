@@ -23,7 +23,7 @@ enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
 static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
-static const struct subscriber_owner *ears;
+static const struct subscriber_callbacks *ears;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 
@@ -191,7 +191,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 		sentinel_doubt();
 }
 
-static const struct redis_node_owner node_owner = { .up = on_up, .down = on_down };
+static const struct redis_node_callbacks node_callbacks = { .up = on_up, .down = on_down };
 
 static void on_master(struct text host, long port)
 {
@@ -201,7 +201,7 @@ static void on_master(struct text host, long port)
 		return;
 	url.kind = REDIS_WATCHED;
 	if (!master) {
-		master = node_new(&url, &node_owner);
+		master = node_new(&url, &node_callbacks);
 	} else if (strcmp(master->url.address, url.address) != 0) {
 		log_event(LOG_WARN, "redis_master_moved", "from %s to %s", master->url.address, url.address);
 		metrics_count(METRIC_redis_failovers);
@@ -219,7 +219,7 @@ static void on_map(void)
 
 /* ---- What is published ---- */
 
-bool redis_hear(const struct subscriber_owner *told)
+bool redis_hear(const struct subscriber_callbacks *told)
 {
 	ears = told;
 	return nodes_hear(told);
@@ -360,10 +360,10 @@ static double calls_in_flight(void)
 static bool open_nodes(void)
 {
 	if (is_cluster())
-		return cluster_open(&urls, &node_owner, on_map);
+		return cluster_open(&urls, &node_callbacks, on_map);
 	if (urls.kind == REDIS_SENTINEL)
 		return sentinel_open(&urls, on_master);
-	master = node_new(&urls.at[0], &node_owner);
+	master = node_new(&urls.at[0], &node_callbacks);
 	return master != NULL;
 }
 

@@ -18,7 +18,7 @@
 
 struct redis_node;
 struct subscriber;
-struct subscriber_owner;
+struct subscriber_callbacks;
 
 /* Starts to connect. `url` as --redis has it; `preload`, ended by an absent text, or NULL: scripts that every connection loads; files of passwords are redis/credentials.c's. False: one line on stderr says what is wrong. */
 bool redis_open(const char *url, const struct text *preload);
@@ -63,10 +63,10 @@ int redis_next_place(int slot);
 /* ---- What is published ---- */
 
 /* Who is told what scripts publish. Once, after redis_open. False without memory. */
-bool redis_hear(const struct subscriber_owner *told);
+bool redis_hear(const struct subscriber_callbacks *told);
 /* Who hears a channel; NULL while nobody does. */
 struct subscriber *redis_ear(struct text channel);
-/* One of those who hear was told that a channel is another's: subscriber_owner.up(NULL) says when it is known whose. */
+/* One of those who hear was told that a channel is another's: subscriber_callbacks.up(NULL) says when it is known context. */
 void redis_doubt(void);
 
 /* ---- What is known ---- */

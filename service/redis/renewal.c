@@ -101,7 +101,7 @@ static void check_permissions(const struct redis_connection *c)
 {
 	static struct timer again = { .expired = on_again };
 
-	if (c->owner->said)
+	if (c->callbacks->received)
 		return;
 	permissions_log(&c->permissions);
 	if (permissions_lacking(&c->permissions) && !timer_is_set(&again))

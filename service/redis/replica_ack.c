@@ -120,7 +120,7 @@ void acked_flush(struct redis_acked *a)
 
 static void on_up(struct redis_connection *c)
 {
-	struct redis_acked *a = connection_whose(c);
+	struct redis_acked *a = connection_context(c);
 
 	a->trouble[0] = '\0';
 }
@@ -133,7 +133,7 @@ const char *acked_trouble(const struct redis_acked *a)
 /* Whoever is in a WAIT learns of it right after this, with that; for the others there will be none. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct redis_acked *a = connection_whose(c);
+	struct redis_acked *a = connection_context(c);
 
 	snprintf(a->trouble, sizeof(a->trouble), "%s", why);
 	if (was_up)
@@ -152,17 +152,17 @@ void acked_retarget(struct redis_acked *a)
 
 bool acked_is_idle(const struct redis_acked *a)
 {
-	return connection_owed(a->connection) == 0 && !a->next.first && !a->now.first;
+	return connection_pending(a->connection) == 0 && !a->next.first && !a->now.first;
 }
 
 struct redis_acked *acked_new(const struct redis_url *target)
 {
-	static const struct redis_connection_owner owner = { .up = on_up, .down = on_down };
+	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down };
 	struct redis_acked *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	a->connection = connection_new(target, &owner, a);
+	a->connection = connection_new(target, &callbacks, a);
 	if (!a->connection) {
 		free(a);
 		return NULL;

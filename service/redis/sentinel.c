@@ -14,8 +14,8 @@ enum { PING_MS = 5000, DOUBT_MS = 200 };
 
 struct watcher {
 	struct redis_connection *connection;
-	unsigned owed;      /* answers */
-	struct timer timer; /* while answers are owed: the deadline of the next one; else the next PING */
+	unsigned pending;   /* answers */
+	struct timer timer; /* while answers are pending: the deadline of the next one; else the next PING */
 	char trouble[SOCKET_WHY_BYTES + 128];
 };
 
@@ -40,7 +40,7 @@ void sentinel_flush(void)
 
 static void set_timer(struct watcher *w)
 {
-	timer_set(&w->timer, loop_now_us() + (w->owed > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
+	timer_set(&w->timer, loop_now_us() + (w->pending > 0 ? config()->redis_timeout_ms : PING_MS) * 1000);
 }
 
 static void say(struct watcher *w, const struct text *args, size_t count)
@@ -49,7 +49,7 @@ static void say(struct watcher *w, const struct text *args, size_t count)
 		return; /* lost between two words */
 	if (!connection_say(w->connection, args, count))
 		connection_drop(w->connection, "no memory to ask");
-	else if (w->owed++ == 0)
+	else if (w->pending++ == 0)
 		set_timer(w);
 }
 
@@ -87,9 +87,9 @@ static void ask_next(void)
 
 static void on_up(struct redis_connection *c)
 {
-	struct watcher *w = connection_whose(c);
+	struct watcher *w = connection_context(c);
 
-	w->owed = 0;
+	w->pending = 0;
 	if (believed)
 		listen(w);
 	else
@@ -107,11 +107,11 @@ static void note(struct watcher *w, const char *why)
 
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct watcher *w = connection_whose(c);
+	struct watcher *w = connection_context(c);
 
 	(void)was_up;
 	timer_stop(&w->timer);
-	w->owed = 0;
+	w->pending = 0;
 	if (strcmp(why, CONNECTION_DRAINED) != 0)
 		note(w, why);
 	if (w == believed)
@@ -143,7 +143,7 @@ static void on_timer(struct timer *t)
 {
 	struct watcher *w = container_of(t, struct watcher, timer);
 
-	if (w->owed > 0) {
+	if (w->pending > 0) {
 		metrics_count(METRIC_redis_timeouts);
 		connection_drop(w->connection, "it did not answer in time");
 	} else {
@@ -183,16 +183,16 @@ static void on_answer(struct watcher *w, const struct reply *reply)
 	}
 }
 
-static void on_said(struct redis_connection *c, const struct reply *reply)
+static void on_received(struct redis_connection *c, const struct reply *reply)
 {
-	struct watcher *w = connection_whose(c);
+	struct watcher *w = connection_context(c);
 
 	if (text_is(reply_text(reply, 0), "message")) {
 		on_switch(w, reply_text(reply, 2));
-	} else if (w->owed == 0) {
-		connection_reject(c, "it said something that was not asked for");
+	} else if (w->pending == 0) {
+		connection_reject(c, "it received something that was not asked for");
 	} else {
-		w->owed--;
+		w->pending--;
 		set_timer(w);
 		on_answer(w, reply);
 	}
@@ -200,14 +200,16 @@ static void on_said(struct redis_connection *c, const struct reply *reply)
 
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port))
 {
-	static const struct redis_connection_owner owner = { .up = on_up, .down = on_down, .said = on_said };
+	static const struct redis_connection_callbacks callbacks = { .up = on_up,
+								     .down = on_down,
+								     .received = on_received };
 
 	sentinels = from;
 	told = found;
 	doubts.expired = on_doubt;
 	for (size_t i = 0; i < from->count; i++) {
 		watchers[i].timer.expired = on_timer;
-		watchers[i].connection = connection_new(&from->at[i], &owner, &watchers[i]);
+		watchers[i].connection = connection_new(&from->at[i], &callbacks, &watchers[i]);
 		if (!watchers[i].connection)
 			return false;
 	}

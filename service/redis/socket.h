@@ -30,7 +30,7 @@ struct redis_socket_callbacks {
 
 enum redis_socket_state { SOCKET_CLOSED, SOCKET_RESOLVING, SOCKET_CONNECTING, SOCKET_TLS_HANDSHAKE, SOCKET_OPEN };
 
-/* Lives inside its owner. Zero but for `callbacks`. */
+/* Lives inside its callbacks. Zero but for `callbacks`. */
 struct redis_socket {
 	const struct redis_socket_callbacks *callbacks; /* (ref) */
 	const struct redis_url *url;                    /* (ref) */

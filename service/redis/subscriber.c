@@ -1,7 +1,7 @@
 /*
  * subscriber: see subscriber.h.
  *
- * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is owed an answer. One that is overdue loses the connection; a PING now and then makes sure that
+ * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is pending an answer. One that is overdue loses the connection; a PING now and then makes sure that
  * a connection that died in silence is noticed, as long as anything is listened to.
  */
 #include "redis/subscriber.h"
@@ -18,13 +18,13 @@
 enum { PING_MS = 10000 };
 
 struct subscriber {
-	const struct subscriber_owner *owner; /* (ref) */
-	struct redis_connection *connection;  /* owned */
-	unsigned owed;                        /* answers */
-	unsigned ignoring;                    /* of them, to SUNSUBSCRIBE */
-	unsigned channels;                    /* listened to */
-	bool is_cluster;                      /* its server is a node of one */
-	struct timer timer;  /* while answers are owed: the deadline of the next one; else the next PING */
+	const struct subscriber_callbacks *callbacks; /* (ref) */
+	struct redis_connection *connection;          /* owned */
+	unsigned pending;                             /* answers */
+	unsigned ignoring;                            /* of them, to SUNSUBSCRIBE */
+	unsigned channels;                            /* listened to */
+	bool is_cluster;                              /* its server is a node of one */
+	struct timer timer;  /* while answers are pending: the deadline of the next one; else the next PING */
 	bool refusal_logged; /* on this connection */
 };
 
@@ -35,7 +35,7 @@ bool subscriber_is_up(const struct subscriber *s)
 
 static void set_timer(struct subscriber *s)
 {
-	if (s->owed > 0)
+	if (s->pending > 0)
 		timer_set(&s->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	else if (s->channels > 0)
 		timer_set(&s->timer, loop_now_us() + PING_MS * 1000);
@@ -49,7 +49,7 @@ static void say(struct subscriber *s, const struct text *args, size_t count)
 		connection_drop(s->connection, "no memory to subscribe");
 		return;
 	}
-	if (s->owed++ == 0)
+	if (s->pending++ == 0)
 		set_timer(s);
 }
 
@@ -76,7 +76,7 @@ static void on_timer(struct timer *t)
 {
 	struct subscriber *s = container_of(t, struct subscriber, timer);
 
-	if (s->owed > 0) {
+	if (s->pending > 0) {
 		metrics_count(METRIC_redis_timeouts);
 		connection_drop(s->connection, "no answer to a subscription in time");
 	} else {
@@ -86,22 +86,22 @@ static void on_timer(struct timer *t)
 
 static void on_up(struct redis_connection *c)
 {
-	struct subscriber *s = connection_whose(c);
+	struct subscriber *s = connection_context(c);
 
-	s->owed = s->ignoring = s->channels = 0;
+	s->pending = s->ignoring = s->channels = 0;
 	s->refusal_logged = false;
-	s->owner->up(s);
+	s->callbacks->up(s);
 }
 
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct subscriber *s = connection_whose(c);
+	struct subscriber *s = connection_context(c);
 
 	(void)why; /* the pool says so too */
 	timer_stop(&s->timer);
-	s->owed = s->ignoring = s->channels = 0;
+	s->pending = s->ignoring = s->channels = 0;
 	if (was_up)
-		s->owner->down(s);
+		s->callbacks->down(s);
 }
 
 /* An ACL without the channels: who waits is then not woken, but still tries at the end of his time. */
@@ -115,7 +115,7 @@ static void log_refusal(struct subscriber *s, struct text error)
 /* Not by our wish. A slot that goes takes all its channels along, also one that is listened to elsewhere by now. */
 static bool was_taken_away(struct subscriber *s, struct text channel)
 {
-	return s->owner->taken_away(s, channel) || s->ignoring == 0;
+	return s->callbacks->taken_away(s, channel) || s->ignoring == 0;
 }
 
 static bool is_misdirected(const struct reply *reply)
@@ -125,45 +125,47 @@ static bool is_misdirected(const struct reply *reply)
 }
 
 /* [kind, channel, message or count], or the answer to a PING. */
-static void on_said(struct redis_connection *c, const struct reply *reply)
+static void on_received(struct redis_connection *c, const struct reply *reply)
 {
-	struct subscriber *s = connection_whose(c);
+	struct subscriber *s = connection_context(c);
 	struct text kind = reply_text(reply, 0);
 
 	if (text_is(kind, "smessage")) {
-		s->owner->heard(s, reply_text(reply, 1), reply_text(reply, 2));
+		s->callbacks->heard(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}
 	bool is_gone = text_is(kind, "sunsubscribe");
 	if (is_gone && s->is_cluster && was_taken_away(s, reply_text(reply, 1)))
 		return;
-	if (s->owed == 0) {
+	if (s->pending == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		connection_drop(c, "it said something that was not asked for");
+		connection_drop(c, "it received something that was not asked for");
 		return;
 	}
-	s->owed--;
+	s->pending--;
 	s->ignoring -= is_gone;
 	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
-		s->owner->listening(s, reply_text(reply, 1));
+		s->callbacks->listening(s, reply_text(reply, 1));
 	else if (is_misdirected(reply))
-		s->owner->misdirected(s);
+		s->callbacks->misdirected(s);
 	else if (reply->type == REPLY_ERROR)
 		log_refusal(s, reply->text);
 }
 
-struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner)
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks)
 {
-	static const struct redis_connection_owner connection_owner = { .up = on_up, .down = on_down, .said = on_said };
+	static const struct redis_connection_callbacks connection_callbacks = { .up = on_up,
+										.down = on_down,
+										.received = on_received };
 	struct subscriber *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->owner = owner;
+	s->callbacks = callbacks;
 	s->is_cluster = url->kind == REDIS_CLUSTER;
 	s->timer.expired = on_timer;
-	s->connection = connection_new(url, &connection_owner, s);
+	s->connection = connection_new(url, &connection_callbacks, s);
 	if (s->connection)
 		return s;
 	free(s);
@@ -185,7 +187,7 @@ void subscriber_free(struct subscriber *s)
 	if (!s)
 		return;
 	if (subscriber_is_up(s))
-		s->owner->down(s);
+		s->callbacks->down(s);
 	timer_stop(&s->timer);
 	connection_free(s->connection);
 	free(s);

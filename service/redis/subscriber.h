@@ -1,7 +1,7 @@
 /*
  * subscriber: a connection to one server that hears what scripts publish there, on sharded channels (SSUBSCRIBE, Redis 7.0).
  *
- * Says when a channel is heard, what is heard on it, and when it is not heard any more. Remembers no channel: after a loss its owner
+ * Says when a channel is heard, what is heard on it, and when it is not heard any more. Remembers no channel: after a loss its callbacks
  * subscribes anew. Knows nothing of requests.
  */
 #ifndef PATTERND_SUBSCRIBER_H
@@ -15,7 +15,7 @@ struct redis_url;
 struct subscriber;
 
 /* Who is told. The texts live until the function returns. */
-struct subscriber_owner {
+struct subscriber_callbacks {
 	void (*up)(struct subscriber *s);   /* connected: subscribe now */
 	void (*down)(struct subscriber *s); /* lost, or freed: no channel is heard on it any more */
 	void (*listening)(struct subscriber *s, struct text channel); /* what is published from now on will be heard */
@@ -27,7 +27,7 @@ struct subscriber_owner {
 };
 
 /* Makes one, not connected yet. NULL without memory. Borrows both. */
-struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_owner *owner);
+struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks);
 void subscriber_open(struct subscriber *s);     /* starts to connect */
 void subscriber_retarget(struct subscriber *s); /* its URL is another now */
 void subscriber_free(struct subscriber *s);

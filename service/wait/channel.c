@@ -335,8 +335,8 @@ static double channels_open(void)
 
 bool channel_open(const struct channel_owner *told)
 {
-	static const struct subscriber_owner ears = { on_up,    on_down,       on_listening,
-						      on_heard, on_taken_away, on_misdirected };
+	static const struct subscriber_callbacks ears = { on_up,    on_down,       on_listening,
+							  on_heard, on_taken_away, on_misdirected };
 
 	owner = told;
 	sweep.expired = on_sweep;
