@@ -32,9 +32,9 @@ void call_answer_failure(struct call *c)
 	if (c->was_full)
 		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
 			       redis_in_flight());
-	else if (c->fate == FATE_ANSWERED || (c->fate == FATE_NOT_SENT && c->error.at))
+	else if (c->fate == REDIS_ANSWERED || (c->fate == REDIS_NOT_SENT && c->error.at))
 		call_answer_error(&a, c->error);
-	else if (c->fate == FATE_LOST)
+	else if (c->fate == REDIS_UNKNOWN)
 		call_answer_lost(&a);
 	else
 		call_answer_unavailable(&a);
@@ -42,14 +42,14 @@ void call_answer_failure(struct call *c)
 
 bool call_was_lost(const struct call *c)
 {
-	return c->fate == FATE_LOST;
+	return c->fate == REDIS_UNKNOWN;
 }
 
 const char *call_trouble(const struct call *c)
 {
 	if (c->was_full)
 		return "too many commands are under way";
-	if (c->fate != FATE_ANSWERED)
+	if (c->fate != REDIS_ANSWERED)
 		return redis_trouble(&c->redis);
 	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_member_address(c->member) : "Redis",
 			    error_told(c->error), c->error.at ? c->error.at : "")
@@ -68,15 +68,15 @@ static void fail(struct call *c)
 /* False: it did not go, which was answered unless it may fail. */
 static bool put_on_wire(struct call *c)
 {
-	enum redis_refusal refusal = redis_send(&c->redis, c->command, c->command_count);
+	enum redis_send_error refusal = redis_send(&c->redis, c->command, c->command_count);
 
-	if (refusal == REDIS_TOOK && c->was_held)
-		timer_set(&c->late, c->redis.give_up_us);
-	if (refusal == REDIS_TOOK || (refusal == REDIS_SOON && redis_hold(&c->redis)))
+	if (refusal == SEND_OK && c->was_held)
+		timer_set(&c->late, c->redis.deadline_us);
+	if (refusal == SEND_OK || (refusal == SEND_LATER && redis_defer(&c->redis)))
 		return true;
 	metrics_count(METRIC_redis_refused);
-	c->was_full = refusal == REDIS_FULL;
-	c->fate = FATE_NOT_SENT;
+	c->was_full = refusal == SEND_FULL;
+	c->fate = REDIS_NOT_SENT;
 	if (!c->may_fail)
 		call_answer_failure(c);
 	return false;
@@ -96,23 +96,23 @@ static bool send_whole(struct call *c)
  * Redis refused it before it ran, or it was held for a moment. True: it goes on, or was answered with a problem because it could not;
  * then this call is over, too. One that may fail and did not go has its fate.
  */
-static bool again(struct call *c, enum redis_fate fate, const struct reply *reply)
+static bool again(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
-	if (fate == FATE_AGAIN) {
+	if (fate == REDIS_DEFERRED) {
 		c->was_held = true;
 		return put_on_wire(c);
 	}
-	if (fate != FATE_ANSWERED || reply->type != REPLY_ERROR)
+	if (fate != REDIS_ANSWERED || reply->type != REPLY_ERROR)
 		return false;
 	if (c->script && !c->sent_whole && error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
 	switch (redis_follow(&c->redis, reply->text)) {
 	case NEXT_SEND:
 		return put_on_wire(c);
-	case NEXT_HOLD:
+	case NEXT_DEFER:
 		if (error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
 			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
-		return redis_hold(&c->redis);
+		return redis_defer(&c->redis);
 	case NEXT_NOTHING:
 		break;
 	}
@@ -181,7 +181,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		c->done(req, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
-		c->fate = FATE_ANSWERED;
+		c->fate = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
 		struct asked a = asked(c);
@@ -195,9 +195,9 @@ static void take_reply(struct call *c, const struct reply *reply)
 }
 
 /* It was not answered, or did not go when it was to be sent again. */
-static void take_failure(struct call *c, enum redis_fate fate)
+static void take_failure(struct call *c, enum redis_outcome fate)
 {
-	if (c->fate == FATE_ANSWERED)
+	if (c->fate == REDIS_ANSWERED)
 		c->fate = fate;
 	if (c->may_fail)
 		fail(c);
@@ -206,9 +206,9 @@ static void take_failure(struct call *c, enum redis_fate fate)
 }
 
 /* Its client left meanwhile. */
-static void take_back(struct call *c, enum redis_fate fate, const struct reply *reply)
+static void take_back(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
-	bool agreed = fate == FATE_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
+	bool agreed = fate == REDIS_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
 
 	if (agreed && c->script)
 		c->req->now_ms = now_ms_of(c, reply);
@@ -216,9 +216,9 @@ static void take_back(struct call *c, enum redis_fate fate, const struct reply *
 }
 
 /* True: it had an effect, and its owner wants to know who has it; `done` comes later. */
-static bool await_replicas(struct call *c, enum redis_fate fate, const struct reply *reply)
+static bool await_replicas(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
-	if (fate != FATE_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+	if (fate != REDIS_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
 		return false;
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
@@ -235,11 +235,11 @@ static void on_late(struct timer *t)
 	if (c->req->state != CALLING || c->req->http_gone || !c->done)
 		return;
 	c->is_late = true;
-	take_failure(c, FATE_LOST);
+	take_failure(c, REDIS_UNKNOWN);
 	c->done = NULL;
 }
 
-static void on_reply(struct redis_call *redis, enum redis_fate fate, const struct reply *reply)
+static void on_reply(struct redis_call *redis, enum redis_outcome fate, const struct reply *reply)
 {
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
@@ -247,12 +247,12 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
 
 	timer_stop(&c->late);
-	if (fate == FATE_ANSWERED)
+	if (fate == REDIS_ANSWERED)
 		reply = unwrap(c, reply);
 	if (lives && (again(c, fate, reply) || await_replicas(c, fate, reply)))
 		return;
-	if (fate == FATE_ACKNOWLEDGED) {
-		fate = FATE_ANSWERED;
+	if (fate == REDIS_ACKNOWLEDGED) {
+		fate = REDIS_ANSWERED;
 		reply = c->kept;
 	}
 	req->acked = redis->acked;
@@ -262,7 +262,7 @@ static void on_reply(struct redis_call *redis, enum redis_fate fate, const struc
 		; /* answered by another call, or nobody wanted to hear */
 	else if (has_left)
 		take_back(c, fate, reply);
-	else if (fate == FATE_ANSWERED && c->fate == FATE_ANSWERED)
+	else if (fate == REDIS_ANSWERED && c->fate == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
 		take_failure(c, fate);

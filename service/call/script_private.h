@@ -30,7 +30,7 @@ struct call {
 	int slot;      /* without keys: where it goes */
 	bool may_fail; /* and how it did: */
 	bool was_full;
-	enum redis_fate fate;
+	enum redis_outcome fate;
 	struct text error; /* Redis's, if that was it, or why it was held */
 	unsigned member, replicas;
 	const struct reply *kept; /* while acknowledgements are awaited */

@@ -1,7 +1,7 @@
 /*
  * redis_cluster: see redis/cluster.h. Owns the map from slots to nodes, and the nodes.
  *
- * A node is known by its address. One that a new map does not have takes no more calls, and goes once it owes no answer. When no node
+ * A node is known by its address. One that a new map does not have takes no more calls, and goes ask it owes no answer. When no node
  * can be reached any more, the seeds are tried again: in a place where addresses change, their names may lead to the nodes' new ones.
  */
 #include "redis/cluster.h"
@@ -156,7 +156,7 @@ static void ask_in(int64_t ms)
 		timer_set(&timer, at_us);
 }
 
-void cluster_doubt(void)
+void cluster_refresh(void)
 {
 	ask_in(backoff_ms(questions, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, 0));
 }
@@ -166,7 +166,7 @@ void cluster_node_changed(void)
 	if (!is_known && questions == 0)
 		ask_in(0); /* the first one that can be asked */
 	else if (!map_holds())
-		cluster_doubt();
+		cluster_refresh();
 }
 
 /* One range of the map: [first, last, [host, port, ...], ...]. False: it is none. */
@@ -226,15 +226,15 @@ static void open_seeds(void)
 			add(&seeds->at[i]);
 }
 
-static void on_map(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+static void on_map(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	if (is_closed)
 		return;
 	is_asked = false;
-	if (fate == FATE_ANSWERED && take_map(reply, call->node)) {
+	if (outcome == REDIS_ANSWERED && take_map(reply, call->node)) {
 		is_known = true;
 		map_changed();
-	} else if (fate == FATE_ANSWERED) {
+	} else if (outcome == REDIS_ANSWERED) {
 		log_event(LOG_DEBUG, "cluster_map_refused", "%s: %s", call->node->url.address,
 			  reply->type == REPLY_ERROR ? reply->text.at : "its map makes no sense");
 	}
@@ -242,7 +242,7 @@ static void on_map(struct redis_call *call, enum redis_fate fate, const struct r
 		questions = 0;
 		ask_in(REFRESH_MS);
 	} else {
-		cluster_doubt();
+		cluster_refresh();
 	}
 }
 
@@ -262,14 +262,14 @@ static void on_timer(struct timer *t)
 		if (!can_be_asked(n) || wanted-- != 0)
 			continue;
 		asking = (struct redis_call){ .done = on_map };
-		is_asked = node_send(n, &asking, command, 2) == REDIS_TOOK;
+		is_asked = node_send(n, &asking, command, 2) == SEND_OK;
 		metrics_count(METRIC_cluster_maps);
 		break;
 	}
 	if (usable == 0)
 		open_seeds();
 	if (!is_asked)
-		cluster_doubt();
+		cluster_refresh();
 }
 
 /* ---- Redirections ---- */
@@ -302,7 +302,7 @@ struct redis_node *cluster_moved(struct text error, const struct redis_node *fro
 
 	if (n)
 		slot_nodes[slot] = (uint16_t)n->number;
-	cluster_doubt();
+	cluster_refresh();
 	return n;
 }
 

@@ -22,7 +22,7 @@ struct redis_node *cluster_moved(struct text error, const struct redis_node *fro
 struct redis_node *cluster_asked(struct text error, const struct redis_node *from);
 
 /* The map may be wrong. It is asked for soon, however often this is called. */
-void cluster_doubt(void);
+void cluster_refresh(void);
 
 /* How many slots it serves. */
 unsigned cluster_slots_of(const struct redis_node *n);

@@ -107,9 +107,9 @@ void connection_flush(struct redis_connection *c)
 		resp_write(&c->out, &c->socket);
 }
 
-static void on_info(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+static void on_info(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
-	(void)fate;
+	(void)outcome;
 	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
 	if (reply && !greeting_is_safe(&c->greeting, reply->text))
@@ -157,15 +157,15 @@ bool connection_say(struct redis_connection *c, const struct text *args, size_t 
 /* ---- Up and down ---- */
 
 /* The calls that were on a connection when it ended. */
-struct orphans {
+struct unanswered {
 	struct call_ring ring; /* owned */
 	uint64_t written;
 };
 
-/* Closes the socket and returns to DOWN. The pending calls are to learn their fate: tell_fates. */
-static struct orphans connection_close(struct redis_connection *c)
+/* Closes the socket and returns to DOWN. The pending calls are to learn their outcome: end_calls. */
+static struct unanswered connection_close(struct redis_connection *c)
 {
-	struct orphans o = { c->ring, c->out.written + c->socket.sealed };
+	struct unanswered o = { c->ring, c->out.written + c->socket.sealed };
 
 	c->state = DOWN;
 	timer_stop(&c->timer);
@@ -179,14 +179,14 @@ static struct orphans connection_close(struct redis_connection *c)
 }
 
 /* The connection is down by now: what the calls' owners do cannot reach it. */
-static void tell_fates(struct orphans o)
+static void end_calls(struct unanswered o)
 {
 	while (o.ring.count > 0) {
 		struct redis_call *call = ring_pop(&o.ring);
 		bool sent = call->starts_at < o.written;
 		if (sent)
 			metrics_count(METRIC_calls_unknown);
-		call->done(call, sent ? FATE_LOST : FATE_NOT_SENT, NULL);
+		call->done(call, sent ? REDIS_UNKNOWN : REDIS_NOT_SENT, NULL);
 	}
 	ring_free(&o.ring);
 }
@@ -203,7 +203,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	va_end(args);
 	if (!is_drained)
 		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
-	struct orphans orphans = connection_close(c);
+	struct unanswered unanswered = connection_close(c);
 	bool is_stale = c->greeting.no_entry && c->greeting.shown != login_version();
 	if (c->greeting.no_entry && !is_stale && login_is_shared(c->target))
 		login_refused(why);
@@ -215,7 +215,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	if (!was_up && changed)
 		changed(c, why);
 	c->callbacks->down(c, why, was_up);
-	tell_fates(orphans);
+	end_calls(unanswered);
 }
 
 void connection_drop(struct redis_connection *c, const char *why)
@@ -242,7 +242,7 @@ void connection_retarget(struct redis_connection *c)
 		connection_drain(c);
 		return;
 	}
-	tell_fates(connection_close(c)); /* nothing but a greeting was under way */
+	end_calls(connection_close(c)); /* nothing but a greeting was under way */
 	c->failures = 0;
 	connection_open(c);
 }
@@ -305,7 +305,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		in_flight--;
 		answers.count++;
 		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
-		call->done(call, FATE_ANSWERED, reply);
+		call->done(call, REDIS_ANSWERED, reply);
 	}
 	return c->state >= GREETING;
 }
@@ -446,7 +446,7 @@ void connection_free(struct redis_connection *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	tell_fates(connection_close(c));
+	end_calls(connection_close(c));
 	if (changed)
 		changed(c, NULL);
 	resp_free(&c->out);

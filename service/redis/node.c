@@ -27,10 +27,10 @@ static bool is_new(const struct redis_node *n)
 }
 
 /* What Redis says to ASKING says nothing. */
-static void on_asking(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+static void on_asking(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	(void)call;
-	(void)fate;
+	(void)outcome;
 	(void)reply;
 }
 
@@ -60,17 +60,17 @@ static struct redis_connection *connection_for(struct redis_node *n, const struc
 	return NULL;
 }
 
-enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count)
+enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count)
 {
 	call->node = n;
 	if (n->ready == 0)
-		return is_new(n) && !n->retired ? REDIS_SOON : REDIS_DOWN;
+		return is_new(n) && !n->retired ? SEND_LATER : SEND_DOWN;
 	if (connections_in_flight() >= config()->max_in_flight)
-		return REDIS_FULL;
+		return SEND_FULL;
 	struct redis_connection *c = connection_for(n, call);
 	if (!c)
-		return REDIS_SOON;
-	return (!call->once || send_asking(c)) && connection_send(c, call, args, count) ? REDIS_TOOK : REDIS_FULL;
+		return SEND_LATER;
+	return (!call->ask || send_asking(c)) && connection_send(c, call, args, count) ? SEND_OK : SEND_FULL;
 }
 
 void node_flush(struct redis_node *n)
@@ -135,7 +135,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 
 /*
  * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
- * another meanwhile that gives back what it took, and once that was written the server will come to it, however late.
+ * another meanwhile that gives back what it took, and ask that was written the server will come to it, however late.
  */
 static void on_timed_out(struct redis_connection *c)
 {

@@ -49,7 +49,7 @@ struct redis_node *node_first(void);
 bool nodes_hear(const struct subscriber_callbacks *told);
 
 /* With call->once set, ASKING goes before it: the slot is on its way here (Redis Cluster specification, "ASK redirection"). */
-enum redis_refusal node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
+enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
 void node_flush(struct redis_node *n);
 
 /* The server should not be ours any more. Connects anew once what is under way was answered. */

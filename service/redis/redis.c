@@ -19,7 +19,7 @@
 #include "redis/sentinel.h"
 #include "redis/slot.h"
 
-enum { HOLD_MS = 20, MOST_REDIRECTS = 5 };
+enum { DEFER_MS = 20, MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
 static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
@@ -27,9 +27,9 @@ static const struct subscriber_callbacks *ears;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 
-static struct redis_call *first_held, *last_held; /* in the order of their time */
-static unsigned held_count;
-static struct timer held_timer;
+static struct redis_call *first_deferred, *last_deferred; /* in the order of their time */
+static unsigned deferred_count;
+static struct timer deferred_timer;
 
 /* ---- Which node ---- */
 
@@ -58,7 +58,7 @@ static struct redis_node *node_of(const struct redis_call *call)
 {
 	if (call->member)
 		return member_node(call->member);
-	return call->once ? call->once : node_at(call->slot);
+	return call->ask ? call->ask : node_at(call->slot);
 }
 
 bool redis_serves(struct text key)
@@ -68,18 +68,18 @@ bool redis_serves(struct text key)
 	return n && n->ready > 0;
 }
 
-enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count)
+enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count)
 {
 	struct redis_node *n = closing ? NULL : node_of(call);
 
-	if (call->give_up_us == 0)
-		call->give_up_us = loop_now_us() + config()->redis_timeout_ms * 1000;
+	if (call->deadline_us == 0)
+		call->deadline_us = loop_now_us() + config()->redis_timeout_ms * 1000;
 	call->node = n;
-	enum redis_refusal refusal = n ? node_send(n, call, args, count) : REDIS_DOWN;
-	if (refusal == REDIS_TOOK)
-		call->once = NULL;
+	enum redis_send_error error = n ? node_send(n, call, args, count) : SEND_DOWN;
+	if (error == SEND_OK)
+		call->ask = NULL;
 	/* Before Redis was ever there it may take any time to come. */
-	return refusal == REDIS_SOON && !was_reached && !call->member ? REDIS_DOWN : refusal;
+	return error == SEND_LATER && !was_reached && !call->member ? SEND_DOWN : error;
 }
 
 /* ---- Calls that are sent again ---- */
@@ -87,9 +87,9 @@ enum redis_refusal redis_send(struct redis_call *call, const struct text *args, 
 static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
 {
 	if (error_begins(error, "TRYAGAIN"))
-		return NEXT_HOLD;
+		return NEXT_DEFER;
 	if (error_begins(error, "CLUSTERDOWN"))
-		cluster_doubt();
+		cluster_refresh();
 	bool moved = error_begins(error, "MOVED");
 	if ((!moved && !error_begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
 		return NEXT_NOTHING;
@@ -97,7 +97,7 @@ static enum redis_next follow_in_cluster(struct redis_call *call, struct text er
 	if (!n)
 		return NEXT_NOTHING;
 	metrics_count(METRIC_redis_redirects);
-	call->once = moved ? NULL : n;
+	call->ask = moved ? NULL : n;
 	return NEXT_SEND;
 }
 
@@ -110,36 +110,36 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 	if (urls.kind != REDIS_SENTINEL || !error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
 	redis_reject(call, error.at);
-	return NEXT_HOLD;
+	return NEXT_DEFER;
 }
 
-static void on_held(struct timer *t)
+static void on_deferred(struct timer *t)
 {
-	unsigned due = held_count; /* not those that are held anew */
+	unsigned due = deferred_count; /* not those that are held anew */
 
 	while (due--) {
-		struct redis_call *call = first_held;
-		first_held = call->next_held;
-		held_count--;
-		bool is_over = closing || loop_now_us() >= call->give_up_us;
-		call->done(call, is_over ? FATE_NOT_SENT : FATE_AGAIN, NULL);
+		struct redis_call *call = first_deferred;
+		first_deferred = call->next;
+		deferred_count--;
+		bool is_over = closing || loop_now_us() >= call->deadline_us;
+		call->done(call, is_over ? REDIS_NOT_SENT : REDIS_DEFERRED, NULL);
 	}
-	if (held_count > 0)
-		timer_set(t, loop_now_us() + HOLD_MS * 1000);
+	if (deferred_count > 0)
+		timer_set(t, loop_now_us() + DEFER_MS * 1000);
 }
 
-bool redis_hold(struct redis_call *call)
+bool redis_defer(struct redis_call *call)
 {
-	if (closing || loop_now_us() >= call->give_up_us)
+	if (closing || loop_now_us() >= call->deadline_us)
 		return false;
-	call->next_held = NULL;
-	if (held_count == 0)
-		first_held = call;
+	call->next = NULL;
+	if (deferred_count == 0)
+		first_deferred = call;
 	else
-		last_held->next_held = call;
-	last_held = call;
-	if (held_count++ == 0)
-		timer_set(&held_timer, loop_now_us() + HOLD_MS * 1000);
+		last_deferred->next = call;
+	last_deferred = call;
+	if (deferred_count++ == 0)
+		timer_set(&deferred_timer, loop_now_us() + DEFER_MS * 1000);
 	return true;
 }
 
@@ -155,7 +155,7 @@ void redis_flush(void)
 	members_flush();
 	if (urls.kind == REDIS_SENTINEL)
 		sentinel_flush();
-	if (is_cluster() && held_count == 0)
+	if (is_cluster() && deferred_count == 0)
 		cluster_sweep();
 }
 
@@ -164,7 +164,7 @@ void redis_reject(const struct redis_call *call, const char *why)
 	if (call->node)
 		node_reject(call->node, why);
 	if (urls.kind == REDIS_SENTINEL && !call->member)
-		sentinel_doubt();
+		sentinel_refresh();
 }
 
 /* ---- What nodes, Sentinels and maps tell ---- */
@@ -188,7 +188,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 	if (is_cluster())
 		cluster_node_changed();
 	else if (urls.kind == REDIS_SENTINEL && strcmp(why, CONNECTION_DRAINED) != 0)
-		sentinel_doubt();
+		sentinel_refresh();
 }
 
 static const struct redis_node_callbacks node_callbacks = { .up = on_up, .down = on_down };
@@ -232,10 +232,10 @@ struct subscriber *redis_ear(struct text channel)
 	return n && n->ear && subscriber_is_up(n->ear) ? n->ear : NULL;
 }
 
-void redis_doubt(void)
+void redis_refresh_topology(void)
 {
 	if (is_cluster())
-		cluster_doubt();
+		cluster_refresh();
 }
 
 /* ---- What is known ---- */
@@ -266,7 +266,7 @@ unsigned redis_connections(void)
 
 unsigned redis_in_flight(void)
 {
-	return connections_in_flight() + held_count;
+	return connections_in_flight() + deferred_count;
 }
 
 struct redis_answers redis_answers(void)
@@ -380,7 +380,7 @@ bool redis_open(const char *url, const struct text *preload)
 			why);
 		return false;
 	}
-	held_timer.expired = on_held;
+	deferred_timer.expired = on_deferred;
 	metrics_gauge("redis_connections", "Connections to Redis that are usable.", connections_ready);
 	metrics_gauge("redis_calls_in_flight", "Commands that Redis has not answered yet.", calls_in_flight);
 	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
@@ -397,8 +397,8 @@ bool redis_open(const char *url, const struct text *preload)
 void redis_close(void)
 {
 	closing = true; /* whoever learns now that his call is lost sends no other */
-	timer_stop(&held_timer);
-	on_held(&held_timer);
+	timer_stop(&deferred_timer);
+	on_deferred(&deferred_timer);
 	members_close();
 	cluster_close();
 	sentinel_close();

@@ -29,21 +29,21 @@ void redis_close(void);
 /* The slot of a key; REDIS_ANYWHERE without a Cluster, where there is one place for all. */
 int redis_slot(struct text key);
 
-/* Sends a command of `count` texts; copies them. Unless it returns REDIS_TOOK, `done` is never called. */
-enum redis_refusal redis_send(struct redis_call *call, const struct text *args, size_t count);
+/* Sends a command of `count` texts; copies them. Unless it returns SEND_OK, `done` is never called. */
+enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count);
 
 /*
  * A call was answered with an error that comes before anything ran, and that another server, or the same in a moment, would not give:
  * MOVED, ASK, TRYAGAIN; READONLY after a failover.
  */
-enum redis_next { NEXT_NOTHING, NEXT_SEND, NEXT_HOLD };
+enum redis_next { NEXT_NOTHING, NEXT_SEND, NEXT_DEFER };
 enum redis_next redis_follow(struct redis_call *call, struct text error);
 
-/* `done` is called with FATE_AGAIN in a moment. False: the call's time is over. */
-bool redis_hold(struct redis_call *call);
+/* `done` is called with REDIS_DEFERRED in a moment. False: the call's time is over. */
+bool redis_defer(struct redis_call *call);
 
 /*
- * For a call with `replicas`, in its `done`: once more FATE_ACKNOWLEDGED, when so many replicas have acknowledged what it wrote, or half
+ * For a call with `replicas`, in its `done`: once more REDIS_ACKNOWLEDGED, when so many replicas have acknowledged what it wrote, or half
  * of --redis-timeout-ms is over, or the connection is.
  */
 void redis_await(struct redis_call *call);
@@ -67,7 +67,7 @@ bool redis_hear(const struct subscriber_callbacks *told);
 /* Who hears a channel; NULL while nobody does. */
 struct subscriber *redis_ear(struct text channel);
 /* One of those who hear was told that a channel is another's: subscriber_callbacks.up(NULL) says when it is known context. */
-void redis_doubt(void);
+void redis_refresh_topology(void);
 
 /* ---- What is known ---- */
 

@@ -33,10 +33,10 @@ static void tell(struct line *line, unsigned acked, unsigned connected)
 
 	*line = (struct line){ 0 }; /* who is told may ask for more */
 	while (call) {
-		struct redis_call *next = call->next_held;
+		struct redis_call *next = call->next;
 		call->acked = acked;
 		call->connected = connected > acked ? connected : acked;
-		call->done(call, FATE_ACKNOWLEDGED, NULL);
+		call->done(call, REDIS_ACKNOWLEDGED, NULL);
 		call = next;
 	}
 }
@@ -51,21 +51,21 @@ static struct redis_acked *of_role(struct redis_call *call)
 	return container_of(call, struct redis_acked, role);
 }
 
-static void on_wait(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+static void on_wait(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct redis_acked *a = of_wait(call);
-	bool counted = fate == FATE_ANSWERED && reply->type == REPLY_INTEGER;
+	bool counted = outcome == REDIS_ANSWERED && reply->type == REPLY_INTEGER;
 
 	a->acked = counted && reply->integer > 0 ? (unsigned)reply->integer : 0;
-	if (fate == FATE_ANSWERED && !counted)
+	if (outcome == REDIS_ANSWERED && !counted)
 		log_event(LOG_WARN, "redis_wait_refused", "WAIT: %s", reply->text.at ? reply->text.at : "no number");
 }
 
 /* ROLE of a master: "master", its offset, the replicas that are connected. */
-static void on_role(struct redis_call *call, enum redis_fate fate, const struct reply *reply)
+static void on_role(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct redis_acked *a = of_role(call);
-	const struct reply *replicas = fate == FATE_ANSWERED ? reply_item(reply, 2) : NULL;
+	const struct reply *replicas = outcome == REDIS_ANSWERED ? reply_item(reply, 2) : NULL;
 
 	a->waiting = false;
 	tell(&a->now, a->acked, replicas && replicas->type == REPLY_ARRAY ? (unsigned)replicas->count : 0);
@@ -80,9 +80,9 @@ struct redis_connection *acked_link(struct redis_acked *a)
 
 void acked_await(struct redis_acked *a, struct redis_call *call)
 {
-	call->next_held = NULL;
+	call->next = NULL;
 	if (a->next.last)
-		a->next.last->next_held = call;
+		a->next.last->next = call;
 	else
 		a->next.first = call;
 	a->next.last = call;

@@ -3,7 +3,7 @@
  *
  * WAIT counts only what was written on its own connection, and lets nothing else through meanwhile: hence the connection. Calls are
  * answered as on any other; context callbacks then asks to wait (acked_await) is in the next WAIT, one for all who asked until it is written,
- * and is called once more with FATE_ACKNOWLEDGED. One WAIT is under way at a time: who comes meanwhile is in the one after it.
+ * and is called once more with REDIS_ACKNOWLEDGED. One WAIT is under way at a time: who comes meanwhile is in the one after it.
  */
 #ifndef PATTERND_REDIS_ACKED_H
 #define PATTERND_REDIS_ACKED_H

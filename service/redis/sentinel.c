@@ -10,7 +10,7 @@
 #include "process/metrics.h"
 #include "redis/connection.h"
 
-enum { PING_MS = 5000, DOUBT_MS = 200 };
+enum { PING_MS = 5000, REFRESH_MS = 200 };
 
 struct watcher {
 	struct redis_connection *connection;
@@ -21,9 +21,9 @@ struct watcher {
 
 static const struct redis_urls *sentinels;
 static struct watcher watchers[REDIS_MOST_HOSTS]; /* one for each of `sentinels` */
-static struct watcher *believed; /* was asked last, or told by itself; NULL: whoever comes up is asked */
+static struct watcher *current; /* was asked last, or told by itself; NULL: whoever comes up is asked */
 static void (*told)(struct text host, long port);
-static struct timer doubts; /* when the next one is asked */
+static struct timer refresh; /* when the next one is asked */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
 
@@ -66,23 +66,23 @@ static void ask(struct watcher *w)
 	listen(w);
 }
 
-static void believe(struct watcher *w)
+static void set_current(struct watcher *w)
 {
-	believed = w;
+	current = w;
 	asked_us = loop_now_us();
 }
 
 /* Asks the next one that is there; when nobody is, the first that comes. */
 static void ask_next(void)
 {
-	size_t count = sentinels->count, next = believed ? (size_t)(believed - watchers) + 1 : 0;
+	size_t count = sentinels->count, next = current ? (size_t)(current - watchers) + 1 : 0;
 
-	believed = NULL;
-	for (size_t i = 0; i < count && !believed; i++)
+	current = NULL;
+	for (size_t i = 0; i < count && !current; i++)
 		if (connection_is_ready(watchers[(next + i) % count].connection))
-			believe(&watchers[(next + i) % count]);
-	if (believed)
-		ask(believed);
+			set_current(&watchers[(next + i) % count]);
+	if (current)
+		ask(current);
 }
 
 static void on_up(struct redis_connection *c)
@@ -90,7 +90,7 @@ static void on_up(struct redis_connection *c)
 	struct watcher *w = connection_context(c);
 
 	w->pending = 0;
-	if (believed)
+	if (current)
 		listen(w);
 	else
 		ask_next();
@@ -114,11 +114,11 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	w->pending = 0;
 	if (strcmp(why, CONNECTION_DRAINED) != 0)
 		note(w, why);
-	if (w == believed)
+	if (w == current)
 		ask_next();
 }
 
-static void on_doubt(struct timer *t)
+static void on_refresh(struct timer *t)
 {
 	(void)t;
 	ask_next();
@@ -126,16 +126,16 @@ static void on_doubt(struct timer *t)
 
 static void ask_soon(void)
 {
-	int64_t at_us = asked_us + DOUBT_MS * 1000;
+	int64_t at_us = asked_us + REFRESH_MS * 1000;
 
-	timer_set(&doubts, at_us > loop_now_us() ? at_us : loop_now_us());
+	timer_set(&refresh, at_us > loop_now_us() ? at_us : loop_now_us());
 }
 
-void sentinel_doubt(void)
+void sentinel_refresh(void)
 {
-	if (!believed || timer_is_set(&doubts))
+	if (!current || timer_is_set(&refresh))
 		return;
-	note(believed, "the master that it told of does not serve; another one is asked");
+	note(current, "the master that it told of does not serve; another one is asked");
 	ask_soon();
 }
 
@@ -161,7 +161,7 @@ static void on_switch(struct watcher *w, struct text message)
 	struct text host = text_cut(&message, ' '), port = text_cut(&message, ' ');
 	if (!text_is(name, sentinels->master) || !port.at)
 		return;
-	believe(w);
+	set_current(w);
 	told(host, strtol(port.at, NULL, 10));
 }
 
@@ -175,9 +175,9 @@ static void on_answer(struct watcher *w, const struct reply *reply)
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
 		note(w, why);
-		if (w == believed)
+		if (w == current)
 			ask_soon();
-	} else if (w == believed && reply->type == REPLY_ARRAY && reply->count == 2 &&
+	} else if (w == current && reply->type == REPLY_ARRAY && reply->count == 2 &&
 		   !text_is(reply_text(reply, 0), "pong")) {
 		told(reply_text(reply, 0), (long)reply_int(reply, 1));
 	}
@@ -206,7 +206,7 @@ bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host
 
 	sentinels = from;
 	told = found;
-	doubts.expired = on_doubt;
+	refresh.expired = on_refresh;
 	for (size_t i = 0; i < from->count; i++) {
 		watchers[i].timer.expired = on_timer;
 		watchers[i].connection = connection_new(&from->at[i], &callbacks, &watchers[i]);
@@ -220,8 +220,8 @@ bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host
 
 void sentinel_close(void)
 {
-	timer_stop(&doubts);
-	believed = NULL;
+	timer_stop(&refresh);
+	current = NULL;
 	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
 		timer_stop(&watchers[i].timer);
 		connection_free(watchers[i].connection);

@@ -16,7 +16,7 @@ bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host
 void sentinel_close(void);
 
 /* The master that was told of does not serve: another Sentinel is asked soon, however often this is called. */
-void sentinel_doubt(void);
+void sentinel_refresh(void);
 
 /* Writes what was gathered; once a turn. */
 void sentinel_flush(void);

@@ -254,7 +254,7 @@ static void on_down(struct subscriber *s)
 		channel_listen(ch); /* another server has it by now, perhaps */
 	}
 	if (lost)
-		redis_doubt();
+		redis_refresh_topology();
 }
 
 /* By the map that is known it would be subscribed at the same server again, which takes that even as a replica: not before the next map. */
@@ -267,7 +267,7 @@ static bool on_taken_away(struct subscriber *s, struct text name)
 	unheard(ch);
 	if (is_empty(ch))
 		channel_free(ch);
-	redis_doubt();
+	redis_refresh_topology();
 	return true;
 }
 
@@ -277,7 +277,7 @@ static void on_misdirected(struct subscriber *s)
 	for (struct channel *ch = channels; ch; ch = ch->next)
 		if (ch->ear == s && ch->hearing == ASKED)
 			unheard(ch);
-	redis_doubt();
+	redis_refresh_topology();
 }
 
 static void on_listening(struct subscriber *s, struct text name)

@@ -53,7 +53,7 @@ static void forget(struct answers *a)
 
 /* ---- A call, as call_wire.c follows it ---- */
 
-static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply);
+static void on_done(struct redis_call *base, enum redis_outcome outcome, const struct reply *reply);
 
 static void end(struct call *c)
 {
@@ -67,25 +67,25 @@ static void put_on_wire(struct call *c)
 
 	c->base.done = on_done;
 	CHECK(++c->sends < MOST_SENDS);
-	enum redis_refusal refusal = redis_send(&c->base, args, 2);
-	if (refusal != REDIS_TOOK && (refusal != REDIS_SOON || !redis_hold(&c->base)))
+	enum redis_send_error error = redis_send(&c->base, args, 2);
+	if (error != SEND_OK && (error != SEND_LATER || !redis_defer(&c->base)))
 		end(c);
 }
 
-static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply)
+static void on_done(struct redis_call *base, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct call *c = container_of(base, struct call, base);
 	enum redis_next next = NEXT_NOTHING;
 
-	CHECK(c->ends == 0 && (reply != NULL) == (fate == FATE_ANSWERED));
+	CHECK(c->ends == 0 && (reply != NULL) == (outcome == REDIS_ANSWERED));
 	CHECK(loop_now_us() - c->began_us <= 3 * config()->redis_timeout_ms * 1000);
-	if (fate == FATE_AGAIN)
+	if (outcome == REDIS_DEFERRED)
 		next = NEXT_SEND;
-	else if (fate == FATE_ANSWERED && reply->type == REPLY_ERROR)
+	else if (outcome == REDIS_ANSWERED && reply->type == REPLY_ERROR)
 		next = redis_follow(base, reply->text);
 	if (next == NEXT_SEND)
 		put_on_wire(c);
-	else if (next != NEXT_HOLD || !redis_hold(base))
+	else if (next != NEXT_DEFER || !redis_defer(base))
 		end(c);
 }
 

@@ -5,7 +5,7 @@
  *	X         the server leaves     G<bytes>  it greets so, next time    T  a second passes
  *	D, L, M   the connection is dropped, is to leave, is moved
  *
- * Each call has one fate. The n-th answer of a connection goes to the n-th call there, and is the n-th reply of what was said; a call is
+ * Each call has one outcome. The n-th answer of a connection goes to the n-th call there, and is the n-th reply of what was said; a call is
  * NOT_SENT only when not a byte of it was seen. Whatever was said, the connection is usable again once a server greets as Redis would.
  */
 #include "fuzz.h"
@@ -18,7 +18,7 @@ enum { MOST_CALLS = 64, MOST_SAID = 64 * 1024 };
 
 struct call {
 	struct redis_call base;
-	unsigned fates;
+	unsigned outcomes;
 };
 
 static struct call calls[MOST_CALLS];
@@ -47,17 +47,17 @@ static void check_answer(const struct reply *reply)
 	read_at += (size_t)n;
 }
 
-static void on_done(struct redis_call *base, enum redis_fate fate, const struct reply *reply)
+static void on_done(struct redis_call *base, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct call *c = container_of(base, struct call, base);
 	size_t place = (size_t)(c - calls) - first_here;
 
-	CHECK(c == &calls[decided++] && c->fates++ == 0);
-	CHECK((reply != NULL) == (fate == FATE_ANSWERED));
-	CHECK(fate == FATE_ANSWERED || fate == FATE_LOST || fate == FATE_NOT_SENT);
-	if (fate == FATE_ANSWERED)
+	CHECK(c == &calls[decided++] && c->outcomes++ == 0);
+	CHECK((reply != NULL) == (outcome == REDIS_ANSWERED));
+	CHECK(outcome == REDIS_ANSWERED || outcome == REDIS_UNKNOWN || outcome == REDIS_NOT_SENT);
+	if (outcome == REDIS_ANSWERED)
 		check_answer(reply);
-	else if (fate == FATE_NOT_SENT)
+	else if (outcome == REDIS_NOT_SENT)
 		CHECK(place >= seen);
 }
 
@@ -73,7 +73,7 @@ static void send_call(void)
 static void on_up(struct redis_connection *l)
 {
 	(void)l;
-	CHECK(decided == sent); /* whatever was under way has its fate */
+	CHECK(decided == sent); /* whatever was under way has its outcome */
 	first_here = sent;
 	seen = said_len = read_at = 0;
 	is_odd = spoke_early; /* what it was greeted with may go on in an answer */
