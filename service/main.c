@@ -84,7 +84,7 @@ static void reload(void)
 {
 	access_reload();
 	http_tls_reload();
-	if (login_has_files() && !login_read_again())
+	if (credentials_have_files() && !credentials_reread())
 		return;
 	log_event(LOG_INFO, "reloaded", "reconnecting to Redis with the current files");
 	connections_renew();
@@ -192,7 +192,7 @@ static bool open_redis(void)
 	char url[2048];
 
 	if (!config()->embedded)
-		return login_open(config()->redis) && redis_open(config()->redis, script_sources);
+		return credentials_open(config()->redis) && redis_open(config()->redis, script_sources);
 	hint_pending = true;
 	return embedded_start(config()->embedded, url, sizeof(url)) && redis_open(url, script_sources);
 }
@@ -214,7 +214,7 @@ static void close_all(void)
 {
 	http_close();
 	redis_close(); /* fails pending commands, and with them waiting requests */
-	login_close();
+	credentials_close();
 	wait_close();
 	embedded_stop();
 	access_close();

@@ -204,9 +204,9 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	if (!is_drained)
 		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct unanswered unanswered = connection_close(c);
-	bool is_stale = c->greeting.no_entry && c->greeting.shown != login_version();
-	if (c->greeting.no_entry && !is_stale && login_is_shared(c->target))
-		login_refused(why);
+	bool is_stale = c->greeting.auth_failed && c->greeting.credentials_version_used != credentials_version();
+	if (c->greeting.auth_failed && !is_stale && credentials_are_shared(c->target))
+		credentials_rejected(why);
 	int64_t least_ms = c->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0;
 	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
 	timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
@@ -257,7 +257,7 @@ static void become_ready(struct redis_connection *c)
 	c->permissions = c->greeting.permissions;
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&c->timer);
-	if (login_is_shared(c->target) && login_accepted())
+	if (credentials_are_shared(c->target) && credentials_accepted())
 		connections_retry_now();
 	if (changed)
 		changed(c, NULL);
@@ -384,15 +384,15 @@ void connection_open(struct redis_connection *c)
 /* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
 static void attempt(struct redis_connection *c)
 {
-	int64_t wait_us = login_is_shared(c->target) ? login_wait_us() : 0;
+	int64_t wait_us = credentials_are_shared(c->target) ? credentials_wait_us() : 0;
 
 	if (wait_us > 0) {
 		timer_set(&c->timer, loop_now_us() + wait_us);
-		c->callbacks->down(c, login_refusal(), false); /* received to another, and meant for all */
+		c->callbacks->down(c, credentials_rejection(), false); /* received to another, and meant for all */
 		return;
 	}
-	if (c->greeting.refused && !c->greeting.no_entry && c->target->tls)
-		login_read_again();
+	if (c->greeting.refused && !c->greeting.auth_failed && c->target->tls)
+		credentials_reread();
 	connection_open(c);
 }
 

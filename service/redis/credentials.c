@@ -1,4 +1,4 @@
-/* redis_login: see redis/credentials.h. */
+/* credentials: see redis/credentials.h. */
 #include "redis/credentials.h"
 
 #include <errno.h>
@@ -22,9 +22,9 @@ static char password[PASSWORD_BYTES];          /* of the file; "": there is no f
 static char sentinel_password[PASSWORD_BYTES]; /* the same */
 static struct tls_context *context;            /* NULL: no TLS */
 static unsigned version;
-static bool is_refused;
+static bool is_rejected;
 static int64_t next_try_us;
-static char refusal[192];
+static char rejection[192];
 
 /* ---- Files ---- */
 
@@ -97,7 +97,7 @@ static bool check_tls_is_meant(void)
 	return false;
 }
 
-bool login_open(const char *url)
+bool credentials_open(const char *url)
 {
 	static struct redis_urls urls;
 	char why[TLS_WHY_BYTES];
@@ -117,7 +117,7 @@ bool login_open(const char *url)
 	return true;
 }
 
-void login_close(void)
+void credentials_close(void)
 {
 	tls_context_free(context);
 	context = NULL;
@@ -125,27 +125,27 @@ void login_close(void)
 	memset(sentinel_password, 0, sizeof(sentinel_password));
 }
 
-bool login_read_again(void)
+bool credentials_reread(void)
 {
-	static char told[TLS_WHY_BYTES]; /* the same trouble again is no news */
+	static char logged[TLS_WHY_BYTES]; /* the same trouble again is no news */
 	char why[TLS_WHY_BYTES];
 
 	if (read_files(why)) {
-		*told = '\0';
+		*logged = '\0';
 		return true;
 	}
-	log_event(strcmp(told, why) != 0 ? LOG_ERROR : LOG_DEBUG, "credentials_not_read",
+	log_event(strcmp(logged, why) != 0 ? LOG_ERROR : LOG_DEBUG, "credentials_not_read",
 		  "%s; what was read before goes on to be used", why);
-	memcpy(told, why, sizeof(told));
+	memcpy(logged, why, sizeof(logged));
 	return false;
 }
 
-bool login_has_files(void)
+bool credentials_have_files(void)
 {
 	return context || *password || *sentinel_password;
 }
 
-const char *login_password(const struct redis_url *url)
+const char *credentials_password(const struct redis_url *url)
 {
 	if (url->kind == REDIS_SENTINEL)
 		return sentinel_password;
@@ -154,17 +154,17 @@ const char *login_password(const struct redis_url *url)
 	return *password ? password : url->password;
 }
 
-bool login_is_shared(const struct redis_url *url)
+bool credentials_are_shared(const struct redis_url *url)
 {
 	return url->kind != REDIS_SENTINEL && url->kind != REDIS_MEMBER;
 }
 
-unsigned login_version(void)
+unsigned credentials_version(void)
 {
 	return version;
 }
 
-struct tls_session *login_session(int fd, const char *host)
+struct tls_session *credentials_tls_session(int fd, const char *host)
 {
 	return context ? tls_session_new(context, fd, host) : NULL;
 }
@@ -176,36 +176,36 @@ static void set_next_try(void)
 	next_try_us = loop_now_us() + (PAUSE_MS + backoff_ms(0, SPREAD_MS, SPREAD_MS, 0)) * 1000;
 }
 
-void login_refused(const char *why)
+void credentials_rejected(const char *why)
 {
-	snprintf(refusal, sizeof(refusal), "%s", why);
-	if (!is_refused)
+	snprintf(rejection, sizeof(rejection), "%s", why);
+	if (!is_rejected)
 		set_next_try();
-	is_refused = true;
+	is_rejected = true;
 }
 
-bool login_accepted(void)
+bool credentials_accepted(void)
 {
-	bool was_refused = is_refused;
+	bool was_rejected = is_rejected;
 
-	is_refused = false;
-	return was_refused;
+	is_rejected = false;
+	return was_rejected;
 }
 
-const char *login_refusal(void)
+const char *credentials_rejection(void)
 {
-	return refusal;
+	return rejection;
 }
 
-int64_t login_wait_us(void)
+int64_t credentials_wait_us(void)
 {
-	if (!is_refused)
+	if (!is_rejected)
 		return 0;
 	int64_t left_us = next_try_us - loop_now_us();
 	if (left_us > 0)
 		return left_us;
 	set_next_try();
-	if (login_has_files())
-		login_read_again();
+	if (credentials_have_files())
+		credentials_reread();
 	return 0;
 }

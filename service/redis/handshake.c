@@ -40,7 +40,7 @@ static bool say(struct redis_greeting *g, struct resp_buffer *out, enum greeting
 static bool say_password(struct redis_greeting *g, struct resp_buffer *out)
 {
 	bool has_user = g->url->user[0] && g->kind != REDIS_SENTINEL; /* the URL's is the master's */
-	struct text password = text_of(login_password(g->url));
+	struct text password = text_of(credentials_password(g->url));
 	struct text with_user[] = { TEXT("AUTH"), text_of(g->url->user), password };
 
 	return !password.len || say(g, out, STEP_AUTH, has_user ? with_user : (struct text[]){ TEXT("AUTH"), password },
@@ -66,7 +66,9 @@ bool greeting_begin(struct redis_greeting *g, const struct redis_url *url, bool 
 	struct text select[] = { TEXT("SELECT"), text_of(url->db) };
 	struct text name[] = { TEXT("CLIENT"), TEXT("SETNAME"), TEXT("patternd") };
 
-	*g = (struct redis_greeting){ .url = url, .kind = url->kind, .shown = login_version() };
+	*g = (struct redis_greeting){ .url = url,
+				      .kind = url->kind,
+				      .credentials_version_used = credentials_version() };
 	return say_password(g, out) && (!has_db || say(g, out, STEP_SELECT, select, 2)) &&
 	       say(g, out, STEP_NAME, name, 3) &&
 	       say(g, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
@@ -254,13 +256,13 @@ static bool check_error(struct redis_greeting *g, enum greeting_step step, const
 		return false;
 	}
 	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
-	g->no_entry = wants_password || step == STEP_AUTH;
+	g->auth_failed = wants_password || step == STEP_AUTH;
 	/* A server that does not know AUTH repeats what came with it: the password. */
 	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
-	int shown = args ? (int)(args - text) : (int)strlen(text);
+	int credentials_version_used = args ? (int)(args - text) : (int)strlen(text);
 	const char *option = g->kind == REDIS_SENTINEL ? "sentinel" : "redis";
 	return refuse(g, wants_password ? "%.*s (--%s-password-file gives the password)" : "%.*s",
-		      shown < SHOWN_BYTES ? shown : SHOWN_BYTES, text, option);
+		      credentials_version_used < SHOWN_BYTES ? credentials_version_used : SHOWN_BYTES, text, option);
 }
 
 /* The answer about the user's name, and then those about what the user may. */

@@ -23,14 +23,14 @@ struct redis_greeting {
 	const struct redis_url *url; /* (ref) where it is said */
 	enum redis_kind kind;        /* what is expected at the other end */
 	enum greeting_step steps[GREETING_COMMANDS];
-	size_t at;       /* answers seen */
-	size_t asked;    /* commands before the scripts */
-	size_t pending;  /* answers still to come */
-	bool refused;    /* it does not want us: asking again soon would not help */
-	bool no_entry;   /* it refused user or password */
-	unsigned shown;  /* which version of them, as of login_version */
-	size_t whoami;   /* which answer is the user's name; 0: it was not asked for */
-	char server[64]; /* "redis 7.0.15" */
+	size_t at;                         /* answers seen */
+	size_t asked;                      /* commands before the scripts */
+	size_t pending;                    /* answers still to come */
+	bool refused;                      /* it does not want us: asking again soon would not help */
+	bool auth_failed;                  /* it refused user or password */
+	unsigned credentials_version_used; /* which version of them, as of credentials_version */
+	size_t whoami;                     /* which answer is the user's name; 0: it was not asked for */
+	char server[64];                   /* "redis 7.0.15" */
 	struct permissions_look permissions;
 	size_t permissions_asked;
 	char why[160]; /* what is wrong, when greeting_reply says false */

@@ -54,7 +54,7 @@ static void renewal_failed(struct redis_connection *c, const char *why)
 
 void connections_renew(void)
 {
-	login_accepted(); /* what was refused is not what will be shown now */
+	credentials_accepted(); /* what was refused is not what will be shown now */
 	connections_retry_now();
 	for (struct redis_connection *c = connection_first(); c; c = c->next)
 		c->renew = true;

@@ -88,7 +88,7 @@ static void on_connected(struct redis_socket *s)
 		return;
 	}
 	s->state = SOCKET_TLS_HANDSHAKE;
-	s->tls = login_session(s->watch.fd, s->url->host);
+	s->tls = credentials_tls_session(s->watch.fd, s->url->host);
 	if (s->tls)
 		handshake(s);
 	else
