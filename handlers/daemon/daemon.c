@@ -28,8 +28,8 @@ void readyz(struct request *req, const struct readyz_input *in)
 		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
 	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
 		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
-	} else if (*redis_twins()) {
-		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_twins());
+	} else if (*redis_quorum_duplicates()) {
+		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_quorum_duplicates());
 	} else if (*redis_lacks()) {
 		answer_problem(req, P_NOT_READY, "%s", redis_lacks());
 	} else {

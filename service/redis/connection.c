@@ -1,7 +1,7 @@
 /*
  * redis_connection: see redis/connection.h.
  *
- *	DOWN -> CONNECTING -> GREETING -> READY -> (DRAINING ->) DOWN, after a pause that grows
+ *	DOWN -> CONNECTING -> HANDSHAKE -> READY -> (DRAINING ->) DOWN, after a pause that grows
  *
  * Owns its socket, buffers and the ring of pending calls; the calls themselves belong to whoever made them.
  */
@@ -22,7 +22,7 @@ enum {
 	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beside what messages take */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
-	REFUSED_PAUSE_MS = 5000,     /* after a wrong password: asking again soon would not help */
+	REJECTED_PAUSE_MS = 5000,    /* after a wrong password: asking again soon would not help */
 	CHECK_US = 61 * 1000 * 1000, /* longer than --redis-timeout-ms can be: the last one is over by then */
 };
 
@@ -91,7 +91,7 @@ void *connection_context(const struct redis_connection *c)
 
 const char *connection_server(const struct redis_connection *c)
 {
-	return c->greeting.server;
+	return c->handshake.server;
 }
 
 /* ---- Writing ---- */
@@ -103,7 +103,7 @@ void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
 		connection_lost(c, CONNECTION_DRAINED);
-	else if (c->state >= GREETING)
+	else if (c->state >= HANDSHAKE)
 		resp_write(&c->out, &c->socket);
 }
 
@@ -112,8 +112,8 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	(void)outcome;
 	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
-	if (reply && !greeting_is_safe(&c->greeting, reply->text))
-		connection_drain(c); /* the next greeting is refused, and tells why */
+	if (reply && !handshake_is_safe(&c->handshake, reply->text))
+		connection_drain(c); /* the next handshake is rejected, and tells why */
 }
 
 /*
@@ -204,10 +204,10 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	if (!is_drained)
 		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
 	struct unanswered unanswered = connection_close(c);
-	bool is_stale = c->greeting.auth_failed && c->greeting.credentials_version_used != credentials_version();
-	if (c->greeting.auth_failed && !is_stale && credentials_are_shared(c->target))
+	bool is_stale = c->handshake.auth_failed && c->handshake.credentials_version_used != credentials_version();
+	if (c->handshake.auth_failed && !is_stale && credentials_are_shared(c->target))
 		credentials_rejected(why);
-	int64_t least_ms = c->greeting.refused && !is_stale ? REFUSED_PAUSE_MS : 0;
+	int64_t least_ms = c->handshake.rejected && !is_stale ? REJECTED_PAUSE_MS : 0;
 	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
 	timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
 	if (is_drained) /* at will: that is no failure */
@@ -226,7 +226,7 @@ void connection_drop(struct redis_connection *c, const char *why)
 
 void connection_reject(struct redis_connection *c, const char *why)
 {
-	c->greeting.refused = true;
+	c->handshake.rejected = true;
 	connection_drop(c, why);
 }
 
@@ -242,19 +242,19 @@ void connection_retarget(struct redis_connection *c)
 		connection_drain(c);
 		return;
 	}
-	end_calls(connection_close(c)); /* nothing but a greeting was under way */
+	end_calls(connection_close(c)); /* nothing but a handshake was under way */
 	c->failures = 0;
 	connection_open(c);
 }
 
-/* ---- The greeting ---- */
+/* ---- The handshake ---- */
 
 static void become_ready(struct redis_connection *c)
 {
 	c->state = READY;
 	c->failures = 0;
 	c->checked_us = loop_now_us();
-	c->permissions = c->greeting.permissions;
+	c->permissions = c->handshake.permissions;
 	metrics_count(METRIC_redis_connects);
 	timer_stop(&c->timer);
 	if (credentials_are_shared(c->target) && credentials_accepted())
@@ -264,14 +264,14 @@ static void become_ready(struct redis_connection *c)
 	c->callbacks->up(c);
 }
 
-/* An answer to the greeting. */
-static void greeting_step(struct redis_connection *c, const struct reply *reply)
+/* An answer to the handshake. */
+static void handshake_step(struct redis_connection *c, const struct reply *reply)
 {
-	if (!greeting_reply(&c->greeting, reply))
-		connection_lost(c, "%s", c->greeting.why);
-	else if (c->greeting.pending == 0 && !greeting_ask_permissions(&c->greeting, &c->out))
-		connection_lost(c, "no memory for the greeting");
-	else if (c->greeting.pending == 0)
+	if (!handshake_reply(&c->handshake, reply))
+		connection_lost(c, "%s", c->handshake.why);
+	else if (c->handshake.pending == 0 && !handshake_ask_permissions(&c->handshake, &c->out))
+		connection_lost(c, "no memory for the handshake");
+	else if (c->handshake.pending == 0)
 		become_ready(c);
 	else
 		connection_flush(c);
@@ -281,11 +281,11 @@ static void on_opened(struct redis_socket *socket)
 {
 	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
-	c->state = GREETING;
-	if (greeting_begin(&c->greeting, c->target, !c->callbacks->received, &c->out))
+	c->state = HANDSHAKE;
+	if (handshake_begin(&c->handshake, c->target, !c->callbacks->received, &c->out))
 		connection_flush(c);
 	else
-		connection_lost(c, "no memory for the greeting");
+		connection_lost(c, "no memory for the handshake");
 }
 
 /* ---- Reading ---- */
@@ -293,8 +293,8 @@ static void on_opened(struct redis_socket *socket)
 /* One reply; false: the connection is gone. */
 static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
-	if (c->state == GREETING) {
-		greeting_step(c, reply);
+	if (c->state == HANDSHAKE) {
+		handshake_step(c, reply);
 	} else if (c->callbacks->received) {
 		c->callbacks->received(c, reply);
 	} else if (c->ring.count == 0) {
@@ -307,13 +307,13 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
 		call->done(call, REDIS_ANSWERED, reply);
 	}
-	return c->state >= GREETING;
+	return c->state >= HANDSHAKE;
 }
 
 /* The bytes in the read buffer are no reply. An alert of TLS begins with 21, 3. */
 static void not_redis(struct redis_connection *c, const char *why)
 {
-	bool is_alert = c->state == GREETING && read_buffer[0] == 21 && read_buffer[1] == 3;
+	bool is_alert = c->state == HANDSHAKE && read_buffer[0] == 21 && read_buffer[1] == 3;
 
 	metrics_count(METRIC_redis_protocol_errors);
 	if (is_alert)
@@ -361,7 +361,7 @@ static void on_failed(struct redis_socket *socket, const char *why)
 {
 	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
 
-	c->greeting.refused |= socket->tls_rejected;
+	c->handshake.rejected |= socket->tls_rejected;
 	connection_lost(c, "%s", why);
 }
 
@@ -370,7 +370,7 @@ static void on_failed(struct redis_socket *socket, const char *why)
 void connection_open(struct redis_connection *c)
 {
 	timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
-	c->greeting = (struct redis_greeting){ 0 };
+	c->handshake = (struct redis_handshake){ 0 };
 	c->state = CONNECTING;
 	c->renew = false; /* it shows from here on what the files contain now */
 	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
@@ -391,7 +391,7 @@ static void attempt(struct redis_connection *c)
 		c->callbacks->down(c, credentials_rejection(), false); /* received to another, and meant for all */
 		return;
 	}
-	if (c->greeting.refused && !c->greeting.auth_failed && c->target->tls)
+	if (c->handshake.rejected && !c->handshake.auth_failed && c->target->tls)
 		credentials_reread();
 	connection_open(c);
 }

@@ -9,7 +9,7 @@
 #include "redis/resp.h"
 #include "redis/socket.h"
 
-enum connection_state { DOWN, CONNECTING, GREETING, READY, DRAINING };
+enum connection_state { DOWN, CONNECTING, HANDSHAKE, READY, DRAINING };
 
 struct redis_connection {
 	const struct redis_url *target;                     /* (ref) */
@@ -18,15 +18,15 @@ struct redis_connection {
 	struct redis_connection *next;                      /* in the list of all */
 	enum connection_state state;
 	struct redis_socket socket;
-	struct timer timer; /* DOWN: the pause; up to GREETING: the attempt; READY: the oldest call */
+	struct timer timer; /* DOWN: the pause; up to HANDSHAKE: the attempt; READY: the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last usable */
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
-	struct redis_greeting greeting;
+	struct redis_handshake handshake;
 	struct redis_call check;             /* of the configuration */
 	int64_t checked_us;                  /* or greeted */
-	struct permissions_look permissions; /* as of its latest greeting that went well */
+	struct permissions_look permissions; /* as of its latest handshake that went well */
 	bool renew;                          /* connected before the latest connections_renew */
 	bool renewing;                       /* left for that, and is not back yet */
 };
@@ -34,7 +34,7 @@ struct redis_connection {
 struct redis_connection *connection_first(void); /* of all, in the order in which they were made */
 void connections_retry_now(void);                /* those that are down */
 
-/* `changed` is called when a connection is ready or freed; with `why` when an attempt has failed: refused, if c->greeting says so. */
+/* `changed` is called when a connection is ready or freed; with `why` when an attempt has failed: rejected, if c->handshake says so. */
 void connections_observe(void (*changed)(struct redis_connection *c, const char *why));
 
 #endif

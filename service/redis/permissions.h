@@ -1,7 +1,7 @@
 /*
  * redis_permissions: what the daemon's Redis user must be allowed, and what of it Redis reports missing.
  *
- * A script that is cut short by a missing permission leaves half of its writes. So the greeting (redis/handshake.h) asks ACL DRYRUN for each
+ * A script that is cut short by a missing permission leaves half of its writes. So the handshake (redis/handshake.h) asks ACL DRYRUN for each
  * command, key and channel that the daemon uses. Knows no socket.
  */
 #ifndef PATTERND_REDIS_PERMISSIONS_H

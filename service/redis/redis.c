@@ -250,9 +250,9 @@ const char *redis_member_address(unsigned member)
 	return members_address(member);
 }
 
-const char *redis_twins(void)
+const char *redis_quorum_duplicates(void)
 {
-	return greeting_twins();
+	return handshake_duplicates();
 }
 
 unsigned redis_connections(void)
@@ -371,7 +371,7 @@ bool redis_open(const char *url, const struct text *preload)
 {
 	const char *why = redis_urls_parse(&urls, url, NULL);
 
-	greeting_set_preload(preload);
+	handshake_set_preload(preload);
 	renewal_open();
 	if (why) {
 		fprintf(stderr,

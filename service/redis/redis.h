@@ -85,7 +85,7 @@ const char *redis_advice(void);
 unsigned redis_members(void);
 const char *redis_member_address(unsigned member);
 /* Which two of them are one server, listed twice; "" when none are. */
-const char *redis_twins(void);
+const char *redis_quorum_duplicates(void);
 /* What went wrong last, for a person: with the server that the call went to, or at all (NULL). */
 const char *redis_trouble(const struct redis_call *call);
 /* "127.0.0.1:6379" or a path; "3 nodes"; and what the server calls itself, "" before it was reached. */

@@ -40,7 +40,7 @@ static void renewal_done(struct redis_connection *c)
 	renew_next();
 }
 
-/* A refusal stops the renewal: the other connections would be refused, too. A server that cannot be reached does not stop it. */
+/* A refusal stops the renewal: the other connections would be rejected, too. A server that cannot be reached does not stop it. */
 static void renewal_failed(struct redis_connection *c, const char *why)
 {
 	if (c != renewing)
@@ -48,13 +48,13 @@ static void renewal_failed(struct redis_connection *c, const char *why)
 	if (c->failures == 1)
 		log_event(LOG_WARN, "redis_not_renewed", "%.60s: %s; the other connections stay in use",
 			  c->target->address, why);
-	if (!c->greeting.refused)
+	if (!c->handshake.rejected)
 		renewal_done(c);
 }
 
 void connections_renew(void)
 {
-	credentials_accepted(); /* what was refused is not what will be shown now */
+	credentials_accepted(); /* what was rejected is not what will be shown now */
 	connections_retry_now();
 	for (struct redis_connection *c = connection_first(); c; c = c->next)
 		c->renew = true;
