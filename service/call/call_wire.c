@@ -51,7 +51,7 @@ const char *call_trouble(const struct call *c)
 		return "too many commands are under way";
 	if (c->fate != REDIS_ANSWERED)
 		return redis_trouble(&c->redis);
-	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_member_address(c->member) : "Redis",
+	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_quorum_address(c->member) : "Redis",
 			    error_told(c->error), c->error.at ? c->error.at : "")
 		.at;
 }
@@ -281,8 +281,9 @@ void call_send(struct call *c, call_done done)
 	c->done = done;
 	req->asked_us = loop_now_us();
 	c->late.expired = on_late;
-	c->redis =
-		(struct redis_call){ .done = on_reply, .slot = c->slot, .member = c->member, .replicas = c->replicas };
+	c->redis = (struct redis_call){
+		.done = on_reply, .slot = c->slot, .quorum_server = c->member, .replicas = c->replicas
+	};
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
 	if (req->state == READING && budget_is_full())

@@ -118,7 +118,7 @@ void call_member(struct call *c, unsigned member)
 
 unsigned call_members(void)
 {
-	return redis_members();
+	return redis_quorum_count();
 }
 
 void call_at(struct call *c, int slot)

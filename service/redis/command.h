@@ -17,14 +17,14 @@ enum redis_outcome {
 	REDIS_ACKNOWLEDGED, /* redis_await is over: call->acked tells what came of it */
 };
 
-enum { REDIS_ANYWHERE = -1, REDIS_MOST_MEMBERS = 9 };
+enum { REDIS_ANYWHERE = -1, REDIS_MOST_QUORUM = 9 };
 
 /* A call under way. Lives inside its callbacks until `done` was called. Zero but for the first four. */
 struct redis_call {
 	/* `reply` is NULL unless it was answered, and lives until this returns. May send again, also this same call. */
 	void (*done)(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply);
-	int slot;        /* redis_slot of its keys */
-	unsigned member; /* the server of --lock-quorum that it goes to, from 1; 0: it goes to --redis */
+	int slot;               /* redis_slot of its keys */
+	unsigned quorum_server; /* the server of --lock-quorum that it goes to, from 1; 0: it goes to --redis */
 	unsigned
 		replicas; /* that redis_await will ask for; 0: it will not. Such calls have a connection of their own */
 

@@ -149,14 +149,14 @@ const char *credentials_password(const struct redis_url *url)
 {
 	if (url->kind == REDIS_SENTINEL)
 		return sentinel_password;
-	if (url->kind == REDIS_MEMBER && url->password[0])
+	if (url->kind == REDIS_QUORUM && url->password[0])
 		return url->password;
 	return *password ? password : url->password;
 }
 
 bool credentials_are_shared(const struct redis_url *url)
 {
-	return url->kind != REDIS_SENTINEL && url->kind != REDIS_MEMBER;
+	return url->kind != REDIS_SENTINEL && url->kind != REDIS_QUORUM;
 }
 
 unsigned credentials_version(void)

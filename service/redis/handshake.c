@@ -13,13 +13,13 @@
 enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
 /* A server of --lock-quorum, as it was greeted last. */
-struct member {
+struct handshake_server {
 	const char *address; /* (ref) */
 	char run_id[RUN_ID_BYTES];
 };
 
-static struct member members[REDIS_MOST_MEMBERS];
-static const struct member *duplicate; /* was rejected, and not greeted well since */
+static struct handshake_server quorum[REDIS_MOST_QUORUM];
+static const struct handshake_server *duplicate; /* was rejected, and not greeted well since */
 static char duplicates[160];
 static const struct text *preload; /* ended by an absent one */
 
@@ -193,20 +193,20 @@ const char *handshake_duplicates(void)
 }
 
 /* A server under two names would vote twice. The one that is greeted later is rejected. */
-static bool check_member(struct redis_handshake *h, struct text info)
+static bool check_quorum(struct redis_handshake *h, struct text info)
 {
-	struct member *own = NULL, *at = members;
-	const struct member *same = NULL;
+	struct handshake_server *own = NULL, *at = quorum;
+	const struct handshake_server *same = NULL;
 	char run_id[RUN_ID_BYTES];
 
 	info_value(info, "run_id", run_id, sizeof(run_id));
-	for (; at < members + REDIS_MOST_MEMBERS && at->address; at++)
+	for (; at < quorum + REDIS_MOST_QUORUM && at->address; at++)
 		if (strcmp(at->address, h->url->address) == 0)
 			own = at;
 		else if (run_id[0] && strcmp(at->run_id, run_id) == 0)
 			same = at;
 	own = own ? own : at;
-	*own = (struct member){ .address = h->url->address };
+	*own = (struct handshake_server){ .address = h->url->address };
 	if (same) {
 		duplicate = own;
 		snprintf(duplicates, sizeof(duplicates), "%.60s and %.60s are one server: list it once", same->address,
@@ -227,7 +227,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 		return false;
 	if (h->kind == REDIS_SENTINEL)
 		return true;
-	if (!check_version(h, info) || (h->kind == REDIS_MEMBER && !check_member(h, info)))
+	if (!check_version(h, info) || (h->kind == REDIS_QUORUM && !check_quorum(h, info)))
 		return false;
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)

@@ -1,4 +1,4 @@
-/* redis_members: see redis/quorum.h. Owns the members' nodes; a majority of what is asked of them is its askers' affair. */
+/* redis_quorum_count: see redis/quorum.h. Owns the servers' nodes; a majority of what is asked of them is its askers' affair. */
 #include "redis/quorum.h"
 
 #include <stdio.h>
@@ -8,28 +8,28 @@
 
 enum { LEAST_MEMBERS = 3, URL_BYTES = 1024 };
 
-static struct redis_node *members[REDIS_MOST_MEMBERS];
+static struct redis_node *servers[REDIS_MOST_QUORUM];
 static unsigned count;
 
-unsigned members_count(void)
+unsigned quorum_count(void)
 {
 	return count;
 }
 
-struct redis_node *member_node(unsigned member)
+struct redis_node *quorum_node(unsigned server)
 {
-	return member <= count ? members[member - 1] : NULL;
+	return server <= count ? servers[server - 1] : NULL;
 }
 
-const char *members_address(unsigned member)
+const char *quorum_address(unsigned server)
 {
-	return member_node(member)->url.address;
+	return quorum_node(server)->url.address;
 }
 
-void members_flush(void)
+void quorum_flush(void)
 {
 	for (unsigned i = 0; i < count; i++)
-		node_flush(members[i]);
+		node_flush(servers[i]);
 }
 
 static unsigned usable(void)
@@ -37,7 +37,7 @@ static unsigned usable(void)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		n += members[i]->ready > 0;
+		n += servers[i]->ready > 0;
 	return n;
 }
 
@@ -77,52 +77,52 @@ static const char *parse_one(struct text written, struct redis_url *out)
 static bool stands_already(const struct redis_url *url)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (strcmp(members[i]->url.address, url->address) == 0)
+		if (strcmp(servers[i]->url.address, url->address) == 0)
 			return true;
 	return false;
 }
 
-static double members_there(void)
+static double quorum_there(void)
 {
 	return count;
 }
 
-static double members_usable(void)
+static double quorum_usable(void)
 {
 	return usable();
 }
 
-bool members_open(const char *urls)
+bool quorum_open(const char *urls)
 {
 	static const struct redis_node_callbacks callbacks = { .up = on_up, .down = on_down };
 	struct redis_url url;
 
 	for (struct text rest = text_of(urls); rest.len;) {
-		if (count == REDIS_MOST_MEMBERS)
+		if (count == REDIS_MOST_QUORUM)
 			return refuse(count + 1, "there may be 9 at most");
 		const char *why = parse_one(text_cut(&rest, ','), &url);
 		if (why)
 			return refuse(count + 1, why);
-		url.kind = REDIS_MEMBER;
+		url.kind = REDIS_QUORUM;
 		if (stands_already(&url)) /* by another name: redis/handshake.c */
 			return refuse(count + 1, "it stands in the list twice");
-		members[count] = node_new_apart(&url, &callbacks);
-		if (!members[count])
+		servers[count] = node_new_apart(&url, &callbacks);
+		if (!servers[count])
 			return refuse(count + 1, "out of memory");
 		count++;
 	}
 	if (count > 0 && count < LEAST_MEMBERS)
 		return refuse(count + 1, "is missing: a majority needs 3 to 9 servers, URL,URL,URL");
 	if (count > 0) {
-		metrics_gauge("lock_quorum_members", "Servers of --lock-quorum.", members_there);
+		metrics_gauge("lock_quorum_members", "Servers of --lock-quorum.", quorum_there);
 		metrics_gauge("lock_quorum_members_up", "Servers of --lock-quorum with a usable connection.",
-			      members_usable);
+			      quorum_usable);
 	}
 	return true;
 }
 
-void members_close(void)
+void quorum_close(void)
 {
 	while (count > 0)
-		node_free(members[--count]);
+		node_free(servers[--count]);
 }

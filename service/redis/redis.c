@@ -56,8 +56,8 @@ static struct redis_node *node_at(int slot)
 
 static struct redis_node *node_of(const struct redis_call *call)
 {
-	if (call->member)
-		return member_node(call->member);
+	if (call->quorum_server)
+		return quorum_node(call->quorum_server);
 	return call->ask ? call->ask : node_at(call->slot);
 }
 
@@ -79,7 +79,7 @@ enum redis_send_error redis_send(struct redis_call *call, const struct text *arg
 	if (error == SEND_OK)
 		call->ask = NULL;
 	/* Before Redis was ever there it may take any time to come. */
-	return error == SEND_LATER && !was_reached && !call->member ? SEND_DOWN : error;
+	return error == SEND_LATER && !was_reached && !call->quorum_server ? SEND_DOWN : error;
 }
 
 /* ---- Calls that are sent again ---- */
@@ -103,7 +103,7 @@ static enum redis_next follow_in_cluster(struct redis_call *call, struct text er
 
 enum redis_next redis_follow(struct redis_call *call, struct text error)
 {
-	if (call->member)
+	if (call->quorum_server)
 		return NEXT_NOTHING;
 	if (is_cluster())
 		return follow_in_cluster(call, error);
@@ -152,7 +152,7 @@ void redis_flush(void)
 {
 	for (struct redis_node *n = node_first(); n; n = n->next)
 		node_flush(n);
-	members_flush();
+	quorum_flush();
 	if (urls.kind == REDIS_SENTINEL)
 		sentinel_flush();
 	if (is_cluster() && deferred_count == 0)
@@ -163,7 +163,7 @@ void redis_reject(const struct redis_call *call, const char *why)
 {
 	if (call->node)
 		node_reject(call->node, why);
-	if (urls.kind == REDIS_SENTINEL && !call->member)
+	if (urls.kind == REDIS_SENTINEL && !call->quorum_server)
 		sentinel_refresh();
 }
 
@@ -240,14 +240,14 @@ void redis_refresh_topology(void)
 
 /* ---- What is known ---- */
 
-unsigned redis_members(void)
+unsigned redis_quorum_count(void)
 {
-	return members_count();
+	return quorum_count();
 }
 
-const char *redis_member_address(unsigned member)
+const char *redis_quorum_address(unsigned server)
 {
-	return members_address(member);
+	return quorum_address(server);
 }
 
 const char *redis_quorum_duplicates(void)
@@ -386,7 +386,7 @@ bool redis_open(const char *url, const struct text *preload)
 	metrics_gauge("redis_permissions_missing", "Permissions that the Redis user lacks; GET /readyz names them.",
 		      permissions_missing);
 	metrics_gauge("redis_up", "1 when a connection to Redis is usable.", is_up);
-	if (!members_open(config()->lock_quorum))
+	if (!quorum_open(config()->lock_quorum))
 		return false;
 	bool ok = open_nodes();
 	if (!ok)
@@ -399,7 +399,7 @@ void redis_close(void)
 	closing = true; /* whoever learns now that his call is lost sends no other */
 	timer_stop(&deferred_timer);
 	on_deferred(&deferred_timer);
-	members_close();
+	quorum_close();
 	cluster_close();
 	sentinel_close();
 	while (node_first())

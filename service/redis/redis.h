@@ -82,8 +82,8 @@ const char *redis_lacks(void);
 /* What to do when nothing was ever there, to be said behind the trouble; "" once something took a connection. */
 const char *redis_advice(void);
 /* How many servers --lock-quorum lists; and where each is, from 1. None of them counts for what is asked above. */
-unsigned redis_members(void);
-const char *redis_member_address(unsigned member);
+unsigned redis_quorum_count(void);
+const char *redis_quorum_address(unsigned server);
 /* Which two of them are one server, listed twice; "" when none are. */
 const char *redis_quorum_duplicates(void);
 /* What went wrong last, for a person: with the server that the call went to, or at all (NULL). */

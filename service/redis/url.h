@@ -12,7 +12,7 @@ enum redis_kind {
 	REDIS_CLUSTER, /* a node of a Cluster, which tells who serves what */
 	REDIS_WATCHED, /* a master that Sentinels told of */
 	REDIS_SENTINEL,
-	REDIS_MEMBER, /* one server of a quorum, a master */
+	REDIS_QUORUM, /* one server of a quorum, a master */
 };
 
 struct redis_url {
