@@ -223,7 +223,7 @@ static bool await_replicas(struct call *c, enum redis_outcome fate, const struct
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
 	if (c->kept)
-		redis_await(&c->redis);
+		redis_await_replicas(&c->redis);
 	return c->kept != NULL;
 }
 
@@ -255,8 +255,8 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 		fate = REDIS_ANSWERED;
 		reply = c->kept;
 	}
-	req->acked = redis->acked;
-	req->replicas = redis->connected;
+	req->acked = redis->replicas_acked;
+	req->replicas = redis->replicas_connected;
 	bool has_left = !req->detached && request_has_left(req);
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or nobody wanted to hear */

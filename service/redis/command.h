@@ -14,7 +14,7 @@ enum redis_outcome {
 	REDIS_NOT_SENT,     /* not a byte of it left: it had no effect */
 	REDIS_UNKNOWN,      /* sent, at least in part, and not answered: nobody knows */
 	REDIS_DEFERRED,     /* it was held for a moment, which is over: send it again */
-	REDIS_ACKNOWLEDGED, /* redis_await is over: call->acked tells what came of it */
+	REDIS_ACKNOWLEDGED, /* redis_await_replicas is over: call->acked tells what came of it */
 };
 
 enum { REDIS_ANYWHERE = -1, REDIS_MOST_QUORUM = 9 };
@@ -26,7 +26,7 @@ struct redis_call {
 	int slot;               /* redis_slot of its keys */
 	unsigned quorum_server; /* the server of --lock-quorum that it goes to, from 1; 0: it goes to --redis */
 	unsigned
-		replicas; /* that redis_await will ask for; 0: it will not. Such calls have a connection of their own */
+		replicas; /* that redis_await_replicas will ask for; 0: it will not. Such calls have a connection of their own */
 
 	struct redis_node *node; /* redis.c: where it went last */
 	struct redis_node *ask;  /* where it goes next, for ask */
@@ -35,8 +35,8 @@ struct redis_call {
 	struct redis_call *next; /* of those who are held, or wait for acknowledgements */
 	uint64_t starts_at;      /* redis/connection.c: the first byte's place in its connection's stream */
 	int64_t due_us;          /* when the answer is overdue */
-	unsigned acked,
-		connected; /* redis/replica_ack.c: replicas that have acknowledged it, of how many that are there */
+	unsigned replicas_acked,
+		replicas_connected; /* redis/replica_ack.c: of the latter, the former acknowledged it */
 };
 
 /* Whether a command was taken. */

@@ -98,7 +98,7 @@ const char *connection_server(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A drained connection closes here, and not at its last answer: redis_acked.c adds a WAIT by the end of the turn. */
+/* A drained connection closes here, and not at its last answer: replica_ack.c adds a WAIT by the end of the turn. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)

@@ -50,9 +50,9 @@ static void pass_turn(struct redis_node *n)
 static struct redis_connection *connection_for(struct redis_node *n, const struct redis_call *call)
 {
 	if (call->replicas) {
-		if (!n->acked)
-			n->acked = acked_new(&n->url);
-		return n->acked ? acked_link(n->acked) : NULL;
+		if (!n->replica_ack)
+			n->replica_ack = replica_ack_new(&n->url);
+		return n->replica_ack ? replica_ack_link(n->replica_ack) : NULL;
 	}
 	for (unsigned i = 0; i < n->count; i++, pass_turn(n))
 		if (connection_is_ready(n->connections[n->current]))
@@ -78,8 +78,8 @@ void node_flush(struct redis_node *n)
 	for (unsigned i = 0; i < n->count; i++)
 		connection_flush(n->connections[i]);
 	pass_turn(n);
-	if (n->acked)
-		acked_flush(n->acked);
+	if (n->replica_ack)
+		replica_ack_flush(n->replica_ack);
 	if (n->ear)
 		subscriber_flush(n->ear);
 }
@@ -97,8 +97,8 @@ static void drain(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		connection_drain(n->connections[i]);
-	if (n->acked)
-		acked_drain(n->acked);
+	if (n->replica_ack)
+		replica_ack_drain(n->replica_ack);
 	count_ready(n);
 }
 
@@ -152,8 +152,8 @@ void node_retarget(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		connection_retarget(n->connections[i]);
-	if (n->acked)
-		acked_retarget(n->acked);
+	if (n->replica_ack)
+		replica_ack_retarget(n->replica_ack);
 	if (n->ear)
 		subscriber_retarget(n->ear);
 	count_ready(n);
@@ -170,7 +170,7 @@ bool node_is_idle(const struct redis_node *n)
 	for (unsigned i = 0; i < n->count; i++)
 		if (connection_pending(n->connections[i]))
 			return false;
-	return !n->acked || acked_is_idle(n->acked);
+	return !n->replica_ack || replica_ack_is_idle(n->replica_ack);
 }
 
 /* ---- Its life ---- */
@@ -261,7 +261,7 @@ void node_free(struct redis_node *n)
 	n->ready = 0; /* whoever learns now that his call is lost sends no other */
 	n->retired = true;
 	subscriber_free(n->ear);
-	acked_free(n->acked);
+	replica_ack_free(n->replica_ack);
 	while (n->count)
 		connection_free(n->connections[--n->count]);
 	free(n->connections);

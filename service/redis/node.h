@@ -23,7 +23,7 @@ struct redis_node {
 	unsigned
 		current; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
 	struct subscriber *ear;           /* NULL: nobody wants to hear */
-	struct redis_acked *acked;        /* for calls that replicas acknowledge; NULL: there was none yet */
+	struct replica_ack *replica_ack;  /* for calls that replicas acknowledge; NULL: there was none yet */
 	bool retired;                     /* no more calls; goes once what is under way was answered */
 	unsigned number;                  /* redis/cluster.c's */
 	char trouble[NODE_TROUBLE_BYTES]; /* what went wrong last, for a person; "" when nothing did */

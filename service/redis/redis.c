@@ -143,9 +143,9 @@ bool redis_defer(struct redis_call *call)
 	return true;
 }
 
-void redis_await(struct redis_call *call)
+void redis_await_replicas(struct redis_call *call)
 {
-	acked_await(call->node->acked, call);
+	replica_ack_await(call->node->replica_ack, call);
 }
 
 void redis_flush(void)
@@ -293,8 +293,9 @@ const char *redis_advice(void)
 
 const char *redis_trouble(const struct redis_call *call)
 {
-	if (call && call->replicas && call->node && call->node->acked && *acked_trouble(call->node->acked))
-		return acked_trouble(call->node->acked);
+	if (call && call->replicas && call->node && call->node->replica_ack &&
+	    *replica_ack_trouble(call->node->replica_ack))
+		return replica_ack_trouble(call->node->replica_ack);
 	if (call && call->node && call->node->trouble[0])
 		return call->node->trouble;
 	if (call && !call->node && is_cluster() && cluster_is_known())

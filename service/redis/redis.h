@@ -46,7 +46,7 @@ bool redis_defer(struct redis_call *call);
  * For a call with `replicas`, in its `done`: once more REDIS_ACKNOWLEDGED, when so many replicas have acknowledged what it wrote, or half
  * of --redis-timeout-ms is over, or the connection is.
  */
-void redis_await(struct redis_call *call);
+void redis_await_replicas(struct redis_call *call);
 
 /* True when a call with this key would be sent now. */
 bool redis_serves(struct text key);

@@ -1,4 +1,4 @@
-/* redis_acked: see redis/replica_ack.h. The connection is redis/connection.c's. */
+/* replica_ack: see redis/replica_ack.h. The connection is redis/connection.c's. */
 #include "redis/replica_ack.h"
 
 #include <stdio.h>
@@ -10,15 +10,15 @@
 #include "redis/connection.h"
 
 /* Calls that wait for acknowledgements, in the order in which they came. */
-struct line {
+struct ack_waiters {
 	struct redis_call *first, *last;
 	unsigned most; /* replicas that any of them wants */
 };
 
-struct redis_acked {
+struct replica_ack {
 	struct redis_connection *connection;
-	struct line next;             /* for the WAIT that is to be written */
-	struct line now;              /* for the one under way */
+	struct ack_waiters next;      /* for the WAIT that is to be written */
+	struct ack_waiters now;       /* for the one under way */
 	bool waiting;                 /* WAIT, and ROLE behind it, are under way */
 	struct redis_call wait, role; /* these two */
 	unsigned acked;               /* what WAIT said */
@@ -27,33 +27,33 @@ struct redis_acked {
 
 /* ---- Telling them ---- */
 
-static void tell(struct line *line, unsigned acked, unsigned connected)
+static void end(struct ack_waiters *waiters, unsigned acked, unsigned connected)
 {
-	struct redis_call *call = line->first;
+	struct redis_call *call = waiters->first;
 
-	*line = (struct line){ 0 }; /* who is told may ask for more */
+	*waiters = (struct ack_waiters){ 0 }; /* who is told may ask for more */
 	while (call) {
 		struct redis_call *next = call->next;
-		call->acked = acked;
-		call->connected = connected > acked ? connected : acked;
+		call->replicas_acked = acked;
+		call->replicas_connected = connected > acked ? connected : acked;
 		call->done(call, REDIS_ACKNOWLEDGED, NULL);
 		call = next;
 	}
 }
 
-static struct redis_acked *of_wait(struct redis_call *call)
+static struct replica_ack *of_wait(struct redis_call *call)
 {
-	return container_of(call, struct redis_acked, wait);
+	return container_of(call, struct replica_ack, wait);
 }
 
-static struct redis_acked *of_role(struct redis_call *call)
+static struct replica_ack *of_role(struct redis_call *call)
 {
-	return container_of(call, struct redis_acked, role);
+	return container_of(call, struct replica_ack, role);
 }
 
 static void on_wait(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
-	struct redis_acked *a = of_wait(call);
+	struct replica_ack *a = of_wait(call);
 	bool counted = outcome == REDIS_ANSWERED && reply->type == REPLY_INTEGER;
 
 	a->acked = counted && reply->integer > 0 ? (unsigned)reply->integer : 0;
@@ -64,21 +64,21 @@ static void on_wait(struct redis_call *call, enum redis_outcome outcome, const s
 /* ROLE of a master: "master", its offset, the replicas that are connected. */
 static void on_role(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
-	struct redis_acked *a = of_role(call);
+	struct replica_ack *a = of_role(call);
 	const struct reply *replicas = outcome == REDIS_ANSWERED ? reply_item(reply, 2) : NULL;
 
 	a->waiting = false;
-	tell(&a->now, a->acked, replicas && replicas->type == REPLY_ARRAY ? (unsigned)replicas->count : 0);
+	end(&a->now, a->acked, replicas && replicas->type == REPLY_ARRAY ? (unsigned)replicas->count : 0);
 }
 
 /* ---- Calls ---- */
 
-struct redis_connection *acked_link(struct redis_acked *a)
+struct redis_connection *replica_ack_link(struct replica_ack *a)
 {
 	return connection_is_ready(a->connection) ? a->connection : NULL;
 }
 
-void acked_await(struct redis_acked *a, struct redis_call *call)
+void replica_ack_await(struct replica_ack *a, struct redis_call *call)
 {
 	call->next = NULL;
 	if (a->next.last)
@@ -90,7 +90,7 @@ void acked_await(struct redis_acked *a, struct redis_call *call)
 		a->next.most = call->replicas;
 }
 
-static bool send_wait(struct redis_acked *a)
+static bool send_wait(struct replica_ack *a)
 {
 	char replicas[TEXT_DIGITS], timeout[TEXT_DIGITS];
 	int64_t patience_ms = config()->redis_timeout_ms / 2; /* what was written behind it has its time, too */
@@ -102,7 +102,7 @@ static bool send_wait(struct redis_acked *a)
 	       connection_send(a->connection, &a->role, (struct text[]){ TEXT("ROLE") }, 1);
 }
 
-void acked_flush(struct redis_acked *a)
+void replica_ack_flush(struct replica_ack *a)
 {
 	if (!a->waiting && a->next.first && connection_is_open(a->connection)) {
 		if (!send_wait(a)) {
@@ -111,7 +111,7 @@ void acked_flush(struct redis_acked *a)
 		}
 		a->waiting = true;
 		a->now = a->next;
-		a->next = (struct line){ 0 };
+		a->next = (struct ack_waiters){ 0 };
 	}
 	connection_flush(a->connection);
 }
@@ -120,12 +120,12 @@ void acked_flush(struct redis_acked *a)
 
 static void on_up(struct redis_connection *c)
 {
-	struct redis_acked *a = connection_context(c);
+	struct replica_ack *a = connection_context(c);
 
 	a->trouble[0] = '\0';
 }
 
-const char *acked_trouble(const struct redis_acked *a)
+const char *replica_ack_trouble(const struct replica_ack *a)
 {
 	return a->trouble;
 }
@@ -133,32 +133,32 @@ const char *acked_trouble(const struct redis_acked *a)
 /* Whoever is in a WAIT learns of it right after this, with that; for the others there will be none. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
-	struct redis_acked *a = connection_context(c);
+	struct replica_ack *a = connection_context(c);
 
 	snprintf(a->trouble, sizeof(a->trouble), "%s", why);
 	if (was_up)
-		tell(&a->next, 0, 0);
+		end(&a->next, 0, 0);
 }
 
-void acked_drain(struct redis_acked *a)
+void replica_ack_drain(struct replica_ack *a)
 {
 	connection_drain(a->connection);
 }
 
-void acked_retarget(struct redis_acked *a)
+void replica_ack_retarget(struct replica_ack *a)
 {
 	connection_retarget(a->connection);
 }
 
-bool acked_is_idle(const struct redis_acked *a)
+bool replica_ack_is_idle(const struct replica_ack *a)
 {
 	return connection_pending(a->connection) == 0 && !a->next.first && !a->now.first;
 }
 
-struct redis_acked *acked_new(const struct redis_url *target)
+struct replica_ack *replica_ack_new(const struct redis_url *target)
 {
 	static const struct redis_connection_callbacks callbacks = { .up = on_up, .down = on_down };
-	struct redis_acked *a = calloc(1, sizeof(*a));
+	struct replica_ack *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
@@ -171,11 +171,11 @@ struct redis_acked *acked_new(const struct redis_url *target)
 	return a;
 }
 
-void acked_free(struct redis_acked *a)
+void replica_ack_free(struct replica_ack *a)
 {
 	if (!a)
 		return;
 	connection_free(a->connection);
-	tell(&a->next, 0, 0);
+	end(&a->next, 0, 0);
 	free(a);
 }
