@@ -7,7 +7,7 @@
 #include "process/config.h"
 #include "process/log.h"
 
-static const struct subscriber_callbacks *ears; /* NULL: nobody wants to hear */
+static const struct subscriber_callbacks *subscriber_callbacks; /* NULL: nobody wants to hear */
 static struct redis_node *nodes;
 
 struct redis_node *node_first(void)
@@ -80,8 +80,8 @@ void node_flush(struct redis_node *n)
 	pass_turn(n);
 	if (n->replica_ack)
 		replica_ack_flush(n->replica_ack);
-	if (n->ear)
-		subscriber_flush(n->ear);
+	if (n->subscriber)
+		subscriber_flush(n->subscriber);
 }
 
 /* ---- Its connections come and go ---- */
@@ -134,7 +134,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 }
 
 /*
- * What one was not told in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
+ * What one was not callbacks in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
  * another meanwhile that gives back what it took, and ask that was written the server will come to it, however late.
  */
 static void on_timed_out(struct redis_connection *c)
@@ -154,8 +154,8 @@ void node_retarget(struct redis_node *n)
 		connection_retarget(n->connections[i]);
 	if (n->replica_ack)
 		replica_ack_retarget(n->replica_ack);
-	if (n->ear)
-		subscriber_retarget(n->ear);
+	if (n->subscriber)
+		subscriber_retarget(n->subscriber);
 	count_ready(n);
 }
 
@@ -175,21 +175,21 @@ bool node_is_idle(const struct redis_node *n)
 
 /* ---- Its life ---- */
 
-static bool make_ear(struct redis_node *n)
+static bool make_subscriber(struct redis_node *n)
 {
-	n->ear = subscriber_new(&n->url, ears);
-	if (n->ear)
-		subscriber_open(n->ear);
-	return n->ear != NULL;
+	n->subscriber = subscriber_new(&n->url, subscriber_callbacks);
+	if (n->subscriber)
+		subscriber_open(n->subscriber);
+	return n->subscriber != NULL;
 }
 
-bool nodes_hear(const struct subscriber_callbacks *told)
+bool nodes_subscribe(const struct subscriber_callbacks *callbacks)
 {
 	bool ok = true;
 
-	ears = told;
+	subscriber_callbacks = callbacks;
 	for (struct redis_node *n = nodes; n; n = n->next)
-		ok = make_ear(n) && ok;
+		ok = make_subscriber(n) && ok;
 	return ok;
 }
 
@@ -239,7 +239,7 @@ struct redis_node *node_new(const struct redis_url *url, const struct redis_node
 		return NULL;
 	n->next = nodes;
 	nodes = n;
-	if (ears && !make_ear(n)) {
+	if (subscriber_callbacks && !make_subscriber(n)) {
 		node_free(n);
 		return NULL;
 	}
@@ -260,7 +260,7 @@ void node_free(struct redis_node *n)
 		}
 	n->ready = 0; /* whoever learns now that his call is lost sends no other */
 	n->retired = true;
-	subscriber_free(n->ear);
+	subscriber_free(n->subscriber);
 	replica_ack_free(n->replica_ack);
 	while (n->count)
 		connection_free(n->connections[--n->count]);

@@ -22,7 +22,7 @@ struct redis_node {
 	unsigned count, ready; /* connections, and those that are usable */
 	unsigned
 		current; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
-	struct subscriber *ear;           /* NULL: nobody wants to hear */
+	struct subscriber *subscriber;    /* NULL: nobody wants to hear */
 	struct replica_ack *replica_ack;  /* for calls that replicas acknowledge; NULL: there was none yet */
 	bool retired;                     /* no more calls; goes once what is under way was answered */
 	unsigned number;                  /* redis/cluster.c's */
@@ -46,7 +46,7 @@ void node_free(struct redis_node *n);
 struct redis_node *node_first(void);
 
 /* All of them, and those to come, hear what is published there. False without memory. */
-bool nodes_hear(const struct subscriber_callbacks *told);
+bool nodes_subscribe(const struct subscriber_callbacks *told);
 
 /* With call->once set, ASKING goes before it: the slot is on its way here (Redis Cluster specification, "ASK redirection"). */
 enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);

@@ -23,7 +23,7 @@ enum { DEFER_MS = 20, MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
 static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
-static const struct subscriber_callbacks *ears;
+static const struct subscriber_callbacks *subscriber_callbacks;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 
@@ -213,23 +213,23 @@ static void on_master(struct text host, long port)
 static void on_map(void)
 {
 	was_reached = true;
-	if (ears)
-		ears->up(NULL);
+	if (subscriber_callbacks)
+		subscriber_callbacks->up(NULL);
 }
 
 /* ---- What is published ---- */
 
-bool redis_hear(const struct subscriber_callbacks *told)
+bool redis_subscribe(const struct subscriber_callbacks *callbacks)
 {
-	ears = told;
-	return nodes_hear(told);
+	subscriber_callbacks = callbacks;
+	return nodes_subscribe(callbacks);
 }
 
-struct subscriber *redis_ear(struct text channel)
+struct subscriber *redis_subscriber(struct text channel)
 {
 	struct redis_node *n = closing ? NULL : node_at(redis_slot(channel));
 
-	return n && n->ear && subscriber_is_up(n->ear) ? n->ear : NULL;
+	return n && n->subscriber && subscriber_is_up(n->subscriber) ? n->subscriber : NULL;
 }
 
 void redis_refresh_topology(void)

@@ -63,9 +63,9 @@ int redis_next_place(int slot);
 /* ---- What is published ---- */
 
 /* Who is told what scripts publish. Once, after redis_open. False without memory. */
-bool redis_hear(const struct subscriber_callbacks *told);
+bool redis_subscribe(const struct subscriber_callbacks *told);
 /* Who hears a channel; NULL while nobody does. */
-struct subscriber *redis_ear(struct text channel);
+struct subscriber *redis_subscriber(struct text channel);
 /* One of those who hear was told that a channel is another's: subscriber_callbacks.up(NULL) says when it is known context. */
 void redis_refresh_topology(void);
 

@@ -21,11 +21,11 @@ struct subscriber {
 	const struct subscriber_callbacks *callbacks; /* (ref) */
 	struct redis_connection *connection;          /* owned */
 	unsigned pending;                             /* answers */
-	unsigned ignoring;                            /* of them, to SUNSUBSCRIBE */
+	unsigned unsubscribing;                       /* of them, to SUNSUBSCRIBE */
 	unsigned channels;                            /* listened to */
 	bool is_cluster;                              /* its server is a node of one */
-	struct timer timer;  /* while answers are pending: the deadline of the next one; else the next PING */
-	bool refusal_logged; /* on this connection */
+	struct timer timer; /* while answers are pending: the deadline of the next one; else the next PING */
+	bool error_logged;  /* on this connection */
 };
 
 bool subscriber_is_up(const struct subscriber *s)
@@ -43,7 +43,7 @@ static void set_timer(struct subscriber *s)
 		timer_stop(&s->timer);
 }
 
-static void say(struct subscriber *s, const struct text *args, size_t count)
+static void send(struct subscriber *s, const struct text *args, size_t count)
 {
 	if (!connection_say(s->connection, args, count)) {
 		connection_drop(s->connection, "no memory to subscribe");
@@ -53,18 +53,18 @@ static void say(struct subscriber *s, const struct text *args, size_t count)
 		set_timer(s);
 }
 
-void subscriber_listen(struct subscriber *s, struct text channel)
+void subscriber_subscribe(struct subscriber *s, struct text channel)
 {
 	s->channels++;
-	say(s, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
+	send(s, (struct text[]){ TEXT("SSUBSCRIBE"), channel }, 2);
 }
 
-void subscriber_ignore(struct subscriber *s, struct text channel)
+void subscriber_unsubscribe(struct subscriber *s, struct text channel)
 {
 	if (s->channels > 0)
 		s->channels--;
-	s->ignoring++;
-	say(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
+	s->unsubscribing++;
+	send(s, (struct text[]){ TEXT("SUNSUBSCRIBE"), channel }, 2);
 }
 
 void subscriber_flush(struct subscriber *s)
@@ -80,7 +80,7 @@ static void on_timer(struct timer *t)
 		metrics_count(METRIC_redis_timeouts);
 		connection_drop(s->connection, "no answer to a subscription in time");
 	} else {
-		say(s, (struct text[]){ TEXT("PING") }, 1);
+		send(s, (struct text[]){ TEXT("PING") }, 1);
 	}
 }
 
@@ -88,8 +88,8 @@ static void on_up(struct redis_connection *c)
 {
 	struct subscriber *s = connection_context(c);
 
-	s->pending = s->ignoring = s->channels = 0;
-	s->refusal_logged = false;
+	s->pending = s->unsubscribing = s->channels = 0;
+	s->error_logged = false;
 	s->callbacks->up(s);
 }
 
@@ -99,23 +99,23 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 
 	(void)why; /* the pool says so too */
 	timer_stop(&s->timer);
-	s->pending = s->ignoring = s->channels = 0;
+	s->pending = s->unsubscribing = s->channels = 0;
 	if (was_up)
 		s->callbacks->down(s);
 }
 
 /* An ACL without the channels: who waits is then not woken, but still tries at the end of his time. */
-static void log_refusal(struct subscriber *s, struct text error)
+static void log_error(struct subscriber *s, struct text error)
 {
-	if (!s->refusal_logged)
+	if (!s->error_logged)
 		log_event(LOG_ERROR, "subscription_refused", "nobody who waits will be woken: %s", error.at);
-	s->refusal_logged = true;
+	s->error_logged = true;
 }
 
 /* Not by our wish. A slot that goes takes all its channels along, also one that is listened to elsewhere by now. */
-static bool was_taken_away(struct subscriber *s, struct text channel)
+static bool was_unsubscribed(struct subscriber *s, struct text channel)
 {
-	return s->callbacks->taken_away(s, channel) || s->ignoring == 0;
+	return s->callbacks->unsubscribed(s, channel) || s->unsubscribing == 0;
 }
 
 static bool is_misdirected(const struct reply *reply)
@@ -131,11 +131,11 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 	struct text kind = reply_text(reply, 0);
 
 	if (text_is(kind, "smessage")) {
-		s->callbacks->heard(s, reply_text(reply, 1), reply_text(reply, 2));
+		s->callbacks->message(s, reply_text(reply, 1), reply_text(reply, 2));
 		return;
 	}
 	bool is_gone = text_is(kind, "sunsubscribe");
-	if (is_gone && s->is_cluster && was_taken_away(s, reply_text(reply, 1)))
+	if (is_gone && s->is_cluster && was_unsubscribed(s, reply_text(reply, 1)))
 		return;
 	if (s->pending == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
@@ -143,14 +143,14 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		return;
 	}
 	s->pending--;
-	s->ignoring -= is_gone;
+	s->unsubscribing -= is_gone;
 	set_timer(s);
 	if (text_is(kind, "ssubscribe"))
-		s->callbacks->listening(s, reply_text(reply, 1));
+		s->callbacks->subscribed(s, reply_text(reply, 1));
 	else if (is_misdirected(reply))
 		s->callbacks->misdirected(s);
 	else if (reply->type == REPLY_ERROR)
-		log_refusal(s, reply->text);
+		log_error(s, reply->text);
 }
 
 struct subscriber *subscriber_new(const struct redis_url *url, const struct subscriber_callbacks *callbacks)

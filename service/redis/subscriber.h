@@ -18,10 +18,10 @@ struct subscriber;
 struct subscriber_callbacks {
 	void (*up)(struct subscriber *s);   /* connected: subscribe now */
 	void (*down)(struct subscriber *s); /* lost, or freed: no channel is heard on it any more */
-	void (*listening)(struct subscriber *s, struct text channel); /* what is published from now on will be heard */
-	void (*heard)(struct subscriber *s, struct text channel, struct text message);
+	void (*subscribed)(struct subscriber *s, struct text channel); /* what is published from now on will be heard */
+	void (*message)(struct subscriber *s, struct text channel, struct text message);
 	/* The server says that it unsubscribed us: its slot goes to another one. False: that channel is not listened to here. */
-	bool (*taken_away)(struct subscriber *s, struct text channel);
+	bool (*unsubscribed)(struct subscriber *s, struct text channel);
 	/* It refused a channel, which one is not said, because it does not have its slot. */
 	void (*misdirected)(struct subscriber *s);
 };
@@ -35,8 +35,8 @@ void subscriber_free(struct subscriber *s);
 bool subscriber_is_up(const struct subscriber *s);
 
 /* Only while it is up. `listening` follows, or `down`. */
-void subscriber_listen(struct subscriber *s, struct text channel);
-void subscriber_ignore(struct subscriber *s, struct text channel);
+void subscriber_subscribe(struct subscriber *s, struct text channel);
+void subscriber_unsubscribe(struct subscriber *s, struct text channel);
 
 /* Writes what was gathered; once a turn. */
 void subscriber_flush(struct subscriber *s);

@@ -193,7 +193,7 @@ static void on_sweep(struct timer *t)
 			continue;
 		}
 		if (ch->ear)
-			subscriber_ignore(ch->ear, ch->name);
+			subscriber_unsubscribe(ch->ear, ch->name);
 		channel_free(ch);
 	}
 	if (some_left)
@@ -210,7 +210,7 @@ static void unheard(struct channel *ch)
 /* A server that lost the channel's slot unsubscribes us by itself, or has become a replica, and its connections are closed. */
 void channel_listen(struct channel *ch)
 {
-	struct subscriber *ear = ch->is_timed ? NULL : redis_ear(ch->name);
+	struct subscriber *ear = ch->is_timed ? NULL : redis_subscriber(ch->name);
 
 	if (ear == ch->ear)
 		return;
@@ -220,7 +220,7 @@ void channel_listen(struct channel *ch)
 		return;
 	ch->hearing = ASKED;
 	ch->ear = ear;
-	subscriber_listen(ear, ch->name);
+	subscriber_subscribe(ear, ch->name);
 }
 
 void channel_due_in(struct channel *ch, int64_t ms)
@@ -341,7 +341,7 @@ bool channel_open(const struct channel_owner *told)
 	owner = told;
 	sweep.expired = on_sweep;
 	metrics_gauge("wait_channels", "Channels that somebody waits at, or did a moment ago.", channels_open);
-	return redis_hear(&ears);
+	return redis_subscribe(&ears);
 }
 
 void channel_close(void)
