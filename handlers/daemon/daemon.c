@@ -30,8 +30,8 @@ void readyz(struct request *req, const struct readyz_input *in)
 		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
 	} else if (*redis_quorum_duplicates()) {
 		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_quorum_duplicates());
-	} else if (*redis_lacks()) {
-		answer_problem(req, P_NOT_READY, "%s", redis_lacks());
+	} else if (*redis_missing_permissions()) {
+		answer_problem(req, P_NOT_READY, "%s", redis_missing_permissions());
 	} else {
 		out_string(answer_begin(req, 200), "status", "ready");
 		answer_end(req);
@@ -46,11 +46,11 @@ void metrics(struct request *req, const struct metrics_input *in)
 
 static void out_nodes(struct json_out *o)
 {
-	struct redis_look node;
+	struct redis_node_info node;
 	bool is_cluster = strcmp(redis_mode(), "cluster") == 0;
 
 	out_array(o, "nodes");
-	for (size_t i = 0; redis_look(i, &node); i++) {
+	for (size_t i = 0; redis_node_info(i, &node); i++) {
 		out_object(o, NULL);
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));

@@ -73,7 +73,7 @@ static bool parse_place(struct listing *l, struct text *cursor)
 /* "123" or "123.0f5a...": a SCAN cursor, and the hash that was reached among that step's keys. */
 static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
 {
-	l->place = redis_next_place(REDIS_ANYWHERE);
+	l->place = redis_next_node(REDIS_ANYWHERE);
 	if (cursor.at && !parse_place(l, &cursor))
 		return false;
 	if (!cursor.at)
@@ -202,8 +202,8 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 		l->next = arena_printf(&req->arena, "%s.%016llx", l->next.at, (unsigned long long)list[i - 1].hash);
 	} else if (!text_is(next_step, "0")) {
 		l->next = cursor_at(req, l->place, next_step);
-	} else if (redis_next_place(l->place) != REDIS_ANYWHERE) {
-		l->next = cursor_at(req, redis_next_place(l->place), TEXT("0"));
+	} else if (redis_next_node(l->place) != REDIS_ANYWHERE) {
+		l->next = cursor_at(req, redis_next_node(l->place), TEXT("0"));
 	}
 }
 

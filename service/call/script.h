@@ -88,7 +88,7 @@ void call_replicas(struct call *c, unsigned replicas);
 void call_member(struct call *c, unsigned member);
 unsigned call_members(void); /* how many there are */
 
-/* A call without keys goes to the node that serves this slot (redis_next_place). */
+/* A call without keys goes to the node that serves this slot (redis_next_node). */
 void call_at(struct call *c, int slot);
 
 /* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */

@@ -75,7 +75,7 @@ static struct redis_node *add(const struct redis_url *url)
 	return n;
 }
 
-/* The node at an address that a node told, who may leave out its own host. NULL: no address, or no memory. */
+/* The node at an address that a node callbacks_, who may leave out its own host. NULL: no address, or no memory. */
 static struct redis_node *node_at(struct text host, long port, const struct redis_node *told_by)
 {
 	struct redis_url url;
@@ -112,12 +112,12 @@ void cluster_sweep(void)
 			continue;
 		by_number[n->number] = NULL;
 		node_free(n);
-		next = node_first(); /* who was told of its end may have changed the list */
+		next = node_first(); /* who was callbacks_ of its end may have changed the list */
 	}
 }
 
 /* Nodes come in the order of their first slots. */
-int cluster_next_place(int slot)
+int cluster_next_node(int slot)
 {
 	bool seen[MOST_NODES + 1] = { false };
 	unsigned last = slot >= 0 ? slot_nodes[slot] : 0;
@@ -324,10 +324,10 @@ static double nodes_known(void)
 	return count;
 }
 
-bool cluster_open(const struct redis_urls *from, const struct redis_node_callbacks *told, void (*changed)(void))
+bool cluster_open(const struct redis_urls *from, const struct redis_node_callbacks *callbacks_, void (*changed)(void))
 {
 	seeds = from;
-	callbacks = told;
+	callbacks = callbacks_;
 	map_changed = changed;
 	timer.expired = on_timer;
 	metrics_gauge("cluster_nodes", "Nodes of the Cluster that serve slots.", nodes_known);

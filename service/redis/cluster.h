@@ -27,8 +27,8 @@ void cluster_refresh(void);
 /* How many slots it serves. */
 unsigned cluster_slots_of(const struct redis_node *n);
 
-/* See redis_next_place. */
-int cluster_next_place(int slot);
+/* See redis_next_node. */
+int cluster_next_node(int slot);
 
 /* Lets go of nodes that have left; while no call remembers one. */
 void cluster_sweep(void);

@@ -24,11 +24,11 @@ struct redis_connection {
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
 	struct redis_handshake handshake;
-	struct redis_call check;             /* of the configuration */
-	int64_t checked_us;                  /* or greeted */
-	struct permissions_look permissions; /* as of its latest handshake that went well */
-	bool renew;                          /* connected before the latest connections_renew */
-	bool renewing;                       /* left for that, and is not back yet */
+	struct redis_call check;               /* of the configuration */
+	int64_t checked_us;                    /* or greeted */
+	struct permissions_report permissions; /* as of its latest handshake that went well */
+	bool renew;                            /* connected before the latest connections_renew */
+	bool renewing;                         /* left for that, and is not back yet */
 };
 
 struct redis_connection *connection_first(void); /* of all, in the order in which they were made */

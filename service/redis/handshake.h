@@ -31,7 +31,7 @@ struct redis_handshake {
 	unsigned credentials_version_used; /* which version of them, as of credentials_version */
 	size_t whoami;                     /* which answer is the user's name; 0: it was not asked for */
 	char server[64];                   /* "redis 7.0.15" */
-	struct permissions_look permissions;
+	struct permissions_report permissions;
 	size_t permissions_asked;
 	char why[160]; /* what is wrong, when handshake_reply says false */
 };

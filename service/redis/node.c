@@ -41,7 +41,7 @@ static bool send_asking(struct redis_connection *c)
 	return connection_send(c, &asking, (struct text[]){ TEXT("ASKING") }, 1);
 }
 
-static void pass_turn(struct redis_node *n)
+static void use_next_connection(struct redis_node *n)
 {
 	n->current = n->current + 1 < n->count ? n->current + 1 : 0;
 }
@@ -54,7 +54,7 @@ static struct redis_connection *connection_for(struct redis_node *n, const struc
 			n->replica_ack = replica_ack_new(&n->url);
 		return n->replica_ack ? replica_ack_link(n->replica_ack) : NULL;
 	}
-	for (unsigned i = 0; i < n->count; i++, pass_turn(n))
+	for (unsigned i = 0; i < n->count; i++, use_next_connection(n))
 		if (connection_is_ready(n->connections[n->current]))
 			return n->connections[n->current];
 	return NULL;
@@ -77,7 +77,7 @@ void node_flush(struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
 		connection_flush(n->connections[i]);
-	pass_turn(n);
+	use_next_connection(n);
 	if (n->replica_ack)
 		replica_ack_flush(n->replica_ack);
 	if (n->subscriber)

@@ -11,26 +11,26 @@
 #include "redis/reply_reader.h"
 
 /* ACL WHOAMI or ACL DRYRUN is refused, or unknown. */
-static void not_known(struct permissions_look *look)
+static void not_known(struct permissions_report *report)
 {
-	static bool told;
+	static bool logged;
 
-	*look = (struct permissions_look){ 0 };
-	if (!told)
+	*report = (struct permissions_report){ 0 };
+	if (!logged)
 		log_event(LOG_WARN, "redis_permissions_unknown",
 			  "the Redis user may not ask for its permissions, so they are not checked; add +acl|whoami "
 			  "+acl|dryrun to it");
-	told = true;
+	logged = true;
 }
 
-void permissions_user(struct permissions_look *look, const struct reply *reply)
+void permissions_user(struct permissions_report *report, const struct reply *reply)
 {
-	bool is_name = reply->type == REPLY_TEXT && reply->text.len > 0 && reply->text.len < sizeof(look->user);
+	bool is_name = reply->type == REPLY_TEXT && reply->text.len > 0 && reply->text.len < sizeof(report->user);
 
 	if (is_name)
-		memcpy(look->user, reply->text.at, reply->text.len);
+		memcpy(report->user, reply->text.at, reply->text.len);
 	else
-		not_known(look);
+		not_known(report);
 }
 
 /* A key, or a channel, below the prefix. */
@@ -52,13 +52,13 @@ static const char *line_of(size_t i)
 	return at;
 }
 
-size_t permissions_question(const struct permissions_look *look, size_t i, struct text args[PERMISSION_ARGS])
+size_t permissions_question(const struct permissions_report *report, size_t i, struct text args[PERMISSION_ARGS])
 {
 	size_t count = 0;
 
 	args[count++] = TEXT("ACL");
 	args[count++] = TEXT("DRYRUN");
-	args[count++] = text_of(look->user);
+	args[count++] = text_of(report->user);
 	for (const char *at = line_of(i), *end = at; *end != '\n'; at = end + 1) {
 		end = at + strcspn(at, " |\n");
 		assert(count < PERMISSION_ARGS);
@@ -67,7 +67,7 @@ size_t permissions_question(const struct permissions_look *look, size_t i, struc
 	return count;
 }
 
-void permissions_answer(struct permissions_look *look, size_t i, const struct reply *reply)
+void permissions_answer(struct permissions_report *report, size_t i, const struct reply *reply)
 {
 	/* "User x has no permissions to run the 'y' command", "to access the 'y' key", "to access the 'y' channel" */
 	bool lacks = reply->type == REPLY_TEXT ||
@@ -77,21 +77,21 @@ void permissions_answer(struct permissions_look *look, size_t i, const struct re
 	if (reply->type == REPLY_STATUS)
 		return;
 	if (!lacks)
-		not_known(look);
+		not_known(report);
 	else if (strstr(reply->text.at, "' key"))
-		look->lacks_keys = true;
+		report->lacks_keys = true;
 	else if (strstr(reply->text.at, "' channel"))
-		look->lacks_channels = true;
+		report->lacks_channels = true;
 	else
-		look->lacks[i] = true;
+		report->lacks[i] = true;
 }
 
-unsigned permissions_lacking(const struct permissions_look *look)
+unsigned permissions_lacking(const struct permissions_report *report)
 {
-	unsigned n = (unsigned)look->lacks_keys + (unsigned)look->lacks_channels;
+	unsigned n = (unsigned)report->lacks_keys + (unsigned)report->lacks_channels;
 
 	for (size_t i = 0; i < PERMISSIONS_MOST; i++)
-		n += look->lacks[i];
+		n += report->lacks[i];
 	return n;
 }
 
@@ -102,31 +102,31 @@ static void append(char out[PERMISSIONS_TEXT_BYTES], const char *before, struct 
 	snprintf(out + len, PERMISSIONS_TEXT_BYTES - len, "%s%.*s%s", before, (int)text.len, text.at, behind);
 }
 
-void permissions_text(const struct permissions_look *look, char out[PERMISSIONS_TEXT_BYTES])
+void permissions_text(const struct permissions_report *report, char out[PERMISSIONS_TEXT_BYTES])
 {
 	*out = '\0';
-	if (permissions_lacking(look) == 0)
+	if (permissions_lacking(report) == 0)
 		return;
-	append(out, "the Redis user lacks permissions: ACL SETUSER ", text_of(look->user), "");
+	append(out, "the Redis user lacks permissions: ACL SETUSER ", text_of(report->user), "");
 	size_t rules_at = strlen(out);
 	for (size_t i = 0; i < permission_count_cluster; i++)
-		if (look->lacks[i])
+		if (report->lacks[i])
 			append(out, " +", (struct text){ line_of(i), strcspn(line_of(i), " \n") }, "");
 	for (char *c = out + rules_at; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	if (look->lacks_keys)
+	if (report->lacks_keys)
 		append(out, " ~", text_of(config()->prefix), "*");
-	if (look->lacks_channels)
+	if (report->lacks_channels)
 		append(out, " &", text_of(config()->prefix), "*");
 }
 
-void permissions_log(const struct permissions_look *look)
+void permissions_log(const struct permissions_report *report)
 {
-	static char told[PERMISSIONS_TEXT_BYTES];
+	static char logged[PERMISSIONS_TEXT_BYTES];
 	char text[PERMISSIONS_TEXT_BYTES];
 
-	permissions_text(look, text);
-	if (*text && strcmp(told, text) != 0)
+	permissions_text(report, text);
+	if (*text && strcmp(logged, text) != 0)
 		log_event(LOG_ERROR, "redis_permissions_missing", "%s", text);
-	memcpy(told, text, sizeof(told));
+	memcpy(logged, text, sizeof(logged));
 }

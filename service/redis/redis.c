@@ -43,9 +43,9 @@ int redis_slot(struct text key)
 	return is_cluster() ? redis_slot_of(key) : REDIS_ANYWHERE;
 }
 
-int redis_next_place(int slot)
+int redis_next_node(int slot)
 {
-	return is_cluster() ? cluster_next_place(slot) : REDIS_ANYWHERE;
+	return is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
 }
 
 /* Of --redis: the one that has the slot. NULL: nobody, as far as is known. */
@@ -279,7 +279,7 @@ bool redis_was_reached(void)
 	return was_reached;
 }
 
-const char *redis_lacks(void)
+const char *redis_missing_permissions(void)
 {
 	return connections_missing_permissions();
 }
@@ -324,13 +324,13 @@ const char *redis_mode(void)
 	return modes[urls.kind];
 }
 
-bool redis_look(size_t i, struct redis_look *out)
+bool redis_node_info(size_t i, struct redis_node_info *out)
 {
 	for (const struct redis_node *n = node_first(); n; n = n->next) {
 		if (n->retired || i-- > 0)
 			continue;
-		*out = (struct redis_look){ n->url.address, n->server, n->ready,
-					    is_cluster() ? cluster_slots_of(n) : 0 };
+		*out = (struct redis_node_info){ n->url.address, n->server, n->ready,
+						 is_cluster() ? cluster_slots_of(n) : 0 };
 		return true;
 	}
 	return false;

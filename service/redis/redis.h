@@ -58,7 +58,7 @@ void redis_flush(void);
 void redis_reject(const struct redis_call *call, const char *why);
 
 /* A slot of the node that comes after the one of `slot`; all nodes in turn, from REDIS_ANYWHERE to REDIS_ANYWHERE. */
-int redis_next_place(int slot);
+int redis_next_node(int slot);
 
 /* ---- What is published ---- */
 
@@ -78,7 +78,7 @@ struct redis_answers redis_answers(void);
 
 bool redis_was_reached(void); /* since start */
 /* Which permissions the Redis user lacks, for a person; "" when none, or when they cannot be asked for. */
-const char *redis_lacks(void);
+const char *redis_missing_permissions(void);
 /* What to do when nothing was ever there, to be said behind the trouble; "" once something took a connection. */
 const char *redis_advice(void);
 /* How many servers --lock-quorum lists; and where each is, from 1. None of them counts for what is asked above. */
@@ -95,12 +95,12 @@ const char *redis_server(void);
 const char *redis_mode(void);
 
 /* One of the servers that take calls. */
-struct redis_look {
+struct redis_node_info {
 	const char *address, *server; /* works until the next turn; server "" before it was reached */
 	unsigned connections;         /* usable */
 	unsigned slots;               /* that it serves, in a Cluster */
 };
 /* The i-th, from 0; false when there are no more. */
-bool redis_look(size_t i, struct redis_look *out);
+bool redis_node_info(size_t i, struct redis_node_info *out);
 
 #endif

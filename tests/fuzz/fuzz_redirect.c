@@ -125,12 +125,12 @@ static size_t node_count(void)
 
 static bool is_healed(void)
 {
-	struct redis_look look;
+	struct redis_node_info look;
 
 	if (node_count() != 2 || redis_in_flight() > 0)
 		return false;
 	for (size_t i = 0; i < 2; i++)
-		if (!redis_look(i, &look) || look.connections == 0 || look.slots != 8192)
+		if (!redis_node_info(i, &look) || look.connections == 0 || look.slots != 8192)
 			return false;
 	return true;
 }
