@@ -1,4 +1,4 @@
-/* call_ring: see call_ring.h. */
+/* call_ring: see redis/call_ring.h. */
 #include "redis/call_ring.h"
 
 #include <stdlib.h>

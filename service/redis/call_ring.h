@@ -1,5 +1,6 @@
 /*
- * call_ring: the calls that wait for an answer on one connection, oldest first. Grows, never shrinks; owns its slots, not the calls.
+ * call_ring: the unanswered calls of one connection, oldest first. Grows, never shrinks. Owns its
+ * slots, not the calls.
  */
 #ifndef PATTERND_CALL_RING_H
 #define PATTERND_CALL_RING_H
@@ -10,15 +11,15 @@
 struct redis_call;
 
 struct call_ring {
-	struct redis_call **slots; /* owned; a power of two of them */
+	struct redis_call **slots; /* owned; their number is a power of two */
 	size_t size, first, count;
 };
 
-/* Room for one more call, which ring_push then takes. False without memory. */
+/* Makes room for one more call. Returns false without memory. Call it before ring_push. */
 bool ring_reserve(struct call_ring *r);
 void ring_push(struct call_ring *r, struct redis_call *call);
 
-/* The oldest one, which must be there. */
+/* The oldest call. The ring must not be empty. */
 struct redis_call *ring_oldest(const struct call_ring *r);
 struct redis_call *ring_pop(struct call_ring *r);
 

@@ -1,8 +1,9 @@
 /*
- * redis_cluster: see redis/cluster.h. Owns the map from slots to nodes, and the nodes.
+ * cluster: see redis/cluster.h. Owns the map from slots to nodes, and the nodes.
  *
- * A node is known by its address. One that a new map does not have takes no more calls, and goes ask it owes no answer. When no node
- * can be reached any more, the seeds are tried again: in a place where addresses change, their names may lead to the nodes' new ones.
+ * A node is known by its address. A node that is missing from a new map takes no more calls and is
+ * freed once it has no unanswered ones. When no node can be reached, the seeds are tried again:
+ * their names may resolve to new addresses by then.
  */
 #include "redis/cluster.h"
 
@@ -18,22 +19,22 @@
 
 enum {
 	MOST_NODES = 1000,
-	FIRST_PAUSE_MS = 50, /* between two questions for the map, as long as it does not hold */
+	FIRST_PAUSE_MS = 50, /* between two questions for the map, while it is incomplete */
 	LONGEST_PAUSE_MS = 1000,
-	REFRESH_MS = 1000, /* when it does: waiters are deaf no longer than that after a change of callbacks */
+	REFRESH_MS = 1000, /* while it is complete; bounds missed events after a slot moved */
 	HOST_BYTES = 256,
 };
 
 static const struct redis_urls *seeds;
 static const struct redis_node_callbacks *callbacks;
 static void (*map_changed)(void);
-static struct redis_node *by_number[MOST_NODES + 1]; /* from 1; (ref) */
-static uint16_t slot_nodes[REDIS_SLOTS];             /* numbers; 0: nobody */
+static struct redis_node *by_number[MOST_NODES + 1]; /* (ref) from 1 */
+static uint16_t slot_nodes[REDIS_SLOTS];             /* node numbers; 0: none */
 static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
-static struct timer timer;                           /* when the map is asked for */
+static struct timer timer;                           /* when to ask for the map */
 static struct redis_call asking;                     /* for the map */
 static bool is_asked, is_known, is_closed;
-static unsigned questions; /* since the map last held */
+static unsigned questions; /* since the map was last complete */
 
 bool cluster_is_known(void)
 {
@@ -42,7 +43,7 @@ bool cluster_is_known(void)
 
 /* ---- Nodes ---- */
 
-/* It belongs to the map. One that is just being made has no number yet. */
+/* The node belongs to the map. A new node has no number yet. */
 static bool is_in_use(const struct redis_node *n)
 {
 	return n->number && !n->retired;
@@ -75,13 +76,16 @@ static struct redis_node *add(const struct redis_url *url)
 	return n;
 }
 
-/* The node at an address that a node callbacks_, who may leave out its own host. NULL: no address, or no memory. */
-static struct redis_node *node_at(struct text host, long port, const struct redis_node *told_by)
+/*
+ * The node at an address that `reporter` named; a node may leave out its own host. NULL: not an
+ * address, or no memory.
+ */
+static struct redis_node *node_at(struct text host, long port, const struct redis_node *reporter)
 {
 	struct redis_url url;
 
 	if (host.len == 0 || text_is(host, "?"))
-		host = text_of(told_by->url.host);
+		host = text_of(reporter->url.host);
 	if (!redis_url_at(&url, &seeds->at[0], host, port))
 		return NULL;
 	struct redis_node *n = find(url.host, url.port);
@@ -112,11 +116,11 @@ void cluster_sweep(void)
 			continue;
 		by_number[n->number] = NULL;
 		node_free(n);
-		next = node_first(); /* who was callbacks_ of its end may have changed the list */
+		next = node_first(); /* callbacks may have changed the list */
 	}
 }
 
-/* Nodes come in the order of their first slots. */
+/* Nodes are in the order of their first slots. */
 int cluster_next_node(int slot)
 {
 	bool seen[MOST_NODES + 1] = { false };
@@ -137,7 +141,7 @@ int cluster_next_node(int slot)
 
 /* ---- The map ---- */
 
-/* Every slot has a node that can be used. */
+/* True when every slot has a usable node. */
 static bool map_holds(void)
 {
 	for (int slot = 0; slot < REDIS_SLOTS; slot++) {
@@ -164,20 +168,20 @@ void cluster_refresh(void)
 void cluster_node_changed(void)
 {
 	if (!is_known && questions == 0)
-		ask_in(0); /* the first one that can be asked */
+		ask_in(0); /* the first usable node */
 	else if (!map_holds())
 		cluster_refresh();
 }
 
-/* One range of the map: [first, last, [host, port, ...], ...]. False: it is none. */
-static bool take_range(const struct reply *range, const struct redis_node *told_by)
+/* Reads one range of the map: [first, last, [host, port, ...], ...]. False: it is malformed. */
+static bool take_range(const struct reply *range, const struct redis_node *reporter)
 {
 	const struct reply *master = reply_item(range, 2);
 	int64_t first = reply_int(range, 0), last = reply_int(range, 1), port = reply_int(master, 1);
 
 	if (first < 0 || last >= REDIS_SLOTS || first > last || port <= 0 || port > 65535)
 		return false;
-	struct redis_node *n = node_at(reply_text(master, 0), (long)port, told_by);
+	struct redis_node *n = node_at(reply_text(master, 0), (long)port, reporter);
 	if (!n)
 		return false;
 	for (int64_t slot = first; slot <= last; slot++)
@@ -194,7 +198,7 @@ unsigned cluster_slots_of(const struct redis_node *n)
 	return count;
 }
 
-/* Those that the map does not have. */
+/* Retires the nodes that the map does not have. */
 static void retire_others(void)
 {
 	bool serves[MOST_NODES + 1] = { false };
@@ -206,13 +210,13 @@ static void retire_others(void)
 			retire(n);
 }
 
-static bool take_map(const struct reply *map, const struct redis_node *told_by)
+static bool take_map(const struct reply *map, const struct redis_node *reporter)
 {
 	if (map->type != REPLY_ARRAY || map->count == 0)
 		return false;
 	memset(fresh, 0, sizeof(fresh));
 	for (size_t i = 0; i < map->count; i++)
-		if (!take_range(reply_item(map, i), told_by))
+		if (!take_range(reply_item(map, i), reporter))
 			return false;
 	memcpy(slot_nodes, fresh, sizeof(slot_nodes));
 	retire_others();
@@ -246,7 +250,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 	}
 }
 
-/* Asks a node that can be asked, another each time: one that was cut off from the others tells an old map. */
+/* Asks usable nodes in turn: a node that is cut off from the others has an old map. */
 static void on_timer(struct timer *t)
 {
 	static const struct text command[] = { { "CLUSTER", 7 }, { "SLOTS", 5 } };
@@ -274,7 +278,7 @@ static void on_timer(struct timer *t)
 
 /* ---- Redirections ---- */
 
-/* The address in "MOVED 3999 127.0.0.1:6381"; IPv6 stands there without brackets. */
+/* The address in "MOVED 3999 127.0.0.1:6381". IPv6 addresses come without brackets. */
 static struct redis_node *node_named(struct text error, const struct redis_node *from, int *slot)
 {
 	const char *at = strchr(error.at, ' ');
@@ -324,10 +328,11 @@ static double nodes_known(void)
 	return count;
 }
 
-bool cluster_open(const struct redis_urls *from, const struct redis_node_callbacks *callbacks_, void (*changed)(void))
+bool cluster_open(const struct redis_urls *from, const struct redis_node_callbacks *node_callbacks,
+		  void (*changed)(void))
 {
 	seeds = from;
-	callbacks = callbacks_;
+	callbacks = node_callbacks;
 	map_changed = changed;
 	timer.expired = on_timer;
 	metrics_gauge("cluster_nodes", "Nodes of the Cluster that serve slots.", nodes_known);

@@ -1,9 +1,9 @@
 /*
- * redis_connection: see redis/connection.h.
+ * connection: see redis/connection.h.
  *
  *	DOWN -> CONNECTING -> HANDSHAKE -> READY -> (DRAINING ->) DOWN, after a pause that grows
  *
- * Owns its socket, buffers and the ring of pending calls; the calls themselves belong to whoever made them.
+ * Owns its socket, its buffers and the ring of pending calls, but not the calls.
  */
 #include "redis/connection.h"
 
@@ -19,17 +19,17 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, beside what messages take */
+	REPLY_BYTES = 8 * 1024 * 1024, /* of a reply, in addition to message bodies */
 	FIRST_PAUSE_MS = 4,
 	LONGEST_PAUSE_MS = 1000,
-	REJECTED_PAUSE_MS = 5000,    /* after a wrong password: asking again soon would not help */
-	CHECK_US = 61 * 1000 * 1000, /* longer than --redis-timeout-ms can be: the last one is over by then */
+	REJECTED_PAUSE_MS = 5000,    /* after a wrong password: a retry would fail the same way */
+	CHECK_US = 61 * 1000 * 1000, /* longer than any --redis-timeout-ms */
 };
 
 static struct redis_connection *connections; /* all of them */
 static unsigned in_flight;                   /* on all connections */
 static struct redis_answers answers;
-static void (*changed)(struct redis_connection *c, const char *why); /* NULL: nothing observes them */
+static void (*changed)(struct redis_connection *c, const char *why); /* may be NULL */
 static char read_buffer[READ_BYTES];
 
 unsigned connections_in_flight(void)
@@ -98,7 +98,10 @@ const char *connection_server(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A drained connection closes here, and not at its last answer: replica_ack.c adds a WAIT by the end of the turn. */
+/*
+ * A drained connection is closed here rather than at its last reply: replica_ack.c may add a WAIT
+ * in this iteration.
+ */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
@@ -113,12 +116,12 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
 	if (reply && !handshake_is_safe(&c->handshake, reply->text))
-		connection_drain(c); /* the next handshake is rejected, and tells why */
+		connection_drain(c); /* the next handshake rejects the server and says why */
 }
 
 /*
- * Is the server still configured as safely as when it was greeted? It is asked each minute, and only where others ask something: a daemon
- * that is idle asks nothing.
+ * Checks once a minute that the server's configuration is still safe. Only where other calls are
+ * sent: an idle daemon sends nothing.
  */
 static void check_server(struct redis_connection *c)
 {
@@ -128,12 +131,12 @@ static void check_server(struct redis_connection *c)
 		return;
 	c->checked_us = loop_now_us();
 	c->check.done = on_info;
-	connection_send(c, &c->check, info, 3); /* without memory for it: the next time */
+	connection_send(c, &c->check, info, 3); /* without memory: skipped */
 }
 
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count)
 {
-	check_server(c); /* not behind it: an ASKING is for the very next command */
+	check_server(c); /* first: ASKING applies to the very next command */
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
@@ -156,13 +159,13 @@ bool connection_say(struct redis_connection *c, const struct text *args, size_t 
 
 /* ---- Up and down ---- */
 
-/* The calls that were on a connection when it ended. */
+/* The pending calls of a closed connection. */
 struct unanswered {
 	struct call_ring ring; /* owned */
 	uint64_t written;
 };
 
-/* Closes the socket and returns to DOWN. The pending calls are to learn their outcome: end_calls. */
+/* Closes the socket and returns to DOWN. Pass the result to end_calls. */
 static struct unanswered connection_close(struct redis_connection *c)
 {
 	struct unanswered o = { c->ring, c->out.written + c->socket.sealed };
@@ -178,7 +181,7 @@ static struct unanswered connection_close(struct redis_connection *c)
 	return o;
 }
 
-/* The connection is down by now: what the calls' owners do cannot reach it. */
+/* The connection is down by now, so `done` cannot reach it. */
 static void end_calls(struct unanswered o)
 {
 	while (o.ring.count > 0) {
@@ -191,7 +194,7 @@ static void end_calls(struct unanswered o)
 	ring_free(&o.ring);
 }
 
-/* The connection, or the attempt, is over. */
+/* Ends the connection, or the attempt to connect. */
 static void connection_lost(struct redis_connection *c, const char *format, ...)
 {
 	char why[SOCKET_WHY_BYTES];
@@ -210,7 +213,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	int64_t least_ms = c->handshake.rejected && !is_stale ? REJECTED_PAUSE_MS : 0;
 	int64_t pause_ms = backoff_ms(c->failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, least_ms);
 	timer_set(&c->timer, loop_now_us() + pause_ms * 1000);
-	if (is_drained) /* at will: that is no failure */
+	if (is_drained) /* on purpose: not a failure */
 		c->failures = 0;
 	if (!was_up && changed)
 		changed(c, why);
@@ -242,7 +245,7 @@ void connection_retarget(struct redis_connection *c)
 		connection_drain(c);
 		return;
 	}
-	end_calls(connection_close(c)); /* nothing but a handshake was under way */
+	end_calls(connection_close(c)); /* no call was pending yet */
 	c->failures = 0;
 	connection_open(c);
 }
@@ -264,7 +267,7 @@ static void become_ready(struct redis_connection *c)
 	c->callbacks->up(c);
 }
 
-/* An answer to the handshake. */
+/* A reply to a command of the handshake. */
 static void handshake_step(struct redis_connection *c, const struct reply *reply)
 {
 	if (!handshake_reply(&c->handshake, reply))
@@ -290,7 +293,7 @@ static void on_opened(struct redis_socket *socket)
 
 /* ---- Reading ---- */
 
-/* One reply; false: the connection is gone. */
+/* Handles one reply. False: the connection is closed. */
 static bool on_reply(struct redis_connection *c, const struct reply *reply)
 {
 	if (c->state == HANDSHAKE) {
@@ -310,7 +313,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 	return c->state >= HANDSHAKE;
 }
 
-/* The bytes in the read buffer are no reply. An alert of TLS begins with 21, 3. */
+/* The bytes in the read buffer are not RESP. 21, 3 is how a TLS alert begins. */
 static void not_redis(struct redis_connection *c, const char *why)
 {
 	bool is_alert = c->state == HANDSHAKE && read_buffer[0] == 21 && read_buffer[1] == 3;
@@ -372,8 +375,8 @@ void connection_open(struct redis_connection *c)
 	timer_set(&c->timer, loop_now_us() + config()->redis_timeout_ms * 1000);
 	c->handshake = (struct redis_handshake){ 0 };
 	c->state = CONNECTING;
-	c->renew = false; /* it shows from here on what the files contain now */
-	/* A message's body in one reply with others; scripts keep those within a mebibyte. */
+	c->renew = false; /* from here on it uses what the files contain now */
+	/* Two message bodies and other replies; scripts keep the latter below 1 MiB. */
 	c->reader = reply_reader_new((size_t)config()->max_body_bytes * 2 + REPLY_BYTES);
 	if (c->reader)
 		redis_socket_open(&c->socket, c->target, c->failures);
@@ -381,14 +384,14 @@ void connection_open(struct redis_connection *c)
 		connection_lost(c, "no memory");
 }
 
-/* The pause is over. A certificate that was not accepted may lie renewed in its file by now, or the CA's. */
+/* The pause has ended. The certificate files may have been renewed meanwhile. */
 static void attempt(struct redis_connection *c)
 {
 	int64_t wait_us = credentials_are_shared(c->target) ? credentials_wait_us() : 0;
 
 	if (wait_us > 0) {
 		timer_set(&c->timer, loop_now_us() + wait_us);
-		c->callbacks->down(c, credentials_rejection(), false); /* received to another, and meant for all */
+		c->callbacks->down(c, credentials_rejection(), false); /* of another one */
 		return;
 	}
 	if (c->handshake.rejected && !c->handshake.auth_failed && c->target->tls)
@@ -396,7 +399,7 @@ static void attempt(struct redis_connection *c)
 	connection_open(c);
 }
 
-/* The pause is over, an attempt took too long, or the oldest call is overdue. */
+/* The pause has ended, the attempt takes too long, or the oldest call has timed out. */
 static void on_timer(struct timer *t)
 {
 	struct redis_connection *c = container_of(t, struct redis_connection, timer);
@@ -415,7 +418,7 @@ static void on_timer(struct timer *t)
 	}
 }
 
-/* ---- Its life ---- */
+/* ---- Start and end ---- */
 
 struct redis_connection *connection_new(const struct redis_url *target,
 					const struct redis_connection_callbacks *callbacks, void *context)

@@ -1,6 +1,6 @@
-/* redis_connection: what a connection is made of, for redis/connection.c and redis/renewal.c alone. */
-#ifndef PATTERND_REDIS_LINK_PRIVATE_H
-#define PATTERND_REDIS_LINK_PRIVATE_H
+/* connection: its members, for redis/connection.c and redis/renewal.c only. */
+#ifndef PATTERND_REDIS_CONNECTION_PRIVATE_H
+#define PATTERND_REDIS_CONNECTION_PRIVATE_H
 
 #include "core/loop.h"
 #include "redis/call_ring.h"
@@ -14,27 +14,30 @@ enum connection_state { DOWN, CONNECTING, HANDSHAKE, READY, DRAINING };
 struct redis_connection {
 	const struct redis_url *target;                     /* (ref) */
 	const struct redis_connection_callbacks *callbacks; /* (ref) */
-	void *context;                                      /* (ref) the callbacks's own */
+	void *context;                                      /* (ref) */
 	struct redis_connection *next;                      /* in the list of all */
 	enum connection_state state;
 	struct redis_socket socket;
-	struct timer timer; /* DOWN: the pause; up to HANDSHAKE: the attempt; READY: the oldest call */
+	struct timer timer; /* end of the pause, of the attempt, or of the oldest call */
 	struct reply_reader *reader;
-	unsigned failures; /* attempts since it was last usable */
+	unsigned failures; /* attempts since it was last ready */
 	struct resp_buffer out;
 	struct call_ring ring; /* pending calls */
 	struct redis_handshake handshake;
-	struct redis_call check;               /* of the configuration */
-	int64_t checked_us;                    /* or greeted */
-	struct permissions_report permissions; /* as of its latest handshake that went well */
-	bool renew;                            /* connected before the latest connections_renew */
-	bool renewing;                         /* left for that, and is not back yet */
+	struct redis_call check;               /* see check_server */
+	int64_t checked_us;                    /* or when it became ready */
+	struct permissions_report permissions; /* as of its latest successful handshake */
+	bool renew;                            /* has credentials from before connections_renew */
+	bool renewing;                         /* drained for that, and not ready again yet */
 };
 
-struct redis_connection *connection_first(void); /* of all, in the order in which they were made */
+struct redis_connection *connection_first(void); /* in the order in which they were made */
 void connections_retry_now(void);                /* those that are down */
 
-/* `changed` is called when a connection is ready or freed; with `why` when an attempt has failed: rejected, if c->handshake says so. */
+/*
+ * Sets a function that is called when a connection is ready or freed, and, with `why`, when an
+ * attempt has failed. c->handshake.rejected tells whether the server rejected it.
+ */
 void connections_observe(void (*changed)(struct redis_connection *c, const char *why));
 
 #endif

@@ -18,7 +18,7 @@ enum { PAUSE_MS = 5000, SPREAD_MS = 1000, LINE_BYTES = 1024 };
 enum { PASSWORD_BYTES = sizeof(((struct redis_url *)0)->password) };
 
 static bool is_tls;                            /* some URL asks for it */
-static char password[PASSWORD_BYTES];          /* of the file; "": there is no file */
+static char password[PASSWORD_BYTES];          /* "": no file */
 static char sentinel_password[PASSWORD_BYTES]; /* the same */
 static struct tls_context *context;            /* NULL: no TLS */
 static unsigned version;
@@ -82,7 +82,7 @@ static void warn_of_readers(const char *path)
 			  "every user of this machine can read '%s'; chmod o-r takes that away", path);
 }
 
-/* Somebody who names a CA believes that there is TLS: without it the password would go out for all to read. */
+/* A CA without rediss:// is a mistake: the password would be sent in the clear. */
 static bool check_tls_is_meant(void)
 {
 	const struct config *c = config();
@@ -103,7 +103,7 @@ bool credentials_open(const char *url)
 	char why[TLS_WHY_BYTES];
 
 	if (redis_urls_parse(&urls, url, NULL) != NULL)
-		return true; /* redis_open tells what is wrong with it */
+		return true; /* redis_open reports the error */
 	is_tls = urls.at[0].tls || strstr(config()->lock_quorum, "rediss://");
 	if (!check_tls_is_meant())
 		return false;
@@ -127,7 +127,7 @@ void credentials_close(void)
 
 bool credentials_reread(void)
 {
-	static char logged[TLS_WHY_BYTES]; /* the same trouble again is no news */
+	static char logged[TLS_WHY_BYTES]; /* a repeated error is logged at debug level */
 	char why[TLS_WHY_BYTES];
 
 	if (read_files(why)) {
@@ -169,7 +169,7 @@ struct tls_session *credentials_tls_session(int fd, const char *host)
 	return context ? tls_session_new(context, fd, host) : NULL;
 }
 
-/* ---- Refusals ---- */
+/* ---- Rejected credentials ---- */
 
 static void set_next_try(void)
 {

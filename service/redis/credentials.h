@@ -1,11 +1,12 @@
 /*
- * credentials: what the daemon shows Redis to be let in: the password, and for rediss:// the certificates. Owns what the files say.
+ * credentials: what the daemon presents to Redis: the password, and for rediss:// the certificates.
+ * Owns what the files contain.
  *
- * The files are read at start, again when told to, and again before a server is tried that refused what they said. What cannot be read
- * then changes nothing. Knows no connection.
+ * The files are read at start, on SIGHUP, and before a retry at a server that rejected them. A file
+ * that cannot be read changes nothing. It must not know connections.
  */
-#ifndef PATTERND_REDIS_LOGIN_H
-#define PATTERND_REDIS_LOGIN_H
+#ifndef PATTERND_REDIS_CREDENTIALS_H
+#define PATTERND_REDIS_CREDENTIALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,35 +14,48 @@
 struct redis_url;
 struct tls_session;
 
-/* Reads the files that the options name. False: one line on stderr says what is wrong. `url` as of --redis. */
+/*
+ * Reads the files that the options name. False: one line on stderr says what is wrong. `url` is
+ * that of --redis.
+ */
 bool credentials_open(const char *url);
 void credentials_close(void);
 
 /*
- * What a server is shown: of --redis the password of its file, else the URL's; a server of --lock-quorum its URL's, else that of the file; a
- * Sentinel that of --sentinel-password-file. "" when there is none.
+ * The password for a server: of --redis that of its file, else the URL's; of --lock-quorum the
+ * URL's, else that of the file; for a Sentinel that of --sentinel-password-file. "" when there is
+ * none.
  */
 const char *credentials_password(const struct redis_url *url);
 
-/* True when it is a server of --redis: all of those are shown the same. */
+/* True for the servers of --redis, which all get the same credentials. */
 bool credentials_are_shared(const struct redis_url *url);
 
-/* Counts how often what is shown may have changed: who was refused with what was shown before may try again at once. */
+/*
+ * Changes when the credentials may have changed: a server that rejected an older version may be
+ * tried at once.
+ */
 unsigned credentials_version(void);
 
-/* TLS over a socket to `host`. Returns new; NULL without memory. Only for a URL that asks for TLS. */
+/* Returns a new TLS session over a socket to `host`; NULL without memory. Only for rediss://. */
 struct tls_session *credentials_tls_session(int fd, const char *host);
 
-/* The files are read again. False: they cannot be used; the log says why, and what was read before goes on to be shown. */
+/*
+ * Reads the files again. False: they cannot be used; this is logged, and the previous credentials
+ * stay in use.
+ */
 bool credentials_reread(void);
 
-/* True when any of it comes from a file. */
+/* True when any credentials come from a file. */
 bool credentials_have_files(void);
 
 /*
- * A server that refuses the password is asked by one connection at a time, each 5 s: asking more often locks accounts and fills its log.
- * Refused: it was, and the server said so. Accepted: it was not; true when that is news. Wait: how long to wait before an attempt; 0 is leave
- * for one, and the files were read again for it. Refusal: what the server said last.
+ * A server that rejects the password is tried by one connection at a time, every 5 s: more attempts
+ * may lock the account and fill the server's log.
+ *
+ * credentials_rejected: the server said `why`. credentials_accepted: it accepted them; true when it
+ * had rejected them before. credentials_wait_us: how long to wait before an attempt; 0 permits one,
+ * after the files were read again. credentials_rejection: the latest `why`.
  */
 void credentials_rejected(const char *why);
 const char *credentials_rejection(void);

@@ -1,4 +1,6 @@
-/* redis_handshake: see redis/handshake.h. Warns of configurations that lose data; --strict refuses them. */
+/*
+ * handshake: see redis/handshake.h. Warns of configurations that lose data; --strict rejects them.
+ */
 #include "redis/handshake.h"
 
 #include <stdio.h>
@@ -12,16 +14,16 @@
 
 enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
-/* A server of --lock-quorum, as it was greeted last. */
+/* A server of --lock-quorum, as of its latest handshake. */
 struct handshake_server {
 	const char *address; /* (ref) */
 	char run_id[RUN_ID_BYTES];
 };
 
 static struct handshake_server quorum[REDIS_MOST_QUORUM];
-static const struct handshake_server *duplicate; /* was rejected, and not greeted well since */
+static const struct handshake_server *duplicate; /* rejected, and no successful handshake since */
 static char duplicates[160];
-static const struct text *preload; /* ended by an absent one */
+static const struct text *preload; /* ends with an absent text */
 
 void handshake_set_preload(const struct text *texts)
 {
@@ -39,7 +41,8 @@ static bool say(struct redis_handshake *h, struct resp_buffer *out, enum handsha
 
 static bool say_password(struct redis_handshake *h, struct resp_buffer *out)
 {
-	bool has_user = h->url->user[0] && h->kind != REDIS_SENTINEL; /* the URL's is the master's */
+	/* The URL's user is the master's. */
+	bool has_user = h->url->user[0] && h->kind != REDIS_SENTINEL;
 	struct text password = text_of(credentials_password(h->url));
 	struct text with_user[] = { TEXT("AUTH"), text_of(h->url->user), password };
 
@@ -47,7 +50,7 @@ static bool say_password(struct redis_handshake *h, struct resp_buffer *out)
 				    has_user ? 3 : 2);
 }
 
-/* The scripts, and behind them, as there is something to be allowed, the user's name. */
+/* Loads the scripts, and then asks for the user's name. */
 static bool say_scripts(struct redis_handshake *h, struct resp_buffer *out)
 {
 	bool ok = true;
@@ -99,7 +102,7 @@ static bool reject(struct redis_handshake *h, const char *format, ...)
 	return false;
 }
 
-/* Copies the value of "name:" out of INFO's text; "" when it is not there. */
+/* Copies the value of "name:" in INFO's reply; "" when it is absent. */
 static void info_value(struct text info, const char *name, char *out, size_t size)
 {
 	size_t name_len = strlen(name);
@@ -119,7 +122,7 @@ enum finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 /* False only with --strict. */
 static bool unsafe(struct redis_handshake *h, enum finding finding, const char *what)
 {
-	static bool logged[FINDINGS]; /* once, not once a connection */
+	static bool logged[FINDINGS]; /* once, not for each connection */
 
 	metrics_count(METRIC_redis_config_unsafe);
 	if (!logged[finding])
@@ -163,7 +166,7 @@ static bool check_version(struct redis_handshake *h, struct text info)
 	return true;
 }
 
-/* Is it the kind of server that was to be there? */
+/* Is it the expected kind of server? */
 static bool check_kind(struct redis_handshake *h, struct text info)
 {
 	char mode[64], role[64];
@@ -184,7 +187,7 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 	if (h->kind != REDIS_WATCHED)
 		return reject(h, "it is a replica; patternd needs the master");
 	snprintf(h->why, sizeof(h->why), "it is a replica, not the master any more");
-	return false; /* the Sentinels will know better: no long pause */
+	return false; /* the Sentinels know the new one: no long pause */
 }
 
 const char *handshake_duplicates(void)
@@ -192,7 +195,7 @@ const char *handshake_duplicates(void)
 	return duplicate ? duplicates : "";
 }
 
-/* A server under two names would vote twice. The one that is greeted later is rejected. */
+/* A server listed under two names would vote twice. The later one is rejected. */
 static bool check_quorum(struct redis_handshake *h, struct text info)
 {
 	struct handshake_server *own = NULL, *at = quorum;
@@ -246,7 +249,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 static bool check_error(struct redis_handshake *h, enum handshake_step step, const char *text)
 {
 	if (step == STEP_SCRIPT || step == STEP_NAME)
-		return true; /* not allowed to: scripts are sent whole then, the name is a courtesy */
+		return true; /* optional: without permission scripts are sent whole */
 	if (strncmp(text, "NOPERM", 6) == 0 && step == STEP_INFO) {
 		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
 		return true;
@@ -257,7 +260,7 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 	}
 	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
 	h->auth_failed = wants_password || step == STEP_AUTH;
-	/* A server that does not know AUTH repeats what came with it: the password. */
+	/* A server without AUTH repeats its arguments: the password. */
 	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;
 	int credentials_version_used = args ? (int)(args - text) : (int)strlen(text);
 	const char *option = h->kind == REDIS_SENTINEL ? "sentinel" : "redis";
@@ -265,7 +268,7 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 		      credentials_version_used < SHOWN_BYTES ? credentials_version_used : SHOWN_BYTES, text, option);
 }
 
-/* The answer about the user's name, and then those about what the user may. */
+/* The reply with the user's name, or one about a permission. */
 static bool check_permission(struct redis_handshake *h, size_t at, const struct reply *reply)
 {
 	char what[PERMISSIONS_TEXT_BYTES];

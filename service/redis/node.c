@@ -1,4 +1,4 @@
-/* redis_node: see redis/node.h. The connections are redis/connection.c's. */
+/* node: see redis/node.h. */
 #include "redis/node.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "process/config.h"
 #include "process/log.h"
 
-static const struct subscriber_callbacks *subscriber_callbacks; /* NULL: nobody wants to hear */
+static const struct subscriber_callbacks *subscriber_callbacks; /* may be NULL */
 static struct redis_node *nodes;
 
 struct redis_node *node_first(void)
@@ -17,7 +17,7 @@ struct redis_node *node_first(void)
 
 /* ---- Calls ---- */
 
-/* Nobody knows yet whether it can be reached. */
+/* No attempt to connect has failed yet. */
 static bool is_new(const struct redis_node *n)
 {
 	for (unsigned i = 0; i < n->count; i++)
@@ -26,7 +26,7 @@ static bool is_new(const struct redis_node *n)
 	return true;
 }
 
-/* What Redis says to ASKING says nothing. */
+/* The reply to ASKING carries no information. */
 static void on_asking(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	(void)call;
@@ -46,13 +46,13 @@ static void use_next_connection(struct redis_node *n)
 	n->current = n->current + 1 < n->count ? n->current + 1 : 0;
 }
 
-/* NULL: the one that it takes is not ready yet. */
+/* NULL: none is ready yet. */
 static struct redis_connection *connection_for(struct redis_node *n, const struct redis_call *call)
 {
 	if (call->replicas) {
 		if (!n->replica_ack)
 			n->replica_ack = replica_ack_new(&n->url);
-		return n->replica_ack ? replica_ack_link(n->replica_ack) : NULL;
+		return n->replica_ack ? replica_ack_connection(n->replica_ack) : NULL;
 	}
 	for (unsigned i = 0; i < n->count; i++, use_next_connection(n))
 		if (connection_is_ready(n->connections[n->current]))
@@ -119,7 +119,7 @@ static void on_up(struct redis_connection *c)
 	n->callbacks->up(n);
 }
 
-/* An attempt that fails for the same reason as the one before is no news. */
+/* The same failure again is logged at debug level. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct redis_node *n = connection_context(c);
@@ -134,8 +134,9 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 }
 
 /*
- * What one was not callbacks in time the others would wait for in vain: first they greet anew. Only now: whoever lost a call may have sent
- * another meanwhile that gives back what it took, and ask that was written the server will come to it, however late.
+ * Other calls to this server would time out, too, so all connections reconnect first. Only now: the
+ * `done` of a lost call may have sent another that compensates it, which is written before its
+ * connection drains.
  */
 static void on_timed_out(struct redis_connection *c)
 {
@@ -173,7 +174,7 @@ bool node_is_idle(const struct redis_node *n)
 	return !n->replica_ack || replica_ack_is_idle(n->replica_ack);
 }
 
-/* ---- Its life ---- */
+/* ---- Start and end ---- */
 
 static bool make_subscriber(struct redis_node *n)
 {
@@ -258,7 +259,7 @@ void node_free(struct redis_node *n)
 			*at = n->next;
 			break;
 		}
-	n->ready = 0; /* whoever learns now that his call is lost sends no other */
+	n->ready = 0; /* a call that ends now sends no other */
 	n->retired = true;
 	subscriber_free(n->subscriber);
 	replica_ack_free(n->replica_ack);

@@ -1,7 +1,7 @@
 /*
- * redis_node: one Redis server: a pool of pipelined connections to it, and one that hears what is published there.
+ * node: one Redis server: a pool of pipelined connections to it, and one subscriber.
  *
- * Knows nothing of other servers: which one takes a call is redis.c's affair.
+ * It must not know other servers: redis.c chooses the node for a call.
  */
 #ifndef PATTERND_REDIS_NODE_H
 #define PATTERND_REDIS_NODE_H
@@ -17,48 +17,50 @@ enum { NODE_TROUBLE_BYTES = SOCKET_WHY_BYTES + 64 };
 struct redis_node {
 	struct redis_node *next;                      /* in the list of all */
 	const struct redis_node_callbacks *callbacks; /* (ref) */
-	struct redis_url url;                         /* where it is */
+	struct redis_url url;
 	struct redis_connection **connections;
-	unsigned count, ready; /* connections, and those that are usable */
-	unsigned
-		current; /* takes the commands of this turn, all of them: they leave in one write, and come back in one read */
-	struct subscriber *subscriber;    /* NULL: nobody wants to hear */
-	struct replica_ack *replica_ack;  /* for calls that replicas acknowledge; NULL: there was none yet */
-	bool retired;                     /* no more calls; goes once what is under way was answered */
+	unsigned count, ready;            /* connections, and the usable ones */
+	unsigned current;                 /* takes all commands of an iteration: one write, one read */
+	struct subscriber *subscriber;    /* NULL: no subscriptions */
+	struct replica_ack *replica_ack;  /* NULL before the first call with replicas */
+	bool retired;                     /* takes no more calls; freed once idle */
 	unsigned number;                  /* redis/cluster.c's */
-	char trouble[NODE_TROUBLE_BYTES]; /* what went wrong last, for a person; "" when nothing did */
+	char trouble[NODE_TROUBLE_BYTES]; /* the latest error, for people; "" when there is none */
 	char server[64];                  /* "redis 7.0.15"; "" before it was reached */
 };
 
-/* Who is told. The functions must not free the node. */
+/* The functions must not free the node. */
 struct redis_node_callbacks {
 	void (*up)(struct redis_node *n); /* one more connection is usable */
 	void (*down)(struct redis_node *n, const char *why, bool was_up);
 };
 
-/* Makes one and starts to connect. Returns new; NULL without memory. Copies `url`. */
+/* Returns a new node, which starts to connect; NULL without memory. Copies `url`. */
 struct redis_node *node_new(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
-/* One that stands in no list and hears nothing, with a single connection. */
+/* The same with a single connection, without a subscriber, and not in the list. */
 struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks);
 void node_free(struct redis_node *n);
 
-/* All of them, by ->next. */
+/* The first of the list. */
 struct redis_node *node_first(void);
 
-/* All of them, and those to come, hear what is published there. False without memory. */
+/* Gives each node, now and later, a subscriber. False without memory. */
 bool nodes_subscribe(const struct subscriber_callbacks *told);
 
-/* With call->once set, ASKING goes before it: the slot is on its way here (Redis Cluster specification, "ASK redirection"). */
+/*
+ * With call->ask set, ASKING precedes it: the slot is migrating to this node (Redis Cluster
+ * specification, "ASK redirection").
+ */
 enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
 void node_flush(struct redis_node *n);
 
-/* The server should not be ours any more. Connects anew once what is under way was answered. */
+/* The server misbehaves or is no longer the right one: reconnects after the pending calls. */
 void node_reject(struct redis_node *n, const char *why);
 
-/* It is elsewhere now: n->url was changed. */
+/* n->url has changed. */
 void node_retarget(struct redis_node *n);
 
-/* Takes no more calls; node_is_idle says when it may be freed. */
+/* Takes no more calls. Free it once node_is_idle. */
 void node_retire(struct redis_node *n);
 bool node_is_idle(const struct redis_node *n);
 

@@ -1,4 +1,4 @@
-/* redis_permissions: see redis/permissions.h. */
+/* permissions: see redis/permissions.h. */
 #include "redis/permissions.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "process/log.h"
 #include "redis/reply_reader.h"
 
-/* ACL WHOAMI or ACL DRYRUN is refused, or unknown. */
+/* ACL WHOAMI or ACL DRYRUN is not permitted, or unknown. */
 static void not_known(struct permissions_report *report)
 {
 	static bool logged;
@@ -33,7 +33,7 @@ void permissions_user(struct permissions_report *report, const struct reply *rep
 		not_known(report);
 }
 
-/* A key, or a channel, below the prefix. */
+/* A key or channel below the prefix. */
 static struct text something(void)
 {
 	static char name[512];
@@ -42,7 +42,7 @@ static struct text something(void)
 	return text_of(name);
 }
 
-/* The line about permission `i`. */
+/* The line for permission `i`. */
 static const char *line_of(size_t i)
 {
 	const char *at = permissions;
@@ -69,9 +69,12 @@ size_t permissions_question(const struct permissions_report *report, size_t i, s
 
 void permissions_answer(struct permissions_report *report, size_t i, const struct reply *reply)
 {
-	/* "User x has no permissions to run the 'y' command", "to access the 'y' key", "to access the 'y' channel" */
+	/*
+	 * "User x has no permissions to run the 'y' command", "to access the 'y' key", "...
+	 * channel"
+	 */
 	bool lacks = reply->type == REPLY_TEXT ||
-		     (reply->type == REPLY_ERROR && strncmp(reply->text.at, "ERR Command", 11) == 0); /* not found */
+		     (reply->type == REPLY_ERROR && strncmp(reply->text.at, "ERR Command", 11) == 0);
 
 	assert(i < PERMISSIONS_MOST);
 	if (reply->type == REPLY_STATUS)

@@ -1,4 +1,4 @@
-/* redis_quorum_count: see redis/quorum.h. Owns the servers' nodes; a majority of what is asked of them is its askers' affair. */
+/* quorum: see redis/quorum.h. Owns the servers' nodes, but not the counting of votes. */
 #include "redis/quorum.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static bool refuse(unsigned number, const char *why)
 	return false;
 }
 
-/* NULL, or what is wrong with the URL. */
+/* Returns NULL, or what is wrong with the URL. */
 static const char *parse_one(struct text written, struct redis_url *out)
 {
 	char one[URL_BYTES];
@@ -73,7 +73,7 @@ static const char *parse_one(struct text written, struct redis_url *out)
 	return redis_url_parse(out, one, NULL);
 }
 
-/* A server that stands twice would vote twice. */
+/* A server that is listed twice would vote twice. */
 static bool stands_already(const struct redis_url *url)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -1,5 +1,6 @@
 /*
- * redis: see redis.h. Owns what --redis says, and the calls that are held for a moment; which node takes a call is decided here.
+ * redis: see redis/redis.h. Owns the parsed --redis and the deferred calls, and chooses the node
+ * for each call.
  */
 #include "redis/redis.h"
 
@@ -22,7 +23,7 @@
 enum { DEFER_MS = 20, MOST_REDIRECTS = 5 };
 
 static struct redis_urls urls;
-static struct redis_node *master; /* NULL in a Cluster, and while Sentinels tell of none */
+static struct redis_node *master; /* NULL in a Cluster, and while the Sentinels know none */
 static const struct subscriber_callbacks *subscriber_callbacks;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
@@ -48,7 +49,7 @@ int redis_next_node(int slot)
 	return is_cluster() ? cluster_next_node(slot) : REDIS_ANYWHERE;
 }
 
-/* Of --redis: the one that has the slot. NULL: nobody, as far as is known. */
+/* The node of --redis that has the slot; NULL: none is known. */
 static struct redis_node *node_at(int slot)
 {
 	return is_cluster() ? cluster_node(slot) : master;
@@ -78,11 +79,11 @@ enum redis_send_error redis_send(struct redis_call *call, const struct text *arg
 	enum redis_send_error error = n ? node_send(n, call, args, count) : SEND_DOWN;
 	if (error == SEND_OK)
 		call->ask = NULL;
-	/* Before Redis was ever there it may take any time to come. */
+	/* Before the first connection, a retry may take any time. */
 	return error == SEND_LATER && !was_reached && !call->quorum_server ? SEND_DOWN : error;
 }
 
-/* ---- Calls that are sent again ---- */
+/* ---- Retries ---- */
 
 static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
 {
@@ -115,7 +116,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 
 static void on_deferred(struct timer *t)
 {
-	unsigned due = deferred_count; /* not those that are held anew */
+	unsigned due = deferred_count; /* without those deferred in this loop */
 
 	while (due--) {
 		struct redis_call *call = first_deferred;
@@ -167,7 +168,7 @@ void redis_reject(const struct redis_call *call, const char *why)
 		sentinel_refresh();
 }
 
-/* ---- What nodes, Sentinels and maps tell ---- */
+/* ---- Changes of topology ---- */
 
 static void on_up(struct redis_node *n)
 {
@@ -217,7 +218,7 @@ static void on_map(void)
 		subscriber_callbacks->up(NULL);
 }
 
-/* ---- What is published ---- */
+/* ---- Pub/sub ---- */
 
 bool redis_subscribe(const struct subscriber_callbacks *callbacks)
 {
@@ -238,7 +239,7 @@ void redis_refresh_topology(void)
 		cluster_refresh();
 }
 
-/* ---- What is known ---- */
+/* ---- State ---- */
 
 unsigned redis_quorum_count(void)
 {
@@ -397,7 +398,7 @@ bool redis_open(const char *url, const struct text *preload)
 
 void redis_close(void)
 {
-	closing = true; /* whoever learns now that his call is lost sends no other */
+	closing = true; /* a call that ends now sends no other */
 	timer_stop(&deferred_timer);
 	on_deferred(&deferred_timer);
 	quorum_close();

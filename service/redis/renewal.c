@@ -7,9 +7,9 @@
 
 enum { AGAIN_US = 2 * 1000 * 1000 };
 
-static struct redis_connection *renewing; /* the one that is being renewed; NULL: none */
+static struct redis_connection *renewing; /* NULL: none */
 
-/* Only while all connections to its server are ready: the one that is closed may take long to come back. */
+/* Only while all connections to its server are ready: the closed one may take long to come back. */
 static bool can_renew(const struct redis_connection *c)
 {
 	bool can = c->renew && c->state == READY;
@@ -40,7 +40,10 @@ static void renewal_done(struct redis_connection *c)
 	renew_next();
 }
 
-/* A refusal stops the renewal: the other connections would be rejected, too. A server that cannot be reached does not stop it. */
+/*
+ * A rejection stops the renewal: the other connections would be rejected, too. An unreachable
+ * server does not.
+ */
 static void renewal_failed(struct redis_connection *c, const char *why)
 {
 	if (c != renewing)
@@ -54,7 +57,7 @@ static void renewal_failed(struct redis_connection *c, const char *why)
 
 void connections_renew(void)
 {
-	credentials_accepted(); /* what was rejected is not what will be shown now */
+	credentials_accepted(); /* the new credentials may be accepted */
 	connections_retry_now();
 	for (struct redis_connection *c = connection_first(); c; c = c->next)
 		c->renew = true;

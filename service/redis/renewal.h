@@ -1,20 +1,24 @@
 /*
- * renewal: what concerns all connections to Redis: their renewal with credentials that were read again, and the permissions that their
- * users lack, which are asked for again as long as any is missing. Knows connections, and what is sent on none.
+ * renewal: reconnects all connections to Redis after their credentials were read again, and while
+ * their users lack permissions.
  */
 #ifndef PATTERND_REDIS_RENEWAL_H
 #define PATTERND_REDIS_RENEWAL_H
 
-/* Before the first connection is made. */
+/* Call it before the first connection is made. */
 void renewal_open(void);
 
 /*
- * Renews all connections, one after the other: each drains, closes, and connects with what the files contain now. Stops at a connection
- * that is refused, goes on when Redis accepts it. Those that are down try at once.
+ * Renews all connections, one after the other: each is drained, closed, and reconnected with what
+ * the files contain now. Stops at a connection that is rejected, continues when Redis accepts it.
+ * Connections that are down retry at once.
  */
 void connections_renew(void);
 
-/* What the user of the first connection that lacks permissions lacks; "" when none does. And how many rules that are. */
+/*
+ * What the user of the first connection with missing permissions lacks, "" when none is missing;
+ * and how many rules.
+ */
 const char *connections_missing_permissions(void);
 unsigned connections_permissions_missing(void);
 

@@ -1,4 +1,4 @@
-/* replica_ack: see redis/replica_ack.h. The connection is redis/connection.c's. */
+/* replica_ack: see redis/replica_ack.h. */
 #include "redis/replica_ack.h"
 
 #include <stdio.h>
@@ -9,29 +9,29 @@
 #include "process/log.h"
 #include "redis/connection.h"
 
-/* Calls that wait for acknowledgements, in the order in which they came. */
+/* Calls that wait for acknowledgements, in order. */
 struct ack_waiters {
 	struct redis_call *first, *last;
-	unsigned most; /* replicas that any of them wants */
+	unsigned most; /* the largest `replicas` of them */
 };
 
 struct replica_ack {
 	struct redis_connection *connection;
-	struct ack_waiters next;      /* for the WAIT that is to be written */
-	struct ack_waiters now;       /* for the one under way */
-	bool waiting;                 /* WAIT, and ROLE behind it, are under way */
-	struct redis_call wait, role; /* these two */
-	unsigned acked;               /* what WAIT said */
+	struct ack_waiters next; /* for the next WAIT */
+	struct ack_waiters now;  /* for the current WAIT */
+	bool waiting;            /* WAIT and ROLE are pending */
+	struct redis_call wait, role;
+	unsigned acked; /* WAIT's reply */
 	char trouble[SOCKET_WHY_BYTES];
 };
 
-/* ---- Telling them ---- */
+/* ---- Waiters ---- */
 
 static void end(struct ack_waiters *waiters, unsigned acked, unsigned connected)
 {
 	struct redis_call *call = waiters->first;
 
-	*waiters = (struct ack_waiters){ 0 }; /* who is told may ask for more */
+	*waiters = (struct ack_waiters){ 0 }; /* `done` may add new ones */
 	while (call) {
 		struct redis_call *next = call->next;
 		call->replicas_acked = acked;
@@ -61,7 +61,7 @@ static void on_wait(struct redis_call *call, enum redis_outcome outcome, const s
 		log_event(LOG_WARN, "redis_wait_refused", "WAIT: %s", reply->text.at ? reply->text.at : "no number");
 }
 
-/* ROLE of a master: "master", its offset, the replicas that are connected. */
+/* The reply of a master: "master", its offset, the connected replicas. */
 static void on_role(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct replica_ack *a = of_role(call);
@@ -73,7 +73,7 @@ static void on_role(struct redis_call *call, enum redis_outcome outcome, const s
 
 /* ---- Calls ---- */
 
-struct redis_connection *replica_ack_link(struct replica_ack *a)
+struct redis_connection *replica_ack_connection(struct replica_ack *a)
 {
 	return connection_is_ready(a->connection) ? a->connection : NULL;
 }
@@ -93,8 +93,8 @@ void replica_ack_await(struct replica_ack *a, struct redis_call *call)
 static bool send_wait(struct replica_ack *a)
 {
 	char replicas[TEXT_DIGITS], timeout[TEXT_DIGITS];
-	int64_t patience_ms = config()->redis_timeout_ms / 2; /* what was written behind it has its time, too */
-	struct text wait[] = { TEXT("WAIT"), text_of_int(a->next.most, replicas), text_of_int(patience_ms, timeout) };
+	int64_t timeout_ms = config()->redis_timeout_ms / 2; /* half is for later commands */
+	struct text wait[] = { TEXT("WAIT"), text_of_int(a->next.most, replicas), text_of_int(timeout_ms, timeout) };
 
 	a->wait = (struct redis_call){ .done = on_wait };
 	a->role = (struct redis_call){ .done = on_role };
@@ -116,7 +116,7 @@ void replica_ack_flush(struct replica_ack *a)
 	connection_flush(a->connection);
 }
 
-/* ---- Its life ---- */
+/* ---- Start and end ---- */
 
 static void on_up(struct redis_connection *c)
 {
@@ -130,7 +130,7 @@ const char *replica_ack_trouble(const struct replica_ack *a)
 	return a->trouble;
 }
 
-/* Whoever is in a WAIT learns of it right after this, with that; for the others there will be none. */
+/* The waiters of a pending WAIT end right after this, when it is lost; the others have no WAIT. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct replica_ack *a = connection_context(c);

@@ -1,4 +1,4 @@
-/* reply: see reply.h. */
+/* reply: see redis/reply.h. */
 #include "redis/reply.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ bool reply_is_misread(void)
 	return is_watched && is_misread;
 }
 
-/* Item `i`; an array of nothing behind the last, which a reply may leave out. */
+/* Item `i`; an empty array after the last item, which a reply may omit. */
 static const struct reply *item_of(const struct reply *r, size_t i)
 {
 	static const struct reply left_out = { .type = REPLY_ARRAY };

@@ -1,4 +1,4 @@
-/* redis_reply: hiredis's reader with object functions of our own; see redis/reply_reader.h. */
+/* reply_reader: hiredis's reader with object functions of our own; see redis/reply_reader.h. */
 #include "redis/reply_reader.h"
 
 #include <hiredis/read.h>
@@ -9,19 +9,22 @@
 enum {
 	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
 	KEPT_BYTES = 64 * 1024,  /* of the parser's buffer, between replies */
-	MAX_DEPTH = 7, /* arrays in arrays: what hiredis 0.14 takes; no script of ours nests more than three */
+	MAX_DEPTH = 7,           /* of nested arrays, as in hiredis 0.14; our scripts use three */
 };
 
 struct reply_reader {
 	redisReader *parser;
-	struct arena arena; /* of the reply under construction */
+	struct arena arena; /* of the current reply */
 	size_t items;       /* in its arrays so far */
 	size_t bytes;       /* in its texts so far */
 	size_t most_bytes;
 	size_t held; /* at most, in the parser's buffer */
 };
 
-/* hiredis 1.0 counts array items in size_t, before it was int; it also brought RESP3, which we never ask for. */
+/*
+ * hiredis 1.0 counts array items in size_t, before it was int. It also added RESP3, which is not
+ * used.
+ */
 #ifdef REDIS_REPLY_PUSH
 typedef size_t item_count;
 #else
@@ -100,11 +103,11 @@ static void *create_nil(const redisReadTask *task)
 
 static void free_object(void *object)
 {
-	(void)object; /* the arena's */
+	(void)object; /* in the arena */
 }
 
 #ifdef REDIS_REPLY_PUSH
-/* RESP3 types come only from a server that is none: refused, as hiredis 0.14 does. */
+/* RESP3 types are rejected, as in hiredis 0.14. */
 static void *refuse_double(const redisReadTask *task, double value, char *text, size_t len)
 {
 	(void)task;
@@ -145,7 +148,7 @@ static redisReader *parser_new(struct reply_reader *r)
 	return parser;
 }
 
-/* hiredis would give a large buffer back by itself, but asserts that there is memory for a small one then. */
+/* hiredis shrinks a large buffer by itself, but asserts that there is memory for the small one. */
 static void shrink(struct reply_reader *r)
 {
 	redisReader *parser = parser_new(r);

@@ -1,11 +1,11 @@
 /*
- * redis_reply: RESP bytes in, one `struct reply` after the other out.
+ * reply_reader: RESP bytes in, one `struct reply` after the other out.
  *
- * hiredis's reader does the parsing; the objects are ours, in an arena that is emptied after each reply, with bounds on
- * everything that the other side chooses: any bytes end in an error at worst.
+ * hiredis's reader parses. The objects are in an arena that is emptied after each reply. Everything
+ * that the server chooses is bounded: any bytes end in an error at worst.
  */
-#ifndef PATTERND_REDIS_REPLY_H
-#define PATTERND_REDIS_REPLY_H
+#ifndef PATTERND_REPLY_READER_H
+#define PATTERND_REPLY_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,17 +14,23 @@
 
 struct reply_reader;
 
-/* Returns new; NULL without memory. A reply may have `most_bytes`, and 2^20 items in all its arrays together. */
+/*
+ * Returns new; NULL without memory. A reply may have `most_bytes`, and 2^20 items in all its
+ * arrays.
+ */
 struct reply_reader *reply_reader_new(size_t most_bytes);
 void reply_reader_free(struct reply_reader *r);
 
-/* False: no memory, or more bytes than any answer of ours can have. */
+/* False: no memory, or more bytes than any reply may have. */
 bool reply_reader_feed(struct reply_reader *r, const char *bytes, size_t len);
 
-/* The next whole reply in *out, NULL when more bytes are needed. False: the bytes are no reply; `why` says so. */
+/*
+ * The next whole reply in *out; NULL when more bytes are needed. False: the bytes are not RESP; see
+ * `why`.
+ */
 bool reply_reader_next(struct reply_reader *r, const struct reply **out, const char **why);
 
-/* The reply that reply_reader_next gave is not needed any more. */
+/* Ends the use of the reply from reply_reader_next. */
 void reply_reader_done(struct reply_reader *r);
 
 #endif

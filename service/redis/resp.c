@@ -1,4 +1,6 @@
-/* resp: see resp.h. hiredis's formatter would build each command in memory of its own first. */
+/*
+ * resp: see redis/resp.h. hiredis's formatter would first build each command in memory of its own.
+ */
 #include "redis/resp.h"
 
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 
 enum {
 	MAX_BYTES = 64 * 1024 * 1024,
-	KEPT_BYTES = 1024 * 1024, /* that an empty buffer keeps for the next commands */
+	KEPT_BYTES = 1024 * 1024, /* of an empty buffer, for the next commands */
 	HEADER_BYTES = 26,
 };
 

@@ -1,4 +1,4 @@
-/* resp: the commands that wait in one connection to be written, as RESP. */
+/* resp: the output buffer of one connection: commands as RESP. */
 #ifndef PATTERND_RESP_H
 #define PATTERND_RESP_H
 
@@ -11,21 +11,24 @@
 struct redis_socket;
 
 struct resp_buffer {
-	char *at; /* owned; [done, len) waits */
+	char *at; /* owned; [done, len) is not written yet */
 	size_t len, done, size;
-	uint64_t written; /* bytes that the kernel took so far */
+	uint64_t written; /* bytes, since resp_reset */
 };
 
-/* Copies a command in. False, and nothing was added, without memory or when 64 MiB wait already. */
+/*
+ * Copies a command in. False, and nothing is added, without memory or when 64 MiB are buffered
+ * already.
+ */
 bool resp_add(struct resp_buffer *o, const struct text *args, size_t count);
 
-/* Bytes that wait. */
+/* Bytes that are not written yet. */
 size_t resp_waiting(const struct resp_buffer *o);
 
 /* Writes what the kernel takes. A socket that fails may reset the buffer meanwhile. */
 void resp_write(struct resp_buffer *o, struct redis_socket *s);
 
-/* For the next connection: nothing waits, nothing was written. */
+/* Empties it, for the next connection. */
 void resp_reset(struct resp_buffer *o);
 void resp_free(struct resp_buffer *o);
 

@@ -1,4 +1,7 @@
-/* redis_sentinel: see redis/sentinel.h. Owns a connection to each Sentinel; who the master is it only tells. */
+/*
+ * sentinel: see redis/sentinel.h. Owns a connection to each Sentinel; reports masters, but does not
+ * use them.
+ */
 #include "redis/sentinel.h"
 
 #include <stdio.h>
@@ -14,16 +17,16 @@ enum { PING_MS = 5000, REFRESH_MS = 200 };
 
 struct watcher {
 	struct redis_connection *connection;
-	unsigned pending;   /* answers */
-	struct timer timer; /* while answers are pending: the deadline of the next one; else the next PING */
+	unsigned pending;   /* unanswered commands */
+	struct timer timer; /* deadline of the next reply; none pending: next PING */
 	char trouble[SOCKET_WHY_BYTES + 128];
 };
 
 static const struct redis_urls *sentinels;
 static struct watcher watchers[REDIS_MOST_HOSTS]; /* one for each of `sentinels` */
-static struct watcher *current; /* was asked last, or told by itself; NULL: whoever comes up is asked */
+static struct watcher *current;                   /* asked last, or published the latest switch; NULL: none */
 static void (*told)(struct text host, long port);
-static struct timer refresh; /* when the next one is asked */
+static struct timer refresh; /* when to ask the next one */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
 
@@ -46,7 +49,7 @@ static void set_timer(struct watcher *w)
 static void say(struct watcher *w, const struct text *args, size_t count)
 {
 	if (!connection_is_ready(w->connection))
-		return; /* lost between two words */
+		return; /* lost between two commands */
 	if (!connection_say(w->connection, args, count))
 		connection_drop(w->connection, "no memory to ask");
 	else if (w->pending++ == 0)
@@ -58,7 +61,7 @@ static void listen(struct watcher *w)
 	say(w, (struct text[]){ TEXT("SUBSCRIBE"), TEXT("+switch-master") }, 2);
 }
 
-/* Who listens may ask nothing else; what happens in between is in the answer. */
+/* A subscribed connection may ask nothing else. Switches meanwhile are in the reply. */
 static void ask(struct watcher *w)
 {
 	say(w, (struct text[]){ TEXT("UNSUBSCRIBE"), TEXT("+switch-master") }, 2);
@@ -72,7 +75,7 @@ static void set_current(struct watcher *w)
 	asked_us = loop_now_us();
 }
 
-/* Asks the next one that is there; when nobody is, the first that comes. */
+/* Asks the next one that is connected; if there is none, the first to connect. */
 static void ask_next(void)
 {
 	size_t count = sentinels->count, next = current ? (size_t)(current - watchers) + 1 : 0;
@@ -151,7 +154,7 @@ static void on_timer(struct timer *t)
 	}
 }
 
-/* "<name> <old host> <old port> <host> <port>", of whoever hears of it first. */
+/* "<name> <old host> <old port> <host> <port>", from the first Sentinel to publish it. */
 static void on_switch(struct watcher *w, struct text message)
 {
 	struct text name = text_cut(&message, ' ');
@@ -165,13 +168,16 @@ static void on_switch(struct watcher *w, struct text message)
 	told(host, strtol(port.at, NULL, 10));
 }
 
-/* The answer to a question, to (UN)SUBSCRIBE or to PING. One that comes when another was asked meanwhile is too old. */
+/*
+ * The reply to a question, to (UN)SUBSCRIBE or to PING. Ignored if another Sentinel was asked
+ * meanwhile.
+ */
 static void on_answer(struct watcher *w, const struct reply *reply)
 {
 	char why[SOCKET_WHY_BYTES];
 
 	if (reply->type == REPLY_ERROR) {
-		connection_reject(w->connection, reply->text.at); /* it will not tell, or not be listened to */
+		connection_reject(w->connection, reply->text.at); /* no permission */
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", sentinels->master);
 		note(w, why);

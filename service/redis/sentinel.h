@@ -1,8 +1,9 @@
 /*
- * redis_sentinel: which server is the master, asked of Sentinels and followed (Redis documentation, "Sentinel client spec").
+ * sentinel: which server is the master, as Sentinels report it (Redis documentation, "Sentinel
+ * client spec").
  *
- * Stays connected to all of them: the first to publish +switch-master is believed. One is asked; when that one is lost, or what it said does
- * not hold, the next.
+ * Stays connected to all of them, and follows the first to publish +switch-master. One of them is
+ * asked; the next one, when it is lost or the master that it named does not serve.
  */
 #ifndef PATTERND_REDIS_SENTINEL_H
 #define PATTERND_REDIS_SENTINEL_H
@@ -11,17 +12,23 @@
 
 #include "redis/url.h"
 
-/* `found` is called with each address that a Sentinel tells, also when it is the same again. Borrows `from`. False without memory. */
+/*
+ * Calls `found` with each reported address, also when it has not changed. Borrows `from`. False
+ * without memory.
+ */
 bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port));
 void sentinel_close(void);
 
-/* The master that was told of does not serve: another Sentinel is asked soon, however often this is called. */
+/*
+ * The reported master does not serve: asks another Sentinel soon, once, however often this is
+ * called.
+ */
 void sentinel_refresh(void);
 
-/* Writes what was gathered; once a turn. */
+/* Writes the buffered commands. Call it once per event-loop iteration. */
 void sentinel_flush(void);
 
-/* What went wrong last, for a person. */
+/* The latest error, for people. */
 const char *sentinel_trouble(void);
 
 #endif

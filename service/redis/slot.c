@@ -1,4 +1,4 @@
-/* redis_slot: see redis/slot.h. */
+/* slot: see redis/slot.h. */
 #include "redis/slot.h"
 
 /* Four bits at a time, by the table of the CRCs of 0 to 15: polynomial 0x1021, no reflection. */

@@ -1,8 +1,8 @@
 /*
- * redis_slot: which of a Cluster's 16384 slots a key lies in. Pure.
+ * slot: which of a Cluster's 16384 slots a key belongs to. Pure.
  *
- * CRC16 (XMODEM) of the key, or of what stands between its first { and the } after it when that is not empty: the Redis Cluster
- * specification, "Hash tags".
+ * CRC16 (XMODEM) of the key, or of its hash tag: the text between the first { and the next },
+ * unless it is empty (Redis Cluster specification, "Hash tags").
  */
 #ifndef PATTERND_REDIS_SLOT_H
 #define PATTERND_REDIS_SLOT_H

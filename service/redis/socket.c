@@ -1,4 +1,4 @@
-/* redis_socket: see redis/socket.h. */
+/* socket: see redis/socket.h. */
 #include "redis/socket.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "net/tls.h"
 #include "redis/credentials.h"
 
-enum { RECORDS_AN_EVENT = 16 }; /* of TLS, each of which is one read */
+enum { RECORDS_AN_EVENT = 16 }; /* of TLS, a read each */
 
 static bool any_accepted;
 
@@ -109,7 +109,7 @@ static void on_event(struct watch *w, uint32_t events)
 	}
 	if (s->tls) /* a read may have waited to write, and the reverse */
 		events |= EPOLLIN | EPOLLOUT;
-	/* Read first: the server may say why it takes no more. */
+	/* Read first: the server may say why it closes the connection. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		for (int left = s->tls ? RECORDS_AN_EVENT : 1; left > 0 && s->state == SOCKET_OPEN; left--)
 			if (!s->callbacks->readable(s))
@@ -141,7 +141,10 @@ static void connect_to(struct redis_socket *s, const struct sockaddr *address, s
 		fail(s, "%s", strerror(errno));
 }
 
-/* Each attempt takes the next address: localhost may be ::1 first, and Redis listen on 127.0.0.1 only. */
+/*
+ * Each attempt takes the next address: localhost may be ::1 first while Redis listens on 127.0.0.1
+ * only.
+ */
 static void on_resolved(struct lookup *lookup, const struct addrinfo *found, const char *why)
 {
 	struct redis_socket *s = container_of(lookup, struct redis_socket, lookup);
@@ -229,7 +232,7 @@ size_t redis_socket_read(struct redis_socket *s, char *at, size_t size)
 	return 0;
 }
 
-/* One record at most: bytes handed to TLS may have left, until TLS reports how many did. */
+/* One record at most. Its bytes may have left before TLS reports them as written. */
 static ssize_t write_tls(struct redis_socket *s, const char *at, size_t len)
 {
 	s->sealed = len < TLS_RECORD_BYTES ? len : TLS_RECORD_BYTES;

@@ -1,7 +1,8 @@
 /*
- * redis_socket: a byte stream to a Redis server: looks its name up, connects, and speaks TLS where the URL asks for it.
+ * socket: a byte stream to a Redis server: resolves its name, connects, and speaks TLS for
+ * rediss://.
  *
- * Owns the descriptor and the TLS session. It must not know RESP or what the bytes mean.
+ * Owns the descriptor and the TLS session. It must not know RESP.
  */
 #ifndef PATTERND_REDIS_SOCKET_H
 #define PATTERND_REDIS_SOCKET_H
@@ -22,7 +23,7 @@ struct tls_session;
 
 /* The functions may close the socket. */
 struct redis_socket_callbacks {
-	void (*opened)(struct redis_socket *s);   /* connected, TLS included: bytes may be written now */
+	void (*opened)(struct redis_socket *s);   /* connected, TLS included */
 	bool (*readable)(struct redis_socket *s); /* false: redis_socket_read returned 0 */
 	void (*writable)(struct redis_socket *s); /* after redis_socket_write returned 0 */
 	void (*failed)(struct redis_socket *s, const char *why);
@@ -30,7 +31,7 @@ struct redis_socket_callbacks {
 
 enum redis_socket_state { SOCKET_CLOSED, SOCKET_RESOLVING, SOCKET_CONNECTING, SOCKET_TLS_HANDSHAKE, SOCKET_OPEN };
 
-/* Lives inside its callbacks. Zero but for `callbacks`. */
+/* Lives inside its owner. Zero but for `callbacks`. */
 struct redis_socket {
 	const struct redis_socket_callbacks *callbacks; /* (ref) */
 	const struct redis_url *url;                    /* (ref) */
@@ -38,24 +39,30 @@ struct redis_socket {
 	struct watch watch;
 	struct lookup lookup;
 	struct tls_session *tls; /* owned; NULL: plain */
-	unsigned attempt;        /* which address of the name to take, modulo their count */
-	uint64_t sealed;         /* bytes that TLS may have sent, though redis_socket_write has not counted them yet */
+	unsigned attempt;        /* which address of the name, modulo their number */
+	uint64_t sealed;         /* bytes that may have left, though not reported as written */
 	bool wants_write;        /* waiting for EPOLLOUT */
 	bool was_read;           /* since it was opened */
-	bool tls_rejected;       /* why it failed last; the next attempt fails the same way */
+	bool tls_rejected;       /* the next attempt fails the same way */
 };
 
-/* Starts an attempt, of which `attempt` failed before. Borrows `url` until redis_socket_close. `opened` or `failed` follows, perhaps before this returns. */
+/*
+ * Connects; `attempt` counts failures so far. `opened` or `failed` follows, perhaps before this
+ * returns. Borrows `url` until redis_socket_close.
+ */
 void redis_socket_open(struct redis_socket *s, const struct redis_url *url, unsigned attempt);
 void redis_socket_close(struct redis_socket *s);
 
-/* Bytes read, at most `size`; 0 when there are none now, or it has failed. */
+/* Returns the number of bytes read; 0 when there are none now, or it has failed. */
 size_t redis_socket_read(struct redis_socket *s, char *at, size_t size);
 
-/* Bytes written; 0 when the kernel takes no more now, or it has failed. After 0 the next call must begin with the same bytes. */
+/*
+ * Returns the number of bytes written; 0 when the kernel takes no more now, or it has failed. After
+ * 0 the next call must begin with the same bytes.
+ */
 size_t redis_socket_write(struct redis_socket *s, const char *at, size_t len);
 
-/* What an attempt that takes too long is waiting for, for a person. */
+/* Why an attempt has timed out, for people. */
 const char *redis_socket_overdue(const struct redis_socket *s);
 
 /* True once any server has accepted a connection. */

@@ -1,8 +1,8 @@
 /*
- * subscriber: see subscriber.h.
+ * subscriber: see redis/subscriber.h.
  *
- * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is pending an answer. One that is overdue loses the connection; a PING now and then makes sure that
- * a connection that died in silence is noticed, as long as anything is listened to.
+ * Each SSUBSCRIBE, SUNSUBSCRIBE and PING is answered. A reply that is late closes the connection;
+ * while there are channels, PING detects a dead one.
  */
 #include "redis/subscriber.h"
 
@@ -20,12 +20,12 @@ enum { PING_MS = 10000 };
 struct subscriber {
 	const struct subscriber_callbacks *callbacks; /* (ref) */
 	struct redis_connection *connection;          /* owned */
-	unsigned pending;                             /* answers */
-	unsigned unsubscribing;                       /* of them, to SUNSUBSCRIBE */
-	unsigned channels;                            /* listened to */
-	bool is_cluster;                              /* its server is a node of one */
-	struct timer timer; /* while answers are pending: the deadline of the next one; else the next PING */
-	bool error_logged;  /* on this connection */
+	unsigned pending;                             /* unanswered commands */
+	unsigned unsubscribing;                       /* of them, SUNSUBSCRIBE */
+	unsigned channels;                            /* subscribed, or asked for */
+	bool is_cluster;                              /* a node of a Cluster */
+	struct timer timer;                           /* deadline of the next reply; none pending: next PING */
+	bool error_logged;                            /* on this connection */
 };
 
 bool subscriber_is_up(const struct subscriber *s)
@@ -97,14 +97,14 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct subscriber *s = connection_context(c);
 
-	(void)why; /* the pool says so too */
+	(void)why; /* the pool logs it */
 	timer_stop(&s->timer);
 	s->pending = s->unsubscribing = s->channels = 0;
 	if (was_up)
 		s->callbacks->down(s);
 }
 
-/* An ACL without the channels: who waits is then not woken, but still tries at the end of his time. */
+/* An ACL without the channels: waiters then poll only when their time ends. */
 static void log_error(struct subscriber *s, struct text error)
 {
 	if (!s->error_logged)
@@ -112,7 +112,10 @@ static void log_error(struct subscriber *s, struct text error)
 	s->error_logged = true;
 }
 
-/* Not by our wish. A slot that goes takes all its channels along, also one that is listened to elsewhere by now. */
+/*
+ * The server unsubscribed it, not the daemon. A slot that moves takes along all its channels, also
+ * one that is subscribed elsewhere by now.
+ */
 static bool was_unsubscribed(struct subscriber *s, struct text channel)
 {
 	return s->callbacks->unsubscribed(s, channel) || s->unsubscribing == 0;
@@ -124,7 +127,7 @@ static bool is_misdirected(const struct reply *reply)
 	       (error_begins(reply->text, "MOVED") || error_begins(reply->text, "CLUSTERDOWN"));
 }
 
-/* [kind, channel, message or count], or the answer to a PING. */
+/* [kind, channel, message or count], or the reply to a PING. */
 static void on_received(struct redis_connection *c, const struct reply *reply)
 {
 	struct subscriber *s = connection_context(c);

@@ -1,4 +1,4 @@
-/* redis_url: parses redis://, rediss:// and unix:// URLs; see redis/url.h. */
+/* url: see redis/url.h. */
 #include "redis/url.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static bool take(char *out, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* %XX in user and password, so that they can hold any byte but NUL. */
+/* %XX in user and password stand for any byte but NUL. */
 static bool unescape(char *s)
 {
 	size_t len = strlen(s);
@@ -119,7 +119,7 @@ bool redis_url_at(struct redis_url *out, const struct redis_url *like, struct te
 	return true;
 }
 
-/* "<master>[/<db>]" behind the Sentinels' hosts. */
+/* "<master>[/<db>]" after the Sentinels' hosts. */
 static const char *parse_master(struct redis_urls *out, const char *rest, char *db, size_t db_size)
 {
 	size_t len = strcspn(rest, "/");
@@ -133,7 +133,7 @@ static const char *parse_master(struct redis_urls *out, const char *rest, char *
 	return NULL;
 }
 
-/* "[user:password@]host[:port],host[:port]...", each like `standard` where it says nothing. */
+/* "[user:password@]host[:port],host[:port]..." */
 static const char *parse_hosts(struct redis_urls *out, const char *hosts, size_t len, const char *standard_port)
 {
 	char one[1024];
@@ -174,7 +174,7 @@ static const char *parse_several(struct redis_urls *out, const char *rest, const
 	return why;
 }
 
-/* True when `url` begins with "redis<scheme>" or "rediss<scheme>", which are taken off it. */
+/* True when `url` begins with "redis<scheme>" or "rediss<scheme>", which are then skipped. */
 static bool takes_scheme(const char **url, const char *scheme, bool *tls)
 {
 	size_t redis = strncmp(*url, "rediss+", 7) == 0 ? 6 : 5, len = strlen(scheme);

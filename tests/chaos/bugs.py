@@ -12,9 +12,9 @@ BUGS = {
         {"one delivery at a time", "no acknowledged message comes back"}),
     "replay after timeout": (
         # What was sent and not answered is sent once more.
-        [("service/call/call_wire.c", "\tif (fate == FATE_AGAIN) {\n",
-          "\tif (fate == FATE_LOST) {\n\t\tc->redis.give_up_us = loop_now_us() + 1000000;\n\t\treturn redis_hold(&c->redis);\n\t}\n"
-          "\tif (fate == FATE_AGAIN) {\n")],
+        [("service/call/call_wire.c", "\tif (fate == REDIS_DEFERRED) {\n",
+          "\tif (fate == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
+          "\tif (fate == REDIS_DEFERRED) {\n")],
         {"counters", "one key, one effect", "effect none is true"}),
     "reused fence": (
         # Fences are instants, of a clock that is read in seconds.

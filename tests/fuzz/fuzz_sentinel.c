@@ -56,7 +56,7 @@ static void step(struct text s)
 	else if (s.len && s.at[0] == 'T')
 		world_pass(1000);
 	else if (s.len && s.at[0] == 'D')
-		sentinel_doubt();
+		sentinel_refresh();
 	world_pass(0);
 }
 
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	is_sane = true;
 	was_told = false;
-	sentinel_doubt();
+	sentinel_refresh();
 	CHECK(world_pass_until(is_told, 20000));
 	world_turn = NULL;
 	sentinel_close();
