@@ -9,7 +9,10 @@
 #include "operations.h"
 #include "process/config.h"
 #include "process/metrics.h"
+#include "redis/connection.h"
+#include "redis/handshake.h"
 #include "redis/redis.h"
+#include "redis/renewal.h"
 #include "request/answer.h"
 #include "request/request.h"
 #include "version.h"
@@ -28,10 +31,10 @@ void readyz(struct request *req, const struct readyz_input *in)
 		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
 	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
 		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
-	} else if (*redis_quorum_duplicates()) {
-		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", redis_quorum_duplicates());
-	} else if (*redis_missing_permissions()) {
-		answer_problem(req, P_NOT_READY, "%s", redis_missing_permissions());
+	} else if (*handshake_duplicates()) {
+		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", handshake_duplicates());
+	} else if (*connections_missing_permissions()) {
+		answer_problem(req, P_NOT_READY, "%s", connections_missing_permissions());
 	} else {
 		out_string(answer_begin(req, 200), "status", "ready");
 		answer_end(req);
@@ -65,7 +68,7 @@ static void out_nodes(struct json_out *o)
 /* What the daemon did since its start, and does now: clients compute rates from two of these. */
 static void out_activity(struct json_out *o)
 {
-	struct redis_answers answers = redis_answers();
+	struct redis_answers answers = connections_answers();
 
 	out_object(o, "activity");
 	metrics_out(o);

@@ -55,7 +55,7 @@ static void answer_foreign_key(const struct asked *a, struct text error)
 {
 	answer_problem(a->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
 		       a->keys_count ? a->keys[0].at : "a key", a->keys_count > 1 ? ", or a key beside it," : "",
-		       error_told(error), error.at);
+		       reply_error_length(error), error.at);
 }
 
 void call_answer_error(const struct asked *a, struct text error)
@@ -63,7 +63,7 @@ void call_answer_error(const struct asked *a, struct text error)
 	struct request *req = a->req;
 
 	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++) {
-		if (!error_begins(error, error_rows[i].code))
+		if (!reply_error_begins(error, error_rows[i].code))
 			continue;
 		if (error_rows[i].distrust)
 			redis_reject(a->redis, error.at);
@@ -73,7 +73,8 @@ void call_answer_error(const struct asked *a, struct text error)
 		else if (error_rows[i].problem == P_FOREIGN_KEY)
 			answer_foreign_key(a, error);
 		else
-			answer_problem(req, error_rows[i].problem, "Redis says: %.*s", error_told(error), error.at);
+			answer_problem(req, error_rows[i].problem, "Redis says: %.*s", reply_error_length(error),
+				       error.at);
 		return;
 	}
 	if (strstr(error.at, "user_script")) {

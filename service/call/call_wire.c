@@ -8,6 +8,7 @@
 #include "call/script_private.h"
 #include "core/budget.h"
 #include "process/metrics.h"
+#include "redis/quorum.h"
 #include "request/answer.h"
 
 /* ---- What is no answer (problems: call_problem.c) ---- */
@@ -51,8 +52,8 @@ const char *call_trouble(const struct call *c)
 		return "too many commands are under way";
 	if (c->fate != REDIS_ANSWERED)
 		return redis_trouble(&c->redis);
-	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? redis_quorum_address(c->member) : "Redis",
-			    error_told(c->error), c->error.at ? c->error.at : "")
+	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? quorum_address(c->member) : "Redis",
+			    reply_error_length(c->error), c->error.at ? c->error.at : "")
 		.at;
 }
 
@@ -104,13 +105,13 @@ static bool again(struct call *c, enum redis_outcome fate, const struct reply *r
 	}
 	if (fate != REDIS_ANSWERED || reply->type != REPLY_ERROR)
 		return false;
-	if (c->script && !c->sent_whole && error_begins(reply->text, "NOSCRIPT"))
+	if (c->script && !c->sent_whole && reply_error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
 	switch (redis_follow(&c->redis, reply->text)) {
 	case NEXT_SEND:
 		return put_on_wire(c);
 	case NEXT_DEFER:
-		if (error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
+		if (reply_error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
 			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
 		return redis_defer(&c->redis);
 	case NEXT_NOTHING:
@@ -176,7 +177,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
-	} else if (reply->type == REPLY_ERROR && c->skips_foreign && error_begins(reply->text, "WRONGTYPE")) {
+	} else if (reply->type == REPLY_ERROR && c->skips_foreign && reply_error_begins(reply->text, "WRONGTYPE")) {
 		req->tag = c->tag;
 		c->done(req, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {

@@ -4,6 +4,7 @@
 #include "call/record.h"
 #include "call/script_private.h"
 #include "process/config.h"
+#include "redis/quorum.h"
 
 enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
 
@@ -118,7 +119,7 @@ void call_member(struct call *c, unsigned member)
 
 unsigned call_members(void)
 {
-	return redis_quorum_count();
+	return quorum_count();
 }
 
 void call_at(struct call *c, int slot)

@@ -5,7 +5,7 @@
 
 enum { FIRST_SLOTS = 64 };
 
-bool ring_reserve(struct call_ring *r)
+bool call_ring_reserve(struct call_ring *r)
 {
 	if (r->count < r->size)
 		return true;
@@ -20,26 +20,26 @@ bool ring_reserve(struct call_ring *r)
 	return true;
 }
 
-void ring_push(struct call_ring *r, struct redis_call *call)
+void call_ring_push(struct call_ring *r, struct redis_call *call)
 {
 	r->slots[(r->first + r->count++) & (r->size - 1)] = call;
 }
 
-struct redis_call *ring_oldest(const struct call_ring *r)
+struct redis_call *call_ring_oldest(const struct call_ring *r)
 {
 	return r->slots[r->first];
 }
 
-struct redis_call *ring_pop(struct call_ring *r)
+struct redis_call *call_ring_pop(struct call_ring *r)
 {
-	struct redis_call *call = ring_oldest(r);
+	struct redis_call *call = call_ring_oldest(r);
 
 	r->first = (r->first + 1) & (r->size - 1);
 	r->count--;
 	return call;
 }
 
-void ring_free(struct call_ring *r)
+void call_ring_free(struct call_ring *r)
 {
 	free(r->slots);
 	*r = (struct call_ring){ 0 };

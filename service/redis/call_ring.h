@@ -15,14 +15,14 @@ struct call_ring {
 	size_t size, first, count;
 };
 
-/* Makes room for one more call. Returns false without memory. Call it before ring_push. */
-bool ring_reserve(struct call_ring *r);
-void ring_push(struct call_ring *r, struct redis_call *call);
+/* Makes room for one more call. Returns false without memory. Call it before call_ring_push. */
+bool call_ring_reserve(struct call_ring *r);
+void call_ring_push(struct call_ring *r, struct redis_call *call);
 
 /* The oldest call. The ring must not be empty. */
-struct redis_call *ring_oldest(const struct call_ring *r);
-struct redis_call *ring_pop(struct call_ring *r);
+struct redis_call *call_ring_oldest(const struct call_ring *r);
+struct redis_call *call_ring_pop(struct call_ring *r);
 
-void ring_free(struct call_ring *r);
+void call_ring_free(struct call_ring *r);
 
 #endif

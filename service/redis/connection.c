@@ -98,10 +98,7 @@ const char *connection_server(const struct redis_connection *c)
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * A drained connection is closed here rather than at its last reply: replica_ack.c may add a WAIT
- * in this iteration.
- */
+/* Not closed at its last reply: replica_ack.c may still add a WAIT in this iteration. */
 void connection_flush(struct redis_connection *c)
 {
 	if (c->state == DRAINING && c->ring.count == 0)
@@ -119,10 +116,7 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 		connection_drain(c); /* the next handshake rejects the server and says why */
 }
 
-/*
- * Checks once a minute that the server's configuration is still safe. Only where other calls are
- * sent: an idle daemon sends nothing.
- */
+/* Is the configuration still safe? Asked once a minute, but not on an idle connection. */
 static void check_server(struct redis_connection *c)
 {
 	static const struct text info[] = { TEXT("INFO"), TEXT("memory"), TEXT("persistence") };
@@ -140,9 +134,9 @@ bool connection_send(struct redis_connection *c, struct redis_call *call, const 
 
 	uint64_t starts_at = c->out.written + resp_waiting(&c->out);
 
-	if (!ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
+	if (!call_ring_reserve(&c->ring) || !resp_add(&c->out, args, count))
 		return false;
-	ring_push(&c->ring, call);
+	call_ring_push(&c->ring, call);
 	in_flight++;
 	call->starts_at = starts_at;
 	call->due_us = loop_now_us() + config()->redis_timeout_ms * 1000;
@@ -152,7 +146,7 @@ bool connection_send(struct redis_connection *c, struct redis_call *call, const 
 	return true;
 }
 
-bool connection_say(struct redis_connection *c, const struct text *args, size_t count)
+bool connection_write(struct redis_connection *c, const struct text *args, size_t count)
 {
 	return resp_add(&c->out, args, count);
 }
@@ -185,13 +179,13 @@ static struct unanswered connection_close(struct redis_connection *c)
 static void end_calls(struct unanswered o)
 {
 	while (o.ring.count > 0) {
-		struct redis_call *call = ring_pop(&o.ring);
+		struct redis_call *call = call_ring_pop(&o.ring);
 		bool sent = call->starts_at < o.written;
 		if (sent)
 			metrics_count(METRIC_calls_unknown);
 		call->done(call, sent ? REDIS_UNKNOWN : REDIS_NOT_SENT, NULL);
 	}
-	ring_free(&o.ring);
+	call_ring_free(&o.ring);
 }
 
 /* Ends the connection, or the attempt to connect. */
@@ -302,9 +296,9 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		c->callbacks->received(c, reply);
 	} else if (c->ring.count == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		connection_lost(c, "it received something that was not asked for");
+		connection_lost(c, "it sent a reply that no command asked for");
 	} else {
-		struct redis_call *call = ring_pop(&c->ring);
+		struct redis_call *call = call_ring_pop(&c->ring);
 		in_flight--;
 		answers.count++;
 		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
@@ -322,7 +316,7 @@ static void not_redis(struct redis_connection *c, const char *why)
 	if (is_alert)
 		connection_lost(c, "this port speaks TLS: use rediss://");
 	else
-		connection_lost(c, "what it says is not the Redis protocol (%s)", why);
+		connection_lost(c, "it does not speak the Redis protocol (%s)", why);
 }
 
 static bool on_readable(struct redis_socket *socket)
@@ -349,15 +343,8 @@ static bool on_readable(struct redis_socket *socket)
 		reply_reader_done(reader);
 	}
 	if (c->state >= READY && c->ring.count)
-		timer_set(&c->timer, ring_oldest(&c->ring)->due_us);
+		timer_set(&c->timer, call_ring_oldest(&c->ring)->due_us);
 	return true;
-}
-
-static void on_writable(struct redis_socket *socket)
-{
-	struct redis_connection *c = container_of(socket, struct redis_connection, socket);
-
-	resp_write(&c->out, socket);
 }
 
 static void on_failed(struct redis_socket *socket, const char *why)
@@ -408,13 +395,13 @@ static void on_timer(struct timer *t)
 		attempt(c);
 	} else if (c->state < READY) {
 		connection_lost(c, "%s", redis_socket_overdue(&c->socket));
-	} else if (c->ring.count && ring_oldest(&c->ring)->due_us <= loop_now_us()) {
+	} else if (c->ring.count && call_ring_oldest(&c->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
 		connection_lost(c, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
 		if (c->callbacks->timed_out)
 			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {
-		timer_set(t, ring_oldest(&c->ring)->due_us);
+		timer_set(t, call_ring_oldest(&c->ring)->due_us);
 	}
 }
 
@@ -423,8 +410,7 @@ static void on_timer(struct timer *t)
 struct redis_connection *connection_new(const struct redis_url *target,
 					const struct redis_connection_callbacks *callbacks, void *context)
 {
-	static const struct redis_socket_callbacks socket_callbacks = { on_opened, on_readable, on_writable,
-									on_failed };
+	static const struct redis_socket_callbacks socket_callbacks = { on_opened, on_readable, on_failed };
 	struct redis_connection *c = calloc(1, sizeof(*c)), **at = &connections;
 
 	if (!c)

@@ -1,6 +1,5 @@
 /*
- * connection: one pipelined connection to Redis that connects, shakes hands, and reconnects after a
- * loss.
+ * connection: a pipelined connection to Redis that connects, and reconnects after a loss.
  *
  * Commands are buffered until connection_flush; replies come in order. Each call that
  * connection_send accepted gets exactly one `done`, also when the connection is lost. It must not
@@ -18,17 +17,16 @@ struct redis_connection;
 
 /* The functions must not free the connection. */
 struct redis_connection_callbacks {
-	void (*up)(struct redis_connection *c);                                 /* usable now */
-	void (*down)(struct redis_connection *c, const char *why, bool was_up); /* or not up */
+	void (*up)(struct redis_connection *c); /* usable now */
+	/* Lost, or an attempt to connect failed. */
+	void (*down)(struct redis_connection *c, const char *why, bool was_up);
 	/*
 	 * NULL for a connection that takes calls. Otherwise connection_send must not be used, and
 	 * each reply is passed to this function, where `reply` lives until it returns; scripts are
 	 * not loaded.
 	 */
 	void (*received)(struct redis_connection *c, const struct reply *reply);
-	/*
-	 * May be NULL. The connection was lost because a call timed out; all its calls have ended.
-	 */
+	/* May be NULL. Lost because a call timed out; all its calls have ended. */
 	void (*timed_out)(struct redis_connection *c);
 };
 
@@ -57,11 +55,8 @@ const char *connection_server(const struct redis_connection *c); /* "redis 7.0.1
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);
 void connection_flush(struct redis_connection *c);
 
-/*
- * Sends a command on a connection with `received`, only while it is ready. False when the buffer is
- * full.
- */
-bool connection_say(struct redis_connection *c, const struct text *args, size_t count);
+/* The same with `received`, only while it is ready. */
+bool connection_write(struct redis_connection *c, const struct text *args, size_t count);
 
 /* Closes a ready connection, and reconnects. */
 void connection_drop(struct redis_connection *c, const char *why);

@@ -78,8 +78,8 @@ static void warn_of_readers(const char *path)
 	struct stat s;
 
 	if (*path && stat(path, &s) == 0 && (s.st_mode & S_IROTH))
-		log_event(LOG_WARN, "secret_readable_by_all",
-			  "every user of this machine can read '%s'; chmod o-r takes that away", path);
+		log_event(LOG_WARN, "secret_readable_by_all", "every user of this machine can read '%s'; run chmod o-r",
+			  path);
 }
 
 /* A CA without rediss:// is a mistake: the password would be sent in the clear. */
@@ -135,7 +135,7 @@ bool credentials_reread(void)
 		return true;
 	}
 	log_event(strcmp(logged, why) != 0 ? LOG_ERROR : LOG_DEBUG, "credentials_not_read",
-		  "%s; what was read before goes on to be used", why);
+		  "%s; the previous ones stay in use", why);
 	memcpy(logged, why, sizeof(logged));
 	return false;
 }

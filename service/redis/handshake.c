@@ -30,8 +30,8 @@ void handshake_set_preload(const struct text *texts)
 	preload = texts;
 }
 
-static bool say(struct redis_handshake *h, struct resp_buffer *out, enum handshake_step step, const struct text *args,
-		size_t count)
+static bool send(struct redis_handshake *h, struct resp_buffer *out, enum handshake_step step, const struct text *args,
+		 size_t count)
 {
 	if (step != STEP_SCRIPT)
 		h->steps[h->asked++] = step;
@@ -39,28 +39,29 @@ static bool say(struct redis_handshake *h, struct resp_buffer *out, enum handsha
 	return resp_add(out, args, count);
 }
 
-static bool say_password(struct redis_handshake *h, struct resp_buffer *out)
+static bool send_password(struct redis_handshake *h, struct resp_buffer *out)
 {
 	/* The URL's user is the master's. */
 	bool has_user = h->url->user[0] && h->kind != REDIS_SENTINEL;
 	struct text password = text_of(credentials_password(h->url));
 	struct text with_user[] = { TEXT("AUTH"), text_of(h->url->user), password };
 
-	return !password.len || say(h, out, STEP_AUTH, has_user ? with_user : (struct text[]){ TEXT("AUTH"), password },
-				    has_user ? 3 : 2);
+	return !password.len ||
+	       send(h, out, STEP_AUTH, has_user ? with_user : (struct text[]){ TEXT("AUTH"), password },
+		    has_user ? 3 : 2);
 }
 
 /* Loads the scripts, and then asks for the user's name. */
-static bool say_scripts(struct redis_handshake *h, struct resp_buffer *out)
+static bool send_scripts(struct redis_handshake *h, struct resp_buffer *out)
 {
 	bool ok = true;
 
 	if (!preload || !preload->at)
 		return true;
 	for (const struct text *s = preload; s->at && ok; s++)
-		ok = say(h, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
+		ok = send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("SCRIPT"), TEXT("LOAD"), *s }, 3);
 	h->whoami = h->pending;
-	return ok && say(h, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
+	return ok && send(h, out, STEP_SCRIPT, (struct text[]){ TEXT("ACL"), TEXT("WHOAMI") }, 2);
 }
 
 bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out)
@@ -72,10 +73,10 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 	*h = (struct redis_handshake){ .url = url,
 				       .kind = url->kind,
 				       .credentials_version_used = credentials_version() };
-	return say_password(h, out) && (!has_db || say(h, out, STEP_SELECT, select, 2)) &&
-	       say(h, out, STEP_NAME, name, 3) &&
-	       say(h, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
-	       (!has_scripts || say_scripts(h, out));
+	return send_password(h, out) && (!has_db || send(h, out, STEP_SELECT, select, 2)) &&
+	       send(h, out, STEP_NAME, name, 3) &&
+	       send(h, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
+	       (!has_scripts || send_scripts(h, out));
 }
 
 bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out)
@@ -235,8 +236,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 	info_value(info, "arch_bits", value, sizeof(value));
 	if (strcmp(value, "32") == 0)
 		return reject(
-			h,
-			"it is a build of 32 bits, context scripts cannot print an instant; one of 64 bits is needed");
+			h, "it is a build of 32 bits, whose scripts cannot print an instant; one of 64 bits is needed");
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		h->rejected = false;
@@ -298,7 +298,7 @@ bool handshake_reply(struct redis_handshake *h, const struct reply *reply)
 	if (step == STEP_INFO)
 		return reply->type == REPLY_TEXT ? check_info(h, reply->text) : reject(h, "its INFO is not text");
 	if (reply->type != REPLY_STATUS && reply->type != REPLY_TEXT) {
-		snprintf(h->why, sizeof(h->why), "what it says is not what Redis would say");
+		snprintf(h->why, sizeof(h->why), "its reply is not one of Redis");
 		return false;
 	}
 	return true;

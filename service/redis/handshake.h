@@ -42,22 +42,22 @@ void handshake_set_preload(const struct text *preload);
  * Writes the commands, then the scripts if `has_scripts`, and last ACL WHOAMI. False without
  * memory.
  */
-bool handshake_begin(struct redis_handshake *g, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
+bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, bool has_scripts, struct resp_buffer *out);
 
 /*
  * When no reply is pending: writes the questions about the user's permissions, if any are left.
  * False without memory.
  */
-bool handshake_ask_permissions(struct redis_handshake *g, struct resp_buffer *out);
+bool handshake_ask_permissions(struct redis_handshake *h, struct resp_buffer *out);
 
 /* Handles the next reply. False: the server cannot be used; see `why`. */
-bool handshake_reply(struct redis_handshake *g, const struct reply *reply);
+bool handshake_reply(struct redis_handshake *h, const struct reply *reply);
 
 /*
  * Logs a configuration that may lose data, according to INFO's memory and persistence. False:
  * --strict rejects it; see `why`.
  */
-bool handshake_is_safe(struct redis_handshake *g, struct text info);
+bool handshake_is_safe(struct redis_handshake *h, struct text info);
 
 /* Which two servers of --lock-quorum are the same; "" when none are. */
 const char *handshake_duplicates(void);

@@ -87,12 +87,12 @@ enum redis_send_error redis_send(struct redis_call *call, const struct text *arg
 
 static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
 {
-	if (error_begins(error, "TRYAGAIN"))
+	if (reply_error_begins(error, "TRYAGAIN"))
 		return NEXT_DEFER;
-	if (error_begins(error, "CLUSTERDOWN"))
+	if (reply_error_begins(error, "CLUSTERDOWN"))
 		cluster_refresh();
-	bool moved = error_begins(error, "MOVED");
-	if ((!moved && !error_begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
+	bool moved = reply_error_begins(error, "MOVED");
+	if ((!moved && !reply_error_begins(error, "ASK")) || call->redirects++ == MOST_REDIRECTS)
 		return NEXT_NOTHING;
 	struct redis_node *n = moved ? cluster_moved(error, call->node) : cluster_asked(error, call->node);
 	if (!n)
@@ -108,7 +108,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 		return NEXT_NOTHING;
 	if (is_cluster())
 		return follow_in_cluster(call, error);
-	if (urls.kind != REDIS_SENTINEL || !error_begins(error, "READONLY"))
+	if (urls.kind != REDIS_SENTINEL || !reply_error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
 	redis_reject(call, error.at);
 	return NEXT_DEFER;
@@ -241,21 +241,6 @@ void redis_refresh_topology(void)
 
 /* ---- State ---- */
 
-unsigned redis_quorum_count(void)
-{
-	return quorum_count();
-}
-
-const char *redis_quorum_address(unsigned server)
-{
-	return quorum_address(server);
-}
-
-const char *redis_quorum_duplicates(void)
-{
-	return handshake_duplicates();
-}
-
 unsigned redis_connections(void)
 {
 	unsigned ready = 0;
@@ -270,19 +255,9 @@ unsigned redis_in_flight(void)
 	return connections_in_flight() + deferred_count;
 }
 
-struct redis_answers redis_answers(void)
-{
-	return connections_answers();
-}
-
 bool redis_was_reached(void)
 {
 	return was_reached;
-}
-
-const char *redis_missing_permissions(void)
-{
-	return connections_missing_permissions();
 }
 
 const char *redis_advice(void)

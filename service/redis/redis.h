@@ -87,21 +87,9 @@ void redis_refresh_topology(void);
 unsigned redis_connections(void); /* usable now */
 unsigned redis_in_flight(void);
 
-struct redis_answers redis_answers(void);
-
 bool redis_was_reached(void); /* since start */
-/*
- * The permissions that the Redis user lacks, for people; "" when none, or when they cannot be asked
- * for.
- */
-const char *redis_missing_permissions(void);
 /* Advice to append to redis_trouble while no server was ever reached; otherwise "". */
 const char *redis_advice(void);
-/* The servers of --lock-quorum, numbered from 1. The functions above do not count them. */
-unsigned redis_quorum_count(void);
-const char *redis_quorum_address(unsigned server);
-/* Which two of them are the same server; "" when none are. */
-const char *redis_quorum_duplicates(void);
 /* The latest error, for people: of the call's server, or of any (NULL). */
 const char *redis_trouble(const struct redis_call *call);
 /* "127.0.0.1:6379" or a path; and "redis 7.0.15", "" before it was reached. */

@@ -10,16 +10,16 @@
 #include "redis/connection.h"
 
 /* Calls that wait for acknowledgements, in order. */
-struct ack_waiters {
+struct replica_ack_waiters {
 	struct redis_call *first, *last;
 	unsigned most; /* the largest `replicas` of them */
 };
 
 struct replica_ack {
 	struct redis_connection *connection;
-	struct ack_waiters next; /* for the next WAIT */
-	struct ack_waiters now;  /* for the current WAIT */
-	bool waiting;            /* WAIT and ROLE are pending */
+	struct replica_ack_waiters next; /* for the next WAIT */
+	struct replica_ack_waiters now;  /* for the current WAIT */
+	bool waiting;                    /* WAIT and ROLE are pending */
 	struct redis_call wait, role;
 	unsigned acked; /* WAIT's reply */
 	char trouble[SOCKET_WHY_BYTES];
@@ -27,11 +27,11 @@ struct replica_ack {
 
 /* ---- Waiters ---- */
 
-static void end(struct ack_waiters *waiters, unsigned acked, unsigned connected)
+static void end(struct replica_ack_waiters *waiters, unsigned acked, unsigned connected)
 {
 	struct redis_call *call = waiters->first;
 
-	*waiters = (struct ack_waiters){ 0 }; /* `done` may add new ones */
+	*waiters = (struct replica_ack_waiters){ 0 }; /* `done` may add new ones */
 	while (call) {
 		struct redis_call *next = call->next;
 		call->replicas_acked = acked;
@@ -111,7 +111,7 @@ void replica_ack_flush(struct replica_ack *a)
 		}
 		a->waiting = true;
 		a->now = a->next;
-		a->next = (struct ack_waiters){ 0 };
+		a->next = (struct replica_ack_waiters){ 0 };
 	}
 	connection_flush(a->connection);
 }

@@ -89,14 +89,14 @@ bool reply_is_text(const struct reply *r, size_t i)
 	return is_text(item_of(r, i));
 }
 
-bool error_begins(struct text error, const char *word)
+bool reply_error_begins(struct text error, const char *word)
 {
 	size_t len = strlen(word);
 
 	return error.len >= len && memcmp(error.at, word, len) == 0 && (error.len == len || error.at[len] == ' ');
 }
 
-int error_told(struct text error)
+int reply_error_length(struct text error)
 {
 	const char *place = error.at ? strstr(error.at, " script: ") : NULL;
 

@@ -37,13 +37,13 @@ bool reply_watched(void);
 bool reply_is_misread(void); /* so far; false outside of them */
 
 /* True when an error's text is this word, or begins with it and a blank. */
-bool error_begins(struct text error, const char *word);
+bool reply_error_begins(struct text error, const char *word);
 
 /*
  * The length of an error without the position in the script that Redis appends (" script: f_..., on
  * @user_script:12.").
  */
-int error_told(struct text error);
+int reply_error_length(struct text error);
 
 /* A copy in the arena. NULL without memory; the arena then reports it. */
 const struct reply *reply_keep(struct arena *arena, const struct reply *r);

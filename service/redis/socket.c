@@ -114,10 +114,8 @@ static void on_event(struct watch *w, uint32_t events)
 		for (int left = s->tls ? RECORDS_AN_EVENT : 1; left > 0 && s->state == SOCKET_OPEN; left--)
 			if (!s->callbacks->readable(s))
 				break;
-	if (s->state == SOCKET_OPEN && (events & EPOLLOUT)) {
+	if (s->state == SOCKET_OPEN && (events & EPOLLOUT))
 		want_write(s, false);
-		s->callbacks->writable(s);
-	}
 }
 
 static void connect_to(struct redis_socket *s, const struct sockaddr *address, socklen_t len)
@@ -208,7 +206,7 @@ const char *redis_socket_overdue(const struct redis_socket *s)
 static void fail_plain(struct redis_socket *s, const char *why)
 {
 	if (!s->was_read && s->url->host[0])
-		fail(s, "%s before a word was said (is it a port for TLS? use rediss://)", why);
+		fail(s, "%s before its first reply (is it a port for TLS? use rediss://)", why);
 	else
 		fail(s, "%s", why);
 }

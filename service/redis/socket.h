@@ -25,7 +25,6 @@ struct tls_session;
 struct redis_socket_callbacks {
 	void (*opened)(struct redis_socket *s);   /* connected, TLS included */
 	bool (*readable)(struct redis_socket *s); /* false: redis_socket_read returned 0 */
-	void (*writable)(struct redis_socket *s); /* after redis_socket_write returned 0 */
 	void (*failed)(struct redis_socket *s, const char *why);
 };
 

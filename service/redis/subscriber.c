@@ -45,7 +45,7 @@ static void set_timer(struct subscriber *s)
 
 static void send(struct subscriber *s, const struct text *args, size_t count)
 {
-	if (!connection_say(s->connection, args, count)) {
+	if (!connection_write(s->connection, args, count)) {
 		connection_drop(s->connection, "no memory to subscribe");
 		return;
 	}
@@ -108,7 +108,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 static void log_error(struct subscriber *s, struct text error)
 {
 	if (!s->error_logged)
-		log_event(LOG_ERROR, "subscription_refused", "nobody who waits will be woken: %s", error.at);
+		log_event(LOG_ERROR, "subscription_refused", "waiters are not woken: %s", error.at);
 	s->error_logged = true;
 }
 
@@ -124,7 +124,7 @@ static bool was_unsubscribed(struct subscriber *s, struct text channel)
 static bool is_misdirected(const struct reply *reply)
 {
 	return reply->type == REPLY_ERROR &&
-	       (error_begins(reply->text, "MOVED") || error_begins(reply->text, "CLUSTERDOWN"));
+	       (reply_error_begins(reply->text, "MOVED") || reply_error_begins(reply->text, "CLUSTERDOWN"));
 }
 
 /* [kind, channel, message or count], or the reply to a PING. */
@@ -142,7 +142,7 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 		return;
 	if (s->pending == 0) {
 		metrics_count(METRIC_redis_protocol_errors);
-		connection_drop(c, "it received something that was not asked for");
+		connection_drop(c, "it sent a reply that no command asked for");
 		return;
 	}
 	s->pending--;
