@@ -1,7 +1,4 @@
-/*
- * command: a command on its way to Redis, and its outcome. Types only; the functions are in
- * redis/redis.h.
- */
+/* command: a command on its way to Redis, and its outcome. Types only; see redis/redis.h. */
 #ifndef PATTERND_COMMAND_H
 #define PATTERND_COMMAND_H
 
@@ -37,7 +34,7 @@ struct redis_call {
 	struct redis_node *ask;  /* target of an ASK redirection, for the next attempt only */
 	int64_t deadline_us;     /* when retries end; 0: not sent yet */
 	unsigned redirects;
-	struct redis_call *next;                     /* of the deferred calls, or of those that wait for replicas */
+	struct redis_call *next;                     /* deferred, or waiting for replicas */
 	uint64_t starts_at;                          /* connection.c: offset of its first byte in the stream */
 	int64_t due_us;                              /* when it times out */
 	unsigned replicas_acked, replicas_connected; /* replica_ack.c */
@@ -51,10 +48,7 @@ enum redis_send_error {
 	SEND_FULL,
 };
 
-/*
- * Calls answered since start, and the sum of their times, each from the event-loop iteration that
- * sent it.
- */
+/* Calls answered since start, and the sum of their times. */
 struct redis_answers {
 	uint64_t count;
 	int64_t took_us;

@@ -1,6 +1,4 @@
-/*
- * handshake: see redis/handshake.h. Warns of configurations that lose data; --strict rejects them.
- */
+/* handshake: see redis/handshake.h. Warns of unsafe configurations; --strict rejects them. */
 #include "redis/handshake.h"
 
 #include <stdio.h>
@@ -118,10 +116,10 @@ static void info_value(struct text info, const char *name, char *out, size_t siz
 	}
 }
 
-enum finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
+enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 
 /* False only with --strict. */
-static bool unsafe(struct redis_handshake *h, enum finding finding, const char *what)
+static bool unsafe(struct redis_handshake *h, enum handshake_finding finding, const char *what)
 {
 	static bool logged[FINDINGS]; /* once, not for each connection */
 

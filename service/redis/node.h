@@ -45,7 +45,7 @@ void node_free(struct redis_node *n);
 struct redis_node *node_first(void);
 
 /* Gives each node, now and later, a subscriber. False without memory. */
-bool nodes_subscribe(const struct subscriber_callbacks *told);
+bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
 
 /*
  * With call->ask set, ASKING precedes it: the slot is migrating to this node (Redis Cluster

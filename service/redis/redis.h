@@ -73,7 +73,7 @@ int redis_next_node(int slot);
 /* ---- Pub/sub ---- */
 
 /* Sets the callbacks of all subscribers. Once, after redis_open. False without memory. */
-bool redis_subscribe(const struct subscriber_callbacks *told);
+bool redis_subscribe(const struct subscriber_callbacks *callbacks);
 /* The subscriber for a channel; NULL while there is none. */
 struct subscriber *redis_subscriber(struct text channel);
 /*

@@ -1,6 +1,5 @@
 /*
- * socket: a byte stream to a Redis server: resolves its name, connects, and speaks TLS for
- * rediss://.
+ * socket: a byte stream to a Redis server: name resolution, connect, and TLS for rediss://.
  *
  * Owns the descriptor and the TLS session. It must not know RESP.
  */

@@ -20,14 +20,9 @@ struct subscriber_callbacks {
 	void (*down)(struct subscriber *s);                            /* all subscriptions have ended */
 	void (*subscribed)(struct subscriber *s, struct text channel); /* messages follow from now on */
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
-	/*
-	 * The server ended the subscription because the slot moves. False: the channel is not
-	 * subscribed here.
-	 */
+	/* The server ended it because the slot moves. False: it is not subscribed here. */
 	bool (*unsubscribed)(struct subscriber *s, struct text channel);
-	/*
-	 * The server rejected a channel, without saying which, because it does not have its slot.
-	 */
+	/* The server does not have the slot of a channel; it does not say which. */
 	void (*misdirected)(struct subscriber *s);
 };
 

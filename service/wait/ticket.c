@@ -17,7 +17,7 @@ struct departure {
 	struct departure *next;
 	const struct operation *op;     /* (ref) */
 	const struct wait_queue *queue; /* (ref) */
-	int64_t deadline_us;
+	int64_t give_up_us;
 	bool is_sent;
 	size_t count;
 	struct text ticket, channels[]; /* behind the struct */
@@ -72,7 +72,7 @@ static void on_ended(struct request *req)
 	struct departure *d = req->work;
 
 	d->is_sent = false;
-	if (!req->problem || loop_now_us() >= d->deadline_us)
+	if (!req->problem || loop_now_us() >= d->give_up_us)
 		forget(d);
 	else
 		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
@@ -114,7 +114,7 @@ static void on_retry(struct timer *t)
 		next = d->next;
 		if (d->is_sent)
 			continue;
-		if (loop_now_us() >= d->deadline_us)
+		if (loop_now_us() >= d->give_up_us)
 			forget(d);
 		else
 			send_departure(d);
@@ -144,7 +144,7 @@ void ticket_leave(const struct operation *op, const struct wait_queue *queue, co
 		.next = departures,
 		.op = op,
 		.queue = queue,
-		.deadline_us = loop_now_us() + (int64_t)TICKET_LIFE_MS * 1000,
+		.give_up_us = loop_now_us() + (int64_t)TICKET_LIFE_MS * 1000,
 		.count = count,
 	};
 	char *to = (char *)(d->channels + count);
