@@ -35,7 +35,7 @@ struct redis_call {
 	int64_t deadline_us;     /* when retries end; 0: not sent yet */
 	unsigned redirects;
 	struct redis_call *next;                     /* deferred, or waiting for replicas */
-	uint64_t starts_at;                          /* connection.c: offset of its first byte in the stream */
+	uint64_t starts_at;                          /* connection.c: offset in the stream */
 	int64_t due_us;                              /* when it times out */
 	unsigned replicas_acked, replicas_connected; /* replica_ack.c */
 };

@@ -20,7 +20,7 @@ struct redis_node {
 	struct redis_url url;
 	struct redis_connection **connections;
 	unsigned count, ready;            /* connections, and the usable ones */
-	unsigned current;                 /* takes all commands of an iteration: one write, one read */
+	unsigned current;                 /* takes all commands of this iteration */
 	struct subscriber *subscriber;    /* NULL: no subscriptions */
 	struct replica_ack *replica_ack;  /* NULL before the first call with replicas */
 	bool retired;                     /* takes no more calls; freed once idle */

@@ -264,7 +264,8 @@ const char *redis_advice(void)
 {
 	if (redis_socket_any_accepted() || urls.kind != REDIS_SERVER)
 		return "";
-	return "; start a Redis there (apt install redis-server), name another (--redis URL), or run a private one (--embedded)";
+	return "; start a Redis there (apt install redis-server), name another (--redis URL), "
+	       "or run a private one (--embedded)";
 }
 
 const char *redis_trouble(const struct redis_call *call)

@@ -24,7 +24,8 @@ struct sentinel {
 
 static const struct redis_urls *urls;
 static struct sentinel sentinels[REDIS_MOST_HOSTS]; /* one for each of `urls` */
-static struct sentinel *current;                    /* asked last, or published the latest switch; NULL: none */
+/* Asked last, or published the latest switch; may be NULL. */
+static struct sentinel *current;
 static void (*found)(struct text host, long port);
 static struct timer refresh; /* when to ask the next one */
 static int64_t asked_us;

@@ -24,7 +24,7 @@ struct subscriber {
 	unsigned unsubscribing;                       /* of them, SUNSUBSCRIBE */
 	unsigned channels;                            /* subscribed, or asked for */
 	bool is_cluster;                              /* a node of a Cluster */
-	struct timer timer;                           /* deadline of the next reply; none pending: next PING */
+	struct timer timer;                           /* the next reply is overdue, or PING is due */
 	bool error_logged;                            /* on this connection */
 };
 

@@ -16,9 +16,9 @@ struct subscriber;
 
 /* The texts live until the function returns. */
 struct subscriber_callbacks {
-	void (*up)(struct subscriber *s);                              /* connected: subscribe now */
-	void (*down)(struct subscriber *s);                            /* all subscriptions have ended */
-	void (*subscribed)(struct subscriber *s, struct text channel); /* messages follow from now on */
+	void (*up)(struct subscriber *s);                              /* subscribe now */
+	void (*down)(struct subscriber *s);                            /* none is subscribed */
+	void (*subscribed)(struct subscriber *s, struct text channel); /* messages follow */
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
 	/* The server ended it because the slot moves. False: it is not subscribed here. */
 	bool (*unsubscribed)(struct subscriber *s, struct text channel);
