@@ -5,7 +5,7 @@
 #include "redis/connection_private.h"
 #include "redis/credentials.h"
 
-enum { AGAIN_US = 2 * 1000 * 1000 };
+enum { RETRY_US = 2 * 1000 * 1000 };
 
 static struct redis_connection *renewing; /* NULL: none */
 
@@ -93,7 +93,7 @@ unsigned connections_permissions_missing(void)
 	return c ? permissions_lacking(&c->permissions) : 0;
 }
 
-static void on_again(struct timer *t)
+static void on_retry(struct timer *t)
 {
 	(void)t;
 	if (first_lacking())
@@ -102,13 +102,13 @@ static void on_again(struct timer *t)
 
 static void check_permissions(const struct redis_connection *c)
 {
-	static struct timer again = { .expired = on_again };
+	static struct timer retry = { .expired = on_retry };
 
 	if (c->callbacks->received)
 		return;
 	permissions_log(&c->permissions);
-	if (permissions_lacking(&c->permissions) && !timer_is_set(&again))
-		timer_set(&again, loop_now_us() + AGAIN_US);
+	if (permissions_lacking(&c->permissions) && !timer_is_set(&retry))
+		timer_set(&retry, loop_now_us() + RETRY_US);
 }
 
 static void on_changed(struct redis_connection *c, const char *why)

@@ -24,7 +24,7 @@ struct subscriber {
 	unsigned unsubscribing;                       /* of them, SUNSUBSCRIBE */
 	unsigned channels;                            /* subscribed, or asked for */
 	bool is_cluster;                              /* a node of a Cluster */
-	struct timer timer;                           /* the next reply is overdue, or PING is due */
+	struct timer timer;                           /* next reply overdue, or PING due */
 	bool error_logged;                            /* on this connection */
 };
 
