@@ -143,7 +143,7 @@ static void connect_to(struct redis_socket *s, const struct sockaddr *address, s
  * Each attempt takes the next address: localhost may be ::1 first while Redis listens on 127.0.0.1
  * only.
  */
-static void on_resolved(struct lookup *lookup, const struct addrinfo *found, const char *why)
+static void on_resolved(struct resolve_lookup *lookup, const struct addrinfo *found, const char *why)
 {
 	struct redis_socket *s = container_of(lookup, struct redis_socket, lookup);
 	const struct addrinfo *a = found ? resolve_nth(found, s->attempt) : NULL;

@@ -35,7 +35,7 @@ struct redis_socket {
 	const struct redis_url *url;                    /* (ref) */
 	enum redis_socket_state state;
 	struct watch watch;
-	struct lookup lookup;
+	struct resolve_lookup lookup;
 	struct tls_session *tls; /* owned; NULL: plain */
 	unsigned attempt;        /* which address of the name, modulo their number */
 	uint64_t sealed;         /* bytes that may have left, though not reported as written */
