@@ -288,7 +288,7 @@ static void answer_items(struct request *req, const struct bloom_work *w)
 static void on_step(struct request *req, const struct reply *r)
 {
 	struct bloom_work *w = req->work;
-	size_t from = req->tag, end = end_of_step(w, from);
+	size_t from = req->result->tag, end = end_of_step(w, from);
 	int64_t outcome = reply_int(r, 0);
 	struct text digits = reply_is_text(r, 2) ? reply_text(r, 2) : (struct text){ 0 };
 

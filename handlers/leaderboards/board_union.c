@@ -298,7 +298,7 @@ static void on_state(struct request *req, const struct reply *r)
 	struct text dimensions = reply_text(r, 2);
 
 	if (reply_int(r, 0) == 0)
-		b->states[req->tag] = (struct board_state){
+		b->states[req->result->tag] = (struct board_state){
 			.is_there = true,
 			.dimensions = arena_copy(&req->arena, dimensions.at, dimensions.len),
 			.size = reply_int(r, 3),

@@ -97,7 +97,7 @@ static void on_decided(struct request *req, const struct reply *r)
 	int64_t outcome = reply_int(r, 0);
 	size_t which = outcome == 0 ? (size_t)reply_int(r, LOCK_HELD_WHICH) : 0;
 
-	if (!req->replayed && (outcome > 0 || wait_left_ms(req) == 0))
+	if (!req->result->replayed && (outcome > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	if (outcome == -1) {
 		lock_answer_not_holder(req, wanted->names[0]);

@@ -88,16 +88,16 @@ static void on_deadline(struct timer *t)
 static void on_vote(struct request *req, const struct reply *reply)
 {
 	struct lock_round *r = req->work;
-	struct lock_vote *v = &r->votes[req->tag % TAGS_A_ROUND];
+	struct lock_vote *v = &r->votes[req->result->tag % TAGS_A_ROUND];
 
-	if (req->tag / TAGS_A_ROUND != r->number)
+	if (req->result->tag / TAGS_A_ROUND != r->number)
 		return;
 	v->reply = reply ? reply_keep(&req->arena, reply) : NULL;
 	v->said = v->reply != NULL;
 	if (v->said)
 		v->outcome = reply_int(v->reply, 0);
 	else
-		r->trouble = call_trouble(req->failed);
+		r->trouble = call_trouble(req->result->failed);
 	r->said += v->said;
 	r->pending -= v->awaited;
 	if (r->pending == 0)

@@ -116,7 +116,7 @@ static void on_extended(struct request *req, const struct reply *r)
 	struct several_locks *s = req->work;
 
 	if (!r)
-		s->failed = req->failed;
+		s->failed = req->result->failed;
 	else if (reply_int(r, 0) < 1)
 		s->is_lost = true;
 	if (--s->pending == 0)
@@ -151,7 +151,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		wait_ticket_left(req);
 
 	if (!r) {
-		s->failed = req->failed;
+		s->failed = req->result->failed;
 		release_all(req, s->held + call_was_lost(s->failed));
 	} else if (reply_int(r, 0) < 1) {
 		wait_next(req, (size_t)reply_int(r, LOCK_HELD_WHICH), 0, reply_int(r, LOCK_HELD_NEXT_AT));

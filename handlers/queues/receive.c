@@ -114,7 +114,7 @@ static void report_left(struct request *req, const struct receive_order *order, 
 	const struct reply *left = reply_item(r, 3);
 	size_t asked = order->at + left->count / 2;
 
-	if (req->replayed)
+	if (req->result->replayed)
 		return; /* it leaves to others what woke it */
 	for (size_t i = 0; 2 * i + 1 < left->count; i++)
 		wait_next(req, order->at + i, (unsigned)reply_int(left, 2 * i), reply_int(left, 2 * i + 1));
@@ -127,11 +127,11 @@ static void on_received(struct request *req, const struct reply *r)
 	struct receive_order *order = req->work;
 
 	if (!r && order->count == 0) {
-		call_answer_failure(req->failed);
+		call_answer_failure(req->result->failed);
 		return;
 	}
 	if (!r) { /* the client should have what there is */
-		answer_deliveries(req, call_was_lost(req->failed));
+		answer_deliveries(req, call_was_lost(req->result->failed));
 		return;
 	}
 	if (reply_int(r, 0) == 0 &&

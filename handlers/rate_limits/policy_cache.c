@@ -170,7 +170,7 @@ const struct limit_policy *policy_cache_last(struct text name)
 static void on_found(struct request *req, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
-	struct limit_check *c = &wanted->checks[req->tag];
+	struct limit_check *c = &wanted->checks[req->result->tag];
 	bool exists = reply_int(r, 0) == 0;
 
 	if (exists && !limit_policy_read(r, &c->policy)) {

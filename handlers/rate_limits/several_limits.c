@@ -83,14 +83,14 @@ static void on_ended(struct request *req, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
 	struct limit_series *series = wanted->series;
-	const struct slot_group *group = &series->slots->groups[req->tag];
+	const struct slot_group *group = &series->slots->groups[req->result->tag];
 	size_t room[CHECKS_MAX];
 
-	if (req->tag > series->at) {
+	if (req->result->tag > series->at) {
 		if (r)
 			limit_read(req, group, r);
 	} else if (r) {
-		struct slot_group taken = taken_of(wanted, req->tag, room);
+		struct slot_group taken = taken_of(wanted, req->result->tag, room);
 		for (size_t i = 0; i < taken.count; i++)
 			wanted->checks[taken.which[i]].decision =
 				limit_decision_of(req, r, true, LIMIT_HEAD_FIELDS + i * CHECK_FIELDS);
@@ -161,7 +161,7 @@ static void on_decided(struct request *req, const struct reply *r)
 	struct limit_series *series = wanted->series;
 
 	if (!r) {
-		series->failed = req->failed;
+		series->failed = req->result->failed;
 		end(req);
 		return;
 	}

@@ -209,7 +209,7 @@ static void on_granted(struct request *req, const struct reply *r)
 	struct text claim = reply_text(r, 2);
 	int64_t expires_at_ms = reply_int(r, 3);
 
-	if (!req->replayed && request_is_past(req, expires_at_ms)) {
+	if (!req->result->replayed && request_is_past(req, expires_at_ms)) {
 		answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
 				      "'%s' was claimed, and has returned to the stock of '%s' since", claim.at,
 				      in->sale.at);

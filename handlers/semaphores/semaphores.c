@@ -63,7 +63,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	int64_t expires_at_ms = reply_int(r, 3);
 	struct text sealed = reply_text(r, 5);
 
-	if (!req->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
+	if (!req->result->replayed && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
 	if (reply_int(r, 0) < 1) {
 		wait_next(req, 0, 0, reply_int(r, 2));

@@ -195,7 +195,7 @@ static void go_on(struct request *req)
 static void on_sizes(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
-	const struct slot_group *group = &co->slots->groups[req->tag];
+	const struct slot_group *group = &co->slots->groups[req->result->tag];
 
 	for (size_t i = 0; i < group->count; i++)
 		co->sizes[group->which[i]] = reply_int(r, FIRST + i);

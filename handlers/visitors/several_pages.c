@@ -57,12 +57,12 @@ static void on_part(struct request *req, const struct reply *r)
 
 	if (!visitor_day_was_right(req, r))
 		return;
-	parts->replies[req->tag] = reply_keep(&req->arena, r);
+	parts->replies[req->result->tag] = reply_keep(&req->arena, r);
 	if (req->arena.failed) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	for (size_t g = 1; req->tag == 0 && g < parts->slots->count; g++)
+	for (size_t g = 1; req->result->tag == 0 && g < parts->slots->count; g++)
 		send_part(req, w, g);
 	if (--parts->pending == 0)
 		parts->next(req, w);

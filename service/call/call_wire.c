@@ -59,11 +59,20 @@ const char *call_trouble(const struct call *c)
 
 /* ---- Sending, and what comes back ---- */
 
+/* A call that fails at once ends inside of the `done` of the one before. */
+static void run_done(struct call *c, const struct reply *reply)
+{
+	const struct call_result *outer = c->req->result;
+
+	c->req->result = &c->result;
+	c->done(c->req, reply);
+	c->req->result = outer;
+}
+
 static void fail(struct call *c)
 {
-	c->req->tag = c->tag;
-	c->req->failed = c;
-	c->done(c->req, NULL);
+	c->result.failed = c;
+	run_done(c, NULL);
 }
 
 /* False: it did not go, which was answered unless it may fail. */
@@ -137,11 +146,10 @@ static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 /* The reply that lua/lib/idempotency.lua found in the record, or the one that came. */
 static const struct reply *unwrap(struct call *c, const struct reply *reply)
 {
-	c->req->replayed = false;
 	if (!c->script || !c->script->idempotent || reply->type != REPLY_ARRAY || reply->count != 2 ||
 	    !text_is(reply_text(reply, 0), "replayed"))
 		return reply;
-	c->req->replayed = true;
+	c->result.replayed = true;
 	return reply_item(reply, 1);
 }
 
@@ -157,10 +165,9 @@ static void hand_over(struct call *c, const struct reply *reply)
 
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
-	req->tag = c->tag;
 	req->is_misread = reply_is_misread;
 	reply_watch();
-	c->done(req, reply);
+	run_done(c, reply);
 	req->misread |= reply_watched();
 	if (!req->misread)
 		return;
@@ -178,8 +185,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
 	} else if (reply->type == REPLY_ERROR && c->skips_foreign && reply_error_begins(reply->text, "WRONGTYPE")) {
-		req->tag = c->tag;
-		c->done(req, NULL);
+		run_done(c, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
 		c->fate = REDIS_ANSWERED;
@@ -256,8 +262,8 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 		fate = REDIS_ANSWERED;
 		reply = c->kept;
 	}
-	req->acked = redis->replicas_acked;
-	req->replicas = redis->replicas_connected;
+	c->result.acked = redis->replicas_acked;
+	c->result.replicas = redis->replicas_connected;
 	bool has_left = !req->detached && request_has_left(req);
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or nobody wanted to hear */

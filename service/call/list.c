@@ -210,7 +210,7 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 static void on_look(struct request *req, const struct reply *reply)
 {
 	struct listing *l = req->work;
-	const struct found *f = &l->found[req->tag];
+	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
 	if (reply) /* else the key is not ours: it is no item */

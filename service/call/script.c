@@ -129,7 +129,7 @@ void call_at(struct call *c, int slot)
 
 void call_tag(struct call *c, size_t tag)
 {
-	c->tag = tag;
+	c->result.tag = tag;
 }
 
 void call_record_key(struct call *c)

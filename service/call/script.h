@@ -37,6 +37,14 @@ struct script {
 struct call;
 typedef void (*call_done)(struct request *req, const struct reply *reply);
 
+/* What is known of a call beside its reply: req->result while its `done` runs. */
+struct call_result {
+	size_t tag;               /* of call_tag */
+	struct call *failed;      /* the call when it has no reply (call_may_fail), else NULL */
+	bool replayed;            /* the reply is that of an earlier request with the same Idempotency-Key */
+	unsigned acked, replicas; /* replicas that acknowledged it, and that are connected (call_replicas) */
+};
+
 /* A key's name; the channel of a resource is that of its first key. In the request's arena. */
 struct text script_key(struct request *req, const char *kind, struct text name, const char *part);
 
@@ -67,8 +75,9 @@ void call_record_key(struct call *c);
 void call_skip_foreign(struct call *c);
 
 /*
- * Whatever goes wrong with it is no problem of the request yet: `done` gets NULL then, for the handler to give back what it took before, and
- * req->failed is the call. Perhaps within call_send. It is followed to its end even when the client leaves.
+ * A failure of it is not yet a problem of the request: `done` gets NULL and result->failed, perhaps
+ * within call_send, so that the handler can compensate earlier steps. It is followed to its end even
+ * when the client disconnects.
  */
 void call_may_fail(struct call *c);
 /* Answers the problem that it would have been. */
@@ -79,8 +88,8 @@ bool call_was_lost(const struct call *c);
 const char *call_trouble(const struct call *c);
 
 /*
- * When it had an effect, `done` waits until so many replicas have acknowledged it, or will not in time: req->acked tells how many did, of
- * req->replicas that are connected.
+ * When it had an effect, `done` waits until so many replicas have acknowledged it, or its time has
+ * run out; result->acked and result->replicas are the counts.
  */
 void call_replicas(struct call *c, unsigned replicas);
 
@@ -91,7 +100,7 @@ unsigned call_members(void); /* how many there are */
 /* A call without keys goes to the node that serves this slot (redis_next_node). */
 void call_at(struct call *c, int slot);
 
-/* Marks the call, to tell several apart: req->tag is this number when its `done` is called. */
+/* Marks the call, to distinguish it from others in `done`: result->tag. */
 void call_tag(struct call *c, size_t tag);
 
 /* Sends it. Several calls of one request may be under way at once; the request is answered by whichever `done` does so. */

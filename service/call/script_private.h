@@ -25,7 +25,7 @@ struct call {
 	struct text *command; /* keys and args as they are sent, with what begins the command before them */
 	size_t command_count;
 	call_done done;
-	size_t tag;
+	struct call_result result;
 	bool skips_foreign;
 	int slot;      /* without keys: where it goes */
 	bool may_fail; /* and how it did: */

@@ -22,7 +22,7 @@
 #include "core/text.h"
 #include "request/operation.h"
 
-struct call;
+struct call_result;
 struct json;
 struct operation;
 struct reply;
@@ -62,7 +62,6 @@ struct request {
 	bool misread_told;        /* which it got */
 	bool close;               /* the connection must not be used again */
 	bool (*is_misread)(void); /* while a handler reads a reply: an element was of another type than it read */
-	bool replayed;            /* the latest reply is that of an earlier request with its Idempotency-Key */
 	unsigned calls_owed;      /* replies that Redis owes it */
 
 	/* What was asked */
@@ -107,10 +106,8 @@ struct request {
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
 	bool (*stand_in)(struct request *req);
 	int64_t now_ms;
-	int64_t asked_us;         /* when the latest call was handed over: what its reply tells was so later */
-	size_t tag;               /* of the call whose `done` runs */
-	struct call *failed;      /* that call, when it has no reply (call_may_fail) */
-	unsigned acked, replicas; /* of the latest reply, when its call asked for them (call_replicas) */
+	int64_t asked_us;                 /* when the latest call was handed over: what its reply tells was so later */
+	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/script.h) */
 
 	/* What is answered */
 	int status;
