@@ -106,7 +106,7 @@ static void on_decided(struct request *req, const struct reply *r)
 			       reply_text(r, 2).at);
 	} else if (outcome == 0) {
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
-		req->gone = NULL; /* there is nothing to release */
+		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			lock_answer_held(req, wanted->names[which < wanted->count ? which : 0], r);
 	} else if (has_expired(req, wanted, r)) {
@@ -131,7 +131,7 @@ static void attempt(struct request *req)
 	struct lock_acquisition *wanted = req->work;
 	struct call *c = lock_call_acquire(req, wanted);
 
-	req->gone = on_disconnect;
+	req->on_disconnect = on_disconnect;
 	wanted->asked_us = loop_now_us();
 	call_send(c, on_decided);
 }

@@ -47,7 +47,7 @@ static void end(struct lock_hold *h, const char *event, const char *reason)
 
 static struct request *begin_call(struct lock_hold *h, void (*ended)(struct request *req))
 {
-	struct request *req = request_detached(h->op, h, ended);
+	struct request *req = request_background(h->op, h, ended);
 
 	if (req)
 		h->calls++;
@@ -88,7 +88,7 @@ static void release(struct lock_hold *h, const char *why)
 	call_string(c, "");
 	call_text(c, h->token_hash);
 	call_send(c, on_release_answered);
-	request_detached_go(req);
+	request_background_start(req);
 }
 
 /* ---- Renewing ---- */
@@ -153,7 +153,7 @@ static void on_timer(struct timer *t)
 	call_int(c, h->ttl_ms);
 	call_text(c, h->token_hash);
 	call_send(c, on_renewed);
-	request_detached_go(req);
+	request_background_start(req);
 }
 
 /* ---- Its client ---- */
@@ -212,7 +212,7 @@ static struct text acquired_event(struct request *req, const struct lock_acquisi
 
 static void on_acquired(struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
-	static const struct stream_owner owner = { on_left, on_drain };
+	static const struct stream_callbacks owner = { on_left, on_drain };
 	struct lock_hold *h = hold_new(req, wanted);
 	struct text event = acquired_event(req, wanted, r);
 

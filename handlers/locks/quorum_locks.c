@@ -58,7 +58,7 @@ static void on_released_one(struct request *req, const struct reply *r)
 static void release_all(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct request *req = request_detached(r->req->op, NULL, NULL);
+	struct request *req = request_background(r->req->op, NULL, NULL);
 
 	if (!req)
 		return; /* it expires by itself */
@@ -75,7 +75,7 @@ static void release_all(struct lock_round *r)
 		call_may_fail(c);
 		call_send(c, on_released_one);
 	}
-	request_detached_go(req);
+	request_background_start(req);
 }
 
 /* ---- POST /locks/{name} ---- */

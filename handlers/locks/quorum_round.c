@@ -63,7 +63,7 @@ static void leave(struct lock_round *r)
 {
 	timer_stop(&r->deadline);
 	r->number++;
-	r->req->gone = NULL;
+	r->req->on_disconnect = NULL;
 	if (r->left)
 		r->left(r);
 }
@@ -79,7 +79,7 @@ static void on_deadline(struct timer *t)
 {
 	struct lock_round *r = container_of(t, struct lock_round, deadline);
 
-	if (r->req->http_gone)
+	if (r->req->http_done)
 		leave(r);
 	else
 		decide(r);
@@ -142,7 +142,7 @@ struct lock_round *lock_round_new(struct request *req, void *context, int64_t tt
 	r->began_us = loop_now_us();
 	r->deadline.expired = on_deadline;
 	req->work = r;
-	req->gone = on_gone;
+	req->on_disconnect = on_gone;
 	return r;
 }
 

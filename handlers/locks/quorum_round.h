@@ -40,7 +40,7 @@ struct lock_round {
 	void (*decide)(struct lock_round *r);
 };
 
-/* Makes req->work and req->gone its own. NULL without memory: it was answered. */
+/* Makes req->work and req->on_disconnect its own. NULL without memory: it was answered. */
 struct lock_round *lock_round_new(struct request *req, void *context, int64_t ttl_ms);
 
 /* `ask` makes the call, all but where it goes. */

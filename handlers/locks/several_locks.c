@@ -223,7 +223,7 @@ void several_locks_acquire(struct request *req, const struct lock_acquisition *g
 		return;
 	}
 	req->work = s;
-	req->gone = leave;
+	req->on_disconnect = leave;
 	if (wait_begin(req, given->wait_ms, given->count))
 		acquire_next(req);
 }

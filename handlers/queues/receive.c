@@ -236,7 +236,7 @@ static void begin(struct request *req, const struct receive_order *given)
 	order->deliveries = deliveries;
 	order->in_turn = slots->count > 1;
 	req->work = order;
-	req->gone = release;
+	req->on_disconnect = release;
 	if (!wait_begin(req, given->wait_ms, given->queue_count))
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)

@@ -74,7 +74,7 @@ static struct limit_request *take_one(struct request *req, struct text policy)
 	if (wanted) {
 		wanted->checks[0].name = wanted->checks[0].policy_name = wanted->checks[0].discriminator = policy;
 		wanted->checks[0].cost = 1;
-		req->stand_in = ratelimit_degrade;
+		req->fallback = ratelimit_degrade;
 	}
 	return wanted;
 }

@@ -54,7 +54,7 @@ static bool load_policy(struct request *req, const char *name, struct text body)
 {
 	struct limit_policy policy;
 
-	req->http_gone = true; /* its answer goes to no client */
+	req->http_done = true; /* its answer goes to no client */
 	req->op = put_operation();
 	req->path_values[0] = arena_copy(&req->arena, name, strlen(name));
 	req->body = body;

@@ -83,7 +83,7 @@ void ratelimit_take(struct request *req, const struct ratelimit_take_input *in)
 		wanted->checks[0].policy.limit = LIMIT_OF(in);
 	}
 	discriminate(wanted);
-	req->stand_in = ratelimit_degrade;
+	req->fallback = ratelimit_degrade;
 	if (are_distinct(req, wanted))
 		policy_cache_fill(req, ratelimit_decide);
 }

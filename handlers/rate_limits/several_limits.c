@@ -198,6 +198,6 @@ void several_limits_decide(struct request *req, const struct slots *slots)
 		return;
 	}
 	*wanted->series = (struct limit_series){ .slots = slots };
-	req->gone = leave;
+	req->on_disconnect = leave;
 	ask_next(req);
 }

@@ -67,7 +67,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 		wait_ticket_left(req);
 	if (reply_int(r, 0) < 1) {
 		wait_next(req, 0, 0, reply_int(r, 2));
-		req->gone = NULL; /* there is nothing to release */
+		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
 			answer_none_free(req, r);
 		return;
@@ -79,7 +79,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 	}
 	struct json_out *o = answer_begin(req, 201);
 	out_text(o, "name", in->name);
-	out_text(o, "permit", sealed.len ? request_seal(req, sealed) : new->permit);
+	out_text(o, "permit", sealed.len ? request_mask(req, sealed) : new->permit);
 	out_owner(o, reply_text(r, 4));
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", reply_int(r, 2));
@@ -124,12 +124,12 @@ static void attempt(struct request *req)
 	const struct semaphore_permit *new = req->work;
 	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
 
-	req->gone = on_disconnect;
+	req->on_disconnect = on_disconnect;
 	call_int(c, in->limit);
 	call_int(c, in->ttl_ms);
 	call_text(c, in->owner);
 	call_text(c, new->hash);
-	call_text(c, req->idempotency_key.at ? request_seal(req, new->permit) : TEXT(""));
+	call_text(c, req->idempotency_key.at ? request_mask(req, new->permit) : TEXT(""));
 	call_text(c, ticket_of(req, in->limit));
 	call_int(c, wait_left_ms(req));
 	call_send(c, on_acquired);

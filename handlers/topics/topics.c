@@ -73,7 +73,7 @@ static void on_left(void *context)
 
 void topic_stream(struct request *req, const struct topic_stream_input *in)
 {
-	static const struct stream_owner owner = { .left = on_left };
+	static const struct stream_callbacks owner = { .left = on_left };
 	struct text channel = script_key(req, KEY_TOPIC, in->topic, NULL);
 
 	if (!wait_has_room(req))

@@ -219,7 +219,7 @@ static void take_back(struct call *c, enum redis_outcome fate, const struct repl
 
 	if (agreed && c->script)
 		c->req->now_ms = now_ms_of(c, reply);
-	request_give_back(c->req, agreed ? reply : NULL);
+	request_compensate(c->req, agreed ? reply : NULL);
 }
 
 /* True: it had an effect, and its owner wants to know who has it; `done` comes later. */
@@ -239,7 +239,7 @@ static void on_late(struct timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
 
-	if (c->req->state != CALLING || c->req->http_gone || !c->done)
+	if (c->req->state != CALLING || c->req->http_done || !c->done)
 		return;
 	c->is_late = true;
 	take_failure(c, REDIS_UNKNOWN);
@@ -250,8 +250,8 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 {
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
-	bool lives =
-		req->state == CALLING && (!req->http_gone || req->detached || req->gone || !c->done || c->may_fail);
+	bool lives = req->state == CALLING &&
+		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
 	timer_stop(&c->late);
 	if (fate == REDIS_ANSWERED)
@@ -264,17 +264,17 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 	}
 	c->result.acked = redis->replicas_acked;
 	c->result.replicas = redis->replicas_connected;
-	bool has_left = !req->detached && request_has_left(req);
+	bool client_gone = !req->background && request_client_gone(req);
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or nobody wanted to hear */
-	else if (has_left)
+	else if (client_gone)
 		take_back(c, fate, reply);
 	else if (fate == REDIS_ANSWERED && c->fate == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
 		take_failure(c, fate);
 	/* A handler that neither answered nor called again would leave its client waiting for ever. */
-	if (req->state == CALLING && !has_left && !req->detached && req->calls_owed == 1)
+	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
 	request_call_ended(req);
 }

@@ -49,7 +49,7 @@ static bool parse_query(struct request *req, struct text query)
 		struct text name = text_cut(&value, '=');
 		if (name.len == 0 && value.len == 0)
 			continue;
-		struct query_parameter *p = &req->query[req->query_count++];
+		struct request_parameter *p = &req->query[req->query_count++];
 		p->name = decode(req, name, true);
 		p->value = decode(req, value, true);
 		if (!p->name.at || !p->value.at)

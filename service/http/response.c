@@ -93,7 +93,7 @@ static bool suspend(struct conn *c)
 }
 
 /* True when the client has disconnected, also when epoll has not reported it yet. */
-static bool has_left(struct request *req)
+static bool client_gone(struct request *req)
 {
 	struct conn *c = req->exchange;
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
@@ -176,7 +176,7 @@ static ssize_t read_stream(void *cls, uint64_t at, char *to, size_t most)
 	size_t n = c->client_gone || !c->req ? 0 : stream_take(c->req->stream, to, most);
 	if (n > 0)
 		return (ssize_t)n;
-	bool is_over = !c->client_gone && c->req && stream_is_over(c->req->stream);
+	bool is_over = !c->client_gone && c->req && stream_has_ended(c->req->stream);
 	if (!c->client_gone && c->req && !is_over && suspend(c))
 		return 0;
 	c->server->must_run = true; /* see stream_of */
@@ -269,13 +269,13 @@ void http_response_end(struct conn *c)
 	c->req = NULL;
 	c->suspended = false;
 	c->grace_polls = 0;
-	request_http_gone(req);
+	request_http_done(req);
 }
 
 void http_response_open(bool (*check_draining)(void))
 {
-	static const struct request_told told = { on_answered, on_streamed, has_left, on_left };
+	static const struct request_callbacks callbacks = { on_answered, on_streamed, client_gone, on_left };
 
 	draining = check_draining;
-	request_tell_http(&told);
+	request_set_http(&callbacks);
 }

@@ -86,7 +86,7 @@ static void add_header(struct request *req, const char *name, struct text value)
 	if (!req->headers)
 		req->headers = arena_alloc(&req->arena, MAX_ANSWER_HEADERS * sizeof(*req->headers));
 	if (req->headers && value.at && req->header_count < MAX_ANSWER_HEADERS)
-		req->headers[req->header_count++] = (struct answer_header_row){ name, value.at };
+		req->headers[req->header_count++] = (struct response_header){ name, value.at };
 }
 
 void answer_header(struct request *req, const char *name, const char *format, ...)
@@ -170,15 +170,15 @@ void problem_end(struct request *req)
 }
 
 /* True when the handler had another answer for when the daemon or Redis fails. */
-static bool stood_in(struct request *req, enum problem p)
+static bool fell_back(struct request *req, enum problem p)
 {
-	bool (*stand_in)(struct request *) = req->stand_in;
+	bool (*fallback)(struct request *) = req->fallback;
 
-	if (!stand_in || problem_row(p)->status < 500)
+	if (!fallback || problem_row(p)->status < 500)
 		return false;
-	req->stand_in = NULL;
+	req->fallback = NULL;
 	answer_is_owed(req); /* instead of the problem, which would be, too */
-	if (!stand_in(req))
+	if (!fallback(req))
 		return false;
 	metrics_count(METRIC_answers_degraded);
 	return true;
@@ -188,7 +188,7 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 {
 	va_list args;
 
-	if (stood_in(req, p))
+	if (fell_back(req, p))
 		return;
 	va_start(args, detail);
 	begin(req, p, problem_row(p)->effect, detail, args);
@@ -200,7 +200,7 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 {
 	va_list args;
 
-	if (stood_in(req, p))
+	if (fell_back(req, p))
 		return;
 	va_start(args, detail);
 	begin(req, p, effect, detail, args);

@@ -17,15 +17,15 @@ enum {
 	FIRST_BODY_BYTES = 2048
 }; /* of a chunked body, whose size is not known; smaller ones are let in as long as there is memory */
 
-static struct request_told http;
+static struct request_callbacks http;
 static void (*wait_ended)(struct request *req);
 
-void request_tell_http(const struct request_told *told)
+void request_set_http(const struct request_callbacks *callbacks)
 {
-	http = *told;
+	http = *callbacks;
 }
 
-void request_tell_wait(void (*ended)(struct request *req))
+void request_set_wait(void (*ended)(struct request *req))
 {
 	wait_ended = ended;
 }
@@ -49,7 +49,7 @@ struct request *request_new(const char *target, size_t target_len)
 	return req;
 }
 
-struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req))
+struct request *request_background(const struct operation *op, void *work, void (*ended)(struct request *req))
 {
 	struct request *req = request_new("", 0);
 
@@ -58,14 +58,14 @@ struct request *request_detached(const struct operation *op, void *work, void (*
 	req->op = op;
 	req->work = work;
 	req->ended = ended;
-	req->detached = req->http_gone = true;
+	req->background = req->http_done = true;
 	req->arena.bounded = false; /* the daemon owes it */
 	req->state = CALLING;
-	req->calls_owed = 1; /* until request_detached_go */
+	req->calls_owed = 1; /* until request_background_start */
 	return req;
 }
 
-void request_detached_go(struct request *req)
+void request_background_start(struct request *req)
 {
 	request_call_ended(req);
 }
@@ -114,7 +114,7 @@ bool request_take_body(struct request *req, const char *bytes, size_t len, size_
 
 static void free_when_unneeded(struct request *req)
 {
-	if (!req->http_gone || req->calls_owed > 0)
+	if (!req->http_done || req->calls_owed > 0)
 		return;
 	if (req->wait)
 		wait_ended(req);
@@ -155,34 +155,34 @@ void request_move(struct request *req, enum request_state to)
 		return;
 	if (req->wait)
 		wait_ended(req);
-	if (!req->http_gone)
+	if (!req->http_done)
 		http.answered(req);
 }
 
-void request_give_back(struct request *req, const struct reply *reply)
+void request_compensate(struct request *req, const struct reply *reply)
 {
-	void (*gone)(struct request *, const struct reply *) = req->gone;
+	void (*on_disconnect)(struct request *, const struct reply *) = req->on_disconnect;
 
-	req->given_back = true;
-	req->gone = NULL;
+	req->client_gone = true;
+	req->on_disconnect = NULL;
 	req->arena.bounded = false;
-	if (!req->http_gone)
-		http.left(req);
-	if (gone)
-		gone(req, reply);
+	if (!req->http_done)
+		http.disconnected(req);
+	if (on_disconnect)
+		on_disconnect(req, reply);
 	if (req->wait)
 		wait_ended(req);
 }
 
 void request_streamed(struct request *req)
 {
-	if (!req->http_gone)
+	if (!req->http_done)
 		http.streamed(req);
 }
 
-bool request_has_left(struct request *req)
+bool request_client_gone(struct request *req)
 {
-	return req->http_gone || req->given_back || (req->wait && http.has_left(req));
+	return req->http_done || req->client_gone || (req->wait && http.client_gone(req));
 }
 
 static struct text no_header(struct request *req, const char *name)
@@ -192,16 +192,16 @@ static struct text no_header(struct request *req, const char *name)
 	return (struct text){ 0 };
 }
 
-void request_http_gone(struct request *req)
+void request_http_done(struct request *req)
 {
-	assert(!req->http_gone);
-	req->http_gone = true;
+	assert(!req->http_done);
+	req->http_done = true;
 	req->header = no_header;
 	if (req->stream)
 		req->stream_left(req->stream);
 	if (req->state == PARKED) {
 		request_move(req, CALLING);
-		request_give_back(req, NULL);
+		request_compensate(req, NULL);
 	}
 	free_when_unneeded(req);
 }
@@ -264,19 +264,19 @@ struct text request_scope(struct request *req)
 	return arena_join(&req->arena, parts, count);
 }
 
-struct text request_seal(struct request *req, struct text hex32)
+struct text request_mask(struct request *req, struct text hex32)
 {
-	char sealed[33];
+	char masked[33];
 
 	if (!req->idempotency_key.at || hex32.len != 32)
 		return hex32;
 	struct text pad =
-		request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("seal\n"), request_scope(req) }, 2));
+		request_digest(req, arena_join(&req->arena, (struct text[]){ TEXT("mask\n"), request_scope(req) }, 2));
 	if (!pad.at)
 		return pad;
 	for (size_t i = 0; i < 32; i++)
-		sealed[i] = hex_digit((unsigned)(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])));
-	return arena_copy(&req->arena, sealed, 32);
+		masked[i] = hex_digit((unsigned)(hex_value(hex32.at[i]) ^ hex_value(pad.at[i])));
+	return arena_copy(&req->arena, masked, 32);
 }
 
 int64_t request_ms_until(const struct request *req, int64_t at_ms)

@@ -1,14 +1,14 @@
 /*
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
- *	READING --> CALLING --> ANSWERED          freed when the HTTP side is done with it (http_gone)
+ *	READING --> CALLING --> ANSWERED          freed when the HTTP side is done with it (http_done)
  *	   |         |  ^ |        ^              and Redis owes it nothing more (calls_owed == 0)
  *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+               READING may go to STREAMING, too
  *
  * One owner at a time: http.c while READING, STREAMING and ANSWERED, the pending calls while CALLING, wait.c while PARKED. One function
  * moves it between states and asserts the move; it is answered exactly once. When the client leaves while Redis owes answers, the
- * request stays until they have come, and what they say is thrown away, or given back where a handler said how (`gone`).
+ * request stays until they have come, and what they say is thrown away, or given back where a handler said how (`on_disconnect`).
  *
  * A parked request keeps its place, its input and its handler's work. What its latest attempt allocated is released (`attempt`).
  */
@@ -32,14 +32,14 @@ struct wait;
 enum request_state { READING, CALLING, PARKED, STREAMING, ANSWERED };
 
 /* A header of the answer. */
-struct answer_header_row {
+struct response_header {
 	const char *name; /* static */
 	const char *value;
 };
 
 enum { MAX_PATH_PARAMETERS = 4, MAX_ANSWER_HEADERS = 12, MAX_QUERY_PARAMETERS = 128 };
 
-struct query_parameter {
+struct request_parameter {
 	struct text name, value; /* decoded */
 };
 
@@ -52,10 +52,10 @@ struct request {
 	struct arena arena; /* everything below lives here, the struct itself too */
 	enum request_state state;
 	/* Side by side: each that waits takes memory for as long. */
-	bool http_gone;           /* the HTTP side is done with it */
-	bool given_back;          /* its client left, which the HTTP side need not have seen yet */
+	bool http_done;           /* the HTTP side is done with it */
+	bool client_gone;         /* its client left, which the HTTP side need not have seen yet */
 	bool only_health;         /* it came by --health-listen: nothing but health is served there */
-	bool detached;            /* never had a client: its steps run all the same */
+	bool background;          /* never had a client: its steps run all the same */
 	bool has_effect;          /* an earlier step changed something: no problem may say `none` any more */
 	bool is_split;            /* over several slots of a Cluster: an Idempotency-Key cannot be kept */
 	bool misread;             /* a reply of Redis was not of the agreed form: a problem is its answer */
@@ -69,7 +69,7 @@ struct request {
 	struct text target;         /* as it came, with its query */
 	const struct operation *op; /* NULL: none matched, and a problem was answered */
 	struct text path_values[MAX_PATH_PARAMETERS];
-	struct query_parameter *query;
+	struct request_parameter *query;
 	size_t query_count;
 	struct text body;
 	size_t body_size;        /* room for it */
@@ -95,8 +95,8 @@ struct request {
 	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none,
 	 * as of a parked request, or it never came. Called at most once; may call Redis, and does not learn the outcome.
 	 */
-	void (*gone)(struct request *req, const struct reply *reply);
-	void (*ended)(struct request *req);    /* of a detached one: all is said; `problem` tells how it went */
+	void (*on_disconnect)(struct request *req, const struct reply *reply);
+	void (*ended)(struct request *req);    /* of a background one: all is said; `problem` tells how it went */
 	struct stream *stream;                 /* while STREAMING */
 	void (*stream_left)(struct stream *s); /* its client did */
 
@@ -104,7 +104,7 @@ struct request {
 	const void *input;
 	void *work;
 	/* Set by a handler: asked instead of a problem of 5xx. True: it has answered. At most once. */
-	bool (*stand_in)(struct request *req);
+	bool (*fallback)(struct request *req);
 	int64_t now_ms;
 	int64_t asked_us;                 /* when the latest call was handed over: what its reply tells was so later */
 	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/script.h) */
@@ -115,8 +115,8 @@ struct request {
 	const char *cache_control;         /* static; NULL: no-store */
 	const struct problem_row *problem; /* NULL on success */
 	struct json_out *out;
-	struct text answer;                /* the body's bytes */
-	struct answer_header_row *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
+	struct text answer;              /* the body's bytes */
+	struct response_header *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
 	size_t header_count;
 };
 
@@ -125,10 +125,10 @@ struct request *request_new(const char *target, size_t target_len);
 
 /*
  * A request that has no client, for what the daemon owes Redis by itself; it is CALLING. NULL without memory. Once its first calls were
- * sent, request_detached_go: it is freed when none is left. `ended` may be NULL.
+ * sent, request_background_start: it is freed when none is left. `ended` may be NULL.
  */
-struct request *request_detached(const struct operation *op, void *work, void (*ended)(struct request *req));
-void request_detached_go(struct request *req);
+struct request *request_background(const struct operation *op, void *work, void (*ended)(struct request *req));
+void request_background_start(struct request *req);
 
 /* Makes room for a body of `len` bytes, 0 when it is not known. False without memory. */
 bool request_expect_body(struct request *req, size_t len);
@@ -146,28 +146,28 @@ void request_move(struct request *req, enum request_state to);
 int64_t request_waited_us(const struct request *req);
 
 /* http.c is done with it, or a call's reply has come: frees it when nobody needs it any more. */
-void request_http_gone(struct request *req);
+void request_http_done(struct request *req);
 void request_call_ended(struct request *req);
 
 /* Its stream has more, or ended. */
 void request_streamed(struct request *req);
 
 /* True when nobody is there any more to take the answer of a request that has waited. */
-bool request_has_left(struct request *req);
+bool request_client_gone(struct request *req);
 
 /* Nobody waits for what `reply` says (NULL: nothing was said): what was won goes back. */
-void request_give_back(struct request *req, const struct reply *reply);
+void request_compensate(struct request *req, const struct reply *reply);
 
 /* Who is told. Set once by http.c and wait.c. */
-struct request_told {
+struct request_callbacks {
 	void (*answered)(struct request *req); /* answered, or streaming, while HTTP still waits for it */
 	void (*streamed)(struct request *req); /* its stream has more */
 	/* Asks: did the client of a request that waited leave this very moment? */
-	bool (*has_left)(struct request *req);
-	void (*left)(struct request *req); /* it did, and what was won for it goes back: close */
+	bool (*client_gone)(struct request *req);
+	void (*disconnected)(struct request *req); /* it did, and what was won for it goes back: close */
 };
-void request_tell_http(const struct request_told *told);
-void request_tell_wait(void (*ended)(struct request *req));
+void request_set_http(const struct request_callbacks *told);
+void request_set_wait(void (*ended)(struct request *req));
 
 /* ---- For handlers ---- */
 
@@ -181,10 +181,11 @@ struct text request_digest(struct request *req, struct text bytes);
 struct text request_scope(struct request *req);
 
 /*
- * Seals 32 hex digits with the request's Idempotency-Key (XOR with a digest of it and its scope), so that what Redis keeps for a replay is
- * of use only to somebody who presents the key. Sealing twice unseals. Without a key it returns its input.
+ * Masks 32 hex digits with the request's Idempotency-Key (XOR with a digest of it and its scope), so
+ * that what Redis keeps for a replay is of use only to a client that presents the key. Masking twice
+ * restores them. Without a key it returns its input.
  */
-struct text request_seal(struct request *req, struct text hex32);
+struct text request_mask(struct request *req, struct text hex32);
 
 /* Milliseconds from the latest reply's now_ms to an instant; 0 when it has passed. */
 int64_t request_ms_until(const struct request *req, int64_t at_ms);

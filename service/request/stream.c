@@ -10,10 +10,10 @@
 enum { FIRST_BYTES = 512, MOST_BYTES = 4 * 1024 * 1024 }; /* that wait for a client who does not read */
 
 struct stream {
-	struct request *req;              /* (ref) */
-	const struct stream_owner *owner; /* (ref) */
-	void *whose;                      /* (ref) */
-	char *bytes;                      /* owned */
+	struct request *req;                      /* (ref) */
+	const struct stream_callbacks *callbacks; /* (ref) */
+	void *context;                            /* (ref) */
+	char *bytes;                              /* owned */
 	size_t taken, len, size;
 	bool ended;
 };
@@ -33,10 +33,10 @@ static void on_left(struct stream *s)
 	budget_release(s->size);
 	s->bytes = NULL;
 	s->taken = s->len = s->size = 0;
-	s->owner->left(s->whose);
+	s->callbacks->left(s->context);
 }
 
-struct stream *stream_begin(struct request *req, const struct stream_owner *owner, void *whose)
+struct stream *stream_begin(struct request *req, const struct stream_callbacks *callbacks, void *context)
 {
 	struct stream *s = arena_alloc(&req->arena, sizeof(*s));
 
@@ -44,7 +44,7 @@ struct stream *stream_begin(struct request *req, const struct stream_owner *owne
 		answer_no_memory(req, EFFECT_UNKNOWN);
 		return NULL;
 	}
-	*s = (struct stream){ .req = req, .owner = owner, .whose = whose };
+	*s = (struct stream){ .req = req, .callbacks = callbacks, .context = context };
 	req->stream = s;
 	req->stream_left = on_left;
 	streams++;
@@ -81,7 +81,7 @@ static bool make_room(struct stream *s, size_t len)
 }
 
 /* Parts, one after the other; what has no room any more ends the stream, rather than a part of it be lost in silence. */
-static void say(struct stream *s, const struct text *parts, size_t count)
+static void append(struct stream *s, const struct text *parts, size_t count)
 {
 	size_t len = 0;
 
@@ -104,14 +104,14 @@ void stream_event(struct stream *s, const char *event, struct text data)
 {
 	const struct text parts[] = { TEXT("event: "), text_of(event), TEXT("\ndata: "), data, TEXT("\n\n") };
 
-	say(s, parts, sizeof(parts) / sizeof(parts[0]));
+	append(s, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
 void stream_comment(struct stream *s, const char *text)
 {
 	const struct text parts[] = { TEXT(": "), text_of(text), TEXT("\n\n") };
 
-	say(s, parts, sizeof(parts) / sizeof(parts[0]));
+	append(s, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
 void stream_end(struct stream *s)
@@ -130,7 +130,7 @@ size_t stream_take(struct stream *s, char *to, size_t most)
 	return n;
 }
 
-bool stream_is_over(const struct stream *s)
+bool stream_has_ended(const struct stream *s)
 {
 	return s->ended && s->taken == s->len;
 }
@@ -139,8 +139,8 @@ void stream_drain(struct stream *s)
 {
 	if (s->ended)
 		return;
-	if (s->owner->drain) {
-		s->owner->drain(s->whose);
+	if (s->callbacks->drain) {
+		s->callbacks->drain(s->context);
 	} else {
 		stream_event(s, "closing", TEXT("{\"reason\":\"drain\"}"));
 		stream_end(s);

@@ -1,7 +1,7 @@
 /*
  * stream: an answer that goes on, as server-sent events (WHATWG HTML, "Server-sent events").
  *
- *	struct stream *s = stream_begin(req, &owner, whose);
+ *	struct stream *s = stream_begin(req, &callbacks, context);
  *	stream_event(s, "acquired", json);
  *	stream_comment(s, "kept");
  *	stream_end(s);
@@ -21,14 +21,14 @@ struct request;
 struct stream;
 
 /* Who is told. */
-struct stream_owner {
-	void (*left)(void *whose); /* the stream is gone when this returns */
+struct stream_callbacks {
+	void (*left)(void *context); /* the stream is gone when this returns */
 	void (*drain)(
-		void *whose); /* the daemon leaves: say the last word and end it; NULL: it is `closing`, and all */
+		void *context); /* the daemon leaves: say the last word and end it; NULL: it is `closing`, and all */
 };
 
 /* Answers 200 with a stream instead of a body. Owned by the request; NULL without memory, and then it was answered with that. */
-struct stream *stream_begin(struct request *req, const struct stream_owner *owner, void *whose);
+struct stream *stream_begin(struct request *req, const struct stream_callbacks *callbacks, void *context);
 
 /* `data` is one line, JSON mostly. */
 void stream_event(struct stream *s, const char *event, struct text data);
@@ -46,6 +46,6 @@ void stream_drain(struct stream *s);
 
 /* Takes up to `most` bytes of what is to be sent. 0: nothing now. */
 size_t stream_take(struct stream *s, char *to, size_t most);
-bool stream_is_over(const struct stream *s);
+bool stream_has_ended(const struct stream *s);
 
 #endif

@@ -87,7 +87,7 @@ static void on_left(struct request *req, const struct reply *r)
 static void send_departure(struct departure *d)
 {
 	size_t prefix = strlen(config()->prefix);
-	struct request *req = redis_serves(d->channels[0]) ? request_detached(d->op, d, on_ended) : NULL;
+	struct request *req = redis_serves(d->channels[0]) ? request_background(d->op, d, on_ended) : NULL;
 
 	if (!req) {
 		timer_set(&retry, loop_now_us() + RETRY_MS * 1000);
@@ -104,7 +104,7 @@ static void send_departure(struct departure *d)
 	call_text(c, d->ticket);
 	call_string(c, "");
 	call_send(c, on_left);
-	request_detached_go(req);
+	request_background_start(req);
 }
 
 static void on_retry(struct timer *t)

@@ -450,7 +450,7 @@ bool wait_open(void)
 	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
 
 	ticket_open();
-	request_tell_wait(on_ended);
+	request_set_wait(on_ended);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
 	bool ok = channel_open(&owner);
 	if (!ok)

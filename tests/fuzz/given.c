@@ -27,11 +27,11 @@ static struct text find_header(struct request *req, const char *name)
 
 struct request *given_request(struct text line)
 {
-	static const struct request_told nobody = { .answered = was_answered };
+	static const struct request_callbacks nobody = { .answered = was_answered };
 	const char *blank = memchr(line.at, ' ', line.len);
 	size_t len = blank ? (size_t)(blank - line.at) : line.len;
 
-	request_tell_http(&nobody);
+	request_set_http(&nobody);
 	snprintf(method, sizeof(method), "%.*s", (int)len, line.at);
 	struct request *req = blank ? request_new(blank + 1, line.len - len - 1) : request_new(line.at + line.len, 0);
 	CHECK(req);
@@ -44,7 +44,7 @@ struct request *given_request(struct text line)
 
 void given_end(struct request *req)
 {
-	request_http_gone(req);
+	request_http_done(req);
 }
 
 /* As libmicrohttpd hands them on: cut at the first NUL byte. */

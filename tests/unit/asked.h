@@ -33,8 +33,8 @@ static inline struct text asked_no_header(struct request *req, const char *name)
 /* `body` is absent, or is copied into the request. */
 static inline struct request *asked(const char *method, struct text target, struct text body)
 {
-	static const struct request_told nobody = { .answered = asked_was_answered };
-	request_tell_http(&nobody);
+	static const struct request_callbacks nobody = { .answered = asked_was_answered };
+	request_set_http(&nobody);
 	struct request *req = request_new(target.at, target.len);
 	assert_non_null(req);
 	req->method = method;
@@ -46,7 +46,7 @@ static inline struct request *asked(const char *method, struct text target, stru
 
 static inline void asked_end(struct request *req)
 {
-	request_http_gone(req);
+	request_http_done(req);
 }
 
 /* A member of the answer, "" when there is none; lives until the next call. */
