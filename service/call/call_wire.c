@@ -4,7 +4,7 @@
  * Owns the life of a `struct call` (in its request's arena). Nothing is sent twice unless Redis refused it before it ran.
  */
 #include "call/call_problem.h"
-#include "call/record.h"
+#include "call/idempotency.h"
 #include "call/script_private.h"
 #include "core/budget.h"
 #include "process/metrics.h"

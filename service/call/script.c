@@ -1,7 +1,7 @@
 /* script: builds the calls of scripts and commands on behalf of requests; see script.h. call_wire.c sends them. */
 #include "call/script.h"
 
-#include "call/record.h"
+#include "call/idempotency.h"
 #include "call/script_private.h"
 #include "process/config.h"
 #include "redis/quorum.h"
@@ -135,7 +135,7 @@ void call_tag(struct call *c, size_t tag)
 void call_record_key(struct call *c)
 {
 	if (c->req->idempotency_key.at && c->keys.count > 0)
-		push(c, &c->keys, record_key(c->req, c->keys.at[0]));
+		push(c, &c->keys, idempotency_record_key(c->req, c->keys.at[0]));
 }
 
 static void push_record(struct call *c)
@@ -148,7 +148,7 @@ static void push_record(struct call *c)
 		return;
 	}
 	call_record_key(c);
-	push(c, &c->args, record_fingerprint(req));
+	push(c, &c->args, idempotency_fingerprint(req));
 }
 
 bool call_assemble(struct call *c)

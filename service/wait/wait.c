@@ -15,7 +15,7 @@
 #include "process/metrics.h"
 #include "redis/redis.h"
 #include "request/answer.h"
-#include "request/claim.h"
+#include "request/in_flight_key.h"
 #include "request/operation.h"
 #include "request/request.h"
 #include "request/stream.h"
@@ -45,7 +45,7 @@ struct wait {
 	int64_t left_ms; /* as of this try */
 	struct timer deadline;
 	struct wait *next_ready;
-	struct claim *claim;                /* owned; of its Idempotency-Key */
+	struct in_flight_key *in_flight_key;
 	void (*retry)(struct request *req); /* while it is parked */
 	size_t count, size;
 	struct place places[];
@@ -208,7 +208,7 @@ static bool fits_body(struct request *req)
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
 	assert(!req->wait);
-	if (req->idempotency_key.at && !claim_is_free(req))
+	if (req->idempotency_key.at && !in_flight_key_is_free(req))
 		return false;
 	if (ms <= 0 || draining)
 		return true;
@@ -217,7 +217,7 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 	struct wait *w = arena_alloc(&req->arena, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
 		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
-	if (!w || (req->idempotency_key.at && !(w->claim = claim_new(req)))) {
+	if (!w || (req->idempotency_key.at && !(w->in_flight_key = in_flight_key_add(req)))) {
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
@@ -385,7 +385,7 @@ static void on_ended(struct request *req)
 	timer_stop(&w->deadline);
 	if (w->queue)
 		leave_queues(w);
-	claim_free(w->claim);
+	in_flight_key_remove(w->in_flight_key);
 	if (w->state == READY)
 		leave_ready(w);
 	if (w->state != ASLEEP)

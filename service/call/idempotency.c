@@ -1,5 +1,5 @@
-/* record: see record.h. */
-#include "call/record.h"
+/* idempotency: see idempotency.h. */
+#include "call/idempotency.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { RECORD_DIGITS = 32 };
 
-struct text record_key(struct request *req, struct text key)
+struct text idempotency_record_key(struct request *req, struct text key)
 {
 	const char *open = memchr(key.at, '{', key.len), *close = open ? strchr(open, '}') : NULL;
 	struct text prefix = text_of(config()->prefix), digest = request_digest(req, request_scope(req));
@@ -21,7 +21,7 @@ struct text record_key(struct request *req, struct text key)
 	return arena_join(&req->arena, (struct text[]){ prefix, TEXT("idem:"), tag, TEXT(":"), digest }, 5);
 }
 
-struct text record_fingerprint(struct request *req)
+struct text idempotency_fingerprint(struct request *req)
 {
 	return request_digest(req, req->body.at ? req->body : TEXT(""));
 }

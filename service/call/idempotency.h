@@ -1,0 +1,18 @@
+/* idempotency: the key and the fingerprint of a request's idempotency record (lua/lib/idempotency.lua writes it). */
+#ifndef PATTERND_IDEMPOTENCY_H
+#define PATTERND_IDEMPOTENCY_H
+
+#include "core/text.h"
+
+struct request;
+
+/*
+ * The record's key. Its name has what the Idempotency-Key is scoped to and nothing of the body, so
+ * that the same key with another body finds it. In a Cluster it lies in the slot of `key`.
+ */
+struct text idempotency_record_key(struct request *req, struct text key);
+
+/* Distinguishes requests with the same Idempotency-Key. */
+struct text idempotency_fingerprint(struct request *req);
+
+#endif

@@ -1,0 +1,53 @@
+/* in_flight_key: see in_flight_key.h. */
+#include "request/in_flight_key.h"
+
+#include "request/answer.h"
+#include "request/request.h"
+
+struct in_flight_key {
+	struct request *req; /* (ref) */
+	struct text scope;
+	struct in_flight_key *next;
+};
+
+static struct in_flight_key *keys;
+
+bool in_flight_key_is_free(struct request *req)
+{
+	struct text scope = keys ? request_scope(req) : (struct text){ 0 };
+
+	for (const struct in_flight_key *other = keys; other; other = other->next) {
+		if (!text_equal(other->scope, scope))
+			continue;
+		if (text_equal(other->req->body, req->body))
+			answer_problem(req, P_IN_PROGRESS, "the first request with this Idempotency-Key still waits");
+		else
+			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
+				       "this Idempotency-Key came with another body before");
+		return false;
+	}
+	return true;
+}
+
+struct in_flight_key *in_flight_key_add(struct request *req)
+{
+	struct in_flight_key *k = arena_alloc(&req->arena, sizeof(*k));
+	struct text scope = request_scope(req);
+
+	if (!k || !scope.at)
+		return NULL;
+	*k = (struct in_flight_key){ req, scope, keys };
+	keys = k;
+	return k;
+}
+
+void in_flight_key_remove(struct in_flight_key *k)
+{
+	struct in_flight_key **at = &keys;
+
+	if (!k)
+		return;
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+}
