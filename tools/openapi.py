@@ -89,9 +89,9 @@ class Contract:
             enum = f"{prefix}_{f['member']}"
             self.header.append("enum %s {%s };" % (enum, "".join(
                 f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(s["enum"], 1))))
-            standard = s["enum"].index(s["default"]) + 1 if "default" in s else 0
+            default = s["enum"].index(s["default"]) + 1 if "default" in s else 0
             f.update(kind="FIELD_CHOICE", ctype=f"enum {enum} ",
-                     extra=f".choices = {c_list(s['enum'])}, .standard = {standard}, ")
+                     extra=f".choices = {c_list(s['enum'])}, .default_value = {default}, ")
         elif kind == "string":
             if "x-max-bytes" not in s:
                 fail(where, "a string needs x-max-bytes")
@@ -108,15 +108,15 @@ class Contract:
             if "minimum" not in s or "maximum" not in s:
                 fail(where, "an integer needs minimum and maximum")
             f.update(kind="FIELD_INT", ctype="int64_t ", companion=optional, extra=f".low = {c_int(s['minimum'])}, "
-                     f".high = {c_int(s['maximum'])}, .standard = {c_int(s.get('default', 0))}, "
+                     f".high = {c_int(s['maximum'])}, .default_value = {c_int(s.get('default', 0))}, "
                      + ".or_digits = true, " * as_text)
         elif kind == "number":
             f.update(kind="FIELD_REAL", ctype="double ", companion=optional,
                      extra=f".real_low = {float(s['minimum'])!r}, .real_high = {float(s['maximum'])!r}, "
-                           f".real_standard = {float(s.get('default', 0))!r}, ")
+                           f".real_default = {float(s.get('default', 0))!r}, ")
         elif kind == "boolean":
             f.update(kind="FIELD_BOOL", ctype="bool ", companion=optional,
-                     extra=f".standard = {int(s.get('default', False))}, ")
+                     extra=f".default_value = {int(s.get('default', False))}, ")
         elif is_map(s):
             entry = f"{prefix}_{f['member']}_entry"
             pair = self.struct(entry, [self.field(entry, n, s[of], "IN_BODY", True)
@@ -161,7 +161,7 @@ class Contract:
             if i >= 64 or any(index[u] >= 16 for u in f["unless"]):
                 fail(name, "more than 64 fields, or more than 16 before what x-unless names")
             if f["unless"]:
-                f["extra"] += f".unless = {sum(1 << index[u] for u in f['unless']):#x}, "
+                f["extra"] += f".excludes = {sum(1 << index[u] for u in f['unless']):#x}, "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
             out.append(f"\t{{ .name = {c_literal(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "

@@ -10,7 +10,7 @@ enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys
 
 /* ---- Building calls ---- */
 
-static void push(struct call *c, struct texts *list, struct text value)
+static void push(struct call *c, struct call_strings *list, struct text value)
 {
 	struct arena *arena = &c->req->arena;
 
@@ -141,7 +141,7 @@ void call_record_key(struct call *c)
 static void push_record(struct call *c)
 {
 	struct request *req = c->req;
-	struct texts *keys = &c->keys;
+	struct call_strings *keys = &c->keys;
 
 	if (!req->idempotency_key.at || c->without_record || keys->count == 0) {
 		push(c, &c->args, TEXT(""));

@@ -8,7 +8,7 @@
 #include "request/request.h"
 
 /* A list of texts that grows in the arena. */
-struct texts {
+struct call_strings {
 	struct text *at;
 	size_t count, size;
 };
@@ -21,7 +21,7 @@ struct call {
 	bool writes;
 	bool without_record;
 	bool sent_whole; /* after NOSCRIPT */
-	struct texts keys, args;
+	struct call_strings keys, args;
 	struct text *command; /* keys and args as they are sent, with what begins the command before them */
 	size_t command_count;
 	call_done done;

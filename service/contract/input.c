@@ -269,13 +269,13 @@ static void store_default(const struct field *row, void *into)
 	void *slot = (char *)into + row->offset;
 
 	if (row->kind == FIELD_INT)
-		*(int64_t *)slot = row->standard;
+		*(int64_t *)slot = row->default_value;
 	else if (row->kind == FIELD_REAL)
-		*(double *)slot = row->real_standard;
+		*(double *)slot = row->real_default;
 	else if (row->kind == FIELD_BOOL)
-		*(bool *)slot = row->standard != 0;
+		*(bool *)slot = row->default_value != 0;
 	else if (row->kind == FIELD_CHOICE)
-		*(int *)slot = (int)row->standard;
+		*(int *)slot = (int)row->default_value;
 }
 
 static void absent(struct faults *f, const struct field *row, const struct spot *at, void *into)
@@ -336,7 +336,7 @@ static void fill_object(struct faults *f, const struct field *rows, size_t count
 		if (row->place != IN_BODY)
 			continue;
 		struct spot member = { .parent = at, .key = row->name };
-		uint64_t rivals = row->unless & given;
+		uint64_t rivals = row->excludes & given;
 		given |= (uint64_t)(values[i] != NULL) << i;
 		if (!values[i] && rivals)
 			store_default(row, into);

@@ -44,14 +44,14 @@ struct field {
 	};
 	union {
 		struct {
-			int64_t low, high; /* range of integers; bytes of texts; count of items or members */
-			int64_t standard;  /* default of integers, booleans and choices (their number) */
+			int64_t low, high;     /* range of integers; bytes of texts; count of items or members */
+			int64_t default_value; /* default of integers, booleans and choices (their number) */
 		};
 		struct {
-			double real_low, real_high, real_standard; /* FIELD_REAL */
+			double real_low, real_high, real_default; /* FIELD_REAL */
 		};
 	};
-	uint16_t unless; /* bits of the first rows: members that it has no place beside; required without them */
+	uint16_t excludes; /* bits of the first rows: members that it has no place beside; required without them */
 	uint16_t offset;
 	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
 	uint16_t size;       /* of what `fields` fill: bytes of the struct, or of one item */

@@ -105,13 +105,13 @@ static void check_text(const struct field *row, struct text t)
 
 static void check_int(const struct field *row, int64_t n)
 {
-	CHECK((n >= row->low && n <= row->high) || (!row->required && n == row->standard));
+	CHECK((n >= row->low && n <= row->high) || (!row->required && n == row->default_value));
 }
 
 static void check_real(const struct field *row, double d)
 {
 	CHECK((d >= row->real_low && d <= row->real_high && isfinite(d)) ||
-	      (!row->required && d == row->real_standard)); /* NaN is neither */
+	      (!row->required && d == row->real_default)); /* NaN is neither */
 }
 
 static void check_choice(const struct field *row, int choice)
@@ -174,13 +174,13 @@ static void check_value(const struct field *row, const char *slot)
 	}
 }
 
-/* One row gives way to another that is required without it (`unless`): what is absent then cannot be told from here. */
+/* One row gives way to another that is required without it (`excludes`): what is absent then cannot be told from here. */
 static void check_struct(const struct field *rows, size_t count, const char *at)
 {
 	for (size_t i = 0; i < count; i++) {
 		bool told = rows[i].has_offset != NO_OFFSET;
 		bool absent = told && !*(const bool *)(at + rows[i].has_offset);
-		if (!absent && !rows[i].unless)
+		if (!absent && !rows[i].excludes)
 			check_value(&rows[i], at + rows[i].offset);
 	}
 }
