@@ -6,8 +6,8 @@
 #ifndef PATTERND_KEYS_H
 #define PATTERND_KEYS_H
 
-#define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `line`, `offer`: TTL */
-#define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `line`, `offer`: TTL */
+#define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `waiters`, `offer`: TTL */
+#define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `waiters`, `offer`: TTL */
 #define KEY_FENCE "fence"         /* counter, no TTL */
 #define KEY_LIMIT "limit"         /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */

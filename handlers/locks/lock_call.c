@@ -3,10 +3,10 @@
 
 const struct lock_safety lock_single = { "single", 1, 1 };
 
-static const char *const parts_to_acquire[] = { "fence", "readers", "line", "offer", NULL };
-const char *const lock_parts_to_release[] = { "readers", "line", "offer", NULL };
-const char *const lock_parts_to_extend[] = { "readers", "line", NULL };
-const char *const lock_parts_to_get[] = { "readers", "line", "fence", NULL };
+static const char *const parts_to_acquire[] = { "fence", "readers", "waiters", "offer", NULL };
+const char *const lock_parts_to_release[] = { "readers", "waiters", "offer", NULL };
+const char *const lock_parts_to_extend[] = { "readers", "waiters", NULL };
+const char *const lock_parts_to_get[] = { "readers", "waiters", "fence", NULL };
 
 void lock_call_keys(struct call *c, struct text name, const char *const *parts)
 {

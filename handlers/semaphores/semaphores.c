@@ -12,7 +12,7 @@ struct semaphore_permit {
 	struct text permit, hash;
 };
 
-static const char *const wait_parts[] = { "permits", "line", "offer", NULL };
+static const char *const wait_parts[] = { "permits", "waiters", "offer", NULL };
 
 static struct call *semaphore_call(struct request *req, const struct script *s, struct text name)
 {

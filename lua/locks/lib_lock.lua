@@ -4,7 +4,7 @@
 --   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
 --              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms; and for
 --              each token beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT counts live holds
--- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/line.lua.
+-- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/waiters.lua.
 -- A hash without a TTL is what a script that was cut short left, or PUT /keys/{key}/ttl: it counts as held for the longest
 -- ttl there is, from the first call that may change it on.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
@@ -201,10 +201,10 @@ local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_offer(lock, line, now): tells the first in line when there is room for him (his ticket ends in his mode).
-local function lock_offer(lock, line, now)
-  if line.head and lock_admits(lock, string.sub(line.head, -1) == 's' and 'shared' or 'exclusive') then
-    line_offer(line, now)
+-- lock_offer(lock, waiters, now): tells the first waiter when there is room for him (his ticket ends in his mode).
+local function lock_offer(lock, waiters, now)
+  if waiters.head and lock_admits(lock, string.sub(waiters.head, -1) == 's' and 'shared' or 'exclusive') then
+    waiters_offer(waiters, now)
   end
 end
 

@@ -1,7 +1,7 @@
 -- lock_acquire: takes one lock or several, all of them or none, when they are free and nobody was there before; or enters
--- one once more for one of its holder's tokens. Who waits stands in each one's line.
--- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set, TTL; its line and its
---       offer (lib/line.lua)
+-- one once more for one of its holder's tokens. A waiter is in the wait queue of each.
+-- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set, TTL; its waiters and its
+--       offer (lib/waiters.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
@@ -9,8 +9,8 @@
 -- ARGV[5]  hash of the new token
 -- ARGV[6]  the new token, sealed: handed back as it is, so that a replay can be given the first token
 -- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
--- ARGV[8]  ticket (lib/line.lua), '' for who does not wait
--- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the lines
+-- ARGV[8]  ticket (lib/waiters.lua), '' for who does not wait
+-- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait queues
 -- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
 --         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
 --         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder} not now: that one is
@@ -18,7 +18,7 @@
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
 -- A replay: the reply of then, with the expires_at of now, while the token that was granted holds each lock.
--- Errors: WRONGTYPE, nothing done. O(locks), O(line) when a daemon with waiters has died.
+-- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent
 --@include time
 local LOCK_KEYS = 5
@@ -55,13 +55,13 @@ if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' a
   end
 end
 
---@include last_fence wake line lock
+--@include last_fence wake waiters lock
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
-  local lock_key, fence_key, readers_key, line_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
+  local lock_key, fence_key, readers_key, waiters_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)
   names[#names + 1] = {
     key = lock_key, fence_key = fence_key, readers_key = readers_key, lock = lock_read(lock_key, readers_key, now),
-    last_fence = last_fence(fence_key), line = line_read(lock_key, line_key, offer_key, now, ticket),
+    last_fence = last_fence(fence_key), waiters = waiters_read(lock_key, waiters_key, offer_key, now, ticket),
   }
 end
 
@@ -81,7 +81,7 @@ if granted then
   return as_granted()
 end
 
-local function enter_again(lock, line)
+local function enter_again(lock, waiters)
   local grant = lock and lock_grant_of(lock, presented)
   if not grant then
     return { -1, now }
@@ -100,25 +100,25 @@ local function enter_again(lock, line)
     lock_renew(lock, grant, expires_at)
     owner = lock.owner
   end
-  lock_tell_end(lock, line.head, was_until)
+  lock_tell_end(lock, waiters.head, was_until)
   return { 2, now, owner, lock.mode, holds, expires_at, sealed, fence }, new_hash
 end
 if presented ~= '' then
-  return enter_again(names[1].lock, names[1].line)
+  return enter_again(names[1].lock, names[1].waiters)
 end
 if mode == '' then
   mode = 'exclusive'
 end
 
 local function is_my_turn(n)
-  return not n.line.head or n.line.head == ticket
+  return not n.waiters.head or n.waiters.head == ticket
 end
 local can_take = true
 for _, n in ipairs(names) do
   can_take = can_take and lock_admits(n.lock, mode) and is_my_turn(n)
 end
 for _, n in ipairs(names) do
-  line_settle(n.line)
+  waiters_settle(n.waiters)
   if n.lock then
     lock_settle(n.lock)
   end
@@ -128,7 +128,7 @@ local function take(n)
   local fence, fence_text = next_fence(n.fence_key, n.last_fence)
   local lock = { key = n.key, readers_key = n.readers_key, mode = mode, now = now, expires_at_ms = expires_at }
   if ticket ~= '' then
-    line_leave(n.line, ticket)
+    waiters_leave(n.waiters, ticket)
   end
   if mode == 'exclusive' then
     take_alone(n.key, fence_text)
@@ -139,9 +139,9 @@ local function take(n)
     redis.call('HSET', n.key, 'fence', fence_text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
       fence_text)
     lock_write_reader(lock, { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
-    lock_offer(lock, n.line, now) -- the next may be a reader too
+    lock_offer(lock, n.waiters, now) -- the next may be a reader too
   end
-  lock_tell_end(lock, n.line.head, now + OFFER_MS) -- till then nobody looks whether he came
+  lock_tell_end(lock, n.waiters.head, now + OFFER_MS) -- till then nobody looks whether he came
   return fence
 end
 if can_take then
@@ -152,50 +152,50 @@ if can_take then
   return reply, new_hash
 end
 
--- Who waits for several stands in all their lines or in none: so any two stand in the same order wherever they meet.
+-- A waiter for several is in all their wait queues or in none: so any two are in the same order wherever they meet.
 local function join_all()
   local stands_in = 0
   for _, n in ipairs(names) do
-    stands_in = stands_in + (redis.call('ZSCORE', n.line.line_key, ticket) and 1 or 0)
+    stands_in = stands_in + (redis.call('ZSCORE', n.waiters.waiters_key, ticket) and 1 or 0)
   end
   for _, n in ipairs(names) do
     if stands_in < #names then
-      line_leave(n.line, ticket)
+      waiters_leave(n.waiters, ticket)
     end
-    line_join(n.line, ticket, now_us)
+    waiters_join(n.waiters, ticket, now_us)
   end
 end
 if ticket ~= '' and wait_ms > 0 then
   join_all()
 elseif ticket ~= '' then
   for _, n in ipairs(names) do
-    line_leave(n.line, ticket)
+    waiters_leave(n.waiters, ticket)
   end
 end
 
 local next_at, blocking, which = math.huge, nil, 0
 for i, n in ipairs(names) do
   local admits = lock_admits(n.lock, mode)
-  if admits and n.line.head == ticket then
-    line_hold(n.line, now, wait_ms) -- another of the locks keeps us
+  if admits and n.waiters.head == ticket then
+    waiters_hold(n.waiters, now, wait_ms) -- another of the locks keeps us
   else
-    lock_offer(n.lock, n.line, now)
+    lock_offer(n.lock, n.waiters, now)
   end
   if not admits or not is_my_turn(n) then
-    next_at = math.min(next_at, admits and n.line.offered_until > 0 and n.line.offered_until or
+    next_at = math.min(next_at, admits and n.waiters.offered_until > 0 and n.waiters.offered_until or
       n.lock and n.lock.expires_at_ms or now + OFFER_MS)
     if not blocking or (n.lock and not blocking.lock) then
       blocking, which = n, i - 1
     end
   end
 end
-local reply = { 0, now, next_at, which, redis.call('ZCARD', blocking.line.line_key) }
+local reply = { 0, now, next_at, which, redis.call('ZCARD', blocking.waiters.waiters_key) }
 if blocking.lock then
   reply[6] = blocking.lock.mode
   for _, value in ipairs(lock_holders(blocking.lock)) do
     reply[#reply + 1] = value
   end
 else
-  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.line.offered_until
+  reply[6], reply[7], reply[8], reply[9] = '', '', 0, blocking.waiters.offered_until
 end
 return reply

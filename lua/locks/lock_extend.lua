@@ -1,11 +1,11 @@
 -- lock_extend: sets the remaining time of a grant, longer or shorter; never revives one that expired.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its line (lib/line.lua)
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ttl from now, ms; 2 hash of the token
 -- Returns {1, now, fence, holds, expires_at}
 --         {-1, now} the token does not hold it
 -- A replay: the reply of then, with the expires_at of now, while the token holds it.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time wake line lock
+--@include time wake waiters lock
 --@idempotent
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)

@@ -1,10 +1,10 @@
 -- lock_look: who holds a lock, and until when.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its line, 4 its last fence; or only the first two, for a
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or only the first two, for a
 --       shorter look: the fence of a free lock is then 0, metadata '' and waiters 0
 -- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of each holder} held
 --         {-1, now, waiters, last fence} free
 -- Errors: WRONGTYPE. O(1).
---@include time last_fence wake line lock
+--@include time last_fence wake waiters lock
 --@reads
 local now = now_ms()
 local lock = lock_read(KEYS[1], KEYS[2], now)

@@ -1,10 +1,10 @@
 -- lock_release: gives back one token, or all; the lock is free when it was the last, and offered to the first who waits.
 -- Its fence stays.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its line and its offer (lib/line.lua)
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its waiters and their offer (lib/waiters.lua)
 -- ARGV  1 hash of the token; 2 '1': whoever holds it; the token is not looked at
 -- Returns {1, now, holds left}
 --         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed twice
--- Errors: WRONGTYPE, nothing done. O(1), O(line) when a daemon with waiters has died; what the last one frees is freed in
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the last one frees is freed in
 -- the background.
 --@flags allow-oom
 --@include time
@@ -21,15 +21,15 @@ if not is_forced and redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) == 0 then
   end
 end
 
---@include wake line lock
+--@include wake waiters lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
-local line = line_read(KEYS[1], KEYS[3], KEYS[4], now, '')
+local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
 if not lock or not (is_forced or grant) then
   return {-1, now}
 end
 lock_settle(lock)
-line_settle(line)
+waiters_settle(waiters)
 local left, was_until = 0, lock.expires_at_ms
 if is_forced then
   lock_free(lock)
@@ -37,8 +37,8 @@ else
   left = lock_drop(lock, grant, ARGV[1])
 end
 if left == 0 then
-  lock_offer(nil, line, now)
+  lock_offer(nil, waiters, now)
 else
-  lock_tell_end(lock, line.head, was_until)
+  lock_tell_end(lock, waiters.head, was_until)
 end
 return {1, now, left}

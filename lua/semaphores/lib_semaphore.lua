@@ -1,5 +1,5 @@
 -- A semaphore is two keys, their TTL that of the last permit: a hash of limit and `o:<permit hash>`: owner; and the sorted
--- set `permits`: permit hash by expires_at_ms. Wants lib/time.lua and lib/line.lua.
+-- set `permits`: permit hash by expires_at_ms. Wants lib/time.lua and lib/waiters.lua.
 
 -- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits whose time is over, at most 100}. Writes
 -- nothing. O(1 + gone).
@@ -45,9 +45,9 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_offer(s, line): tells the first in line when there is room for him (his ticket ends in his limit).
-local function semaphore_offer(s, line)
-  if line.head and s.held < tonumber(string.match(line.head, '%d+$') or 0) then
-    line_offer(line, s.now)
+-- semaphore_offer(s, waiters): tells the first waiter when there is room for him (his ticket ends in his limit).
+local function semaphore_offer(s, waiters)
+  if waiters.head and s.held < tonumber(string.match(waiters.head, '%d+$') or 0) then
+    waiters_offer(waiters, s.now)
   end
 end

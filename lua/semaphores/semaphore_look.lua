@@ -1,8 +1,8 @@
 -- semaphore_look: how many permits are taken, and until when.
--- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its line (lib/line.lua)
+-- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- Returns {0, now, limit, held, waiters, owner, expires_at of the first 16 permits to end}. Errors: WRONGTYPE.
 -- O(16 + log permits).
---@include time wake line semaphore
+--@include time wake waiters semaphore
 --@reads
 local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)

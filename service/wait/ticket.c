@@ -11,7 +11,7 @@
 #include "redis/redis.h"
 #include "request/request.h"
 
-enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* LINE_MS of lua/lib/line.lua */ };
+enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* WAITERS_MS of lua/lib/waiters.lua */ };
 
 struct departure {
 	struct departure *next;

@@ -1,5 +1,5 @@
 /*
- * ticket: the tickets of requests in the wait queues in Redis (lua/lib/line.lua), and how they leave.
+ * ticket: the tickets of requests in the wait queues in Redis (lua/lib/waiters.lua), and how they leave.
  *
  * A ticket is "<instance>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of the request, and what the resource's
  * scripts must know of it. One without a request would be offered what others wait for, a second each time; so when a request ends its

@@ -294,7 +294,7 @@ static void test_term_answers_all_who_wait(void **state)
 	assert_int_equal(proc_exit_status(&d.proc), 0);
 	client_close(c);
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{kept} p:lock:{free}")->integer, 0);
-	assert_int_equal(server_command(&redis, "EXISTS p:lock:{held}:line p:semaphore:{full}:line")->integer, 0);
+	assert_int_equal(server_command(&redis, "EXISTS p:lock:{held}:waiters p:semaphore:{full}:waiters")->integer, 0);
 }
 
 /* ---- SIGTERM while it starts ---- */

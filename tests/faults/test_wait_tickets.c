@@ -19,8 +19,8 @@ enum { SOON_MS = 5000, RESOURCES = 2, AT_ONCE_MS = 700 };
 static const struct resource {
 	const char *target, *hold, *line;
 } resources[RESOURCES] = {
-	{ "/locks/a", "{\"ttl_ms\":60000}", "p:lock:{a}:line" },
-	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", "p:semaphore:{a}:line" },
+	{ "/locks/a", "{\"ttl_ms\":60000}", "p:lock:{a}:waiters" },
+	{ "/semaphores/a/permits", "{\"limit\":1,\"ttl_ms\":60000}", "p:semaphore:{a}:waiters" },
 };
 
 static struct redis_server redis;

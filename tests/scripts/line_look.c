@@ -23,7 +23,7 @@ static void join(char *text, size_t *len, const char *separator, const char *mor
 const char *line_tickets(struct redis_server *r, const char *key)
 {
 	static char text[TEXT_BYTES];
-	const redisReply *line = server_command(r, "ZRANGE %s:line 0 -1", key);
+	const redisReply *line = server_command(r, "ZRANGE %s:waiters 0 -1", key);
 	size_t len = 0;
 
 	text[0] = '\0';
@@ -39,7 +39,7 @@ static const char *offer_of(struct redis_server *r, const char *key)
 	const redisReply *offer = server_command(r, "GET %s:offer", key);
 
 	snprintf(text, sizeof(text), "%s", offer->type == REDIS_REPLY_STRING ? offer->str : "");
-	const redisReply *first = server_command(r, "ZRANGE %s:line 0 0", key);
+	const redisReply *first = server_command(r, "ZRANGE %s:waiters 0 0", key);
 	size_t len = strcspn(text, " ");
 	if (first->elements == 0 || len != first->element[0]->len || memcmp(text, first->element[0]->str, len) != 0)
 		text[0] = '\0';

@@ -11,10 +11,10 @@
 
 enum { NAMES_MAX = 16, PARTS_MAX = 5, NAME_BYTES = 96, TTL_MS = 30000 };
 
-const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":line", ":offer", NULL };
-const char *const parts_to_release[] = { "", ":readers", ":line", ":offer", NULL };
-const char *const parts_to_extend[] = { "", ":readers", ":line", NULL };
-const char *const parts_to_look[] = { "", ":readers", ":line", ":fence", NULL };
+const char *const parts_to_acquire[] = { "", ":fence", ":readers", ":waiters", ":offer", NULL };
+const char *const parts_to_release[] = { "", ":readers", ":waiters", ":offer", NULL };
+const char *const parts_to_extend[] = { "", ":readers", ":waiters", NULL };
+const char *const parts_to_look[] = { "", ":readers", ":waiters", ":fence", NULL };
 
 /* ---- Keys and arguments ---- */
 

@@ -44,7 +44,7 @@ extern const char *const parts_to_acquire[], *const parts_to_release[], *const p
 										*const parts_to_look[];
 const char *const *lock_keys(const char *names, const char *const parts[]);
 
-/* One of them: part is "" for the bare key, ":line", ... The text lives until a few calls later. */
+/* One of them: part is "" for the bare key, ":waiters", ... The text lives until a few calls later. */
 const char *lock_key(const char *name, const char *part);
 
 int64_t lock_acquire(struct redis_server *r, struct lock_try t);

@@ -62,7 +62,7 @@ static void who_waits_stands_in_line(void **state)
 	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD); /* who tries again keeps his place */
 	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
 	assert_line(A1 " " B1 " " A2, "");
-	assert_in_range(redis_pttl_ms(&r, LOCK ":line"), 60001, 62000);
+	assert_in_range(redis_pttl_ms(&r, LOCK ":waiters"), 60001, 62000);
 	assert_int_equal(pass_by(), HELD);
 	assert_int_equal(item_int(&r, HELD_WAITERS), 3);
 	assert_line(A1 " " B1 " " A2, "");
@@ -412,7 +412,7 @@ static void places_follow_arrival_whatever_the_clock_says(void **state)
 	(void)state;
 	is_held(30000);
 	wait_for_it(B1, WAIT_MS);
-	server_command(&r, "ZADD " LOCK ":line 4102444800000000 " B1);
+	server_command(&r, "ZADD " LOCK ":waiters 4102444800000000 " B1);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(A2, WAIT_MS);
 	assert_line(B1 " " A1 " " A2, "");

@@ -14,7 +14,7 @@
 #define LOCK "p:lock:{a}"
 #define FENCE "p:lock:{a}:fence"
 #define READERS "p:lock:{a}:readers"
-#define LINE "p:lock:{a}:line"
+#define LINE "p:lock:{a}:waiters"
 #define OFFER "p:lock:{a}:offer"
 #define RECORD "p:idem:{a}:k"
 #define SEALED "5ea1ed5ea1ed5ea1ed5ea1ed5ea1ed00"

@@ -186,7 +186,7 @@ static void two_stand_in_the_same_order_in_each_line(void **state)
 	assert_line("b", B1 " " C1, "");
 	assert_line("c", A1 " " B1, "");
 	/* B1 was dropped from one of them: he goes to the end of all. */
-	server_command(&r, "ZREM " LOCK("c") ":line " B1);
+	server_command(&r, "ZREM " LOCK("c") ":waiters " B1);
 	stand_for("c", B2, TOKEN_4, WAIT_MS);
 	stand_for("a b c", B1, TOKEN_3, WAIT_MS);
 	assert_line("a", A1 " " B1, "");
@@ -200,7 +200,7 @@ static void who_was_dropped_and_comes_again_was_offered_nothing(void **state)
 	take("a", TOKEN_1);
 	stand_for("a b", A1, TOKEN_2, WAIT_MS);
 	stand_for("b", B1, TOKEN_3, WAIT_MS);
-	server_command(&r, "ZREM " LOCK("a") ":line " A1);
+	server_command(&r, "ZREM " LOCK("a") ":waiters " A1);
 	stand_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it was his turn, and stands at the end there */
 	assert_line("b", B1 " " A1, B1);
 	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
@@ -242,7 +242,7 @@ static void sixteen_at_once(void **state)
 static void one_foreign_key_and_none_is_touched(void **state)
 {
 	const struct lock_try t = { .names = "a b c", .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS };
-	static const char *const plants[] = { "RPUSH " LOCK("c") " x", "SET " LOCK("c") ":line x",
+	static const char *const plants[] = { "RPUSH " LOCK("c") " x", "SET " LOCK("c") ":waiters x",
 					      "RPUSH " LOCK("c") ":offer x", "SET " LOCK("c") ":fence x" };
 
 	(void)state;

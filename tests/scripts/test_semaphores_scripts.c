@@ -25,8 +25,8 @@ enum { TAKEN_HELD = 2, TAKEN_EXPIRES_AT, TAKEN_OWNER, TAKEN_SEALED };
 enum { FULL_NEXT_AT = 2, FULL_HELD, FULL_WAITERS };
 enum { LOOK_LIMIT = 2, LOOK_HELD, LOOK_WAITERS, LOOK_HOLDERS };
 
-static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":line", SEMAPHORE ":offer", NULL };
-static const char *const three_keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":line", NULL };
+static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", SEMAPHORE ":offer", NULL };
+static const char *const three_keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", NULL };
 
 /* What is 0 or NULL is not given. */
 struct permit_try {
@@ -398,7 +398,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	static const char *const plants[] = {
 		"SET " SEMAPHORE " x",      "HSET " SEMAPHORE " limit x",  "SET " PERMITS " x",
-		"SET " SEMAPHORE ":line x", "RPUSH " SEMAPHORE ":offer x",
+		"SET " SEMAPHORE ":waiters x", "RPUSH " SEMAPHORE ":offer x",
 	};
 	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
 
