@@ -164,7 +164,7 @@ static void on_decided(struct request *req, const struct reply *r)
 			s->fences[group->which[i]] = reply_int(r, LOCK_FENCES + i);
 		if (++s->held < s->slots->count)
 			acquire_next(req);
-		else if (req->wait)
+		else if (req->waiter)
 			extend(req);
 		else
 			finish(req);
@@ -183,7 +183,7 @@ static void acquire_next(struct request *req)
 		for (size_t i = 0; i < group->count; i++)
 			wait_on(req, script_key(req, KEY_LOCK, group->names[i], NULL));
 	}
-	group->ttl_ms = req->wait && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
+	group->ttl_ms = req->waiter && s->wanted.ttl_ms < cover_ms ? cover_ms : s->wanted.ttl_ms;
 	struct call *c = lock_call_acquire(req, group);
 	call_may_fail(c);
 	call_send(c, on_decided);

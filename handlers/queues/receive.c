@@ -200,7 +200,7 @@ static void receive(struct request *req)
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
 	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
-	call_int(c, req->wait != NULL);
+	call_int(c, req->waiter != NULL);
 	if (order->in_turn)
 		call_may_fail(c);
 	call_send(c, on_received);

@@ -10,7 +10,7 @@ enum { ALIVE_MS = 15000 }; /* between keep-alive comments, for proxies and clien
 
 /* One stream. */
 struct topic_listener {
-	struct hearer hearer;
+	struct channel_listener listener;
 	struct stream *stream; /* (ref) */
 	struct timer alive;
 	bool has_listened;
@@ -39,17 +39,17 @@ void topic_publish(struct request *req, const struct topic_publish_input *in)
 
 /* ---- GET /topics/{topic}/stream ---- */
 
-static void on_listening(struct hearer *h)
+static void on_subscribed(struct channel_listener *h)
 {
-	struct topic_listener *l = container_of(h, struct topic_listener, hearer);
+	struct topic_listener *l = container_of(h, struct topic_listener, listener);
 
 	stream_event(l->stream, l->has_listened ? "gap" : "listening", TEXT("{}"));
 	l->has_listened = true;
 }
 
-static void on_message(struct hearer *h, struct text message)
+static void on_message(struct channel_listener *h, struct text message)
 {
-	struct topic_listener *l = container_of(h, struct topic_listener, hearer);
+	struct topic_listener *l = container_of(h, struct topic_listener, listener);
 
 	stream_event(l->stream, "message", message);
 }
@@ -67,7 +67,7 @@ static void on_left(void *context)
 	struct topic_listener *l = context;
 
 	timer_stop(&l->alive);
-	channel_unhear(&l->hearer);
+	channel_unlisten(&l->listener);
 	free(l);
 }
 
@@ -83,10 +83,10 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	l->hearer.listening = on_listening;
-	l->hearer.message = on_message;
+	l->listener.subscribed = on_subscribed;
+	l->listener.message = on_message;
 	l->alive.expired = on_alive;
-	if (!channel_can_hear()) {
+	if (!channel_can_subscribe()) {
 		free(l);
 		answer_problem(req, P_REDIS_UNAVAILABLE, "Redis cannot be reached, so nothing can be heard");
 		return;
@@ -96,7 +96,7 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 		free(l);
 		return;
 	}
-	if (channel_hear(&l->hearer, channel))
+	if (channel_listen(&l->listener, channel))
 		timer_set(&l->alive, loop_now_us() + ALIVE_MS * 1000);
 	else
 		stream_end(l->stream);

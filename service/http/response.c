@@ -46,7 +46,7 @@ static bool may_hide_fin(const struct conn *c)
 {
 	int unread = 0;
 
-	return (c->req->wait || c->req->state == STREAMING) && !c->body_unread &&
+	return (c->req->waiter || c->req->state == STREAMING) && !c->body_unread &&
 	       ioctl(c->fd, FIONREAD, &unread) == 0 && unread > MAX_PIPELINED_BYTES;
 }
 

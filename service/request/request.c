@@ -116,7 +116,7 @@ static void free_when_unneeded(struct request *req)
 {
 	if (!req->http_done || req->calls_owed > 0)
 		return;
-	if (req->wait)
+	if (req->waiter)
 		wait_ended(req);
 	if (req->ended)
 		req->ended(req);
@@ -153,7 +153,7 @@ void request_move(struct request *req, enum request_state to)
 	req->state = to;
 	if (to != ANSWERED && to != STREAMING)
 		return;
-	if (req->wait)
+	if (req->waiter)
 		wait_ended(req);
 	if (!req->http_done)
 		http.answered(req);
@@ -170,7 +170,7 @@ void request_compensate(struct request *req, const struct reply *reply)
 		http.disconnected(req);
 	if (on_disconnect)
 		on_disconnect(req, reply);
-	if (req->wait)
+	if (req->waiter)
 		wait_ended(req);
 }
 
@@ -182,7 +182,7 @@ void request_streamed(struct request *req)
 
 bool request_client_gone(struct request *req)
 {
-	return req->http_done || req->client_gone || (req->wait && http.client_gone(req));
+	return req->http_done || req->client_gone || (req->waiter && http.client_gone(req));
 }
 
 static struct text no_header(struct request *req, const char *name)

@@ -27,7 +27,7 @@ struct json;
 struct operation;
 struct reply;
 struct stream;
-struct wait;
+struct waiter;
 
 enum request_state { READING, CALLING, PARKED, STREAMING, ANSWERED };
 
@@ -89,7 +89,7 @@ struct request {
 	int64_t waited_us, waits_since_us; /* request_waited_us */
 
 	/* While it waits, and when nobody does any more */
-	struct wait *wait;         /* wait.c's; NULL when it never waits */
+	struct waiter *waiter;     /* wait.c's; NULL when it never waits */
 	struct arena_mark attempt; /* set by wait_begin: what the arena has beyond it belongs to one attempt */
 	/*
 	 * Set by a handler: the client left, so what was won for it goes back. `reply` is that of the call under way, NULL when there was none,

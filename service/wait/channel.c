@@ -1,7 +1,7 @@
 /*
- * channel: see channel.h. Owns the channels; hears through subscriber.c.
+ * channel: see channel.h. Owns the channels; subscribes through redis/subscriber.c.
  *
- * A channel that nobody stands at any more is kept for a while: the next one often comes soon, and need not subscribe again.
+ * An empty channel is kept for a while: its next waiter often comes soon, and need not subscribe again.
  */
 #include "wait/channel.h"
 
@@ -12,11 +12,11 @@
 #include "redis/redis.h"
 #include "redis/subscriber.h"
 
-#define LONGEST_MS (INT64_MAX / 2000) /* of a timer, in microseconds and beyond now */
+#define LONGEST_MS (INT64_MAX / 2000) /* of a timer: it fits in microseconds, and beyond now */
 
 enum { KEEP_EMPTY_MS = 10000 };
 
-static const struct channel_owner *owner;
+static const struct channel_callbacks *callbacks;
 static void *channels_by_name; /* tsearch(3) */
 static struct channel *channels;
 static unsigned count;
@@ -45,7 +45,7 @@ static struct channel *channel_find(struct text name)
 
 static void on_due(struct timer *t)
 {
-	owner->something(container_of(t, struct channel, due), 1);
+	callbacks->available(container_of(t, struct channel, due), 1);
 }
 
 /* NULL without memory. */
@@ -64,7 +64,7 @@ static struct channel *channel_get(struct text name, bool is_timed)
 		return NULL;
 	}
 	ch->is_timed = is_timed;
-	ch->hearing = is_timed ? HEARD : UNHEARD;
+	ch->state = is_timed ? CHANNEL_SUBSCRIBED : CHANNEL_UNSUBSCRIBED;
 	ch->due.expired = on_due;
 	ch->next = channels;
 	if (channels)
@@ -88,33 +88,33 @@ static void channel_free(struct channel *ch)
 	free(ch);
 }
 
-bool channel_enter(struct place *p, struct text name, bool is_timed)
+bool channel_join(struct channel_waiter *w, struct text name, bool is_timed)
 {
 	struct channel *ch = name.at ? channel_get(name, is_timed) : NULL;
 
 	if (!ch)
 		return false;
-	p->channel = ch;
-	p->next = NULL;
-	p->previous = ch->last;
+	w->channel = ch;
+	w->next = NULL;
+	w->previous = ch->last;
 	if (ch->last)
-		ch->last->next = p;
+		ch->last->next = w;
 	else
-		ch->first = p;
-	ch->last = p;
+		ch->first = w;
+	ch->last = w;
 	return true;
 }
 
 static bool is_empty(const struct channel *ch)
 {
-	return !ch->first && !ch->hearers;
+	return !ch->first && !ch->listeners;
 }
 
 static void when_empty(struct channel *ch)
 {
 	if (!is_empty(ch))
 		return;
-	if (ch->is_timed || ch->hearing == UNHEARD) {
+	if (ch->is_timed || ch->state == CHANNEL_UNSUBSCRIBED) {
 		channel_free(ch);
 		return;
 	}
@@ -123,59 +123,59 @@ static void when_empty(struct channel *ch)
 		timer_set(&sweep, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
-void channel_leave(struct place *p)
+void channel_leave(struct channel_waiter *w)
 {
-	struct channel *ch = p->channel;
+	struct channel *ch = w->channel;
 
-	if (p->next)
-		p->next->previous = p->previous;
+	if (w->next)
+		w->next->previous = w->previous;
 	else
-		ch->last = p->previous;
-	if (p->previous)
-		p->previous->next = p->next;
+		ch->last = w->previous;
+	if (w->previous)
+		w->previous->next = w->next;
 	else
-		ch->first = p->next;
+		ch->first = w->next;
 	if (!ch->first)
 		timer_stop(&ch->due);
 	when_empty(ch);
 }
 
-bool channel_can_hear(void)
+bool channel_can_subscribe(void)
 {
-	return redis_connections() > 0; /* who hears comes up with the others, a moment later perhaps */
+	return redis_connections() > 0; /* the subscriber connects with the others, or a moment later */
 }
 
-bool channel_hear(struct hearer *h, struct text name)
+bool channel_listen(struct channel_listener *l, struct text name)
 {
 	struct channel *ch = name.at ? channel_get(name, false) : NULL;
 
 	if (!ch)
 		return false;
-	h->channel = ch;
-	h->previous = NULL;
-	h->next = ch->hearers;
-	if (h->next)
-		h->next->previous = h;
-	ch->hearers = h;
-	if (ch->hearing == HEARD)
-		h->listening(h);
+	l->channel = ch;
+	l->previous = NULL;
+	l->next = ch->listeners;
+	if (l->next)
+		l->next->previous = l;
+	ch->listeners = l;
+	if (ch->state == CHANNEL_SUBSCRIBED)
+		l->subscribed(l);
 	else
-		channel_listen(ch);
+		channel_subscribe(ch);
 	return true;
 }
 
-void channel_unhear(struct hearer *h)
+void channel_unlisten(struct channel_listener *l)
 {
-	struct channel *ch = h->channel;
+	struct channel *ch = l->channel;
 
 	if (!ch)
 		return;
-	if (h->next)
-		h->next->previous = h->previous;
-	if (h->previous)
-		h->previous->next = h->next;
+	if (l->next)
+		l->next->previous = l->previous;
+	if (l->previous)
+		l->previous->next = l->next;
 	else
-		ch->hearers = h->next;
+		ch->listeners = l->next;
 	when_empty(ch);
 }
 
@@ -192,137 +192,145 @@ static void on_sweep(struct timer *t)
 			some_left = true;
 			continue;
 		}
-		if (ch->ear)
-			subscriber_unsubscribe(ch->ear, ch->name);
+		if (ch->subscriber)
+			subscriber_unsubscribe(ch->subscriber, ch->name);
 		channel_free(ch);
 	}
 	if (some_left)
 		timer_set(t, loop_now_us() + KEEP_EMPTY_MS * 1000);
 }
 
-static void unheard(struct channel *ch)
+static void unsubscribed(struct channel *ch)
 {
-	ch->hearing = UNHEARD;
-	ch->ear = NULL;
-	owner->deaf(ch);
+	ch->state = CHANNEL_UNSUBSCRIBED;
+	ch->subscriber = NULL;
+	callbacks->unsubscribed(ch);
 }
 
-/* A server that lost the channel's slot unsubscribes us by itself, or has become a replica, and its connections are closed. */
-void channel_listen(struct channel *ch)
+/*
+ * The server of before needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by itself,
+ * and when it became a replica its connections are closed.
+ */
+void channel_subscribe(struct channel *ch)
 {
-	struct subscriber *ear = ch->is_timed ? NULL : redis_subscriber(ch->name);
+	struct subscriber *subscriber = ch->is_timed ? NULL : redis_subscriber(ch->name);
 
-	if (ear == ch->ear)
+	if (subscriber == ch->subscriber)
 		return;
-	if (ch->ear)
-		unheard(ch);
-	if (!ear)
+	if (ch->subscriber)
+		unsubscribed(ch);
+	if (!subscriber)
 		return;
-	ch->hearing = ASKED;
-	ch->ear = ear;
-	subscriber_subscribe(ear, ch->name);
+	ch->state = CHANNEL_SUBSCRIBING;
+	ch->subscriber = subscriber;
+	subscriber_subscribe(subscriber, ch->name);
 }
 
 void channel_due_in(struct channel *ch, int64_t ms)
 {
-	int64_t some_ms = ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS; /* whoever may publish says what he likes */
+	int64_t some_ms = ms < 0            ? 0
+			  : ms < LONGEST_MS ? ms
+					    : LONGEST_MS; /* any client of Redis may publish any number */
 	int64_t due_us = loop_now_us() + some_ms * 1000;
 
 	if (!timer_is_set(&ch->due) || ch->due.due_us > due_us)
 		timer_set(&ch->due, due_us);
 }
 
-/* ---- What the subscriber says ---- */
+/* ---- Callbacks of the subscriber ---- */
 
 static void on_up(struct subscriber *s)
 {
 	(void)s;
 	for (struct channel *ch = channels; ch; ch = ch->next)
-		channel_listen(ch);
+		channel_subscribe(ch);
 }
 
-/* Perhaps in the middle of on_up, without memory to subscribe: so the empty ones are left to the sweep. */
+/* May be called within on_up, without memory to subscribe: so the empty ones are left to the sweep. */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;
 
 	for (struct channel *ch = channels; ch; ch = ch->next) {
-		if (ch->ear != s || ch->is_timed)
+		if (ch->subscriber != s || ch->is_timed)
 			continue;
 		lost = true;
-		unheard(ch);
-		channel_listen(ch); /* another server has it by now, perhaps */
+		unsubscribed(ch);
+		channel_subscribe(ch); /* another server may have it by now */
 	}
 	if (lost)
 		redis_refresh_topology();
 }
 
-/* By the map that is known it would be subscribed at the same server again, which takes that even as a replica: not before the next map. */
+/*
+ * It is not subscribed before the next map: by this one it would be at the same server, which accepts
+ * that even as a replica.
+ */
 static bool on_taken_away(struct subscriber *s, struct text name)
 {
 	struct channel *ch = channel_find(name);
 
-	if (!ch || ch->ear != s || ch->hearing != HEARD)
+	if (!ch || ch->subscriber != s || ch->state != CHANNEL_SUBSCRIBED)
 		return false;
-	unheard(ch);
+	unsubscribed(ch);
 	if (is_empty(ch))
 		channel_free(ch);
 	redis_refresh_topology();
 	return true;
 }
 
-/* Which one is not known. The others are confirmed all the same. */
+/* Which channel is not known. The others are confirmed all the same. */
 static void on_misdirected(struct subscriber *s)
 {
 	for (struct channel *ch = channels; ch; ch = ch->next)
-		if (ch->ear == s && ch->hearing == ASKED)
-			unheard(ch);
+		if (ch->subscriber == s && ch->state == CHANNEL_SUBSCRIBING)
+			unsubscribed(ch);
 	redis_refresh_topology();
 }
 
-static void on_listening(struct subscriber *s, struct text name)
+static void on_subscribed(struct subscriber *s, struct text name)
 {
 	struct channel *ch = channel_find(name);
 
-	if (!ch || ch->hearing == HEARD || (ch->ear && ch->ear != s))
+	if (!ch || ch->state == CHANNEL_SUBSCRIBED || (ch->subscriber && ch->subscriber != s))
 		return;
-	ch->hearing = HEARD;
-	ch->ear = s;
-	owner->heard(ch);
-	for (struct hearer *h = ch->hearers, *next; h; h = next) {
-		next = h->next;
-		h->listening(h);
+	ch->state = CHANNEL_SUBSCRIBED;
+	ch->subscriber = s;
+	callbacks->subscribed(ch);
+	for (struct channel_listener *l = ch->listeners, *next; l; l = next) {
+		next = l->next;
+		l->subscribed(l);
 	}
 }
 
 /*
- * "<units> <ms>": so much is there now, and more in that time (-1: nothing is known).
- * "@<ticket> <ms>": his turn; others look after that time whether he came.
- * "!<daemon> -1": the tickets of a daemon that seemed to be gone were dropped.
+ * "<units> <ms>": so many units are there now, and more in that time (-1: nothing is known).
+ * "@<ticket> <ms>": offered to that ticket; others check after that time whether it came.
+ * "!<instance_id> -1": the tickets of a daemon that seemed dead were dropped.
  */
-static void on_heard(struct subscriber *s, struct text name, struct text message)
+static void on_message(struct subscriber *s, struct text name, struct text message)
 {
 	struct channel *ch = channel_find(name);
 	const char *space = message.at ? strchr(message.at, ' ') : NULL;
 
-	if (!ch || ch->ear != s) /* a former owner may pass on what the present one says itself */
+	if (!ch || ch->subscriber != s) /* a former owner may still forward messages of the present one */
 		return;
-	for (struct hearer *h = ch->hearers, *next; h; h = next) {
-		next = h->next;
-		h->message(h, message);
+	for (struct channel_listener *l = ch->listeners, *next; l; l = next) {
+		next = l->next;
+		l->message(l, message);
 	}
 	if (!ch->first || !space)
 		return;
 	metrics_count(METRIC_wakeups);
 	int64_t in_ms = strtoll(space, NULL, 10);
-	struct text who = { message.at + 1, (size_t)(space - message.at - 1) };
+	struct text subject = { message.at + 1, (size_t)(space - message.at - 1) };
 	if (message.at[0] == '@') {
-		if (owner->turn_of(ch, who))
+		if (callbacks->offered(ch, subject))
 			return;
 	} else if (message.at[0] == '!') {
-		owner->dropped(ch, who);
+		callbacks->dropped(ch, subject);
 	} else {
-		owner->something(ch, (unsigned)strtoull(message.at, NULL, 10));
+		callbacks->available(ch, (unsigned)strtoull(message.at, NULL, 10));
 	}
 	if (in_ms >= 0)
 		channel_due_in(ch, in_ms);
@@ -333,15 +341,15 @@ static double channels_open(void)
 	return count;
 }
 
-bool channel_open(const struct channel_owner *told)
+bool channel_open(const struct channel_callbacks *to)
 {
-	static const struct subscriber_callbacks ears = { on_up,    on_down,       on_listening,
-							  on_heard, on_taken_away, on_misdirected };
+	static const struct subscriber_callbacks subscribers = { on_up,    on_down,       on_subscribed,
+						      on_message, on_taken_away, on_misdirected };
 
-	owner = told;
+	callbacks = to;
 	sweep.expired = on_sweep;
-	metrics_gauge("wait_channels", "Channels that somebody waits at, or did a moment ago.", channels_open);
-	return redis_subscribe(&ears);
+	metrics_gauge("wait_channels", "Channels with waiters or listeners, or that had some a moment ago.", channels_open);
+	return redis_subscribe(&subscribers);
 }
 
 void channel_close(void)

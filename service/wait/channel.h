@@ -1,8 +1,9 @@
 /*
- * channel: where those who wait stand, or listen: one channel a resource, named as its first key.
+ * channel: the waiters and the listeners of each resource; a resource's channel is named as its first key.
  *
- * Knows which channels are heard, when something becomes due there, and who stands there in which order. What that means for a request
- * that waits is wait.c's affair. A hearer does not wait, but is told every message as it is.
+ * Owns which channels are subscribed, the order of their waiters, and the timer for what becomes due
+ * there. What a wake-up means for a request that waits is up to waiter.c. A listener does not wait; it
+ * receives every message as it is.
  */
 #ifndef PATTERND_CHANNEL_H
 #define PATTERND_CHANNEL_H
@@ -13,68 +14,67 @@
 #include "core/loop.h"
 #include "core/text.h"
 
-struct wait;
 struct channel;
 struct subscriber;
+struct waiter;
 
-/* One stands here. Lives inside its wait. */
-struct place {
-	struct wait *wait;             /* (ref) */
-	struct channel *channel;       /* (ref) */
-	struct place *next, *previous; /* in the channel's line, the longest waiting first */
+/* A waiter at this channel. Lives inside its waiter. */
+struct channel_waiter {
+	struct waiter *waiter;                  /* (ref) */
+	struct channel *channel;                /* (ref) */
+	struct channel_waiter *next, *previous; /* at the channel, the longest waiting first */
 };
 
-/* One listens here. Lives inside its owner, who must leave before it goes. */
-struct hearer {
+/* Lives inside its owner, which must call channel_unlisten before it frees it. */
+struct channel_listener {
 	struct channel *channel; /* (ref) */
-	struct hearer *next, *previous;
-	/* From now on nothing is missed. Again after each time when something may have been. */
-	void (*listening)(struct hearer *h);
-	void (*message)(struct hearer *h, struct text message); /* lives until this returns; may leave */
+	struct channel_listener *next, *previous;
+	/* No message is missed from now on. Called again after each time when one may have been. */
+	void (*subscribed)(struct channel_listener *l);
+	void (*message)(struct channel_listener *l, struct text message); /* lives until this returns; may unlisten */
 };
 
-enum hearing { UNHEARD, ASKED, HEARD };
+enum channel_state { CHANNEL_UNSUBSCRIBED, CHANNEL_SUBSCRIBING, CHANNEL_SUBSCRIBED };
 
 struct channel {
 	struct text name; /* behind the struct */
-	enum hearing hearing;
-	struct subscriber *ear;     /* (ref) who hears it, or was asked to; NULL while UNHEARD */
-	bool is_timed;              /* nothing is published here, only time makes progress */
-	struct place *first, *last; /* who stands here */
-	struct hearer *hearers;     /* who listens */
-	unsigned busy;              /* wait.c: units of those who try, or are about to */
-	struct timer due;           /* when time makes progress possible */
+	enum channel_state state;
+	struct subscriber *subscriber;       /* (ref) NULL while CHANNEL_UNSUBSCRIBED */
+	bool is_timed;                       /* nothing is published here, only time makes progress */
+	struct channel_waiter *first, *last; /* the waiters */
+	struct channel_listener *listeners;
+	unsigned pending; /* waiter.c: units of the waiters whose attempt is under way or due */
+	struct timer due; /* when time makes progress possible */
 	int64_t empty_since_us;
 	struct channel *next, *previous; /* in the list of all */
 };
 
-/* Who is told. */
-struct channel_owner {
-	void (*heard)(struct channel *ch);                       /* from now on what is published is heard */
-	void (*deaf)(struct channel *ch);                        /* it is not any more */
-	void (*something)(struct channel *ch, unsigned units);   /* there is so much, or may be */
-	bool (*turn_of)(struct channel *ch, struct text ticket); /* it is his turn; false: he does not stand here */
-	void (*dropped)(struct channel *ch, struct text life);   /* those of this daemon are in Redis's line no more */
+struct channel_callbacks {
+	void (*subscribed)(struct channel *ch);                       /* what is published from now on arrives */
+	void (*unsubscribed)(struct channel *ch);                     /* it no longer does */
+	void (*available)(struct channel *ch, unsigned units);        /* there are, or may be, so many units */
+	bool (*offered)(struct channel *ch, struct text ticket);      /* to this ticket; false: it has no waiter here */
+	void (*dropped)(struct channel *ch, struct text instance_id); /* its tickets, from the wait queue in Redis */
 };
 
-bool channel_open(const struct channel_owner *owner);
+bool channel_open(const struct channel_callbacks *callbacks);
 void channel_close(void);
 
 /* All of them, by ->next. */
 struct channel *channel_first(void);
 
-/* Goes to the end of the line at that name. False without memory. */
-bool channel_enter(struct place *p, struct text name, bool is_timed);
-void channel_leave(struct place *p);
+/* Becomes the last waiter of the channel of that name. False without memory. */
+bool channel_join(struct channel_waiter *w, struct text name, bool is_timed);
+void channel_leave(struct channel_waiter *w);
 
 /* False while Redis is away. */
-bool channel_can_hear(void);
-/* Listens from when `listening` is called. False without memory. */
-bool channel_hear(struct hearer *h, struct text name);
-void channel_unhear(struct hearer *h); /* also one that never listened */
+bool channel_can_subscribe(void);
+/* Listens from when `subscribed` is called. False without memory. */
+bool channel_listen(struct channel_listener *l, struct text name);
+void channel_unlisten(struct channel_listener *l); /* also one that never listened */
 
-/* What is published is wanted from now on, from the server that has it by what is known now: `heard` follows, unless it is heard there. */
-void channel_listen(struct channel *ch);
+/* Subscribes at the server that has the channel by the newest map: `subscribed` follows, unless it is subscribed there. */
+void channel_subscribe(struct channel *ch);
 
 /* In so many milliseconds there may be something, if not earlier. */
 void channel_due_in(struct channel *ch, int64_t ms);

@@ -30,7 +30,7 @@ enum {
 
 enum wait_state { TRYING, ASLEEP, READY };
 
-struct wait {
+struct waiter {
 	struct request *req; /* (ref) */
 	enum wait_state state;
 	bool covered;                   /* its channels were heard before this try began */
@@ -44,27 +44,27 @@ struct wait {
 	uint64_t number;
 	int64_t left_ms; /* as of this try */
 	struct timer deadline;
-	struct wait *next_ready;
+	struct waiter *next_ready;
 	struct in_flight_key *in_flight_key;
 	void (*retry)(struct request *req); /* while it is parked */
 	size_t count, size;
-	struct place places[];
+	struct channel_waiter places[];
 };
 
 static uint64_t last_number;
-static struct wait *first_ready, *last_ready;
+static struct waiter *first_ready, *last_ready;
 static unsigned waiting;
 static bool draining;
 
 /* ---- Waking ---- */
 
-static void set_busy(struct wait *w, bool busy)
+static void set_busy(struct waiter *w, bool busy)
 {
 	for (size_t i = 0; i < w->count; i++)
-		w->places[i].channel->busy += busy ? w->units : 0U - w->units; /* unsigned: that is - w->units */
+		w->places[i].channel->pending += busy ? w->units : 0U - w->units; /* unsigned: that is - w->units */
 }
 
-static void make_ready(struct wait *w)
+static void make_ready(struct waiter *w)
 {
 	assert(w->state == ASLEEP);
 	w->state = READY;
@@ -78,7 +78,7 @@ static void make_ready(struct wait *w)
 }
 
 /* An event for this one: it tries now, or once more after the try that is under way. */
-static void wake_wait(struct wait *w)
+static void wake_wait(struct waiter *w)
 {
 	w->woken = true;
 	if (w->state == ASLEEP)
@@ -88,10 +88,10 @@ static void wake_wait(struct wait *w)
 }
 
 /* Wakes those in `state` until there are enough for `units`; returns what is left. */
-static unsigned wake_those(struct channel *ch, enum wait_state state, unsigned units, const struct wait *except)
+static unsigned wake_those(struct channel *ch, enum wait_state state, unsigned units, const struct waiter *except)
 {
-	for (struct place *p = ch->first; p && units > 0; p = p->next) {
-		struct wait *w = p->wait;
+	for (struct channel_waiter *p = ch->first; p && units > 0; p = p->next) {
+		struct waiter *w = p->waiter;
 		if (w->state != state || w->again || w == except)
 			continue;
 		units -= w->units < units ? w->units : units;
@@ -101,7 +101,7 @@ static unsigned wake_those(struct channel *ch, enum wait_state state, unsigned u
 }
 
 /* There is something for `units`: as many as that is enough for try, those who are parked first. `except` knows already. */
-static void wake(struct channel *ch, unsigned units, const struct wait *except)
+static void wake(struct channel *ch, unsigned units, const struct waiter *except)
 {
 	wake_those(ch, TRYING, wake_those(ch, ASLEEP, units, except), except);
 }
@@ -109,20 +109,20 @@ static void wake(struct channel *ch, unsigned units, const struct wait *except)
 /* ---- What a channel says ---- */
 
 /* Also when time has made progress possible, perhaps: one tries, and what it is told wakes the others. */
-static void on_something(struct channel *ch, unsigned units)
+static void on_available(struct channel *ch, unsigned units)
 {
 	wake(ch, units, NULL);
 }
 
-static bool on_turn_of(struct channel *ch, struct text ticket)
+static bool on_offered(struct channel *ch, struct text ticket)
 {
 	uint64_t number;
 
 	if (!ticket_is_ours(ticket, &number))
 		return false;
-	for (struct place *p = ch->first; p; p = p->next)
-		if (p->wait->number == number) {
-			wake_wait(p->wait);
+	for (struct channel_waiter *p = ch->first; p; p = p->next)
+		if (p->waiter->number == number) {
+			wake_wait(p->waiter);
 			return true;
 		}
 	return false;
@@ -133,39 +133,39 @@ static void on_dropped(struct channel *ch, struct text daemon)
 {
 	if (!ticket_is_instance(daemon))
 		return;
-	for (struct place *p = ch->first; p; p = p->next)
-		if (p->wait->state == ASLEEP)
-			make_ready(p->wait);
-		else if (p->wait->state == TRYING)
-			p->wait->again = true;
+	for (struct channel_waiter *p = ch->first; p; p = p->next)
+		if (p->waiter->state == ASLEEP)
+			make_ready(p->waiter);
+		else if (p->waiter->state == TRYING)
+			p->waiter->again = true;
 }
 
-static bool is_covered(const struct wait *w)
+static bool is_covered(const struct waiter *w)
 {
 	for (size_t i = 0; i < w->count; i++)
-		if (w->places[i].channel->hearing != HEARD)
+		if (w->places[i].channel->state != CHANNEL_SUBSCRIBED)
 			return false;
 	return true;
 }
 
 /* What is published now is missed: everybody tries once more when it can be heard again. */
-static void on_deaf(struct channel *ch)
+static void on_unsubscribed(struct channel *ch)
 {
-	for (struct place *p = ch->first; p; p = p->next)
-		p->wait->covered = false;
+	for (struct channel_waiter *p = ch->first; p; p = p->next)
+		p->waiter->covered = false;
 }
 
 /* Who parked before it was heard tries once more. */
-static void on_heard(struct channel *ch)
+static void on_subscribed(struct channel *ch)
 {
-	for (struct place *p = ch->first; p; p = p->next)
-		if (p->wait->state == ASLEEP && !p->wait->covered && is_covered(p->wait))
-			make_ready(p->wait);
+	for (struct channel_waiter *p = ch->first; p; p = p->next)
+		if (p->waiter->state == ASLEEP && !p->waiter->covered && is_covered(p->waiter))
+			make_ready(p->waiter);
 }
 
 /* ---- One request ---- */
 
-static void begin_try(struct wait *w)
+static void begin_try(struct waiter *w)
 {
 	int64_t until_ms = (w->deadline.due_us - loop_now_us()) / 1000;
 
@@ -178,7 +178,7 @@ static void begin_try(struct wait *w)
 
 static void on_deadline(struct timer *t)
 {
-	struct wait *w = container_of(t, struct wait, deadline);
+	struct waiter *w = container_of(t, struct waiter, deadline);
 
 	w->has_ended = true;
 	if (w->state == ASLEEP)
@@ -207,22 +207,22 @@ static bool fits_body(struct request *req)
 
 bool wait_begin(struct request *req, int64_t ms, size_t places)
 {
-	assert(!req->wait);
+	assert(!req->waiter);
 	if (req->idempotency_key.at && !in_flight_key_is_free(req))
 		return false;
 	if (ms <= 0 || draining)
 		return true;
 	if (!fits_body(req) || !wait_has_room(req))
 		return false;
-	struct wait *w = arena_alloc(&req->arena, sizeof(*w) + places * sizeof(w->places[0]));
+	struct waiter *w = arena_alloc(&req->arena, sizeof(*w) + places * sizeof(w->places[0]));
 	if (w)
-		*w = (struct wait){ .req = req, .size = places, .units = 1, .number = ++last_number };
+		*w = (struct waiter){ .req = req, .size = places, .units = 1, .number = ++last_number };
 	if (!w || (req->idempotency_key.at && !(w->in_flight_key = in_flight_key_add(req)))) {
 		answer_no_memory(req, EFFECT_NONE);
 		return false;
 	}
 	w->deadline.expired = on_deadline;
-	req->wait = w;
+	req->waiter = w;
 	req->attempt = arena_mark(&req->arena);
 	waiting++;
 	timer_set(&w->deadline, req->started_us + ms * 1000);
@@ -232,19 +232,19 @@ bool wait_begin(struct request *req, int64_t ms, size_t places)
 
 static void stand_at(struct request *req, struct text name, bool is_timed)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
 	if (!w)
 		return;
 	assert(w->count < w->size);
-	struct place *p = &w->places[w->count];
-	p->wait = w;
-	if (!channel_enter(p, name, is_timed)) {
+	struct channel_waiter *p = &w->places[w->count];
+	p->waiter = w;
+	if (!channel_join(p, name, is_timed)) {
 		req->arena.failed = ARENA_OUT_OF_MEMORY; /* which call_send tells */
 		return;
 	}
 	w->count++;
-	p->channel->busy += w->units;
+	p->channel->pending += w->units;
 	w->covered = is_covered(w);
 }
 
@@ -259,7 +259,7 @@ void wait_on_time(struct request *req, struct text name)
 }
 
 /* A wake-up that it did not use goes to the next. */
-static void leave_places(struct wait *w)
+static void leave_places(struct waiter *w)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		if (w->woken)
@@ -271,7 +271,7 @@ static void leave_places(struct wait *w)
 
 void wait_on_none(struct request *req)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
 	if (!w)
 		return;
@@ -283,7 +283,7 @@ void wait_on_none(struct request *req)
 
 void wait_takes(struct request *req, unsigned units)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
 	if (!w || w->units == units)
 		return;
@@ -294,17 +294,17 @@ void wait_takes(struct request *req, unsigned units)
 
 int64_t wait_left_ms(const struct request *req)
 {
-	return req->wait ? req->wait->left_ms : 0;
+	return req->waiter ? req->waiter->left_ms : 0;
 }
 
 int64_t wait_waited_ms(const struct request *req)
 {
-	return req->wait ? (loop_now_us() - req->started_us) / 1000 : 0;
+	return req->waiter ? (loop_now_us() - req->started_us) / 1000 : 0;
 }
 
 struct text wait_ticket(struct request *req, const struct wait_queue *queue, const char *mode)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 	char ticket[TICKET_SIZE];
 
 	if (!w)
@@ -317,19 +317,19 @@ struct text wait_ticket(struct request *req, const struct wait_queue *queue, con
 
 void wait_ticket_left(struct request *req)
 {
-	if (req->wait)
-		req->wait->queue = NULL;
+	if (req->waiter)
+		req->waiter->queue = NULL;
 }
 
 void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_at_ms)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
 	if (!w || place >= w->count)
 		return;
 	struct channel *ch = w->places[place].channel;
-	unsigned others = ch->busy - w->units; /* who will see it by themselves */
-	w->woken = w->again;                   /* of what came during the try it need not have seen anything */
+	unsigned others = ch->pending - w->units; /* who will see it by themselves */
+	w->woken = w->again;                      /* of what came during the try it need not have seen anything */
 	if (ready > others)
 		wake(ch, ready - others, w);
 	if (next_at_ms >= 0)
@@ -338,12 +338,12 @@ void wait_next(struct request *req, size_t place, unsigned ready, int64_t next_a
 
 bool wait_park(struct request *req, void (*retry)(struct request *req))
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
 	if (!w || w->is_last)
 		return false;
 	for (size_t i = 0; i < w->count; i++)
-		channel_listen(w->places[i].channel);
+		channel_subscribe(w->places[i].channel);
 	request_move(req, PARKED);
 	w->retry = retry;
 	w->state = ASLEEP;
@@ -353,9 +353,9 @@ bool wait_park(struct request *req, void (*retry)(struct request *req))
 	return true;
 }
 
-static void leave_ready(struct wait *w)
+static void leave_ready(struct waiter *w)
 {
-	struct wait **at = &first_ready, *previous = NULL;
+	struct waiter **at = &first_ready, *previous = NULL;
 
 	for (; *at != w; at = &previous->next_ready)
 		previous = *at;
@@ -365,7 +365,7 @@ static void leave_ready(struct wait *w)
 }
 
 /* A ticket that nobody has would be offered what others wait for. */
-static void leave_queues(const struct wait *w)
+static void leave_queues(const struct waiter *w)
 {
 	struct text channels[WAIT_PLACES];
 	char ticket[TICKET_SIZE];
@@ -379,9 +379,9 @@ static void leave_queues(const struct wait *w)
 /* Its request was answered, or its client left. */
 static void on_ended(struct request *req)
 {
-	struct wait *w = req->wait;
+	struct waiter *w = req->waiter;
 
-	req->wait = NULL;
+	req->waiter = NULL;
 	timer_stop(&w->deadline);
 	if (w->queue)
 		leave_queues(w);
@@ -396,7 +396,7 @@ static void on_ended(struct request *req)
 
 /* ---- Each turn, start and end ---- */
 
-static void try_again(struct wait *w)
+static void try_again(struct waiter *w)
 {
 	struct request *req = w->req;
 
@@ -408,7 +408,7 @@ static void try_again(struct wait *w)
 }
 
 /* While its server is away, or there is no memory for a try, only he whose time is over need know. */
-static bool may_try(const struct wait *w)
+static bool may_try(const struct waiter *w)
 {
 	return w->has_ended || w->count == 0 || (redis_serves(w->places[0].channel->name) && !budget_is_full());
 }
@@ -419,7 +419,7 @@ bool wait_run(void)
 	unsigned most = (unsigned)config()->max_in_flight / 2 + 1;
 	unsigned runs = 0;
 
-	for (struct wait *w = first_ready, *next; w && runs < RUNS_A_TURN && redis_in_flight() < most; w = next) {
+	for (struct waiter *w = first_ready, *next; w && runs < RUNS_A_TURN && redis_in_flight() < most; w = next) {
 		next = w->next_ready;
 		if (!may_try(w))
 			continue;
@@ -435,9 +435,9 @@ void wait_drain(void)
 {
 	draining = true;
 	for (struct channel *ch = channel_first(); ch; ch = ch->next)
-		for (struct place *p = ch->first; p; p = p->next)
-			if (!p->wait->has_ended)
-				on_deadline(&p->wait->deadline);
+		for (struct channel_waiter *p = ch->first; p; p = p->next)
+			if (!p->waiter->has_ended)
+				on_deadline(&p->waiter->deadline);
 }
 
 static double requests_waiting(void)
@@ -447,14 +447,15 @@ static double requests_waiting(void)
 
 bool wait_open(void)
 {
-	static const struct channel_owner owner = { on_heard, on_deaf, on_something, on_turn_of, on_dropped };
+	static const struct channel_callbacks callbacks = { on_subscribed, on_unsubscribed, on_available, on_offered,
+							    on_dropped };
 
 	ticket_open();
 	request_set_wait(on_ended);
 	metrics_gauge("requests_waiting", "Requests that wait for something to happen.", requests_waiting);
-	bool ok = channel_open(&owner);
+	bool ok = channel_open(&callbacks);
 	if (!ok)
-		fprintf(stderr, "patternd: no memory to hear what Redis publishes\n");
+		fprintf(stderr, "patternd: no memory to subscribe in Redis\n");
 	return ok;
 }
 

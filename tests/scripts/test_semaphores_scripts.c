@@ -397,7 +397,7 @@ static void a_replay_gets_the_first_permit(void **state)
 static void a_foreign_key_stays_as_it_is(void **state)
 {
 	static const char *const plants[] = {
-		"SET " SEMAPHORE " x",      "HSET " SEMAPHORE " limit x",  "SET " PERMITS " x",
+		"SET " SEMAPHORE " x",         "HSET " SEMAPHORE " limit x",  "SET " PERMITS " x",
 		"SET " SEMAPHORE ":waiters x", "RPUSH " SEMAPHORE ":offer x",
 	};
 	const struct permit_try t = { .limit = 2, .permit = "p2", .ticket = A1, .wait_ms = WAIT_MS };
