@@ -241,7 +241,7 @@ static void begin(struct request *req, const struct receive_order *given)
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
-	wait_takes(req, (unsigned)given->max);
+	wait_on_units(req, (unsigned)given->max);
 	attempt(req);
 }
 

@@ -112,7 +112,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 /* The script must know for how many permits the first in the wait queue waits. */
 static struct text ticket_of(struct request *req, int64_t limit)
 {
-	static const struct wait_queue queue = { &semaphore_leave_script, wait_parts };
+	static const struct ticket_queue queue = { &semaphore_leave_script, wait_parts };
 	char mode[TEXT_DIGITS];
 
 	return wait_ticket(req, &queue, text_of_int(limit, mode).at);

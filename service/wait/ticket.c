@@ -15,8 +15,8 @@ enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* WAITERS_MS of lua/lib/waiters.l
 
 struct departure {
 	struct departure *next;
-	const struct operation *op;     /* (ref) */
-	const struct wait_queue *queue; /* (ref) */
+	const struct operation *op;       /* (ref) */
+	const struct ticket_queue *queue; /* (ref) */
 	int64_t give_up_us;
 	bool is_sent;
 	size_t count;
@@ -26,23 +26,23 @@ struct departure {
 static struct departure *departures;
 static size_t departure_count;
 static struct timer retry;
-static char instance[TICKET_PART_DIGITS + 1]; /* this daemon's, since its start */
+static char instance_id[TICKET_PART_DIGITS + 1]; /* this daemon's, since its start */
 
 /* ---- What a ticket is ---- */
 
 void ticket_open(void)
 {
-	random_hex(instance, TICKET_PART_DIGITS);
+	random_hex(instance_id, TICKET_PART_DIGITS);
 }
 
 size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode)
 {
-	return (size_t)snprintf(to, TICKET_SIZE, "%s.%016llx.%s", instance, (unsigned long long)number, mode);
+	return (size_t)snprintf(to, TICKET_SIZE, "%s.%016llx.%s", instance_id, (unsigned long long)number, mode);
 }
 
-bool ticket_is_instance(struct text daemon)
+bool ticket_is_instance(struct text id)
 {
-	return daemon.len == TICKET_PART_DIGITS && memcmp(daemon.at, instance, TICKET_PART_DIGITS) == 0;
+	return id.len == TICKET_PART_DIGITS && memcmp(id.at, instance_id, TICKET_PART_DIGITS) == 0;
 }
 
 bool ticket_is_ours(struct text ticket, uint64_t *number)
@@ -129,8 +129,8 @@ static struct text copy(struct text t, char **to)
 	return kept;
 }
 
-void ticket_leave(const struct operation *op, const struct wait_queue *queue, const struct text *channels, size_t count,
-		  struct text ticket)
+void ticket_leave(const struct operation *op, const struct ticket_queue *queue, const struct text *channels,
+		  size_t count, struct text ticket)
 {
 	size_t size = ticket.len;
 	struct departure *d;

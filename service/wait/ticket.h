@@ -1,11 +1,12 @@
 /*
  * ticket: the tickets of requests in the wait queues in Redis (lua/lib/waiters.lua), and how they leave.
  *
- * A ticket is "<instance>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of the request, and what the resource's
- * scripts must know of it. One without a request would be offered what others wait for, a second each time; so when a request ends its
- * ticket leaves by the script of its resource. While Redis is away the departure is kept and retried, for as long as a ticket can be
- * in a wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until it is offered something in vain, as that of a
- * daemon that died.
+ * A ticket is "<instance_id>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of the
+ * request, and what the resource's scripts must know of it. A ticket without a request would be offered
+ * what others wait for, a second each time; so when a request ends its ticket leaves by the script of its
+ * resource. While Redis is away the departure is kept and retried, for as long as a ticket can be in a
+ * wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until an offer to it lapses, as
+ * that of a daemon that died.
  */
 #ifndef PATTERND_TICKET_H
 #define PATTERND_TICKET_H
@@ -19,8 +20,8 @@
 struct operation;
 struct script;
 
-/* How a ticket leaves the wait queue of a resource: KEYS are its first key, which names the place, and parts; ARGV the ticket and ''. */
-struct wait_queue {
+/* How a ticket leaves the wait queue of a resource: KEYS are its first key, which names the channel, and parts; ARGV the ticket and ''. */
+struct ticket_queue {
 	const struct script *leave;
 	const char *const *parts; /* ended by NULL */
 };
@@ -39,12 +40,12 @@ size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode);
 
 /* True when it is a ticket of this daemon's, and then its number. */
 bool ticket_is_ours(struct text ticket, uint64_t *number);
-/* True when this daemon is meant. */
-bool ticket_is_instance(struct text instance);
+/* True when it is this daemon's. */
+bool ticket_is_instance(struct text instance_id);
 
 /* Copies what it keeps. `channels` are those of the resources whose wait queues the ticket may be in; all in one slot. */
-void ticket_leave(const struct operation *op, const struct wait_queue *queue, const struct text *channels, size_t count,
-		  struct text ticket);
+void ticket_leave(const struct operation *op, const struct ticket_queue *queue, const struct text *channels,
+		  size_t count, struct text ticket);
 
 void ticket_close(void);
 
