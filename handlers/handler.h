@@ -4,6 +4,7 @@
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
 
+#include "call/call_problem.h"
 #include "call/list.h"
 #include "call/match.h"
 #include "call/script.h"

@@ -1,30 +1,24 @@
 /*
- * call_problem: a call that has no answer, since Redis could not be asked, did not answer, or said an error, becomes a problem.
+ * call_problem: what a request is answered when its call has no reply: Redis could not be asked, did not
+ * answer, or returned an error.
  */
 #ifndef PATTERND_CALL_PROBLEM_H
 #define PATTERND_CALL_PROBLEM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/text.h"
 
-struct redis_call;
-struct request;
+struct call;
 
-/* What was asked. Borrows all. */
-struct asked {
-	struct request *req;
-	const struct redis_call *redis;
-	const struct text *keys;
-	size_t keys_count;
-	bool writes;
-	bool takes_key; /* a retry with an Idempotency-Key would be recorded */
-	bool is_late;   /* it was given up before its connection was */
-};
+/* Answers the problem of a call without a reply (result->failed). */
+void call_answer_failure(struct call *c);
+/* True when it may have run all the same. */
+bool call_was_lost(const struct call *c);
+/* What failed, as text. */
+const char *call_trouble(const struct call *c);
 
-void call_answer_unavailable(const struct asked *a);
-void call_answer_lost(const struct asked *a);
-void call_answer_error(const struct asked *a, struct text error);
+/* For call_wire.c: answers the problem of an error that Redis returned. */
+void call_answer_error(struct call *c, struct text error);
 
 #endif

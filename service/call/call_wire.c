@@ -1,12 +1,12 @@
 /*
- * call_wire: sends calls, and takes what comes back; see script.h.
+ * call_wire: sends calls, and reads what comes back; see call_wire.h.
  *
- * Owns the life of a `struct call` (in its request's arena). Nothing is sent twice unless Redis refused it before it ran.
+ * A call is never sent twice, unless Redis rejected it before it ran.
  */
+#include "call/call_wire.h"
+
 #include "call/call_problem.h"
-#include "call/idempotency.h"
 #include "call/script_private.h"
-#include "core/budget.h"
 #include "process/metrics.h"
 #include "redis/quorum.h"
 #include "request/answer.h"
@@ -75,12 +75,12 @@ static void fail(struct call *c)
 	run_done(c, NULL);
 }
 
-/* False: it did not go, which was answered unless it may fail. */
+/* False: it was not sent, which was answered unless it may fail. */
 static bool put_on_wire(struct call *c)
 {
 	enum redis_send_error refusal = redis_send(&c->redis, c->command, c->command_count);
 
-	if (refusal == SEND_OK && c->was_held)
+	if (refusal == SEND_OK && c->was_deferred)
 		timer_set(&c->late, c->redis.deadline_us);
 	if (refusal == SEND_OK || (refusal == SEND_LATER && redis_defer(&c->redis)))
 		return true;
@@ -92,7 +92,7 @@ static bool put_on_wire(struct call *c)
 	return false;
 }
 
-/* Redis does not know the script (restart, failover, SCRIPT FLUSH): once more, whole, which also makes it known. */
+/* Redis does not know the script (restart, failover, SCRIPT FLUSH): EVAL also makes it known. */
 static bool send_whole(struct call *c)
 {
 	metrics_count(METRIC_redis_noscript);
@@ -103,13 +103,13 @@ static bool send_whole(struct call *c)
 }
 
 /*
- * Redis refused it before it ran, or it was held for a moment. True: it goes on, or was answered with a problem because it could not;
- * then this call is over, too. One that may fail and did not go has its fate.
+ * Redis rejected it before it ran, or it was deferred. True: it was sent again, or could not be, which
+ * was answered.
  */
-static bool again(struct call *c, enum redis_outcome fate, const struct reply *reply)
+static bool resend(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
 	if (fate == REDIS_DEFERRED) {
-		c->was_held = true;
+		c->was_deferred = true;
 		return put_on_wire(c);
 	}
 	if (fate != REDIS_ANSWERED || reply->type != REPLY_ERROR)
@@ -120,7 +120,7 @@ static bool again(struct call *c, enum redis_outcome fate, const struct reply *r
 	case NEXT_SEND:
 		return put_on_wire(c);
 	case NEXT_DEFER:
-		if (reply_error_begins(reply->text, "TRYAGAIN")) /* it is told if it stays so */
+		if (reply_error_begins(reply->text, "TRYAGAIN")) /* the problem if it stays so */
 			c->error = arena_copy(&c->req->arena, reply->text.at, reply->text.len);
 		return redis_defer(&c->redis);
 	case NEXT_NOTHING:
@@ -137,7 +137,7 @@ static bool is_agreed(const struct call *c, const struct reply *reply)
 	       reply->items[1]->type == REPLY_INTEGER && reply->items[1]->integer >= 0;
 }
 
-/* Redis's clock now, as far as the reply tells: it may have been kept for a while. */
+/* Redis's clock now; the reply may have been kept for a while. */
 static int64_t now_ms_of(const struct call *c, const struct reply *reply)
 {
 	return reply_int(reply, 1) + (c->kept ? (loop_now_us() - c->kept_us + 999) / 1000 : 0);
@@ -158,7 +158,7 @@ static bool has_ended(const struct reply *reply)
 	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
 }
 
-/* The handler reads the reply. What it misreads is no answer; and whatever says such things is not spoken to on this connection. */
+/* The handler reads the reply. After a misread one the request gets a problem, and the connection is replaced. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -191,8 +191,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		c->fate = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
-		struct asked a = asked(c);
-		call_answer_error(&a, reply->text);
+		call_answer_error(c, reply->text);
 	} else if (!is_agreed(c, reply)) {
 		redis_reject(&c->redis, "a reply of another form than agreed");
 		answer_misread(req);
@@ -201,7 +200,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	}
 }
 
-/* It was not answered, or did not go when it was to be sent again. */
+/* It was not answered, or could not be sent again. */
 static void take_failure(struct call *c, enum redis_outcome fate)
 {
 	if (c->fate == REDIS_ANSWERED)
@@ -212,8 +211,8 @@ static void take_failure(struct call *c, enum redis_outcome fate)
 		call_answer_failure(c);
 }
 
-/* Its client left meanwhile. */
-static void take_back(struct call *c, enum redis_outcome fate, const struct reply *reply)
+/* The client disconnected meanwhile. */
+static void compensate(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
 	bool agreed = fate == REDIS_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
 
@@ -222,10 +221,10 @@ static void take_back(struct call *c, enum redis_outcome fate, const struct repl
 	request_compensate(c->req, agreed ? reply : NULL);
 }
 
-/* True: it had an effect, and its owner wants to know who has it; `done` comes later. */
+/* True: it had an effect, and `done` waits for the acknowledgements of replicas. */
 static bool await_replicas(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
-	if (fate != REDIS_ANSWERED || c->replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+	if (fate != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
 		return false;
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
@@ -234,7 +233,7 @@ static bool await_replicas(struct call *c, enum redis_outcome fate, const struct
 	return c->kept != NULL;
 }
 
-/* It was held for a moment, which is to cost its request no more time than the others: whatever comes of it, nobody waits. */
+/* It was deferred, which must not extend the time of its request. Its reply is ignored from now on. */
 static void on_late(struct timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
@@ -256,7 +255,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 	timer_stop(&c->late);
 	if (fate == REDIS_ANSWERED)
 		reply = unwrap(c, reply);
-	if (lives && (again(c, fate, reply) || await_replicas(c, fate, reply)))
+	if (lives && (resend(c, fate, reply) || await_replicas(c, fate, reply)))
 		return;
 	if (fate == REDIS_ACKNOWLEDGED) {
 		fate = REDIS_ANSWERED;
@@ -266,39 +265,29 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 	c->result.replicas = redis->replicas_connected;
 	bool client_gone = !req->background && request_client_gone(req);
 	if (req->state != CALLING || !c->done)
-		; /* answered by another call, or nobody wanted to hear */
+		; /* answered by another call, or without a `done` */
 	else if (client_gone)
-		take_back(c, fate, reply);
+		compensate(c, fate, reply);
 	else if (fate == REDIS_ANSWERED && c->fate == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
 		take_failure(c, fate);
-	/* A handler that neither answered nor called again would leave its client waiting for ever. */
+	/* A handler that neither answered nor called again would leave its client waiting forever. */
 	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
 	request_call_ended(req);
 }
 
-void call_send(struct call *c, call_done done)
+void call_wire_send(struct call *c)
 {
 	struct request *req = c->req;
 
-	if (req->state == ANSWERED)
-		return; /* an earlier call of the same step was refused */
-	c->done = done;
-	req->asked_us = loop_now_us();
 	c->late.expired = on_late;
 	c->redis = (struct redis_call){
 		.done = on_reply, .slot = c->slot, .quorum_server = c->member, .replicas = c->replicas
 	};
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
-	if (req->state == READING && budget_is_full())
-		req->arena.failed = ARENA_OVER_BUDGET;
-	if (req->arena.failed || !call_assemble(c)) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
 	if (!put_on_wire(c)) {
 		if (c->may_fail)
 			fail(c);

@@ -1,14 +1,15 @@
-/* script: builds the calls of scripts and commands on behalf of requests; see script.h. call_wire.c sends them. */
+/* script: assembles the calls of scripts and commands; see script.h. call_wire.c sends them. */
 #include "call/script.h"
 
+#include "call/call_wire.h"
 #include "call/idempotency.h"
 #include "call/script_private.h"
+#include "core/budget.h"
 #include "process/config.h"
 #include "redis/quorum.h"
+#include "request/answer.h"
 
 enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
-
-/* ---- Building calls ---- */
 
 static void push(struct call *c, struct call_strings *list, struct text value)
 {
@@ -27,12 +28,12 @@ static void push(struct call *c, struct call_strings *list, struct text value)
 
 static struct call *call_new(struct request *req, const struct script *s, bool writes)
 {
-	static struct call nowhere; /* stands in without memory; call_send then refuses */
+	static struct call nowhere; /* used without memory; call_send then fails */
 	struct call *c = arena_alloc(&req->arena, sizeof(*c));
 
 	if (!c)
 		c = &nowhere;
-	*c = (struct call){ .req = req, .script = s, .writes = writes, .slot = REDIS_ANYWHERE };
+	*c = (struct call){ .req = req, .script = s, .writes = writes, .redis.slot = REDIS_ANYWHERE };
 	return c;
 }
 
@@ -47,7 +48,7 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 
 struct call *script_call(struct request *req, const struct script *s)
 {
-	/* PFCOUNT writes its cache: whether it matters is the operation's word */
+	/* PFCOUNT writes its cache: whether that matters the operation says */
 	return call_new(req, s, s->writes && req->op->writes);
 }
 
@@ -109,12 +110,12 @@ void call_may_fail(struct call *c)
 
 void call_replicas(struct call *c, unsigned replicas)
 {
-	c->replicas = replicas;
+	c->redis.replicas = replicas;
 }
 
 void call_member(struct call *c, unsigned member)
 {
-	c->member = member;
+	c->redis.member = member;
 }
 
 unsigned call_members(void)
@@ -124,7 +125,7 @@ unsigned call_members(void)
 
 void call_at(struct call *c, int slot)
 {
-	c->slot = slot;
+	c->redis.slot = slot;
 }
 
 void call_tag(struct call *c, size_t tag)
@@ -151,7 +152,8 @@ static void push_record(struct call *c)
 	push(c, &c->args, idempotency_fingerprint(req));
 }
 
-bool call_assemble(struct call *c)
+/* Puts the command together, with the idempotency record. False without memory. */
+static bool assemble(struct call *c)
 {
 	struct arena *arena = &c->req->arena;
 	char buffer[TEXT_DIGITS];
@@ -176,4 +178,20 @@ bool call_assemble(struct call *c)
 	if (c->args.count)
 		memcpy(c->command + head + c->keys.count, c->args.at, c->args.count * sizeof(struct text));
 	return !arena->failed;
+}
+
+void call_send(struct call *c, call_done done)
+{
+	struct request *req = c->req;
+
+	if (req->state == ANSWERED)
+		return; /* an earlier call of the same step failed */
+	c->done = done;
+	req->asked_us = loop_now_us();
+	if (req->state == READING && budget_is_full())
+		req->arena.failed = ARENA_OVER_BUDGET;
+	if (req->arena.failed || !assemble(c))
+		answer_no_memory(req, EFFECT_NONE);
+	else
+		call_wire_send(c);
 }

@@ -7,13 +7,13 @@
  *	call_int(c, in->ttl_ms);
  *	call_send(c, on_acquired);
  *
- * Scripts are the files in lua/, embedded by the build with their SHA1 (tools/embed_scripts.py tells their form). Whatever
- * goes wrong on the way (no connection, no answer, LOADING, READONLY, OOM, WRONGTYPE, a reused idempotency key) has been
- * answered when `done` would be due: `done` sees only replies of the agreed form {outcome, now_ms, ...}. A script that
- * Redis does not know (NOSCRIPT) is sent once more, whole.
+ * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py documents
+ * their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a reused
+ * Idempotency-Key) is answered by itself: `done` sees only replies of the form {outcome, now_ms, ...}. A
+ * script that Redis does not know (NOSCRIPT) is sent once more, whole.
  *
- * For scripts marked @idempotent, call_send appends the record's key and the fingerprint by itself when the request
- * carries an Idempotency-Key, and an empty fingerprint otherwise.
+ * For scripts marked @idempotent, call_send appends the key of the idempotency record and the fingerprint
+ * when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
  */
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
@@ -31,7 +31,7 @@ struct script {
 	struct text source;
 	char sha1[41]; /* hex digits */
 	bool idempotent;
-	bool writes; /* false: a lost answer has effect none */
+	bool writes; /* false: a lost reply has effect none */
 };
 
 struct call;
@@ -51,10 +51,7 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 /* Starts a call; owned by the request's arena. */
 struct call *script_call(struct request *req, const struct script *s);
 
-/*
- * Starts a plain command (SCAN and its like), `verb` static; its `done` gets the reply as it is, errors are answered as for
- * scripts.
- */
+/* Starts a plain command (SCAN, for example), `verb` static. `done` gets the reply as it is. */
 struct call *command_call(struct request *req, const char *verb, bool writes);
 
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
@@ -65,13 +62,13 @@ void call_string(struct call *c, const char *value);
 void call_int(struct call *c, int64_t value);
 void call_real(struct call *c, double value); /* %.17g */
 
-/* An answer that only looks must not be stored: leave the idempotency record alone for this call. */
+/* Leaves the idempotency record alone: the reply only looks, and must not be stored. */
 void call_without_record(struct call *c);
 
-/* One more key: the record of this request's answer, for a call that undoes what was answered. Nothing without an Idempotency-Key. */
+/* One more key: the request's idempotency record, for a call that undoes its effect. None without an Idempotency-Key. */
 void call_record_key(struct call *c);
 
-/* A key that holds something else is no problem of the request: `done` gets NULL then. */
+/* A key that holds something else is not a problem of the request: `done` gets NULL then. */
 void call_skip_foreign(struct call *c);
 
 /*
@@ -80,30 +77,23 @@ void call_skip_foreign(struct call *c);
  * when the client disconnects.
  */
 void call_may_fail(struct call *c);
-/* Answers the problem that it would have been. */
-void call_answer_failure(struct call *c);
-/* Whether it may have happened all the same. */
-bool call_was_lost(const struct call *c);
-/* Why, for a person. */
-const char *call_trouble(const struct call *c);
-
 /*
  * When it had an effect, `done` waits until so many replicas have acknowledged it, or its time has
  * run out; result->acked and result->replicas are the counts.
  */
 void call_replicas(struct call *c, unsigned replicas);
 
-/* Goes to a server of --lock-quorum, from 1, instead of that of --redis. */
+/* Sends it to a server of --lock-quorum, from 1, instead of that of --redis. */
 void call_member(struct call *c, unsigned member);
 unsigned call_members(void); /* how many there are */
 
-/* A call without keys goes to the node that serves this slot (redis_next_node). */
+/* Sends a call without keys to the node that serves this slot (redis_next_node). */
 void call_at(struct call *c, int slot);
 
 /* Marks the call, to distinguish it from others in `done`: result->tag. */
 void call_tag(struct call *c, size_t tag);
 
-/* Sends it. Several calls of one request may be under way at once; the request is answered by whichever `done` does so. */
+/* Sends it. Several calls of one request may be under way at once; the first `done` that answers the request wins. */
 void call_send(struct call *c, call_done done);
 
 #endif
