@@ -1,6 +1,6 @@
 /*
- * call_problem: what a request is answered when its call has no reply: Redis could not be asked, did not
- * answer, or returned an error.
+ * call_problem: what a request is answered when its call has no reply: Redis could not be asked,
+ * did not answer, or returned an error.
  */
 #ifndef PATTERND_CALL_PROBLEM_H
 #define PATTERND_CALL_PROBLEM_H

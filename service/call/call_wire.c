@@ -102,10 +102,7 @@ static bool send_whole(struct call *c)
 	return put_on_wire(c);
 }
 
-/*
- * Redis rejected it before it ran, or it was deferred. True: it was sent again, or could not be, which
- * was answered.
- */
+/* After a rejection or a deferral. True: it was sent again, or could not be, which was answered. */
 static bool resend(struct call *c, enum redis_outcome fate, const struct reply *reply)
 {
 	if (fate == REDIS_DEFERRED) {
@@ -158,7 +155,7 @@ static bool has_ended(const struct reply *reply)
 	return reply->type == REPLY_ARRAY && reply->count == 2 && text_is(reply_text(reply, 0), "ended");
 }
 
-/* The handler reads the reply. After a misread one the request gets a problem, and the connection is replaced. */
+/* The handler reads the reply. A misread one is a problem, and the connection is replaced. */
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
@@ -233,7 +230,9 @@ static bool await_replicas(struct call *c, enum redis_outcome fate, const struct
 	return c->kept != NULL;
 }
 
-/* It was deferred, which must not extend the time of its request. Its reply is ignored from now on. */
+/*
+ * It was deferred, which must not extend the time of its request. Its reply is ignored from now on.
+ */
 static void on_late(struct timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
@@ -272,7 +271,9 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 		take_reply(c, reply);
 	else
 		take_failure(c, fate);
-	/* A handler that neither answered nor called again would leave its client waiting forever. */
+	/*
+	 * A handler that neither answered nor called again would leave its client waiting forever.
+	 */
 	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
 	request_call_ended(req);

@@ -1,4 +1,7 @@
-/* idempotency: the key and the fingerprint of a request's idempotency record (lua/lib/idempotency.lua writes it). */
+/*
+ * idempotency: the key and the fingerprint of a request's idempotency record
+ * (lua/lib/idempotency.lua writes it).
+ */
 #ifndef PATTERND_IDEMPOTENCY_H
 #define PATTERND_IDEMPOTENCY_H
 

@@ -1,4 +1,4 @@
-/* list: SCAN, a look at each name found, one answer; see list.h. Knows no kind of key. */
+/* list: SCAN, a look at each name found, one response; see list.h. Knows no kind of key. */
 #include "call/list.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "request/request.h"
 
 /*
- * What one SCAN looks at: 500 keys take Redis less than a millisecond, unless its matcher compares a long text at each byte of
- * long names. SCAN_DEPTH bytes of text behind a star halve the count.
+ * Keys of one SCAN: 500 take Redis less than a millisecond, unless its matcher compares a long text
+ * at each byte of long names. SCAN_DEPTH bytes of text behind a star halve the count.
  */
 enum { SCAN_COUNT = 500, SCAN_DEPTH = 4, MAX_ROUNDS = 40 };
 
@@ -28,12 +28,13 @@ struct listing {
 	const char *type; /* NULL: any */
 	size_t limit;
 	/*
-	 * A page may hold fewer keys than one SCAN step found. A step's keys are told in the order of a hash, and the cursor is then
-	 * that step's own with the hash that was reached: keys that come or go meanwhile make no other be left out.
+	 * A page may hold fewer keys than one SCAN step found. A step's keys are listed in the
+	 * order of a hash, and the cursor is then that step's own with the last hash listed: keys
+	 * that appear or vanish meanwhile do not hide others.
 	 */
 	struct text step;
 	int place;        /* a slot of the Cluster's node that is asked; REDIS_ANYWHERE without one */
-	uint64_t after;   /* tell only keys whose hash is greater */
+	uint64_t after;   /* list only keys whose hash is greater */
 	struct text next; /* the next page's cursor; absent: this was the last */
 	unsigned rounds;
 	struct found *found;
@@ -56,7 +57,7 @@ static struct text pattern_of(struct request *req, const struct list_of *of, str
 			    of->part_pattern ? of->part_pattern : "");
 }
 
-/* In a Cluster "<slot>-" begins it: which node the rest is for. */
+/* In a Cluster it begins with "<slot>-", which names the node. */
 static bool parse_place(struct listing *l, struct text *cursor)
 {
 	bool is_cluster = l->place != REDIS_ANYWHERE;
@@ -70,7 +71,7 @@ static bool parse_place(struct listing *l, struct text *cursor)
 	return has_place == is_cluster && l->place < REDIS_SLOTS;
 }
 
-/* "123" or "123.0f5a...": a SCAN cursor, and the hash that was reached among that step's keys. */
+/* "123" or "123.0f5a...": a SCAN cursor, and the last hash listed of that step. */
 static bool parse_cursor(struct listing *l, struct request *req, struct text cursor)
 {
 	l->place = redis_next_node(REDIS_ANYWHERE);
@@ -103,7 +104,7 @@ static void begin(struct request *req)
 	out_array(answer_begin(req, 200), "items");
 }
 
-/* Takes {prefix}{kind}:{name}:part apart; false when it is not of that form. Without a kind all behind the prefix is the name. */
+/* Splits {prefix}{kind}:{name}:part; without a kind all behind the prefix is the name. */
 static bool split(const struct listing *l, struct text key, struct found *out)
 {
 	size_t lead = strlen(config()->prefix) + (l->of->kind ? strlen(l->of->kind) + 2 : 0);
@@ -126,7 +127,7 @@ static bool split(const struct listing *l, struct text key, struct found *out)
 	return true;
 }
 
-static bool is_told(const struct listing *l, const struct found *f)
+static bool is_listed(const struct listing *l, const struct found *f)
 {
 	for (size_t i = 0; i < l->found_count; i++)
 		if (text_equal(l->found[i].name, f->name) &&
@@ -158,7 +159,7 @@ static int by_hash(const void *a, const void *b)
 	return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* The step's keys that are still to be told, in the order of their hash. NULL, and none, without memory. */
+/* The step's keys that are not listed yet, in the order of their hash. NULL without memory. */
 static struct hashed *in_order(struct request *req, const struct listing *l, const struct reply *keys, size_t *count)
 {
 	struct hashed *list = arena_alloc(&req->arena, (keys->count + 1) * sizeof(*list));
@@ -181,7 +182,7 @@ static struct text cursor_at(struct request *req, int place, struct text step)
 	return arena_printf(&req->arena, "%d-%s", place, step.at);
 }
 
-/* Keeps the names of one SCAN step, as many as the page still takes; what the next page starts with goes to l->next. */
+/* Keeps the names of one SCAN step that the page has room for, and sets the next cursor. */
 static void keep(struct request *req, struct listing *l, const struct reply *keys, struct text next_step)
 {
 	size_t count, i = 0;
@@ -189,7 +190,7 @@ static void keep(struct request *req, struct listing *l, const struct reply *key
 
 	for (; i < count && l->found_count < l->limit; i++) {
 		struct found f;
-		if (!split(l, list[i].key, &f) || is_told(l, &f))
+		if (!split(l, list[i].key, &f) || is_listed(l, &f))
 			continue;
 		f.name = arena_copy(&req->arena, f.name.at, f.name.len);
 		f.part = arena_copy(&req->arena, f.part.at, f.part.len);
@@ -213,13 +214,13 @@ static void on_look(struct request *req, const struct reply *reply)
 	const struct found *f = &l->found[req->result->tag];
 
 	l->looks_owed--;
-	if (reply) /* else the key is not ours: it is no item */
+	if (reply) /* without it the key is not ours */
 		l->of->item(req->out, req, f->name, f->part, reply);
 	if (l->looks_owed == 0)
 		finish(req, l);
 }
 
-static void tell(struct request *req, struct listing *l)
+static void answer(struct request *req, struct listing *l)
 {
 	begin(req);
 	if (!l->of->look) {
@@ -253,7 +254,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 	if (goes_on && parse_cursor(l, req, l->next))
 		scan(req, l);
 	else
-		tell(req, l);
+		answer(req, l);
 }
 
 static void scan(struct request *req, struct listing *l)

@@ -7,13 +7,13 @@
  *	call_int(c, in->ttl_ms);
  *	call_send(c, on_acquired);
  *
- * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py documents
- * their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a reused
- * Idempotency-Key) is answered by itself: `done` sees only replies of the form {outcome, now_ms, ...}. A
- * script that Redis does not know (NOSCRIPT) is sent once more, whole.
+ * Scripts are the files in lua/, embedded by the build with their SHA1; tools/embed_scripts.py
+ * documents their form. A failure (no connection, no reply, LOADING, READONLY, OOM, WRONGTYPE, a
+ * reused Idempotency-Key) is answered by itself: `done` sees only replies of the form {outcome,
+ * now_ms, ...}. A script that Redis does not know (NOSCRIPT) is sent once more, whole.
  *
- * For scripts marked @idempotent, call_send appends the key of the idempotency record and the fingerprint
- * when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
+ * For scripts marked @idempotent, call_send appends the key of the idempotency record and the
+ * fingerprint when the request carries an Idempotency-Key, and an empty fingerprint otherwise.
  */
 #ifndef PATTERND_SCRIPT_H
 #define PATTERND_SCRIPT_H
@@ -65,7 +65,7 @@ void call_real(struct call *c, double value); /* %.17g */
 /* Leaves the idempotency record alone: the reply only looks, and must not be stored. */
 void call_without_record(struct call *c);
 
-/* One more key: the request's idempotency record, for a call that undoes its effect. None without an Idempotency-Key. */
+/* One more key: the idempotency record, for a call that undoes its effect; none without one. */
 void call_record_key(struct call *c);
 
 /* A key that holds something else is not a problem of the request: `done` gets NULL then. */
@@ -73,8 +73,8 @@ void call_skip_foreign(struct call *c);
 
 /*
  * A failure of it is not yet a problem of the request: `done` gets NULL and result->failed, perhaps
- * within call_send, so that the handler can compensate earlier steps. It is followed to its end even
- * when the client disconnects.
+ * within call_send, so that the handler can compensate earlier steps. It is followed to its end
+ * even when the client disconnects.
  */
 void call_may_fail(struct call *c);
 /*
@@ -93,7 +93,7 @@ void call_at(struct call *c, int slot);
 /* Marks the call, to distinguish it from others in `done`: result->tag. */
 void call_tag(struct call *c, size_t tag);
 
-/* Sends it. Several calls of one request may be under way at once; the first `done` that answers the request wins. */
+/* Sends it. Several calls of a request may be under way; the first `done` that answers wins. */
 void call_send(struct call *c, call_done done);
 
 #endif

@@ -1,4 +1,7 @@
-/* script_private: what a call is made of, for the files of this folder: script.c assembles it, call_wire.c sends it. */
+/*
+ * script_private: what a call is made of, for the files of this folder: script.c assembles it,
+ * call_wire.c sends it.
+ */
 #ifndef PATTERND_SCRIPT_PRIVATE_H
 #define PATTERND_SCRIPT_PRIVATE_H
 

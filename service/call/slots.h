@@ -1,9 +1,10 @@
 /*
  * slots: the names of one request, by the slots of a Cluster that they lie in.
  *
- * All keys of a script lie in one slot. What an operation does over names of several, it does group by group in the order of the slots,
- * and gives back what it took when a later group refuses: so nobody waits in a circle, no limit is exceeded and nothing is half kept; but
- * it is not one step any more. Without a Cluster there is one group, and one script.
+ * All keys of a script lie in one slot. An operation over names of several slots goes group by
+ * group in the order of the slots, and releases what it acquired when a later group rejects it: so
+ * no circle of waiters can form, no limit is exceeded and nothing is half kept; but it is not
+ * atomic. Without a Cluster there is one group, and one script.
  *
  *	const struct slots *s = slots_of(req, in->names.items, in->names.count);
  *	if (!s || !slots_bear_key(req, s))
@@ -31,13 +32,15 @@ struct slots {
 	struct slot_group groups[]; /* in the order of the slots */
 };
 
-/* Groups at least one name. NULL: it was answered that there is no memory. */
+/* Groups at least one name. NULL without memory, which was answered. */
 const struct slots *slots_of(struct request *req, const struct text *names, size_t count);
 
 /* True when a script may have keys of both. */
 bool slots_are_one(struct text a, struct text b);
 
-/* False: it has an Idempotency-Key, whose record no slot could keep for all the others. That was answered. */
+/*
+ * False: it has an Idempotency-Key, whose record no slot can keep for the others; it was answered.
+ */
 bool slots_bear_key(struct request *req, const struct slots *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* answer: builds what a request is answered with; see answer.h. Knows neither sockets nor patterns. */
+/* answer: builds responses; see answer.h. Knows neither sockets nor patterns. */
 #include "request/answer.h"
 
 #include <stdio.h>
@@ -13,17 +13,17 @@ enum { FIRST_BYTES = 512 };
 
 #define MALLOC_FAILED "malloc failed: the system refused the daemon more memory; raise its memory limit, or retry later"
 
-/* What is said when there is no memory to say more: the request has changed nothing, or Redis's answer could not be told. */
+/* The response when there is no memory for another one. */
 static const char no_memory[] =
 	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
 	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
 
 struct json_out *answer_begin(struct request *req, int status)
 {
-	static struct json_out nowhere; /* without memory; answer_end says so */
+	static struct json_out nowhere; /* without memory, which answer_end answers */
 
 	if (req->op && req->op->writes)
-		req->arena.bounded = false; /* what a change has done is owed */
+		req->arena.bounded = false; /* the client must learn what it changed */
 	req->status = status;
 	req->content_type = "application/json";
 	req->out = arena_grow(&req->arena, NULL, 0, sizeof(*req->out));
@@ -34,7 +34,7 @@ struct json_out *answer_begin(struct request *req, int status)
 	return req->out;
 }
 
-/* True when it was answered that a reply was misread, instead of what was read from it. */
+/* True when a reply was misread, which was answered. */
 static bool is_answered_as_misread(struct request *req)
 {
 	bool misread = req->misread || (req->is_misread && req->is_misread()) || (req->out && req->out->broken);
@@ -50,7 +50,7 @@ void answer_end(struct request *req)
 	if (is_answered_as_misread(req))
 		return;
 	out_close(req->out);
-	out_newline(req->out); /* for whoever reads it in a terminal */
+	out_newline(req->out); /* for terminals */
 	req->answer = out_all(req->out);
 	if (req->arena.failed && !req->problem) {
 		req->header_count = 0;
@@ -118,7 +118,7 @@ void answer_retry_after_ms(struct request *req, int64_t ms)
 	answer_header_int(req, "Retry-After", seconds > 0 ? seconds : 1);
 }
 
-/* This must be said, whatever the limit. */
+/* Problems are sent whatever the limit. */
 static void answer_is_owed(struct request *req)
 {
 	req->arena.bounded = false;
@@ -132,11 +132,11 @@ static struct json_out *begin(struct request *req, enum problem p, enum effect e
 {
 	const struct problem_row *row = problem_row(p);
 
-	answer_is_owed(req); /* also of what had no room */
+	answer_is_owed(req); /* also after a failed allocation */
 	struct json_out *o = answer_begin(req, row->status);
 	if (p == P_OVERLOADED) {
 		metrics_count(METRIC_requests_overloaded);
-		req->close = true; /* its place is for somebody else until it comes again */
+		req->close = true; /* the connection is free for another client until a retry */
 	}
 	if (req->has_effect && effect == EFFECT_NONE)
 		effect = EFFECT_UNKNOWN;
@@ -169,7 +169,7 @@ void problem_end(struct request *req)
 	answer_end(req);
 }
 
-/* True when the handler had another answer for when the daemon or Redis fails. */
+/* True when the handler's fallback answered in place of a problem of 5xx. */
 static bool fell_back(struct request *req, enum problem p)
 {
 	bool (*fallback)(struct request *) = req->fallback;
@@ -177,7 +177,7 @@ static bool fell_back(struct request *req, enum problem p)
 	if (!fallback || problem_row(p)->status < 500)
 		return false;
 	req->fallback = NULL;
-	answer_is_owed(req); /* instead of the problem, which would be, too */
+	answer_is_owed(req);
 	if (!fallback(req))
 		return false;
 	metrics_count(METRIC_answers_degraded);

@@ -1,11 +1,11 @@
 /*
- * answer: what a handler says back. A request is answered exactly once.
+ * answer: the response of a handler. A request is answered exactly once.
  *
  *	struct json_out *o = answer_begin(req, 201);
  *	out_text(o, "name", in->name);
  *	answer_end(req);
  *
- * and, for everything that is not success, RFC 9457 problem details:
+ * and for problems RFC 9457 problem details:
  *
  *	struct json_out *o = problem_begin(req, P_LOCK_HELD, "'%s' is held by '%s'", ...);
  *	out_int(o, "waiters", 3);
@@ -21,28 +21,30 @@
 
 struct request;
 
-/* Opens the answer's JSON object; the writer is borrowed until answer_end. */
+/* Opens the response's JSON object; the writer is borrowed until answer_end. */
 struct json_out *answer_begin(struct request *req, int status);
 void answer_end(struct request *req);
 
-/* A whole answer of its own media type; `body` must outlive the request (static, or in its arena). */
+/* A whole response of any media type; `body` must outlive the request (static, or in its arena). */
 void answer_body(struct request *req, int status, const char *content_type, struct text body);
 
 /* A status without a body: 204, 304. */
 void answer_empty(struct request *req, int status);
 
-/* A header for the answer that is being built; before answer_end. `name` must be static. */
+/* A header of the response; before answer_end. `name` must be static. */
 void answer_header(struct request *req, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same of parts that are put together, without the cost of a format; and of a number. */
+/* The same of joined parts, without the cost of a format; and of a number. */
 void answer_header_parts(struct request *req, const char *name, const struct text *parts, size_t count);
 void answer_header_int(struct request *req, const char *name, int64_t value);
 
 /* Retry-After in whole seconds, rounded up, at least 1. */
 void answer_retry_after_ms(struct request *req, int64_t ms);
 
-/* Opens a problem: type, title, status, detail, code, effect and request_id are written, members may follow. */
+/*
+ * Opens a problem with its standard members (RFC 9457, code, effect, request_id); more may follow.
+ */
 struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
 	__attribute__((format(printf, 3, 4)));
 void problem_end(struct request *req);
@@ -54,15 +56,18 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* 500: Redis answered in another form than agreed. Every answer of a request whose reply was misread becomes this one. */
+/*
+ * 500: a reply of Redis had another form than agreed. It replaces every response of that request.
+ */
 void answer_misread(struct request *req);
 
-/* 503: no memory for the request. Names the limit: --max-request-memory where that failed the arena, else malloc. */
+/* 503: no memory. Names the limit: --max-request-memory if that failed the arena, or malloc. */
 void answer_no_memory(struct request *req, enum effect effect);
 
 /*
- * 400 with `errors: [{pointer, detail}]` for one field. The pointer is a JSON pointer into the body ("/delay_ms"), or
- * "?name" for a query parameter, "{name}" for a path parameter, "Header-Name:" for a header.
+ * 400 with `errors: [{pointer, detail}]` for one field. The pointer is a JSON pointer into the body
+ * ("/delay_ms"), or "?name" for a query parameter, "{name}" for a path parameter, "Header-Name:"
+ * for a header.
  */
 void answer_field_problem(struct request *req, enum problem p, const char *pointer, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -18,7 +18,7 @@ static void skip(struct text *rest, size_t n)
 	rest->len -= n;
 }
 
-/* Takes blanks and commas, which may stand anywhere between tags; true when there was a comma. */
+/* Skips blanks and commas, which may be anywhere between tags; true when there was a comma. */
 static bool skip_between(struct text *rest)
 {
 	bool comma = false;
@@ -28,7 +28,7 @@ static bool skip_between(struct text *rest)
 	return comma;
 }
 
-/* Takes one entity tag; `tag` is what stands between its quotes. False when there is none. */
+/* Takes one entity tag; `tag` is the text between its quotes. False when there is none. */
 static bool take_tag(struct text *rest, struct text *tag, bool *weak)
 {
 	*weak = rest->len > 2 && memcmp(rest->at, "W/", 2) == 0;
@@ -72,6 +72,6 @@ struct text etag_list(struct arena *arena, struct text header, enum etag_compari
 		out[n++] = ' ';
 	}
 	if (n == 0)
-		out[n++] = ' '; /* a list that nothing is equal to is not no list */
+		out[n++] = ' '; /* a list without a tag that can be equal is not an absent header */
 	return any ? (struct text){ out, n } : malformed;
 }

@@ -1,18 +1,19 @@
 /*
- * etag: the headers If-Match and If-None-Match (RFC 9110 section 13.1) taken apart. Pure; knows nothing of what has a tag.
+ * etag: the headers If-Match and If-None-Match (RFC 9110 section 13.1) parsed. Pure; knows nothing
+ * of what has a tag.
  */
 #ifndef PATTERND_ETAG_H
 #define PATTERND_ETAG_H
 
 #include "core/arena.h"
 
-/* Strong comparison takes no weak tag for equal to anything; weak comparison does not tell them apart. */
+/* In strong comparison a weak tag equals none; weak comparison ignores the difference. */
 enum etag_comparison { ETAG_STRONG, ETAG_WEAK };
 
 /*
- * What a script can search: "" for a header that is absent, "*" for any tag, else the tags that can be equal to a strong one,
- * without their quotes, each between two blanks: ` a  b `. No tag holds a blank. Absent when the header is neither "*" nor
- * a list of entity tags, or without memory.
+ * For scripts to search: "" for an absent header, "*" for any tag, or the tags that can equal a
+ * strong one, without their quotes, each between two blanks: ` a  b `. No tag holds a blank. Absent
+ * when the header is neither "*" nor a list of entity tags, or without memory.
  */
 struct text etag_list(struct arena *arena, struct text header, enum etag_comparison comparison);
 

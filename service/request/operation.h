@@ -1,5 +1,6 @@
 /*
- * operation: the rows that the build makes of openapi.yaml (tools/openapi.py): the operations, and the fields of their inputs.
+ * operation: the tables that the build generates from openapi.yaml (tools/openapi.py): operations,
+ * and the field descriptors of their inputs.
  */
 #ifndef PATTERND_OPERATION_H
 #define PATTERND_OPERATION_H
@@ -15,7 +16,7 @@
 struct json;
 struct request;
 
-/* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a row is the last. */
+/* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a field is the last. */
 enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, IN_WHOLE_BODY };
 
 enum field_kind {
@@ -34,36 +35,36 @@ enum field_kind {
 
 #define NO_OFFSET UINT16_MAX
 
-/* There are hundreds: a row is to fit into a cache line. */
+/* A field descriptor. There are hundreds, and each fits into a cache line. */
 struct field {
 	const char *name;
 	union {
 		const char *const *choices;  /* FIELD_CHOICE: ended by NULL; choice i has number i + 1 */
-		const char *const *reserved; /* FIELD_NAME: those that are refused, ended by NULL; or NULL */
+		const char *const *reserved; /* FIELD_NAME: names to reject, ended by NULL; or NULL */
 		const struct field *fields;  /* FIELD_OBJECT, FIELD_ARRAY and FIELD_MAP */
 	};
 	union {
 		struct {
-			int64_t low, high;     /* range of integers; bytes of texts; count of items or members */
+			int64_t low, high;     /* range of integers; bytes of strings; count of items or members */
 			int64_t default_value; /* default of integers, booleans and choices (their number) */
 		};
 		struct {
 			double real_low, real_high, real_default; /* FIELD_REAL */
 		};
 	};
-	uint16_t excludes; /* bits of the first rows: members that it has no place beside; required without them */
+	uint16_t excludes; /* bits of the first fields: members it must not come with; required without them */
 	uint16_t offset;
 	uint16_t has_offset; /* of the companion bool has_<name>; NO_OFFSET: there is none */
-	uint16_t size;       /* of what `fields` fill: bytes of the struct, or of one item */
+	uint16_t size;       /* bytes of the struct, or of one item, that `fields` fill */
 	uint8_t field_count;
 	enum field_place place : 8;
 	enum field_kind kind : 8;
 	bool required;
-	bool or_digits; /* FIELD_INT: a body may also give it as text of decimal digits */
+	bool or_digits; /* FIELD_INT: a body may also have it as a string of decimal digits */
 	bool plain;     /* FIELD_NAME: letters, digits and ._- only */
 	bool distinct;  /* FIELD_ARRAY: no item twice */
 };
-static_assert(sizeof(struct field) <= 64, "a row is larger than a cache line");
+static_assert(sizeof(struct field) <= 64, "a field descriptor is larger than a cache line");
 
 /* The layout that every array and map has. */
 struct input_array {
@@ -71,10 +72,10 @@ struct input_array {
 	void *items;
 };
 
-/* What a token must be allowed for an operation: the action, on the name that stands in a field, if one is meant. */
+/* The scope that an operation needs: an action, on the name in a field if there is one. */
 struct needed_scope {
 	const char *kind, *action;
-	int8_t field; /* which of the operation's fields names it; -1: no name is meant */
+	int8_t field; /* which of the operation's fields has the name; -1: none */
 	int8_t inner; /* of a list of objects: which member of each; else -1 */
 	int8_t flag;  /* a boolean field: only needed when that is `when`; -1: always */
 	bool when;
@@ -92,13 +93,13 @@ struct operation {
 	void (*run)(struct request *req, const void *input);
 	uint16_t input_size;
 	uint8_t segment_count, field_count;
-	uint8_t scope_count; /* none: any token will do, or, without needs_token, anybody */
+	uint8_t scope_count; /* none: any token suffices, or no token without needs_token */
 	bool needs_token;
 	bool takes_body;
-	bool forwarded; /* proxies ask it with their client's request: any method; headers and body are not for us */
-	bool tail;      /* whatever follows its segments is part of the path, and not looked at, nor is the query */
-	enum problem grant_ended; /* of a replay, when what was granted has ended */
-	bool writes;              /* false: it only looks, a lost answer has effect none */
+	bool forwarded;           /* for reverse proxies: any method; headers and body are their client's */
+	bool tail;                /* what follows its segments is part of the path; it and the query are ignored */
+	enum problem grant_ended; /* of a replay, when the grant has expired */
+	bool writes;              /* false: it only reads, so a lost reply has effect none */
 };
 
 /* The operations whose paths begin with one segment. */
@@ -108,12 +109,12 @@ struct resource {
 	size_t count;
 };
 
-/* Generated: all operations, in the order of the contract, in which those of a resource stand together. */
+/* Generated: all operations, in the order of the contract; those of a resource are together. */
 extern const struct operation operations[];
 extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
-/* Its number among them, operation_count for NULL; and the name of a number, "none" for that one. */
+/* Its index, operation_count for NULL; and the id of an index, "none" for that one. */
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 

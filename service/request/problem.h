@@ -1,4 +1,6 @@
-/* problem: the problems that an answer may be, a row each in errors.def, and what a request that failed has changed. */
+/*
+ * problem: the problems of the API, a row each in errors.def, and the effect of a failed request.
+ */
 #ifndef PATTERND_PROBLEM_H
 #define PATTERND_PROBLEM_H
 
@@ -14,7 +16,7 @@ enum problem {
 enum effect { EFFECT_NONE, EFFECT_APPLIED, EFFECT_UNKNOWN };
 const char *effect_name(enum effect effect);
 
-/* What is fixed about a problem: its row in errors.def. */
+/* A row of errors.def. */
 struct problem_row {
 	const char *code;
 	int status;
@@ -23,7 +25,6 @@ struct problem_row {
 };
 /* The row whose code is `code`, or NULL. */
 const struct problem_row *problem_by_code(struct text code);
-/* The row of a problem. */
 const struct problem_row *problem_row(enum problem p);
 
 #endif

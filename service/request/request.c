@@ -1,4 +1,4 @@
-/* request: life and death of a request, and the small services it offers; see request.h. Knows no socket and no pattern. */
+/* request: see request.h. Knows no socket and no pattern. */
 #include "request/request.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 
 enum {
 	FIRST_BODY_BYTES = 2048
-}; /* of a chunked body, whose size is not known; smaller ones are let in as long as there is memory */
+}; /* of a chunked body, whose size is not known; only larger ones count against the budget */
 
 static struct request_callbacks http;
 static void (*wait_ended)(struct request *req);
@@ -40,7 +40,7 @@ struct request *request_new(const char *target, size_t target_len)
 	req->arena = arena;
 	req->target = arena_copy(&req->arena, target, target_len);
 	req->started_us = loop_now_us();
-	req->request_id = TEXT("-"); /* until its headers say or make one */
+	req->request_id = TEXT("-"); /* until its headers are read */
 	if (!req->target.at) {
 		arena_free(&arena);
 		return NULL;
@@ -59,7 +59,7 @@ struct request *request_background(const struct operation *op, void *work, void 
 	req->work = work;
 	req->ended = ended;
 	req->background = req->http_done = true;
-	req->arena.bounded = false; /* the daemon owes it */
+	req->arena.bounded = false; /* the limit is for clients' requests */
 	req->state = CALLING;
 	req->calls_owed = 1; /* until request_background_start */
 	return req;
@@ -206,13 +206,13 @@ void request_http_done(struct request *req)
 	free_when_unneeded(req);
 }
 
-/* Releases what the attempt of a parked request allocated: thousands of attempts take no more memory than one. */
+/* Releases what an attempt allocated: thousands of attempts take no more memory than one. */
 static void end_attempt(struct request *req)
 {
 	assert(!req->headers && !req->out);
 	arena_rewind(&req->arena, req->attempt);
 	req->arena.failed = ARENA_OK;
-	req->arena.bounded = false; /* it was let in: its later attempts, and its answer, are owed */
+	req->arena.bounded = false; /* it was admitted: its later attempts and its response are owed */
 }
 
 void request_call_ended(struct request *req)
@@ -230,7 +230,7 @@ void random_hex(char *out, size_t digits)
 	unsigned char bytes[64];
 
 	assert(digits % 2 == 0 && digits / 2 <= sizeof(bytes));
-	/* Up to 256 bytes come whole or not at all (getrandom(2)); not at all would mean predictable tokens. */
+	/* Up to 256 bytes come whole or not at all (getrandom(2)). */
 	ssize_t n = getrandom(bytes, digits / 2, 0);
 	if (n != (ssize_t)(digits / 2))
 		abort();
@@ -253,7 +253,7 @@ struct text request_scope(struct request *req)
 	struct text parts[3 * MAX_PATH_PARAMETERS + 3] = { text_of(req->op->id) };
 	size_t count = 1;
 
-	/* The decoded names, each with its length: spelled otherwise it is the same path, and no two paths look alike. */
+	/* Decoded names with lengths: two spellings of a path have one scope, two paths two. */
 	for (size_t i = 0; i < MAX_PATH_PARAMETERS && req->path_values[i].at; i++) {
 		parts[count++] = text_of_int((int64_t)req->path_values[i].len, digits[i]);
 		parts[count++] = TEXT(":");
@@ -291,7 +291,7 @@ bool request_is_past(const struct request *req, int64_t at_ms)
 
 /* ---- Accept, RFC 9110 section 12.5.1 ---- */
 
-/* In thousandths; what is no number counts as 1. */
+/* In thousandths; anything but a number counts as 1. */
 static int quality_of(const char *at)
 {
 	int quality = 0;

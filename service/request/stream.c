@@ -1,4 +1,4 @@
-/* stream: see stream.h. Owns the bytes that were not taken yet. Knows no socket. */
+/* stream: see stream.h. Owns the bytes that are not sent yet. Knows no socket. */
 #include "request/stream.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "request/answer.h"
 #include "request/request.h"
 
-enum { FIRST_BYTES = 512, MOST_BYTES = 4 * 1024 * 1024 }; /* that wait for a client who does not read */
+enum { FIRST_BYTES = 512, MAX_BYTES = 4 * 1024 * 1024 }; /* that wait for a slow client */
 
 struct stream {
 	struct request *req;                      /* (ref) */
@@ -64,7 +64,7 @@ static bool make_room(struct stream *s, size_t len)
 	s->len = waiting;
 	while (size < waiting + len)
 		size *= 2;
-	if (size > MOST_BYTES)
+	if (size > MAX_BYTES)
 		return false;
 	if (size > s->size) {
 		if (!budget_take(size - s->size, BUDGET_SMALL))
@@ -80,7 +80,7 @@ static bool make_room(struct stream *s, size_t len)
 	return true;
 }
 
-/* Parts, one after the other; what has no room any more ends the stream, rather than a part of it be lost in silence. */
+/* Appends all parts. Without room the stream ends: a silent gap would be worse. */
 static void append(struct stream *s, const struct text *parts, size_t count)
 {
 	size_t len = 0;

@@ -1,7 +1,8 @@
 /*
  * channel: see channel.h. Owns the channels; subscribes through redis/subscriber.c.
  *
- * An empty channel is kept for a while: its next waiter often comes soon, and need not subscribe again.
+ * An empty channel is kept for a while: its next waiter often comes soon, and need not subscribe
+ * again.
  */
 #include "wait/channel.h"
 
@@ -208,8 +209,8 @@ static void unsubscribed(struct channel *ch)
 }
 
 /*
- * The server of before needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by itself,
- * and when it became a replica its connections are closed.
+ * The server of before needs no UNSUBSCRIBE: when it lost the channel's slot it unsubscribes by
+ * itself, and when it became a replica its connections are closed.
  */
 void channel_subscribe(struct channel *ch)
 {
@@ -246,7 +247,9 @@ static void on_up(struct subscriber *s)
 		channel_subscribe(ch);
 }
 
-/* May be called within on_up, without memory to subscribe: so the empty ones are left to the sweep. */
+/*
+ * May be called within on_up, without memory to subscribe: so the empty ones are left to the sweep.
+ */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;
@@ -263,8 +266,8 @@ static void on_down(struct subscriber *s)
 }
 
 /*
- * It is not subscribed before the next map: by this one it would be at the same server, which accepts
- * that even as a replica.
+ * It is not subscribed before the next map: by this one it would be at the same server, which
+ * accepts that even as a replica.
  */
 static bool on_taken_away(struct subscriber *s, struct text name)
 {

@@ -1,9 +1,10 @@
 /*
- * channel: the waiters and the listeners of each resource; a resource's channel is named as its first key.
+ * channel: the waiters and the listeners of each resource; a resource's channel is named as its
+ * first key.
  *
- * Owns which channels are subscribed, the order of their waiters, and the timer for what becomes due
- * there. What a wake-up means for a request that waits is up to waiter.c. A listener does not wait; it
- * receives every message as it is.
+ * Owns which channels are subscribed, the order of their waiters, and the timer for what becomes
+ * due there. What a wake-up means for a request that waits is up to waiter.c. A listener does not
+ * wait; it receives every message as it is.
  */
 #ifndef PATTERND_CHANNEL_H
 #define PATTERND_CHANNEL_H
@@ -73,7 +74,7 @@ bool channel_can_subscribe(void);
 bool channel_listen(struct channel_listener *l, struct text name);
 void channel_unlisten(struct channel_listener *l); /* also one that never listened */
 
-/* Subscribes at the server that has the channel by the newest map: `subscribed` follows, unless it is subscribed there. */
+/* Subscribes at the channel's server by the newest map, unless it is subscribed there. */
 void channel_subscribe(struct channel *ch);
 
 /* In so many milliseconds there may be something, if not earlier. */

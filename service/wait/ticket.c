@@ -54,7 +54,7 @@ bool ticket_is_ours(struct text ticket, uint64_t *number)
 	return true;
 }
 
-/* ---- How it leaves ---- */
+/* ---- Departures ---- */
 
 static void forget(struct departure *d)
 {

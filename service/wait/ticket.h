@@ -1,12 +1,13 @@
 /*
- * ticket: the tickets of requests in the wait queues in Redis (lua/lib/waiters.lua), and how they leave.
+ * ticket: the tickets of requests in the wait queues in Redis (lua/lib/waiters.lua), and how they
+ * leave.
  *
- * A ticket is "<instance_id>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of the
- * request, and what the resource's scripts must know of it. A ticket without a request would be offered
- * what others wait for, a second each time; so when a request ends its ticket leaves by the script of its
- * resource. While Redis is away the departure is kept and retried, for as long as a ticket can be in a
- * wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until an offer to it lapses, as
- * that of a daemon that died.
+ * A ticket is "<instance_id>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of
+ * the request, and what the resource's scripts must know of it. A ticket without a request would be
+ * offered what others wait for, a second each time; so when a request ends its ticket leaves by the
+ * script of its resource. While Redis is away the departure is kept and retried, for as long as a
+ * ticket can be in a wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until
+ * an offer to it lapses, as that of a daemon that died.
  */
 #ifndef PATTERND_TICKET_H
 #define PATTERND_TICKET_H
@@ -20,7 +21,7 @@
 struct operation;
 struct script;
 
-/* How a ticket leaves the wait queue of a resource: KEYS are its first key, which names the channel, and parts; ARGV the ticket and ''. */
+/* A wait queue; `leave` has the KEYS first key and parts of a resource, the ARGV ticket and ''. */
 struct ticket_queue {
 	const struct script *leave;
 	const char *const *parts; /* ended by NULL */
@@ -43,7 +44,9 @@ bool ticket_is_ours(struct text ticket, uint64_t *number);
 /* True when it is this daemon's. */
 bool ticket_is_instance(struct text instance_id);
 
-/* Copies what it keeps. `channels` are those of the resources whose wait queues the ticket may be in; all in one slot. */
+/*
+ * Copies what it keeps. `channels` are those whose wait queues the ticket may be in, in one slot.
+ */
 void ticket_leave(const struct operation *op, const struct ticket_queue *queue, const struct text *channels,
 		  size_t count, struct text ticket);
 

@@ -1,5 +1,6 @@
 /*
- * wait: see wait.h. Attempts the requests of waiters (waiter.c): when they are woken, and a last time when their time ends.
+ * wait: see wait.h. Attempts the requests of waiters (waiter.c): when they are woken, and a last
+ * time when their time ends.
  */
 #include "wait/wait.h"
 
@@ -237,13 +238,15 @@ static void retry(struct waiter *w)
 	w->retry(req);
 }
 
-/* While its server is away, or there is no memory for an attempt, it waits on until its time ends. */
+/*
+ * While its server is away, or there is no memory for an attempt, it waits on until its time ends.
+ */
 static bool may_retry(const struct waiter *w)
 {
 	return w->expired || w->count == 0 || (redis_serves(w->channels[0].channel->name) && !budget_is_full());
 }
 
-/* Of thousands at once the last would be answered too late. One an iteration goes on however much is under way. */
+/* Of thousands at once the last would be answered too late; but one an iteration always goes on. */
 bool wait_run(void)
 {
 	unsigned max_in_flight = (unsigned)config()->max_in_flight / 2 + 1;

@@ -9,15 +9,15 @@
  *		wait_on(req, script_key(req, KEY_LOCK, in->name, NULL));
  *		attempt(req);
  *	}
- *	attempt: ... call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); call_send(c, on_acquired);
- *	on_acquired: nothing yet?  wait_next(req, 0, now or later); if (wait_park(req, attempt)) return;  else answer
+ *	attempt: call_int(c, wait_left_ms(req)); call_text(c, wait_ticket(req, &queue, "x")); ...
+ *	on_acquired: wait_next(req, 0, ready, next_at_ms); if (wait_park(req, attempt)) return; ...
  *
- * A channel is that of a resource, named as its first key. What makes progress possible publishes there
- * (lua/lib/wake.lua); wait_next names the time of what becomes due. Either wakes as many waiters as there
- * is something for, the longest waiting first, and calls the function that wait_park was given. No wake-up
- * is lost: a request that parked before its channel was subscribed is attempted once more then, and a
- * wake-up during an attempt is kept for it. At the end of its time a request is attempted a last time, and
- * wait_park returns false.
+ * A channel is that of a resource, named as its first key. What makes progress possible publishes
+ * there (lua/lib/wake.lua); wait_next names the time of what becomes due. Either wakes as many
+ * waiters as there is something for, the longest waiting first, and calls the function that
+ * wait_park was given. No wake-up is lost: a request that parked before its channel was subscribed
+ * is attempted once more then, and a wake-up during an attempt is kept for it. At the end of its
+ * time a request is attempted a last time, and wait_park returns false.
  */
 #ifndef PATTERND_WAIT_H
 #define PATTERND_WAIT_H
@@ -32,13 +32,14 @@
 struct request;
 
 /*
- * Once, before the first attempt: the request may wait `ms` from its arrival, at `channels` channels. With
- * 0 it never waits, and the other functions behave accordingly. False: it was answered (no memory, too
- * many parked requests, a body too large to keep, or the Idempotency-Key of a request that is waiting).
+ * Once, before the first attempt: the request may wait `ms` from its arrival, at `channels`
+ * channels. With 0 it never waits, and the other functions behave accordingly. False: it was
+ * answered (no memory, too many parked requests, a body too large to keep, or the Idempotency-Key
+ * of a request that is waiting).
  */
 bool wait_begin(struct request *req, int64_t ms, size_t channels);
 
-/* For a stream: false when --max-parked allows no more, and it was answered. wait_begin asks by itself. */
+/* For a stream, as wait_begin: false when --max-parked allows no more, which was answered. */
 bool wait_has_room(struct request *req);
 
 /* Joins a channel, in order; `channel` as script_key makes it. */
@@ -58,23 +59,23 @@ int64_t wait_left_ms(const struct request *req);
 int64_t wait_waited_ms(const struct request *req);
 /*
  * Its ticket (ticket.h) in the wait queues of its channels, "" when it does not wait; in its arena.
- * However the request ends, its ticket then leaves them, unless wait_ticket_left was called. `queue` is
- * static.
+ * However the request ends, its ticket then leaves them, unless wait_ticket_left was called.
+ * `queue` is static.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, const char *mode);
 /* In a `done`: Redis said that the ticket is no longer in any wait queue. */
 void wait_ticket_left(struct request *req);
 
 /*
- * After an attempt, for each channel: `ready` units are there for others, and at next_at_ms (Redis's
- * clock; -1: unknown) there may be more.
+ * After an attempt, for each channel: `ready` units are there for others, and at next_at_ms
+ * (Redis's clock; -1: unknown) there may be more.
  */
 void wait_next(struct request *req, size_t channel, unsigned ready, int64_t next_at_ms);
 
 /*
- * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken. False: its
- * time has run out. What was allocated in the arena since wait_begin is released; the input, and what
- * `work` had before, stay.
+ * In a `done`: true when it waits on, and was not answered; `retry` is called when it is woken.
+ * False: its time has run out. What was allocated in the arena since wait_begin is released; the
+ * input, and what `work` had before, stay.
  */
 bool wait_park(struct request *req, void (*retry)(struct request *req));
 
@@ -82,7 +83,9 @@ bool wait_park(struct request *req, void (*retry)(struct request *req));
 
 bool wait_open(void);
 void wait_close(void);
-/* Attempts woken requests; once an iteration, before commands are written. True when some are left: call again soon. */
+/*
+ * Once an iteration, before commands are written: attempts woken requests. True: call again soon.
+ */
 bool wait_run(void);
 /* All waiting requests are attempted a last time. */
 void wait_drain(void);

@@ -1,5 +1,6 @@
 /*
- * waiter: one request that waits, and which waiters of a channel a wake-up reaches. For wait.c, which attempts their requests.
+ * waiter: one request that waits, and which waiters of a channel a wake-up reaches. For wait.c,
+ * which attempts their requests.
  *
  *	ATTEMPTING --wait_park--> PARKED --woken--> READY --wait_run--> ATTEMPTING
  *
@@ -57,7 +58,7 @@ bool waiter_is_subscribed(const struct waiter *w);
 /* Its attempt is due, or under way; other waiters need not be woken for as many units. */
 void waiter_set_pending(struct waiter *w, bool is_pending);
 
-/* There are so many units at the channel: wakes as many waiters as those suffice for, but not `except`. */
+/* There are so many units: wakes as many waiters as those suffice for, but not `except`. */
 void waiter_wake(struct channel *ch, unsigned units, const struct waiter *except);
 
 /* The waiters whose attempt is due, by ->next_ready. */
