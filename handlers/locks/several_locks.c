@@ -145,7 +145,7 @@ static void extend(struct request *req)
 static void on_decided(struct request *req, const struct reply *r)
 {
 	struct several_locks *s = req->work;
-	const struct slot_group *group = &s->slots->groups[s->held];
+	const struct slots_group *group = &s->slots->groups[s->held];
 
 	if (r && (reply_int(r, 0) > 0 || wait_left_ms(req) == 0))
 		wait_ticket_left(req);
@@ -198,7 +198,7 @@ static bool group_names(struct request *req, struct several_locks *s)
 	if (!names || !s->groups)
 		return false;
 	for (size_t g = 0; g < s->slots->count; g++) {
-		const struct slot_group *group = &s->slots->groups[g];
+		const struct slots_group *group = &s->slots->groups[g];
 		s->groups[g] = s->wanted;
 		s->groups[g].names = names;
 		s->groups[g].count = group->count;

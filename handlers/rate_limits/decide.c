@@ -24,7 +24,7 @@ static void on_all_decided(struct request *req, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
 
-	limit_read(req, &(struct slot_group){ checks_in_order, wanted->count }, r);
+	limit_read(req, &(struct slots_group){ checks_in_order, wanted->count }, r);
 	wanted->granted = reply_int(r, 0) > 0;
 	ratelimit_answer(req);
 }

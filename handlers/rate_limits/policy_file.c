@@ -35,7 +35,7 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 {
 	struct arena arena = { 0 };
 	struct json_error error;
-	const struct json *problem = json_tree_read(&arena, req->answer, &error);
+	const struct json *problem = json_tree_read(&arena, req->response, &error);
 	const struct json *faults = json_tree_member(problem, "errors");
 	const struct json *fault = faults ? faults->first : NULL;
 

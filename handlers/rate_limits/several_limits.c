@@ -32,10 +32,10 @@ static bool was_taken(const struct limit_check *c)
 /* ---- Compensating ---- */
 
 /* The checks of a group that took something; `room` for as many as it has. */
-static struct slot_group taken_of(const struct limit_request *wanted, size_t g, size_t *room)
+static struct slots_group taken_of(const struct limit_request *wanted, size_t g, size_t *room)
 {
-	const struct slot_group *group = &wanted->series->slots->groups[g];
-	struct slot_group taken = { room, 0 };
+	const struct slots_group *group = &wanted->series->slots->groups[g];
+	struct slots_group taken = { room, 0 };
 
 	for (size_t i = 0; i < group->count; i++)
 		if (was_taken(&wanted->checks[group->which[i]]))
@@ -43,7 +43,7 @@ static struct slot_group taken_of(const struct limit_request *wanted, size_t g, 
 	return taken;
 }
 
-static struct call *compensate(struct request *req, const struct slot_group *taken, int64_t taken_at_ms)
+static struct call *compensate(struct request *req, const struct slots_group *taken, int64_t taken_at_ms)
 {
 	const struct limit_request *wanted = req->work;
 	struct call *call = script_call(req, &ratelimit_give_back_script);
@@ -83,14 +83,14 @@ static void on_ended(struct request *req, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
 	struct limit_series *series = wanted->series;
-	const struct slot_group *group = &series->slots->groups[req->result->tag];
+	const struct slots_group *group = &series->slots->groups[req->result->tag];
 	size_t room[CHECKS_MAX];
 
 	if (req->result->tag > series->at) {
 		if (r)
 			limit_read(req, group, r);
 	} else if (r) {
-		struct slot_group taken = taken_of(wanted, req->result->tag, room);
+		struct slots_group taken = taken_of(wanted, req->result->tag, room);
 		for (size_t i = 0; i < taken.count; i++)
 			wanted->checks[taken.which[i]].decision =
 				limit_decision_of(req, r, true, LIMIT_HEAD_FIELDS + i * CHECK_FIELDS);
@@ -110,8 +110,8 @@ static void end(struct request *req)
 
 	series->has_ended = true;
 	for (size_t g = 0; g < groups; g++) {
-		const struct slot_group *group = &series->slots->groups[g];
-		struct slot_group taken = g < series->at ? taken_of(wanted, g, room) : (struct slot_group){ 0 };
+		const struct slots_group *group = &series->slots->groups[g];
+		struct slots_group taken = g < series->at ? taken_of(wanted, g, room) : (struct slots_group){ 0 };
 		if (g == series->at || (g < series->at && taken.count == 0))
 			continue;
 		for (size_t i = 0; g > series->at && i < group->count; i++) {
@@ -147,7 +147,7 @@ static void leave(struct request *req, const struct reply *r)
 	if (series->at == series->slots->count)
 		return; /* it is granted, and counts, as one that is answered */
 	for (size_t g = 0; g < series->at; g++) {
-		struct slot_group taken = taken_of(wanted, g, room);
+		struct slots_group taken = taken_of(wanted, g, room);
 		if (taken.count)
 			call_send(compensate(req, &taken, series->taken_at_ms[g]), NULL);
 	}

@@ -57,7 +57,7 @@ static void answer_members(struct request *req, const struct set_combination *co
 	answer_end(req);
 }
 
-static struct call *call_combine(struct request *req, const struct slot_group *group, const struct script *s)
+static struct call *call_combine(struct request *req, const struct slots_group *group, const struct script *s)
 {
 	const struct set_combination *co = req->work;
 	struct call *c = script_call(req, s);
@@ -195,7 +195,7 @@ static void go_on(struct request *req)
 static void on_sizes(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
-	const struct slot_group *group = &co->slots->groups[req->result->tag];
+	const struct slots_group *group = &co->slots->groups[req->result->tag];
 
 	for (size_t i = 0; i < group->count; i++)
 		co->sizes[group->which[i]] = reply_int(r, FIRST + i);

@@ -34,7 +34,7 @@ static void on_part(struct request *req, const struct reply *r);
 
 static void send_part(struct request *req, struct visitor_days *w, size_t g)
 {
-	const struct slot_group *group = &w->parts->slots->groups[g];
+	const struct slots_group *group = &w->parts->slots->groups[g];
 	const struct text *pages = w->parts->pages;
 	struct call *c = script_call(req, w->parts->script);
 

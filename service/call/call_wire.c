@@ -230,9 +230,7 @@ static bool await_replicas(struct call *c, enum redis_outcome fate, const struct
 	return c->kept != NULL;
 }
 
-/*
- * It was deferred, which must not extend the time of its request. Its reply is ignored from now on.
- */
+/* It was deferred, which must not extend its request's time. Its reply will be ignored. */
 static void on_late(struct timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
@@ -271,9 +269,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 		take_reply(c, reply);
 	else
 		take_failure(c, fate);
-	/*
-	 * A handler that neither answered nor called again would leave its client waiting forever.
-	 */
+	/* A handler that neither answered nor called would leave its client waiting. */
 	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
 	request_call_ended(req);

@@ -1,6 +1,4 @@
-/*
- * call_wire: the way of an assembled call to Redis, and of its reply to the handler. For script.c.
- */
+/* call_wire: takes an assembled call to Redis, and its reply to the handler. For script.c. */
 #ifndef PATTERND_CALL_WIRE_H
 #define PATTERND_CALL_WIRE_H
 

@@ -40,7 +40,7 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 	for (size_t i = 0; i < count; i++) {
 		which[i] = placed[i].which;
 		if (i == 0 || placed[i].slot != placed[i - 1].slot)
-			s->groups[s->count++] = (struct slot_group){ which + i, 0 };
+			s->groups[s->count++] = (struct slots_group){ which + i, 0 };
 		s->groups[s->count - 1].count++;
 	}
 	return s;

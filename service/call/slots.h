@@ -21,7 +21,7 @@
 
 struct request;
 
-struct slot_group {
+struct slots_group {
 	const size_t *which; /* of the names, in the order given */
 	size_t count;
 };
@@ -29,7 +29,7 @@ struct slot_group {
 /* In the request's arena. */
 struct slots {
 	size_t count;
-	struct slot_group groups[]; /* in the order of the slots */
+	struct slots_group groups[]; /* in the order of the slots */
 };
 
 /* Groups at least one name. NULL without memory, which was answered. */
@@ -38,9 +38,7 @@ const struct slots *slots_of(struct request *req, const struct text *names, size
 /* True when a script may have keys of both. */
 bool slots_are_one(struct text a, struct text b);
 
-/*
- * False: it has an Idempotency-Key, whose record no slot can keep for the others; it was answered.
- */
+/* False: it has an Idempotency-Key, but no slot for the record of all; it was answered. */
 bool slots_bear_key(struct request *req, const struct slots *s);
 
 #endif

@@ -163,7 +163,7 @@ static void on_answered(struct request *req)
 
 static struct MHD_Response *body_of(struct request *req)
 {
-	return MHD_create_response_from_buffer(req->answer.len, (void *)(uintptr_t)req->answer.at,
+	return MHD_create_response_from_buffer(req->response.len, (void *)(uintptr_t)req->response.at,
 					       MHD_RESPMEM_PERSISTENT);
 }
 

@@ -39,7 +39,7 @@ static bool is_answered_as_misread(struct request *req)
 {
 	bool misread = req->misread || (req->is_misread && req->is_misread()) || (req->out && req->out->broken);
 
-	if (!misread || req->misread_told)
+	if (!misread || req->misread_answered)
 		return false;
 	answer_misread(req);
 	return true;
@@ -51,7 +51,7 @@ void answer_end(struct request *req)
 		return;
 	out_close(req->out);
 	out_newline(req->out); /* for terminals */
-	req->answer = out_all(req->out);
+	req->response = out_all(req->out);
 	if (req->arena.failed && !req->problem) {
 		req->header_count = 0;
 		answer_no_memory(req, req->op && !req->op->writes ? EFFECT_NONE : EFFECT_UNKNOWN);
@@ -61,7 +61,7 @@ void answer_end(struct request *req)
 		req->status = 503;
 		req->problem = problem_row(P_OVERLOADED);
 		req->content_type = "application/problem+json";
-		req->answer = TEXT(no_memory);
+		req->response = TEXT(no_memory);
 	}
 	request_move(req, ANSWERED);
 }
@@ -72,7 +72,7 @@ void answer_body(struct request *req, int status, const char *content_type, stru
 		return;
 	req->status = status;
 	req->content_type = content_type;
-	req->answer = body;
+	req->response = body;
 	request_move(req, ANSWERED);
 }
 
@@ -84,8 +84,8 @@ void answer_empty(struct request *req, int status)
 static void add_header(struct request *req, const char *name, struct text value)
 {
 	if (!req->headers)
-		req->headers = arena_alloc(&req->arena, MAX_ANSWER_HEADERS * sizeof(*req->headers));
-	if (req->headers && value.at && req->header_count < MAX_ANSWER_HEADERS)
+		req->headers = arena_alloc(&req->arena, MAX_RESPONSE_HEADERS * sizeof(*req->headers));
+	if (req->headers && value.at && req->header_count < MAX_RESPONSE_HEADERS)
 		req->headers[req->header_count++] = (struct response_header){ name, value.at };
 }
 
@@ -212,7 +212,7 @@ void answer_misread(struct request *req)
 {
 	bool writes = !req->op || req->op->writes;
 
-	req->misread = req->misread_told = true;
+	req->misread = req->misread_answered = true;
 	req->header_count = 0;
 	req->cache_control = NULL;
 	answer_problem_effect(req, P_INTERNAL, writes ? EFFECT_UNKNOWN : EFFECT_NONE,

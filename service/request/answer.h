@@ -42,9 +42,7 @@ void answer_header_int(struct request *req, const char *name, int64_t value);
 /* Retry-After in whole seconds, rounded up, at least 1. */
 void answer_retry_after_ms(struct request *req, int64_t ms);
 
-/*
- * Opens a problem with its standard members (RFC 9457, code, effect, request_id); more may follow.
- */
+/* Opens a problem with type, title, status, detail, code, effect, request_id; more may follow. */
 struct json_out *problem_begin(struct request *req, enum problem p, const char *detail, ...)
 	__attribute__((format(printf, 3, 4)));
 void problem_end(struct request *req);
@@ -56,9 +54,7 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/*
- * 500: a reply of Redis had another form than agreed. It replaces every response of that request.
- */
+/* 500: a reply of Redis had another form than agreed. Replaces any response of that request. */
 void answer_misread(struct request *req);
 
 /* 503: no memory. Names the limit: --max-request-memory if that failed the arena, or malloc. */

@@ -1,6 +1,4 @@
-/*
- * problem: the problems of the API, a row each in errors.def, and the effect of a failed request.
- */
+/* problem: the problems of the API, rows of errors.def, and the effect of a failed request. */
 #ifndef PATTERND_PROBLEM_H
 #define PATTERND_PROBLEM_H
 

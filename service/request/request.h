@@ -39,7 +39,7 @@ struct response_header {
 	const char *value;
 };
 
-enum { MAX_PATH_PARAMETERS = 4, MAX_ANSWER_HEADERS = 12, MAX_QUERY_PARAMETERS = 128 };
+enum { MAX_PATH_PARAMETERS = 4, MAX_RESPONSE_HEADERS = 12, MAX_QUERY_PARAMETERS = 128 };
 
 struct request_parameter {
 	struct text name, value; /* decoded */
@@ -61,7 +61,7 @@ struct request {
 	bool has_effect;          /* an earlier step changed something: no problem may say `none` */
 	bool is_split;            /* over several slots of a Cluster: no idempotency record */
 	bool misread;             /* a reply of Redis had another form than agreed */
-	bool misread_told;        /* it was answered with that problem */
+	bool misread_answered;    /* it was answered with that problem */
 	bool close;               /* the connection must not be used again */
 	bool (*is_misread)(void); /* while a handler reads a reply: an element had another type */
 	unsigned calls_owed;      /* replies that Redis owes it */
@@ -103,14 +103,10 @@ struct request {
 	struct stream *stream;                 /* while STREAMING */
 	void (*stream_left)(struct stream *s); /* its client disconnected */
 
-	/*
-	 * Between the steps of a handler: its input, its data, Redis's clock as of the latest reply
-	 */
+	/* Between the steps of a handler: its input and data, Redis's clock of the latest reply */
 	const void *input;
 	void *work;
-	/*
-	 * Set by a handler: called in place of a problem of 5xx, at most once. True: it answered.
-	 */
+	/* Set by a handler: called once instead of a problem of 5xx. True: it answered. */
 	bool (*fallback)(struct request *req);
 	int64_t now_ms;
 	int64_t asked_us;                 /* when the latest call was sent: its reply is newer */
@@ -122,8 +118,8 @@ struct request {
 	const char *cache_control;         /* static; NULL: no-store */
 	const struct problem_row *problem; /* NULL on success */
 	struct json_out *out;
-	struct text answer;              /* the body's bytes */
-	struct response_header *headers; /* room for MAX_ANSWER_HEADERS, once there is one */
+	struct text response;            /* the body's bytes */
+	struct response_header *headers; /* room for MAX_RESPONSE_HEADERS, once there is one */
 	size_t header_count;
 };
 

@@ -247,9 +247,7 @@ static void on_up(struct subscriber *s)
 		channel_subscribe(ch);
 }
 
-/*
- * May be called within on_up, without memory to subscribe: so the empty ones are left to the sweep.
- */
+/* Perhaps within on_up, without memory to subscribe: so empty channels are left to the sweep. */
 static void on_down(struct subscriber *s)
 {
 	bool lost = false;

@@ -44,9 +44,7 @@ bool ticket_is_ours(struct text ticket, uint64_t *number);
 /* True when it is this daemon's. */
 bool ticket_is_instance(struct text instance_id);
 
-/*
- * Copies what it keeps. `channels` are those whose wait queues the ticket may be in, in one slot.
- */
+/* Copies what it keeps. `channels`, all in one slot: the ticket may be in their wait queues. */
 void ticket_leave(const struct operation *op, const struct ticket_queue *queue, const struct text *channels,
 		  size_t count, struct text ticket);
 

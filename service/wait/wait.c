@@ -238,9 +238,7 @@ static void retry(struct waiter *w)
 	w->retry(req);
 }
 
-/*
- * While its server is away, or there is no memory for an attempt, it waits on until its time ends.
- */
+/* While its server is away, or without memory for an attempt, it waits until its time ends. */
 static bool may_retry(const struct waiter *w)
 {
 	return w->expired || w->count == 0 || (redis_serves(w->channels[0].channel->name) && !budget_is_full());

@@ -83,9 +83,7 @@ bool wait_park(struct request *req, void (*retry)(struct request *req));
 
 bool wait_open(void);
 void wait_close(void);
-/*
- * Once an iteration, before commands are written: attempts woken requests. True: call again soon.
- */
+/* Once an iteration, before commands are written: attempts woken requests. True: call again. */
 bool wait_run(void);
 /* All waiting requests are attempted a last time. */
 void wait_drain(void);

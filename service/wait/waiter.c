@@ -79,9 +79,7 @@ void waiter_wake(struct channel *ch, unsigned units, const struct waiter *except
 
 /* ---- Callbacks of channels ---- */
 
-/*
- * Also when time may have made progress possible: one is attempted, and its reply wakes the others.
- */
+/* Also when something may be due: one is attempted, and its reply wakes the others. */
 static void on_available(struct channel *ch, unsigned units)
 {
 	waiter_wake(ch, units, NULL);
@@ -110,9 +108,7 @@ static void on_dropped(struct channel *ch, struct text instance_id)
 		retry_soon(p->waiter);
 }
 
-/*
- * What is published meanwhile is missed: all are attempted once more after the next subscription.
- */
+/* Messages are missed meanwhile: all are attempted once more after the next subscription. */
 static void on_unsubscribed(struct channel *ch)
 {
 	for (struct channel_waiter *p = ch->first; p; p = p->next)

@@ -76,7 +76,7 @@ void given_check_refusal(const struct request *req)
 
 	CHECK(req->state == ANSWERED && req->problem);
 	CHECK(req->status == req->problem->status && req->status >= 400);
-	json_t *root = json_loadb(req->answer.at, req->answer.len, JSON_REJECT_DUPLICATES, &error);
+	json_t *root = json_loadb(req->response.at, req->response.len, JSON_REJECT_DUPLICATES, &error);
 	CHECK(root);
 	const char *code = json_string_value(json_object_get(root, "code"));
 	CHECK(code && strcmp(code, req->problem->code) == 0);

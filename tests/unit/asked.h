@@ -54,10 +54,10 @@ static inline const char *answered(struct request *req, const char *member)
 {
 	static char value[512];
 	json_error_t error;
-	json_t *root = json_loadb(req->answer.at, req->answer.len, 0, &error);
+	json_t *root = json_loadb(req->response.at, req->response.len, 0, &error);
 
 	if (!root)
-		fail_msg("the answer %.*s: %s", (int)req->answer.len, req->answer.at, error.text);
+		fail_msg("the answer %.*s: %s", (int)req->response.len, req->response.at, error.text);
 	const char *found = json_string_value(json_object_get(root, member));
 	snprintf(value, sizeof(value), "%s", found ? found : "");
 	json_decref(root);

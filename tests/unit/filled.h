@@ -58,7 +58,7 @@ static inline const char *verdict(const char *method, const char *target, struct
 	size_t n = (size_t)snprintf(out, sizeof(out), "%s", in ? "ok" : problem_of(req));
 
 	if (!in) {
-		json_t *root = json_loadb(req->answer.at, req->answer.len, 0, NULL), *error;
+		json_t *root = json_loadb(req->response.at, req->response.len, 0, NULL), *error;
 		size_t i;
 		assert_int_equal(req->status, 400);
 		json_array_foreach(json_object_get(root, "errors"), i, error) {
