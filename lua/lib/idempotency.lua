@@ -1,11 +1,12 @@
 -- Wrapped by the build around every script marked @idempotent; `body` is that script.
--- ARGV[last]  the request's fingerprint (64 hex digits), '' when it carries no Idempotency-Key
--- KEYS[last]  with a fingerprint: the record, a string of fingerprint and packed reply, kept 24 h
--- Returns what body returns. For a request that was answered before: {'replayed', the stored reply with now_ms renewed}.
--- A script that grants something for a time returns a second value, the proof of the grant. For a replay it runs again,
--- with the stored reply and the proof: it changes nothing, and returns the reply as it is true now, or nothing when the
--- grant has ended, which is {'ended', now_ms} here. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another
--- request.
+-- ARGV[last]  the request's fingerprint (64 hex digits), '' without an Idempotency-Key
+-- KEYS[last]  with a fingerprint: the idempotency record, a string of fingerprint and packed reply,
+--             kept 24 h
+-- Returns what body returns. For a replay: {'replayed', the stored reply with the present now_ms}.
+-- A script that grants something for a time returns a second value, the proof of the grant. For a
+-- replay it runs again, with the stored reply and the proof: it changes nothing, and returns the
+-- reply as it is true now, or nothing when the grant has ended, which is {'ended', now_ms} here. An
+-- error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
 local fingerprint = ARGV[#ARGV]
 ARGV[#ARGV] = nil
 if fingerprint == '' then

@@ -1,13 +1,13 @@
--- Wrapped by the build around every script marked `@idempotent parts`; `body` is that script. A request that is several
--- calls of it has one record for all of them: each call is a part with a name of its own, which the same request gives
--- again, and every part is done once. A replay of a whole answer is so the first one to the last digit, and a request
--- that broke off half-way goes on where it did.
--- ARGV[last]      the request's fingerprint (64 hex digits), '' when it carries no Idempotency-Key
+-- Wrapped by the build around every script marked `@idempotent parts`; `body` is that script. A
+-- request that makes several calls of it has one idempotency record for all of them: each call is a
+-- part with a name, which a replay uses again, and every part is done once. So a replay returns the
+-- first response exactly, and a request that was interrupted continues where it stopped.
+-- ARGV[last]      the request's fingerprint (64 hex digits), '' without an Idempotency-Key
 -- ARGV[last - 1]  the part's name
--- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed reply, kept 24 h from the
---                 first part on
--- Returns what body returns. For a part that was answered before: {'replayed', the stored reply with now_ms renewed}. An
--- error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
+-- KEYS[last]      with a fingerprint: the record, a hash of `fingerprint` and each part's packed
+--                 reply, kept 24 h from the first part on
+-- Returns what body returns. For a part that is done: {'replayed', the stored reply with the
+-- present now_ms}. An error IDEMPOTENCY_KEY_REUSED when the record belongs to another request.
 local fingerprint, part = ARGV[#ARGV], ARGV[#ARGV - 1]
 ARGV[#ARGV] = nil
 ARGV[#ARGV] = nil

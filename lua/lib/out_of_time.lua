@@ -1,9 +1,11 @@
--- out_of_time(): whether the script has worked for a millisecond. A loop over stored elements asks after each step, so each
--- call makes some progress, and returns its cursor then; its bound on the count holds as well.
--- The clocks that move while a script runs:
---   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stands still at the script's start
---   os.clock  Redis 7.4 and later, Valkey 8 and later. Processor time of all threads: I/O threads make it run faster
---   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; 7 us a look. Without +info the bound on the count holds alone
+-- out_of_time(): whether the script has run for a millisecond. A loop over stored elements asks
+-- after each step, so each call makes some progress, and returns its cursor then; its bound on the
+-- count holds as well. Clocks that advance while a script runs:
+--   TIME      Redis 7.0. From 7.2 on, and in Valkey, it stays at the script's start
+--   os.clock  Redis 7.4 and later, Valkey 8 and later. CPU time of all threads: I/O threads add to
+--             it
+--   INFO cpu  Redis 7.2 and Valkey 7.2, which have no other; 7 us a call. Without +info only the
+--             bound on the count holds
 local WALK_US = 1000
 local function clock_us()
   if rawget(_G, 'os') then

@@ -1,18 +1,20 @@
--- scan_page(command, key, cursor, match, limit): one page of a set's members, by SSCAN or ZSCAN.
--- A step of the scan may bring more members than the page takes (a small set comes in one step, whatever was asked for).
--- They are told in the order of a digest, and the cursor names the last one told: who comes or goes meanwhile shifts
--- nothing. `cursor` is '0' to begin, or as returned before; `match` a glob, '' for all. Returns the members and the next
--- cursor, '0' when that was all; nil when that was no cursor. At most 100 steps of 20 members, and a millisecond.
--- Wants lib/out_of_time.lua.
+-- scan_page(command, key, cursor, match, limit): one page of a set's members, by SSCAN or ZSCAN. A
+-- step of the scan may return more members than the page has room for (a small set comes in one
+-- step, whatever was asked for). They are listed in the order of a digest, and the cursor has the
+-- last digest listed, so members that appear or vanish meanwhile shift nothing. `cursor` is '0' to
+-- begin, or as returned before; `match` a glob, '' for all. Returns the members and the next
+-- cursor, '0' at the end; nil for an invalid cursor. At most 100 steps of 20 members, and a
+-- millisecond.
+-- Needs lib/out_of_time.lua.
 local function scan_page(command, key, cursor, match, limit)
   local stride = command == 'ZSCAN' and 2 or 1
-  local step, told = string.match(cursor, '^(%d+)%.?(%x*)$')
+  local step, listed = string.match(cursor, '^(%d+)%.?(%x*)$')
   if not step then
     return nil
   end
 
-  -- The members of one step that come after digest `after`, and the step after. When the page has no room for all of
-  -- them they are in the order of their digests, which come third.
+  -- The members of one step after digest `after`, and the next step. When the page has no room for
+  -- all they are in the order of their digests, which are the third value.
   local function members_of(from, after, room)
     local scan = { command, key, from, 'COUNT', '20' }
     if match ~= '' then
@@ -44,7 +46,7 @@ local function scan_page(command, key, cursor, match, limit)
   local members = {}
   for _ = 1, 100 do
     local room = limit - #members
-    local found, next_step, digest_of = members_of(step, told, room)
+    local found, next_step, digest_of = members_of(step, listed, room)
     if not found then
       return nil
     end
@@ -54,7 +56,7 @@ local function scan_page(command, key, cursor, match, limit)
     if #found > room then
       return members, step .. '.' .. digest_of[found[room]]
     end
-    step, told = next_step, ''
+    step, listed = next_step, ''
     if step == '0' or #members == limit or out_of_time() then
       break
     end

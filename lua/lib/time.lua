@@ -1,10 +1,12 @@
--- now_ms(): Redis's own clock, Unix milliseconds. Read it once a script: on Redis 7.0 it moves while a script runs.
+-- now_ms(): Redis's own clock, Unix milliseconds. Read it once a script: on Redis 7.0 it advances
+-- while a script runs.
 local function now_ms()
   local t = redis.call('TIME')
   return t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 end
--- digits(n): a whole number as text. tostring, `..` and cjson would cut an instant to 14 digits; %d has 64 bits, since the
--- daemon asks for a Redis of 64. A constant is better written as text: redis.call takes longer for a number.
+-- digits(n): an integer as text. tostring, `..` and cjson would cut an instant to 14 digits; %d has
+-- 64 bits, since the daemon requires a Redis of 64. Write a constant as text: redis.call takes
+-- longer for a number.
 local function digits(n)
   return string.format('%d', n)
 end

@@ -1,14 +1,18 @@
--- The wait queue of one resource: first come, first served over all daemons. Needs lib/time.lua and lib/wake.lua.
+-- The wait queue of one resource: first come, first served over all daemons. Needs lib/time.lua and
+-- lib/wake.lua.
 --   waiters  sorted set: ticket by arrival. It lives as long as any of its waiters can wait
---   offer    "<ticket> <until_ms>": the resource was offered to the first waiter. When it does not come in time its
---            daemon has died, and all tickets of that instance are dropped: no heartbeats. Should the daemon be alive,
---            it receives a message about the drop, and its waiters join again
--- A ticket is "<instance_id>.<number>.<mode>", the instance 16 hex digits; the mode belongs to the resource.
+--   offer    "<ticket> <until_ms>": the resource was offered to the first waiter. When it does not
+--            come in time its daemon has died, and all tickets of that instance are dropped: no
+--            heartbeats. Should the daemon be alive, it receives a message about the drop, and its
+--            waiters join again
+-- A ticket is "<instance_id>.<number>.<mode>", the instance 16 hex digits; the mode is the
+-- resource's.
 local OFFER_MS, WAITERS_MS, INSTANCE_DIGITS = 1000, 62000, 16
 
--- waiters_read(channel, waiters, offer, now, asking): the wait queue once it is settled: head (nil: it is empty),
--- offered_until (0: not offered to that head). `asking` is the ticket of the request, '' for none: its own offer does not
--- lapse, nor is its daemon dead. Writes nothing. O(1), O(waiters) when an offer has lapsed.
+-- waiters_read(channel, waiters, offer, now, asking): the wait queue once it is settled: head (nil:
+-- it is empty), offered_until (0: not offered to that head). `asking` is the ticket of the request,
+-- '' for none: its own offer does not lapse, nor is its daemon dead. Writes nothing. O(1),
+-- O(waiters) when an offer has lapsed.
 local function waiters_read(channel, waiters_key, offer_key, now, asking)
   local w = { channel = channel, waiters_key = waiters_key, offer_key = offer_key, offered_until = 0, dropped = {} }
   w.head = redis.call('ZRANGE', waiters_key, '0', '0')[1]
@@ -35,7 +39,8 @@ local function waiters_read(channel, waiters_key, offer_key, now, asking)
   return w
 end
 
--- waiters_settle(w): drops the tickets of a dead instance. Before any other change of the wait queue.
+-- waiters_settle(w): drops the tickets of a dead instance. Before any other change of the wait
+-- queue.
 local function waiters_settle(w)
   if not w.dead_instance then
     return
@@ -68,7 +73,8 @@ local function waiters_leave(w, ticket)
   end
 end
 
--- waiters_offer(w, now): offers the resource to the first waiter, unless it has the offer. It has OFFER_MS to come.
+-- waiters_offer(w, now): offers the resource to the first waiter, unless it has the offer. It has
+-- OFFER_MS to come.
 local function waiters_offer(w, now)
   if w.head and w.offered_until == 0 then
     w.offered_until = now + OFFER_MS
@@ -77,8 +83,8 @@ local function waiters_offer(w, now)
   end
 end
 
--- waiters_hold(w, now, wait_ms): the first waiter came, but cannot go on before something else happens. It keeps the offer
--- for as long as it may wait, and for its last attempt.
+-- waiters_hold(w, now, wait_ms): the first waiter came, but cannot go on before something else
+-- happens. It keeps the offer for as long as it may wait, and for its last attempt.
 local function waiters_hold(w, now, wait_ms)
   w.offered_until = now + wait_ms + OFFER_MS
   redis.call('SET', w.offer_key, w.head .. ' ' .. digits(w.offered_until), 'PX', WAITERS_MS)

@@ -1,5 +1,6 @@
--- What waiters receive, on the channel named as the resource's first key (a sharded one: it lives in the key's slot).
--- By then the work is done: a user without the channels must not make an error of it (the daemon logs subscription_refused).
+-- What waiters receive, on the channel named as the resource's first key (a sharded one: it lives
+-- in the key's slot). By then the work is done: a user without permission for the channels must not
+-- turn it into an error (the daemon logs subscription_refused).
 
 -- publish(channel, message): as service/wait/channel.c reads it. O(daemons that subscribed).
 local function publish(channel, message)
