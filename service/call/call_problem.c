@@ -1,7 +1,7 @@
 /* call_problem: see call_problem.h. */
 #include "call/call_problem.h"
 
-#include "call/script_private.h"
+#include "call/call_private.h"
 #include "process/log.h"
 #include "request/answer.h"
 

@@ -5,8 +5,8 @@
  */
 #include "call/call_wire.h"
 
+#include "call/call_private.h"
 #include "call/call_problem.h"
-#include "call/script_private.h"
 #include "process/metrics.h"
 #include "redis/quorum.h"
 #include "request/answer.h"

@@ -1,9 +1,9 @@
 /* script: assembles the calls of scripts and commands; see script.h. call_wire.c sends them. */
 #include "call/script.h"
 
+#include "call/call_private.h"
 #include "call/call_wire.h"
 #include "call/idempotency.h"
-#include "call/script_private.h"
 #include "core/budget.h"
 #include "process/config.h"
 #include "redis/quorum.h"

@@ -21,29 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/text.h"
-#include "redis/reply.h"
-
-struct request;
-
-struct script {
-	const char *name;
-	struct text source;
-	char sha1[41]; /* hex digits */
-	bool idempotent;
-	bool writes; /* false: a lost reply has effect none */
-};
-
-struct call;
-typedef void (*call_done)(struct request *req, const struct reply *reply);
-
-/* What is known of a call beside its reply: req->result while its `done` runs. */
-struct call_result {
-	size_t tag;               /* of call_tag */
-	struct call *failed;      /* the call when it has no reply (call_may_fail), else NULL */
-	bool replayed;            /* the reply is that of an earlier request with the same Idempotency-Key */
-	unsigned acked, replicas; /* replicas that acknowledged it, and that are connected (call_replicas) */
-};
+#include "call/call.h"
 
 /* A key's name; the channel of a resource is that of its first key. In the request's arena. */
 struct text script_key(struct request *req, const char *kind, struct text name, const char *part);

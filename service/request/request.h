@@ -110,7 +110,7 @@ struct request {
 	bool (*fallback)(struct request *req);
 	int64_t now_ms;
 	int64_t asked_us;                 /* when the latest call was sent: its reply is newer */
-	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/script.h) */
+	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/call.h) */
 
 	/* The response */
 	int status;

@@ -1,11 +1,8 @@
-/*
- * script_private: what a call is made of, for the files of this folder: script.c assembles it,
- * call_wire.c sends it.
- */
-#ifndef PATTERND_SCRIPT_PRIVATE_H
-#define PATTERND_SCRIPT_PRIVATE_H
+/* call_private: what a call is made of. script.c assembles it, call_wire.c sends it. */
+#ifndef PATTERND_CALL_PRIVATE_H
+#define PATTERND_CALL_PRIVATE_H
 
-#include "call/script.h"
+#include "call/call.h"
 #include "core/loop.h"
 #include "redis/redis.h"
 #include "request/request.h"
