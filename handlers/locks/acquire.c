@@ -35,8 +35,9 @@ static void revoke(struct request *req, const struct lock_acquisition *wanted)
 
 static bool has_enough(struct request *req, struct lock_acquisition *wanted)
 {
-	wanted->safety = (struct lock_safety){ "replicated", 1 + (int64_t)req->acked, 1 + (int64_t)req->replicas };
-	return req->acked >= wanted->min_replicas;
+	wanted->safety = (struct lock_safety){ "replicated", 1 + (int64_t)req->result->acked,
+					       1 + (int64_t)req->result->replicas };
+	return req->result->acked >= wanted->min_replicas;
 }
 
 /* ---- A replay ---- */
@@ -52,7 +53,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 		answer_problem_effect(
 			req, P_NOT_ENOUGH_REPLICAS, EFFECT_APPLIED,
 			"'%s' was acquired before, but now %lld of %lld replicas acknowledge it in time; it stays as it is",
-			wanted->names[0].at, (long long)req->acked, (long long)wanted->min_replicas);
+			wanted->names[0].at, (long long)req->result->acked, (long long)wanted->min_replicas);
 }
 
 static void confirm(struct request *req, struct lock_acquisition *wanted, const struct reply *r)
@@ -70,11 +71,11 @@ static void grant(struct request *req, struct lock_acquisition *wanted, const st
 	struct text sealed = reply_text(r, LOCK_SEALED);
 
 	if (sealed.len)
-		wanted->token = request_seal(req, sealed); /* a replay returns the first one, which the record kept */
+		wanted->token = request_mask(req, sealed); /* a replay returns the first one, which the record kept */
 	wanted->safety = lock_single;
-	if (wanted->min_replicas == 0 || (!req->replayed && has_enough(req, wanted)))
+	if (wanted->min_replicas == 0 || (!req->result->replayed && has_enough(req, wanted)))
 		wanted->acquired(req, wanted, r);
-	else if (req->replayed)
+	else if (req->result->replayed)
 		confirm(req, wanted, r);
 	else
 		revoke(req, wanted);

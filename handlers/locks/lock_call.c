@@ -121,7 +121,7 @@ struct text lock_metadata(struct request *req, const struct json *given)
 
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
 {
-	static const struct wait_queue queue = { &lock_leave_script, lock_parts_to_release };
+	static const struct ticket_queue queue = { &lock_leave_script, lock_parts_to_release };
 	struct call *c = script_call(req, &lock_acquire_script);
 
 	for (size_t i = 0; i < wanted->count; i++)
@@ -131,7 +131,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_text(c, lock_metadata(req, wanted->metadata));
 	call_text(c, wanted->presented.at ? handler_secret_hash(req, wanted->presented) : TEXT(""));
 	call_text(c, wanted->token_hash);
-	call_text(c, req->idempotency_key.at ? request_seal(req, wanted->token) : TEXT(""));
+	call_text(c, req->idempotency_key.at ? request_mask(req, wanted->token) : TEXT(""));
 	call_string(c, wanted->mode);
 	call_text(c, wait_ticket(req, &queue, strcmp(wanted->mode, "shared") == 0 ? "s" : "x"));
 	call_int(c, wait_left_ms(req));

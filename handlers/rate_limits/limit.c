@@ -127,7 +127,7 @@ struct limit_decision limit_unused(const struct limit *l)
 	};
 }
 
-void limit_read(struct request *req, const struct slot_group *some, const struct reply *r)
+void limit_read(struct request *req, const struct slots_group *some, const struct reply *r)
 {
 	struct limit_request *wanted = req->work;
 
@@ -137,7 +137,7 @@ void limit_read(struct request *req, const struct slot_group *some, const struct
 	}
 }
 
-struct call *limit_call(struct request *req, const struct slot_group *some, bool is_refused)
+struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused)
 {
 	const struct limit_request *wanted = req->work;
 	struct call *call = script_call(req, &ratelimit_take_all_script);

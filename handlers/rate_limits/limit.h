@@ -94,8 +94,8 @@ const char *limit_state_part(struct request *req, struct text discriminator, int
 void limit_call_key(struct request *req, struct call *call, const struct limit_check *c);
 
 /* A call of ratelimit_take_all for some of the checks, to be sent; and its reply. */
-struct call *limit_call(struct request *req, const struct slot_group *some, bool is_refused);
-void limit_read(struct request *req, const struct slot_group *some, const struct reply *r);
+struct call *limit_call(struct request *req, const struct slots_group *some, bool is_refused);
+void limit_read(struct request *req, const struct slots_group *some, const struct reply *r);
 /* One check in a reply, from item `at` on. */
 struct limit_decision limit_decision_of(const struct request *req, const struct reply *r, bool fits, size_t at);
 /* Of a limit that was never used. */

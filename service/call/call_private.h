@@ -29,7 +29,7 @@ struct call {
 	bool skips_foreign;
 	bool may_fail; /* and how it did: */
 	bool was_full;
-	enum redis_outcome fate;
+	enum redis_outcome outcome;
 	struct text error;        /* Redis's, if that was it, or why it was deferred */
 	const struct reply *kept; /* while acknowledgements are awaited */
 	int64_t kept_us;          /* since when */

@@ -3,6 +3,7 @@
 
 #include "call/call_private.h"
 #include "process/log.h"
+#include "redis/quorum.h"
 #include "request/answer.h"
 
 /* Errors that Redis returns before anything ran, by the word they start with. */
@@ -97,9 +98,9 @@ void call_answer_failure(struct call *c)
 	if (c->was_full)
 		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
 			       redis_in_flight());
-	else if (c->fate == FATE_ANSWERED || (c->fate == FATE_NOT_SENT && c->error.at))
+	else if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
 		call_answer_error(c, c->error);
-	else if (c->fate == FATE_LOST)
+	else if (c->outcome == REDIS_UNKNOWN)
 		answer_lost(c);
 	else
 		answer_problem(c->req, P_REDIS_UNAVAILABLE, "Redis cannot be used: %s", redis_trouble(&c->redis));
@@ -107,17 +108,17 @@ void call_answer_failure(struct call *c)
 
 bool call_was_lost(const struct call *c)
 {
-	return c->fate == FATE_LOST;
+	return c->outcome == REDIS_UNKNOWN;
 }
 
 const char *call_trouble(const struct call *c)
 {
 	if (c->was_full)
 		return "too many commands are under way";
-	if (c->fate != FATE_ANSWERED)
+	if (c->outcome != REDIS_ANSWERED)
 		return redis_trouble(&c->redis);
 	return arena_printf(&c->req->arena, "%s says: %.*s",
-			    c->redis.member ? redis_member_address(c->redis.member) : "Redis", error_told(c->error),
-			    c->error.at ? c->error.at : "")
+			    c->redis.quorum_server ? quorum_address(c->redis.quorum_server) : "Redis",
+			    reply_error_length(c->error), c->error.at ? c->error.at : "")
 		.at;
 }

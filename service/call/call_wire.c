@@ -8,56 +8,7 @@
 #include "call/call_private.h"
 #include "call/call_problem.h"
 #include "process/metrics.h"
-#include "redis/quorum.h"
 #include "request/answer.h"
-
-/* ---- What is no answer (problems: call_problem.c) ---- */
-
-static struct asked asked(const struct call *c)
-{
-	return (struct asked){
-		.req = c->req,
-		.redis = &c->redis,
-		.keys = c->keys.at,
-		.keys_count = c->keys.count,
-		.writes = c->writes,
-		.takes_key = c->script && c->script->idempotent && !c->req->is_split,
-		.is_late = c->is_late,
-	};
-}
-
-void call_answer_failure(struct call *c)
-{
-	struct asked a = asked(c);
-
-	if (c->was_full)
-		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
-			       redis_in_flight());
-	else if (c->fate == REDIS_ANSWERED || (c->fate == REDIS_NOT_SENT && c->error.at))
-		call_answer_error(&a, c->error);
-	else if (c->fate == REDIS_UNKNOWN)
-		call_answer_lost(&a);
-	else
-		call_answer_unavailable(&a);
-}
-
-bool call_was_lost(const struct call *c)
-{
-	return c->fate == REDIS_UNKNOWN;
-}
-
-const char *call_trouble(const struct call *c)
-{
-	if (c->was_full)
-		return "too many commands are under way";
-	if (c->fate != REDIS_ANSWERED)
-		return redis_trouble(&c->redis);
-	return arena_printf(&c->req->arena, "%s says: %.*s", c->member ? quorum_address(c->member) : "Redis",
-			    reply_error_length(c->error), c->error.at ? c->error.at : "")
-		.at;
-}
-
-/* ---- Sending, and what comes back ---- */
 
 /* A call that fails at once ends inside of the `done` of the one before. */
 static void run_done(struct call *c, const struct reply *reply)
@@ -86,7 +37,7 @@ static bool put_on_wire(struct call *c)
 		return true;
 	metrics_count(METRIC_redis_refused);
 	c->was_full = refusal == SEND_FULL;
-	c->fate = REDIS_NOT_SENT;
+	c->outcome = REDIS_NOT_SENT;
 	if (!c->may_fail)
 		call_answer_failure(c);
 	return false;
@@ -103,13 +54,13 @@ static bool send_whole(struct call *c)
 }
 
 /* After a rejection or a deferral. True: it was sent again, or could not be, which was answered. */
-static bool resend(struct call *c, enum redis_outcome fate, const struct reply *reply)
+static bool resend(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
-	if (fate == REDIS_DEFERRED) {
+	if (outcome == REDIS_DEFERRED) {
 		c->was_deferred = true;
 		return put_on_wire(c);
 	}
-	if (fate != REDIS_ANSWERED || reply->type != REPLY_ERROR)
+	if (outcome != REDIS_ANSWERED || reply->type != REPLY_ERROR)
 		return false;
 	if (c->script && !c->sent_whole && reply_error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
@@ -185,7 +136,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 		run_done(c, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
 		c->error = arena_copy(&req->arena, reply->text.at, reply->text.len);
-		c->fate = REDIS_ANSWERED;
+		c->outcome = REDIS_ANSWERED;
 		fail(c);
 	} else if (reply->type == REPLY_ERROR) {
 		call_answer_error(c, reply->text);
@@ -198,10 +149,10 @@ static void take_reply(struct call *c, const struct reply *reply)
 }
 
 /* It was not answered, or could not be sent again. */
-static void take_failure(struct call *c, enum redis_outcome fate)
+static void take_failure(struct call *c, enum redis_outcome outcome)
 {
-	if (c->fate == REDIS_ANSWERED)
-		c->fate = fate;
+	if (c->outcome == REDIS_ANSWERED)
+		c->outcome = outcome;
 	if (c->may_fail)
 		fail(c);
 	else
@@ -209,9 +160,9 @@ static void take_failure(struct call *c, enum redis_outcome fate)
 }
 
 /* The client disconnected meanwhile. */
-static void compensate(struct call *c, enum redis_outcome fate, const struct reply *reply)
+static void compensate(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
-	bool agreed = fate == REDIS_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
+	bool agreed = outcome == REDIS_ANSWERED && reply->type == REPLY_ARRAY && reply->count >= 2;
 
 	if (agreed && c->script)
 		c->req->now_ms = now_ms_of(c, reply);
@@ -219,9 +170,9 @@ static void compensate(struct call *c, enum redis_outcome fate, const struct rep
 }
 
 /* True: it had an effect, and `done` waits for the acknowledgements of replicas. */
-static bool await_replicas(struct call *c, enum redis_outcome fate, const struct reply *reply)
+static bool await_replicas(struct call *c, enum redis_outcome outcome, const struct reply *reply)
 {
-	if (fate != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
+	if (outcome != REDIS_ANSWERED || c->redis.replicas == 0 || !is_agreed(c, reply) || reply_int(reply, 0) < 1)
 		return false;
 	c->kept = reply_keep(&c->req->arena, reply);
 	c->kept_us = loop_now_us();
@@ -242,7 +193,7 @@ static void on_late(struct timer *t)
 	c->done = NULL;
 }
 
-static void on_reply(struct redis_call *redis, enum redis_outcome fate, const struct reply *reply)
+static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct call *c = container_of(redis, struct call, redis);
 	struct request *req = c->req;
@@ -250,12 +201,12 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 		     (!req->http_done || req->background || req->on_disconnect || !c->done || c->may_fail);
 
 	timer_stop(&c->late);
-	if (fate == REDIS_ANSWERED)
+	if (outcome == REDIS_ANSWERED)
 		reply = unwrap(c, reply);
-	if (lives && (resend(c, fate, reply) || await_replicas(c, fate, reply)))
+	if (lives && (resend(c, outcome, reply) || await_replicas(c, outcome, reply)))
 		return;
-	if (fate == REDIS_ACKNOWLEDGED) {
-		fate = REDIS_ANSWERED;
+	if (outcome == REDIS_ACKNOWLEDGED) {
+		outcome = REDIS_ANSWERED;
 		reply = c->kept;
 	}
 	c->result.acked = redis->replicas_acked;
@@ -264,11 +215,11 @@ static void on_reply(struct redis_call *redis, enum redis_outcome fate, const st
 	if (req->state != CALLING || !c->done)
 		; /* answered by another call, or without a `done` */
 	else if (client_gone)
-		compensate(c, fate, reply);
-	else if (fate == REDIS_ANSWERED && c->fate == REDIS_ANSWERED)
+		compensate(c, outcome, reply);
+	else if (outcome == REDIS_ANSWERED && c->outcome == REDIS_ANSWERED)
 		take_reply(c, reply);
 	else
-		take_failure(c, fate);
+		take_failure(c, outcome);
 	/* A handler that neither answered nor called would leave its client waiting. */
 	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
 		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
@@ -280,9 +231,7 @@ void call_wire_send(struct call *c)
 	struct request *req = c->req;
 
 	c->late.expired = on_late;
-	c->redis = (struct redis_call){
-		.done = on_reply, .slot = c->slot, .quorum_server = c->member, .replicas = c->replicas
-	};
+	c->redis.done = on_reply;
 	if (c->keys.count)
 		c->redis.slot = redis_slot(c->keys.at[0]);
 	if (!put_on_wire(c)) {

@@ -113,9 +113,9 @@ void call_replicas(struct call *c, unsigned replicas)
 	c->redis.replicas = replicas;
 }
 
-void call_member(struct call *c, unsigned member)
+void call_member(struct call *c, unsigned server)
 {
-	c->redis.member = member;
+	c->redis.quorum_server = server;
 }
 
 unsigned call_members(void)

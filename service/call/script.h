@@ -62,7 +62,7 @@ void call_may_fail(struct call *c);
 void call_replicas(struct call *c, unsigned replicas);
 
 /* Sends it to a server of --lock-quorum, from 1, instead of that of --redis. */
-void call_member(struct call *c, unsigned member);
+void call_member(struct call *c, unsigned server);
 unsigned call_members(void); /* how many there are */
 
 /* Sends a call without keys to the node that serves this slot (redis_next_node). */

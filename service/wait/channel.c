@@ -344,12 +344,13 @@ static double channels_open(void)
 
 bool channel_open(const struct channel_callbacks *to)
 {
-	static const struct subscriber_callbacks subscribers = { on_up,    on_down,       on_subscribed,
-						      on_message, on_taken_away, on_misdirected };
+	static const struct subscriber_callbacks subscribers = { on_up,      on_down,       on_subscribed,
+								 on_message, on_taken_away, on_misdirected };
 
 	callbacks = to;
 	sweep.expired = on_sweep;
-	metrics_gauge("wait_channels", "Channels with waiters or listeners, or that had some a moment ago.", channels_open);
+	metrics_gauge("wait_channels", "Channels with waiters or listeners, or that had some a moment ago.",
+		      channels_open);
 	return redis_subscribe(&subscribers);
 }
 
