@@ -53,7 +53,7 @@ DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
 SECTIONS = ["What it is for", "A session", "What it promises", "Keys in Redis", "The script", "When something fails", "By hand"]
-NO_PATTERN = {"README.md", "errors.md", "from-redis-commands.md", "daemon.md", "reference.md", "redis-keys.md"}
+NO_PATTERN = {"README.md", "errors.md", "retries.md", "from-redis-commands.md", "daemon.md", "reference.md", "redis-keys.md"}
 
 
 class Differs(Exception):

@@ -50,7 +50,7 @@ static void work(void)
 		return; /* none came */
 	printf("worker: order %d was not paid in time\n", order);
 	snprintf(path, sizeof(path), "/queues/unpaid/deliveries/%s", receipt);
-	call("DELETE", path, NULL, "stale_receipt", NULL); /* stale_receipt: it was too slow */
+	call("DELETE", path, NULL, "receipt_expired", NULL); /* receipt_expired: it was too slow */
 }
 
 /* Three in a row, and then one in three seconds. */
@@ -81,7 +81,7 @@ int main(void)
 	place_order("tab 1", first);
 	give_cart_back(second);
 	snprintf(path, sizeof(path), "/queues/unpaid/messages/order-%d", paid);
-	printf("payment: %s for order %d\n", call("DELETE", path, NULL, "not_found in_flight", NULL).refused ? "too late" : "in time", paid);
+	printf("payment: %s for order %d\n", call("DELETE", path, NULL, "not_found message_in_flight", NULL).refused ? "too late" : "in time", paid);
 	json_decref(first);
 	json_decref(second);
 	work();

@@ -55,7 +55,7 @@ async function work() {
   const { messages } = await call('POST', '/queues/unpaid/receive', { wait_ms: 20000 });
   for (const { body, receipt } of messages) {
     console.log(`worker: order ${body.order} was not paid in time`);
-    await call('DELETE', `/queues/unpaid/deliveries/${receipt}`, undefined, { mayBe: ['stale_receipt'] }); // it was too slow
+    await call('DELETE', `/queues/unpaid/deliveries/${receipt}`, undefined, { mayBe: ['receipt_expired'] }); // it was too slow
   }
 }
 
@@ -79,7 +79,7 @@ const second = await takeCart('tab 2');
 await placeOrder('tab 2', second);
 await placeOrder('tab 1', first);
 await giveCartBack(second);
-const unpaid = await call('DELETE', `/queues/unpaid/messages/order-${paid}`, undefined, { mayBe: ['not_found', 'in_flight'] });
+const unpaid = await call('DELETE', `/queues/unpaid/messages/order-${paid}`, undefined, { mayBe: ['not_found', 'message_in_flight'] });
 console.log(`payment: ${unpaid.code ? 'too late' : 'in time'} for order ${paid}`);
 await work();
 for (const number of [1, 2, 3, 4]) await comment(number);

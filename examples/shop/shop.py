@@ -64,7 +64,7 @@ def work():
     """A worker waits for a message, works, and acknowledges. Should it die before that, another one gets the message."""
     for message in call("POST", "/queues/unpaid/receive", {"wait_ms": 20000})["messages"]:
         print(f"worker: order {message['body']['order']} was not paid in time")
-        call("DELETE", f"/queues/unpaid/deliveries/{message['receipt']}", may_be=["stale_receipt"])  # it was too slow
+        call("DELETE", f"/queues/unpaid/deliveries/{message['receipt']}", may_be=["receipt_expired"])  # it was too slow
 
 
 def comment(number):
@@ -84,7 +84,7 @@ second = take_cart("tab 2")
 place_order("tab 2", second)
 place_order("tab 1", first)
 give_cart_back(second)
-unpaid = call("DELETE", f"/queues/unpaid/messages/order-{paid}", may_be=["not_found", "in_flight"])
+unpaid = call("DELETE", f"/queues/unpaid/messages/order-{paid}", may_be=["not_found", "message_in_flight"])
 print(f"payment: {'too late' if unpaid else 'in time'} for order {paid}")
 work()
 for each in range(1, 5):

@@ -59,7 +59,7 @@ work() {
 	call POST /queues/unpaid/receive '{"wait_ms":20000}'
 	while read -r message; do
 		echo "worker: order $(jq .body.order <<<"$message") was not paid in time"
-		call DELETE "/queues/unpaid/deliveries/$(jq -r .receipt <<<"$message")" '' stale_receipt # it was too slow
+		call DELETE "/queues/unpaid/deliveries/$(jq -r .receipt <<<"$message")" '' receipt_expired # it was too slow
 	done < <(jq -c '.messages[]' <<<"$answer")
 }
 
@@ -84,7 +84,7 @@ second=$answer
 place_order "tab 2" "$(jq .fence <<<"$second")"
 place_order "tab 1" "$(jq .fence <<<"$first")"
 give_cart_back "$(jq -r .token <<<"$second")"
-call DELETE "/queues/unpaid/messages/order-$paid" '' 'not_found in_flight'
+call DELETE "/queues/unpaid/messages/order-$paid" '' 'not_found message_in_flight'
 echo "payment: $([ "$problem" ] && echo too late || echo in time) for order $paid"
 work
 for number in 1 2 3 4; do comment $number; done

@@ -52,7 +52,7 @@ void bitmap_read(struct request *req, const struct bitmap_read_input *in)
 	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it shows that there is more */
 
 	if (in->has_end && in->end < in->start) {
-		answer_field_problem(req, P_OUT_OF_RANGE, "?end", "is before ?start");
+		answer_field_problem(req, P_OUT_OF_RANGE, "?end", "must not be before ?start");
 		return;
 	}
 	struct call *c = command_call(req, "GETRANGE", false);
@@ -100,7 +100,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct bitmap_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "there is no bitmap '%s'", in->name.at);
+		answer_problem(req, P_NOT_FOUND, "bitmap '%s' does not exist", in->name.at);
 }
 
 void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
@@ -267,13 +267,15 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_fields
 	if (!op->has_offset && !op->has_element)
 		return refuse_operation(req, i, "/offset", P_MISSING_FIELD, "is required, or element instead");
 	if (op->has_offset && op->has_element)
-		return refuse_operation(req, i, "/element", P_INVALID_VALUE, "cannot be given together with offset");
+		return refuse_operation(req, i, "/element", P_INVALID_VALUE, "cannot be combined with offset");
 	if (writes && !op->has_value)
 		return refuse_operation(req, i, "/value", P_MISSING_FIELD, "is required to set or add");
 	if (!writes && op->has_value)
-		return refuse_operation(req, i, "/value", P_INVALID_VALUE, "belongs to set and incrby, not to get");
+		return refuse_operation(req, i, "/value", P_INVALID_VALUE,
+					"is only allowed with set and incrby, not with get");
 	if (*offset + *bits - 1 > last_of_all_bits)
-		return refuse_operation(req, i, where, P_OUT_OF_RANGE, "ends beyond bit 4294967295, the last there is");
+		return refuse_operation(req, i, where, P_OUT_OF_RANGE,
+					"must end at bit 4294967295, the last one, or before");
 	snprintf(pointer, sizeof(pointer), "/operations/%zu%s", i, where);
 	return !writes || is_within_limit(req, pointer, *offset + *bits - 1);
 }

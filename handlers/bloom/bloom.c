@@ -72,13 +72,13 @@ static bool is_again(struct request *req, const struct reply *r)
 	if (outcome == AGAIN_WITH_KEYS && segments > (int64_t)w->segments && segments <= MAX_SEGMENTS)
 		w->segments = (size_t)segments;
 	if (++w->repeats > MAX_REPEATS)
-		answer_problem(req, P_INTERNAL, "the script does not come to an end");
+		answer_internal(req, "the script made no progress");
 	return true; /* a call that is sent after an answer goes nowhere */
 }
 
 static void answer_no_filter(struct request *req, struct text filter)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no filter '%s'; PUT makes one", filter.at);
+	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; create it with PUT", filter.at);
 }
 
 /* ---- PUT, GET /bloom/{filter} ---- */
@@ -139,7 +139,7 @@ static void on_put(struct request *req, const struct reply *r)
 	if (is_again(req, r)) {
 		put(req);
 	} else if (reply_int(r, 0) < 0) {
-		struct json_out *o = problem_begin(req, P_FILTER_EXISTS, "'%s' was made for %lld items at %g",
+		struct json_out *o = problem_begin(req, P_FILTER_EXISTS, "filter '%s' was created for %lld items at %g",
 						   in->filter.at, (long long)reply_int(r, 2), reply_real(r, 3));
 		out_int(o, "capacity", reply_int(r, 2));
 		out_real(o, "error_rate", reply_real(r, 3));
@@ -298,10 +298,9 @@ static void on_step(struct request *req, const struct reply *r)
 		answer_no_filter(req, w->filter);
 	} else if (outcome < 0) {
 		answer_problem(req, P_FILTER_FULL,
-			       "'%s' is full, and would be larger than 2^32 bits with another layer", w->filter.at);
+			       "filter '%s' is full: another layer would make it larger than 2^32 bits", w->filter.at);
 	} else if (digits.len == 0 || digits.len > end - from) {
-		answer_problem_effect(req, P_INTERNAL, req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-				      "%zu items were answered as %zu", end - from, digits.len);
+		answer_internal(req, "the script returned another number of items");
 	} else {
 		memcpy(w->found + from, digits.at, digits.len);
 		w->unanswered -= digits.len;

@@ -46,9 +46,10 @@ static bool take_conditions(struct request *req, struct call *c)
 /* `version` is empty when there is no value. */
 static void answer_precondition_failed(struct request *req, struct text key, struct text version)
 {
-	struct json_out *o =
-		version.len ? problem_begin(req, P_PRECONDITION_FAILED, "the version of '%s' is %s", key.at, version.at)
-			    : problem_begin(req, P_PRECONDITION_FAILED, "there is no value of '%s'", key.at);
+	struct json_out *o = version.len
+				     ? problem_begin(req, P_PRECONDITION_FAILED, "the current version of '%s' is %s",
+						     key.at, version.at)
+				     : problem_begin(req, P_PRECONDITION_FAILED, "cache key '%s' has no value", key.at);
 
 	out_text_or_null(o, "version", version);
 	problem_end(req);
@@ -58,7 +59,7 @@ static void answer_precondition_failed(struct request *req, struct text key, str
 
 static void answer_no_value(struct request *req, struct text key)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no value of '%s'", key.at);
+	answer_problem(req, P_NOT_FOUND, "cache key '%s' has no value", key.at);
 }
 
 /*
@@ -109,8 +110,9 @@ void cache_get(struct request *req, const struct cache_get_input *in)
 
 static void answer_stale_fence(struct request *req, struct text key, int64_t fence, int64_t highest)
 {
-	struct json_out *o = problem_begin(req, P_STALE_FENCE, "%lld is below %lld, which '%s' has seen",
-					   (long long)fence, (long long)highest, key.at);
+	struct json_out *o =
+		problem_begin(req, P_STALE_FENCE, "fencing token %lld is below %lld, the highest that '%s' has seen",
+			      (long long)fence, (long long)highest, key.at);
 
 	out_int(o, "highest", highest);
 	problem_end(req);
@@ -135,7 +137,8 @@ static void on_put(struct request *req, const struct reply *r)
 		answer_stale_fence(req, in->key, in->fence, reply_int(r, 2));
 		return;
 	case -2:
-		answer_problem(req, P_STALE_TICKET, "the ticket for '%s' has run out, or something came between",
+		answer_problem(req, P_TICKET_EXPIRED,
+			       "the ticket for '%s' has expired, or the value was written or deleted meanwhile",
 			       in->key.at);
 		return;
 	case -3:
@@ -226,9 +229,9 @@ static void answer_filling(struct request *req, struct text key, int64_t expires
 	int64_t left_ms = request_ms_until(req, expires_at_ms);
 
 	answer_retry_after_ms(req, left_ms);
-	struct json_out *o =
-		problem_begin(req, P_FILLING, "the value of '%s' is being made, for at most another %lld ms", key.at,
-			      (long long)left_ms);
+	struct json_out *o = problem_begin(req, P_CACHE_FILL_IN_PROGRESS,
+					   "another client makes the value of '%s', for at most another %lld ms",
+					   key.at, (long long)left_ms);
 	out_int(o, "retry_after_ms", left_ms);
 	problem_end(req);
 }
@@ -238,8 +241,8 @@ static void answer_ticket(struct request *req, struct text key, const struct rep
 	int64_t expires_at_ms = reply_int(r, 3);
 
 	if (expires_at_ms <= req->now_ms) { /* a replay */
-		answer_problem_effect(req, P_STALE_TICKET, EFFECT_APPLIED,
-				      "a ticket for '%s' was given out before, and has run out since", key.at);
+		answer_problem_effect(req, P_TICKET_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but its ticket for '%s' has expired", key.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);

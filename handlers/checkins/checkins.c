@@ -84,7 +84,7 @@ static void on_days(struct request *req, const struct reply *r)
 
 	if (reply_int(r, 0) < 0) {
 		if (from > to)
-			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "is after the last day");
+			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "must not be after the last day");
 		else
 			answer_field_problem(req, P_OUT_OF_RANGE, "?from", "makes %lld days, more than %d",
 					     (long long)(to - from + 1), MOST_DAYS);

@@ -19,7 +19,7 @@ static void on_added(struct request *req, const struct reply *r)
 		return;
 	}
 	if (outcome < 0) {
-		answer_problem(req, P_COUNTER_FULL, "'%s' would have %lld counters, and 500 are the most", in->name.at,
+		answer_problem(req, P_TOO_MANY_COUNTERS, "'%s' would have %lld counters; 500 are allowed", in->name.at,
 			       (long long)reply_int(r, 2));
 		return;
 	}

@@ -28,9 +28,9 @@ void readyz(struct request *req, const struct readyz_input *in)
 {
 	(void)in;
 	if (http_draining()) {
-		answer_problem(req, P_NOT_READY, "the daemon is draining before it leaves");
+		answer_problem(req, P_NOT_READY, "the daemon is shutting down");
 	} else if (!redis_was_reached() || (config()->ready_follows_redis && redis_connections() == 0)) {
-		answer_problem(req, P_NOT_READY, "Redis cannot be used: %s%s", redis_trouble(NULL), redis_advice());
+		answer_problem(req, P_NOT_READY, "Redis is not usable: %s%s", redis_trouble(NULL), redis_advice());
 	} else if (*handshake_duplicates()) {
 		answer_problem(req, P_NOT_READY, "--lock-quorum: %s", handshake_duplicates());
 	} else if (*connections_missing_permissions()) {
@@ -123,7 +123,7 @@ void problem_look(struct request *req, const struct problem_look_input *in)
 	const struct problem_row *row = problem_by_code(in->code);
 
 	if (!row) {
-		answer_problem(req, P_NOT_FOUND, "there is no problem '%s'", in->code.at);
+		answer_problem(req, P_NOT_FOUND, "no problem has the code '%s'", in->code.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -132,5 +132,7 @@ void problem_look(struct request *req, const struct problem_look_input *in)
 	out_int(o, "status", row->status);
 	out_string(o, "title", row->title);
 	out_string(o, "effect", effect_name(row->effect));
+	out_string(o, "retry", retry_name(row->retry));
+	out_string(o, "help", row->help);
 	answer_end(req);
 }

@@ -44,13 +44,13 @@ static void serve(struct request *req, const char *page, struct text name)
 			send(req, a);
 			return;
 		}
-	answer_problem(req, P_NOT_FOUND, "/%s has no part '%s'", page, name.at);
+	answer_problem(req, P_NOT_FOUND, "/%s has no file '%s'", page, name.at);
 }
 
 static void serve_ui(struct request *req, struct text name)
 {
 	if (strcmp(config()->ui, "off") == 0)
-		answer_problem(req, P_NOT_FOUND, "the page /ui is off; --ui=read or --ui=write has it served");
+		answer_problem(req, P_NOT_FOUND, "/ui is disabled; enable it with --ui=read or --ui=write");
 	else
 		serve(req, "ui", name);
 }

@@ -14,7 +14,8 @@ static void on_checked(struct request *req, const struct reply *r)
 	int64_t highest = reply_int(r, 2);
 
 	if (reply_int(r, 0) < 1) {
-		struct json_out *o = problem_begin(req, P_STALE_FENCE, "%lld is below %lld, which '%s' has seen",
+		struct json_out *o = problem_begin(req, P_STALE_FENCE,
+						   "fencing token %lld is below %lld, the highest that '%s' has seen",
 						   (long long)in->fence, (long long)highest, in->resource.at);
 		out_int(o, "highest", highest);
 		problem_end(req);

@@ -36,7 +36,7 @@ bool geo_is_again(struct request *req, const struct reply *r)
 		return false;
 	w->cells = reply_int(r, 2);
 	if (++w->repeats > MAX_REPEATS)
-		answer_problem(req, P_REDIS_UNAVAILABLE, "the set is being replaced again and again");
+		answer_problem(req, P_CONTENTION, "the set was rebuilt during each of several attempts");
 	else
 		w->send(req);
 	return true;
@@ -143,5 +143,5 @@ void geo_write_place(struct json_out *o, struct text member, const struct reply 
 
 void geo_answer_no_member(struct request *req, struct text set, struct text member)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, set.at);
+	answer_problem(req, P_NOT_FOUND, "geo set '%s' has no member '%s'", set.at, member.at);
 }

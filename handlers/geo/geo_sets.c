@@ -30,7 +30,7 @@ static void on_configured(struct request *req, const struct reply *r)
 	const struct geo_configure_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
-		struct json_out *o = problem_begin(req, P_CELLS_DIFFER,
+		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
 						   "'%s' has %" PRId64 " members in %" PRId64
 						   " cells, and would need %" PRId64 ": put them into another set",
 						   in->set.at, reply_int(r, 2), reply_int(r, 3), in->cells);
@@ -57,7 +57,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "there is no set '%s'", in->set.at);
+		answer_problem(req, P_NOT_FOUND, "geo set '%s' does not exist", in->set.at);
 }
 
 static void send_delete(struct request *req)

@@ -224,14 +224,14 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 		answer_field_problem(req, P_MISSING_FIELD, "?longitude",
 				     "and ?latitude are required, or ?member instead");
 	else if (point && in->member.at)
-		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be given together with a point");
+		answer_field_problem(req, P_INVALID_VALUE, "?member", "cannot be combined with a point");
 	else if (point && !(in->has_longitude && in->has_latitude))
 		answer_field_problem(req, P_MISSING_FIELD, in->has_longitude ? "?latitude" : "?longitude",
 				     "is required with the other coordinate");
 	else if (!box && !in->has_radius)
 		answer_field_problem(req, P_MISSING_FIELD, "?radius", "is required, or ?width and ?height instead");
 	else if (box && in->has_radius)
-		answer_field_problem(req, P_INVALID_VALUE, "?radius", "cannot be given together with a box");
+		answer_field_problem(req, P_INVALID_VALUE, "?radius", "cannot be combined with a box");
 	else if (box && !(in->has_width && in->has_height))
 		answer_field_problem(req, P_MISSING_FIELD, in->has_width ? "?height" : "?width",
 				     "is required with the other side");

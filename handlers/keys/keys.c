@@ -32,7 +32,7 @@ static struct call *key_call(struct request *req, const struct script *s, struct
 
 static void answer_no_key(struct request *req, struct text key)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no key '%s%s' in Redis", config()->prefix, key.at);
+	answer_problem(req, P_NOT_FOUND, "Redis has no key '%s%s'", config()->prefix, key.at);
 }
 
 /* Items 2 to 4 are type, expires_at and size. */
@@ -92,7 +92,7 @@ static void on_expires(struct request *req, const struct reply *r)
 void key_expire(struct request *req, const struct key_expire_input *in)
 {
 	if (in->has_ttl_ms && in->persist) {
-		answer_field_problem(req, P_INVALID_VALUE, "/persist", "cannot be given together with ttl_ms");
+		answer_field_problem(req, P_INVALID_VALUE, "/persist", "cannot be combined with ttl_ms");
 		return;
 	}
 	if (!in->has_ttl_ms && !in->persist) {
@@ -144,7 +144,9 @@ static void on_elements(struct request *req, const struct reply *r)
 		answer_no_key(req, in->key);
 		return;
 	case -2:
-		answer_problem(req, P_NO_ELEMENTS, "'%s' is of the type %s", in->key.at, type.at);
+		answer_problem(req, P_NO_ELEMENTS,
+			       "key '%s' is of type %s; hashes, lists, sets, sorted sets and streams have elements",
+			       in->key.at, type.at);
 		return;
 	case -3:
 		handler_answer_cursor(req);

@@ -47,5 +47,5 @@ void board_out(struct json_out *o, struct text board, struct text dimensions, in
 
 void board_answer_not_found(struct request *req, struct text board)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no board '%s'", board.at);
+	answer_problem(req, P_NOT_FOUND, "leaderboard '%s' does not exist", board.at);
 }

@@ -45,7 +45,7 @@ static void answer_differs(struct request *req, struct text board, struct text h
 {
 	const struct leaderboard_union_input *in = req->input;
 
-	answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
+	answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER, "'%s' has the dimensions %s, not %s as '%s'", board.at,
 		       board_dimensions_text(req, has).at, board_dimensions_text(req, wanted).at,
 		       in->sources.items[0].at);
 }
@@ -69,7 +69,7 @@ static void answer_made(struct request *req, const struct reply *r)
 
 static void answer_lost_work(struct request *req)
 {
-	answer_problem(req, P_REDIS_UNAVAILABLE, "Redis lost what was built so far; the board is as it was");
+	answer_problem(req, P_CONTENTION, "the partial result was lost in Redis; the leaderboard is unchanged");
 }
 
 static void on_ended(struct request *req, const struct reply *r)

@@ -27,7 +27,7 @@ static struct call *board_call(struct request *req, const struct script *s, stru
 
 static void answer_no_member(struct request *req, struct text board, struct text member)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, board.at);
+	answer_problem(req, P_NOT_FOUND, "leaderboard '%s' has no member '%s'", board.at, member.at);
 }
 
 /* Outcomes below 0 of what states for a member. True when it is there; else the request has been answered. */
@@ -74,7 +74,8 @@ static void on_configured(struct request *req, const struct reply *r)
 	const struct text *dimensions = req->work;
 
 	if (reply_int(r, 0) < 0) {
-		answer_problem(req, P_DIMENSIONS_DIFFER, "'%s' has members, and the dimensions %s", in->board.at,
+		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
+			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->board.at,
 			       board_dimensions_text(req, reply_text(r, 2)).at);
 		return;
 	}
@@ -178,7 +179,7 @@ static void answer_unknown_dimensions(struct request *req, struct text board, co
 	faults_begin(&f, req);
 	for (size_t i = 3; i < r->count; i++) {
 		struct spot at = { .parent = &scores, .key = reply_text(r, i).at };
-		fault_add(&f, &at, P_UNKNOWN_FIELD, "is no dimension of '%s', which has %s", board.at, known.at);
+		fault_add(&f, &at, P_UNKNOWN_FIELD, "is not a dimension of '%s'; it has %s", board.at, known.at);
 	}
 	faults_answer(&f);
 }

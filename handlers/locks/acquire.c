@@ -103,8 +103,8 @@ static void on_decided(struct request *req, const struct reply *r)
 	if (outcome == -1) {
 		lock_answer_not_holder(req, wanted->names[0]);
 	} else if (outcome == -2) {
-		answer_problem(req, P_MODE_CONFLICT, "the token holds '%s' in the mode %s", wanted->names[0].at,
-			       reply_text(r, 2).at);
+		answer_problem(req, P_LOCK_MODE_CONFLICT, "the token holds '%s' in mode %s; release it first",
+			       wanted->names[0].at, reply_text(r, 2).at);
 	} else if (outcome == 0) {
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		req->on_disconnect = NULL; /* there is nothing to release */

@@ -127,7 +127,7 @@ static void on_released(struct request *req, const struct reply *r)
 	const struct lock_release_input *in = req->input;
 
 	if (reply_int(r, 0) < 1 && in->force) {
-		answer_problem(req, P_NOT_HOLDER, "'%s' is not held", in->name.at);
+		answer_problem(req, P_NOT_HOLDER, "no client holds '%s'", in->name.at);
 		return;
 	}
 	if (reply_int(r, 0) < 1) {
@@ -145,7 +145,7 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 	struct text token = in->lock_token.at ? in->lock_token : in->token;
 
 	if (in->force && token.at) {
-		answer_field_problem(req, P_INVALID_VALUE, "?force", "cannot be given together with a token");
+		answer_field_problem(req, P_INVALID_VALUE, "?force", "cannot be combined with a token");
 		return;
 	}
 	if (!in->force && !token.at) {

@@ -205,7 +205,7 @@ static bool is_possible(struct request *req, const struct lock_acquire_input *in
 
 	if (field)
 		answer_field_problem(
-			req, P_NOT_IN_THIS_MODE, field,
+			req, P_UNSUPPORTED_WITH_QUORUM, field,
 			"is not available with --lock-quorum, where a lock is acquired at once, exclusively and once");
 	else if (in->ttl_ms < lock_round_least_ttl_ms())
 		answer_field_problem(
@@ -317,7 +317,7 @@ static void on_released(struct lock_round *r)
 	} else if (lock_round_count(r, -1) < lock_round_majority(r)) {
 		lock_round_answer_none(r, EFFECT_UNKNOWN, released, "released it");
 	} else if (w->is_forced) {
-		answer_problem(r->req, P_NOT_HOLDER, "'%s' is not held", w->name.at);
+		answer_problem(r->req, P_NOT_HOLDER, "no client holds '%s'", w->name.at);
 	} else {
 		lock_answer_not_holder(r->req, w->name);
 	}
@@ -409,6 +409,6 @@ bool lock_quorum_has_no(struct request *req, const char *what)
 {
 	if (!lock_quorum_is_mode())
 		return false;
-	answer_problem(req, P_NOT_IN_THIS_MODE, "there is no %s with --lock-quorum", what);
+	answer_problem(req, P_UNSUPPORTED_WITH_QUORUM, "%s is not supported with --lock-quorum", what);
 	return true;
 }

@@ -36,12 +36,12 @@ static void write_message(struct json_out *o, struct request *req, const struct 
 
 static void answer_no_message(struct request *req, struct text queue, struct text id)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no message '%s' in '%s'", id.at, queue.at);
+	answer_problem(req, P_NOT_FOUND, "queue '%s' has no message '%s'", queue.at, id.at);
 }
 
 static void answer_in_flight(struct request *req, struct text id, int64_t visible_until_ms)
 {
-	answer_problem(req, P_IN_FLIGHT, "'%s' is in flight for another %" PRId64 " ms", id.at,
+	answer_problem(req, P_MESSAGE_IN_FLIGHT, "message '%s' is in flight for another %" PRId64 " ms", id.at,
 		       visible_until_ms - req->now_ms);
 }
 
@@ -161,7 +161,8 @@ void message_list(struct request *req, const struct message_list_input *in)
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
 	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
-		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "is not one that this list gave");
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor",
+				     "must be the next_cursor of an earlier page of this list");
 		return;
 	}
 	struct call *c = queue_call(req, &message_list_script, in->queue);
@@ -259,7 +260,7 @@ static void on_configured(struct request *req, const struct reply *r)
 void queue_configure(struct request *req, const struct queue_configure_input *in)
 {
 	if (in->has_backoff && in->backoff.max_ms < in->backoff.base_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "is below base_ms");
+		answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "must be at least base_ms");
 		return;
 	}
 	struct call *c = queue_call(req, &queue_configure_script, in->queue);
@@ -278,7 +279,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct queue_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "there is no queue '%s'", in->queue.at);
+		answer_problem(req, P_NOT_FOUND, "queue '%s' does not exist", in->queue.at);
 }
 
 void queue_delete(struct request *req, const struct queue_delete_input *in)

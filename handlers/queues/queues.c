@@ -144,9 +144,9 @@ static struct call *delivery_call(struct request *req, const struct script *s, s
 
 static void answer_stale(struct request *req)
 {
-	answer_problem(req, P_STALE_RECEIPT,
-		       "this delivery is no longer current: its visibility ended, or its message was delivered again, "
-		       "rejected, acknowledged or removed");
+	answer_problem(req, P_RECEIPT_EXPIRED,
+		       "the delivery has ended: its visibility timeout passed, or its message was delivered again, "
+		       "rejected, acknowledged or deleted");
 }
 
 static void on_acknowledged(struct request *req, const struct reply *r)
@@ -174,8 +174,8 @@ static void on_extended(struct request *req, const struct reply *r)
 		return;
 	}
 	if (visible_until_ms <= req->now_ms) {
-		answer_problem_effect(req, P_STALE_RECEIPT, EFFECT_APPLIED,
-				      "it was extended before, and that has run out since");
+		answer_problem_effect(req, P_RECEIPT_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but the extended delivery has ended");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -213,7 +213,7 @@ void queue_reject(struct request *req, const struct queue_reject_input *in)
 {
 	if (in->dead && in->has_delay_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
-				     "cannot be given together with dead; a dead letter is not due again");
+				     "cannot be combined with dead, since a dead letter is not redelivered");
 		return;
 	}
 	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);
@@ -271,7 +271,8 @@ static bool check_receipts(struct request *req, const struct queue_settle_input 
 void queue_settle(struct request *req, const struct queue_settle_input *in)
 {
 	if (in->done.count + in->reject.count == 0) {
-		answer_field_problem(req, P_MISSING_FIELD, "/done", "is required, or reject: one receipt at least");
+		answer_field_problem(req, P_MISSING_FIELD, "/done",
+				     "is required, or reject, with at least one receipt");
 		return;
 	}
 	if (!check_receipts(req, in))

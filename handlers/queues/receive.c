@@ -140,8 +140,7 @@ static void on_received(struct request *req, const struct reply *r)
 		return;
 	}
 	if (!take_in(req, order, r)) {
-		answer_problem_effect(req, P_INTERNAL, EFFECT_UNKNOWN,
-				      "a message of a queue that was not asked was handed out");
+		answer_internal(req, "the script returned a message of a queue that was not requested");
 		return;
 	}
 	report_left(req, order, r);

@@ -82,7 +82,7 @@ static struct limit_request *take_one(struct request *req, struct text policy)
 void ratelimit_authorize(struct request *req, const struct ratelimit_authorize_input *in)
 {
 	if (in->key.at && in->key_header.at) {
-		answer_field_problem(req, P_INVALID_VALUE, "?key_header", "cannot be given together with ?key");
+		answer_field_problem(req, P_INVALID_VALUE, "?key_header", "cannot be combined with ?key");
 		return;
 	}
 	struct limit_request *wanted = take_one(req, in->policy);

@@ -56,7 +56,7 @@ static void on_forgotten(struct request *req, const struct reply *r)
 	const struct ratelimit_forget_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "there is no limit of key '%s' under '%s'", in->key.at,
+		answer_problem(req, P_NOT_FOUND, "key '%s' has no rate limit under '%s'", in->key.at,
 			       discriminator_of(in->policy).at);
 }
 

@@ -31,7 +31,7 @@ static void answer_policy(struct request *req, int status, struct text name, con
 
 static void answer_unknown(struct request *req, struct text name)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no policy '%s'", name.at);
+	answer_problem(req, P_NOT_FOUND, "policy '%s' does not exist", name.at);
 }
 
 /* True: it was answered. */
@@ -39,7 +39,9 @@ static bool refuse_fixed(struct request *req, struct text name)
 {
 	if (!policy_cache_fixed(name))
 		return false;
-	answer_problem(req, P_POLICY_FIXED, "'%s' is fixed by the file of --policies; change it there", name.at);
+	answer_problem(req, P_POLICY_FIXED,
+		       "policy '%s' is defined in the file that --policies names; change it there and send SIGHUP",
+		       name.at);
 	return true;
 }
 

@@ -25,12 +25,17 @@ static struct call *sale_call(struct request *req, const struct script *s, struc
 
 static void answer_no_sale(struct request *req, struct text sale)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no sale '%s'", sale.at);
+	answer_problem(req, P_NOT_FOUND, "sale '%s' does not exist", sale.at);
 }
 
 static void answer_no_claim(struct request *req, struct text sale, struct text claim)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no claim '%s' on '%s'", claim.at, sale.at);
+	answer_problem(req, P_NOT_FOUND, "'%s' is not a claim of sale '%s'", claim.at, sale.at);
+}
+
+static void answer_claim_expired(struct request *req, struct text claim)
+{
+	answer_problem(req, P_CLAIM_EXPIRED, "the hold of claim '%s' has expired or was released", claim.at);
 }
 
 /* `closes_at_ms` is 0 for a sale that never closes. */
@@ -73,10 +78,10 @@ static void on_configured(struct request *req, const struct reply *r)
 	} else if (outcome == 0) {
 		configure(req);
 	} else {
-		struct json_out *o =
-			problem_begin(req, P_STOCK_BELOW_SOLD,
-				      "a stock of %" PRId64 " is below the %" PRId64 " of '%s' that are sold or held",
-				      in->stock, held + confirmed, in->sale.at);
+		struct json_out *o = problem_begin(req, P_STOCK_BELOW_SOLD,
+						   "a stock of %" PRId64 " is below the %" PRId64
+						   " of sale '%s' that are sold or held",
+						   in->stock, held + confirmed, in->sale.at);
 		out_int(o, "held", held);
 		out_int(o, "confirmed", confirmed);
 		problem_end(req);
@@ -99,7 +104,7 @@ static void configure(struct request *req)
 void sale_configure(struct request *req, const struct sale_configure_input *in)
 {
 	if (in->has_closes_at_ms && in->closes_at_ms <= in->opens_at_ms)
-		answer_field_problem(req, P_INVALID_VALUE, "/closes_at_ms", "is not after opens_at_ms");
+		answer_field_problem(req, P_INVALID_VALUE, "/closes_at_ms", "must be after opens_at_ms");
 	else
 		configure(req);
 }
@@ -171,10 +176,10 @@ static void answer_not_open(struct request *req, struct text sale, int64_t opens
 	struct json_out *o;
 
 	if (state == CLOSED) {
-		o = problem_begin(req, P_NOT_OPEN, "'%s' has closed", sale.at);
+		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' has closed", sale.at);
 	} else {
 		answer_retry_after_ms(req, wait_ms);
-		o = problem_begin(req, P_NOT_OPEN, "'%s' opens in %" PRId64 " ms", sale.at, wait_ms);
+		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' opens in %" PRId64 " ms", sale.at, wait_ms);
 	}
 	out_string(o, "state", state_names[state]);
 	out_int(o, "opens_at_ms", opens_at_ms);
@@ -184,8 +189,9 @@ static void answer_not_open(struct request *req, struct text sale, int64_t opens
 
 static void answer_limit_reached(struct request *req, const struct sale_claim_input *in, int64_t has, int64_t per_user)
 {
-	struct json_out *o = problem_begin(req, P_LIMIT_REACHED,
-					   "'%s' has %" PRId64 " of '%s' and asks for %" PRId64 ", of at most %" PRId64,
+	struct json_out *o = problem_begin(req, P_SALE_LIMIT_REACHED,
+					   "user '%s' has %" PRId64 " of sale '%s' and asks for %" PRId64
+					   " more; per_user allows %" PRId64,
 					   in->user.at, has, in->sale.at, in->quantity, per_user);
 
 	out_int(o, "claimed", has);
@@ -195,7 +201,7 @@ static void answer_limit_reached(struct request *req, const struct sale_claim_in
 
 static void answer_sold_out(struct request *req, const struct sale_claim_input *in, int64_t remaining, int64_t held)
 {
-	struct json_out *o = problem_begin(req, P_SOLD_OUT, "of '%s' %" PRId64 " are left, and %" PRId64 " are held",
+	struct json_out *o = problem_begin(req, P_SALE_SOLD_OUT, "sale '%s' has %" PRId64 " left, and %" PRId64 " held",
 					   in->sale.at, remaining, held);
 
 	out_int(o, "remaining", remaining);
@@ -210,9 +216,9 @@ static void on_granted(struct request *req, const struct reply *r)
 	int64_t expires_at_ms = reply_int(r, 3);
 
 	if (!req->result->replayed && request_is_past(req, expires_at_ms)) {
-		answer_problem_effect(req, P_HOLD_OVER, EFFECT_APPLIED,
-				      "'%s' was claimed, and has returned to the stock of '%s' since", claim.at,
-				      in->sale.at);
+		answer_problem_effect(req, P_CLAIM_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but claim '%s' of sale '%s' has expired",
+				      claim.at, in->sale.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
@@ -282,7 +288,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 		answer_no_claim(req, in->sale, in->claim);
 		return;
 	case -3:
-		answer_problem(req, P_HOLD_OVER, "the hold of '%s' has expired", in->claim.at);
+		answer_claim_expired(req, in->claim);
 		return;
 	default:
 		break;
@@ -315,8 +321,11 @@ static void on_given_back(struct request *req, const struct reply *r)
 	case -2:
 		answer_no_claim(req, in->sale, in->claim);
 		break;
+	case -4:
+		answer_claim_expired(req, in->claim);
+		break;
 	case -3:
-		answer_problem(req, P_CLAIM_CONFIRMED, "'%s' is confirmed, and stays sold", in->claim.at);
+		answer_problem(req, P_CLAIM_CONFIRMED, "claim '%s' is confirmed and cannot be released", in->claim.at);
 		break;
 	default:
 		answer_empty(req, 204);

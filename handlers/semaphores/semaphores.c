@@ -28,9 +28,9 @@ static void out_owner(struct json_out *o, struct text owner)
 	out_text_or_null(o, "owner", owner);
 }
 
-static void answer_no_such(struct request *req, struct text name)
+static void answer_expired(struct request *req, struct text name)
 {
-	answer_problem(req, P_NOT_FOUND, "'%s' has no such permit (any more)", name.at);
+	answer_problem(req, P_PERMIT_EXPIRED, "the permit of '%s' has expired or was released", name.at);
 }
 
 /* ---- POST /semaphores/{name}/permits ---- */
@@ -43,10 +43,10 @@ static void answer_none_free(struct request *req, const struct reply *r)
 
 	answer_retry_after_ms(req, next_ms);
 	if (held < in->limit)
-		o = problem_begin(req, P_NO_PERMIT,
-				  "'%s' has a permit left, but others wait for it, and it is their turn", in->name.at);
+		o = problem_begin(req, P_NO_PERMIT, "the free permit of '%s' is reserved for a waiting client",
+				  in->name.at);
 	else
-		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first ends in %lld ms",
+		o = problem_begin(req, P_NO_PERMIT, "all %lld permits of '%s' are taken; the first expires in %lld ms",
 				  (long long)in->limit, in->name.at, (long long)next_ms);
 	out_int(o, "limit", in->limit);
 	out_int(o, "held", held);
@@ -73,8 +73,9 @@ static void on_acquired(struct request *req, const struct reply *r)
 		return;
 	}
 	if (request_is_past(req, expires_at_ms)) {
-		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
-				      "it was done, and the permit of '%s' has expired since", in->name.at);
+		answer_problem_effect(req, P_PERMIT_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but the permit of '%s' has expired",
+				      in->name.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
@@ -158,8 +159,10 @@ static void on_released(struct request *req, const struct reply *r)
 {
 	const struct semaphore_release_input *in = req->input;
 
-	if (!handler_removed(req, r))
-		answer_no_such(req, in->name);
+	if (reply_int(r, 0) >= 0)
+		answer_empty(req, 204);
+	else
+		answer_expired(req, in->name);
 }
 
 void semaphore_release(struct request *req, const struct semaphore_release_input *in)
@@ -175,12 +178,13 @@ static void on_extended(struct request *req, const struct reply *r)
 	int64_t expires_at_ms = reply_int(r, 2);
 
 	if (reply_int(r, 0) < 1) {
-		answer_no_such(req, in->name);
+		answer_expired(req, in->name);
 		return;
 	}
 	if (request_is_past(req, expires_at_ms)) {
-		answer_problem_effect(req, P_NOT_FOUND, EFFECT_APPLIED,
-				      "it was done, and the permit of '%s' has expired since", in->name.at);
+		answer_problem_effect(req, P_PERMIT_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but the permit of '%s' has expired",
+				      in->name.at);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);

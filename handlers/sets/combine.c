@@ -32,7 +32,7 @@ struct set_combination {
 static void answer_too_many(struct request *req, int64_t members)
 {
 	struct json_out *o =
-		problem_begin(req, P_TOO_MANY_MEMBERS, "%lld members would have to be gone through and %d are the most",
+		problem_begin(req, P_TOO_MANY_MEMBERS, "the sets have %lld members to go through; %d are allowed",
 			      (long long)members, MEMBERS_MAX);
 
 	out_int(o, "members", members);

@@ -14,7 +14,7 @@ static void answer_member(struct request *req, int status, struct text name, str
 
 static void answer_no_member(struct request *req, struct text name, struct text member)
 {
-	answer_problem(req, P_NOT_FOUND, "there is no member '%s' in '%s'", member.at, name.at);
+	answer_problem(req, P_NOT_FOUND, "set '%s' has no member '%s'", name.at, member.at);
 }
 
 /* ---- PUT, GET, DELETE /sets/{name}/members/{member} ---- */

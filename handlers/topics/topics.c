@@ -88,7 +88,8 @@ void topic_stream(struct request *req, const struct topic_stream_input *in)
 	l->alive.expired = on_alive;
 	if (!channel_can_subscribe()) {
 		free(l);
-		answer_problem(req, P_REDIS_UNAVAILABLE, "Redis cannot be reached, so nothing can be heard");
+		answer_problem(req, P_REDIS_UNAVAILABLE,
+			       "Redis is not usable: no connection to subscribe to the topic");
 		return;
 	}
 	l->stream = stream_begin(req, &owner, l);

@@ -21,7 +21,7 @@ static bool set_today(struct visitor_days *w, int64_t today)
 static void answer_no_range(struct request *req, const struct visitor_days *w)
 {
 	if (w->from > w->to)
-		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer, "is after the last day");
+		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer, "must not be after the last day");
 	else
 		answer_field_problem(req, P_OUT_OF_RANGE, w->pointer,
 				     "makes %lld days; times %lld page%s that is more than %d",
@@ -51,7 +51,7 @@ bool visitor_day_was_right(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) >= 0)
 		return true;
 	if (++w->attempts == MAX_ATTEMPTS)
-		answer_problem(req, P_REDIS_UNAVAILABLE, "Redis's clock says another day each time");
+		answer_problem(req, P_CONTENTION, "the day of Redis's clock changed during each attempt");
 	else if (!set_today(w, day_of_ms(req->now_ms)))
 		answer_no_range(req, w);
 	else

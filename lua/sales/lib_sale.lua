@@ -1,11 +1,11 @@
 -- What the sale scripts share. Wants lib/time.lua. KEYS, the same in every sale script:
 --   1  p:sale:{name}   hash: opens_at_ms, closes_at_ms (0: never), stock, per_user (0: no limit), hold_ms; held and
 --                      confirmed: the quantities that are
---   2  ...:claims      hash: claim to '<held or confirmed> <quantity> <expires_at_ms> <user>'
---   3  ...:holds       sorted set: claim by expires_at_ms, of those that are held
+--   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms> <user>'; a
+--                      released one has the quantity 0, and is kept for a minute at most, so that a repeated release succeeds
+--   3  ...:holds       sorted set: claim by expires_at_ms, of those that are held or released
 --   4  ...:users       hash: user to the quantity that is held and confirmed
--- A claim is the instant at which its hold ends, a dot, and random digits: whoever presents one that is gone can be
--- told whether its time had come.
+-- A claim is the instant at which its hold ends, a dot, and random digits.
 local sale_key, claims_key, holds_key, users_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local SETTLED_MOST = 100
 
@@ -40,14 +40,20 @@ local function claim_of(record)
   return {state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user}
 end
 
--- take_back(sale, claims): returns what these held claims hold to the stock. O(claims * log n).
+-- is_claim(text): whether a claim that is not there may have been one. Else the text is no claim at all.
+local function is_claim(text)
+  return string.find(text, '^%d+%.%x+$') ~= nil
+end
+
+-- take_back(sale, claims): returns what these held or released claims hold to the stock, and forgets them.
+-- O(claims * log n).
 local function take_back(sale, claims)
   local sum = 0
   for _, record in ipairs(redis.call('HMGET', claims_key, unpack(claims))) do
     local c = claim_of(record)
     if c then
       sum = sum + c.quantity
-      if redis.call('HINCRBY', users_key, c.user, digits(-c.quantity)) <= 0 then
+      if redis.call('HINCRBY', users_key, c.user, digits(0 - c.quantity)) <= 0 then
         redis.call('HDEL', users_key, c.user)
       end
     end

@@ -14,7 +14,7 @@ local user, quantity = ARGV[2], tonumber(ARGV[3])
 local sale = read_sale()
 if granted then
   local c = claim_of(redis.call('HGET', claims_key, granted[3]))
-  return c and (c.state == 'confirmed' or c.expires_at_ms > now) and granted
+  return c and (c.state == 'confirmed' or c.state == 'held' and c.expires_at_ms > now) and granted
 elseif not sale then
   return {-1, now}
 end

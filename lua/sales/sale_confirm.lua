@@ -2,7 +2,7 @@
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 the claim
 -- Returns {1, now, user, quantity} confirmed, {0, the same} it was before
---         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold is over
+--         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold expired or was released
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time sale
 --@idempotent
@@ -13,13 +13,12 @@ if not sale then
 end
 local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
 if not c then
-  local ended_at_ms = tonumber(string.match(ARGV[1], '^(%d+)%.%x+$') or '') or math.huge
-  return {ended_at_ms <= now and -3 or -2, now}
+  return {is_claim(ARGV[1]) and -3 or -2, now}
 end
 if c.state == 'confirmed' then
   return {0, now, c.user, c.quantity}
 end
-if c.expires_at_ms <= now then
+if c.state == 'released' or c.expires_at_ms <= now then
   return {-3, now}
 end
 redis.call('HSET', claims_key, ARGV[1],

@@ -1,7 +1,9 @@
 -- A semaphore is two keys, their TTL that of the last permit: a hash of limit and `o:<permit hash>`: owner; and the sorted
--- set `permits`: permit hash by expires_at_ms. Wants lib/time.lua and lib/waiters.lua.
+-- set `permits`: permit hash by expires_at_ms, or by minus the instant until which its release is remembered, so that a
+-- repeated release succeeds. Wants lib/time.lua and lib/waiters.lua.
+local RELEASED_MS = 60000
 
--- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits whose time is over, at most 100}. Writes
+-- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits that expired, and releases to forget, at most 100}. Writes
 -- nothing. O(1 + gone).
 local function semaphore_read(key, permits_key, now)
   local limit = redis.call('HGET', key, 'limit') or '0'
@@ -11,11 +13,11 @@ local function semaphore_read(key, permits_key, now)
   return {
     key = key, permits_key = permits_key, now = now, limit = tonumber(limit),
     held = redis.call('ZCOUNT', permits_key, digits(now), '+inf'),
-    gone = redis.call('ZRANGE', permits_key, '-inf', '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100'),
+    gone = redis.call('ZRANGE', permits_key, digits(-now), '(' .. digits(now), 'BYSCORE', 'LIMIT', '0', '100'),
   }
 end
 
--- semaphore_settle(s): forgets the permits whose time is over. Before any other change.
+-- semaphore_settle(s): forgets what is gone. Before any other change.
 local function semaphore_settle(s)
   for _, permit in ipairs(s.gone) do
     redis.call('HDEL', s.key, 'o:' .. permit)
@@ -38,10 +40,15 @@ local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('PEXPIREAT', s.permits_key, last)
 end
 
--- semaphore_drop(s, permit): it is given back.
+-- semaphore_was_released(s, permit): whether it was released within the last minute. O(1).
+local function semaphore_was_released(s, permit)
+  return -tonumber(redis.call('ZSCORE', s.permits_key, permit) or 0) > s.now
+end
+
+-- semaphore_drop(s, permit): releases it.
 local function semaphore_drop(s, permit)
   redis.call('HDEL', s.key, 'o:' .. permit)
-  redis.call('ZREM', s.permits_key, permit)
+  redis.call('ZADD', s.permits_key, digits(-s.now - RELEASED_MS), permit)
   s.held = s.held - 1
 end
 

@@ -42,7 +42,8 @@ elseif ticket ~= '' then
   waiters_leave(waiters, ticket)
 end
 semaphore_offer(s, waiters)
-local next_at = tonumber(redis.call('ZRANGE', KEYS[2], '0', '0', 'WITHSCORES')[2] or now + OFFER_MS)
+local next_at = tonumber(redis.call('ZRANGE', KEYS[2], digits(now), '+inf', 'BYSCORE', 'LIMIT', '0', '1',
+  'WITHSCORES')[2] or now + OFFER_MS)
 if s.held < limit and waiters.offered_until > 0 then
   next_at = math.min(next_at, waiters.offered_until)
 end

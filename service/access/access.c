@@ -97,7 +97,7 @@ static bool refuse_token(struct request *req)
 {
 	metrics_count(METRIC_tokens_refused);
 	answer_header(req, "WWW-Authenticate", "Bearer realm=\"patternd\"");
-	answer_problem(req, P_UNAUTHORIZED, "this needs the header 'Authorization: Bearer TOKEN' with a valid token");
+	answer_problem(req, P_UNAUTHORIZED, "send the header 'Authorization: Bearer TOKEN' with a valid token");
 	return false;
 }
 

@@ -13,24 +13,48 @@ static const struct {
 	bool reconnect; /* this server should no longer be ours */
 } error_rows[] = {
 	{ "WRONGTYPE", P_FOREIGN_KEY, false },
-	{ "OOM", P_REDIS_OOM, false },
-	{ "READONLY", P_REDIS_UNAVAILABLE, true },
-	{ "MASTERDOWN", P_REDIS_UNAVAILABLE, true },
-	{ "LOADING", P_REDIS_UNAVAILABLE, false },
-	{ "BUSY", P_REDIS_UNAVAILABLE, false },
-	{ "MISCONF", P_REDIS_UNAVAILABLE, false },
-	{ "NOREPLICAS", P_REDIS_UNAVAILABLE, false },
-	{ "MOVED", P_REDIS_UNAVAILABLE, true },
-	{ "ASK", P_REDIS_UNAVAILABLE, true },
-	{ "CLUSTERDOWN", P_REDIS_UNAVAILABLE, false },
-	{ "TRYAGAIN", P_REDIS_UNAVAILABLE, false },
-	{ "NOAUTH", P_REDIS_UNAVAILABLE, true },
-	{ "WRONGPASS", P_REDIS_UNAVAILABLE, true },
-	{ "DENIED", P_REDIS_UNAVAILABLE, true },
-	{ "NOPERM", P_REDIS_UNAVAILABLE, false },
+	{ "OOM", P_REDIS_OUT_OF_MEMORY, false },
+	{ "READONLY", P_REDIS_READ_ONLY, true },
+	{ "MASTERDOWN", P_REDIS_READ_ONLY, true },
+	{ "LOADING", P_REDIS_LOADING, false },
+	{ "BUSY", P_REDIS_BUSY, false },
+	{ "MISCONF", P_REDIS_MISCONFIGURED, false },
+	{ "NOREPLICAS", P_REDIS_REPLICAS_MISSING, false },
+	{ "MOVED", P_REDIS_CLUSTER_UNSETTLED, true },
+	{ "ASK", P_REDIS_CLUSTER_UNSETTLED, true },
+	{ "CLUSTERDOWN", P_REDIS_CLUSTER_UNSETTLED, false },
+	{ "TRYAGAIN", P_REDIS_CLUSTER_UNSETTLED, false },
+	{ "NOAUTH", P_REDIS_AUTH_FAILED, true },
+	{ "WRONGPASS", P_REDIS_AUTH_FAILED, true },
+	{ "DENIED", P_REDIS_MISCONFIGURED, true },
+	{ "ERR AUTH", P_REDIS_AUTH_FAILED, true },
+	{ "NOPERM", P_REDIS_PERMISSION_DENIED, false },
 	{ "ERR max number of clients", P_REDIS_UNAVAILABLE, false },
 	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
 };
+
+/* Why no connection is usable: behind the server's address, the error that Redis refused it with, or words of our own. */
+static enum problem problem_of_trouble(const char *trouble)
+{
+	const char *why = strstr(trouble, ": ");
+	struct text error = text_of(why ? why + 2 : trouble);
+
+	if (strstr(trouble, ": it is still loading"))
+		return P_REDIS_LOADING;
+	if (strstr(trouble, ": it is a replica"))
+		return P_REDIS_READ_ONLY;
+	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++)
+		if (reply_error_begins(error, error_rows[i].code) && problem_row(error_rows[i].problem)->status == 503)
+			return error_rows[i].problem;
+	return P_REDIS_UNAVAILABLE;
+}
+
+static void answer_unavailable(const struct call *c)
+{
+	const char *trouble = redis_trouble(&c->redis);
+
+	answer_problem(c->req, problem_of_trouble(trouble), "Redis is not usable: %s", trouble);
+}
 
 static enum effect effect_of(const struct call *c)
 {
@@ -44,16 +68,15 @@ static void answer_script_error(const struct call *c, struct text error)
 
 	log_event(LOG_ERROR, "script_failed", "request %s, %s: %s", req->request_id.at ? req->request_id.at : "-",
 		  req->op->id, error.at);
-	answer_problem_effect(
-		req, P_INTERNAL, effect_of(c),
-		"the script of %s failed in Redis; report it with this request_id, under which the log has more",
-		req->op->id);
+	answer_problem_effect(req, P_INTERNAL, effect_of(c),
+			      "internal error in %s; please report request_id %s", req->op->id,
+			      req->request_id.at ? req->request_id.at : "-");
 }
 
 /* The error does not name the key; only the call is known. */
 static void answer_foreign_key(const struct call *c, struct text error)
 {
-	answer_problem(c->req, P_FOREIGN_KEY, "%s%s holds something that patternd did not put there: %.*s",
+	answer_problem(c->req, P_FOREIGN_KEY, "%s%s has a type that patternd did not write: %.*s",
 		       c->keys.count ? c->keys.at[0].at : "a key", c->keys.count > 1 ? ", or a key beside it," : "",
 		       reply_error_length(error), error.at);
 }
@@ -68,42 +91,48 @@ void call_answer_error(struct call *c, struct text error)
 		if (error_rows[i].reconnect)
 			redis_reject(&c->redis, error.at);
 		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
-			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
-				       "this Idempotency-Key came with another body before");
+			answer_problem(
+				req, P_IDEMPOTENCY_KEY_REUSED,
+				"this Idempotency-Key was used with another body; use a new key for another request");
 		else if (error_rows[i].problem == P_FOREIGN_KEY)
 			answer_foreign_key(c, error);
+		else if (error_rows[i].problem == P_REDIS_OUT_OF_MEMORY)
+			answer_problem(
+				req, P_REDIS_OUT_OF_MEMORY,
+				"Redis reached its maxmemory; raise it with CONFIG SET maxmemory, or delete data");
 		else
-			answer_problem(req, error_rows[i].problem, "Redis says: %.*s", reply_error_length(error),
+			answer_problem(req, error_rows[i].problem, "Redis returned: %.*s", reply_error_length(error),
 				       error.at);
 		return;
 	}
 	if (strstr(error.at, "user_script"))
 		answer_script_error(c, error);
 	else
-		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis says: %s", error.at);
+		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis returned: %s",
+			      error.at);
 }
 
 static void answer_lost(const struct call *c)
 {
 	bool takes_key = c->script && c->script->idempotent && !c->req->is_split;
 
-	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c), "it was sent to Redis, which did not answer%s%s%s%s",
+	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c), "the command was sent to Redis, which did not answer%s%s%s%s",
 			      c->is_late ? " in time" : ": ", c->is_late ? "" : redis_trouble(&c->redis),
-			      c->writes ? "; it may or may not have happened" : "",
-			      takes_key ? ", an Idempotency-Key makes a retry safe" : "");
+			      c->writes ? "; it may or may not have taken effect" : "",
+			      takes_key ? "; an Idempotency-Key makes a retry safe" : "");
 }
 
 void call_answer_failure(struct call *c)
 {
 	if (c->was_full)
-		answer_problem(c->req, P_OVERLOADED, "%u commands are under way; --max-in-flight allows no more",
+		answer_problem(c->req, P_OVERLOADED, "%u Redis commands are in flight; --max-in-flight allows no more",
 			       redis_in_flight());
 	else if (c->outcome == REDIS_ANSWERED || (c->outcome == REDIS_NOT_SENT && c->error.at))
 		call_answer_error(c, c->error);
 	else if (c->outcome == REDIS_UNKNOWN)
 		answer_lost(c);
 	else
-		answer_problem(c->req, P_REDIS_UNAVAILABLE, "Redis cannot be used: %s", redis_trouble(&c->redis));
+		answer_unavailable(c);
 }
 
 bool call_was_lost(const struct call *c)
@@ -114,10 +143,10 @@ bool call_was_lost(const struct call *c)
 const char *call_trouble(const struct call *c)
 {
 	if (c->was_full)
-		return "too many commands are under way";
+		return "too many commands are in flight";
 	if (c->outcome != REDIS_ANSWERED)
 		return redis_trouble(&c->redis);
-	return arena_printf(&c->req->arena, "%s says: %.*s",
+	return arena_printf(&c->req->arena, "%s returned: %.*s",
 			    c->redis.quorum_server ? quorum_address(c->redis.quorum_server) : "Redis",
 			    reply_error_length(c->error), c->error.at ? c->error.at : "")
 		.at;

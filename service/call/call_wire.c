@@ -131,7 +131,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	if (c->script && c->script->idempotent && has_ended(reply)) {
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
-			"the first request with this Idempotency-Key succeeded, but what it granted has ended since");
+			"the original request succeeded, but what it granted has expired or was released");
 	} else if (reply->type == REPLY_ERROR && c->skips_foreign && reply_error_begins(reply->text, "WRONGTYPE")) {
 		run_done(c, NULL);
 	} else if (c->may_fail && !is_agreed(c, reply)) {
@@ -222,7 +222,7 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 		take_failure(c, outcome);
 	/* A handler that neither answered nor called would leave its client waiting. */
 	if (req->state == CALLING && !client_gone && !req->background && req->calls_owed == 1)
-		answer_problem(req, P_INTERNAL, "%s ended without an answer", req->op->id);
+		answer_internal(req, "the handler ended without an answer");
 	request_call_ended(req);
 }
 

@@ -246,7 +246,7 @@ static void on_scan(struct request *req, const struct reply *reply)
 	struct text next_step = reply_text(reply, 0);
 
 	if (!next_step.at) {
-		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN answered in an unknown form");
+		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN returned an unexpected reply");
 		return;
 	}
 	keep(req, l, reply_item(reply, 1), next_step);
@@ -306,7 +306,8 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 		return;
 	}
 	if (!parse_cursor(l, req, cursor)) {
-		answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be a cursor that an earlier page gave");
+		answer_field_problem(req, P_INVALID_VALUE, "?cursor",
+				     "must be the next_cursor of an earlier page of this list");
 		return;
 	}
 	req->work = l;

@@ -86,7 +86,7 @@ static struct text outside_value(struct faults *f, const struct field *row, cons
 		if (!text_is(req->query[i].name, row->name))
 			continue;
 		if (found.at)
-			fault_add(f, at, P_INVALID_VALUE, "was given twice");
+			fault_add(f, at, P_INVALID_VALUE, "is given twice");
 		found = req->query[i].value;
 	}
 	return found;
@@ -258,7 +258,7 @@ static bool store_many(struct faults *f, const struct field *row, const struct s
 		else
 			ok = store_json(f, of, &spot, one, item) && ok;
 		if (row->distinct && is_repeated(value, one))
-			ok = fault_add(f, &spot, P_INVALID_VALUE, "stands there before");
+			ok = fault_add(f, &spot, P_INVALID_VALUE, "is a duplicate value");
 	}
 	memcpy(slot, &many, sizeof(many));
 	return ok;
@@ -311,7 +311,7 @@ static void match_members(struct faults *f, const struct field *rows, size_t cou
 			values[i] = m;
 		} else {
 			struct spot member = { .parent = at, .key = m->key.at };
-			fault_add(f, &member, P_UNKNOWN_FIELD, "is not known here");
+			fault_add(f, &member, P_UNKNOWN_FIELD, "is not a known field");
 		}
 	}
 }
@@ -343,7 +343,7 @@ static void fill_object(struct faults *f, const struct field *rows, size_t count
 		else if (!values[i])
 			absent(f, row, &member, into);
 		else if (rivals)
-			fault_add(f, &member, P_INVALID_VALUE, "has no place beside %s",
+			fault_add(f, &member, P_INVALID_VALUE, "cannot be combined with %s",
 				  rows[__builtin_ctzll(rivals)].name);
 		else if (store_json(f, row, &member, values[i], (char *)into + row->offset))
 			present(row, into);

@@ -212,7 +212,8 @@ static bool check_site(struct precheck *p)
 	if (p->req->cors_origin)
 		return true;
 	if (site.at && !text_is(site, "same-origin") && !text_is(site, "none")) {
-		answer_problem(p->req, P_CROSS_SITE, "Sec-Fetch-Site is '%s'", site.at);
+		answer_problem(p->req, P_CROSS_SITE,
+			       "Sec-Fetch-Site is '%s'; to allow that page, add its origin to --cors-origins", site.at);
 		return false;
 	}
 	if (!origin.at)
@@ -220,7 +221,8 @@ static bool check_site(struct precheck *p)
 	bool is_web = strncmp(origin.at, "http://", 7) == 0 || strncmp(origin.at, "https://", 8) == 0;
 	if (is_web && host.at && strcasecmp(strstr(origin.at, "://") + 3, host.at) == 0)
 		return true;
-	answer_problem(p->req, P_CROSS_SITE, "the origin '%s' is not this host", origin.at);
+	answer_problem(p->req, P_CROSS_SITE, "origin '%s' is another site; to allow it, add it to --cors-origins",
+		       origin.at);
 	return false;
 }
 
@@ -245,7 +247,8 @@ static bool check_body(struct precheck *p)
 		    encoding = header(p, HEADER_CONTENT_ENCODING);
 
 	if (expect.at && strcasecmp(expect.at, "100-continue") != 0) {
-		answer_problem(p->req, P_EXPECTATION_FAILED, "'Expect: %s' cannot be met", expect.at);
+		answer_problem(p->req, P_EXPECTATION_FAILED, "'Expect: %s' is not supported; only 100-continue is",
+			       expect.at);
 		return false;
 	}
 	if (!p->body_expected)

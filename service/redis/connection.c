@@ -316,7 +316,7 @@ static void not_redis(struct redis_connection *c, const char *why)
 	if (is_alert)
 		connection_lost(c, "this port speaks TLS: use rediss://");
 	else
-		connection_lost(c, "it does not speak the Redis protocol (%s)", why);
+		connection_lost(c, "unexpected reply; is this Redis? (%s)", why);
 }
 
 static bool on_readable(struct redis_socket *socket)

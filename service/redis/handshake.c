@@ -296,7 +296,7 @@ bool handshake_reply(struct redis_handshake *h, const struct reply *reply)
 	if (step == STEP_INFO)
 		return reply->type == REPLY_TEXT ? check_info(h, reply->text) : reject(h, "its INFO is not text");
 	if (reply->type != REPLY_STATUS && reply->type != REPLY_TEXT) {
-		snprintf(h->why, sizeof(h->why), "its reply is not one of Redis");
+		snprintf(h->why, sizeof(h->why), "unexpected handshake reply; is this Redis?");
 		return false;
 	}
 	return true;

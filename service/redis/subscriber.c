@@ -108,7 +108,9 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 static void log_error(struct subscriber *s, struct text error)
 {
 	if (!s->error_logged)
-		log_event(LOG_ERROR, "subscription_refused", "waiters are not woken: %s", error.at);
+		log_event(LOG_ERROR, "subscription_refused",
+			  "SSUBSCRIBE refused, so waiters wake only at their timeout; ACL: grant &prefix*: %s",
+			  error.at);
 	s->error_logged = true;
 }
 

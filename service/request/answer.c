@@ -5,6 +5,7 @@
 
 #include "core/budget.h"
 #include "process/config.h"
+#include "process/log.h"
 #include "process/metrics.h"
 #include "request/operation.h"
 #include "request/request.h"
@@ -15,7 +16,7 @@ enum { FIRST_BYTES = 512 };
 
 /* The response when there is no memory for another one. */
 static const char no_memory[] =
-	"{\"type\":\"/problems/overloaded\",\"title\":\"The daemon has too much under way\",\"status\":503,"
+	"{\"type\":\"/problems/overloaded\",\"title\":\"Daemon is overloaded\",\"status\":503,"
 	"\"detail\":\"" MALLOC_FAILED "\",\"code\":\"overloaded\",\"effect\":\"unknown\",\"request_id\":null}";
 
 struct json_out *answer_begin(struct request *req, int status)
@@ -208,16 +209,22 @@ void answer_problem_effect(struct request *req, enum problem p, enum effect effe
 	problem_end(req);
 }
 
+void answer_internal(struct request *req, const char *why)
+{
+	const char *operation = req->op ? req->op->id : "an unknown operation";
+	const char *id = req->request_id.at ? req->request_id.at : "-";
+
+	log_event(LOG_ERROR, "internal_error", "request %s, %s: %s", id, operation, why);
+	answer_problem_effect(req, P_INTERNAL, !req->op || req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+			      "internal error in %s; please report request_id %s", operation, id);
+}
+
 void answer_misread(struct request *req)
 {
-	bool writes = !req->op || req->op->writes;
-
 	req->misread = req->misread_answered = true;
 	req->header_count = 0;
 	req->cache_control = NULL;
-	answer_problem_effect(req, P_INTERNAL, writes ? EFFECT_UNKNOWN : EFFECT_NONE,
-			      "Redis answered %s in another form than agreed; report it with this request_id",
-			      req->op ? req->op->id : "");
+	answer_internal(req, "Redis's reply has an unexpected form");
 }
 
 void answer_no_memory(struct request *req, enum effect effect)

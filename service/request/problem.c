@@ -4,7 +4,8 @@
 #include <stddef.h>
 
 static const struct problem_row problem_rows[] = {
-#define PROBLEM(name, code, status, effect, title) [P_##name] = { (code), (status), (effect), (title) },
+#define PROBLEM(name, code, status, effect, retry, title, help) \
+	[P_##name] = { (code), (status), (effect), (retry), (title), (help) },
 #include "request/errors.def"
 #undef PROBLEM
 };
@@ -14,6 +15,13 @@ const char *effect_name(enum effect effect)
 	static const char *const names[] = { "none", "applied", "unknown" };
 
 	return names[effect];
+}
+
+const char *retry_name(enum retry retry)
+{
+	static const char *const names[] = { "never", "after_delay", "same_key" };
+
+	return names[retry];
 }
 
 const struct problem_row *problem_row(enum problem p)

@@ -49,7 +49,7 @@ static void one_makes_it_and_others_wait(void **state)
 	assert_in_range(int_at(ticket, "/ttl_ms"), 1, 5000);
 	assert_int_equal(strlen(text_at(ticket, "/ticket")), 32);
 	struct answer a = post(FILL, "{\"fill_ms\":1}");
-	assert_problem(a, 409, "filling", "none");
+	assert_problem(a, 409, "cache_fill_in_progress", "none");
 	assert_in_range(int_at(a, "/retry_after_ms"), 1, 5000);
 	assert_int_equal(atoi(header_of(a, "Retry-After")), (int_at(a, "/retry_after_ms") + 999) / 1000);
 	assert_problem(get(A), 404, "not_found", "none");
@@ -59,7 +59,7 @@ static void one_makes_it_and_others_wait(void **state)
 	assert_string_equal(text_at(a, "/value"), "made");
 	assert_string_equal(header_of(a, "ETag"), header_of(get(A), "ETag"));
 	assert_string_equal(a.body, get(A).body);
-	assert_problem(put_with(ticket_of(ticket)), 409, "stale_ticket", "none"); /* it was good for one PUT */
+	assert_problem(put_with(ticket_of(ticket)), 410, "ticket_expired", "none"); /* it was good for one PUT */
 }
 
 /* ---- The herd ---- */
@@ -168,7 +168,7 @@ static void what_was_overtaken_is_not_stored(void **state)
 		stage_forget(NULL);
 		const char *ticket = ticket_of(post(FILL, NULL));
 		overtake[i]();
-		assert_problem(put_with(ticket), 409, "stale_ticket", "none");
+		assert_problem(put_with(ticket), 410, "ticket_expired", "none");
 		struct answer a = get(A);
 		assert_int_equal(a.status, i == 0 ? 200 : 404);
 		if (a.status == 200)
@@ -197,13 +197,13 @@ static void nonsense_is_no_ticket(void **state)
 	for (int out = 0; out < 2; out++) {
 		for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
 			snprintf(header, sizeof(header), "Fill-Ticket: %s", nonsense[i]);
-			assert_problem(put_with(header), 409, "stale_ticket", "none");
+			assert_problem(put_with(header), 410, "ticket_expired", "none");
 		}
 		assert_int_equal(server_command(&redis, "DBSIZE")->integer, out);
 		ticket_of(post(out ? "/cache/b/fill" : FILL, NULL));
 	}
 	/* Nor is that of another key. */
-	assert_problem(put_with(ticket_of(post("/cache/c/fill", NULL))), 409, "stale_ticket", "none");
+	assert_problem(put_with(ticket_of(post("/cache/c/fill", NULL))), 410, "ticket_expired", "none");
 }
 
 static void a_ticket_ends_with_a_repeated_invalidation(void **state)
@@ -213,7 +213,7 @@ static void a_ticket_ends_with_a_repeated_invalidation(void **state)
 	struct answer a = post(FILL, "{\"fill_ms\":60000}");
 	assert_int_equal(int_at(a, "/expires_at_ms"), again_at_ms);
 	wait_until(!is_there("p:cache:{a}:fill"), 5000);
-	assert_problem(put_with(ticket_of(a)), 409, "stale_ticket", "none");
+	assert_problem(put_with(ticket_of(a)), 410, "ticket_expired", "none");
 }
 
 /* ---- Retries ---- */
@@ -231,7 +231,7 @@ static void a_retry_gets_the_first_ticket(void **state)
 	assert_true(int_at(again, "/ttl_ms") <= int_at(first, "/ttl_ms"));
 	assert_problem(http(client, "POST", FILL, NULL, KEY "one"), 422, "idempotency_key_reused", "none");
 	/* To be told to wait has no effect, and is not kept. */
-	assert_problem(http(client, "POST", FILL, body, KEY "two"), 409, "filling", "none");
+	assert_problem(http(client, "POST", FILL, body, KEY "two"), 409, "cache_fill_in_progress", "none");
 	assert_status(put_with(ticket_of(again)), 201);
 	assert_status(http(client, "POST", FILL, body, KEY "two"), 200);
 }
@@ -243,7 +243,7 @@ static void a_retry_that_comes_too_late_is_told(void **state)
 	(void)state;
 	assert_status(http(client, "POST", FILL, body, KEY "one"), 201);
 	wait_until(!is_there("p:cache:{a}:fill"), 5000);
-	assert_problem(http(client, "POST", FILL, body, KEY "one"), 409, "stale_ticket", "applied");
+	assert_problem(http(client, "POST", FILL, body, KEY "one"), 410, "ticket_expired", "applied");
 }
 
 int main(void)

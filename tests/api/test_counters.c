@@ -84,7 +84,7 @@ static void a_call_names_a_hundred_a_name_has_five_hundred(void **state)
 		snprintf(body + n, sizeof(body) - n, "}");
 		assert_status(post("/counters/many", body), 200);
 	}
-	assert_problem(post("/counters/many", "{\"c0\":1,\"one more\":1}"), 409, "counter_full", "none");
+	assert_problem(post("/counters/many", "{\"c0\":1,\"one more\":1}"), 409, "too_many_counters", "none");
 	struct answer a = get("/counters/many");
 	assert_int_equal(json_object_size(json_at(a, "/counters")), 500);
 	assert_int_equal(int_at(a, "/counters/c0"), 0);

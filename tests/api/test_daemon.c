@@ -143,6 +143,8 @@ static void test_problems(void **state)
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/code"), "lock_held");
 	assert_int_equal(int_at(a, "/status"), 409);
+	assert_string_equal(text_at(a, "/retry"), "after_delay");
+	assert_non_null(strstr(text_at(a, "/help"), "`wait_ms`"));
 	a = http(client, "GET", "/no/such/path", NULL);
 	assert_problem(a, 404, "not_found", "none");
 	snprintf(target, sizeof(target), "%s", text_at(a, "/type"));

@@ -264,15 +264,15 @@ static void cells_are_said_before_there_are_members(void **state)
 	configure("a", "{\"cells\":5}", 1, 5);
 	configure("a", "{}", 1, 5);
 	struct answer a = in_set("a", "PUT", "", "{\"cells\":6}");
-	assert_problem(a, 409, "cells_differ", "none");
+	assert_problem(a, 409, "geo_cells_differ", "none");
 	assert_int_equal(int_at(a, "/cells"), 5);
-	assert_problem(in_set("a", "PUT", "", "{\"cells\":1}"), 409, "cells_differ", "none");
+	assert_problem(in_set("a", "PUT", "", "{\"cells\":1}"), 409, "geo_cells_differ", "none");
 	assert_status(in_set("a", "DELETE", "/members/x", NULL), 204);
 	assert_int_equal(int_at(in_set("a", "GET", "", NULL), "/size"), 0);
 	configure("a", "{\"cells\":1}", 0, 1); /* one sorted set again */
 	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
 	assert_int_equal(server_command(&redis, "ZCARD p:geo:{a}")->integer, 1);
-	assert_problem(in_set("a", "PUT", "", "{\"cells\":2}"), 409, "cells_differ", "none");
+	assert_problem(in_set("a", "PUT", "", "{\"cells\":2}"), 409, "geo_cells_differ", "none");
 	assert_problem(in_set("b", "PUT", "", "{\"cells\":0}"), 400, "out_of_range", "none");
 	assert_problem(in_set("b", "PUT", "", "{\"cells\":1025}"), 400, "out_of_range", "none");
 	assert_problem(in_set("nearby", "PUT", "", "{\"cells\":2}"), 400, "reserved_name", "none");

@@ -198,7 +198,7 @@ static void boards_are_made_looked_at_and_listed(void **state)
 	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 200);
 	put("m", "\"gold\":1");
 	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"silver\",\"gold\",\"bronze\"]}");
-	assert_problem(a, 409, "dimensions_differ", "none");
+	assert_problem(a, 409, "leaderboard_dimensions_differ", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "gold, silver, bronze"));
 	assert_int_equal(int_at(http(client, "PUT", "/leaderboards/b", MEDALS), "/size"), 1);
 	server_command(&redis, "SET p:board:{foreign} x");

@@ -101,10 +101,10 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_non_null(strstr(text_at(a, "/detail"), "'nothing'"));
 	make("points", "\"points\"");
 	a = unite(low, middle, "points", "", NULL);
-	assert_problem(a, 409, "dimensions_differ", "none");
+	assert_problem(a, 409, "leaderboard_dimensions_differ", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as"));
 	make(beside[2], "\"points\"");
-	assert_problem(unite(low, beside[2], "points", "", NULL), 409, "dimensions_differ", "none");
+	assert_problem(unite(low, beside[2], "points", "", NULL), 409, "leaderboard_dimensions_differ", "none");
 	put(high, 0, 2000000000, 1);
 	a = unite(low, high, high, ",\"weights\":[4,4]", NULL);
 	assert_problem(a, 409, "score_out_of_range", "none");

@@ -105,10 +105,10 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_problem(a, 404, "not_found", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'nothing'"));
 	a = post(WEEK, "{\"sources\":[\"mon\",\"points\"]}");
-	assert_problem(a, 409, "dimensions_differ", "none");
+	assert_problem(a, 409, "leaderboard_dimensions_differ", "none");
 	assert_non_null(strstr(text_at(a, "/detail"), "'points' has the dimensions points, not gold, silver as 'mon'"));
-	assert_problem(post(WEEK, "{\"sources\":[\"mon\",\"turned\"]}"), 409, "dimensions_differ", "none");
-	assert_problem(post(WEEK, "{\"sources\":[\"points\"]}"), 409, "dimensions_differ",
+	assert_problem(post(WEEK, "{\"sources\":[\"mon\",\"turned\"]}"), 409, "leaderboard_dimensions_differ", "none");
+	assert_problem(post(WEEK, "{\"sources\":[\"points\"]}"), 409, "leaderboard_dimensions_differ",
 		       "none"); /* the board itself */
 	a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[4294967295,4294967295]}");
 	assert_problem(a, 409, "score_out_of_range", "none");

@@ -392,7 +392,7 @@ static void test_check_says_no(void **state)
 	daemon_launch(&patternd, "--redis", "redis://127.0.0.1:1/0");
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
 	assert_int_equal(daemon_run(&asks, "--check", url), 1);
-	assert_non_null(strstr(line_of(&asks), "says 503: Redis cannot be used"));
+	assert_non_null(strstr(line_of(&asks), "says 503: Redis is not usable"));
 	assert_int_equal(daemon_run(&asks, "--check", "http://127.0.0.1:1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "ftp://127.0.0.1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", "127.0.0.1:0"), 1);

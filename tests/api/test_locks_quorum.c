@@ -289,14 +289,14 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 	static const struct {
 		const char *target, *body, *code, *pointer;
 	} rows[] = {
-		{ "/locks/a", "{\"wait_ms\":1}", "not_in_this_mode", "/wait_ms" },
-		{ "/locks/a", "{\"mode\":\"shared\"}", "not_in_this_mode", "/mode" },
-		{ "/locks/a", "{\"token\":\"x\"}", "not_in_this_mode", "/token" },
-		{ "/locks/a", "{\"min_replicas\":1}", "not_in_this_mode", "/min_replicas" },
+		{ "/locks/a", "{\"wait_ms\":1}", "unsupported_with_quorum", "/wait_ms" },
+		{ "/locks/a", "{\"mode\":\"shared\"}", "unsupported_with_quorum", "/mode" },
+		{ "/locks/a", "{\"token\":\"x\"}", "unsupported_with_quorum", "/token" },
+		{ "/locks/a", "{\"min_replicas\":1}", "unsupported_with_quorum", "/min_replicas" },
 		{ "/locks/a", "{\"ttl_ms\":1}", "out_of_range", "/ttl_ms" },
 		{ "/locks/a", "{\"ttl_ms\":4}", "out_of_range", "/ttl_ms" },
-		{ "/locks/a/hold", "{}", "not_in_this_mode", NULL },
-		{ "/locks", "{\"names\":[\"a\"]}", "not_in_this_mode", NULL },
+		{ "/locks/a/hold", "{}", "unsupported_with_quorum", NULL },
+		{ "/locks", "{\"names\":[\"a\"]}", "unsupported_with_quorum", NULL },
 	};
 
 	(void)state;
@@ -306,7 +306,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 		if (rows[i].pointer)
 			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
-	assert_problem(http(quorum.c[0], "GET", "/locks", NULL), 400, "not_in_this_mode", "none");
+	assert_problem(http(quorum.c[0], "GET", "/locks", NULL), 400, "unsupported_with_quorum", "none");
 	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{}", "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
 	assert_problem(http(quorum.c[0], "POST", "/locks/a/extend", "{\"token\":\"x\"}", "Idempotency-Key: k"), 400,

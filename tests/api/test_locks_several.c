@@ -141,7 +141,7 @@ static void a_retry_gets_the_first_answer(void **state)
 	struct answer held = post("/locks/a", "{}");
 	ask(r, two, "Idempotency-Key: k\r\n");
 	wait_until(waiters_of("b") == 1, SOON_MS);
-	assert_problem(http(client, "POST", "/locks", two, "Idempotency-Key: k"), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", "/locks", two, "Idempotency-Key: k"), 409, "request_in_progress", "none");
 	release("a", text_at(held, "/token"));
 	struct answer won = raw_answer(r, SOON_MS), again = http(client, "POST", "/locks", two, "Idempotency-Key: k");
 	assert_status(won, 201);

@@ -75,12 +75,12 @@ static void a_reader_enters_again_in_its_mode_only(void **state)
 	assert_int_equal(int_at(again, "/holds"), 2);
 	assert_int_equal(int_at(again, "/fence"), int_at(a, "/fence"));
 	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"mode\":\"exclusive\"}", text_at(a, "/token"));
-	assert_problem(post("/locks/s", body), 409, "mode_conflict", "none");
+	assert_problem(post("/locks/s", body), 409, "lock_mode_conflict", "none");
 	release(text_at(a, "/token"));
 	assert_int_equal(int_at(release(text_at(again, "/token")), "/holds"), 0);
 	a = post("/locks/s", "{}");
 	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"mode\":\"shared\"}", text_at(a, "/token"));
-	assert_problem(post("/locks/s", body), 409, "mode_conflict", "none");
+	assert_problem(post("/locks/s", body), 409, "lock_mode_conflict", "none");
 }
 
 static void a_writer_in_line_is_not_overtaken(void **state)
@@ -134,7 +134,8 @@ static void a_duplicate_of_one_who_waits_is_in_progress(void **state)
 	struct answer held = post("/locks/s", "{}");
 	struct raw *r = queue_up(wait, "Idempotency-Key: k\r\n");
 	until_in_line(1);
-	assert_problem(http(client, "POST", "/locks/s", wait, "Idempotency-Key: k"), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", "/locks/s", wait, "Idempotency-Key: k"), 409, "request_in_progress",
+		       "none");
 	assert_problem(http(client, "POST", "/locks/s", "{}", "Idempotency-Key: k"), 422, "idempotency_key_reused",
 		       "none");
 	release(text_at(held, "/token"));

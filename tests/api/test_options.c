@@ -392,7 +392,7 @@ static void test_strict_while_it_lasts(void **state)
 }
 
 /* A server that is not what it was taken for is not used, and who asks is told why. */
-static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why)
+static void assert_not_used(const struct redis_server *r, const char *scheme, const char *why, const char *code)
 {
 	char url[64];
 
@@ -401,7 +401,7 @@ static void assert_not_used(const struct redis_server *r, const char *scheme, co
 	struct client *c = client_open(patternd.port);
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, why), 5000);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
-	assert_problem(http(c, "POST", "/locks/a", NULL), 503, "redis_unavailable", "none");
+	assert_problem(http(c, "POST", "/locks/a", NULL), 503, code, "none");
 	assert_true(proc_said(&patternd.proc, why));
 	client_close(c);
 	daemon_stop(&patternd);
@@ -413,12 +413,13 @@ static void test_servers_of_another_kind(void **state)
 
 	(void)state;
 	server_start(&node, "--cluster-enabled", "yes");
-	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://");
+	assert_not_used(&node, "redis", "it is a Cluster node; it goes with redis+cluster://", "redis_unavailable");
 	server_stop(&node);
 	server_start(&alone);
-	assert_not_used(&alone, "redis+cluster", "it is no Cluster node; a single server goes with redis://");
+	assert_not_used(&alone, "redis+cluster", "it is no Cluster node; a single server goes with redis://",
+			"redis_unavailable");
 	server_command(&alone, "REPLICAOF 127.0.0.1 1");
-	assert_not_used(&alone, "redis", "it is a replica; patternd needs the master");
+	assert_not_used(&alone, "redis", "it is a replica; patternd needs the master", "redis_read_only");
 	server_stop(&alone);
 }
 

@@ -33,8 +33,8 @@ static void a_message_is_sent_received_and_done(void **state)
 		assert_int_equal(done.body_len, 0);
 	}
 	assert_problem(message("GET", text_at(sent, "/messages/0/id"), NULL), 404, "not_found", "none");
-	assert_problem(extend(receipt_in(a), NULL), 410, "stale_receipt", "none");
-	assert_problem(reject(receipt_in(a), NULL), 410, "stale_receipt", "none");
+	assert_problem(extend(receipt_in(a), NULL), 410, "receipt_expired", "none");
+	assert_problem(reject(receipt_in(a), NULL), 410, "receipt_expired", "none");
 }
 
 static void order_is_by_priority_then_due_then_arrival(void **state)
@@ -304,9 +304,9 @@ static void what_is_not_acknowledged_comes_again(void **state)
 		    int_at(first, "/messages/0/visible_until_ms"));
 	assert_true(json_equal(json_at(again, "/messages/0/body"), json_at(first, "/messages/0/body")));
 	assert_string_not_equal(receipt_in(again), receipt_in(first));
-	assert_problem(acknowledge(receipt_in(first)), 410, "stale_receipt", "none");
-	assert_problem(extend(receipt_in(first), NULL), 410, "stale_receipt", "none");
-	assert_problem(reject(receipt_in(first), NULL), 410, "stale_receipt", "none");
+	assert_problem(acknowledge(receipt_in(first)), 410, "receipt_expired", "none");
+	assert_problem(extend(receipt_in(first), NULL), 410, "receipt_expired", "none");
+	assert_problem(reject(receipt_in(first), NULL), 410, "receipt_expired", "none");
 	assert_string_equal(text_at(message("GET", "a", NULL), "/state"), "in_flight");
 	assert_status(acknowledge(receipt_in(again)), 204);
 }

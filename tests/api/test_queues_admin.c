@@ -128,7 +128,7 @@ static void purge_removes_one_state_or_all(void **state)
 	const char *receipt = receipt_in(receive(NULL));
 	assert_int_equal(int_at(post("/purge", NULL, NULL), "/purged"), 1);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1); /* nothing is left but the queue itself */
-	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
+	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_false(bool_at(send_body("{\"body\":1,\"id\":\"a\"}"), "/messages/0/duplicate"));
 }
 
@@ -193,11 +193,11 @@ static void a_deleted_queue_leaves_nothing(void **state)
 	assert_status(queue("DELETE", NULL), 204);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 	assert_problem(queue("DELETE", NULL), 404, "not_found", "none");
-	assert_problem(extend(receipt, NULL), 410, "stale_receipt", "none");
+	assert_problem(extend(receipt, NULL), 410, "receipt_expired", "none");
 	assert_counts(0, 0, 0, 0);
 	send_body("{\"body\":1}"); /* used again: the old receipt is none for it */
 	receive(NULL);
-	assert_problem(acknowledge(receipt), 410, "stale_receipt", "none");
+	assert_problem(acknowledge(receipt), 410, "receipt_expired", "none");
 	assert_counts(0, 0, 1, 0);
 }
 

@@ -89,8 +89,8 @@ static void a_retried_extend_extends_once(void **state)
 	assert_true(is_reused(post_delivery(receipt, "/extend", NULL, KEY "one")));
 	assert_status(post_delivery(receipt, "/extend", moment, KEY "three"), 200);
 	wait_until(count_of("/ready") == 1, SOON_MS);
-	assert_problem(post_delivery(receipt, "/extend", moment, KEY "three"), 410, "stale_receipt", "applied");
-	assert_problem(post_delivery(receipt, "/extend", moment, KEY "four"), 410, "stale_receipt", "none");
+	assert_problem(post_delivery(receipt, "/extend", moment, KEY "three"), 410, "receipt_expired", "applied");
+	assert_problem(post_delivery(receipt, "/extend", moment, KEY "four"), 410, "receipt_expired", "none");
 }
 
 static void a_retried_reject_rejects_once(void **state)
@@ -103,7 +103,7 @@ static void a_retried_reject_rejects_once(void **state)
 	assert_int_equal(int_at(receive(NULL), "/messages/0/receives"), 2);
 	assert_string_equal(post_delivery(receipt, "/reject", NULL, KEY "one").body, first.body);
 	assert_counts(0, 0, 1, 0);
-	assert_problem(post_delivery(receipt, "/reject", NULL, KEY "two"), 410, "stale_receipt", "none");
+	assert_problem(post_delivery(receipt, "/reject", NULL, KEY "two"), 410, "receipt_expired", "none");
 	assert_true(is_reused(post_delivery(receipt, "/reject", "{}", KEY "one")));
 }
 
@@ -167,7 +167,7 @@ static void a_killed_daemon_loses_no_message(void **state)
 	assert_int_equal(int_at(again, "/messages/0/receives"), 2);
 	assert_true(int_at(again, "/messages/0/visible_until_ms") - VISIBILITY_MS >=
 		    int_at(taken, "/messages/1/visible_until_ms"));
-	assert_problem(acknowledge(text_at(taken, "/messages/1/receipt")), 410, "stale_receipt", "none");
+	assert_problem(acknowledge(text_at(taken, "/messages/1/receipt")), 410, "receipt_expired", "none");
 	assert_status(acknowledge(receipt_in(again)), 204);
 	assert_counts(0, 0, 0, 0);
 	client_close(consumer);

@@ -73,7 +73,7 @@ static void a_change_moves_a_message(void **state)
 			assert_int_equal(int_at(a, "/deliver_at_ms"), rows[i].deliver_at_ms);
 		assert_true(json_equal(a.json, message("GET", rows[i].id, NULL).json));
 	}
-	assert_problem(message("PATCH", "in_flight", "{\"delay_ms\":0}"), 409, "in_flight", "none");
+	assert_problem(message("PATCH", "in_flight", "{\"delay_ms\":0}"), 409, "message_in_flight", "none");
 	assert_problem(message("PATCH", "none", "{\"delay_ms\":0}"), 404, "not_found", "none");
 	assert_problem(message("PATCH", "ready", "{}"), 400, "missing_field", "none");
 	assert_problem(message("PATCH", "ready", NULL), 400, "missing_field", "none");
@@ -88,7 +88,7 @@ static void cancel_takes_what_nobody_works_on(void **state)
 
 	(void)state;
 	send_each_state();
-	assert_problem(message("DELETE", "in_flight", NULL), 409, "in_flight", "none");
+	assert_problem(message("DELETE", "in_flight", NULL), 409, "message_in_flight", "none");
 	for (size_t i = 0; i < ROWS(ids); i++) {
 		assert_status(message("DELETE", ids[i], NULL), 204);
 		assert_problem(message("DELETE", ids[i], NULL), 404, "not_found", "none");

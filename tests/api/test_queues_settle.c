@@ -59,7 +59,7 @@ static void each_gets_its_outcome_in_order(void **state)
 	assert_result(a, 4, receipts[1], "stale");
 	assert_result(a, 5, receipts[4], "rejected");
 	assert_counts(1, 2, 0, 0);
-	assert_problem(acknowledge(receipts[3]), 410, "stale_receipt", "none");
+	assert_problem(acknowledge(receipts[3]), 410, "receipt_expired", "none");
 	assert_status(acknowledge(receipts[0]), 204);
 	/* One list is enough; what this receipt acknowledged is done. */
 	a = settle("{\"done\":[\"$1\"]}", NULL);

@@ -105,11 +105,11 @@ static void what_can_never_fit_is_refused(void **state)
 
 	(void)state;
 	a = take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"burst\":5,\"cost\":6}");
-	assert_problem(a, 400, "never_satisfiable", "none");
+	assert_problem(a, 400, "cost_above_limit", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
 	assert_problem(
 		take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"cost\":11}"), 400,
-		"never_satisfiable", "none");
+		"cost_above_limit", "none");
 	assert_problem(
 		take("{\"key\":\"n\",\"limit\":10,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}"), 400,
 		"invalid_value", "none");

@@ -182,7 +182,7 @@ static void what_is_wrong_is_named(void **state)
 		{ SECOND ",{\"key\":\"a\"}", "missing_field", "/checks/1/limit" },
 		{ SECOND ",{\"limit\":1,\"window_ms\":1}", "missing_field", "/checks/1/key" },
 		{ SECOND ",{\"key\":\"a\",\"policy\":\"p\",\"limit\":5}", "invalid_value", "/checks/1/limit" },
-		{ SECOND ",{\"key\":\"a\",\"limit\":2,\"window_ms\":1,\"cost\":3}", "never_satisfiable",
+		{ SECOND ",{\"key\":\"a\",\"limit\":2,\"window_ms\":1,\"cost\":3}", "cost_above_limit",
 		  "/checks/1/cost" },
 		{ SECOND ",{\"key\":\"a\",\"limit\":2,\"window_ms\":1,\"count_refused\":true}", "invalid_value",
 		  "/checks/1/count_refused" },

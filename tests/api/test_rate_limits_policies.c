@@ -150,7 +150,7 @@ static void used_by_name(void **state)
 				 ->integer,
 			 3);
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
-	assert_problem(a, 400, "never_satisfiable", "none");
+	assert_problem(a, 400, "cost_above_limit", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
 	assert_problem(take("{\"key\":\"k\",\"policy\":\"default\"}"), 400, "reserved_name", "none");
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"limit\":3,\"algorithm\":\"funnel\"}");

@@ -115,7 +115,7 @@ static void a_duplicate_of_one_who_waits_is_in_progress(void **state)
 	struct raw *r = ask(slow, "Idempotency-Key: w1\r\n");
 	until_waiting(1);
 	struct answer a = http(client, "POST", "/ratelimit", slow, "Idempotency-Key: w1");
-	assert_problem(a, 409, "in_progress", "none");
+	assert_problem(a, 409, "request_in_progress", "none");
 	a = http(client, "POST", "/ratelimit", SLOW("g", ""), "Idempotency-Key: w1");
 	assert_problem(a, 422, "idempotency_key_reused", "none");
 	assert_status(raw_answer(r, SOON_MS), 200);

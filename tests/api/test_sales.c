@@ -85,7 +85,7 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	assert_int_equal(int_at(a, "/stock"), 7);
 	assert_int_equal(int_at(a, "/hold_ms"), 60000);
 	assert_status(configure("{\"stock\":0}"), 200);
-	assert_problem(claim("u", 1, NO_KEY), 409, "sold_out", "none");
+	assert_problem(claim("u", 1, NO_KEY), 409, "sale_sold_out", "none");
 	a = configure("{\"stock\":1,\"opens_at_ms\":5,\"closes_at_ms\":5}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
@@ -110,7 +110,7 @@ static void a_running_sale_is_changed(void **state)
 	/* Who has more than the new limit keeps it, and a closed sale still confirms what is held. */
 	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
 	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
-	assert_problem(claim("w", 1, NO_KEY), 409, "not_open", "none");
+	assert_problem(claim("w", 1, NO_KEY), 409, "sale_not_open", "none");
 	assert_status(confirm(first), 200);
 	assert_counts(6, 0, 3);
 }
@@ -169,8 +169,9 @@ static void a_claim_is_held_and_confirmed_or_given_back(void **state)
 	}
 	assert_problem(give_back(one), 409, "claim_confirmed", "none");
 	assert_status(give_back(two), 204);
-	assert_problem(give_back(two), 404, "not_found", "none");
-	assert_problem(confirm(two), 404, "not_found", "none");
+	assert_status(give_back(two), 204); /* again changes nothing */
+	assert_problem(confirm(two), 410, "claim_expired", "none");
+	assert_problem(give_back("x"), 404, "not_found", "none");
 	assert_counts(3, 0, 2);
 	assert_problem(http(client, "POST", "/sales/none/claims", "{\"user\":\"u\"}"), 404, "not_found", "none");
 	assert_problem(http(client, "POST", "/sales/none/claims/1.a/confirm", NULL), 404, "not_found", "none");
@@ -186,8 +187,8 @@ static void what_is_not_confirmed_returns(void **state)
 	snprintf(over, sizeof(over), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
 	wait_until(int_at(get("/sales/s"), "/remaining") == 3, SOON_MS); /* a look brings it back */
 	assert_counts(3, 0, 0);
-	assert_problem(confirm(over), 409, "hold_over", "none");
-	assert_problem(give_back(over), 404, "not_found", "none");
+	assert_problem(confirm(over), 410, "claim_expired", "none");
+	assert_problem(give_back(over), 410, "claim_expired", "none");
 	claim("u", 2, NO_KEY);
 	/* A claim does, too: without a look in between, for the same user as for others. */
 	struct answer a;
@@ -198,7 +199,7 @@ static void what_is_not_confirmed_returns(void **state)
 	wait_until((a = claim("u", 2, NO_KEY), a.status == 201), SOON_MS);
 	assert_status(confirm(text_at(a, "/claim")), 200);
 	a = claim("u", 1, NO_KEY);
-	assert_problem(a, 409, "limit_reached", "none");
+	assert_problem(a, 409, "sale_limit_reached", "none");
 	assert_int_equal(int_at(a, "/claimed"), 2);
 	assert_int_equal(int_at(a, "/per_user"), 2);
 }
@@ -212,29 +213,29 @@ static void refusals_say_why(void **state)
 	snprintf(body, sizeof(body), "{\"stock\":3,\"per_user\":2,\"opens_at_ms\":%lld}", (long long)opens_at);
 	configure(body);
 	struct answer a = claim("u", 1, "Idempotency-Key: early");
-	assert_problem(a, 409, "not_open", "none");
+	assert_problem(a, 409, "sale_not_open", "none");
 	assert_string_equal(text_at(a, "/state"), "upcoming");
 	assert_int_equal(int_at(a, "/opens_at_ms"), opens_at);
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 2);
 	configure("{\"stock\":3,\"per_user\":2,\"closes_at_ms\":1}");
 	a = claim("u", 1, NO_KEY);
-	assert_problem(a, 409, "not_open", "none");
+	assert_problem(a, 409, "sale_not_open", "none");
 	assert_string_equal(text_at(a, "/state"), "closed");
 	assert_null(header_of(a, "Retry-After"));
 	configure("{\"stock\":3,\"per_user\":2}");
 	/* What was refused may be tried again under the same key. */
 	assert_status(claim("u", 1, "Idempotency-Key: early"), 201);
 	a = claim("u", 2, NO_KEY);
-	assert_problem(a, 409, "limit_reached", "none");
+	assert_problem(a, 409, "sale_limit_reached", "none");
 	assert_int_equal(int_at(a, "/claimed"), 1);
-	assert_problem(claim("v", 3, NO_KEY), 409, "limit_reached", "none"); /* in one go */
+	assert_problem(claim("v", 3, NO_KEY), 409, "sale_limit_reached", "none"); /* in one go */
 	assert_status(claim("v", 1, NO_KEY), 201);
 	a = claim("w", 2, NO_KEY);
-	assert_problem(a, 409, "sold_out", "none");
+	assert_problem(a, 409, "sale_sold_out", "none");
 	assert_int_equal(int_at(a, "/remaining"), 1);
 	assert_int_equal(int_at(a, "/held"), 2);
 	assert_status(claim("w", 1, NO_KEY), 201);
-	assert_problem(claim("x", 1, NO_KEY), 409, "sold_out", "none");
+	assert_problem(claim("x", 1, NO_KEY), 409, "sale_sold_out", "none");
 	assert_problem(claim("x", 0, NO_KEY), 400, "out_of_range", "none");
 }
 
@@ -252,7 +253,7 @@ static void a_retry_holds_nothing_twice(void **state)
 	assert_counts(3, 2, 0);
 	assert_problem(claim("u", 1, "Idempotency-Key: one"), 422, "idempotency_key_reused", "none");
 	assert_status(give_back(text_at(first, "/claim")), 204);
-	assert_problem(claim("u", 2, "Idempotency-Key: one"), 409, "hold_over", "applied");
+	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
 	assert_counts(5, 0, 0);
 }
 
@@ -264,12 +265,12 @@ static void a_retry_of_a_hold_that_is_over_says_so(void **state)
 	assert_status(confirm(text_at(stays, "/claim")), 200);
 	int64_t until = int_at(stays, "/expires_at_ms");
 	wait_until(redis_now_ms() > until, SOON_MS);
-	assert_problem(claim("u", 2, "Idempotency-Key: one"), 409, "hold_over", "applied");
+	assert_problem(claim("u", 2, "Idempotency-Key: one"), 410, "claim_expired", "applied");
 	struct answer a = claim("v", 1, "Idempotency-Key: two"); /* it was confirmed: it stands */
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/claim"), text_at(stays, "/claim"));
 	assert_int_equal(int_at(a, "/ttl_ms"), 0);
-	assert_problem(confirm(text_at(lapses, "/claim")), 409, "hold_over", "none");
+	assert_problem(confirm(text_at(lapses, "/claim")), 410, "claim_expired", "none");
 	assert_counts(4, 0, 1);
 }
 

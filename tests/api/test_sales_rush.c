@@ -114,7 +114,7 @@ static void assert_sold(int sold)
 				assert_string_not_equal(buyers[i].claim, buyers[j].claim);
 		} else {
 			assert_int_equal(buyers[i].status, 409);
-			assert_string_equal(buyers[i].code, "sold_out");
+			assert_string_equal(buyers[i].code, "sale_sold_out");
 		}
 	}
 	assert_int_equal(got, sold);
@@ -171,7 +171,7 @@ static void what_was_not_confirmed_is_sold_to_the_next(void **state)
 		if (i < CONFIRMED)
 			confirm(text_at(a, "/claim"));
 	}
-	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sold_out", "none");
+	assert_problem(http(client, "POST", "/sales/s/claims", "{\"user\":\"late\"}"), 409, "sale_sold_out", "none");
 	/* For the holds from now on. */
 	assert_status(http(client, "PUT", "/sales/s", "{\"stock\":50,\"per_user\":1,\"hold_ms\":600000}"), 200);
 	wait_until(server_command(&redis, "ZCOUNT p:sale:{s}:holds -inf %lld",

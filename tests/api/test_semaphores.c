@@ -65,7 +65,9 @@ static void so_many_and_no_more(void **state)
 	assert_string_equal(text_at(look, "/holders/0/owner"), "a");
 	assert_null(strstr(look.body, text_at(a, "/permit")));
 	assert_status(give_back(text_at(a, "/permit")), 204);
-	assert_problem(give_back(text_at(a, "/permit")), 404, "not_found", "none");
+	assert_status(give_back(text_at(a, "/permit")), 204); /* again: the same holder */
+	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
+	assert_problem(give_back("00000000000000000000000000000000"), 410, "permit_expired", "none");
 	assert_status(post(PERMITS, "{\"limit\":2}"), 201);
 	assert_status(post(PERMITS, "{\"limit\":3}"), 201); /* the limit belongs to the call */
 }
@@ -79,8 +81,8 @@ static void permits_end(void **state)
 	assert_true(int_at(longer, "/expires_at_ms") > int_at(a, "/expires_at_ms"));
 	struct answer next = post(PERMITS, "{\"limit\":1,\"wait_ms\":5000}"); /* nobody gives it back */
 	assert_status(next, 201);
-	assert_problem(extend(text_at(a, "/permit"), "{}"), 404, "not_found", "none");
-	assert_problem(give_back(text_at(a, "/permit")), 404, "not_found", "none");
+	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
+	assert_problem(give_back(text_at(a, "/permit")), 410, "permit_expired", "none");
 }
 
 static void a_crowd_over_two_daemons_goes_in_order(void **state)
@@ -132,13 +134,13 @@ static void a_retry_gets_the_first_permit(void **state)
 	struct answer a = post(PERMITS, "{\"limit\":1}");
 	struct raw *r = queue_up(patternd.port, wait, "Idempotency-Key: k\r\n");
 	until_in_line(1);
-	assert_problem(http(client, "POST", PERMITS, wait, "Idempotency-Key: k"), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", PERMITS, wait, "Idempotency-Key: k"), 409, "request_in_progress", "none");
 	give_back(text_at(a, "/permit"));
 	struct answer won = raw_answer(r, SOON_MS), again = http(client, "POST", PERMITS, wait, "Idempotency-Key: k");
 	assert_status(won, 201);
 	if (again.status == 201)
 		assert_string_equal(text_at(again, "/permit"), text_at(won, "/permit"));
-	wait_until(http(client, "POST", PERMITS, wait, "Idempotency-Key: k").status == 404, SOON_MS);
+	wait_until(http(client, "POST", PERMITS, wait, "Idempotency-Key: k").status == 410, SOON_MS);
 	raw_close(r);
 }
 

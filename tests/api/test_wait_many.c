@@ -223,8 +223,9 @@ static void a_duplicate_of_one_who_waits_is_refused(void **state)
 
 	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "q", body, KEY "\r\n");
-	assert_problem(http(client, "POST", receive_q, body, KEY), 409, "in_progress", "none");
-	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", receive_q, body, KEY), 409, "request_in_progress", "none");
+	assert_problem(http(client, "POST", receive_q, body, "Idempotency-Key: \"one\""), 409, "request_in_progress",
+		       "none");
 	assert_problem(http(client, "POST", receive_q, "{" LONG "}", KEY), 422, "idempotency_key_reused", "none");
 	/* Another queue's, another operation's, and another key are others. */
 	struct raw *others[] = {
@@ -255,7 +256,7 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 		skip(); /* no record is kept over several slots: test_queues_slots.c */
 	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
 	wait_until(heard_by(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
-	assert_problem(http(client, "POST", target, body, KEY), 409, "in_progress", "none");
+	assert_problem(http(client, "POST", target, body, KEY), 409, "request_in_progress", "none");
 	assert_problem(http(client, "POST", target, "{\"queues\":[\"r\",\"q\"]," LONG "}", KEY), 422,
 		       "idempotency_key_reused", "none");
 	send_number(1);

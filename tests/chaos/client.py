@@ -35,7 +35,7 @@ class Answer:
     @property
     def is_settled(self):
         """Whether trying again would tell nothing new."""
-        return self.is_ok or 400 <= self.status < 500 and (self.body or {}).get("code") != "in_progress"
+        return self.is_ok or 400 <= self.status < 500 and (self.body or {}).get("code") != "request_in_progress"
 
 
 NOT_SENT = Answer(0, {"effect": "none"}, {})

@@ -169,7 +169,7 @@ class SemaphoreStory(Story):
         return self.call("semaphore.acquire", "s", start, end, 201, {"limit": 2, "ttl_ms": 1000}, {"permit": id}, op=op)
 
     def use(self, what, start, end, id, status=200):
-        return self.call("semaphore." + what, "s", start, end, status, {"permit": id, "ttl_ms": 1000}, {"code": "not_found"} if status == 404 else None)
+        return self.call("semaphore." + what, "s", start, end, status, {"permit": id, "ttl_ms": 1000}, {"code": "permit_expired"} if status == 410 else None)
 
 
 class Semaphores(unittest.TestCase):
@@ -189,7 +189,7 @@ class Semaphores(unittest.TestCase):
         self.assertEqual(story.broken(semaphores), [])
 
     def test_gone_too_soon(self):
-        self.assertEqual(SemaphoreStory().permit(0, 10, "a").use("release", 500, 510, "a", 404).broken(semaphores), ["held for its time"])
+        self.assertEqual(SemaphoreStory().permit(0, 10, "a").use("release", 500, 510, "a", 410).broken(semaphores), ["held for its time"])
 
     def test_one_key_two_permits(self):
         self.assertEqual(SemaphoreStory().permit(0, 10, "a", op=7).permit(20, 30, "b", op=7).broken(semaphores), ["one key, one effect"])
@@ -217,7 +217,7 @@ class QueueStory(Story):
         return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": 1000, "wait_ms": 0}, {"messages": messages}, op=op)
 
     def done(self, start, end, status=204, effect=None):
-        got = {"code": "stale_receipt"} if status == 410 else None
+        got = {"code": "receipt_expired"} if status == 410 else None
         return self.call("queue.acknowledge", "q", start, end, status, {"receipt": self.receipt, "body": "one"}, got, effect=effect)
 
     def emptied(self, **states):
@@ -398,7 +398,7 @@ class Sales(unittest.TestCase):
                          ["a claim stands for its time"])
 
     def test_gone_too_soon(self):
-        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 500, 510, "1", 409, "hold_over").final(0).broken(sales),
+        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 500, 510, "1", 410, "claim_expired").final(0).broken(sales),
                          ["a claim stands for its time"])
 
     def test_books(self):

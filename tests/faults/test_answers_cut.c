@@ -213,7 +213,7 @@ static void both_are_told(struct raw *const both[2], const char *id)
 	for (int i = 0; i < 2; i++) {
 		if (a[i].status == 200)
 			continue;
-		assert_problem(a[i], 409, "in_progress", "none");
+		assert_problem(a[i], 409, "request_in_progress", "none");
 		assert_true(waiter_ask(both[i], receive_target, receive_body, receive_key));
 		a[i] = raw_answer(both[i], SOON_MS);
 	}
@@ -227,7 +227,7 @@ static void who_waits_gets_what_was_cut_off(void **state)
 	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "w", receive_body, receive_key);
 	struct raw *twin = waiter_at(&patternd, receive_target, receive_body, receive_key);
-	assert_problem(raw_answer(twin, SOON_MS), 409, "in_progress", "none");
+	assert_problem(raw_answer(twin, SOON_MS), 409, "request_in_progress", "none");
 	proxy_set(proxy, (struct proxy_fault){ .cut = true, .cut_on = RECORD, .cut_percent = 100 });
 	/* It may be on the connection that is cut. */
 	wait_until(http(client, "POST", "/queues/w/messages", "{\"body\":1,\"id\":\"m\"}").status == 201, SOON_MS);

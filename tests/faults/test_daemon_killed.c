@@ -108,11 +108,11 @@ static const struct late {
 } lates[] = {
 	{ "32 a lock", NULL, NULL, NULL, "/locks/late", "{\"ttl_ms\":400}", "EXISTS p:lock:{late}", "not_holder", 409 },
 	{ "32 a permit", NULL, NULL, NULL, "/semaphores/late/permits", "{\"limit\":1,\"ttl_ms\":400}",
-	  "ZCARD p:semaphore:{late}:permits", "not_found", 404 },
+	  "ZCARD p:semaphore:{late}:permits", "permit_expired", 410 },
 	{ "32 a delivery", "/queues/late/messages", "{\"body\":1}", "POST", "/queues/late/receive",
 	  "{\"visibility_ms\":400}", "ZCARD p:queue:{late}:flight", NULL, 200 },
 	{ "32 a claim", "/sales/late", "{\"stock\":1,\"hold_ms\":1000}", "PUT", "/sales/late/claims",
-	  "{\"user\":\"u\"}", "ZCARD p:sale:{late}:holds", "hold_over", 409 },
+	  "{\"user\":\"u\"}", "ZCARD p:sale:{late}:holds", "claim_expired", 410 },
 };
 
 enum { LONGEST_GRANT_MS = 1000 };

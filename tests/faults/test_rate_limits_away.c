@@ -127,7 +127,7 @@ static void out_of_order(void **state)
 	(void)state;
 	server_command(&redis, "CONFIG SET maxmemory 1");
 	must_grant(take("open"));
-	assert_problem(take("closed"), 503, "redis_oom", "none");
+	assert_problem(take("closed"), 503, "redis_out_of_memory", "none");
 	server_command(&redis, "CONFIG SET maxmemory 0");
 	server_command(&redis, "DEL p:limit:{k}:open:funnel");
 	server_command(&redis, "SADD p:limit:{k}:open:funnel x");

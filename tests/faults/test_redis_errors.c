@@ -33,32 +33,35 @@ struct row {
 #define SHA "0123456789012345678901234567890123456789"
 
 static const struct row rows[] = {
-	{ "LOADING", REPLY("-LOADING Redis is loading the dataset in memory\r\n"), 503, "redis_unavailable", "none" },
-	{ "READONLY", REPLY("-READONLY You can't write against a read only replica.\r\n"), 503, "redis_unavailable",
+	{ "LOADING", REPLY("-LOADING Redis is loading the dataset in memory\r\n"), 503, "redis_loading", "none" },
+	{ "READONLY", REPLY("-READONLY You can't write against a read only replica.\r\n"), 503, "redis_read_only",
 	  "none" },
 	{ "READONLY of a script",
 	  REPLY("-READONLY You can't write against a read only replica. script: " SHA ", on @user_script:1.\r\n"), 503,
-	  "redis_unavailable", "none" },
+	  "redis_read_only", "none" },
 	{ "MASTERDOWN", REPLY("-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n"),
-	  503, "redis_unavailable", "none" },
-	{ "CLUSTERDOWN", REPLY("-CLUSTERDOWN Hash slot not served\r\n"), 503, "redis_unavailable", "none" },
-	{ "TRYAGAIN", REPLY("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"), 503, "redis_unavailable",
-	  "none" },
-	{ "MOVED", REPLY("-MOVED 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
-	{ "ASK", REPLY("-ASK 1234 127.0.0.1:1\r\n"), 503, "redis_unavailable", "none" },
+	  503, "redis_read_only", "none" },
+	{ "CLUSTERDOWN", REPLY("-CLUSTERDOWN Hash slot not served\r\n"), 503, "redis_cluster_unsettled", "none" },
+	{ "TRYAGAIN", REPLY("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"), 503,
+	  "redis_cluster_unsettled", "none" },
+	{ "MOVED", REPLY("-MOVED 1234 127.0.0.1:1\r\n"), 503, "redis_cluster_unsettled", "none" },
+	{ "ASK", REPLY("-ASK 1234 127.0.0.1:1\r\n"), 503, "redis_cluster_unsettled", "none" },
 	{ "BUSY", REPLY("-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"),
-	  503, "redis_unavailable", "none" },
+	  503, "redis_busy", "none" },
 	{ "MISCONF",
 	  REPLY("-MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk.\r\n"), 503,
-	  "redis_unavailable", "none" },
-	{ "NOREPLICAS", REPLY("-NOREPLICAS Not enough good replicas to write.\r\n"), 503, "redis_unavailable", "none" },
-	{ "NOAUTH", REPLY("-NOAUTH Authentication required.\r\n"), 503, "redis_unavailable", "none" },
+	  "redis_misconfigured", "none" },
+	{ "NOREPLICAS", REPLY("-NOREPLICAS Not enough good replicas to write.\r\n"), 503, "redis_replicas_missing",
+	  "none" },
+	{ "NOAUTH", REPLY("-NOAUTH Authentication required.\r\n"), 503, "redis_auth_failed", "none" },
 	{ "WRONGPASS", REPLY("-WRONGPASS invalid username-password pair or user is disabled.\r\n"), 503,
-	  "redis_unavailable", "none" },
+	  "redis_auth_failed", "none" },
 	{ "NOPERM", REPLY("-NOPERM this user has no permissions to run the 'evalsha' command\r\n"), 503,
-	  "redis_unavailable", "none" },
+	  "redis_permission_denied", "none" },
+	{ "DENIED", REPLY("-DENIED Redis is running in protected mode.\r\n"), 503, "redis_misconfigured", "none" },
 	{ "max number of clients", REPLY("-ERR max number of clients reached\r\n"), 503, "redis_unavailable", "none" },
-	{ "OOM", REPLY("-OOM command not allowed when used memory > 'maxmemory'.\r\n"), 503, "redis_oom", "none" },
+	{ "OOM", REPLY("-OOM command not allowed when used memory > 'maxmemory'.\r\n"), 503, "redis_out_of_memory",
+	  "none" },
 	{ "WRONGTYPE", REPLY("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"), 500,
 	  "foreign_key", "none" },
 	{ "NOSCRIPT, always", REPLY("-NOSCRIPT No matching script. Please use EVAL.\r\n"), 0, NULL, NULL },
@@ -251,8 +254,8 @@ static void test_out_of_memory(void **state)
 
 	assert_status(a, 201);
 	server_command(&redis, "CONFIG SET maxmemory 1");
-	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_oom", "none");
-	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_oom", "none");
+	assert_problem(http(client, "POST", "/locks/full", NULL), 503, "redis_out_of_memory", "none");
+	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_status(http(client, "GET", "/locks/before", NULL), 200);
 	/* What only frees works all the same. */
 	snprintf(target, sizeof(target), "/locks/before?token=%s", text_at(a, "/token"));
@@ -265,13 +268,13 @@ static void test_replica(void **state)
 {
 	(void)state;
 	server_command(&redis, "REPLICAOF 127.0.0.1 1");
-	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_unavailable", "none");
+	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_read_only", "none");
 	assert_int_equal(server_command(&redis, "EXISTS p:lock:{replica}")->integer, 0);
 	server_command(&redis, "REPLICAOF NO ONE");
 	wait_until(works(), RECOVER_MS);
 	server_command(&redis, "CONFIG SET replica-serve-stale-data no");
 	server_command(&redis, "REPLICAOF 127.0.0.1 1");
-	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_unavailable", "none");
+	assert_problem(http(client, "POST", "/locks/replica", NULL), 503, "redis_read_only", "none");
 	server_command(&redis, "REPLICAOF NO ONE");
 	server_command(&redis, "CONFIG SET replica-serve-stale-data yes");
 	wait_until(works(), RECOVER_MS);
@@ -285,7 +288,11 @@ static void test_password_changed(void **state)
 	proxy_set(proxy, (struct proxy_fault){ .reset = true });
 	wait_until(http(client, "POST", "/locks/secret", NULL).status == 503, RECOVER_MS);
 	struct proxy_counts before = proxy_count(proxy);
-	assert_problem(http(client, "GET", "/locks/secret", NULL), 503, "redis_unavailable", "none");
+	struct answer a;
+	wait_until((a = http(client, "GET", "/locks/secret", NULL),
+		    strcmp(text_at(a, "/code"), "redis_auth_failed") == 0),
+		   RECOVER_MS);
+	assert_problem(a, 503, "redis_auth_failed", "none");
 	assert_true(daemon_is_alive(&patternd));
 	nap_ms(500); /* it does not hammer on the door */
 	assert_in_range(proxy_count(proxy).connections - before.connections, 0, 10);
@@ -299,7 +306,7 @@ static void test_no_permission(void **state)
 	server_command(&redis, "ACL SETUSER default -evalsha -eval");
 	struct answer a = http(client, "POST", "/locks/denied", NULL);
 	server_command(&redis, "ACL SETUSER default +@all");
-	assert_problem(a, 503, "redis_unavailable", "none");
+	assert_problem(a, 503, "redis_permission_denied", "none");
 	wait_until(works(), 2 * RECOVER_MS);
 }
 

@@ -26,7 +26,7 @@ enum { RECOVER_MS = 10000, QUICK_US = 200000, GROWTH_KIB = 64 * 1024, WATCHED_MS
 static struct daemon patternd;
 
 /* While there is no Redis: quick refusals that had no effect. */
-static void assert_without_redis(void)
+static void assert_refused_as(const char *code)
 {
 	struct client *c = client_open(patternd.port);
 
@@ -35,14 +35,19 @@ static void assert_without_redis(void)
 		assert_status(alive, 200);
 		assert_in_range(alive.took_us, 0, QUICK_US);
 		struct answer a = http(c, "POST", "/locks/a", NULL);
-		assert_problem(a, 503, "redis_unavailable", "none");
+		assert_problem(a, 503, code, "none");
 		assert_in_range(a.took_us, 0, QUICK_US);
-		assert_problem(http(c, "GET", "/locks/a", NULL), 503, "redis_unavailable", "none");
+		assert_problem(http(c, "GET", "/locks/a", NULL), 503, code, "none");
 	}
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	assert_status(http(c, "GET", "/metrics", NULL), 200);
 	assert_status(http(c, "GET", "/info", NULL), 200);
 	client_close(c);
+}
+
+static void assert_without_redis(void)
+{
+	assert_refused_as("redis_unavailable");
 }
 
 static void assert_with_redis(void)
@@ -229,6 +234,13 @@ static const struct stubborn_manner manners[] = {
 	{ "23 DENIED", "-DENIED Redis is running in protected mode\r\n", NULL, 0 },
 };
 
+static const char *code_of(const struct manner *m)
+{
+	if (strstr(m->name, "LOADING"))
+		return "redis_loading";
+	return strstr(m->name, "DENIED") ? "redis_misconfigured" : "redis_unavailable";
+}
+
 static void test_manner(void **state)
 {
 	const struct stubborn_manner *m = *state;
@@ -236,8 +248,11 @@ static void test_manner(void **state)
 
 	daemon_launch(&patternd, "--redis", stubborn_url(peer), "--redis-timeout-ms", "200");
 	wait_until(stubborn_connections(peer) > 0, 5000);
+	struct client *c = client_open(patternd.port);
+	wait_until(strcmp(text_at(http(c, "GET", "/locks/a", NULL), "/code"), code_of(m)) == 0, 5000);
+	client_close(c);
 	long before_kib = daemon_resident_kib(&patternd);
-	assert_without_redis();
+	assert_refused_as(code_of(m));
 	uint64_t before = stubborn_connections(peer);
 	long cpu_ms = daemon_cpu_ms(&patternd);
 	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(100))
@@ -247,7 +262,7 @@ static void test_manner(void **state)
 		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, WATCHED_MS / 2);
 	if (!daemon_is_sanitized())
 		assert_in_range(daemon_resident_kib(&patternd), 1, before_kib + GROWTH_KIB);
-	assert_without_redis();
+	assert_refused_as(code_of(m));
 	daemon_stop(&patternd);
 	stubborn_close(peer);
 }

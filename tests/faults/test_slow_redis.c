@@ -52,7 +52,7 @@ static void idle_links_leave_too(void **state)
 	(void)state;
 	wait_until(pool_is_whole(), 3000);
 	server_command(&redis, "REPLICAOF 127.0.0.1 1");
-	assert_problem(post("/locks/r", "{}"), 503, "redis_unavailable", "none");
+	assert_problem(post("/locks/r", "{}"), 503, "redis_read_only", "none");
 	server_command(&redis, "REPLICAOF NO ONE");
 	wait_until(pool_is_whole(), 8000);
 	assert_status(post("/locks/r", "{}"), 201);

@@ -221,7 +221,8 @@ static void test_nonsense_claims(void **state)
 		a = on_claim("POST", "a", nonsense[i], "/confirm");
 		assert_problem(a, a.status == 400 ? 400 : 404, NULL, "none");
 	}
-	assert_problem(on_claim("POST", "a", "1.1", "/confirm"), 409, "hold_over", "none"); /* as if it had been one */
+	assert_problem(on_claim("POST", "a", "1.1", "/confirm"), 410, "claim_expired",
+		       "none"); /* as if it had been one */
 	assert_held("a");
 }
 
@@ -230,8 +231,8 @@ static void test_claim_of_another_sale(void **state)
 	(void)state;
 	const char *of_b = claimed("b");
 	claimed("a");
-	assert_problem(on_claim("POST", "a", of_b, "/confirm"), 404, "not_found", "none");
-	assert_problem(on_claim("DELETE", "a", of_b, ""), 404, "not_found", "none");
+	assert_problem(on_claim("POST", "a", of_b, "/confirm"), 410, "claim_expired", "none");
+	assert_problem(on_claim("DELETE", "a", of_b, ""), 410, "claim_expired", "none");
 	assert_held("a");
 	assert_held("b");
 	assert_status(on_claim("DELETE", "b", of_b, ""), 204);
@@ -310,9 +311,10 @@ static void test_twice_at_once(void **state)
 		/* One message, two receivers: both get an answer, one gets the message. */
 		assert_int_equal(both("POST", "/queues/a/receive", NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/in_flight"), 1);
-		/* One claim: given back twice, once; confirmed twice, the same to both, and sold once. */
+		/* One claim: released twice, its quantity returns once; confirmed twice, the same to both, and sold once. */
 		snprintf(target, sizeof(target), "/sales/a/claims/%s", claimed("a"));
-		assert_int_equal(both("DELETE", target, NULL, "X-A: 1", 204), 1);
+		assert_int_equal(both("DELETE", target, NULL, "X-A: 1", 204), 2);
+		assert_int_equal(int_at(http(client, "GET", "/sales/a", NULL), "/held"), 0);
 		snprintf(target, sizeof(target), "/sales/a/claims/%s/confirm", claimed("a"));
 		assert_int_equal(both("POST", target, NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/sales/a", NULL), "/confirmed"), 2);

@@ -84,6 +84,7 @@ struct entry {
 	int user;
 	int64_t quantity, expires_at;
 	enum { ENDED, IS_HELD, IS_CONFIRMED } state;
+	bool released;
 };
 
 static struct {
@@ -149,7 +150,7 @@ static void confirm_step(struct entry *e)
 		m.confirmed += e->state == IS_HELD ? e->quantity : 0;
 		e->state = IS_CONFIRMED;
 	} else {
-		assert_int_equal(outcome, e->expires_at <= now ? -3 : -2);
+		assert_int_equal(outcome, -3);
 	}
 }
 
@@ -160,8 +161,11 @@ static void give_back_step(struct entry *e)
 	if (e->state == IS_HELD && e->expires_at > now) {
 		assert_int_equal(outcome, 1);
 		model_end(e);
+		e->released = true;
+	} else if (e->state == IS_CONFIRMED) {
+		assert_int_equal(outcome, -3);
 	} else {
-		assert_int_equal(outcome, e->state == IS_CONFIRMED ? -3 : -2);
+		assert_int_equal(outcome, e->released && e->expires_at > now ? 0 : -4);
 	}
 }
 
@@ -258,7 +262,7 @@ static void a_hold_ends_to_the_millisecond(void **state)
 		assert_int_equal(claim("u", 1, id), 1);
 		int64_t ends_at = item_int(&r, 3), outcome = i % 2 ? confirm(id) : give_back(id);
 		bool is_over = item_int(&r, NOW) >= ends_at;
-		assert_int_equal(outcome, !is_over ? 1 : i % 2 ? -3 : -2);
+		assert_int_equal(outcome, !is_over ? 1 : i % 2 ? -3 : -4);
 	}
 }
 
@@ -335,10 +339,12 @@ static void what_is_not_there_is_told(void **state)
 	assert_int_equal(give_back("1.a"), -1);
 	configure(0, 0, 5, 0, 60000);
 	assert_int_equal(confirm("1.a"), -3); /* its time was long ago */
-	assert_int_equal(confirm("99999999999999.a"), -2);
+	assert_int_equal(confirm("99999999999999.a"), -3);
 	assert_int_equal(confirm("x"), -2);
 	assert_int_equal(confirm(""), -2);
-	assert_int_equal(give_back("1.a"), -2);
+	assert_int_equal(give_back("1.a"), -4);
+	assert_int_equal(give_back("99999999999999.a"), -4);
+	assert_int_equal(give_back("x"), -2);
 }
 
 static void a_replay_gets_the_first_claim(void **state)
@@ -374,7 +380,7 @@ static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
 	claim("u", 1, id);
 	server_command(&r, "DEL " S);
 	assert_int_equal(configure(0, 0, 5, 1, 60000), 2);
-	assert_int_equal(confirm(id), -2);
+	assert_int_equal(confirm(id), -3);
 	assert_int_equal(claim("u", 1, id), 1);
 }
 

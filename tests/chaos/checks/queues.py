@@ -100,7 +100,7 @@ def read_uses(history, findings, name, messages, deliveries):
             # What has ended is left out of a repeated receive; an extension that has is refused.
             about = receipts(call if call.is_ok else repeated[call]) if call.what == "queue.receive" else {call.sent["receipt"]}
             for receipt in about & deliveries.keys():
-                replays.judge(history, findings, call, deliveries[receipt], ("stale_receipt",))
+                replays.judge(history, findings, call, deliveries[receipt], ("receipt_expired",))
         if call in repeated or call.what == "queue.receive":
             continue
         message, delivery = messages.get(call.sent["body"]), deliveries.get(call.sent["receipt"])
@@ -110,7 +110,7 @@ def read_uses(history, findings, name, messages, deliveries):
             message.may_be_done = True
             if call.is_ok and not message.acknowledged:
                 message.acknowledged = call
-        if call.code == "stale_receipt" and call.end < delivery.until:
+        if call.code == "receipt_expired" and call.end < delivery.until:
             if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
                 findings.count("deliveries lost by a failover")
             else:

@@ -1,5 +1,5 @@
 """Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is answered as the first was, or refused as
-docs/errors.md says. A grant that has ended is not reported as if it were there: the refusal says `applied`.
+docs/retries.md says. A grant that has ended is not reported as if it were there: the refusal says `applied`.
 """
 from history import by_op
 
@@ -27,6 +27,6 @@ def judge(history, findings, call, grant, refusals):
         if call.end < grant.until:
             findings.violation("held for its time", f"{call.on}: {call.what} was repeated and told {call.code}, though its grant stood",
                                grant.calls[0], call)
-    elif not call.is_ok and call.status and call.status < 500 and call.code != "in_progress":
+    elif not call.is_ok and call.status and call.status < 500 and call.code != "request_in_progress":
         findings.violation("one key, one effect", f"{call.on}: {call.what} was granted, and repeated it was refused with {call.code}",
                            grant.calls[0], call)

@@ -61,7 +61,7 @@ def judge_give_back(history, findings, name, claim, call):
         claim.until = min(claim.until, call.start)
     if call.is_ok:
         claim.given_back = call
-    elif call.code == "not_found" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
+    elif call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
         findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
 
 
@@ -69,7 +69,7 @@ def judge_confirm(history, findings, name, settings, claim, first, call):
     if call.effect != "none":
         claim.may_be_confirmed = True
     if not call.is_ok:
-        if call.code in ("not_found", "hold_over") and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
+        if call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
             findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
         return
     is_late = first.start > claim.known + settings["hold_ms"] * 1000 + ROUNDING_US

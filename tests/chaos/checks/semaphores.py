@@ -66,12 +66,12 @@ def judge_uses(history, findings, name, permits):
         first = repeated.get(call)
         permit = permits.get(first.got["permit"] if first and call.what == "semaphore.acquire" else call.sent.get("permit"))
         if permit and first:
-            replays.judge(history, findings, call, permit, ("not_found",))
+            replays.judge(history, findings, call, permit, ("permit_expired",))
         elif permit:
             judge_use(history, findings, permit, call, ops[call.op][0].start)
 
 
 def judge_use(history, findings, permit, call, begun):
-    if call.code == "not_found" and call.end < permit.until and not any(history.may_be_lost(c) for c in (*permit.calls, call)):
+    if call.code == "permit_expired" and call.end < permit.until and not any(history.may_be_lost(c) for c in (*permit.calls, call)):
         findings.violation("held for its time", f"{call.on}: a permit was gone before its time", permit.calls[0], call)
     permit.used(call, begun)
