@@ -56,7 +56,8 @@ bool handler_removed(struct request *req, const struct reply *r)
 
 void handler_answer_cursor(struct request *req)
 {
-	answer_field_problem(req, P_INVALID_VALUE, "?cursor", "must be the next_cursor of an earlier page of this list");
+	answer_field_problem(req, P_INVALID_VALUE, "?cursor",
+			     "must be the next_cursor of an earlier page of this list");
 }
 
 bool handler_day(struct request *req, struct text given, const char *pointer, int64_t *day)

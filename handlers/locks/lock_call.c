@@ -37,13 +37,14 @@ void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_m
 
 void lock_answer_not_holder(struct request *req, struct text name)
 {
-	answer_problem(req, P_NOT_HOLDER, "the token does not hold lock '%s'; it has expired, was released, or never held it", name.at);
+	answer_problem(req, P_NOT_HOLDER,
+		       "the token does not hold lock '%s'; it has expired, was released, or never held it", name.at);
 }
 
 void lock_answer_expired(struct request *req, struct text name)
 {
-	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED, "the original request succeeded, but the lease of '%s' has expired",
-			      name.at);
+	answer_problem_effect(req, P_NOT_HOLDER, EFFECT_APPLIED,
+			      "the original request succeeded, but the lease of '%s' has expired", name.at);
 }
 
 /* ---- Held by others ---- */
@@ -64,8 +65,7 @@ static struct json_out *begin_held(struct request *req, struct text name, const 
 	long long rest = rest_ms;
 
 	if (mode.len == 0)
-		return problem_begin(req, P_LOCK_HELD, "'%s' is reserved for a waiting client",
-				     name.at);
+		return problem_begin(req, P_LOCK_HELD, "'%s' is reserved for a waiting client", name.at);
 	if (text_is(mode, "shared"))
 		return problem_begin(req, P_LOCK_HELD, "'%s' is shared by %zu, for another %lld ms", name.at,
 				     (r->count - HELD_HOLDERS) / 3, rest);

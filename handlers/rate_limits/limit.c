@@ -91,8 +91,9 @@ static bool check_is_sound(struct request *req, const struct limit_request *want
 		return false;
 	if (c->cost <= l->burst)
 		return true;
-	answer_field_problem(req, P_NEVER_SATISFIABLE, pointer(req, at, "/cost"), "of %lld never fits: the %s is %lld",
-			     (long long)c->cost, l->has_burst ? "burst" : "limit", (long long)l->burst);
+	answer_field_problem(req, P_COST_ABOVE_LIMIT, pointer(req, at, "/cost"),
+			     "of %lld exceeds the %s of %lld, so it can never be granted", (long long)c->cost,
+			     l->has_burst ? "burst" : "limit", (long long)l->burst);
 	return false;
 }
 

@@ -68,9 +68,8 @@ static void answer_script_error(const struct call *c, struct text error)
 
 	log_event(LOG_ERROR, "script_failed", "request %s, %s: %s", req->request_id.at ? req->request_id.at : "-",
 		  req->op->id, error.at);
-	answer_problem_effect(req, P_INTERNAL, effect_of(c),
-			      "internal error in %s; please report request_id %s", req->op->id,
-			      req->request_id.at ? req->request_id.at : "-");
+	answer_problem_effect(req, P_INTERNAL, effect_of(c), "internal error in %s; please report request_id %s",
+			      req->op->id, req->request_id.at ? req->request_id.at : "-");
 }
 
 /* The error does not name the key; only the call is known. */
@@ -108,15 +107,15 @@ void call_answer_error(struct call *c, struct text error)
 	if (strstr(error.at, "user_script"))
 		answer_script_error(c, error);
 	else
-		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis returned: %s",
-			      error.at);
+		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis returned: %s", error.at);
 }
 
 static void answer_lost(const struct call *c)
 {
 	bool takes_key = c->script && c->script->idempotent && !c->req->is_split;
 
-	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c), "the command was sent to Redis, which did not answer%s%s%s%s",
+	answer_problem_effect(c->req, P_NO_ANSWER, effect_of(c),
+			      "the command was sent to Redis, which did not answer%s%s%s%s",
 			      c->is_late ? " in time" : ": ", c->is_late ? "" : redis_trouble(&c->redis),
 			      c->writes ? "; it may or may not have taken effect" : "",
 			      takes_key ? "; an Idempotency-Key makes a retry safe" : "");

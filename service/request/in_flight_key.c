@@ -20,7 +20,8 @@ bool in_flight_key_is_free(struct request *req)
 		if (!text_equal(other->scope, scope))
 			continue;
 		if (text_equal(other->req->body, req->body))
-			answer_problem(req, P_REQUEST_IN_PROGRESS, "the first request with this Idempotency-Key still waits");
+			answer_problem(req, P_REQUEST_IN_PROGRESS,
+				       "the first request with this Idempotency-Key still waits");
 		else
 			answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
 				       "this Idempotency-Key came with another body before");

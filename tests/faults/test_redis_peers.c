@@ -234,7 +234,7 @@ static const struct stubborn_manner manners[] = {
 	{ "23 DENIED", "-DENIED Redis is running in protected mode\r\n", NULL, 0 },
 };
 
-static const char *code_of(const struct manner *m)
+static const char *code_of(const struct stubborn_manner *m)
 {
 	if (strstr(m->name, "LOADING"))
 		return "redis_loading";
