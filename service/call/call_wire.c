@@ -129,6 +129,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	struct request *req = c->req;
 
 	if (c->script && c->script->idempotent && has_ended(reply)) {
+		req->replayed = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the original request succeeded, but what it granted has expired or was released");

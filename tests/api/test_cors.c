@@ -76,6 +76,7 @@ static void may_read(struct answer a, const char *origin)
 	assert_non_null(exposed);
 	assert_non_null(strstr(exposed, "RateLimit-Remaining"));
 	assert_non_null(strstr(exposed, "Retry-After"));
+	assert_non_null(strstr(exposed, "Idempotent-Replayed"));
 	assert_non_null(strstr(exposed, "X-Request-ID"));
 	assert_non_null(strstr(exposed, "ETag"));
 }

@@ -1,5 +1,5 @@
 /*
- * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is: every operation that takes a key,
+ * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is, and its answer is marked: every operation that takes a key,
  * by its example, and each that is more than one call, with so much that it is.
  */
 #include <setjmp.h>
@@ -95,6 +95,13 @@ static void others_write(void)
 	client_forget(client);
 }
 
+static bool is_marked(struct answer a)
+{
+	const char *value = header_of(a, "Idempotent-Replayed");
+
+	return value && strcmp(value, "true") == 0;
+}
+
 static void replayed(const struct contract_operation *op, struct refusals *seen)
 {
 	if (!takes_a_key(op))
@@ -108,11 +115,17 @@ static void replayed(const struct contract_operation *op, struct refusals *seen)
 	}
 	if (first.status >= 300)
 		return; /* a grant's token or receipt is no example */
+	bool first_marked = is_marked(first);
 	others_write();
 	char *before = server_picture(&redis);
 	struct answer again = ask(op, KEY);
 	char *after = server_picture(&redis), *line = changed(before, after);
 	seen->seen++;
+	/* Marked when its record was kept: an answer that changed nothing has none. */
+	if (first_marked || is_marked(again) != (strstr(before, "p:idem:") != NULL)) {
+		seen->flaws++;
+		note_flaw(seen, again, "%s: Idempotent-Replayed is not of the replay alone", op->id);
+	}
 	if (line) {
 		seen->flaws++;
 		note_flaw(seen, again, "%s, replayed, changed %s", op->id, line);
