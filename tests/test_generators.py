@@ -26,6 +26,7 @@ CONTRACT = """paths:
         - {name: limit, in: query, schema: {type: integer, minimum: 1, maximum: 9, default: 1}}
         - {name: share, in: query, schema: {type: number, minimum: 0, maximum: 1}}
       requestBody:
+        required: true
         content:
           application/json:
             schema:
@@ -36,7 +37,9 @@ CONTRACT = """paths:
                 items: {type: array, minItems: 1, maxItems: 9, items: {type: string, x-max-bytes: 9}}
                 counts: {type: object, maxProperties: 2, propertyNames: {type: string, x-max-bytes: 9},
                          additionalProperties: {type: integer, minimum: 1, maximum: 9}}
-                kind: {type: string, enum: [a, b], x-unless: [items]}
+                kind: {type: string, enum: [a, b], x-excludes: [items]}
+                ttl: {type: [integer, "null"], minimum: 1, maximum: 9}
+                part: {anyOf: [{$ref: '#/components/schemas/Part'}, {type: "null"}]}
       responses:
         '200': {$ref: '#/components/responses/Stack'}
     get:
@@ -52,18 +55,22 @@ components:
     Stack: {description: The stack., content: {application/json: {schema: {$ref: '#/components/schemas/Stack'}}}}
   schemas:
     Stack: {type: object}
+    Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 """
 # What is done to a text of the contract, and what the generator says of it.
 WRONG = [
+    ("required: [items]", "required: [items, ttl]", r":\d+: POST /stacks/\{name\}: stack_push.ttl: null is for optional members"),
+    ('[integer, "null"], minimum', '[integer, "null"], default: 1, minimum', r":\d+: .*stack_push.ttl: null is for optional members"),
+    ("        required: true\n", "", r":\d+: .*stack_push: a body with required members is itself required: true"),
     ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
     ("operationId: stack_look", "operationId: stack_push", r":6: POST /stacks/\{name\}: stack_push: another operation has this"),
     ("- $ref: '#/components/parameters/Name'", "- $ref: '#/components/parameters/Nam'",
      r":4: /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'"),
     ("schema: {$ref: '#/components/schemas/Stack'}", "schema: {$ref: '#/components/schemata/Stack'}",
-     r":38: components: \$ref '#/components/schemata/Stack': there is no 'schemata'"),
-    ("maxItems: 9, ", "", r":22: POST /stacks/\{name\}: 'maxItems' is missing"),
+     r":41: components: \$ref '#/components/schemata/Stack': there is no 'schemata'"),
+    ("maxItems: 9, ", "", r":23: POST /stacks/\{name\}: 'maxItems' is missing"),
     ("minimum: 1, maximum: 9, default: 1", "minimum: 1", r":\d+: POST /stacks/\{name\}: stack_push.limit: an integer needs minimum and maximum"),
-    ("/stacks/{name}:\n", "/stacks/{names}:\n", r":29: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names"),
+    ("/stacks/{name}:\n", "/stacks/{names}:\n", r":32: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names"),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

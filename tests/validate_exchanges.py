@@ -116,6 +116,8 @@ class Contract:
         """Why an exchange is not as documented; None when it is. Notes what was seen."""
         operation, status, text = exchange["operation"], exchange["status"], exchange["body"]
         response = self.response_of(operation, status)
+        if not operation and status < 400 and re.match(r"/(ui|docs|favicon\.ico)?([/?]|$)", exchange["target"]):
+            return None  # a page
         if exchange["method"] == "OPTIONS" and status == 204 and not operation:  # CORS, for whatever path
             return "a body where there should be none" if text else None
         if not response:

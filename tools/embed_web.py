@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Turns the pages of web/ into a C table: embed_web.py web OUT
 
-Each file of web/ui and web/docs is served under its own path there, index.html under the folder's; beside them are the files
-of packages that web/package.json lists under "embed" (tools/fetch_npm.py has brought them). Licences of packages are put
-together as docs/licenses.txt. Each is compressed by gzip, and
-sent so. Writes web_assets.c, and licenses.txt for packages of ours to ship.
+Each file of web/ui and web/docs is served under its own path there, index.html under the folder's, icon.svg as favicon.ico; beside them are the files of packages that web/package.json
+lists under "embed" (tools/fetch_npm.py has brought them). Licences of packages are put together as docs/licenses.txt.
+Each is compressed by gzip, and sent so. Writes web_assets.c, and licenses.txt for packages of ours to ship.
 """
 import gzip
 import hashlib
@@ -15,7 +14,7 @@ import sys
 from c_literal import c_rows
 
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-         ".txt": "text/plain; charset=utf-8"}
+         ".txt": "text/plain; charset=utf-8", ".ico": "image/svg+xml"}
 TAG_DIGITS = 32
 
 
@@ -32,7 +31,7 @@ def licenses(folder, package):
 def assets(folder):
     """{path: bytes}"""
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-    found = {}
+    found = {"favicon.ico": (folder / "icon.svg").read_bytes()}
     for page in ("ui", "docs"):
         for path in sorted((folder / page).iterdir()):
             found[page if path.name == "index.html" else f"{page}/{path.name}"] = path.read_bytes()
@@ -43,7 +42,7 @@ def assets(folder):
 
 
 def media_type(path):
-    suffix = pathlib.Path(path).suffix if "/" in path else ".html"
+    suffix = pathlib.Path(path).suffix or ".html"
     if suffix not in TYPES:
         sys.exit(f"{sys.argv[0]}: {path}: there is no media type for '{suffix}'")
     return TYPES[suffix]

@@ -4,7 +4,9 @@
 Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums, one level of array or
 object, maps (an object whose additionalProperties is a schema; the body itself may be one, its member is `body` then), and
 `x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer that may also
-come as text of decimal digits, for those who cannot write 2^53 and more as a number.
+come as text of decimal digits, for those who cannot write 2^53 and more as a number. An optional member of a body that may also be null
+(`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has it: the handler gets `reset_x` beside
+`has_x`, and neither when the member is absent.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
@@ -12,7 +14,7 @@ come as text of decimal digits, for those who cannot write 2^53 and more as a nu
     x-plain: true       a name of letters, digits and ._- only
     x-forwarded: true   of an operation: proxies ask it with their client's request; any method fits, no body is read
     x-tail: true        of an operation: its last path parameter is whatever follows, and is not looked at
-    x-unless: [...]     members of the body that it has no place beside; x-required: true makes it required without them
+    x-excludes: [...]     members of the body that it cannot be combined with; x-required: true makes it required without them
     x-scope: ...        of an operation: what a token must be allowed, one or a list of `kind:{field}:action`, or `kind:action`
                         where no name is meant; `any` token, or `none`. {field} is a parameter or member, {list.member} one of
                         the items of a list; behind it ` if flag` or ` unless flag`. Every operation must say it.
@@ -75,13 +77,28 @@ class Contract:
         for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
             self.follow_all(inner)
 
+    def without_null(self, s):
+        """A schema without the null that it allows beside another type, and whether it did."""
+        either, kinds, made = s.get("anyOf", []), s.get("type"), Node(s)
+        made.at = s.at
+        if len(either) == 2 and either[1].get("type") == "null":
+            made.update(self.resolve(either[0]))
+        elif isinstance(kinds, list) and "null" in kinds:
+            kinds = [k for k in kinds if k != "null"]
+            made["type"] = kinds[0] if len(kinds) == 1 else kinds
+            if "enum" in s:
+                made["enum"] = [v for v in s["enum"] if v is not None]
+        else:
+            return s, False
+        return made, True
+
     def field(self, prefix, name, schema, place, required):
-        """One row: a dict of what the C initialiser and the struct member need."""
-        s = self.resolve(schema)
+        """One field descriptor: a dict of what the C initialiser and the struct member need."""
+        s, nullable = self.without_null(self.resolve(schema))
         where, kind = f"{prefix}.{name}", s.get("type")
         as_text = kind == ["integer", "string"]
         f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
-             "extra": "", "companion": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
+             "extra": "", "companion": False, "reset": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
         optional = not required and "default" not in s
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="const struct json *")
@@ -141,7 +158,11 @@ class Contract:
                 fail(where, "uniqueItems are compared each with each: at most 100 scalars, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
-        f["unless"] = s.get("x-unless", [])
+        if nullable and (place != "IN_BODY" or required or "default" in s or s.get("x-any")):
+            fail(where, "null is for optional members of a body that have no default: it resets them")
+        if nullable:
+            f.update(companion=True, reset=True, extra=f["extra"] + ".nullable = true, ")
+        f["excludes"] = s.get("x-excludes", [])
         return f
 
     def properties(self, prefix, schema):
@@ -156,12 +177,12 @@ class Contract:
         out = [f"static const struct field {name}_rows[] = {{"]
         index = {f["name"]: i for i, f in enumerate(fields) if f["place"] == "IN_BODY"}
         for i, f in enumerate(fields):
-            if any(index.get(u, i) >= i for u in f["unless"]):
-                fail(f"{name}.{f['name']}", "what x-unless names must stand before it")
-            if i >= 64 or any(index[u] >= 16 for u in f["unless"]):
-                fail(name, "more than 64 fields, or more than 16 before what x-unless names")
-            if f["unless"]:
-                f["extra"] += f".excludes = {sum(1 << index[u] for u in f['unless']):#x}, "
+            if any(index.get(u, i) >= i for u in f["excludes"]):
+                fail(f"{name}.{f['name']}", "what x-excludes names must stand before it")
+            if i >= 64 or any(index[u] >= 16 for u in f["excludes"]):
+                fail(name, "more than 64 fields, or more than 16 before what x-excludes names")
+            if f["excludes"]:
+                f["extra"] += f".excludes = {sum(1 << index[u] for u in f['excludes']):#x}, "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
             out.append(f"\t{{ .name = {c_literal(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "
@@ -174,7 +195,7 @@ class Contract:
         members = []
         for f in fields:
             if f["companion"]:
-                members.append(f"\tbool has_{f['member']};")
+                members.append(f"\tbool has_{f['member']}{', reset_' + f['member'] if f['reset'] else ''};")
             members.append(f"\t{f['ctype']}{f['member']};")
         self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
         rows = self.emit_rows(name, fields, name)
@@ -232,6 +253,8 @@ class Contract:
         body = op.get("requestBody")
         if body:
             schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
+            if schema.get("required") and not self.resolve(body).get("required"):
+                fail(name, "a body with required members is itself required: true")
             fields += ([self.field(name, "body", schema, "IN_WHOLE_BODY", True)] if is_map(schema)
                        else self.properties(name, schema))
         self.struct(f"{name}_input", fields)
@@ -248,7 +271,8 @@ class Contract:
         self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
         return (f"\t{{ .id = {c_literal(name)}, .method = {c_literal(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
                 f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
-                f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()},\n"
+                f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()}, "
+                f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()},\n"
                 f"\t  {self.scopes(path, op, fields)}\n"
                 f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
                 f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "

@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "contract/fault.h"
+#include "contract/validation.h"
 #include "handler.h"
 #include "kinds.h"
 #include "leaderboards/board_call.h"
@@ -172,16 +172,16 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 
 static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
 {
-	const struct spot body = { 0 }, scores = { .parent = &body, .key = "scores" };
+	const struct json_pointer body = { 0 }, scores = { .parent = &body, .key = "scores" };
 	struct text known = board_dimensions_text(req, reply_text(r, 2));
-	struct faults f;
+	struct validation v;
 
-	faults_begin(&f, req);
+	validation_begin(&v, req);
 	for (size_t i = 3; i < r->count; i++) {
-		struct spot at = { .parent = &scores, .key = reply_text(r, i).at };
-		fault_add(&f, &at, P_UNKNOWN_FIELD, "is not a dimension of '%s'; it has %s", board.at, known.at);
+		struct json_pointer at = { .parent = &scores, .key = reply_text(r, i).at };
+		validation_error(&v, &at, P_UNKNOWN_FIELD, "is not a dimension of '%s'; it has %s", board.at, known.at);
 	}
-	faults_answer(&f);
+	validation_answer(&v);
 }
 
 static void answer_changed(struct request *req, struct text board, struct text member, const struct reply *r)

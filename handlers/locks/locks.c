@@ -149,7 +149,8 @@ void lock_release(struct request *req, const struct lock_release_input *in)
 		return;
 	}
 	if (!in->force && !token.at) {
-		answer_field_problem(req, P_MISSING_FIELD, "Lock-Token:", "is required, or ?token= instead");
+		answer_field_problem(req, P_MISSING_FIELD,
+				     "Lock-Token:", "is required, as a header: the token of the hold");
 		return;
 	}
 	if (in->token.at && !text_equal(token, in->token)) {

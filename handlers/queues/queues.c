@@ -67,12 +67,6 @@ static void on_sent(struct request *req, const struct reply *r)
 
 static void send_batch(struct request *req, const struct queue_send_input *in)
 {
-	if (req->json->count > 1) {
-		answer_field_problem(
-			req, P_INVALID_VALUE, "/messages",
-			"cannot be given together with fields of a single message; put them into each message");
-		return;
-	}
 	for (size_t i = 0; i < in->messages.count; i++)
 		if (!check_message(req, &in->messages.items[i], (int)i))
 			return;
@@ -100,10 +94,6 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 
 	if (in->messages.items) {
 		send_batch(req, in);
-		return;
-	}
-	if (!in->body) {
-		answer_field_problem(req, P_MISSING_FIELD, "/body", "is required, or messages instead");
 		return;
 	}
 	if (!check_message(req, &m, -1))

@@ -1,4 +1,7 @@
-/* input: fills the typed struct of an operation from its rows; see input.h. Generic: knows no operation. */
+/*
+ * input: fills the typed struct of an operation by its field descriptors; see input.h. Generic:
+ * knows no operation.
+ */
 #include "contract/input.h"
 
 #include <errno.h>
@@ -6,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "contract/fault.h"
 #include "contract/input_value.h"
+#include "contract/validation.h"
+#include "core/nearest.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
@@ -17,107 +21,116 @@ enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
 
 /* ---- From text: path, query, headers ---- */
 
-static bool store_parsed(struct faults *f, const struct field *row, const struct spot *at, struct text value,
-			 void *slot)
+static bool store_parsed(struct validation *v, const struct field *field, const struct json_pointer *at,
+			 struct text value, void *slot)
 {
 	int64_t n;
 	double real;
-	char *end;
 
-	switch (row->kind) {
+	switch (field->kind) {
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:
-		return value_text(f, row, at, value, slot);
+		return value_text(v, field, at, value, slot);
 	case FIELD_CHOICE:
-		return value_choice(f, row, at, value, slot);
+		return value_choice(v, field, at, value, slot);
 	case FIELD_BOOL:
-		if (!text_is(value, "true") && !text_is(value, "false"))
-			return fault_add(f, at, P_WRONG_TYPE, "must be true or false");
+		if (!value_is_truth(value))
+			return validation_error(v, at, P_WRONG_TYPE, "must be true or false");
 		*(bool *)slot = text_is(value, "true");
 		return true;
 	case FIELD_INT:
 		if (!value_digits(value, &n))
-			return fault_add(f, at, P_WRONG_TYPE, "must be a whole number");
-		return value_int(f, row, at, n, slot);
+			return validation_error(v, at, P_WRONG_TYPE, "must be a whole number");
+		return value_int(v, field, at, n, slot);
 	case FIELD_REAL:
-		real = strtod(value.at, &end); /* too large is infinite, and out of every range */
-		if (value.len == 0 || strspn(value.at, "+-.eE0123456789") != value.len || end != value.at + value.len)
-			return fault_add(f, at, P_WRONG_TYPE, "must be a number");
-		return value_real(f, row, at, real, slot);
+		if (!value_parse_real(value, &real))
+			return validation_error(v, at, P_WRONG_TYPE, "must be a number");
+		return value_real(v, field, at, real, slot);
 	default:
-		return fault_add(f, at, P_WRONG_TYPE, "cannot be given here");
+		return validation_error(v, at, P_WRONG_TYPE, "cannot be given here");
 	}
 }
 
-static bool store_repeated(struct faults *f, const struct field *row, const struct spot *at, void *slot)
+static bool store_repeated(struct validation *v, const struct field *field, const struct json_pointer *at, void *slot)
 {
-	struct request *req = f->req;
+	struct request *req = v->req;
 	struct input_array array = { 0 };
 	bool ok = true;
 
-	array.items = arena_alloc(&req->arena, req->query_count * row->size);
+	array.items = arena_alloc(&req->arena, req->query_count * field->size);
 	for (size_t i = 0; array.items && i < req->query_count; i++) {
-		if (!text_is(req->query[i].name, row->name))
+		if (!text_is(req->query[i].name, field->name))
 			continue;
-		void *item = (char *)array.items + array.count++ * row->size;
-		ok = store_parsed(f, row->fields, at, req->query[i].value, item) && ok;
+		void *item = (char *)array.items + array.count++ * field->size;
+		ok = store_parsed(v, field->fields, at, req->query[i].value, item) && ok;
 	}
-	if (array.count == 0 && row->required)
-		return fault_add(f, at, P_MISSING_FIELD, "is required");
-	if ((int64_t)array.count < row->low || (int64_t)array.count > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu",
-				 (long long)row->low, (long long)row->high, array.count);
+	if (array.count == 0 && field->required)
+		return validation_error(v, at, P_MISSING_FIELD, "is required");
+	if ((int64_t)array.count < field->low || (int64_t)array.count > field->high)
+		return validation_error(v, at, P_OUT_OF_RANGE, "must be given %lld to %lld times, not %zu",
+					(long long)field->low, (long long)field->high, array.count);
 	memcpy(slot, &array, sizeof(array));
 	return ok;
 }
 
 /* The text of a field that does not come from the body; absent when it was not given. */
-static struct text outside_value(struct faults *f, const struct field *row, const struct spot *at, size_t path_index)
+static struct text outside_value(struct validation *v, const struct field *field, const struct json_pointer *at,
+				 size_t path_index)
 {
-	struct request *req = f->req;
+	struct request *req = v->req;
 	struct text found = { 0 };
 
-	if (row->place == IN_PATH)
+	if (field->place == IN_PATH)
 		return req->path_values[path_index];
-	if (row->place == IN_HEADER)
-		return req->header(req, row->name);
+	if (field->place == IN_HEADER)
+		return req->header(req, field->name);
 	for (size_t i = 0; i < req->query_count; i++) {
-		if (!text_is(req->query[i].name, row->name))
+		if (!text_is(req->query[i].name, field->name))
 			continue;
 		if (found.at)
-			fault_add(f, at, P_INVALID_VALUE, "is given twice");
+			validation_error(v, at, P_INVALID_VALUE, "is given more than once");
 		found = req->query[i].value;
 	}
 	return found;
 }
 
-static void check_query_names(struct faults *f)
+static bool takes_query(const struct operation *op, struct text name)
 {
-	const struct operation *op = f->req->op;
+	for (size_t i = 0; i < op->field_count; i++)
+		if (op->fields[i].place == IN_QUERY && text_is(name, op->fields[i].name))
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < f->req->query_count; i++) {
-		bool known = false;
-		for (size_t r = 0; r < op->field_count && !known; r++)
-			known = op->fields[r].place == IN_QUERY && text_is(f->req->query[i].name, op->fields[r].name);
-		if (!known) {
-			const struct field row = { .name = f->req->query[i].name.at, .place = IN_QUERY };
-			struct spot at = { .row = &row };
-			fault_add(f, &at, P_UNKNOWN_FIELD, "is not a query parameter of %s", op->id);
-		}
+static void check_query_names(struct validation *v)
+{
+	const struct operation *op = v->req->op;
+	char hint[NEAREST_HINT];
+
+	for (size_t i = 0; i < v->req->query_count; i++) {
+		struct nearest near = { .given = v->req->query[i].name };
+		if (takes_query(op, near.given))
+			continue;
+		for (size_t k = 0; k < op->field_count; k++)
+			if (op->fields[k].place == IN_QUERY)
+				nearest_offer(&near, op->fields[k].name);
+		const struct field unknown = { .name = near.given.at, .place = IN_QUERY };
+		validation_error(v, &(struct json_pointer){ .field = &unknown }, P_UNKNOWN_FIELD,
+				 "is not a query parameter of %s%s", op->id, nearest_hint(&near, hint));
 	}
 }
 
 /* ---- From JSON ---- */
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, const struct json *object,
-			const struct spot *at, void *into);
+static void fill_object(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+			const struct json_pointer *at, void *into);
 
-static const char *type_name(const struct field *row)
+static const char *type_name(const struct field *field)
 {
-	switch (row->kind) {
+	switch (field->kind) {
 	case FIELD_INT:
-		return row->or_digits ? "a whole number of 64 bits, or the text of one" : "a whole number";
+		return field->or_digits ? "a whole number of 64 bits, or the text of one" : "a whole number";
 	case FIELD_REAL:
 		return "a number";
 	case FIELD_BOOL:
@@ -132,62 +145,95 @@ static const char *type_name(const struct field *row)
 	}
 }
 
-static bool store_json_int(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
-			   void *slot)
+/* How wrong types are named in an error, after "not ". */
+static const char *kind_name(const struct json *value)
+{
+	static const char *const names[] = {
+		[JSON_IS_NULL] = "null",          [JSON_IS_BOOL] = "true or false", [JSON_IS_INTEGER] = "a number",
+		[JSON_IS_REAL] = "a real number", [JSON_IS_TEXT] = "a string",      [JSON_IS_ARRAY] = "an array",
+		[JSON_IS_OBJECT] = "an object",
+	};
+
+	return names[value->kind];
+}
+
+/* True for "5" where 5 is wanted. */
+static bool is_quoted(const struct field *field, const struct json *value)
+{
+	int64_t n;
+	double real;
+
+	if (value->kind != JSON_IS_TEXT)
+		return false;
+	return field->kind == FIELD_INT    ? value_digits(value->text, &n)
+	       : field->kind == FIELD_REAL ? value_parse_real(value->text, &real)
+	       : field->kind == FIELD_BOOL ? value_is_truth(value->text)
+					   : false;
+}
+
+static bool refuse_type(struct validation *v, const struct field *field, const struct json_pointer *at,
+			const struct json *value)
+{
+	return validation_error(v, at, P_WRONG_TYPE, "must be %s, not %s%s", type_name(field), kind_name(value),
+				is_quoted(field, value) ? "; leave the quotes out" : "");
+}
+
+static bool store_json_int(struct validation *v, const struct field *field, const struct json_pointer *at,
+			   const struct json *value, void *slot)
 {
 	int64_t n;
 
 	if (value->kind == JSON_IS_INTEGER)
-		return value_int(f, row, at, value->integer, slot);
-	if (row->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
-		return value_int(f, row, at, n, slot);
+		return value_int(v, field, at, value->integer, slot);
+	if (field->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
+		return value_int(v, field, at, n, slot);
 	if (value->kind != JSON_IS_REAL || fabs(value->real) > 9007199254740992.0 ||
 	    value->real != (double)(int64_t)value->real)
-		return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
-	return value_int(f, row, at, (int64_t)value->real, slot);
+		return refuse_type(v, field, at, value);
+	return value_int(v, field, at, (int64_t)value->real, slot);
 }
 
-static bool store_many(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
-		       void *slot);
+static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot);
 
-/* A value of the client's own, whatever surrounds it. Only a larger request can hold one that is too large. */
-static bool store_any(struct faults *f, const struct spot *at, const struct json *value, void *slot)
+/* A value of the client's own. Only a larger request can hold one that is too large. */
+static bool store_any(struct validation *v, const struct json_pointer *at, const struct json *value, void *slot)
 {
 	size_t most = (size_t)config()->max_body_bytes;
 
 	*(const struct json **)slot = value;
-	if (f->req->body.len <= most)
+	if (v->req->body.len <= most)
 		return true;
-	size_t len = json_tree_text(&f->req->arena, value).len, quotes = value->kind == JSON_IS_TEXT ? 2 : 0;
+	size_t len = json_tree_text(&v->req->arena, value).len, quotes = value->kind == JSON_IS_TEXT ? 2 : 0;
 	if (len <= most + quotes)
 		return true;
-	return fault_add(f, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu", len - quotes,
-			 most);
+	return validation_error(v, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu",
+				len - quotes, most);
 }
 
-static bool store_json(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
-		       void *slot)
+static bool store_json(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot)
 {
 	enum json_kind kind = value->kind;
 
-	switch (row->kind) {
+	switch (field->kind) {
 	case FIELD_ANY:
-		return store_any(f, at, value, slot);
+		return store_any(v, at, value, slot);
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:
 		if (kind == JSON_IS_TEXT)
-			return value_text(f, row, at, value->text, slot);
+			return value_text(v, field, at, value->text, slot);
 		break;
 	case FIELD_CHOICE:
 		if (kind == JSON_IS_TEXT)
-			return value_choice(f, row, at, value->text, slot);
+			return value_choice(v, field, at, value->text, slot);
 		break;
 	case FIELD_INT:
-		return store_json_int(f, row, at, value, slot);
+		return store_json_int(v, field, at, value, slot);
 	case FIELD_REAL:
 		if (kind == JSON_IS_INTEGER || kind == JSON_IS_REAL)
-			return value_real(f, row, at, kind == JSON_IS_REAL ? value->real : (double)value->integer,
+			return value_real(v, field, at, kind == JSON_IS_REAL ? value->real : (double)value->integer,
 					  slot);
 		break;
 	case FIELD_BOOL:
@@ -198,17 +244,17 @@ static bool store_json(struct faults *f, const struct field *row, const struct s
 		break;
 	case FIELD_OBJECT:
 		if (kind == JSON_IS_OBJECT) {
-			fill_object(f, row->fields, row->field_count, value, at, slot);
+			fill_object(v, field->fields, field->field_count, value, at, slot);
 			return true;
 		}
 		break;
 	case FIELD_ARRAY:
 	case FIELD_MAP:
-		if (kind == (row->kind == FIELD_MAP ? JSON_IS_OBJECT : JSON_IS_ARRAY))
-			return store_many(f, row, at, value, slot);
+		if (kind == (field->kind == FIELD_MAP ? JSON_IS_OBJECT : JSON_IS_ARRAY))
+			return store_many(v, field, at, value, slot);
 		break;
 	}
-	return fault_add(f, at, P_WRONG_TYPE, "must be %s", type_name(row));
+	return refuse_type(v, field, at, value);
 }
 
 /* Of scalars: the generator lets no other items be distinct. */
@@ -226,8 +272,8 @@ static bool is_same(const struct json *a, const struct json *b)
 	}
 }
 
-/* True when the item stands in its array before. */
-static bool is_repeated(const struct json *array, const struct json *item)
+/* True when an equal item is before it in its array. */
+static bool has_duplicate(const struct json *array, const struct json *item)
 {
 	const struct json *one = array->first;
 
@@ -236,141 +282,168 @@ static bool is_repeated(const struct json *array, const struct json *item)
 	return one != item;
 }
 
-static bool store_many(struct faults *f, const struct field *row, const struct spot *at, const struct json *value,
-		       void *slot)
+static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot)
 {
-	bool is_map = row->kind == FIELD_MAP, ok = true;
+	bool is_map = field->kind == FIELD_MAP, ok = true;
 	struct input_array many = { .count = value->count };
-	const struct field *of = row->fields; /* of an item; in a map of its key, then of its value */
+	const struct field *of = field->fields; /* of an item; in a map of its key, then of its value */
 	size_t i = 0;
 
-	if ((int64_t)many.count < row->low || (int64_t)many.count > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu", (long long)row->low,
-				 (long long)row->high, is_map ? "members" : "items", many.count);
-	char *item = many.items = arena_alloc(&f->req->arena, many.count * row->size);
+	if ((int64_t)many.count < field->low || (int64_t)many.count > field->high)
+		return validation_error(v, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu",
+					(long long)field->low, (long long)field->high, is_map ? "members" : "items",
+					many.count);
+	char *item = many.items = arena_alloc(&v->req->arena, many.count * field->size);
 	if (!item)
 		return false;
-	for (const struct json *one = value->first; one; one = one->next, item += row->size) {
-		struct spot spot = { .parent = at, .key = one->key.at, .index = i++ };
+	for (const struct json *one = value->first; one; one = one->next, item += field->size) {
+		struct json_pointer here = { .parent = at, .key = one->key.at, .index = i++ };
 		if (is_map)
-			ok = value_text(f, &of[0], &spot, one->key, item + of[0].offset) &&
-			     store_json(f, &of[1], &spot, one, item + of[1].offset) && ok;
+			ok = value_text(v, &of[0], &here, one->key, item + of[0].offset) &&
+			     store_json(v, &of[1], &here, one, item + of[1].offset) && ok;
 		else
-			ok = store_json(f, of, &spot, one, item) && ok;
-		if (row->distinct && is_repeated(value, one))
-			ok = fault_add(f, &spot, P_INVALID_VALUE, "is a duplicate value");
+			ok = store_json(v, of, &here, one, item) && ok;
+		if (field->distinct && has_duplicate(value, one))
+			ok = validation_error(v, &here, P_INVALID_VALUE, "is a duplicate");
 	}
 	memcpy(slot, &many, sizeof(many));
 	return ok;
 }
 
-static void store_default(const struct field *row, void *into)
+/* Sets has_<name>, or reset_<name>, which is behind it. */
+static void note_presence(const struct field *field, void *into, bool is_null)
 {
-	void *slot = (char *)into + row->offset;
-
-	if (row->kind == FIELD_INT)
-		*(int64_t *)slot = row->default_value;
-	else if (row->kind == FIELD_REAL)
-		*(double *)slot = row->real_default;
-	else if (row->kind == FIELD_BOOL)
-		*(bool *)slot = row->default_value != 0;
-	else if (row->kind == FIELD_CHOICE)
-		*(int *)slot = (int)row->default_value;
+	if (field->has_offset != NO_OFFSET)
+		*((bool *)((char *)into + field->has_offset) + is_null) = true;
 }
 
-static void absent(struct faults *f, const struct field *row, const struct spot *at, void *into)
+static inline bool is_member(const struct field *field, const char *key)
 {
-	if (row->required)
-		fault_add(f, at, P_MISSING_FIELD, "is required");
-	else
-		store_default(row, into);
+	return field->name[0] == key[0] && field->place == IN_BODY && strcmp(field->name, key) == 0;
 }
 
-static void present(const struct field *row, void *into)
+static void refuse_member(struct validation *v, const struct field *fields, size_t count, const struct json *member,
+			  const struct json_pointer *at)
 {
-	if (row->has_offset != NO_OFFSET)
-		*(bool *)((char *)into + row->has_offset) = true;
+	struct nearest near = { .given = member->key };
+	char hint[NEAREST_HINT];
+
+	for (size_t i = 0; i < count; i++)
+		if (fields[i].place == IN_BODY)
+			nearest_offer(&near, fields[i].name);
+	validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
+			 "is not known here%s", nearest_hint(&near, hint));
 }
 
-static inline bool is_member(const struct field *row, const char *key)
-{
-	return row->name[0] == key[0] && row->place == IN_BODY && strcmp(row->name, key) == 0;
-}
-
-/* Which member belongs to which row, values[i] being NULL where there is none; what belongs to no row is a fault. */
-static void match_members(struct faults *f, const struct field *rows, size_t count, const struct json *object,
-			  const struct spot *at, const struct json *values[MAX_FIELDS])
+/* Which member belongs to which field: values[i] is NULL where there is none. Others are errors. */
+static void match_members(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+			  const struct json_pointer *at, const struct json *values[MAX_FIELDS])
 {
 	for (size_t i = 0; i < count; i++)
 		values[i] = NULL;
 	for (const struct json *m = object ? object->first : NULL; m; m = m->next) {
 		size_t i = 0;
-		while (i < count && !is_member(&rows[i], m->key.at))
+		while (i < count && !is_member(&fields[i], m->key.at))
 			i++;
-		if (i < count) {
+		if (i < count)
 			values[i] = m;
-		} else {
-			struct spot member = { .parent = at, .key = m->key.at };
-			fault_add(f, &member, P_UNKNOWN_FIELD, "is not a known field");
-		}
+		else
+			refuse_member(v, fields, count, m, at);
 	}
 }
 
-static void fill_object(struct faults *f, const struct field *rows, size_t count, const struct json *object,
-			const struct spot *at, void *into)
+static void fill_member(struct validation *v, const struct field *field, const struct json_pointer *at,
+			const struct json *value, void *into)
+{
+	bool is_null = field->nullable && value->kind == JSON_IS_NULL;
+
+	if (is_null || store_json(v, field, at, value, (char *)into + field->offset))
+		note_presence(field, into, is_null);
+}
+
+static void fill_object(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+			const struct json_pointer *at, void *into)
 {
 	const struct json *values[MAX_FIELDS];
-	uint64_t given = 0; /* a bit for each row whose member is there */
+	uint64_t given = 0; /* a bit for each field whose member is there */
 
-	if (count && rows[count - 1].place == IN_WHOLE_BODY) {
-		rows += count - 1;
+	if (count && fields[count - 1].place == IN_WHOLE_BODY) {
+		fields += count - 1;
 		if (!object)
-			absent(f, rows, at, into);
+			value_absent(v, fields, at, fields, into);
 		else
-			store_json(f, rows, at, object, (char *)into + rows->offset);
+			store_json(v, fields, at, object, (char *)into + fields->offset);
 		return;
 	}
-	match_members(f, rows, count, object, at, values);
+	match_members(v, fields, count, object, at, values);
 	for (size_t i = 0; i < count; i++) {
-		const struct field *row = &rows[i];
-		if (row->place != IN_BODY)
+		const struct field *field = &fields[i];
+		if (field->place != IN_BODY)
 			continue;
-		struct spot member = { .parent = at, .key = row->name };
-		uint64_t rivals = row->excludes & given;
+		struct json_pointer member = { .parent = at, .key = field->name };
+		uint64_t excluded = field->excludes & given;
 		given |= (uint64_t)(values[i] != NULL) << i;
-		if (!values[i] && rivals)
-			store_default(row, into);
+		if (!values[i] && excluded)
+			value_default(field, into);
 		else if (!values[i])
-			absent(f, row, &member, into);
-		else if (rivals)
-			fault_add(f, &member, P_INVALID_VALUE, "cannot be combined with %s",
-				  rows[__builtin_ctzll(rivals)].name);
-		else if (store_json(f, row, &member, values[i], (char *)into + row->offset))
-			present(row, into);
+			value_absent(v, field, &member, fields, into);
+		else if (excluded)
+			validation_error(v, &member, P_INVALID_VALUE, "cannot be combined with %s",
+					 fields[__builtin_ctzll(excluded)].name);
+		else
+			fill_member(v, field, &member, values[i], into);
 	}
 }
 
-static void fill_outside(struct faults *f, void *into)
+static void fill_outside(struct validation *v, void *into)
 {
-	const struct operation *op = f->req->op;
+	const struct operation *op = v->req->op;
 
-	check_query_names(f);
+	check_query_names(v);
 	for (size_t i = 0; i < op->field_count; i++) {
-		const struct field *row = &op->fields[i];
-		void *slot = (char *)into + row->offset;
-		if (row->place == IN_BODY || row->place == IN_WHOLE_BODY)
+		const struct field *field = &op->fields[i];
+		void *slot = (char *)into + field->offset;
+		if (field->place == IN_BODY || field->place == IN_WHOLE_BODY)
 			continue;
-		struct spot at = { .row = row };
-		if (row->kind == FIELD_ARRAY) {
-			store_repeated(f, row, &at, slot);
+		struct json_pointer at = { .field = field };
+		if (field->kind == FIELD_ARRAY) {
+			store_repeated(v, field, &at, slot);
 			continue;
 		}
-		struct text value = outside_value(f, row, &at, i);
+		struct text value = outside_value(v, field, &at, i);
 		if (!value.at)
-			absent(f, row, &at, into);
-		else if (store_parsed(f, row, &at, value, slot))
-			present(row, into);
+			value_absent(v, field, &at, op->fields, into);
+		else if (store_parsed(v, field, &at, value, slot))
+			note_presence(field, into, false);
 	}
+}
+
+/* Says which members a required body must have; that each is missing is said as well. */
+static void refuse_no_body(struct validation *v, const struct json_pointer *root)
+{
+	const struct operation *op = v->req->op;
+	char names[VALIDATION_DETAIL_BYTES / 2] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < op->field_count && n < sizeof(names); i++)
+		if (op->fields[i].place == IN_BODY && op->fields[i].required)
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s %s", n ? "," : " with",
+					      op->fields[i].name);
+	validation_error(v, root, P_MISSING_FIELD, "is required: a JSON object%s", names);
+}
+
+static void fill_body(struct validation *v, void *into)
+{
+	const struct operation *op = v->req->op;
+	const struct json_pointer root = { 0 };
+	bool is_whole = op->field_count && op->fields[op->field_count - 1].place == IN_WHOLE_BODY;
+
+	if (!op->takes_body)
+		return;
+	if (!v->req->json && op->needs_body && !is_whole)
+		refuse_no_body(v, &root);
+	fill_object(v, op->fields, op->field_count, v->req->json, &root, into);
 }
 
 /* The body is a JSON object, or nothing. False: it was answered. */
@@ -395,22 +468,20 @@ static bool read_body(struct request *req)
 
 const void *input_fill(struct request *req)
 {
-	struct faults f; /* large: not zeroed for every request */
-	struct spot root = { 0 };
+	struct validation v; /* large: not zeroed for every request */
 	void *into = arena_alloc(&req->arena, req->op->input_size);
 
-	faults_begin(&f, req);
+	validation_begin(&v, req);
 	if (!into) {
 		answer_no_memory(req, EFFECT_NONE);
 		return NULL;
 	}
 	if (!read_body(req))
 		return NULL;
-	fill_outside(&f, into);
-	if (req->op->takes_body)
-		fill_object(&f, req->op->fields, req->op->field_count, req->json, &root, into);
-	if (f.count) {
-		faults_answer(&f);
+	fill_outside(&v, into);
+	fill_body(&v, into);
+	if (v.count) {
+		validation_answer(&v);
 		return NULL;
 	}
 	if (req->arena.failed) {

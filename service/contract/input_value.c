@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The rule of names but for their length, which is in their row. False, with a reason for a person. */
+#include "core/nearest.h"
+
+/* The rule of names but for their length, which is in their descriptor. False, with a reason. */
 static bool name_is_valid(struct text name, const char **why)
 {
 	if (name.len == 0)
@@ -30,69 +32,78 @@ static bool is_plain(struct text name)
 	return true;
 }
 
-static bool check_name(struct faults *f, const struct field *row, const struct spot *at, struct text value)
+static bool check_name(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       struct text value)
 {
 	const char *why;
 
 	if (!name_is_valid(value, &why))
-		return fault_add(f, at, P_INVALID_NAME, "%s", why);
+		return validation_error(v, at, P_INVALID_NAME, "%s", why);
 	if (text_is(value, ".") || text_is(value, ".."))
-		return fault_add(f, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
-	for (const char *const *r = row->reserved; r && *r; r++)
+		return validation_error(v, at, P_RESERVED_NAME, "'.' and '..' cannot be names");
+	for (const char *const *r = field->reserved; r && *r; r++)
 		if (text_is(value, *r))
-			return fault_add(f, at, P_RESERVED_NAME, "'%s' is reserved and cannot be a name", *r);
-	if (row->plain && !is_plain(value))
-		return fault_add(f, at, P_INVALID_NAME, "must consist of letters, digits, '.', '_' and '-'");
+			return validation_error(v, at, P_RESERVED_NAME, "'%s' is reserved and cannot be a name", *r);
+	if (field->plain && !is_plain(value))
+		return validation_error(v, at, P_INVALID_NAME, "must consist of letters, digits, '.', '_' and '-'");
 	return true;
 }
 
-bool value_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+bool value_text(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
+		void *slot)
 {
-	enum problem size_problem = row->kind == FIELD_TEXT ? P_OUT_OF_RANGE : P_INVALID_NAME;
+	enum problem size_problem = field->kind == FIELD_TEXT ? P_OUT_OF_RANGE : P_INVALID_NAME;
 
-	if ((int64_t)value.len < row->low || (int64_t)value.len > row->high)
-		return fault_add(f, at, size_problem, "must have %lld to %lld bytes, not %zu", (long long)row->low,
-				 (long long)row->high, value.len);
-	if (row->kind == FIELD_NAME && !check_name(f, row, at, value))
+	if ((int64_t)value.len < field->low || (int64_t)value.len > field->high)
+		return validation_error(v, at, size_problem, "must have %lld to %lld bytes, not %zu",
+					(long long)field->low, (long long)field->high, value.len);
+	if (field->kind == FIELD_NAME && !check_name(v, field, at, value))
 		return false;
-	if (row->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
-		return fault_add(f, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
+	if (field->kind == FIELD_TEXT && (memchr(value.at, '\0', value.len) || !text_is_utf8(value)))
+		return validation_error(v, at, P_INVALID_VALUE, "must be UTF-8 without NUL");
 	*(struct text *)slot = value;
 	return true;
 }
 
-bool value_int(struct faults *f, const struct field *row, const struct spot *at, int64_t value, void *slot)
+bool value_int(struct validation *v, const struct field *field, const struct json_pointer *at, int64_t value,
+	       void *slot)
 {
-	if (value < row->low || value > row->high)
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld", (long long)row->low,
-				 (long long)row->high, (long long)value);
+	if (value < field->low || value > field->high)
+		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %lld to %lld, not %lld",
+					(long long)field->low, (long long)field->high, (long long)value);
 	*(int64_t *)slot = value;
 	return true;
 }
 
-bool value_real(struct faults *f, const struct field *row, const struct spot *at, double value, void *slot)
+bool value_real(struct validation *v, const struct field *field, const struct json_pointer *at, double value,
+		void *slot)
 {
-	if (!(value >= row->real_low && value <= row->real_high))
-		return fault_add(f, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g", row->real_low,
-				 row->real_high, value);
+	if (!(value >= field->real_low && value <= field->real_high))
+		return validation_error(v, at, P_OUT_OF_RANGE, "must be from %.10g to %.10g, not %.10g",
+					field->real_low, field->real_high, value);
 	*(double *)slot = value;
 	return true;
 }
 
-bool value_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot)
+bool value_choice(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
+		  void *slot)
 {
-	char list[WHY_BYTES] = "";
+	char list[VALIDATION_DETAIL_BYTES - NEAREST_HINT] = "", hint[NEAREST_HINT];
+	struct nearest near = { .given = value };
 	size_t n = 0;
 
-	for (int i = 0; row->choices[i]; i++) {
-		if (text_is(value, row->choices[i])) {
+	for (int i = 0; field->choices[i]; i++) {
+		if (text_is(value, field->choices[i])) {
 			*(int *)slot = i + 1;
 			return true;
 		}
 	}
-	for (int i = 0; row->choices[i] && n < sizeof(list); i++)
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", row->choices[i]);
-	return fault_add(f, at, P_INVALID_VALUE, "must be one of %s", list);
+	for (int i = 0; field->choices[i]; i++) {
+		nearest_offer(&near, field->choices[i]);
+		if (n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", field->choices[i]);
+	}
+	return validation_error(v, at, P_INVALID_VALUE, "must be one of %s%s", list, nearest_hint(&near, hint));
 }
 
 bool value_digits(struct text value, int64_t *out)
@@ -102,4 +113,56 @@ bool value_digits(struct text value, int64_t *out)
 	errno = 0;
 	*out = strtoll(value.at, &end, 10);
 	return value.len > 0 && strspn(value.at, "-0123456789") == value.len && end == value.at + value.len && !errno;
+}
+
+bool value_parse_real(struct text value, double *real)
+{
+	char *end;
+
+	*real = strtod(value.at, &end);
+	return value.len > 0 && strspn(value.at, "+-.eE0123456789") == value.len && end == value.at + value.len;
+}
+
+bool value_is_truth(struct text value)
+{
+	return text_is(value, "true") || text_is(value, "false");
+}
+
+void value_default(const struct field *field, void *into)
+{
+	void *slot = (char *)into + field->offset;
+
+	if (field->kind == FIELD_INT)
+		*(int64_t *)slot = field->default_value;
+	else if (field->kind == FIELD_REAL)
+		*(double *)slot = field->real_default;
+	else if (field->kind == FIELD_BOOL)
+		*(bool *)slot = field->default_value != 0;
+	else if (field->kind == FIELD_CHOICE)
+		*(int *)slot = (int)field->default_value;
+}
+
+/* Where a parameter belongs, behind "is required". */
+static const char *place_name(const struct field *field)
+{
+	return field->place == IN_HEADER  ? ", as a header"
+	       : field->place == IN_QUERY ? ", as a query parameter"
+	       : field->place == IN_PATH  ? ", as a part of the path"
+					  : "";
+}
+
+void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
+		  const struct field *fields, void *into)
+{
+	char instead[VALIDATION_DETAIL_BYTES / 2] = "";
+	size_t n = 0;
+
+	if (!field->required) {
+		value_default(field, into);
+		return;
+	}
+	for (size_t i = 0; field->excludes >> i && n < sizeof(instead); i++)
+		if (field->excludes >> i & 1)
+			n += (size_t)snprintf(instead + n, sizeof(instead) - n, ", or %s", fields[i].name);
+	validation_error(v, at, P_MISSING_FIELD, "is required%s%s%s", place_name(field), instead, n ? " instead" : "");
 }

@@ -1,19 +1,37 @@
 /*
- * input_value: one value into its slot of an input, if it is what its row allows. Knows neither JSON nor where it stood.
+ * input_value: stores one value in its slot of an input, if its field descriptor allows it. Knows
+ * neither JSON nor where the value was.
  */
 #ifndef PATTERND_INPUT_VALUE_H
 #define PATTERND_INPUT_VALUE_H
 
-#include "contract/fault.h"
+#include "contract/validation.h"
 #include "request/operation.h"
 
-/* Each stores `value` in `slot`; false: a fault was noted at `at`, and nothing stored. */
-bool value_text(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot);
-bool value_int(struct faults *f, const struct field *row, const struct spot *at, int64_t value, void *slot);
-bool value_real(struct faults *f, const struct field *row, const struct spot *at, double value, void *slot);
-bool value_choice(struct faults *f, const struct field *row, const struct spot *at, struct text value, void *slot);
+/* Each stores `value` in `slot`; false: an error was noted at `at`, and nothing stored. */
+bool value_text(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
+		void *slot);
+bool value_int(struct validation *v, const struct field *field, const struct json_pointer *at, int64_t value,
+	       void *slot);
+bool value_real(struct validation *v, const struct field *field, const struct json_pointer *at, double value,
+		void *slot);
+bool value_choice(struct validation *v, const struct field *field, const struct json_pointer *at, struct text value,
+		  void *slot);
 
 /* The whole text is a number within 64 bits. */
 bool value_digits(struct text value, int64_t *out);
+
+/* The whole text is a number; too large a one is infinite, and out of every range. */
+bool value_parse_real(struct text value, double *real);
+
+/* "true" or "false". */
+bool value_is_truth(struct text value);
+
+/* Of a field that was not given: its default, which is zero for one that has none. */
+void value_default(const struct field *field, void *into);
+
+/* The same, or an error for one that is required. `field` is one of `fields`. */
+void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
+		  const struct field *fields, void *into);
 
 #endif

@@ -1,15 +1,23 @@
-/* route: decodes targets and finds the operation; see route.h. Pure but for the problem it answers. */
+/* route: decodes targets and finds operations; see route.h. Pure but for the problem it answers. */
 #include "contract/route.h"
 
 #include <stdio.h>
 
 #include "core/hex.h"
+#include "core/nearest.h"
 #include "request/answer.h"
 #include "request/request.h"
 
-enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64 };
+enum { MAX_SEGMENTS = 12, ALLOW_BYTES = 64, PATH_BYTES = 256 };
 
-/* Percent-decodes into the arena. An absent text: a bad escape, or a NUL byte. Whether it is UTF-8 is input's to say. */
+static const struct operation *(*pages)(struct text target);
+
+void route_pages(const struct operation *(*find)(struct text target))
+{
+	pages = find;
+}
+
+/* Percent-decodes into the arena. Absent: a bad escape, or a NUL byte. input checks for UTF-8. */
 static struct text decode(struct request *req, struct text raw, bool plus_is_space)
 {
 	struct text out = arena_copy(&req->arena, raw.at, raw.len);
@@ -78,7 +86,10 @@ static bool matches(const struct operation *op, const struct text *segments, siz
 	return true;
 }
 
-/* The next of a resource's operations that matches, behind `op` or, when that is NULL, from the first one on; NULL: there are no more. */
+/*
+ * The next of a resource's operations that matches, behind `op` or, when that is NULL, from the
+ * first one on. NULL: there are no more.
+ */
 static const struct operation *next_match(const struct resource *r, const struct operation *op,
 					  const struct text *segments, size_t count)
 {
@@ -117,44 +128,96 @@ static bool method_matches(const struct operation *op, const char *method)
 	       (strcmp(method, "HEAD") == 0 && strcmp(op->method, "GET") == 0);
 }
 
-static void refuse_method(struct request *req, const struct text *segments, size_t count)
+static void refuse_method(struct request *req, const char *allow)
 {
-	const struct resource *r = resource_of(segments[0]);
-	const struct operation *op = NULL;
-	char allow[ALLOW_BYTES] = "";
-	size_t n = 0;
-
-	while ((op = next_match(r, op, segments, count)) && n < sizeof(allow))
-		if (!strstr(allow, op->method))
-			n += (size_t)snprintf(allow + n, sizeof(allow) - n, "%s%s%s", n ? ", " : "", op->method,
-					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
 	answer_header(req, "Allow", "%s", allow);
 	answer_problem(req, P_METHOD_NOT_ALLOWED, "%s is not a method of this path; it takes %s", req->method, allow);
 }
 
+/* The methods of a path; empty when there is none. */
+static void list_methods(const struct text *segments, size_t count, char allow[ALLOW_BYTES])
+{
+	const struct resource *r = resource_of(segments[0]);
+	const struct operation *op = NULL;
+	size_t n = 0;
+
+	allow[0] = '\0';
+	while ((op = next_match(r, op, segments, count)) && n < ALLOW_BYTES)
+		if (!strstr(allow, op->method))
+			n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s%s", n ? ", " : "", op->method,
+					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
+}
+
+/* How far the segments are from an operation's path; literal segments, then the method break ties. */
+static unsigned distance(const struct operation *op, const char *method, const struct text *segments, size_t count)
+{
+	unsigned sum = 0;
+
+	if (op->segment_count != count)
+		return NEAREST_FAR;
+	for (size_t i = 0; i < count; i++) {
+		unsigned edits = op->segments[i].len ? nearest_edits(segments[i], op->segments[i]) : 0;
+		if (edits == NEAREST_FAR)
+			return NEAREST_FAR;
+		sum += edits;
+	}
+	sum = 16 * sum + 2 * (unsigned)parameters_of(op) + !method_matches(op, method);
+	return sum < NEAREST_FAR ? sum : NEAREST_FAR;
+}
+
+/* The operation that was probably meant; NULL: none is near. */
+static const struct operation *nearest_operation(const char *method, const struct text *segments, size_t count)
+{
+	const struct operation *found = NULL;
+	unsigned best = NEAREST_FAR;
+
+	if (count > 1 && segments[count - 1].len == 0) /* a slash at the end */
+		count--;
+	for (const struct operation *op = operations; op < operations + operation_count; op++) {
+		unsigned d = distance(op, method, segments, count);
+		if (d < best) {
+			best = d;
+			found = op;
+		}
+	}
+	return found;
+}
+
 static void refuse_path(struct request *req, const struct text *segments, size_t count)
 {
-	answer_problem(req, P_NOT_FOUND,
-		       "no operation has the path '%.*s'%s; /docs shows them, /openapi.json lists them",
-		       (int)strcspn(req->target.at, "?"), req->target.at,
-		       count > 1 && segments[count - 1].len == 0 ? " with a slash at its end" : "");
+	const struct operation *near = nearest_operation(req->method, segments, count);
+	char path[PATH_BYTES] = "";
+	size_t n = 0, parameter = 0;
+
+	for (size_t i = 0; near && i < near->segment_count && n < sizeof(path); i++)
+		if (near->segments[i].len)
+			n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", near->segments[i].at);
+		else
+			n += (size_t)snprintf(path + n, sizeof(path) - n, "/{%s}", near->fields[parameter++].name);
+	int len = (int)strcspn(req->target.at, "?");
+	if (near)
+		answer_problem(req, P_UNKNOWN_PATH, "no such path: '%.*s'; did you mean %s %s?", len, req->target.at,
+			       near->method, path);
+	else
+		answer_problem(req, P_UNKNOWN_PATH,
+			       "no such path: '%.*s'; /docs shows all paths, /openapi.json lists them", len,
+			       req->target.at);
 }
 
 static bool find_operation(struct request *req, const struct text *segments, size_t count)
 {
 	const struct resource *r = resource_of(segments[0]);
 	const struct operation *op = NULL;
-	bool path_known = false;
+	char allow[ALLOW_BYTES];
 
-	while ((op = next_match(r, op, segments, count))) {
-		path_known = true;
+	while ((op = next_match(r, op, segments, count)))
 		if (method_matches(op, req->method) && (!req->op || parameters_of(op) < parameters_of(req->op)))
 			req->op = op;
-	}
 	if (req->op)
 		return true;
-	if (path_known)
-		refuse_method(req, segments, count);
+	list_methods(segments, count, allow);
+	if (*allow)
+		refuse_method(req, allow);
 	else
 		refuse_path(req, segments, count);
 	return false;
@@ -179,10 +242,24 @@ static bool decode_path(struct request *req, struct text path, struct text segme
 			break;
 		if (n < MAX_SEGMENTS)
 			return refuse_target(req, "has a bad %XX escape or a NUL byte");
-		answer_problem(req, P_NOT_FOUND, "no operation has a path of so many segments");
+		answer_problem(req, P_UNKNOWN_PATH, "no such path: it has more segments than any");
 		return false;
 	}
 	*count = n;
+	return true;
+}
+
+/* True: the target is of no operation of the contract, but a page; it may have been answered. */
+static bool find_page(struct request *req)
+{
+	const struct operation *page = pages && *req->target.at == '/' ? pages(req->target) : NULL;
+
+	if (!page)
+		return false;
+	if (method_matches(page, req->method))
+		req->op = page;
+	else
+		refuse_method(req, "GET, HEAD");
 	return true;
 }
 
@@ -193,6 +270,8 @@ bool route_request(struct request *req)
 	struct text query = req->target;
 	struct text path = text_cut(&query, '?');
 
+	if (find_page(req))
+		return req->op;
 	if (!decode_path(req, path, segments, &count) || !find_operation(req, segments, count) ||
 	    (!req->op->tail && !parse_query(req, query)))
 		return false;

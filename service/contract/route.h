@@ -1,8 +1,8 @@
 /*
  * route: from a raw request target to an operation and the decoded values of its path and query.
  *
- * The path is cut at '/' first and decoded afterwards, so that %2F is a byte of a name. Everything is decoded with lengths;
- * a NUL byte or a bad escape is refused, never passed on.
+ * The path is cut at '/' first and decoded afterwards, so that %2F is a byte of a name. Everything
+ * is decoded with lengths; a NUL byte or a bad escape is refused, never passed on.
  */
 #ifndef PATTERND_ROUTE_H
 #define PATTERND_ROUTE_H
@@ -10,13 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/text.h"
+
 struct operation;
 struct request;
 
-/* Fills op, path_values and query of the request. False: it has been answered with what is wrong (400, 404, 405). */
+/* Paths outside of the contract: `find` takes a target that starts with '/'; NULL: it is none. */
+void route_pages(const struct operation *(*find)(struct text target));
+
+/* Fills op, path_values and query of the request. False: it has been answered (400, 404, 405). */
 bool route_request(struct request *req);
 
-/* All operations of the target's path, whatever their methods. False: it has been answered with what is wrong. */
+/* All operations of the target's path, whatever their methods. False: it has been answered. */
 enum { ROUTE_METHODS_MAX = 8 };
 bool route_methods(struct request *req, const struct operation *found[ROUTE_METHODS_MAX], size_t *count);
 

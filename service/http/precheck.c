@@ -334,7 +334,7 @@ static bool check_target(struct precheck *p)
 	struct request *req = p->req;
 
 	if (req->only_health && !is_health(req->target)) {
-		answer_problem(req, P_NOT_FOUND,
+		answer_problem(req, P_UNKNOWN_PATH,
 			       "nothing but /healthz, /readyz and /metrics is served by --health-listen");
 		return false;
 	}

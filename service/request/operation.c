@@ -3,7 +3,9 @@
 
 size_t operation_index(const struct operation *op)
 {
-	return op ? (size_t)(op - operations) : operation_count;
+	bool is_listed = op >= operations && op < operations + operation_count;
+
+	return is_listed ? (size_t)(op - operations) : operation_count;
 }
 
 const char *operation_name(size_t i)

@@ -63,6 +63,7 @@ struct field {
 	bool or_digits; /* FIELD_INT: a body may also have it as a string of decimal digits */
 	bool plain;     /* FIELD_NAME: letters, digits and ._- only */
 	bool distinct;  /* FIELD_ARRAY: no item twice */
+	bool nullable;  /* of a body: null is "reset to the default", the bool reset_<name> behind has_<name> */
 };
 static_assert(sizeof(struct field) <= 64, "a field descriptor is larger than a cache line");
 
@@ -96,6 +97,7 @@ struct operation {
 	uint8_t scope_count; /* none: any token suffices, or no token without needs_token */
 	bool needs_token;
 	bool takes_body;
+	bool needs_body;
 	bool forwarded;           /* for reverse proxies: any method; headers and body are their client's */
 	bool tail;                /* what follows its segments is part of the path; it and the query are ignored */
 	enum problem grant_ended; /* of a replay, when the grant has expired */
@@ -114,7 +116,7 @@ extern const struct operation operations[];
 extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
-/* Its index, operation_count for NULL; and the id of an index, "none" for that one. */
+/* Its index, operation_count for NULL and for pages; and the id of an index, "none" for that one. */
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 

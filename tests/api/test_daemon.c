@@ -146,7 +146,7 @@ static void test_problems(void **state)
 	assert_string_equal(text_at(a, "/retry"), "after_delay");
 	assert_non_null(strstr(text_at(a, "/help"), "`wait_ms`"));
 	a = http(client, "GET", "/no/such/path", NULL);
-	assert_problem(a, 404, "not_found", "none");
+	assert_problem(a, 404, "unknown_path", "none");
 	snprintf(target, sizeof(target), "%s", text_at(a, "/type"));
 	assert_status(http(client, "GET", target, NULL), 200);
 	assert_problem(http(client, "GET", "/problems/nonsense", NULL), 404, "not_found", "none");
@@ -371,7 +371,7 @@ static void test_pipelined_mix(void **state)
 		assert_status(raw_answer(r, ANSWER_MS), 200);
 		assert_status(raw_answer(r, ANSWER_MS), 200);
 		assert_problem(raw_answer(r, ANSWER_MS), 400, "missing_field", "none");
-		assert_problem(raw_answer(r, ANSWER_MS), 404, "not_found", "none");
+		assert_problem(raw_answer(r, ANSWER_MS), 404, "unknown_path", "none");
 	}
 	raw_close(r);
 }

@@ -366,8 +366,8 @@ static void other_paths_are_as_strict_as_before(void **state)
 {
 	(void)state;
 	assert_problem(get("/ratelimit/%zz"), 400, "malformed_request", "none");
-	assert_problem(get("/ratelimit/authorize%2Fp/x"), 404, "not_found", "none");
-	assert_problem(get("/locks/a/b/c/d/e/f/g/h/i/j/k/l/m/n"), 404, "not_found", "none");
+	assert_problem(get("/ratelimit/authorize%2Fp/x"), 404, "unknown_path", "none");
+	assert_problem(get("/locks/a/b/c/d/e/f/g/h/i/j/k/l/m/n"), 404, "unknown_path", "none");
 	assert_problem(http(client, "GET", "/ratelimit/keys", NULL, "Host: evil.example"), 403, "host_not_allowed",
 		       "none");
 	assert_problem(http(client, "GET", "/ratelimit/keys", NULL, "Origin: https://evil.example"), 403, "cross_site",

@@ -90,7 +90,7 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 		struct answer a = http(client, op->method, target, NULL);
 		/* An empty segment may count as an empty name, and another method's operation may lie one segment further. */
 		int status = a.status == 400 || a.status == 405 ? a.status : 404;
-		must_refuse(seen, a, status, "not_found invalid_name method_not_allowed", NULL, "%s %s", op->method,
+		must_refuse(seen, a, status, "unknown_path invalid_name method_not_allowed", NULL, "%s %s", op->method,
 			    target);
 	}
 	free(whole);

@@ -72,6 +72,29 @@ static inline const char *verdict(const char *method, const char *target, struct
 	return out;
 }
 
+/* A line for each error of a refusal: its pointer and its detail. */
+static inline const char *details(const char *method, const char *target, struct text body)
+{
+	static char out[2500];
+	const void *in;
+	struct request *req = filled(method, target, body, &in);
+	json_t *root = json_loadb(req->answer.at, req->answer.len, 0, NULL), *error;
+	size_t i, n = 0;
+
+	assert_null(in);
+	json_array_foreach(json_object_get(root, "errors"), i, error)
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s %s\n",
+				      json_string_value(json_object_get(error, "pointer")),
+				      json_string_value(json_object_get(error, "detail")));
+	json_decref(root);
+	asked_end(req);
+	return out;
+}
+
+struct detail_row {
+	const char *method, *target, *body, *wanted;
+};
+
 struct row {
 	const char *given; /* the body, or the target */
 	const char *wanted;

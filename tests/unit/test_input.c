@@ -48,7 +48,7 @@ static void types_and_ranges(void **state)
 		{ "{\"limit\":1,\"window_ms\":1}", "missing_field /key" },
 		{ "{\"key\":1,\"limit\":1,\"window_ms\":1}", "wrong_type /key" },
 		{ "{}", "missing_field /key /limit /window_ms" },
-		{ "", "missing_field /key /limit /window_ms" },
+		{ "", "missing_field  /key /limit /window_ms" }, /* the body itself, too */
 		{ LIMIT(",\"Cost\":1"), "unknown_field /Cost" },
 		{ LIMIT(",\"\":1"), "unknown_field /" },
 		{ LIMIT(",\"a/b~c\":1"), "unknown_field /a~1b~0c" }, /* RFC 6901 */
@@ -210,9 +210,11 @@ static void nested_items(void **state)
 		{ "{\"messages\":[{\"body\":1,\"a/~b\":2}]}", "unknown_field /messages/0/a~1~0b" },
 		{ "{\"messages\":[{\"body\":1,\"priority\":10},{\"body\":1,\"delay_ms\":\"x\"},7]}",
 		  "out_of_range /messages/0/priority /messages/1/delay_ms /messages/2" },
-		/* Not more than eight are told. */
-		{ "{\"messages\":[1,1,1,1,1,1,1,1,1,1]}", "wrong_type /messages/0 /messages/1 /messages/2 /messages/3"
-							  " /messages/4 /messages/5 /messages/6 /messages/7" },
+		/* Not more than 16 are listed. */
+		{ "{\"messages\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}",
+		  "wrong_type /messages/0 /messages/1 /messages/2 /messages/3 /messages/4 /messages/5 /messages/6"
+		  " /messages/7 /messages/8 /messages/9 /messages/10 /messages/11 /messages/12 /messages/13"
+		  " /messages/14 /messages/15" },
 	};
 	static const struct row settings[] = {
 		{ "{\"backoff\":{\"base_ms\":1,\"max_ms\":2}}", "ok" },
@@ -251,6 +253,109 @@ static void maps(void **state)
 	check_bodies("PUT", "/leaderboards/b/members/m", ROWS(scores));
 }
 
+static void check_details(const struct detail_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *got = details(rows[i].method, rows[i].target, text_of(rows[i].body));
+		if (strcmp(got, rows[i].wanted) != 0)
+			fail_msg("%s %s: '%s', not '%s'", rows[i].target, rows[i].body, got, rows[i].wanted);
+	}
+}
+
+#define TYPE(name, wanted, seen) "/" name " must be " wanted ", not " seen "\n"
+
+/* Each error says what was seen, what is allowed, and what was probably meant. */
+static void hints(void **state)
+{
+	(void)state;
+	static const struct detail_row rows[] = {
+		{ "POST", "/queues/q/messages", "{\"bdy\":1}",
+		  "/bdy is not known here; did you mean 'body'?\n/body is required, or messages instead\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay\":5}",
+		  "/delay is not known here; did you mean 'delay_ms'?\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not known here\n" },
+		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"sliding-windw\""),
+		  "/algorithm must be one of funnel, sliding_window, fixed_window; did you mean 'sliding_window'?\n" },
+		{ "POST", "/ratelimit", LIMIT(",\"cost\":\"1\""),
+		  TYPE("cost", "a whole number", "a string; leave the quotes out") },
+		{ "POST", "/ratelimit", LIMIT(",\"cost\":\"one\""), TYPE("cost", "a whole number", "a string") },
+		{ "POST", "/ratelimit", LIMIT(",\"count_refused\":\"true\""),
+		  TYPE("count_refused", "true or false", "a string; leave the quotes out") },
+		{ "POST", "/ratelimit", LIMIT(",\"count_refused\":null"),
+		  TYPE("count_refused", "true or false", "null") },
+		{ "PUT", "/geo/s/members/m", "{\"longitude\":\"1.5\",\"latitude\":[1]}",
+		  TYPE("longitude", "a number", "a string; leave the quotes out")
+			  TYPE("latitude", "a number", "an array") },
+		{ "POST", "/ratelimit", "",
+		  " is required: a JSON object with key, limit, window_ms\n/key is required, or checks instead\n"
+		  "/limit is required, or checks, or policy instead\n/window_ms is required, or checks, or policy instead\n" },
+		{ "POST", "/queues/q/settle", "", " is required: a JSON object\n" },
+		{ "GET", "/locks?limt=1&zzz=2", NULL,
+		  "?limt is not a query parameter of lock_list; did you mean 'limit'?\n"
+		  "?zzz is not a query parameter of lock_list\n" },
+		{ "GET", "/geo/nearby?longitude=1&radius=1", NULL, "?set is required, as a query parameter\n" },
+	};
+	check_details(ROWS(rows));
+}
+
+/* Absent, null, and given, for each kind of optional member that a PATCH may reset. */
+struct patch_part {
+	int64_t n;
+};
+struct patch {
+	bool has_n, reset_n;
+	int64_t n;
+	bool has_s, reset_s;
+	struct text s;
+	bool has_part, reset_part;
+	struct patch_part part;
+};
+
+static const struct field patch_part_rows[] = {
+	{ .name = "n", .place = IN_BODY, .kind = FIELD_INT, .high = 9, .has_offset = NO_OFFSET },
+};
+#define PATCHED(member)                                                                                \
+	.name = #member, .place = IN_BODY, .nullable = true, .offset = offsetof(struct patch, member), \
+	.has_offset = offsetof(struct patch, has_##member)
+static const struct field patch_rows[] = {
+	{ PATCHED(n), .kind = FIELD_INT, .low = 1, .high = 9 },
+	{ PATCHED(s), .kind = FIELD_TEXT, .high = 9 },
+	{ PATCHED(part), .kind = FIELD_OBJECT, .fields = patch_part_rows, .field_count = 1 },
+};
+
+static const char *patched(const char *body)
+{
+	static const struct operation op = { .id = "patch",
+					     .takes_body = true,
+					     .input_size = sizeof(struct patch),
+					     .fields = patch_rows,
+					     .field_count = 3 };
+	static char out[100];
+	struct request *req = asked("PATCH", TEXT("/x"), text_of(body));
+
+	req->op = &op;
+	const struct patch *in = input_fill(req);
+	if (in)
+		snprintf(out, sizeof(out), "n%d%d=%d s%d%d=%s part%d%d=%d", in->has_n, in->reset_n, (int)in->n,
+			 in->has_s, in->reset_s, in->s.at ? in->s.at : "", in->has_part, in->reset_part,
+			 (int)in->part.n);
+	else
+		snprintf(out, sizeof(out), "%s", problem_of(req));
+	asked_end(req);
+	return out;
+}
+
+static void null_resets(void **state)
+{
+	(void)state;
+	assert_string_equal(patched("{}"), "n00=0 s00= part00=0");
+	assert_string_equal(patched("{\"n\":null,\"s\":null,\"part\":null}"), "n01=0 s01= part01=0");
+	assert_string_equal(patched("{\"n\":5,\"s\":\"x\",\"part\":{\"n\":7}}"), "n10=5 s10=x part10=7");
+	assert_string_equal(patched("{\"n\":null,\"s\":\"x\"}"), "n01=0 s10=x part00=0");
+	assert_string_equal(patched("{\"n\":0}"), "out_of_range");
+	assert_string_equal(patched("{\"part\":{\"n\":null}}"), "wrong_type");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +366,8 @@ int main(void)
 		cmocka_unit_test(depth),
 		cmocka_unit_test(nested_items),
 		cmocka_unit_test(maps),
+		cmocka_unit_test(hints),
+		cmocka_unit_test(null_resets),
 	};
 	return cmocka_run_group_tests(tests, load_options, free_options);
 }

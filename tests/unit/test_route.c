@@ -81,23 +81,23 @@ static void paths(void **state)
 		{ "GET", TEXT("/locks/a=b&c"), "lock_look a=b&c" },
 		{ "GET", TEXT("/locks/.."), "lock_look .." }, /* never a step up */
 		{ "GET", TEXT("/locks/%2e%2E"), "lock_look .." },
-		{ "GET", TEXT("/locks/../healthz"), "not_found" },
+		{ "GET", TEXT("/locks/../healthz"), "unknown_path" },
 		/* Slashes count: an empty segment is an empty name, or no path at all. */
 		{ "GET", TEXT("/locks/"), "lock_look " },
-		{ "GET", TEXT("/locks//"), "not_found" },
+		{ "GET", TEXT("/locks//"), "unknown_path" },
 		{ "POST", TEXT("/locks//extend"), "lock_extend " },
-		{ "GET", TEXT("//locks"), "not_found" },
-		{ "GET", TEXT("/healthz/"), "not_found" },
-		{ "GET", TEXT("/"), "not_found" },
-		{ "GET", TEXT("//"), "not_found" },
-		{ "GET", TEXT("/Locks/x"), "not_found" },
-		{ "GET", TEXT("/lock/x"), "not_found" },
-		{ "GET", TEXT("/lockss/x"), "not_found" },
-		{ "GET", TEXT("/locks%2Fx"), "not_found" },
-		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12"), "not_found" },
-		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12/13"), "not_found" },
-		{ "GET", TEXT("////////////////////////////////////////"), "not_found" },
-		{ "GET", TEXT("/queues/../../../../../../../../../../../../etc"), "not_found" },
+		{ "GET", TEXT("//locks"), "unknown_path" },
+		{ "GET", TEXT("/healthz/"), "unknown_path" },
+		{ "GET", TEXT("/"), "unknown_path" },
+		{ "GET", TEXT("//"), "unknown_path" },
+		{ "GET", TEXT("/Locks/x"), "unknown_path" },
+		{ "GET", TEXT("/lock/x"), "unknown_path" },
+		{ "GET", TEXT("/lockss/x"), "unknown_path" },
+		{ "GET", TEXT("/locks%2Fx"), "unknown_path" },
+		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12"), "unknown_path" },
+		{ "GET", TEXT("/1/2/3/4/5/6/7/8/9/10/11/12/13"), "unknown_path" },
+		{ "GET", TEXT("////////////////////////////////////////"), "unknown_path" },
+		{ "GET", TEXT("/queues/../../../../../../../../../../../../etc"), "unknown_path" },
 	};
 	check(ROWS(rows));
 }
@@ -199,6 +199,35 @@ static void methods(void **state)
 	}
 }
 
+/* A path that is none is answered with the one that was probably meant. */
+static void near_paths(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *method, *target, *meant;
+	} rows[] = {
+		{ "POST", "/rate-limit", "; did you mean POST /ratelimit?" },
+		{ "GET", "/ratelimit/authorise", "; did you mean GET /ratelimit/authorize?" },
+		{ "GET", "/lock/x", "; did you mean GET /locks/{name}?" },
+		{ "DELETE", "/Locks/x?force=true", "; did you mean DELETE /locks/{name}?" },
+		{ "POST", "/queue/q/message", "; did you mean POST /queues/{queue}/messages?" },
+		{ "POST", "/locks/x/extends", "; did you mean POST /locks/{name}/extend?" },
+		{ "BREW", "/helthz", "; did you mean GET /healthz?" },
+		{ "GET", "/healthz/", "; did you mean GET /healthz?" },
+		{ "GET", "/nothing/like/it", "; /docs shows all paths, /openapi.json lists them" },
+		{ "GET", "/", "; /docs shows all paths, /openapi.json lists them" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request *req = asked(rows[i].method, text_of(rows[i].target), NOTHING);
+		assert_false(route_request(req));
+		assert_string_equal(problem_of(req), "unknown_path");
+		const char *detail = answered(req, "detail");
+		assert_string_equal(strchr(detail, ';'), rows[i].meant);
+		asked_end(req);
+	}
+}
+
 /* Whatever bytes a target has: routed, or answered. */
 /* Where whatever follows belongs to somebody else: it is not decoded, not counted, and no parameter comes of it. */
 static void tails(void **state)
@@ -223,7 +252,7 @@ static void tails(void **state)
 		{ "GET", TEXT("/ratelimit/authorize?policy=%zz"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/%zz"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/keys/k/%zz"), "malformed_request" },
-		{ "GET", TEXT("/ratelimit/authorize%2Fp/x"), "not_found" },
+		{ "GET", TEXT("/ratelimit/authorize%2Fp/x"), "unknown_path" },
 	};
 	check(ROWS(rows));
 }
@@ -247,9 +276,13 @@ static void any_target_is_routed_or_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paths),   cmocka_unit_test(malformed_targets),
-		cmocka_unit_test(queries), cmocka_unit_test(methods),
-		cmocka_unit_test(tails),   cmocka_unit_test(any_target_is_routed_or_answered),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(malformed_targets),
+		cmocka_unit_test(queries),
+		cmocka_unit_test(methods),
+		cmocka_unit_test(tails),
+		cmocka_unit_test(near_paths),
+		cmocka_unit_test(any_target_is_routed_or_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,80 @@
+/* Nearest: how far two names are from each other, and which of several is meant. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/nearest.h"
+
+static void edits(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *given, *known;
+		unsigned wanted;
+	} rows[] = {
+		{ "body", "body", 0 },
+		{ "BODY", "body", 0 },
+		{ "bdy", "body", 1 },
+		{ "bdoy", "body", 1 }, /* two neighbours swapped */
+		{ "boddy", "body", 1 },
+		{ "limt", "limit", 1 },
+		{ "windwo_sm", "window_ms", 2 },
+		{ "maxreceivs", "max_receives", 2 },
+		{ "ttl", "ttl_ms", 1 }, /* the unit was left out */
+		{ "", "ttl", NEAREST_FAR },
+		{ "", "", 0 },
+		{ "x", "id", NEAREST_FAR },
+		{ "op", "id", NEAREST_FAR },
+		{ "cost", "burst", NEAREST_FAR },
+		{ "colour", "body", NEAREST_FAR },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned got = nearest_edits(text_of(rows[i].given), text_of(rows[i].known));
+		if (got != rows[i].wanted)
+			fail_msg("%s, %s: %u, not %u", rows[i].given, rows[i].known, got, rows[i].wanted);
+	}
+}
+
+/* A name of any length is compared within bounds. */
+static void long_names(void **state)
+{
+	static char a[1000], b[65];
+
+	(void)state;
+	memset(a, 'a', sizeof(a));
+	memset(b, 'a', 64);
+	assert_int_equal(nearest_edits((struct text){ a, sizeof(a) }, text_of(b)), NEAREST_FAR);
+	assert_int_equal(nearest_edits((struct text){ a, 65 }, text_of(b)), NEAREST_FAR);
+	assert_int_equal(nearest_edits((struct text){ a, 64 }, text_of(b)), 0);
+}
+
+static void the_best_wins(void **state)
+{
+	char hint[NEAREST_HINT];
+	struct nearest n = { .given = TEXT("limits") }, none = { .given = TEXT("zzz") };
+
+	(void)state;
+	nearest_offer(&n, "lists");
+	nearest_offer(&n, "limit");
+	nearest_offer(&n, "limbs");
+	assert_string_equal(nearest_hint(&n, hint), "; did you mean 'limit'?");
+	nearest_offer(&none, "limit");
+	assert_string_equal(nearest_hint(&none, hint), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(edits),
+		cmocka_unit_test(long_names),
+		cmocka_unit_test(the_best_wins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
