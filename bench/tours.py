@@ -16,7 +16,7 @@ NOT_MEASURED = {
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
 
 TOURS = {
-    "admin": ["healthz", "readyz", "metrics", "info", "problem_look", "openapi_json", "ui_page", "ui_asset", "docs_page", "docs_asset"],
+    "admin": ["healthz", "readyz", "metrics", "info", "problem_look", "openapi_json"],
     "locks": [
         "lock_acquire", "lock_look", "lock_list",
         ("lock_extend", {"token": "$token"}),

@@ -1,7 +1,11 @@
-/* web: serves the pages /ui and /docs, which need no token: what they ask of the daemon does; see web.h. */
+/*
+ * web: serves the pages, which need no token: what they ask of the daemon does; see web.h.
+ *
+ * They are no part of the contract, and one operation outside of its table.
+ */
 #include "daemon/web.h"
 
-#include "operations.h"
+#include "contract/route.h"
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
@@ -29,50 +33,85 @@ static void send(struct request *req, const struct web_asset *asset)
 	answer_body(req, 200, asset->content_type, asset->body);
 }
 
-/* `name` is absent for the page itself. */
-static void serve(struct request *req, const char *page, struct text name)
+static const struct web_asset *asset_of(struct text path)
 {
-	size_t len = strlen(page);
-
-	if (!web_assets) {
-		answer_problem(req, P_NOT_FOUND, "this program was built without /%s (-DPATTERND_WEB=OFF)", page);
-		return;
-	}
-	for (const struct web_asset *a = web_assets; a->path; a++)
-		if (strncmp(a->path, page, len) == 0 &&
-		    (name.at ? a->path[len] && text_is(name, a->path + len + 1) : !a->path[len])) {
-			send(req, a);
-			return;
-		}
-	answer_problem(req, P_NOT_FOUND, "/%s has no file '%s'", page, name.at);
+	for (const struct web_asset *a = web_assets; a && a->path; a++)
+		if (text_is(path, a->path))
+			return a;
+	return NULL;
 }
 
-static void serve_ui(struct request *req, struct text name)
+/* Relative, for proxies that serve the daemon below a path of theirs. 302: 308 would outlive a change of --ui. */
+static void redirect(struct request *req, const char *to)
 {
-	if (strcmp(config()->ui, "off") == 0)
-		answer_problem(req, P_NOT_FOUND, "/ui is disabled; enable it with --ui=read or --ui=write");
+	answer_header(req, "Location", "%s", to);
+	answer_empty(req, 302);
+}
+
+/* Below `page`, whose name is followed by the end of the path or a slash. */
+static bool is_below(struct text path, struct text page)
+{
+	return path.len >= page.len && memcmp(path.at, page.at, page.len) == 0 &&
+	       (path.len == page.len || path.at[page.len] == '/');
+}
+
+static bool is_ui_off(void)
+{
+	return strcmp(config()->ui, "off") == 0;
+}
+
+static void serve_root(struct request *req)
+{
+	if (web_assets)
+		redirect(req, is_ui_off() ? "docs" : "ui");
 	else
-		serve(req, "ui", name);
+		answer_body(req, 200, "text/plain; charset=utf-8",
+			    TEXT("patternd: Redis patterns over HTTP. GET /openapi.json returns the contract.\n"));
 }
 
-void ui_page(struct request *req, const struct ui_page_input *in)
+/* The path of a target, without the slash before it. */
+static struct text path_of(struct text target)
 {
+	struct text path = text_cut(&target, '?');
+
+	path.at++;
+	path.len--;
+	return path;
+}
+
+static void serve(struct request *req, const void *in)
+{
+	struct text path = path_of(req->target);
+	const struct web_asset *asset = asset_of(path);
+
 	(void)in;
-	serve_ui(req, (struct text){ 0 });
+	if (path.len == 0)
+		serve_root(req);
+	else if (!web_assets)
+		answer_problem(req, P_UNKNOWN_PATH, "this daemon was built without pages (-DPATTERND_WEB=OFF)");
+	else if (is_ui_off() && is_below(path, TEXT("ui")))
+		answer_problem(req, P_UNKNOWN_PATH,
+			       "the page /ui is off; start the daemon with --ui=read or --ui=write");
+	else if (asset)
+		send(req, asset);
+	else if (text_equal(path, TEXT("ui/")) || text_equal(path, TEXT("docs/")))
+		redirect(req, *path.at == 'u' ? "../ui" : "../docs");
+	else
+		answer_problem(req, P_UNKNOWN_PATH, "no page has a part '/%.*s'", (int)path.len, path.at);
 }
 
-void ui_asset(struct request *req, const struct ui_asset_input *in)
+static const struct operation *find_page(struct text target)
 {
-	serve_ui(req, in->asset);
+	static const struct operation page = { .id = "page", .method = "GET", .input_size = 1, .run = serve };
+	struct text path = path_of(target);
+
+	return path.len == 0 || is_below(path, TEXT("ui")) || is_below(path, TEXT("docs")) ||
+			       text_equal(path, TEXT("favicon.ico"))
+		       ? &page
+		       : NULL;
 }
 
-void docs_page(struct request *req, const struct docs_page_input *in)
+void web_open(void)
 {
-	(void)in;
-	serve(req, "docs", (struct text){ 0 });
-}
-
-void docs_asset(struct request *req, const struct docs_asset_input *in)
-{
-	serve(req, "docs", in->asset);
+	route_pages(find_page);
 }

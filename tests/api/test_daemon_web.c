@@ -27,6 +27,7 @@ static const struct {
 	{ "/docs/docs.css", STYLE },
 	{ "/docs/swagger-ui-bundle.js", SCRIPT },
 	{ "/docs/licenses.txt", "text/plain; charset=utf-8" },
+	{ "/favicon.ico", "image/svg+xml" },
 };
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
 
@@ -100,15 +101,49 @@ static void what_the_caller_has_is_not_sent(void **state)
 static void what_is_not_there(void **state)
 {
 	(void)state;
-	static const char *const missing[] = { "/ui/oops",           "/ui/",        "/ui/index.html",
-					       "/docs/oops",         "/docs/ui.js", "/docs/",
-					       "/ui/swagger-ui.css", "/docs/..",    "/ui/%2e%2e%2fui",
-					       "/ui/docs%2fdocs.js" };
+	static const char *const missing[] = { "/ui/oops",        "/ui/index.html",     "/docs/oops",
+					       "/docs/ui.js",     "/ui/swagger-ui.css", "/docs/..",
+					       "/ui/%2e%2e%2fui", "/ui/docs%2fdocs.js", "/ui//",
+					       "/favicon.ico/" };
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
-		assert_problem(get(missing[i]), 404, "not_found", "none");
-	assert_problem(http(client, "POST", "/ui", "{}"), 405, "method_not_allowed", "none");
+		assert_problem(get(missing[i]), 404, "unknown_path", "none");
+	struct answer refused = http(client, "POST", "/ui", "{}");
+	assert_problem(refused, 405, "method_not_allowed", "none");
+	must_have(refused, "Allow", "GET, HEAD");
 	must_have(get("/ui/oops"), "Cache-Control", "no-store");
+}
+
+/* What people type. The targets are relative: a proxy may serve the daemon below a path. */
+static void ways_to_the_pages(void **state)
+{
+	static const char *const ways[][2] = { { "/", "ui" },
+					       { "/?a=b", "ui" },
+					       { "/ui/", "../ui" },
+					       { "/docs/", "../docs" },
+					       { "/docs/?a", "../docs" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct answer a = get(ways[i][0]);
+		assert_status(a, 302);
+		must_have(a, "Location", ways[i][1]);
+		must_have(http(client, "HEAD", ways[i][0], NULL), "Location", ways[i][1]);
+		assert_problem(http(client, "GET", ways[i][0], NULL, "Host: evil.example"), 403, "host_not_allowed",
+			       "none");
+	}
+}
+
+/* No client is generated for a page. */
+static void they_are_no_part_of_the_contract(void **state)
+{
+	(void)state;
+	const json_t *paths = json_at(get("/openapi.json"), "/paths");
+	assert_non_null(json_object_get(paths, "/healthz"));
+	for (size_t i = 0; i < PARTS; i++)
+		assert_null(json_object_get(paths, parts[i].target));
+	assert_null(json_object_get(paths, "/ui/{asset}"));
+	assert_null(json_object_get(paths, "/docs/{asset}"));
 }
 
 /* A browser that was told the address, a page of this daemon, and a page of somebody else. */
@@ -138,11 +173,12 @@ static void ui_off_read_and_write(void **state)
 		bool off = strcmp(modes[i], "off") == 0;
 		assert_string_equal(text_at(http(c, "GET", "/info", NULL), "/options/ui"), modes[i]);
 		assert_status(http(c, "GET", "/docs", NULL), 200);
+		must_have(http(c, "GET", "/", NULL), "Location", off ? "docs" : "ui");
 		if (off) {
 			struct answer a = http(c, "GET", "/ui", NULL);
-			assert_problem(a, 404, "not_found", "none");
+			assert_problem(a, 404, "unknown_path", "none");
 			assert_non_null(strstr(text_at(a, "/detail"), "--ui=read"));
-			assert_problem(http(c, "GET", "/ui/uPlot.min.css", NULL), 404, "not_found", "none");
+			assert_problem(http(c, "GET", "/ui/uPlot.min.css", NULL), 404, "unknown_path", "none");
 		} else {
 			assert_status(http(c, "GET", "/ui", NULL), 200);
 		}
@@ -170,9 +206,13 @@ static void a_program_built_without_them(void **state)
 	struct client *c = client_open(other.port);
 	for (size_t i = 0; i < PARTS; i++) {
 		struct answer a = http(c, "GET", parts[i].target, NULL);
-		assert_problem(a, 404, "not_found", "none");
+		assert_problem(a, 404, "unknown_path", "none");
 		assert_non_null(strstr(text_at(a, "/detail"), "-DPATTERND_WEB=OFF"));
 	}
+	struct answer root = http(c, "GET", "/", NULL);
+	assert_status(root, 200);
+	must_have(root, "Content-Type", "text/plain; charset=utf-8");
+	assert_non_null(strstr(root.body, "/openapi.json"));
 	client_close(c);
 	daemon_stop(&other);
 }
@@ -200,6 +240,8 @@ int main(void)
 		cmocka_unit_test(a_client_decompresses_them),
 		cmocka_unit_test(what_the_caller_has_is_not_sent),
 		cmocka_unit_test(what_is_not_there),
+		cmocka_unit_test(ways_to_the_pages),
+		cmocka_unit_test(they_are_no_part_of_the_contract),
 		cmocka_unit_test(who_may_open_them),
 		cmocka_unit_test(ui_off_read_and_write),
 		cmocka_unit_test(no_token_is_asked_for),
