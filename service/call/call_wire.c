@@ -98,6 +98,7 @@ static const struct reply *unwrap(struct call *c, const struct reply *reply)
 	    !text_is(reply_text(reply, 0), "replayed"))
 		return reply;
 	c->result.replayed = true;
+	c->req->is_replay = true;
 	return reply_item(reply, 1);
 }
 
@@ -129,7 +130,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	struct request *req = c->req;
 
 	if (c->script && c->script->idempotent && has_ended(reply)) {
-		req->replayed = true;
+		req->is_replay = true;
 		answer_problem_effect(
 			req, req->op->grant_ended, EFFECT_APPLIED,
 			"the original request succeeded, but what it granted has expired or was released");

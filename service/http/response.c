@@ -225,7 +225,7 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 	missing += MHD_add_response_header(r, "Cache-Control", req->cache_control ? req->cache_control : "no-store") !=
 		   MHD_YES;
 	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
-	if (req->replayed && req->status < 500)
+	if (req->is_replay && req->status < 500)
 		missing += MHD_add_response_header(r, "Idempotent-Replayed", "true") != MHD_YES;
 	if (cors_is_on())
 		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;

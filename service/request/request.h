@@ -111,6 +111,7 @@ struct request {
 	int64_t now_ms;
 	int64_t asked_us;                 /* when the latest call was sent: its reply is newer */
 	const struct call_result *result; /* of the call whose `done` runs, else NULL (call/call.h) */
+	bool is_replay;                   /* a reply was recorded for its Idempotency-Key before: Idempotent-Replayed */
 
 	/* The response */
 	int status;

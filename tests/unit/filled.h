@@ -78,7 +78,7 @@ static inline const char *details(const char *method, const char *target, struct
 	static char out[2500];
 	const void *in;
 	struct request *req = filled(method, target, body, &in);
-	json_t *root = json_loadb(req->answer.at, req->answer.len, 0, NULL), *error;
+	json_t *root = json_loadb(req->response.at, req->response.len, 0, NULL), *error;
 	size_t i, n = 0;
 
 	assert_null(in);
