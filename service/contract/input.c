@@ -333,7 +333,7 @@ static void refuse_member(struct validation *v, const struct field *fields, size
 		if (fields[i].place == IN_BODY)
 			nearest_offer(&near, fields[i].name);
 	validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
-			 "is not known here%s", nearest_hint(&near, hint));
+			 "is not a known field%s", nearest_hint(&near, hint));
 }
 
 /* Which member belongs to which field: values[i] is NULL where there is none. Others are errors. */

@@ -270,10 +270,10 @@ static void hints(void **state)
 	(void)state;
 	static const struct detail_row rows[] = {
 		{ "POST", "/queues/q/messages", "{\"bdy\":1}",
-		  "/bdy is not known here; did you mean 'body'?\n/body is required, or messages instead\n" },
+		  "/bdy is not a known field; did you mean 'body'?\n/body is required, or messages instead\n" },
 		{ "POST", "/queues/q/messages", "{\"body\":1,\"delay\":5}",
-		  "/delay is not known here; did you mean 'delay_ms'?\n" },
-		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not known here\n" },
+		  "/delay is not a known field; did you mean 'delay_ms'?\n" },
+		{ "POST", "/queues/q/messages", "{\"body\":1,\"colour\":5}", "/colour is not a known field\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"algorithm\":\"sliding-windw\""),
 		  "/algorithm must be one of funnel, sliding_window, fixed_window; did you mean 'sliding_window'?\n" },
 		{ "POST", "/ratelimit", LIMIT(",\"cost\":\"1\""),
