@@ -101,7 +101,7 @@ class Contract:
              "extra": "", "companion": False, "reset": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
         optional = not required and "default" not in s
         if s.get("x-any"):
-            f.update(kind="FIELD_ANY", ctype="const struct json *")
+            f.update(kind="FIELD_ANY", ctype="struct text ")
         elif "enum" in s:
             enum = f"{prefix}_{f['member']}"
             self.header.append("enum %s {%s };" % (enum, "".join(

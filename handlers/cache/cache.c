@@ -160,7 +160,7 @@ void cache_put(struct request *req, const struct cache_put_input *in)
 	call_key(c, KEY_CACHE, in->key, "fence");
 	call_key(c, KEY_CACHE, in->key, "fill");
 	call_key(c, KEY_CACHE, in->key, "again");
-	call_text(c, json_tree_text(&req->arena, in->value));
+	call_text(c, in->value);
 	call_int(c, in->ttl_ms + random_up_to(in->jitter_ms));
 	call_text(c, handler_random(req, VERSION_DIGITS));
 	handler_call_optional(c, in->has_fence, in->fence);

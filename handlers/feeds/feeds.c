@@ -49,7 +49,7 @@ void feed_push(struct request *req, const struct feed_push_input *in)
 	struct call *c = push_call(req);
 
 	for (size_t i = 0; i < in->items.count; i++) {
-		struct text item = json_tree_text(&req->arena, in->items.items[i]);
+		struct text item = in->items.items[i];
 		if (item.len > MAX_ITEM_BYTES) {
 			answer_field_problem(req, P_OUT_OF_RANGE, arena_printf(&req->arena, "/items/%zu", i).at,
 					     "has %zu bytes as JSON, and %d are the most", item.len, MAX_ITEM_BYTES);

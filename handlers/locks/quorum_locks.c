@@ -221,7 +221,7 @@ void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *i
 
 	if (!is_possible(req, in, in->mode == 2))
 		return;
-	w.metadata = lock_metadata(req, in->metadata);
+	w.metadata = lock_metadata(in->metadata);
 	w.token = handler_random(req, HANDLER_SECRET_DIGITS);
 	w.hash = handler_secret_hash(req, w.token);
 	struct lock_round *r = begin(req, &w, in->ttl_ms);

@@ -32,10 +32,10 @@ static bool check_message(struct request *req, const struct queue_send_messages_
 	return true;
 }
 
-static void add_message(struct request *req, struct call *c, const struct queue_send_messages_item *m)
+static void add_message(struct call *c, const struct queue_send_messages_item *m)
 {
 	call_text(c, m->id);
-	call_text(c, json_tree_text(&req->arena, m->body));
+	call_text(c, m->body);
 	call_int(c, m->priority);
 	call_int(c, m->has_delay_ms ? m->delay_ms : 0);
 	queue_call_optional(c, m->has_deliver_at_ms, m->deliver_at_ms);
@@ -72,7 +72,7 @@ static void send_batch(struct request *req, const struct queue_send_input *in)
 			return;
 	struct call *c = queue_call(req, &queue_send_script, in->queue);
 	for (size_t i = 0; i < in->messages.count; i++)
-		add_message(req, c, &in->messages.items[i]);
+		add_message(c, &in->messages.items[i]);
 	call_send(c, on_sent);
 }
 
@@ -99,7 +99,7 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 	if (!check_message(req, &m, -1))
 		return;
 	struct call *c = queue_call(req, &queue_send_script, in->queue);
-	add_message(req, c, &m);
+	add_message(c, &m);
 	call_send(c, on_sent);
 }
 

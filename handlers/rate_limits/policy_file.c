@@ -35,7 +35,7 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 {
 	struct arena arena = { 0 };
 	struct json_error error;
-	const struct json *problem = json_tree_read(&arena, req->response, &error);
+	const struct json *problem = json_tree_read(&arena, req->response, NULL, NULL, &error);
 	const struct json *faults = json_tree_member(problem, "errors");
 	const struct json *fault = faults ? faults->first : NULL;
 
@@ -68,12 +68,12 @@ static bool load_one(const struct json *value)
 {
 	const char *name = value->key.at;
 
-	if (value->kind != JSON_IS_OBJECT)
+	if (*value->text.at != '{')
 		return refuse(name, "", "must be an object, as PUT /ratelimit/policies takes it");
 	struct request *req = request_new("", 0);
 	if (!req)
 		return refuse(name, "", "there is no memory for it");
-	struct text body = json_tree_text(&req->arena, value);
+	struct text body = arena_copy(&req->arena, value->text.at, value->text.len);
 	bool ok = body.at ? load_policy(req, name, body) : refuse(name, "", "there is no memory for it");
 	struct arena arena = req->arena; /* the request lies inside it */
 	arena_free(&arena);
@@ -102,6 +102,15 @@ static struct text read_file(struct arena *arena, const char *path)
 	return (struct text){ bytes, len };
 }
 
+/* Each member of the file is read as the body of a PUT. */
+static const void *place_of_policy(const void *parent, struct text key, bool *opaque)
+{
+	(void)parent;
+	(void)key;
+	*opaque = true;
+	return NULL;
+}
+
 static bool load_all(struct arena *arena, const char *path)
 {
 	struct text file = read_file(arena, path);
@@ -110,7 +119,7 @@ static bool load_all(struct arena *arena, const char *path)
 
 	if (!file.at)
 		return false;
-	const struct json *root = json_tree_read(arena, file, &error);
+	const struct json *root = json_tree_read(arena, file, place_of_policy, NULL, &error);
 	if (!root)
 		fprintf(stderr, "patternd: --policies: %s:%zu:%zu: %s\n", path, error.line, error.column,
 			error.why ? error.why : "there is no memory for it");

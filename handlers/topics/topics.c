@@ -33,7 +33,7 @@ void topic_publish(struct request *req, const struct topic_publish_input *in)
 {
 	struct call *c = handler_call(req, &topic_publish_script, KEY_TOPIC, in->topic);
 
-	call_text(c, json_tree_text(&req->arena, in->body));
+	call_text(c, in->body);
 	call_send(c, on_published);
 }
 

@@ -1,8 +1,8 @@
 -- A lock is a hash whose TTL is that of its last holder: fence (the highest given out with it), owner, mode, metadata,
 -- and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
---   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, metadata and owner,
---              tab-separated. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms; and for
+--   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a tab, the bytes
+--              of its metadata, a tab, metadata and owner. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms; and for
 --              each token beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT counts live holds
 -- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/waiters.lua.
 -- A hash without a TTL is what a script that was cut short left, or PUT /keys/{key}/ttl: it counts as held for the longest
@@ -21,11 +21,13 @@ local function lock_reader(lock, fence)
   if not record then
     return nil
   end
-  local hashes, metadata, owner = string.match(record, '^([%x ]+)\t([^\t]*)\t(.*)$')
+  local hashes, size, rest = string.match(record, '^([%x ]+)\t(%d+)\t(.*)$')
   if not hashes then
     foreign_lock()
   end
-  local reader = { fence = fence, tokens = {}, metadata = metadata, owner = owner }
+  local reader = {
+    fence = fence, tokens = {}, metadata = string.sub(rest, 1, size), owner = string.sub(rest, size + 1),
+  }
   for hash in string.gmatch(hashes, '%x+') do
     reader.tokens[#reader.tokens + 1] = hash
   end
@@ -133,7 +135,7 @@ end
 -- lock_write_reader(lock, reader, expires_at_ms): a new one, or one that changed.
 local function lock_write_reader(lock, reader, expires_at_ms)
   redis.call('HSET', lock.key, 'r:' .. reader.fence,
-    table.concat(reader.tokens, ' ') .. '\t' .. reader.metadata .. '\t' .. reader.owner)
+    table.concat(reader.tokens, ' ') .. '\t' .. #reader.metadata .. '\t' .. reader.metadata .. reader.owner)
   lock_time_reader(lock, reader, expires_at_ms)
   lock_keep_for_readers(lock)
 end

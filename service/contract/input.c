@@ -196,19 +196,16 @@ static bool store_json_int(struct validation *v, const struct field *field, cons
 static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
 		       const struct json *value, void *slot);
 
-/* A value of the client's own. Only a larger request can hold one that is too large. */
-static bool store_any(struct validation *v, const struct json_pointer *at, const struct json *value, void *slot)
+/* A value of the client's own. Only a body of several can hold one that is too large. */
+static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
 {
-	size_t most = (size_t)config()->max_body_bytes;
+	size_t most = (size_t)config()->max_body_bytes, quotes = *value.at == '"' ? 2 : 0;
 
-	*(const struct json **)slot = value;
-	if (v->req->body.len <= most)
-		return true;
-	size_t len = json_tree_text(&v->req->arena, value).len, quotes = value->kind == JSON_IS_TEXT ? 2 : 0;
-	if (len <= most + quotes)
+	*(struct text *)slot = value;
+	if (value.len <= most + quotes)
 		return true;
 	return validation_error(v, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu",
-				len - quotes, most);
+			 value.len - quotes, most);
 }
 
 static bool store_json(struct validation *v, const struct field *field, const struct json_pointer *at,
@@ -218,7 +215,7 @@ static bool store_json(struct validation *v, const struct field *field, const st
 
 	switch (field->kind) {
 	case FIELD_ANY:
-		return store_any(v, at, value, slot);
+		return store_any(v, at, value->text, slot);
 	case FIELD_TEXT:
 	case FIELD_NAME:
 	case FIELD_BYTES:
@@ -446,14 +443,32 @@ static void fill_body(struct validation *v, void *into)
 	fill_object(v, op->fields, op->field_count, v->req->json, &root, into);
 }
 
+/* The row of a member or an item; see json_place. */
+static const void *row_below(const void *parent, struct text key, bool *opaque)
+{
+	const struct field *row = parent, *found = NULL;
+
+	if (row && key.at && row->kind == FIELD_OBJECT)
+		for (size_t i = 0; i < row->field_count && !found; i++)
+			found = is_member(&row->fields[i], key.at) ? &row->fields[i] : NULL;
+	else if (row && (row->kind == FIELD_MAP || row->kind == FIELD_ARRAY))
+		found = &row->fields[row->kind == FIELD_MAP];
+	*opaque = found && found->kind == FIELD_ANY;
+	return found;
+}
+
 /* The body is a JSON object, or nothing. False: it was answered. */
 static bool read_body(struct request *req)
 {
+	const struct operation *op = req->op;
+	const struct field all = { .kind = FIELD_OBJECT, .fields = op->fields, .field_count = op->field_count };
+	const struct field *last = &op->fields[op->field_count - 1];
+	const struct field *root = op->field_count && last->place == IN_WHOLE_BODY ? last : &all;
 	struct json_error error;
 
-	if (!req->op->takes_body || req->body.len == 0)
+	if (!op->takes_body || req->body.len == 0)
 		return true;
-	req->json = json_tree_read(&req->arena, req->body, &error);
+	req->json = json_tree_read(&req->arena, req->body, row_below, root, &error);
 	if (!req->json && !error.why)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!req->json)

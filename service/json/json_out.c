@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const int64_t largest_exact = INT64_C(1) << 53;
+#include "json/json_tree.h"
 
 void out_init(struct json_out *o, struct arena *arena, size_t first_size)
 {
@@ -114,23 +114,13 @@ static void lead_in(struct json_out *o, const char *key)
 	o->len = (size_t)(at - o->at);
 }
 
-static void put_int(struct json_out *o, int64_t value)
+void out_int(struct json_out *o, const char *key, int64_t value)
 {
 	char buffer[TEXT_DIGITS];
 	struct text digits = text_of_int(value, buffer);
-	bool as_text = value > largest_exact || value < -largest_exact;
 
-	if (as_text)
-		put(o, "\"", 1);
-	put(o, digits.at, digits.len);
-	if (as_text)
-		put(o, "\"", 1);
-}
-
-void out_int(struct json_out *o, const char *key, int64_t value)
-{
 	lead_in(o, key);
-	put_int(o, value);
+	put(o, digits.at, digits.len);
 }
 
 void out_key(struct json_out *o, struct text key)
@@ -144,11 +134,10 @@ void out_key(struct json_out *o, struct text key)
 void out_real(struct json_out *o, const char *key, double value)
 {
 	char buffer[TEXT_REAL];
+	struct text digits = isfinite(value) ? text_of_real(value, buffer) : TEXT("null");
 
-	if (isfinite(value))
-		out_raw(o, key, text_of_real(value, buffer));
-	else
-		out_null(o, key);
+	lead_in(o, key);
+	put(o, digits.at, digits.len);
 }
 
 void out_bool(struct json_out *o, const char *key, bool value)
@@ -197,10 +186,9 @@ void out_base64(struct json_out *o, const char *key, struct text bytes)
 
 void out_raw(struct json_out *o, const char *key, struct text json)
 {
-	bool is_json = json.len > 0 && strchr("{[\"-0123456789tfn", json.at[0]) &&
-		       strchr("}]\"0123456789el", json.at[json.len - 1]);
+	bool is_json = json_is_valid(o->arena, json);
 
-	o->broken |= !is_json;
+	o->broken |= !is_json && !o->arena->failed;
 	lead_in(o, key);
 	put(o, is_json ? json.at : "null", is_json ? json.len : 4);
 }

@@ -1,9 +1,8 @@
 /*
  * json_out: JSON written straight into a growing buffer, without a tree in between.
  *
- * Every function takes the member's key, NULL inside an array. Text is escaped; bytes that are not UTF-8 leave as U+FFFD.
- * Integers beyond 2^53 leave as decimal strings, as the contract says. A buffer without memory sets `failed` and
- * swallows what follows.
+ * Every function takes the member's key, NULL inside an array. Text is escaped; bytes that are not
+ * UTF-8 leave as U+FFFD. Without memory, the arena has failed and nothing more is written.
  */
 #ifndef PATTERND_JSON_OUT_H
 #define PATTERND_JSON_OUT_H
@@ -33,7 +32,7 @@ void out_null(struct json_out *o, const char *key);
 void out_text(struct json_out *o, const char *key, struct text value);   /* an absent text leaves as null */
 void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 4648 section 4, with padding */
 void out_string(struct json_out *o, const char *key, const char *value);
-/* JSON that was checked when it came in. Nothing at all, or what JSON cannot begin and end with, leaves as null and sets `broken`. */
+/* JSON as it is. What is not JSON (it was stored, and may have been changed there) sets `broken`. */
 void out_raw(struct json_out *o, const char *key, struct text json);
 /* Null for what is empty, or absent. */
 void out_text_or_null(struct json_out *o, const char *key, struct text value);

@@ -35,14 +35,24 @@ struct json_out *answer_begin(struct request *req, int status)
 	return req->out;
 }
 
-/* True when a reply was misread, which was answered. */
+/* 500 when what was stored as JSON is none: it was changed in Redis. */
+static void answer_broken_json(struct request *req)
+{
+	req->header_count = 0;
+	req->cache_control = NULL;
+	answer_problem_effect(req, P_FOREIGN_KEY, req->op && req->op->writes ? EFFECT_UNKNOWN : EFFECT_NONE,
+			      "a stored value is not JSON: something other than patternd has changed it in Redis");
+}
+
+/* True when a problem was the answer, instead of what was read from a reply. */
 static bool is_answered_as_misread(struct request *req)
 {
-	bool misread = req->misread || (req->is_misread && req->is_misread()) || (req->out && req->out->broken);
+	bool misread = req->misread || (req->is_misread && req->is_misread());
+	bool broken = req->out && req->out->broken;
 
-	if (!misread || req->misread_answered)
+	if (!(misread || broken) || req->misread_answered)
 		return false;
-	answer_misread(req);
+	(misread ? answer_misread : answer_broken_json)(req);
 	return true;
 }
 

@@ -13,7 +13,6 @@
 #include "core/text.h"
 #include "request/problem.h"
 
-struct json;
 struct request;
 
 /* IN_WHOLE_BODY: the body itself is the value, not a member of it; such a field is the last. */
@@ -27,7 +26,7 @@ enum field_kind {
 	FIELD_REAL,   /* double */
 	FIELD_BOOL,   /* bool */
 	FIELD_CHOICE, /* an enum, 0 when absent */
-	FIELD_ANY,    /* const struct json *, borrowed from the body; NULL when absent */
+	FIELD_ANY,    /* struct text: JSON as it was sent, in the body */
 	FIELD_OBJECT, /* a struct of `fields` */
 	FIELD_ARRAY,  /* struct { size_t count; T *items; }, an item being `fields[0]` */
 	FIELD_MAP,    /* the same of structs of `fields`: a key, which is data, and its value */

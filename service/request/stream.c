@@ -80,38 +80,61 @@ static bool make_room(struct stream *s, size_t len)
 	return true;
 }
 
-/* Appends all parts. Without room the stream ends: a silent gap would be worse. */
-static void append(struct stream *s, const struct text *parts, size_t count)
+/* What has no room ends the stream: its last event is then incomplete, which its reader discards. */
+static void put(struct stream *s, struct text part)
 {
-	size_t len = 0;
-
-	for (size_t i = 0; i < count; i++)
-		len += parts[i].len;
 	if (s->ended)
 		return;
-	if (make_room(s, len)) {
-		for (size_t i = 0; i < count; i++) {
-			memcpy(s->bytes + s->len, parts[i].at, parts[i].len);
-			s->len += parts[i].len;
-		}
-	} else {
+	if (!make_room(s, part.len)) {
 		s->ended = true;
+		return;
 	}
-	request_streamed(s->req);
+	memcpy(s->bytes + s->len, part.at, part.len);
+	s->len += part.len;
+}
+
+/* Cuts the first line off `data`, which is absent after the last. */
+static struct text take_line(struct text *data, bool is_one)
+{
+	struct text line = *data;
+	size_t len = is_one ? data->len : 0;
+
+	while (len < data->len && data->at[len] != '\n' && data->at[len] != '\r')
+		len++;
+	line.len = len;
+	if (len == data->len) {
+		*data = (struct text){ 0 };
+	} else {
+		len += data->len - len > 1 && data->at[len] == '\r' && data->at[len + 1] == '\n' ? 2 : 1;
+		*data = (struct text){ data->at + len, data->len - len };
+	}
+	return line;
 }
 
 void stream_event(struct stream *s, const char *event, struct text data)
 {
-	const struct text parts[] = { TEXT("event: "), text_of(event), TEXT("\ndata: "), data, TEXT("\n\n") };
+	bool is_one = !memchr(data.at, '\n', data.len) && !memchr(data.at, '\r', data.len);
 
-	append(s, parts, sizeof(parts) / sizeof(parts[0]));
+	if (s->ended)
+		return;
+	put(s, TEXT("event: "));
+	put(s, text_of(event));
+	while (data.at) {
+		put(s, TEXT("\ndata: "));
+		put(s, take_line(&data, is_one));
+	}
+	put(s, TEXT("\n\n"));
+	request_streamed(s->req);
 }
 
 void stream_comment(struct stream *s, const char *text)
 {
-	const struct text parts[] = { TEXT(": "), text_of(text), TEXT("\n\n") };
-
-	append(s, parts, sizeof(parts) / sizeof(parts[0]));
+	if (s->ended)
+		return;
+	put(s, TEXT(": "));
+	put(s, text_of(text));
+	put(s, TEXT("\n\n"));
+	request_streamed(s->req);
 }
 
 void stream_end(struct stream *s)

@@ -74,16 +74,29 @@ static bool read_more(struct events *e, int64_t until_ms)
 	return !e->ended;
 }
 
+/* Several lines of data are one, with line feeds between them. */
+static char *joined(char *data, char *line)
+{
+	size_t len = data ? strlen(data) : 0;
+
+	if (!data)
+		return line;
+	data[len] = '\n';
+	memmove(data + len + 1, line, strlen(line) + 1);
+	return data;
+}
+
 /* "event: x\ndata: y" or ": comment". */
 static struct event parse(struct events *e)
 {
 	struct event v = { 0 };
+	char *data = NULL;
 
 	for (char *line, *rest = e->event; (line = strsep(&rest, "\n"));) {
 		if (strncmp(line, "event: ", 7) == 0)
 			v.name = line + 7;
 		else if (strncmp(line, "data: ", 6) == 0)
-			v.data = line + 6;
+			v.data = data = joined(data, line + 6);
 		else if (strncmp(line, ": ", 2) == 0)
 			v.data = line + 2;
 		else

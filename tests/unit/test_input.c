@@ -32,6 +32,8 @@ static void types_and_ranges(void **state)
 		{ LIMIT(",\"cost\":9007199254740994.0"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":-1e300"), "wrong_type /cost" },
+		{ LIMIT(",\"cost\":1e999"), "wrong_type /cost" },
+		{ LIMIT(",\"cost\":123456789012345678901234567890"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":\"1\""), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":true"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":null"), "wrong_type /cost" },
@@ -81,7 +83,7 @@ static void wide_integers(void **state)
 	};
 	static const struct row refused[] = {
 		{ FIELD("\"9223372036854775808\""), "wrong_type /operations/0/value" },
-		{ FIELD("9223372036854775808"), "malformed_json" },
+		{ FIELD("9223372036854775808"), "wrong_type /operations/0/value" },
 		{ FIELD("9007199254740994.0"), "wrong_type /operations/0/value" },
 		{ FIELD("\"\""), "wrong_type /operations/0/value" },
 		{ FIELD("\"1.0\""), "wrong_type /operations/0/value" },
@@ -151,9 +153,7 @@ static void malformed_bodies(void **state)
 					    "{\"key\":01}",
 					    "{\"key\":+1}",
 					    "{\"key\":.5}",
-					    "{\"key\":1e999}",
 					    "{\"key\":0x1}",
-					    "{\"key\":9223372036854775808}",
 					    "{\"key\":\"\\ud800\"}",
 					    "{\"key\":\"\xff\"}",
 					    "{\"key\":\"\xed\xa0\x80\"}",

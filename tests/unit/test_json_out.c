@@ -159,12 +159,12 @@ static void integers(void **state)
 		{ -1, "-1" },
 		{ 10, "10" },
 		{ INT64_C(9007199254740991), "9007199254740991" },
-		{ INT64_C(9007199254740992), "9007199254740992" }, /* 2^53, the last that every reader knows */
-		{ INT64_C(9007199254740993), "\"9007199254740993\"" },
+		{ INT64_C(9007199254740992), "9007199254740992" }, /* 2^53 */
+		{ INT64_C(9007199254740993), "9007199254740993" },
 		{ INT64_C(-9007199254740992), "-9007199254740992" },
-		{ INT64_C(-9007199254740993), "\"-9007199254740993\"" },
-		{ INT64_MAX, "\"9223372036854775807\"" },
-		{ INT64_MIN, "\"-9223372036854775808\"" },
+		{ INT64_C(-9007199254740993), "-9007199254740993" },
+		{ INT64_MAX, "9223372036854775807" },
+		{ INT64_MIN, "-9223372036854775808" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -261,11 +261,37 @@ static void nesting_and_commas(void **state)
 	assert_wrote("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
 }
 
+/* What lies in Redis may have been changed there. */
+static void what_is_no_json_breaks_the_answer(void **state)
+{
+	(void)state;
+	static const struct text rows[] = { { NULL, 0 },
+					    TEXT(""),
+					    TEXT("{]"),
+					    TEXT("[1,]"),
+					    TEXT("01"),
+					    TEXT("\"\\x\""),
+					    TEXT("{\"a\":1,\"a\":1}"),
+					    TEXT("1,\"b\":2"),
+					    TEXT("nul"),
+					    TEXT("\"\xff\"") };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		out_raw(&out, NULL, rows[i]);
+		assert_true(out.broken);
+		out.broken = false;
+		assert_wrote("null");
+	}
+	out_raw(&out, NULL, TEXT("[1.10, {\"a\":1e5}]"));
+	assert_false(out.broken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(texts, fresh, end),
 		cmocka_unit_test_setup_teardown(base64, fresh, end),
+		cmocka_unit_test_setup_teardown(what_is_no_json_breaks_the_answer, fresh, end),
 		cmocka_unit_test_setup_teardown(any_bytes_become_a_string, fresh, end),
 		cmocka_unit_test_setup_teardown(bad_bytes_cost_no_more_than_good_ones, fresh, end),
 		cmocka_unit_test_setup_teardown(integers, fresh, end),
