@@ -280,18 +280,27 @@ static bool find_field(struct request *req, size_t i, const struct bitmap_fields
 	return !writes || is_within_limit(req, pointer, *offset + *bits - 1);
 }
 
+/* Items i and i + 1: a value in decimal, null where there is none. */
+static void out_field(struct json_out *o, const struct reply *r, size_t i)
+{
+	char digits[TEXT_DIGITS];
+
+	if (reply_is_text(r, i))
+		out_null(o, NULL);
+	else
+		out_text(o, NULL,
+			 text_of_int((int64_t)(((uint64_t)reply_int(r, i) << 32) + (uint64_t)reply_int(r, i + 1)),
+				     digits));
+}
+
 /* Two items a value, its upper and its lower 32 bits: as one number it would have come through Lua, which cuts it at 2^53. */
 static void on_fields(struct request *req, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "values");
-	for (size_t i = 2; i + 1 < r->count; i += 2) {
-		if (reply_is_text(r, i))
-			out_null(o, NULL);
-		else
-			out_int(o, NULL, (int64_t)(((uint64_t)reply_int(r, i) << 32) + (uint64_t)reply_int(r, i + 1)));
-	}
+	for (size_t i = 2; i + 1 < r->count; i += 2)
+		out_field(o, r, i);
 	out_close(o);
 	answer_end(req);
 }

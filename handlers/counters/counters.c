@@ -1,7 +1,5 @@
 /*
- * counters: 64-bit counters, many under one name. Each operation is one script (lua/counters/counter_*.lua).
- *
- * Values are text all the way from Redis: they may have more digits than a number of Lua holds.
+ * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script (lua/counters/counters/).
  */
 #include "handler.h"
 #include "kinds.h"
@@ -14,8 +12,9 @@ static void on_added(struct request *req, const struct reply *r)
 	int64_t outcome = reply_int(r, 0);
 
 	if (outcome == -1) {
-		answer_problem(req, P_COUNTER_OVERFLOW, "'%s' is %s, which has no room for %s", reply_text(r, 2).at,
-			       reply_text(r, 3).at, reply_text(r, 4).at);
+		answer_problem(req, P_COUNTER_OVERFLOW,
+			       "'%s' is %lld, and adding %lld leaves the range of -(2^53 - 1) to 2^53 - 1",
+			       reply_text(r, 2).at, (long long)reply_int(r, 3), (long long)reply_int(r, 4));
 		return;
 	}
 	if (outcome < 0) {

@@ -7,6 +7,11 @@ static void on_viewed(struct request *req, const struct reply *r)
 {
 	const struct pv_add_input *in = req->input;
 
+	if (reply_int(r, 0) == -2) {
+		answer_problem(req, P_COUNTER_OVERFLOW, "the day has %lld views, and adding %lld exceeds 2^53 - 1",
+			       (long long)reply_int(r, 2), (long long)in->by);
+		return;
+	}
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
@@ -43,8 +48,7 @@ static void on_views(struct request *req, const struct reply *r)
 	if (!visitor_day_was_right(req, r))
 		return;
 	for (size_t i = 2; i < r->count; i++)
-		if (__builtin_add_overflow(sum, reply_int(r, i), &sum))
-			sum = INT64_MAX;
+		sum += reply_int(r, i);
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "page", in->page);
 	visitor_out_range(o, w->from, w->to);

@@ -1,9 +1,9 @@
 -- counter_look: all counters under a name.
 -- KEYS[1]  the counters: hash
--- Returns {0, now, name, value as text, ...}
+-- Returns {0, now, name, value, ...}
 -- Errors: WRONGTYPE, also for what has more fields than counters could, or a field that is not a counter. O(counters),
 -- at most 500.
---@include time
+--@include time counter
 --@reads
 local now = now_ms()
 if redis.call('HLEN', KEYS[1]) > 500 then
@@ -11,8 +11,6 @@ if redis.call('HLEN', KEYS[1]) > 500 then
 end
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 2, #flat, 2 do
-  if #flat[i] > 20 or not string.find(flat[i], '^%-?%d+$') then
-    error(redis.error_reply('WRONGTYPE a field holds text that is not a counter'))
-  end
+  flat[i] = counter_value(flat[i])
 end
 return { 0, now, unpack(flat) }

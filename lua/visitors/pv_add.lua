@@ -4,19 +4,20 @@
 -- ARGV[2]  the same when it was taken for today, else ''
 -- ARGV[3]  how long the counter is kept from now, s
 -- ARGV[4]  how much to add
--- Returns {1, now, the day's count as text, day}
+-- Returns {1, now, the day's count, day}
 --         {-1, now} the day is not today
--- Errors: WRONGTYPE, also for a counter of 10^18 and more, which no adding ever made; nothing done. O(1).
---@include time days
+--         {-2, now, the day's count} the sum would be beyond 2^53 - 1
+-- Errors: WRONGTYPE, also for text that is not a counter; nothing done. O(1).
+--@include time days views
 --@idempotent
 local now = now_ms()
 if day_is_wrong(now, ARGV[2]) then
   return {-1, now}
 end
-local count = redis.call('GET', KEYS[1])
-if count and not (#count <= 18 and string.find(count, '^%d+$')) then
-  error(redis.error_reply('WRONGTYPE the key holds text that is not a counter'))
+local count = views_of(KEYS[1])
+if count + tonumber(ARGV[4]) > VIEWS_MOST then
+  return {-2, now, count}
 end
-redis.call('INCRBY', KEYS[1], ARGV[4])
+count = redis.call('INCRBY', KEYS[1], ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-return {1, now, redis.call('GET', KEYS[1]), tonumber(ARGV[1])} -- INCRBY's own reply would lose digits past 2^53
+return {1, now, count, tonumber(ARGV[1])}

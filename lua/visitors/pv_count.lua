@@ -1,10 +1,10 @@
 -- pv_count: a page's views, day by day.
 -- KEYS     the days' counters, at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
--- Returns {0, now, first count as text, second count, ...}: '0' for a day without views
+-- Returns {0, now, first count, second count, ...}: 0 for a day without views
 --         {-1, now} that day is not today
 -- Errors: WRONGTYPE (MGET would call a foreign type 0). O(N).
---@include time days
+--@include time days views
 --@reads
 local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
@@ -12,10 +12,6 @@ if day_is_wrong(now, ARGV[1]) then
 end
 local reply = {0, now}
 for i = 1, #KEYS do
-  local count = redis.call('GET', KEYS[i]) or '0'
-  if not string.find(count, '^%d+$') then
-    error(redis.error_reply('WRONGTYPE the key holds text that is not a counter'))
-  end
-  reply[i + 2] = count
+  reply[i + 2] = views_of(KEYS[i])
 end
 return reply

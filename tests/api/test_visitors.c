@@ -175,14 +175,17 @@ static void views_add_up(void **state)
 	assert_problem(post("/pv/home", "{\"by\":1.5}"), 400, "wrong_type", "none");
 }
 
-static void views_past_2_53_leave_as_text(void **state)
+static void a_day_of_views_ends_at_2_53(void **state)
 {
 	(void)state;
-	server_command(&redis, "MSET p:pv:{big}:2000-02-29 9007199254740992 p:pv:{big}:2000-03-01 9007199254740993");
-	struct answer a = get("/pv/big?from=2000-02-29&to=2000-03-01");
-	assert_string_equal(text_at(a, "/count"), "18014398509481985");
-	assert_string_equal(text_at(a, "/days/1/count"), "9007199254740993");
-	assert_string_equal(text_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), "9007199254740993");
+	server_command(&redis, "MSET p:pv:{big}:2000-02-29 9007199254740990 p:pv:{big}:2000-03-01 9007199254740991");
+	assert_int_equal(int_at(post("/pv/big", "{\"at_ms\":" FEB_29 "}"), "/count"), INT64_C(9007199254740991));
+	struct answer a = post("/pv/big", "{\"at_ms\":" FEB_29 "}");
+	assert_problem(a, 409, "counter_overflow", "none");
+	assert_string_equal(text_at(a, "/detail"), "the day has 9007199254740991 views, and adding 1 exceeds 2^53 - 1");
+	a = get("/pv/big?from=2000-02-29&to=2000-03-01");
+	assert_int_equal(int_at(a, "/count"), INT64_C(18014398509481982));
+	assert_int_equal(int_at(a, "/days/1/count"), INT64_C(9007199254740991));
 }
 
 /* ---- What is kept ---- */
@@ -306,7 +309,7 @@ int main(void)
 		cmocka_unit_test_teardown(several_pages_make_one_union, stage_forget),
 		cmocka_unit_test_teardown(merge_goes_day_by_day, stage_forget),
 		cmocka_unit_test_teardown(views_add_up, stage_forget),
-		cmocka_unit_test_teardown(views_past_2_53_leave_as_text, stage_forget),
+		cmocka_unit_test_teardown(a_day_of_views_ends_at_2_53, stage_forget),
 		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),

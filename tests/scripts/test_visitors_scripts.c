@@ -112,9 +112,9 @@ static void the_right_today_is_taken(void **state)
 	run(&r, &uv_merge_script, KEYS(B1, A1), ARGS(today(0), "1", RETENTION_S, today(0)));
 	assert_int_equal(item_int(&r, 0), 1);
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(today(0), today(0), RETENTION_S, "7"));
-	assert_string_equal(item_text(&r, 2), "7");
+	assert_int_equal(item_int(&r, 2), 7);
 	run(&r, &pv_count_script, KEYS(PV1), ARGS(today(0)));
-	assert_string_equal(item_text(&r, 2), "7");
+	assert_int_equal(item_int(&r, 2), 7);
 }
 
 static void a_refused_day_is_not_kept_for_a_replay(void **state)
@@ -125,7 +125,7 @@ static void a_refused_day_is_not_kept_for_a_replay(void **state)
 	assert_int_equal(redis_exists(&r, RECORD), 0);
 	run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS(today(0), today(0), RETENTION_S, "1"), RECORD,
 			FINGERPRINT_A);
-	assert_string_equal(item_text(&r, 2), "1");
+	assert_int_equal(item_int(&r, 2), 1);
 }
 
 static void days_are_a_union_not_a_sum(void **state)
@@ -219,31 +219,43 @@ static void views_add_up(void **state)
 	(void)state;
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"));
 	assert_int_equal(item_int(&r, 0), 1);
-	assert_string_equal(item_text(&r, 2), "1");
+	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(item_int(&r, 3), 20776);
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", "1000", "41"));
-	assert_string_equal(item_text(&r, 2), "42");
+	assert_int_equal(item_int(&r, 2), 42);
 	assert_in_range(redis_pttl_ms(&r, PV1), 995000, 1000000);
 	run(&r, &pv_add_script, KEYS(PV2), ARGS(DAY_2, "", RETENTION_S, "17"));
 	unchanged(&r, run(&r, &pv_count_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS("")));
 	run(&r, &pv_count_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS(""));
 	assert_int_equal(r.reply->elements, 5);
-	assert_string_equal(item_text(&r, 2), "42");
-	assert_string_equal(item_text(&r, 3), "0");
-	assert_string_equal(item_text(&r, 4), "17");
+	assert_int_equal(item_int(&r, 2), 42);
+	assert_int_equal(item_int(&r, 3), 0);
+	assert_int_equal(item_int(&r, 4), 17);
 }
 
 static void views_are_exact_to_the_end_and_stop_there(void **state)
 {
 	(void)state;
-	server_command(&r, "SET " PV1 " 9007199254740993 EX 1000");
-	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1000000000"));
-	assert_string_equal(item_text(&r, 2), "9007200254740993");
+	server_command(&r, "SET " PV1 " 9007199254740990 EX 1000");
+	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"));
+	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
 	run(&r, &pv_count_script, KEYS(PV1), ARGS(""));
-	assert_string_equal(item_text(&r, 2), "9007200254740993");
-	server_command(&r, "SET " PV1 " 9223372036854775807 EX 1000");
-	unchanged(&r, run_with_record_fails(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
-					    FINGERPRINT_A, "WRONGTYPE"));
+	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	unchanged(&r, {
+		run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
+				FINGERPRINT_A);
+		assert_int_equal(item_int(&r, 0), -2);
+		assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
+	});
+	static const char *const foreign[] = { "9007199254740992", "9223372036854775807", "-1", "1.5", "x", "" };
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		server_command(&r, "SET " PV1 " %s EX 1000", foreign[i]);
+		unchanged(&r, {
+			run_with_record_fails(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
+					      FINGERPRINT_A, "WRONGTYPE");
+			run_fails(&r, &pv_count_script, KEYS(PV1), ARGS(""), "WRONGTYPE");
+		});
+	}
 }
 
 static void replays_get_the_first_answer(void **state)
@@ -259,7 +271,7 @@ static void replays_get_the_first_answer(void **state)
 		/* Another day and other words, as when midnight came between: the first day is answered. */
 		run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS("1", "1", RETENTION_S, "5"), RECORD "1",
 				FINGERPRINT_A);
-		assert_string_equal(item_text(&r, 2), "5");
+		assert_int_equal(item_int(&r, 2), 5);
 		assert_int_equal(item_int(&r, 3), 20776);
 		assert_true(item_int(&r, 1) > now_ms);
 		run_with_record(&r, &uv_add_script, KEYS(A2), ARGS("1", "1", RETENTION_S, "u9"), RECORD "2",
@@ -306,7 +318,7 @@ static void a_full_redis_still_counts(void **state)
 	run(&r, &uv_count_script, KEYS(A1), ARGS("", "1"));
 	assert_int_equal(item_int(&r, 2), 2);
 	run(&r, &pv_count_script, KEYS(PV1), ARGS(""));
-	assert_string_equal(item_text(&r, 2), "0");
+	assert_int_equal(item_int(&r, 2), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
 }
 

@@ -236,7 +236,7 @@ static void maps(void **state)
 		{ "{\"name\":1,\"body\":2}", "ok" }, /* no names of ours here */
 		{ "{}", "out_of_range " },
 		{ "", "missing_field " },
-		{ "{\"a\":\"x\",\"b~/\":null,\"c\":\"-9223372036854775808\"}", "wrong_type /a /b~0~1" },
+		{ "{\"a\":\"x\",\"b~/\":null,\"c\":\"1\"}", "wrong_type /a /b~0~1 /c" },
 		{ "{\"\":1}", "invalid_name /" },
 		{ "{\"..\":1}", "reserved_name /.." },
 		{ "{\"a}\":\"x\"}", "invalid_name /a}" }, /* one fault a member */

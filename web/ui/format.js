@@ -5,7 +5,6 @@ const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const instants = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
 
-/** Integers beyond 2^53 come as text, and stay so. */
 export function number(value) {
 	return typeof value === 'number' ? whole.format(value) : String(value ?? '–');
 }
