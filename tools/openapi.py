@@ -98,10 +98,10 @@ class Contract:
         where, kind = f"{prefix}.{name}", s.get("type")
         as_text = kind == ["integer", "string"]
         f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
-             "extra": "", "companion": False, "reset": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "inner": []}
+             "extra": "", "companion": False, "reset": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "any": False, "inner": []}
         optional = not required and "default" not in s
         if s.get("x-any"):
-            f.update(kind="FIELD_ANY", ctype="struct text ")
+            f.update(kind="FIELD_ANY", ctype="struct text ", any=True)
         elif "enum" in s:
             enum = f"{prefix}_{f['member']}"
             self.header.append("enum %s {%s };" % (enum, "".join(
@@ -148,7 +148,7 @@ class Contract:
             name = f"{prefix}_{f['member']}_array"
             rows = self.emit_rows(name, [item], None)
             size = f"sizeof({item['ctype'].strip()})"
-            f.update(kind="FIELD_ARRAY", named=item["named"], part=f["part"] or item["part"], inner=item["inner"],
+            f.update(kind="FIELD_ARRAY", named=item["named"], part=f["part"] or item["part"], any=item["any"], inner=item["inner"],
                      ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
                      extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
                            f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
@@ -158,6 +158,7 @@ class Contract:
                 fail(where, "uniqueItems are compared each with each: at most 100 scalars, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
+        f["any"] = f["any"] or any(i["any"] for i in f["inner"])
         if nullable and (place != "IN_BODY" or required or "default" in s or s.get("x-any")):
             fail(where, "null is for optional members of a body that have no default: it resets them")
         if nullable:
@@ -272,7 +273,8 @@ class Contract:
         return (f"\t{{ .id = {c_literal(name)}, .method = {c_literal(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
                 f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
                 f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()}, "
-                f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()},\n"
+                f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
+                f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
                 f"\t  {self.scopes(path, op, fields)}\n"
                 f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
                 f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "

@@ -468,7 +468,7 @@ static bool read_body(struct request *req)
 
 	if (!op->takes_body || req->body.len == 0)
 		return true;
-	req->json = json_tree_read(&req->arena, req->body, row_below, root, &error);
+	req->json = json_tree_read(&req->arena, req->body, op->takes_any ? row_below : NULL, root, &error);
 	if (!req->json && !error.why)
 		answer_no_memory(req, EFFECT_NONE);
 	else if (!req->json)

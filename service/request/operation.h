@@ -96,6 +96,7 @@ struct operation {
 	uint8_t scope_count; /* none: any token suffices, or no token without needs_token */
 	bool needs_token;
 	bool takes_body;
+	bool takes_any; /* one of its fields, at any depth, is FIELD_ANY */
 	bool needs_body;
 	bool forwarded;           /* for reverse proxies: any method; headers and body are their client's */
 	bool tail;                /* what follows its segments is part of the path; it and the query are ignored */
