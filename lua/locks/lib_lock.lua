@@ -135,7 +135,7 @@ end
 -- lock_write_reader(lock, reader, expires_at_ms): a new one, or one that changed.
 local function lock_write_reader(lock, reader, expires_at_ms)
   redis.call('HSET', lock.key, 'r:' .. reader.fence,
-    table.concat(reader.tokens, ' ') .. '\t' .. #reader.metadata .. '\t' .. reader.metadata .. reader.owner)
+    table.concat(reader.tokens, ' ') .. '\t' .. digits(#reader.metadata) .. '\t' .. reader.metadata .. reader.owner)
   lock_time_reader(lock, reader, expires_at_ms)
   lock_keep_for_readers(lock)
 end
