@@ -39,7 +39,7 @@ static void put(struct json_out *o, const char *bytes, size_t n)
 	}
 }
 
-/* What must not stand in a JSON string as it is: controls, quote, backslash; and bytes beyond ASCII need a check. */
+/* False for what must be escaped (controls, quote, backslash) or checked (bytes beyond ASCII). */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';

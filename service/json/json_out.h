@@ -32,7 +32,7 @@ void out_null(struct json_out *o, const char *key);
 void out_text(struct json_out *o, const char *key, struct text value);   /* an absent text leaves as null */
 void out_base64(struct json_out *o, const char *key, struct text bytes); /* RFC 4648 section 4, with padding */
 void out_string(struct json_out *o, const char *key, const char *value);
-/* JSON as it is. What is not JSON (it was stored, and may have been changed there) sets `broken`. */
+/* JSON as it is; sets `broken` if it is not JSON: stored values may have been changed in Redis. */
 void out_raw(struct json_out *o, const char *key, struct text json);
 /* Null for what is empty, or absent. */
 void out_text_or_null(struct json_out *o, const char *key, struct text value);

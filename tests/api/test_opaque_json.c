@@ -1,4 +1,7 @@
-/* Any JSON of a client comes back byte for byte as it was sent, wherever it may be given; what is not JSON is refused. */
+/*
+ * Any JSON of a client comes back byte for byte as it was sent, from each place that takes it; what
+ * is not JSON is refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +39,7 @@ static const struct carrier {
 	  "HSET p:lock:{l} metadata %s", 201 },
 };
 
-/* Those of JSONTestSuite (N. Seriot) that a reader of values could change; and what could not pass a tree of doubles. */
+/* Of JSONTestSuite (N. Seriot), what reading and writing could change; and numbers beyond doubles. */
 static const char *const accepted[] = {
 	"1.10",
 	"1e5",
