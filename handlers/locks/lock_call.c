@@ -114,9 +114,9 @@ struct call *lock_call_leave(struct request *req, const struct lock_acquisition 
 	return c;
 }
 
-struct text lock_metadata(struct request *req, const struct json *given)
+struct text lock_metadata(struct text given)
 {
-	return given && given->kind != JSON_IS_NULL ? json_tree_text(&req->arena, given) : TEXT("");
+	return given.at && !text_is(given, "null") ? given : TEXT("");
 }
 
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted)
@@ -128,7 +128,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 		lock_call_keys(c, wanted->names[i], parts_to_acquire);
 	call_int(c, wanted->ttl_ms);
 	call_text(c, wanted->owner);
-	call_text(c, lock_metadata(req, wanted->metadata));
+	call_text(c, lock_metadata(wanted->metadata));
 	call_text(c, wanted->presented.at ? handler_secret_hash(req, wanted->presented) : TEXT(""));
 	call_text(c, wanted->token_hash);
 	call_text(c, req->idempotency_key.at ? request_mask(req, wanted->token) : TEXT(""));

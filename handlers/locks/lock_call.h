@@ -24,7 +24,7 @@ struct lock_acquisition {
 	size_t count;
 	int64_t ttl_ms, wait_ms;
 	struct text owner;
-	const struct json *metadata;
+	struct text metadata;
 	struct text presented; /* a token, to hold it once more */
 	const char *mode;      /* "exclusive", "shared" or "" */
 	int64_t min_replicas;  /* that must have it */
@@ -53,7 +53,7 @@ enum {
 extern const struct lock_safety lock_single; /* on the only server */
 
 /* A lock's `metadata` as Redis keeps it: JSON text, empty when there is none. */
-struct text lock_metadata(struct request *req, const struct json *given);
+struct text lock_metadata(struct text given);
 /* lua/locks/lock_acquire.lua, to be sent. */
 struct call *lock_call_acquire(struct request *req, const struct lock_acquisition *wanted);
 /* lua/locks/lock_leave.lua: releases what the new token holds. */

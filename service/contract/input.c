@@ -205,7 +205,7 @@ static bool store_any(struct validation *v, const struct json_pointer *at, struc
 	if (value.len <= most + quotes)
 		return true;
 	return validation_error(v, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu",
-			 value.len - quotes, most);
+				value.len - quotes, most);
 }
 
 static bool store_json(struct validation *v, const struct field *field, const struct json_pointer *at,

@@ -212,7 +212,7 @@ static void numbers_beyond_64_bits_are_reals(void **state)
 	one = one->next;
 	assert_true(one->kind == JSON_IS_REAL && isinf(one->real));
 	arena_free(&arena);
-	arena_forget_cache();
+	arena_free_cache();
 }
 
 /* Items take none at all; the names of an object take theirs until it ends. */
@@ -229,11 +229,11 @@ static void checked_values_take_no_memory(void **state)
 	to[-1] = ']';
 	*to = '\0';
 	arena.bounded = true;
-	budget_limit(budget_taken() + 2 * 3776);
+	budget_limit(budget_used() + 2 * 3776);
 	assert_true(json_is_valid(&arena, (struct text){ bytes, (size_t)(to - bytes) }));
 	budget_limit(SIZE_MAX);
 	arena_free(&arena);
-	arena_forget_cache();
+	arena_free_cache();
 	free(bytes);
 }
 
