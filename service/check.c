@@ -66,7 +66,7 @@ static bool first_address(const char *option, const char *list, bool tcp_is_http
 		return count ? refuse_https() : false;
 	*out = all[i];
 	if (!out->is_unix && strcmp(out->port, "0") == 0) {
-		fprintf(stderr, "patternd: --check: --%s has port 0, which is not a known field; name the port\n", option);
+		fprintf(stderr, "patternd: --check: --%s has port 0, which is not known here; name the port\n", option);
 		return false;
 	}
 	return true;

@@ -43,7 +43,7 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   const token = page.getByLabel('This daemon asks for a token:');
   await token.fill('wrong');
   await page.getByRole('button', { name: 'Read the API' }).click();
-  await page.getByText('This token is not a known field.').waitFor();
+  await page.getByText('This token is not known here.').waitFor();
   await token.fill('secret');
   await page.getByRole('button', { name: 'Read the API' }).click();
   assert.match(await tryIt(page, '/info'), /^200/);
