@@ -44,7 +44,7 @@ OTHER_TYPES = {
 MORE_TOURS = {
     "shared": [
         ("lock_acquire", {"mode": "shared"}), ("lock_acquire", {"mode": "shared"}),
-        ("lock_acquire", {"mode": "shared", "token": "$token"}), "lock_look", "lock_list",
+        ("lock_acquire", {"mode": "shared", "token": "$token"}), "lock_get", "lock_list",
         ("lock_extend", {"token": "$token"}), ("lock_release", {"Lock-Token": "$token"}),
     ],
 }

@@ -31,7 +31,7 @@ static bool is_within_limit(struct request *req, const char *pointer, int64_t la
 
 static void on_bytes(struct request *req, const struct reply *r)
 {
-	const struct bitmap_read_input *in = req->input;
+	const struct bitmap_get_input *in = req->input;
 
 	if (r->text.len > READ_BYTES) {
 		answer_field_problem(req, P_OUT_OF_RANGE, "?end",
@@ -47,7 +47,7 @@ static void on_bytes(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_read(struct request *req, const struct bitmap_read_input *in)
+void bitmap_get(struct request *req, const struct bitmap_get_input *in)
 {
 	int64_t end = in->start + READ_BYTES; /* a byte more than an answer takes: it shows that there is more */
 
@@ -64,7 +64,7 @@ void bitmap_read(struct request *req, const struct bitmap_read_input *in)
 
 static void on_written(struct request *req, const struct reply *r)
 {
-	const struct bitmap_write_input *in = req->input;
+	const struct bitmap_put_input *in = req->input;
 	const struct text *bytes = req->work;
 	struct json_out *o = answer_begin(req, reply_int(r, 2) ? 200 : 201);
 
@@ -73,7 +73,7 @@ static void on_written(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_write(struct request *req, const struct bitmap_write_input *in)
+void bitmap_put(struct request *req, const struct bitmap_put_input *in)
 {
 	struct text *bytes = arena_alloc(&req->arena, sizeof(*bytes));
 	char *decoded = arena_alloc(&req->arena, base64_room(in->base64.len) + 1), why[BASE64_WHY];
@@ -90,7 +90,7 @@ void bitmap_write(struct request *req, const struct bitmap_write_input *in)
 	if (!is_within_limit(req, "/base64", (int64_t)bytes->len * 8 - 1))
 		return;
 	req->work = bytes;
-	struct call *c = handler_call(req, &bitmap_write_script, KEY_BITMAP, in->name);
+	struct call *c = handler_call(req, &bitmap_put_script, KEY_BITMAP, in->name);
 	call_text(c, *bytes);
 	call_send(c, on_written);
 }
@@ -112,7 +112,7 @@ void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)
 
 static void on_bit(struct request *req, const struct reply *r)
 {
-	const struct bitmap_get_bit_input *in = req->input;
+	const struct bitmap_bit_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
@@ -121,9 +121,9 @@ static void on_bit(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_get_bit(struct request *req, const struct bitmap_get_bit_input *in)
+void bitmap_bit_get(struct request *req, const struct bitmap_bit_get_input *in)
 {
-	struct call *c = handler_call(req, &bitmap_get_bit_script, KEY_BITMAP, in->name);
+	struct call *c = handler_call(req, &bitmap_bit_get_script, KEY_BITMAP, in->name);
 
 	call_int(c, in->offset);
 	call_send(c, on_bit);
@@ -131,7 +131,7 @@ void bitmap_get_bit(struct request *req, const struct bitmap_get_bit_input *in)
 
 static void on_bit_set(struct request *req, const struct reply *r)
 {
-	const struct bitmap_set_bit_input *in = req->input;
+	const struct bitmap_bit_put_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
@@ -140,11 +140,11 @@ static void on_bit_set(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_set_bit(struct request *req, const struct bitmap_set_bit_input *in)
+void bitmap_bit_put(struct request *req, const struct bitmap_bit_put_input *in)
 {
 	if (!is_within_limit(req, "{offset}", in->offset))
 		return;
-	struct call *c = handler_call(req, &bitmap_set_bit_script, KEY_BITMAP, in->name);
+	struct call *c = handler_call(req, &bitmap_bit_put_script, KEY_BITMAP, in->name);
 	call_int(c, in->offset);
 	call_int(c, in->value);
 	call_send(c, on_bit_set);
@@ -194,8 +194,8 @@ static void on_position(struct request *req, const struct reply *r);
 
 static void send_position(struct request *req, int64_t first, int64_t last, const char *unit)
 {
-	const struct bitmap_position_input *in = req->input;
-	struct call *c = handler_call(req, &bitmap_position_script, KEY_BITMAP, in->name);
+	const struct bitmap_position_get_input *in = req->input;
+	struct call *c = handler_call(req, &bitmap_position_get_script, KEY_BITMAP, in->name);
 
 	call_int(c, in->bit);
 	call_int(c, first);
@@ -206,7 +206,7 @@ static void send_position(struct request *req, int64_t first, int64_t last, cons
 
 static void on_position(struct request *req, const struct reply *r)
 {
-	const struct bitmap_position_input *in = req->input;
+	const struct bitmap_position_get_input *in = req->input;
 	int64_t next = reply_int(r, 3);
 
 	if (next >= 0) {
@@ -220,7 +220,7 @@ static void on_position(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_position(struct request *req, const struct bitmap_position_input *in)
+void bitmap_position_get(struct request *req, const struct bitmap_position_get_input *in)
 {
 	send_position(req, in->start, in->end, units[in->unit]);
 }
@@ -253,11 +253,11 @@ static int64_t bits_of(struct text type)
 }
 
 /* Where operation `i` reads or writes. False when it cannot be done; then the request has been answered. */
-static bool find_field(struct request *req, size_t i, const struct bitmap_fields_operations_item *op, int64_t *bits,
-		       int64_t *offset)
+static bool find_field(struct request *req, size_t i, const struct bitmap_field_update_operations_item *op,
+		       int64_t *bits, int64_t *offset)
 {
 	const char *where = op->has_element ? "/element" : "/offset";
-	bool writes = op->op != BITMAP_FIELDS_OPERATIONS_ITEM_OP_GET;
+	bool writes = op->op != BITMAP_FIELD_UPDATE_OPERATIONS_ITEM_OP_GET;
 	char pointer[POINTER_SIZE];
 
 	*bits = bits_of(op->type);
@@ -305,15 +305,15 @@ static void on_fields(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_fields(struct request *req, const struct bitmap_fields_input *in)
+void bitmap_field_update(struct request *req, const struct bitmap_field_update_input *in)
 {
 	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
 	static const char *const overflows[] = { NULL, "WRAP", "SAT", "FAIL" };
-	struct call *c = handler_call(req, &bitmap_fields_script, KEY_BITMAP, in->name);
+	struct call *c = handler_call(req, &bitmap_field_update_script, KEY_BITMAP, in->name);
 	int64_t bits, offset;
 
 	for (size_t i = 0; i < in->operations.count; i++) {
-		const struct bitmap_fields_operations_item *op = &in->operations.items[i];
+		const struct bitmap_field_update_operations_item *op = &in->operations.items[i];
 		if (!find_field(req, i, op, &bits, &offset))
 			return;
 		call_string(c, ops[op->op]);

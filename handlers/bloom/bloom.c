@@ -169,7 +169,7 @@ void bloom_put(struct request *req, const struct bloom_put_input *in)
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct bloom_look_input *in = req->input;
+	const struct bloom_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
 		answer_no_filter(req, in->filter);
@@ -177,9 +177,9 @@ static void on_state(struct request *req, const struct reply *r)
 		answer_filter(req, 200, in->filter, r);
 }
 
-void bloom_look(struct request *req, const struct bloom_look_input *in)
+void bloom_get(struct request *req, const struct bloom_get_input *in)
 {
-	call_send(filter_call(req, &bloom_look_script, in->filter, 0), on_state);
+	call_send(filter_call(req, &bloom_get_script, in->filter, 0), on_state);
 }
 
 /* ---- DELETE /bloom/{filter} ---- */

@@ -77,7 +77,7 @@ static bool none_of_eight(const struct checkin_days *d, int64_t day)
 
 static void on_days(struct request *req, const struct reply *r)
 {
-	const struct checkin_look_input *in = req->input;
+	const struct checkin_get_input *in = req->input;
 	int64_t from = reply_int(r, FIRST_DAY), to = reply_int(r, LAST_DAY);
 	const struct checkin_days days = { reply_text(r, BITS), reply_int(r, DAY_OF_BITS) };
 	int64_t count = 0, first = 0, run = 0, longest = 0;
@@ -120,14 +120,14 @@ static void on_days(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void checkin_look(struct request *req, const struct checkin_look_input *in)
+void checkin_get(struct request *req, const struct checkin_get_input *in)
 {
 	int64_t from = 0, to = 0;
 
 	if ((in->from.at && !handler_day(req, in->from, "?from", &from)) ||
 	    (in->to.at && !handler_day(req, in->to, "?to", &to)))
 		return;
-	struct call *c = handler_call(req, &checkin_look_script, KEY_CHECKIN, in->user);
+	struct call *c = handler_call(req, &checkin_get_script, KEY_CHECKIN, in->user);
 	handler_call_optional(c, in->from.at != NULL, from);
 	handler_call_optional(c, in->to.at != NULL, to);
 	call_int(c, MOST_DAYS);

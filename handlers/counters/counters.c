@@ -8,7 +8,7 @@
 
 static void on_added(struct request *req, const struct reply *r)
 {
-	const struct counter_add_input *in = req->input;
+	const struct counter_increment_input *in = req->input;
 	int64_t outcome = reply_int(r, 0);
 
 	if (outcome == -1) {
@@ -33,9 +33,9 @@ static void on_added(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void counter_add(struct request *req, const struct counter_add_input *in)
+void counter_increment(struct request *req, const struct counter_increment_input *in)
 {
-	struct call *c = handler_call(req, &counter_add_script, KEY_COUNTER, in->name);
+	struct call *c = handler_call(req, &counter_increment_script, KEY_COUNTER, in->name);
 
 	for (size_t i = 0; i < in->body.count; i++) {
 		call_text(c, in->body.items[i].key);
@@ -48,7 +48,7 @@ void counter_add(struct request *req, const struct counter_add_input *in)
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct counter_look_input *in = req->input;
+	const struct counter_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
@@ -61,7 +61,7 @@ static void on_state(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void counter_look(struct request *req, const struct counter_look_input *in)
+void counter_get(struct request *req, const struct counter_get_input *in)
 {
-	call_send(handler_call(req, &counter_look_script, KEY_COUNTER, in->name), on_state);
+	call_send(handler_call(req, &counter_get_script, KEY_COUNTER, in->name), on_state);
 }

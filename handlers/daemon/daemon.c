@@ -118,7 +118,7 @@ void openapi_json(struct request *req, const struct openapi_json_input *in)
 	answer_body(req, 200, "application/json", openapi_json_text);
 }
 
-void problem_look(struct request *req, const struct problem_look_input *in)
+void problem_get(struct request *req, const struct problem_get_input *in)
 {
 	const struct problem_row *row = problem_by_code(in->code);
 

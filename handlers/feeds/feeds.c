@@ -11,7 +11,7 @@ enum { MAX_ITEM_BYTES = 65536 };
 
 static void answer_pushed(struct request *req, int64_t size)
 {
-	const struct feed_push_input *in = req->input;
+	const struct feed_item_push_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
@@ -21,8 +21,8 @@ static void answer_pushed(struct request *req, int64_t size)
 
 static struct call *push_call(struct request *req)
 {
-	const struct feed_push_input *in = req->input;
-	struct call *c = handler_call(req, &feed_push_script, KEY_FEED, in->name);
+	const struct feed_item_push_input *in = req->input;
+	struct call *c = handler_call(req, &feed_item_push_script, KEY_FEED, in->name);
 
 	call_key(c, KEY_FEED, in->name, "excess");
 	call_int(c, in->keep);
@@ -32,7 +32,7 @@ static struct call *push_call(struct request *req)
 /* The items are in. As long as the feed has an excess, call again without any, which only drops. */
 static void on_pushed(struct request *req, const struct reply *r)
 {
-	const struct feed_push_input *in = req->input;
+	const struct feed_item_push_input *in = req->input;
 
 	if (reply_int(r, 3) == 0) {
 		answer_pushed(req, req->has_effect ? in->keep : reply_int(r, 2));
@@ -44,7 +44,7 @@ static void on_pushed(struct request *req, const struct reply *r)
 	call_send(c, on_pushed);
 }
 
-void feed_push(struct request *req, const struct feed_push_input *in)
+void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 {
 	struct call *c = push_call(req);
 
@@ -64,7 +64,7 @@ void feed_push(struct request *req, const struct feed_push_input *in)
 
 static void on_read(struct request *req, const struct reply *r)
 {
-	const struct feed_read_input *in = req->input;
+	const struct feed_item_list_input *in = req->input;
 	int64_t size = reply_int(r, 2), next = in->offset + (int64_t)r->count - 3;
 	struct json_out *o = answer_begin(req, 200);
 
@@ -78,9 +78,9 @@ static void on_read(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void feed_read(struct request *req, const struct feed_read_input *in)
+void feed_item_list(struct request *req, const struct feed_item_list_input *in)
 {
-	struct call *c = handler_call(req, &feed_read_script, KEY_FEED, in->name);
+	struct call *c = handler_call(req, &feed_item_list_script, KEY_FEED, in->name);
 
 	call_int(c, in->offset);
 	call_int(c, in->limit);

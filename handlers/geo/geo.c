@@ -13,7 +13,7 @@
 
 static void on_put(struct request *req, const struct reply *r)
 {
-	const struct geo_put_input *in = req->input;
+	const struct geo_member_put_input *in = req->input;
 
 	if (geo_is_again(req, r))
 		return;
@@ -23,8 +23,8 @@ static void on_put(struct request *req, const struct reply *r)
 
 static void send_put(struct request *req)
 {
-	const struct geo_put_input *in = req->input;
-	struct call *c = handler_call(req, &geo_put_script, KEY_GEO, in->set);
+	const struct geo_member_put_input *in = req->input;
+	struct call *c = handler_call(req, &geo_member_put_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
 	geo_call_position(c, in->longitude, in->latitude);
@@ -32,7 +32,7 @@ static void send_put(struct request *req)
 	geo_send(req, c, on_put);
 }
 
-void geo_put(struct request *req, const struct geo_put_input *in)
+void geo_member_put(struct request *req, const struct geo_member_put_input *in)
 {
 	(void)in;
 	geo_begin(req, send_put);
@@ -40,7 +40,7 @@ void geo_put(struct request *req, const struct geo_put_input *in)
 
 static void on_member(struct request *req, const struct reply *r)
 {
-	const struct geo_member_input *in = req->input;
+	const struct geo_member_get_input *in = req->input;
 
 	if (geo_is_again(req, r))
 		return;
@@ -54,12 +54,12 @@ static void on_member(struct request *req, const struct reply *r)
 
 static void send_member(struct request *req)
 {
-	const struct geo_member_input *in = req->input;
+	const struct geo_member_get_input *in = req->input;
 
 	geo_call_lookup(req, in->set, in->member, on_member);
 }
 
-void geo_member(struct request *req, const struct geo_member_input *in)
+void geo_member_get(struct request *req, const struct geo_member_get_input *in)
 {
 	(void)in;
 	geo_begin(req, send_member);
@@ -67,7 +67,7 @@ void geo_member(struct request *req, const struct geo_member_input *in)
 
 static void on_removed(struct request *req, const struct reply *r)
 {
-	const struct geo_remove_input *in = req->input;
+	const struct geo_member_delete_input *in = req->input;
 
 	if (geo_is_again(req, r))
 		return;
@@ -77,15 +77,15 @@ static void on_removed(struct request *req, const struct reply *r)
 
 static void send_remove(struct request *req)
 {
-	const struct geo_remove_input *in = req->input;
-	struct call *c = handler_call(req, &geo_remove_script, KEY_GEO, in->set);
+	const struct geo_member_delete_input *in = req->input;
+	struct call *c = handler_call(req, &geo_member_delete_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
 	call_text(c, in->member);
 	geo_send(req, c, on_removed);
 }
 
-void geo_remove(struct request *req, const struct geo_remove_input *in)
+void geo_member_delete(struct request *req, const struct geo_member_delete_input *in)
 {
 	(void)in;
 	geo_begin(req, send_remove);
@@ -105,25 +105,25 @@ static void on_added(struct request *req, const struct reply *r)
 
 static struct text member_to_add(const void *items, size_t i)
 {
-	return ((const struct geo_add_members_item *)items)[i].member;
+	return ((const struct geo_member_add_members_item *)items)[i].member;
 }
 
 static void send_add(struct request *req)
 {
-	const struct geo_add_input *in = req->input;
-	struct call *c = handler_call(req, &geo_add_script, KEY_GEO, in->set);
+	const struct geo_member_add_input *in = req->input;
+	struct call *c = handler_call(req, &geo_member_add_script, KEY_GEO, in->set);
 	const struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_add, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_call_group(req, c, order, i, in->members.count);
-		const struct geo_add_members_item *item = &in->members.items[order[i].index];
+		const struct geo_member_add_members_item *item = &in->members.items[order[i].index];
 		geo_call_position(c, item->longitude, item->latitude);
 		call_text(c, item->member);
 	}
 	geo_send(req, c, on_added);
 }
 
-void geo_add(struct request *req, const struct geo_add_input *in)
+void geo_member_add(struct request *req, const struct geo_member_add_input *in)
 {
 	(void)in;
 	geo_begin(req, send_add);
@@ -141,7 +141,7 @@ static const size_t *places_of(struct request *req, const struct geo_order *orde
 
 static void on_lookup(struct request *req, const struct reply *r)
 {
-	const struct geo_lookup_input *in = req->input;
+	const struct geo_member_lookup_input *in = req->input;
 	struct geo_work *w = req->work;
 
 	if (geo_is_again(req, r))
@@ -169,9 +169,9 @@ static struct text member_to_find(const void *items, size_t i)
 
 static void send_lookup(struct request *req)
 {
-	const struct geo_lookup_input *in = req->input;
+	const struct geo_member_lookup_input *in = req->input;
 	struct geo_work *w = req->work;
-	struct call *c = handler_call(req, &geo_lookup_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, in->set);
 	struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_find, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
@@ -182,7 +182,7 @@ static void send_lookup(struct request *req)
 	geo_send(req, c, on_lookup);
 }
 
-void geo_lookup(struct request *req, const struct geo_lookup_input *in)
+void geo_member_lookup(struct request *req, const struct geo_member_lookup_input *in)
 {
 	(void)in;
 	geo_begin(req, send_lookup);
@@ -229,7 +229,7 @@ static void send_page(struct request *req);
 
 static void on_members(struct request *req, const struct reply *r)
 {
-	const struct geo_members_input *in = req->input;
+	const struct geo_member_list_input *in = req->input;
 	struct geo_work *w = req->work;
 	struct geo_page *p = w->more;
 
@@ -261,7 +261,7 @@ static void on_members(struct request *req, const struct reply *r)
 /* "<cell>-" in front of the cursor of a set that is split. */
 static bool parse_cursor(struct request *req, struct geo_page *p)
 {
-	const struct geo_members_input *in = req->input;
+	const struct geo_member_list_input *in = req->input;
 	const struct geo_work *w = req->work;
 	char *end;
 
@@ -278,9 +278,9 @@ static bool parse_cursor(struct request *req, struct geo_page *p)
 
 static void send_page(struct request *req)
 {
-	const struct geo_members_input *in = req->input;
+	const struct geo_member_list_input *in = req->input;
 	struct geo_page *p = ((struct geo_work *)req->work)->more;
-	struct call *c = handler_call(req, &geo_members_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_member_list_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, p->cell);
 	call_text(c, p->cursor);
@@ -291,7 +291,7 @@ static void send_page(struct request *req)
 
 static void begin_page(struct request *req)
 {
-	const struct geo_members_input *in = req->input;
+	const struct geo_member_list_input *in = req->input;
 	struct geo_work *w = req->work;
 	struct geo_page *p = arena_alloc(&req->arena, sizeof(*p));
 
@@ -308,7 +308,7 @@ static void begin_page(struct request *req)
 		send_page(req);
 }
 
-void geo_members(struct request *req, const struct geo_members_input *in)
+void geo_member_list(struct request *req, const struct geo_member_list_input *in)
 {
 	(void)in;
 	geo_begin(req, begin_page);

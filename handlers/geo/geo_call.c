@@ -117,7 +117,7 @@ void geo_call_position(struct call *c, double longitude, double latitude)
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done)
 {
 	const struct geo_work *w = req->work;
-	struct call *c = handler_call(req, &geo_lookup_script, KEY_GEO, set);
+	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, set);
 
 	geo_cell_key(req, c, set, geo_cell_of(req, member));
 	if (w->cells > 0)

@@ -1,7 +1,7 @@
 /*
  * geo_call: what the files of geo share: calls for sets that may be split into cells (lua/geo/lib_geo_cells.lua).
  *
- *	void geo_put(struct request *req, const struct geo_put_input *in) { geo_begin(req, send_put); }
+ *	void geo_member_put(struct request *req, const struct geo_member_put_input *in) { geo_begin(req, send_put); }
  *	static void send_put(struct request *req)  { struct call *c = handler_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
  *	static void on_put(struct request *req, const struct reply *r)  { if (geo_is_again(req, r)) return; ... }
  *

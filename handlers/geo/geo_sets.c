@@ -14,20 +14,20 @@ static void write_set(struct json_out *o, struct text set, int64_t size, int64_t
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct geo_look_input *in = req->input;
+	const struct geo_get_input *in = req->input;
 
 	write_set(answer_begin(req, 200), in->set, reply_int(r, 2), reply_int(r, 3));
 	answer_end(req);
 }
 
-void geo_look(struct request *req, const struct geo_look_input *in)
+void geo_get(struct request *req, const struct geo_get_input *in)
 {
 	call_send(handler_call(req, &geo_size_script, KEY_GEO, in->set), on_state);
 }
 
 static void on_configured(struct request *req, const struct reply *r)
 {
-	const struct geo_configure_input *in = req->input;
+	const struct geo_put_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
 		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
@@ -42,9 +42,9 @@ static void on_configured(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void geo_configure(struct request *req, const struct geo_configure_input *in)
+void geo_put(struct request *req, const struct geo_put_input *in)
 {
-	struct call *c = handler_call(req, &geo_configure_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_put_script, KEY_GEO, in->set);
 
 	handler_call_optional(c, in->has_cells, in->cells);
 	call_send(c, on_configured);

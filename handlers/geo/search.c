@@ -8,7 +8,7 @@
 
 static void on_distance(struct request *req, const struct reply *r)
 {
-	const struct geo_distance_input *in = req->input;
+	const struct geo_distance_get_input *in = req->input;
 
 	if (geo_is_again(req, r))
 		return;
@@ -24,8 +24,8 @@ static void on_distance(struct request *req, const struct reply *r)
 
 static void send_distance(struct request *req)
 {
-	const struct geo_distance_input *in = req->input;
-	struct call *c = handler_call(req, &geo_distance_script, KEY_GEO, in->set);
+	const struct geo_distance_get_input *in = req->input;
+	struct call *c = handler_call(req, &geo_distance_get_script, KEY_GEO, in->set);
 
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->from));
 	geo_cell_key(req, c, in->set, geo_cell_of(req, in->to));
@@ -35,7 +35,7 @@ static void send_distance(struct request *req)
 	geo_send(req, c, on_distance);
 }
 
-void geo_distance(struct request *req, const struct geo_distance_input *in)
+void geo_distance_get(struct request *req, const struct geo_distance_get_input *in)
 {
 	(void)in;
 	geo_begin(req, send_distance);
@@ -59,7 +59,7 @@ struct geo_search {
 
 static void answer_features(struct request *req, const struct geo_search *s)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	req->content_type = "application/geo+json";
@@ -90,7 +90,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 
 static void answer_found(struct request *req, const struct geo_search *s)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 
 	if (request_accepts(req, req->op->other_type) > request_accepts(req, req->op->media_type)) {
 		answer_features(req, s);
@@ -112,15 +112,15 @@ static void answer_found(struct request *req, const struct geo_search *s)
 	answer_end(req);
 }
 
-static bool is_before(const struct geo_nearby_input *in, double a, double b)
+static bool is_before(const struct geo_nearby_list_input *in, double a, double b)
 {
-	return in->sort == GEO_NEARBY_SORT_DESC ? a > b : a < b;
+	return in->sort == GEO_NEARBY_LIST_SORT_DESC ? a > b : a < b;
 }
 
 /* Those of a reply, from item `at` on, come between those that were found so far; both are in order. */
 static void merge(struct request *req, struct geo_search *s, const struct reply *r, size_t at)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct geo_found *into = s->spare;
 	size_t old = 0, count = 0;
 
@@ -166,7 +166,7 @@ static void on_step(struct request *req, const struct reply *r)
 		send_step(req);
 }
 
-static void tell_shape(struct call *c, const struct geo_nearby_input *in)
+static void tell_shape(struct call *c, const struct geo_nearby_list_input *in)
 {
 	call_string(c, in->has_radius ? "radius" : "box");
 	call_real(c, in->has_radius ? in->radius : in->width);
@@ -175,13 +175,13 @@ static void tell_shape(struct call *c, const struct geo_nearby_input *in)
 	else
 		call_real(c, in->height);
 	call_string(c, geo_units[in->unit]);
-	call_string(c, in->sort == GEO_NEARBY_SORT_DESC ? "DESC" : "ASC");
+	call_string(c, in->sort == GEO_NEARBY_LIST_SORT_DESC ? "DESC" : "ASC");
 	call_int(c, in->limit);
 }
 
 static void send_step(struct request *req)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	const struct geo_work *w = req->work;
 	const struct geo_search *s = w->more;
 	struct call *c = handler_call(req, &geo_search_cells_script, KEY_GEO, in->set);
@@ -199,7 +199,7 @@ static void send_step(struct request *req)
 
 static void on_centre(struct request *req, const struct reply *r)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct geo_search *s = ((struct geo_work *)req->work)->more;
 
 	if (geo_is_again(req, r))
@@ -216,7 +216,7 @@ static void on_centre(struct request *req, const struct reply *r)
 /* ---- GET /geo/nearby ---- */
 
 /* True when exactly one centre and one shape are given; else the request has been answered. */
-static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby_input *in)
+static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby_list_input *in)
 {
 	bool point = in->has_longitude || in->has_latitude, box = in->has_width || in->has_height;
 
@@ -242,7 +242,7 @@ static bool is_one_centre_and_shape(struct request *req, const struct geo_nearby
 
 static void on_found(struct request *req, const struct reply *r)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct geo_search *s = ((struct geo_work *)req->work)->more;
 
 	if (geo_is_again(req, r))
@@ -260,7 +260,7 @@ static void on_found(struct request *req, const struct reply *r)
 
 static void send_whole(struct request *req)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->set);
 
 	if (in->member.at) {
@@ -277,7 +277,7 @@ static void send_whole(struct request *req)
 
 static struct geo_search *search_new(struct request *req)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct geo_search *s = arena_alloc(&req->arena, sizeof(*s));
 	struct geo_found *room = arena_alloc(&req->arena, 2 * (size_t)in->limit * sizeof(*room));
 
@@ -291,7 +291,7 @@ static struct geo_search *search_new(struct request *req)
 
 static void begin_search(struct request *req)
 {
-	const struct geo_nearby_input *in = req->input;
+	const struct geo_nearby_list_input *in = req->input;
 	struct geo_work *w = req->work;
 
 	w->more = search_new(req);
@@ -305,7 +305,7 @@ static void begin_search(struct request *req)
 		send_step(req);
 }
 
-void geo_nearby(struct request *req, const struct geo_nearby_input *in)
+void geo_nearby_list(struct request *req, const struct geo_nearby_list_input *in)
 {
 	if (is_one_centre_and_shape(req, in))
 		geo_begin(req, begin_search);

@@ -51,7 +51,7 @@ static void answer_key(struct request *req, struct text key, const struct reply 
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct key_look_input *in = req->input;
+	const struct key_get_input *in = req->input;
 
 	if (text_is(reply_text(r, 2), "none"))
 		answer_no_key(req, in->key);
@@ -59,9 +59,9 @@ static void on_state(struct request *req, const struct reply *r)
 		answer_key(req, in->key, r);
 }
 
-void key_look(struct request *req, const struct key_look_input *in)
+void key_get(struct request *req, const struct key_get_input *in)
 {
-	call_send(key_call(req, &key_look_script, in->key), on_state);
+	call_send(key_call(req, &key_get_script, in->key), on_state);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -81,7 +81,7 @@ void key_delete(struct request *req, const struct key_delete_input *in)
 
 static void on_expires(struct request *req, const struct reply *r)
 {
-	const struct key_expire_input *in = req->input;
+	const struct key_ttl_put_input *in = req->input;
 
 	if (reply_int(r, 0) > 0)
 		answer_key(req, in->key, r);
@@ -89,7 +89,7 @@ static void on_expires(struct request *req, const struct reply *r)
 		answer_no_key(req, in->key);
 }
 
-void key_expire(struct request *req, const struct key_expire_input *in)
+void key_ttl_put(struct request *req, const struct key_ttl_put_input *in)
 {
 	if (in->has_ttl_ms && in->persist) {
 		answer_field_problem(req, P_INVALID_VALUE, "/persist", "cannot be combined with ttl_ms");
@@ -99,7 +99,7 @@ void key_expire(struct request *req, const struct key_expire_input *in)
 		answer_field_problem(req, P_MISSING_FIELD, "/ttl_ms", "is required, or persist: true instead");
 		return;
 	}
-	struct call *c = key_call(req, &key_expire_script, in->key);
+	struct call *c = key_call(req, &key_ttl_put_script, in->key);
 	handler_call_optional(c, in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_expires);
 }
@@ -136,7 +136,7 @@ static void write_element(struct json_out *o, struct text type, const struct rep
 
 static void on_elements(struct request *req, const struct reply *r)
 {
-	const struct key_elements_input *in = req->input;
+	const struct key_element_list_input *in = req->input;
 	struct text type = reply_text(r, 2), cursor = reply_text(r, 3);
 
 	switch (reply_int(r, 0)) {
@@ -162,9 +162,9 @@ static void on_elements(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void key_elements(struct request *req, const struct key_elements_input *in)
+void key_element_list(struct request *req, const struct key_element_list_input *in)
 {
-	struct call *c = key_call(req, &key_elements_script, in->key);
+	struct call *c = key_call(req, &key_element_list_script, in->key);
 
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_int(c, in->limit);
@@ -176,7 +176,7 @@ void key_elements(struct request *req, const struct key_elements_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
-	return key_call(req, &key_look_script, name);
+	return key_call(req, &key_get_script, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)

@@ -320,7 +320,7 @@ static void get_all(struct request *req)
 	}
 	for (size_t i = 0; i <= in->sources.count; i++) {
 		struct text board = i < in->sources.count ? in->sources.items[i] : in->board;
-		struct call *c = handler_call(req, &leaderboard_look_script, KEY_BOARD, board);
+		struct call *c = handler_call(req, &leaderboard_get_script, KEY_BOARD, board);
 		call_key(c, KEY_BOARD, board, "ranks");
 		call_tag(c, i);
 		call_send(c, on_state);

@@ -70,7 +70,7 @@ static void write_ranked(struct json_out *o, const struct board_dimensions *d, s
 
 static void on_configured(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_configure_input *in = req->input;
+	const struct leaderboard_put_input *in = req->input;
 	const struct text *dimensions = req->work;
 
 	if (reply_int(r, 0) < 0) {
@@ -83,7 +83,7 @@ static void on_configured(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void leaderboard_configure(struct request *req, const struct leaderboard_configure_input *in)
+void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
 {
 	struct text parts[2 * DIMENSIONS_MAX], *dimensions = arena_alloc(&req->arena, sizeof(*dimensions));
 	size_t n = 0;
@@ -94,7 +94,7 @@ void leaderboard_configure(struct request *req, const struct leaderboard_configu
 		parts[n++] = in->dimensions.items[i];
 	}
 	req->work = dimensions;
-	struct call *c = board_call(req, &leaderboard_configure_script, in->board);
+	struct call *c = board_call(req, &leaderboard_put_script, in->board);
 	if (dimensions) {
 		*dimensions = arena_join(&req->arena, parts, n);
 		call_text(c, *dimensions);
@@ -121,7 +121,7 @@ static void write_page(struct request *req, struct text board, const struct repl
 
 static void on_page(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_look_input *in = req->input;
+	const struct leaderboard_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
 		board_answer_not_found(req, in->board);
@@ -129,7 +129,7 @@ static void on_page(struct request *req, const struct reply *r)
 		write_page(req, in->board, r);
 }
 
-void leaderboard_look(struct request *req, const struct leaderboard_look_input *in)
+void leaderboard_get(struct request *req, const struct leaderboard_get_input *in)
 {
 	struct call *c = handler_call(req, &leaderboard_page_script, KEY_BOARD, in->board);
 
@@ -142,7 +142,7 @@ void leaderboard_look(struct request *req, const struct leaderboard_look_input *
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	struct call *c = script_call(req, &leaderboard_look_script);
+	struct call *c = script_call(req, &leaderboard_get_script);
 
 	(void)part;
 	call_key(c, KEY_BOARD, name, NULL);
@@ -208,14 +208,14 @@ static void answer_changed(struct request *req, struct text board, struct text m
 
 static void on_put(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_put_input *in = req->input;
+	const struct leaderboard_member_put_input *in = req->input;
 
 	answer_changed(req, in->board, in->member, r);
 }
 
-void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
+void leaderboard_member_put(struct request *req, const struct leaderboard_member_put_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_put_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_put_script, in->board);
 
 	call_text(c, in->member);
 	call_string(c, "set");
@@ -228,14 +228,14 @@ void leaderboard_put(struct request *req, const struct leaderboard_put_input *in
 
 static void on_added(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_add_input *in = req->input;
+	const struct leaderboard_member_increment_input *in = req->input;
 
 	answer_changed(req, in->board, in->member, r);
 }
 
-void leaderboard_add(struct request *req, const struct leaderboard_add_input *in)
+void leaderboard_member_increment(struct request *req, const struct leaderboard_member_increment_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_put_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_put_script, in->board);
 
 	call_text(c, in->member);
 	call_string(c, "add");
@@ -248,7 +248,7 @@ void leaderboard_add(struct request *req, const struct leaderboard_add_input *in
 
 static void on_member(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_member_input *in = req->input;
+	const struct leaderboard_member_get_input *in = req->input;
 	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
 	if (!is_there(req, r, in->board, in->member))
@@ -257,9 +257,9 @@ static void on_member(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void leaderboard_member(struct request *req, const struct leaderboard_member_input *in)
+void leaderboard_member_get(struct request *req, const struct leaderboard_member_get_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_member_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_get_script, in->board);
 
 	call_text(c, in->member);
 	call_string(c, orders[in->order]);
@@ -268,15 +268,15 @@ void leaderboard_member(struct request *req, const struct leaderboard_member_inp
 
 static void on_removed(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_remove_input *in = req->input;
+	const struct leaderboard_member_delete_input *in = req->input;
 
 	if (is_there(req, r, in->board, in->member))
 		answer_empty(req, 204);
 }
 
-void leaderboard_remove(struct request *req, const struct leaderboard_remove_input *in)
+void leaderboard_member_delete(struct request *req, const struct leaderboard_member_delete_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_remove_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_delete_script, in->board);
 
 	call_text(c, in->member);
 	call_send(c, on_removed);
@@ -286,15 +286,15 @@ void leaderboard_remove(struct request *req, const struct leaderboard_remove_inp
 
 static void on_around(struct request *req, const struct reply *r)
 {
-	const struct leaderboard_around_input *in = req->input;
+	const struct leaderboard_around_list_input *in = req->input;
 
 	if (is_there(req, r, in->board, in->member))
 		write_page(req, in->board, r);
 }
 
-void leaderboard_around(struct request *req, const struct leaderboard_around_input *in)
+void leaderboard_around_list(struct request *req, const struct leaderboard_around_list_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_around_script, in->board);
+	struct call *c = board_call(req, &leaderboard_around_list_script, in->board);
 
 	call_text(c, in->member);
 	call_int(c, in->n);

@@ -39,7 +39,7 @@ struct lock_acquisition {
 
 enum { LOCK_OWNER = 2, LOCK_MODE, LOCK_HOLDS, LOCK_EXPIRES_AT, LOCK_SEALED, LOCK_FENCES };
 
-/* What lua/locks/lock_look.lua returns; from LOCK_STATE_MODE on only of a lock that is held. */
+/* What lua/locks/lock_get.lua returns; from LOCK_STATE_MODE on only of a lock that is held. */
 enum {
 	LOCK_STATE_WAITERS = 2,
 	LOCK_STATE_FENCE,

@@ -67,7 +67,7 @@ static void on_all_acquired(struct request *req, const struct lock_acquisition *
 	answer_end(req);
 }
 
-void locks_acquire(struct request *req, const struct locks_acquire_input *in)
+void lock_acquire_many(struct request *req, const struct lock_acquire_many_input *in)
 {
 	if (lock_quorum_has_no(req, "taking several locks at once"))
 		return;
@@ -185,7 +185,7 @@ static void out_holders(struct json_out *o, struct request *req, const struct re
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct lock_look_input *in = req->input;
+	const struct lock_get_input *in = req->input;
 	bool held = reply_int(r, 0) == 0, is_shared = text_is(reply_text(r, LOCK_STATE_MODE), "shared");
 	struct text metadata = reply_text(r, LOCK_STATE_METADATA), mode = reply_text(r, LOCK_STATE_MODE);
 	struct json_out *o = answer_begin(req, 200);
@@ -204,13 +204,13 @@ static void on_state(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void lock_look(struct request *req, const struct lock_look_input *in)
+void lock_get(struct request *req, const struct lock_get_input *in)
 {
 	if (lock_quorum_is_mode()) {
 		lock_quorum_get(req, in);
 		return;
 	}
-	struct call *c = script_call(req, &lock_look_script);
+	struct call *c = script_call(req, &lock_get_script);
 	lock_call_keys(c, in->name, lock_parts_to_get);
 	call_send(c, on_state);
 }
@@ -220,7 +220,7 @@ void lock_look(struct request *req, const struct lock_look_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	static const char *const parts[] = { "readers", NULL };
-	struct call *c = script_call(req, &lock_look_script);
+	struct call *c = script_call(req, &lock_get_script);
 
 	(void)part;
 	lock_call_keys(c, name, parts);

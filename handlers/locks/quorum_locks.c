@@ -389,13 +389,13 @@ static void on_state(struct lock_round *r)
 static struct call *ask_to_get(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
-	struct call *c = script_call(r->req, &lock_look_script);
+	struct call *c = script_call(r->req, &lock_get_script);
 
 	lock_call_keys(c, w->name, lock_parts_to_get);
 	return c;
 }
 
-void lock_quorum_get(struct request *req, const struct lock_look_input *in)
+void lock_quorum_get(struct request *req, const struct lock_get_input *in)
 {
 	struct lock_round *r = begin(req, &(struct quorum_lock){ .name = in->name }, 0);
 

@@ -47,7 +47,7 @@ static void answer_in_flight(struct request *req, struct text id, int64_t visibl
 
 static void on_message(struct request *req, const struct reply *r)
 {
-	const struct message_look_input *in = req->input;
+	const struct queue_message_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
 		answer_no_message(req, in->queue, in->id);
@@ -57,9 +57,9 @@ static void on_message(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void message_look(struct request *req, const struct message_look_input *in)
+void queue_message_get(struct request *req, const struct queue_message_get_input *in)
 {
-	struct call *c = queue_call(req, &message_look_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_get_script, in->queue);
 
 	call_text(c, in->id);
 	call_send(c, on_message);
@@ -67,7 +67,7 @@ void message_look(struct request *req, const struct message_look_input *in)
 
 static void on_changed(struct request *req, const struct reply *r)
 {
-	const struct message_change_input *in = req->input;
+	const struct queue_message_patch_input *in = req->input;
 
 	if (reply_int(r, 0) == -2) {
 		answer_in_flight(req, in->id, reply_int(r, 2));
@@ -81,7 +81,7 @@ static void on_changed(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void message_change(struct request *req, const struct message_change_input *in)
+void queue_message_patch(struct request *req, const struct queue_message_patch_input *in)
 {
 	if (in->has_delay_ms && in->has_deliver_at_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/deliver_at_ms", "cannot be given together with delay_ms");
@@ -91,7 +91,7 @@ void message_change(struct request *req, const struct message_change_input *in)
 		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
 		return;
 	}
-	struct call *c = queue_call(req, &message_change_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_patch_script, in->queue);
 	call_text(c, in->id);
 	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
 	queue_call_optional(c, in->has_deliver_at_ms, in->deliver_at_ms);
@@ -101,7 +101,7 @@ void message_change(struct request *req, const struct message_change_input *in)
 
 static void on_cancelled(struct request *req, const struct reply *r)
 {
-	const struct message_cancel_input *in = req->input;
+	const struct queue_message_delete_input *in = req->input;
 
 	if (reply_int(r, 0) == -2)
 		answer_in_flight(req, in->id, reply_int(r, 2));
@@ -111,9 +111,9 @@ static void on_cancelled(struct request *req, const struct reply *r)
 		answer_empty(req, 204);
 }
 
-void message_cancel(struct request *req, const struct message_cancel_input *in)
+void queue_message_delete(struct request *req, const struct queue_message_delete_input *in)
 {
-	struct call *c = queue_call(req, &message_cancel_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_delete_script, in->queue);
 
 	call_text(c, in->id);
 	call_send(c, on_cancelled);
@@ -156,7 +156,7 @@ static void on_messages(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void message_list(struct request *req, const struct message_list_input *in)
+void queue_message_list(struct request *req, const struct queue_message_list_input *in)
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
@@ -165,7 +165,7 @@ void message_list(struct request *req, const struct message_list_input *in)
 				     "must be the next_cursor of an earlier page of this list");
 		return;
 	}
-	struct call *c = queue_call(req, &message_list_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_list_script, in->queue);
 	call_string(c, state_names[in->state - 1]);
 	call_int(c, in->limit);
 	call_text(c, priority);
@@ -212,7 +212,7 @@ static void write_counts(struct json_out *o, struct text queue, const struct rep
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct queue_look_input *in = req->input;
+	const struct queue_get_input *in = req->input;
 	const struct queue_settings settings = {
 		.visibility_ms = reply_int(r, 8),
 		.max_receives = reply_int(r, 9),
@@ -232,14 +232,14 @@ static void on_state(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_look(struct request *req, const struct queue_look_input *in)
+void queue_get(struct request *req, const struct queue_get_input *in)
 {
-	call_send(queue_call(req, &queue_look_script, in->queue), on_state);
+	call_send(queue_call(req, &queue_get_script, in->queue), on_state);
 }
 
 static void on_configured(struct request *req, const struct reply *r)
 {
-	const struct queue_configure_input *in = req->input;
+	const struct queue_put_input *in = req->input;
 	const struct queue_settings settings = {
 		.visibility_ms = in->visibility_ms,
 		.max_receives = in->max_receives,
@@ -257,13 +257,13 @@ static void on_configured(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_configure(struct request *req, const struct queue_configure_input *in)
+void queue_put(struct request *req, const struct queue_put_input *in)
 {
 	if (in->has_backoff && in->backoff.max_ms < in->backoff.base_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "must be at least base_ms");
 		return;
 	}
-	struct call *c = queue_call(req, &queue_configure_script, in->queue);
+	struct call *c = queue_call(req, &queue_put_script, in->queue);
 	call_int(c, in->visibility_ms);
 	call_int(c, in->max_receives);
 	call_int(c, in->has_backoff ? in->backoff.base_ms : 0);
@@ -355,7 +355,7 @@ void queue_purge(struct request *req, const struct queue_purge_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
-	return queue_call(req, &queue_look_script, name);
+	return queue_call(req, &queue_get_script, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)

@@ -19,7 +19,7 @@ static void answer_message_problem(struct request *req, int i, const char *field
 }
 
 /* False when the request was answered with what is wrong. */
-static bool check_message(struct request *req, const struct queue_send_messages_item *m, int i)
+static bool check_message(struct request *req, const struct queue_message_send_messages_item *m, int i)
 {
 	if (m->has_delay_ms && m->has_deliver_at_ms) {
 		answer_message_problem(req, i, "deliver_at_ms", "cannot be given together with delay_ms");
@@ -32,7 +32,7 @@ static bool check_message(struct request *req, const struct queue_send_messages_
 	return true;
 }
 
-static void add_message(struct call *c, const struct queue_send_messages_item *m)
+static void add_message(struct call *c, const struct queue_message_send_messages_item *m)
 {
 	call_text(c, m->id);
 	call_text(c, m->body);
@@ -46,7 +46,7 @@ static void add_message(struct call *c, const struct queue_send_messages_item *m
 static void on_sent(struct request *req, const struct reply *r)
 {
 	if (reply_int(r, 0) < 0) {
-		const struct queue_send_input *in = req->input;
+		const struct queue_message_send_input *in = req->input;
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
 				       "ends before the message is due");
 		return;
@@ -65,20 +65,20 @@ static void on_sent(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-static void send_batch(struct request *req, const struct queue_send_input *in)
+static void send_batch(struct request *req, const struct queue_message_send_input *in)
 {
 	for (size_t i = 0; i < in->messages.count; i++)
 		if (!check_message(req, &in->messages.items[i], (int)i))
 			return;
-	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_send_script, in->queue);
 	for (size_t i = 0; i < in->messages.count; i++)
 		add_message(c, &in->messages.items[i]);
 	call_send(c, on_sent);
 }
 
-void queue_send(struct request *req, const struct queue_send_input *in)
+void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
-	const struct queue_send_messages_item m = {
+	const struct queue_message_send_messages_item m = {
 		.body = in->body,
 		.id = in->id,
 		.priority = in->priority,
@@ -98,7 +98,7 @@ void queue_send(struct request *req, const struct queue_send_input *in)
 	}
 	if (!check_message(req, &m, -1))
 		return;
-	struct call *c = queue_call(req, &queue_send_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_send_script, in->queue);
 	add_message(c, &m);
 	call_send(c, on_sent);
 }
@@ -147,9 +147,9 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 		answer_empty(req, 204);
 }
 
-void queue_acknowledge(struct request *req, const struct queue_acknowledge_input *in)
+void queue_delivery_acknowledge(struct request *req, const struct queue_delivery_acknowledge_input *in)
 {
-	struct call *c = delivery_call(req, &queue_acknowledge_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_acknowledge_script, in->queue, in->receipt);
 
 	if (c)
 		call_send(c, on_acknowledged);
@@ -174,9 +174,9 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_extend(struct request *req, const struct queue_extend_input *in)
+void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
 {
-	struct call *c = delivery_call(req, &queue_extend_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->queue, in->receipt);
 
 	if (!c)
 		return;
@@ -199,14 +199,14 @@ static void on_rejected(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_reject(struct request *req, const struct queue_reject_input *in)
+void queue_delivery_reject(struct request *req, const struct queue_delivery_reject_input *in)
 {
 	if (in->dead && in->has_delay_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/delay_ms",
 				     "cannot be combined with dead, since a dead letter is not redelivered");
 		return;
 	}
-	struct call *c = delivery_call(req, &queue_reject_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->queue, in->receipt);
 	if (!c)
 		return;
 	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
@@ -229,7 +229,7 @@ static void out_settled(struct json_out *o, struct text receipt, int64_t outcome
 
 static void on_settled(struct request *req, const struct reply *r)
 {
-	const struct queue_settle_input *in = req->input;
+	const struct queue_delivery_settle_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 	size_t at = 2;
 
@@ -243,7 +243,7 @@ static void on_settled(struct request *req, const struct reply *r)
 }
 
 /* False when the request was answered with the first text that is no receipt of the queue. */
-static bool check_receipts(struct request *req, const struct queue_settle_input *in)
+static bool check_receipts(struct request *req, const struct queue_delivery_settle_input *in)
 {
 	struct text pointer = { 0 };
 
@@ -258,7 +258,7 @@ static bool check_receipts(struct request *req, const struct queue_settle_input 
 	return !pointer.at;
 }
 
-void queue_settle(struct request *req, const struct queue_settle_input *in)
+void queue_delivery_settle(struct request *req, const struct queue_delivery_settle_input *in)
 {
 	if (in->done.count + in->reject.count == 0) {
 		answer_field_problem(req, P_MISSING_FIELD, "/done",
@@ -267,12 +267,12 @@ void queue_settle(struct request *req, const struct queue_settle_input *in)
 	}
 	if (!check_receipts(req, in))
 		return;
-	struct call *c = queue_call(req, &queue_settle_script, in->queue);
+	struct call *c = queue_call(req, &queue_delivery_settle_script, in->queue);
 	call_int(c, (int64_t)in->done.count);
 	for (size_t i = 0; i < in->done.count; i++)
 		call_receipt(req, c, in->done.items[i]);
 	for (size_t i = 0; i < in->reject.count; i++) {
-		const struct queue_settle_reject_item *rejected = &in->reject.items[i];
+		const struct queue_delivery_settle_reject_item *rejected = &in->reject.items[i];
 		call_receipt(req, c, rejected->receipt);
 		queue_call_optional(c, rejected->has_delay_ms, rejected->delay_ms);
 	}

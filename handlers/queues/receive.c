@@ -1,8 +1,8 @@
 /*
- * queue_receive: receives messages, of one queue or of several in order of preference, and waits for them.
+ * queue_message_receive: receives messages, of one queue or of several in order of preference, and waits for them.
  *
- * One script takes them (lua/queues/queue_receive.lua); in a Cluster, of queues in several slots, one call a queue. Messages for a client
- * that left return to their queue (lua/queues/queue_return.lua).
+ * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several slots, one call a queue. Messages for a client
+ * that left return to their queue (lua/queues/queue_delivery_return.lua).
  */
 #include "handler.h"
 #include "kinds.h"
@@ -153,7 +153,7 @@ static void on_received(struct request *req, const struct reply *r)
 	}
 }
 
-/* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_return. */
+/* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_delivery_return. */
 static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
 {
 	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");
@@ -180,7 +180,7 @@ static void release(struct request *req, const struct reply *r)
 			if (order->deliveries[i].queue != q)
 				continue;
 			if (!c)
-				c = queue_call(req, &queue_return_script, order->queues[q]);
+				c = queue_call(req, &queue_delivery_return_script, order->queues[q]);
 			call_delivery(req, c, order, order->deliveries[i].m);
 		}
 		if (c)
@@ -192,7 +192,7 @@ static void receive(struct request *req)
 {
 	const struct receive_order *order = req->work;
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
-	struct call *c = script_call(req, &queue_receive_script);
+	struct call *c = script_call(req, &queue_message_receive_script);
 	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
 	call_int(c, order->max - (int64_t)order->count);
@@ -244,7 +244,7 @@ static void begin(struct request *req, const struct receive_order *given)
 	attempt(req);
 }
 
-void queue_receive(struct request *req, const struct queue_receive_input *in)
+void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
 {
 	begin(req, &(struct receive_order){
 			   .queues = &in->queue,
@@ -257,7 +257,7 @@ void queue_receive(struct request *req, const struct queue_receive_input *in)
 		   });
 }
 
-void queues_receive(struct request *req, const struct queues_receive_input *in)
+void queue_message_receive_any(struct request *req, const struct queue_message_receive_any_input *in)
 {
 	begin(req, &(struct receive_order){
 			   .queues = in->queues.items,

@@ -101,7 +101,7 @@ struct limit_decision limit_decision_of(const struct request *req, const struct 
 /* Of a limit that was never used. */
 struct limit_decision limit_unused(const struct limit *limit);
 
-/* The reply of ratelimit_policy_look.lua. False: another program put it there. */
+/* The reply of ratelimit_policy_get.lua. False: another program put it there. */
 bool limit_policy_read(const struct reply *r, struct limit_policy *out);
 void limit_answer_foreign_policy(struct request *req, struct text name);
 /* Of a request to store one; false: it was answered. */

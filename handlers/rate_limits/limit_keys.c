@@ -9,7 +9,7 @@ static struct text discriminator_of(struct text policy)
 	return policy.at ? policy : TEXT("default");
 }
 
-/* A state as ratelimit_look.lua and ratelimit_refund.lua return it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
+/* A state as ratelimit_key_get.lua and ratelimit_refund.lua return it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
 static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
 			const char *algorithm, const struct reply *r)
 {
@@ -30,7 +30,7 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct ratelimit_look_input *in = req->input;
+	const struct ratelimit_key_get_input *in = req->input;
 	int64_t algorithm = reply_int(r, 2);
 	bool used = algorithm >= 1 && algorithm <= ALGORITHMS;
 
@@ -39,9 +39,9 @@ static void on_state(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void ratelimit_look(struct request *req, const struct ratelimit_look_input *in)
+void ratelimit_key_get(struct request *req, const struct ratelimit_key_get_input *in)
 {
-	struct call *c = script_call(req, &ratelimit_look_script);
+	struct call *c = script_call(req, &ratelimit_key_get_script);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		call_key(c, KEY_LIMIT, in->key, limit_state_part(req, discriminator_of(in->policy), i));
@@ -53,16 +53,16 @@ void ratelimit_look(struct request *req, const struct ratelimit_look_input *in)
 
 static void on_forgotten(struct request *req, const struct reply *r)
 {
-	const struct ratelimit_forget_input *in = req->input;
+	const struct ratelimit_key_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
 		answer_problem(req, P_NOT_FOUND, "key '%s' has no rate limit under '%s'", in->key.at,
 			       discriminator_of(in->policy).at);
 }
 
-void ratelimit_forget(struct request *req, const struct ratelimit_forget_input *in)
+void ratelimit_key_delete(struct request *req, const struct ratelimit_key_delete_input *in)
 {
-	struct call *c = script_call(req, &ratelimit_forget_script);
+	struct call *c = script_call(req, &ratelimit_key_delete_script);
 
 	for (int i = 1; i <= ALGORITHMS; i++)
 		if (in->algorithm == 0 || (int)in->algorithm == i)
@@ -133,7 +133,7 @@ static void list_item(struct json_out *o, struct request *req, struct text name,
 	out_close(o);
 }
 
-void ratelimit_list(struct request *req, const struct ratelimit_list_input *in)
+void ratelimit_key_list(struct request *req, const struct ratelimit_key_list_input *in)
 {
 	static const struct list_of limits = { .kind = KEY_LIMIT, .part_pattern = ":*", .item = list_item };
 

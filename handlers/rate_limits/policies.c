@@ -123,7 +123,7 @@ void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct ratelimit_policy_look_input *in = req->input;
+	const struct ratelimit_policy_get_input *in = req->input;
 	struct limit_policy policy;
 
 	if (reply_int(r, 0) < 0)
@@ -136,14 +136,14 @@ static void on_state(struct request *req, const struct reply *r)
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	struct call *c = script_call(req, &ratelimit_policy_look_script);
+	struct call *c = script_call(req, &ratelimit_policy_get_script);
 
 	(void)part;
 	call_key(c, KEY_POLICY, name, NULL);
 	return c;
 }
 
-void ratelimit_policy_look(struct request *req, const struct ratelimit_policy_look_input *in)
+void ratelimit_policy_get(struct request *req, const struct ratelimit_policy_get_input *in)
 {
 	const struct limit_policy *p = policy_cache_fixed(in->policy);
 

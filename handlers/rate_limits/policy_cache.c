@@ -211,7 +211,7 @@ void policy_cache_fill(struct request *req, void (*next)(struct request *req))
 		struct limit_check *c = &wanted->checks[i];
 		if (!c->policy_name.at || c->has_policy)
 			continue;
-		struct call *call = handler_call(req, &ratelimit_policy_look_script, KEY_POLICY, c->policy_name);
+		struct call *call = handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, c->policy_name);
 		call_tag(call, i);
 		call_send(call, on_found);
 	}

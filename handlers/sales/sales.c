@@ -69,7 +69,7 @@ static void configure(struct request *req);
 
 static void on_configured(struct request *req, const struct reply *r)
 {
-	const struct sale_configure_input *in = req->input;
+	const struct sale_put_input *in = req->input;
 	int64_t outcome = reply_int(r, 0), held = reply_int(r, 7), confirmed = reply_int(r, 8);
 
 	if (outcome > 0) {
@@ -90,8 +90,8 @@ static void on_configured(struct request *req, const struct reply *r)
 
 static void configure(struct request *req)
 {
-	const struct sale_configure_input *in = req->input;
-	struct call *c = sale_call(req, &sale_configure_script, in->sale);
+	const struct sale_put_input *in = req->input;
+	struct call *c = sale_call(req, &sale_put_script, in->sale);
 
 	call_int(c, in->opens_at_ms);
 	call_int(c, in->has_closes_at_ms ? in->closes_at_ms : 0);
@@ -101,7 +101,7 @@ static void configure(struct request *req)
 	call_send(c, on_configured);
 }
 
-void sale_configure(struct request *req, const struct sale_configure_input *in)
+void sale_put(struct request *req, const struct sale_put_input *in)
 {
 	if (in->has_closes_at_ms && in->closes_at_ms <= in->opens_at_ms)
 		answer_field_problem(req, P_INVALID_VALUE, "/closes_at_ms", "must be after opens_at_ms");
@@ -113,7 +113,7 @@ static void get(struct request *req);
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct sale_look_input *in = req->input;
+	const struct sale_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
 		answer_no_sale(req, in->sale);
@@ -127,12 +127,12 @@ static void on_state(struct request *req, const struct reply *r)
 
 static void get(struct request *req)
 {
-	const struct sale_look_input *in = req->input;
+	const struct sale_get_input *in = req->input;
 
-	call_send(sale_call(req, &sale_look_script, in->sale), on_state);
+	call_send(sale_call(req, &sale_get_script, in->sale), on_state);
 }
 
-void sale_look(struct request *req, const struct sale_look_input *in)
+void sale_get(struct request *req, const struct sale_get_input *in)
 {
 	(void)in; /* get() finds it in the request, at each of its steps */
 	get(req);
@@ -141,7 +141,7 @@ void sale_look(struct request *req, const struct sale_look_input *in)
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
 	(void)part;
-	return sale_call(req, &sale_look_script, name);
+	return sale_call(req, &sale_get_script, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
@@ -278,7 +278,7 @@ void sale_claim(struct request *req, const struct sale_claim_input *in)
 
 static void on_confirmed(struct request *req, const struct reply *r)
 {
-	const struct sale_confirm_input *in = req->input;
+	const struct sale_claim_confirm_input *in = req->input;
 
 	switch (reply_int(r, 0)) {
 	case -1:
@@ -302,9 +302,9 @@ static void on_confirmed(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void sale_confirm(struct request *req, const struct sale_confirm_input *in)
+void sale_claim_confirm(struct request *req, const struct sale_claim_confirm_input *in)
 {
-	struct call *c = sale_call(req, &sale_confirm_script, in->sale);
+	struct call *c = sale_call(req, &sale_claim_confirm_script, in->sale);
 
 	call_text(c, in->claim);
 	call_send(c, on_confirmed);
@@ -312,7 +312,7 @@ void sale_confirm(struct request *req, const struct sale_confirm_input *in)
 
 static void on_given_back(struct request *req, const struct reply *r)
 {
-	const struct sale_give_back_input *in = req->input;
+	const struct sale_claim_release_input *in = req->input;
 
 	switch (reply_int(r, 0)) {
 	case -1:
@@ -332,9 +332,9 @@ static void on_given_back(struct request *req, const struct reply *r)
 	}
 }
 
-void sale_give_back(struct request *req, const struct sale_give_back_input *in)
+void sale_claim_release(struct request *req, const struct sale_claim_release_input *in)
 {
-	struct call *c = sale_call(req, &sale_give_back_script, in->sale);
+	struct call *c = sale_call(req, &sale_claim_release_script, in->sale);
 
 	call_text(c, in->claim);
 	call_send(c, on_given_back);

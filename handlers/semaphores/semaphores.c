@@ -37,7 +37,7 @@ static void answer_expired(struct request *req, struct text name)
 
 static void answer_none_free(struct request *req, const struct reply *r)
 {
-	const struct semaphore_acquire_input *in = req->input;
+	const struct semaphore_permit_acquire_input *in = req->input;
 	int64_t next_ms = request_ms_until(req, reply_int(r, 2)), held = reply_int(r, 3);
 	struct json_out *o;
 
@@ -58,7 +58,7 @@ static void attempt(struct request *req);
 
 static void on_acquired(struct request *req, const struct reply *r)
 {
-	const struct semaphore_acquire_input *in = req->input;
+	const struct semaphore_permit_acquire_input *in = req->input;
 	const struct semaphore_permit *new = req->work;
 	int64_t expires_at_ms = reply_int(r, 3);
 	struct text sealed = reply_text(r, 5);
@@ -92,7 +92,7 @@ static void on_acquired(struct request *req, const struct reply *r)
 
 static void release(struct request *req, struct text name, struct text hash, call_done done)
 {
-	struct call *c = semaphore_call(req, &semaphore_leave_script, name);
+	struct call *c = semaphore_call(req, &semaphore_permit_leave_script, name);
 
 	call_string(c, ""); /* no ticket */
 	call_text(c, hash);
@@ -102,7 +102,7 @@ static void release(struct request *req, struct text name, struct text hash, cal
 /* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
-	const struct semaphore_acquire_input *in = req->input;
+	const struct semaphore_permit_acquire_input *in = req->input;
 	const struct semaphore_permit *new = req->work;
 
 	(void)r;
@@ -113,7 +113,7 @@ static void on_disconnect(struct request *req, const struct reply *r)
 /* The script must know for how many permits the first in the wait queue waits. */
 static struct text ticket_of(struct request *req, int64_t limit)
 {
-	static const struct ticket_queue queue = { &semaphore_leave_script, wait_parts };
+	static const struct ticket_queue queue = { &semaphore_permit_leave_script, wait_parts };
 	char mode[TEXT_DIGITS];
 
 	return wait_ticket(req, &queue, text_of_int(limit, mode).at);
@@ -121,9 +121,9 @@ static struct text ticket_of(struct request *req, int64_t limit)
 
 static void attempt(struct request *req)
 {
-	const struct semaphore_acquire_input *in = req->input;
+	const struct semaphore_permit_acquire_input *in = req->input;
 	const struct semaphore_permit *new = req->work;
-	struct call *c = semaphore_call(req, &semaphore_acquire_script, in->name);
+	struct call *c = semaphore_call(req, &semaphore_permit_acquire_script, in->name);
 
 	req->on_disconnect = on_disconnect;
 	call_int(c, in->limit);
@@ -136,7 +136,7 @@ static void attempt(struct request *req)
 	call_send(c, on_acquired);
 }
 
-void semaphore_acquire(struct request *req, const struct semaphore_acquire_input *in)
+void semaphore_permit_acquire(struct request *req, const struct semaphore_permit_acquire_input *in)
 {
 	struct semaphore_permit *new = arena_alloc(&req->arena, sizeof(*new));
 
@@ -157,7 +157,7 @@ void semaphore_acquire(struct request *req, const struct semaphore_acquire_input
 
 static void on_released(struct request *req, const struct reply *r)
 {
-	const struct semaphore_release_input *in = req->input;
+	const struct semaphore_permit_release_input *in = req->input;
 
 	if (reply_int(r, 0) >= 0)
 		answer_empty(req, 204);
@@ -165,7 +165,7 @@ static void on_released(struct request *req, const struct reply *r)
 		answer_expired(req, in->name);
 }
 
-void semaphore_release(struct request *req, const struct semaphore_release_input *in)
+void semaphore_permit_release(struct request *req, const struct semaphore_permit_release_input *in)
 {
 	release(req, in->name, handler_secret_hash(req, in->permit), on_released);
 }
@@ -174,7 +174,7 @@ void semaphore_release(struct request *req, const struct semaphore_release_input
 
 static void on_extended(struct request *req, const struct reply *r)
 {
-	const struct semaphore_extend_input *in = req->input;
+	const struct semaphore_permit_extend_input *in = req->input;
 	int64_t expires_at_ms = reply_int(r, 2);
 
 	if (reply_int(r, 0) < 1) {
@@ -194,9 +194,9 @@ static void on_extended(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void semaphore_extend(struct request *req, const struct semaphore_extend_input *in)
+void semaphore_permit_extend(struct request *req, const struct semaphore_permit_extend_input *in)
 {
-	struct call *c = semaphore_call(req, &semaphore_extend_script, in->name);
+	struct call *c = semaphore_call(req, &semaphore_permit_extend_script, in->name);
 
 	call_text(c, handler_secret_hash(req, in->permit));
 	call_int(c, in->ttl_ms);
@@ -207,7 +207,7 @@ void semaphore_extend(struct request *req, const struct semaphore_extend_input *
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct semaphore_look_input *in = req->input;
+	const struct semaphore_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
 	out_text(o, "name", in->name);
@@ -226,7 +226,7 @@ static void on_state(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void semaphore_look(struct request *req, const struct semaphore_look_input *in)
+void semaphore_get(struct request *req, const struct semaphore_get_input *in)
 {
-	call_send(semaphore_call(req, &semaphore_look_script, in->name), on_state);
+	call_send(semaphore_call(req, &semaphore_get_script, in->name), on_state);
 }

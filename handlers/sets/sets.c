@@ -21,14 +21,14 @@ static void answer_no_member(struct request *req, struct text name, struct text 
 
 static void on_put(struct request *req, const struct reply *r)
 {
-	const struct set_put_input *in = req->input;
+	const struct set_member_put_input *in = req->input;
 
 	answer_member(req, reply_int(r, 0) > 0 ? 201 : 200, in->name, in->member, reply_int(r, 2));
 }
 
-void set_put(struct request *req, const struct set_put_input *in)
+void set_member_put(struct request *req, const struct set_member_put_input *in)
 {
-	struct call *c = handler_call(req, &set_put_script, KEY_SET, in->name);
+	struct call *c = handler_call(req, &set_member_put_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_put);
@@ -36,7 +36,7 @@ void set_put(struct request *req, const struct set_put_input *in)
 
 static void on_state(struct request *req, const struct reply *r)
 {
-	const struct set_look_input *in = req->input;
+	const struct set_member_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
 		answer_no_member(req, in->name, in->member);
@@ -44,9 +44,9 @@ static void on_state(struct request *req, const struct reply *r)
 		answer_member(req, 200, in->name, in->member, reply_int(r, 2));
 }
 
-void set_look(struct request *req, const struct set_look_input *in)
+void set_member_get(struct request *req, const struct set_member_get_input *in)
 {
-	struct call *c = handler_call(req, &set_look_script, KEY_SET, in->name);
+	struct call *c = handler_call(req, &set_member_get_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_state);
@@ -54,15 +54,15 @@ void set_look(struct request *req, const struct set_look_input *in)
 
 static void on_removed(struct request *req, const struct reply *r)
 {
-	const struct set_remove_input *in = req->input;
+	const struct set_member_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
 		answer_no_member(req, in->name, in->member);
 }
 
-void set_remove(struct request *req, const struct set_remove_input *in)
+void set_member_delete(struct request *req, const struct set_member_delete_input *in)
 {
-	struct call *c = handler_call(req, &set_remove_script, KEY_SET, in->name);
+	struct call *c = handler_call(req, &set_member_delete_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_removed);
@@ -81,7 +81,7 @@ static void write_members(struct json_out *o, const struct reply *r, size_t i)
 
 static void on_members(struct request *req, const struct reply *r)
 {
-	const struct set_members_input *in = req->input;
+	const struct set_member_list_input *in = req->input;
 	struct text cursor = reply_text(r, 3);
 
 	if (reply_int(r, 0) < 0) {
@@ -96,13 +96,13 @@ static void on_members(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void set_members(struct request *req, const struct set_members_input *in)
+void set_member_list(struct request *req, const struct set_member_list_input *in)
 {
 	struct text glob;
 
 	if (!match_glob(req, in->match, &glob))
 		return;
-	struct call *c = handler_call(req, &set_members_script, KEY_SET, in->name);
+	struct call *c = handler_call(req, &set_member_list_script, KEY_SET, in->name);
 	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
 	call_text(c, glob);
 	call_int(c, in->limit);

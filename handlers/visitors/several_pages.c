@@ -117,7 +117,7 @@ static void sum_union(struct request *req, struct visitor_days *w)
 void several_pages_count(struct request *req, struct visitor_days *w, const struct slots *slots,
 			 several_pages_counted answer)
 {
-	const struct uv_union_input *in = req->input;
+	const struct uv_union_get_input *in = req->input;
 
 	ask_parts(req, w,
 		  &(struct page_parts){ .slots = slots,

@@ -41,7 +41,7 @@ void pv_add(struct request *req, const struct pv_add_input *in)
 
 static void on_views(struct request *req, const struct reply *r)
 {
-	const struct pv_count_input *in = req->input;
+	const struct pv_get_input *in = req->input;
 	const struct visitor_days *w = req->work;
 	int64_t sum = 0;
 
@@ -59,15 +59,15 @@ static void on_views(struct request *req, const struct reply *r)
 
 static void send_view_count(struct request *req, struct visitor_days *w)
 {
-	const struct pv_count_input *in = req->input;
-	struct call *c = script_call(req, &pv_count_script);
+	const struct pv_get_input *in = req->input;
+	struct call *c = script_call(req, &pv_get_script);
 
 	visitor_call_days(c, KEY_PV, in->page, w);
 	visitor_call_today(c, w);
 	call_send(c, on_views);
 }
 
-void pv_count(struct request *req, const struct pv_count_input *in)
+void pv_get(struct request *req, const struct pv_get_input *in)
 {
 	visitor_call_range(req, send_view_count, 1, in->from, in->to, false);
 }

@@ -37,7 +37,7 @@ void uv_add(struct request *req, const struct uv_add_input *in)
 
 static void on_counted(struct request *req, const struct reply *r)
 {
-	const struct uv_count_input *in = req->input;
+	const struct uv_get_input *in = req->input;
 	const struct visitor_days *w = req->work;
 
 	if (!visitor_day_was_right(req, r))
@@ -53,8 +53,8 @@ static void on_counted(struct request *req, const struct reply *r)
 
 static void send_count(struct request *req, struct visitor_days *w)
 {
-	const struct uv_count_input *in = req->input;
-	struct call *c = script_call(req, &uv_count_script);
+	const struct uv_get_input *in = req->input;
+	struct call *c = script_call(req, &uv_get_script);
 
 	visitor_call_days(c, KEY_UV, in->page, w);
 	visitor_call_today(c, w);
@@ -62,7 +62,7 @@ static void send_count(struct request *req, struct visitor_days *w)
 	call_send(c, on_counted);
 }
 
-void uv_count(struct request *req, const struct uv_count_input *in)
+void uv_get(struct request *req, const struct uv_get_input *in)
 {
 	visitor_call_range(req, send_count, 1, in->from, in->to, false);
 }
@@ -71,7 +71,7 @@ void uv_count(struct request *req, const struct uv_count_input *in)
 
 static void answer_union(struct request *req, int64_t count, const int64_t *pages)
 {
-	const struct uv_union_input *in = req->input;
+	const struct uv_union_get_input *in = req->input;
 	const struct visitor_days *w = req->work;
 	struct json_out *o = answer_begin(req, 200);
 
@@ -102,7 +102,7 @@ static void on_union(struct request *req, const struct reply *r)
 
 static void send_union(struct request *req, struct visitor_days *w)
 {
-	const struct uv_union_input *in = req->input;
+	const struct uv_union_get_input *in = req->input;
 	const struct slots *slots = slots_of(req, in->pages.items, in->pages.count);
 
 	if (!slots)
@@ -111,7 +111,7 @@ static void send_union(struct request *req, struct visitor_days *w)
 		several_pages_count(req, w, slots, answer_union);
 		return;
 	}
-	struct call *c = script_call(req, &uv_count_script);
+	struct call *c = script_call(req, &uv_get_script);
 	for (size_t i = 0; i < in->pages.count; i++)
 		visitor_call_days(c, KEY_UV, in->pages.items[i], w);
 	visitor_call_today(c, w);
@@ -119,7 +119,7 @@ static void send_union(struct request *req, struct visitor_days *w)
 	call_send(c, on_union);
 }
 
-void uv_union(struct request *req, const struct uv_union_input *in)
+void uv_union_get(struct request *req, const struct uv_union_get_input *in)
 {
 	visitor_call_range(req, send_union, in->pages.count, in->from, in->to, false);
 }
@@ -136,7 +136,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_close(o);
 }
 
-void uv_pages(struct request *req, const struct uv_pages_input *in)
+void uv_list(struct request *req, const struct uv_list_input *in)
 {
 	static const struct list_of pages = {
 		.kind = KEY_UV,

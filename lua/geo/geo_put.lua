@@ -1,21 +1,23 @@
--- geo_put: puts one member where it is now.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2] the member's cell
--- ARGV[1]  longitude
--- ARGV[2]  latitude
--- ARGV[3]  the member
--- ARGV[4]  of a split set: how many cells
--- Returns {1, now, added (1 or 0), longitude, latitude, geohash}: the place as stored, rounded to 52 bits
---         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
--- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
---@include time geo geo_cells
+-- geo_put: says over how many sorted sets a set is spread, while it has no members.
+-- KEYS[1]  the set
+-- ARGV[1]  cells: 1 is one sorted set at KEYS[1]; '' leaves it as it is
+-- Returns {1, now, members, cells} it was changed, {0, now, members, cells} it was so before
+--         {-1, now, members, cells} it has members, and another number of cells
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time geo_size
 local now = now_ms()
-local cells, other = geo_cells(now)
-if not cells then
-  return other
+local size, cells = geo_size()
+if not size then
+  return cells
 end
-local key = KEYS[2] or KEYS[1]
-local added = redis.call('GEOADD', key, ARGV[1], ARGV[2], ARGV[3])
-if cells > 0 and added > 0 then
-  redis.call('HINCRBY', KEYS[1], 'size', 1)
+if ARGV[1] == '' or tonumber(ARGV[1]) == cells then
+  return {0, now, size, cells}
 end
-return {1, now, added, unpack(geo_places(key, {ARGV[3]}))}
+if size > 0 then
+  return {-1, now, size, cells}
+end
+redis.call('DEL', KEYS[1])
+if ARGV[1] ~= '1' then
+  redis.call('HSET', KEYS[1], 'cells', ARGV[1], 'size', '0')
+end
+return {1, now, size, tonumber(ARGV[1])}

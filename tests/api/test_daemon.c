@@ -311,7 +311,7 @@ static void test_log_as_text(void **state)
 	struct client *c = client_open(other.port);
 	assert_status(http(c, "GET", "/locks/a", NULL, "X-Request-ID: as-text"), 200);
 	wait_until(proc_said(&other.proc, "request_id=as-text"), ANSWER_MS);
-	assert_true(proc_said(&other.proc, "operation=lock_look"));
+	assert_true(proc_said(&other.proc, "operation=lock_get"));
 	client_close(c);
 	daemon_stop(&other);
 }

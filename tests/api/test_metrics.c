@@ -294,7 +294,7 @@ static void test_waits(void **state)
 	(void)state;
 	read_metrics();
 	assert_true(of_operation("patternd_wait_seconds_count", "pv_add") == 0);
-	waits_apart("queue_receive", "/queues/idle/receive", "{\"wait_ms\":400}", 200);
+	waits_apart("queue_message_receive", "/queues/idle/receive", "{\"wait_ms\":400}", 200);
 	assert_status(http(client, "POST", "/locks/held", "{\"ttl_ms\":60000}"), 201);
 	waits_apart("lock_acquire", "/locks/held", "{\"ttl_ms\":1000,\"wait_ms\":400}", 409);
 	assert_status(http(client, "POST", "/ratelimit", "{\"key\":\"w\",\"limit\":1,\"window_ms\":400}"), 200);

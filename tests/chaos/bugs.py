@@ -8,7 +8,7 @@ BUGS = {
         {"held once", "held for its time", "only the holder"}),
     "take without remove": (
         # A message that is delivered stays where it can be delivered.
-        [("lua/queues/queue_receive.lua", "    move(m, flight_key)\n", "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n")],
+        [("lua/queues/queue_message_receive.lua", "    move(m, flight_key)\n", "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n")],
         {"one delivery at a time", "no acknowledged message comes back"}),
     "replay after timeout": (
         # What was sent and not answered is sent once more.

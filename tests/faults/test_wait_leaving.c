@@ -93,9 +93,10 @@ static void whoever_leaves_is_out_of_the_line(void **state)
 			assert_int_equal(raw_answers_left(w), 0);
 			raw_close(w);
 		}
-		snprintf(line, sizeof(line),
-			 "\"request_id\":\"way-%d\",\"operation\":\"queue_receive\",\"method\":\"POST\",\"status\":499",
-			 way);
+		snprintf(
+			line, sizeof(line),
+			"\"request_id\":\"way-%d\",\"operation\":\"queue_message_receive\",\"method\":\"POST\",\"status\":499",
+			way);
 		wait_until(proc_said(&patternd.proc, line), SOON_MS);
 		send_to("q", "{\"body\":1}");
 		assert_int_equal(count_in(waiter_answer(next, "/queues/q/receive", SOON_MS)), 1);

@@ -188,7 +188,9 @@ static const struct scenario {
 	{ "a redirect", play_redirect, CLUSTER },
 };
 
-static const char *const some_operations[] = { "lock_acquire", "queue_send",   "ratelimit_take", "geo_nearby",
-					       "lock_list",    "openapi_json", "metrics",        NULL };
+static const char *const some_operations[] = { "lock_acquire",   "queue_message_send",
+					       "ratelimit_take", "geo_nearby_list",
+					       "lock_list",      "openapi_json",
+					       "metrics",        NULL };
 
 #endif

@@ -36,7 +36,7 @@ const char *board_lines(size_t dimensions)
 
 void board_make(const char *board, size_t dimensions)
 {
-	run(&r, &leaderboard_configure_script, BOARD_KEYS(board), ARGS(board_lines(dimensions)));
+	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions)));
 	assert_int_equal(item_int(&r, 0), 2);
 }
 
@@ -51,7 +51,7 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
 		args[2 + 2 * i] = names[i];
 		args[3 + 2 * i] = text[i];
 	}
-	run(&r, &leaderboard_put_script, BOARD_KEYS(board), args);
+	run(&r, &leaderboard_member_put_script, BOARD_KEYS(board), args);
 	return item_int(&r, 0);
 }
 
@@ -97,13 +97,13 @@ int board_around(const char *board, const char *member, int64_t beside, const ch
 	char text[DIGITS];
 
 	snprintf(text, DIGITS, "%lld", (long long)beside);
-	run(&r, &leaderboard_around_script, BOARD_KEYS(board), ARGS(member, text, order));
+	run(&r, &leaderboard_around_list_script, BOARD_KEYS(board), ARGS(member, text, order));
 	return page_told(dimensions, found);
 }
 
 int64_t board_position(const char *board, const char *member, const char *order)
 {
-	run(&r, &leaderboard_member_script, BOARD_KEYS(board), ARGS(member, order));
+	run(&r, &leaderboard_member_get_script, BOARD_KEYS(board), ARGS(member, order));
 	return item_int(&r, 0) < 0 ? item_int(&r, 0) : item_int(&r, 3);
 }
 

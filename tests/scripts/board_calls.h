@@ -39,7 +39,7 @@ int board_around(const char *board, const char *member, int64_t beside, const ch
 /* The position from 0; -1: there is no board, -2: no such member. */
 int64_t board_position(const char *board, const char *member, const char *order);
 
-/* Fills a board with members m0, m1, ... of three dimensions in no time: as leaderboard_put would, without it. */
+/* Fills a board with members m0, m1, ... of three dimensions in no time: as leaderboard_member_put would, without it. */
 void board_fill(const char *board, size_t members, unsigned seed);
 
 #endif

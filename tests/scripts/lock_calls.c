@@ -116,8 +116,8 @@ int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket
 	return item_int(r, 0);
 }
 
-int64_t lock_look(struct redis_server *r, const char *name)
+int64_t lock_get(struct redis_server *r, const char *name)
 {
-	run(r, &lock_look_script, lock_keys(name, parts_to_look), ARGS());
+	run(r, &lock_get_script, lock_keys(name, parts_to_look), ARGS());
 	return item_int(r, 0);
 }

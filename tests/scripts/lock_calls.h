@@ -23,7 +23,7 @@ enum { HELD = 0, TAKEN = 1, ENTERED = 2, NOT_HOLDER = -1, MODE_CONFLICT = -2 };
 /* Its items: of a lock that was taken, fences from TAKEN_FENCES; and of one that was not. */
 enum { TAKEN_OWNER = 2, TAKEN_MODE, TAKEN_HOLDS, TAKEN_EXPIRES_AT, TAKEN_SEALED, TAKEN_FENCES };
 enum { HELD_NEXT_AT = 2, HELD_WHICH, HELD_WAITERS, HELD_MODE, HELD_HOLDERS };
-/* lock_look's, from 4 on only of a lock that is held. */
+/* lock_get's, from 4 on only of a lock that is held. */
 enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
 
 /* What is 0 or NULL is not given. */
@@ -52,6 +52,6 @@ int64_t lock_extend(struct redis_server *r, const char *name, const char *token,
 int64_t lock_release(struct redis_server *r, const char *name, const char *token);
 int64_t lock_force(struct redis_server *r, const char *name);
 int64_t lock_leave(struct redis_server *r, const char *names, const char *ticket, const char *token);
-int64_t lock_look(struct redis_server *r, const char *name);
+int64_t lock_get(struct redis_server *r, const char *name);
 
 #endif

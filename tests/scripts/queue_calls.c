@@ -72,12 +72,12 @@ const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count)
 {
-	run(r, &queue_send_script, queue_keys(queue), outgoing_args(messages, count));
+	run(r, &queue_message_send_script, queue_keys(queue), outgoing_args(messages, count));
 	assert_int_equal(r->reply->elements, count + 2);
 	return item_int(r, 0);
 }
 
-int64_t queue_send(struct redis_server *r, const char *queue, struct outgoing m)
+int64_t queue_message_send(struct redis_server *r, const char *queue, struct outgoing m)
 {
 	return queue_send_all(r, queue, &m, 1);
 }
@@ -97,16 +97,18 @@ const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field f
 	return part_of(r, 2 + i, field);
 }
 
-int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce)
+int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
+			      const char *nonce)
 {
-	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), number(visibility_ms), nonce, "0", "0"));
+	run(r, &queue_message_receive_script, queue_keys(queue),
+	    ARGS(number(max), number(visibility_ms), nonce, "0", "0"));
 	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
 }
 
 int64_t queue_take(struct redis_server *r, const char *queue, int max)
 {
-	run(r, &queue_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "0"));
+	run(r, &queue_message_receive_script, queue_keys(queue), ARGS(number(max), "-1", NONCE_A, "1", "0"));
 	assert_int_equal(r->reply->elements, 4 + item_int(r, 0));
 	return item_int(r, 0);
 }
@@ -129,31 +131,32 @@ static const char *cut(const char *receipt, const char **nonce)
 	return seq;
 }
 
-int64_t queue_acknowledge(struct redis_server *r, const char *queue, const char *receipt)
+int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, const char *receipt)
 {
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_acknowledge_script, queue_keys(queue), ARGS(seq, nonce));
+	run(r, &queue_delivery_acknowledge_script, queue_keys(queue), ARGS(seq, nonce));
 	return item_int(r, 0);
 }
 
-int64_t queue_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms)
+int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms)
 {
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms)));
+	run(r, &queue_delivery_extend_script, queue_keys(queue), ARGS(seq, nonce, number(visibility_ms)));
 	return item_int(r, 0);
 }
 
-int64_t queue_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
-		     const char *reason, bool dead)
+int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
+			      const char *reason, bool dead)
 {
 	const char *nonce;
 	const char *seq = cut(receipt, &nonce);
 
-	run(r, &queue_reject_script, queue_keys(queue), ARGS(seq, nonce, number(delay_ms), reason, dead ? "1" : "0"));
+	run(r, &queue_delivery_reject_script, queue_keys(queue),
+	    ARGS(seq, nonce, number(delay_ms), reason, dead ? "1" : "0"));
 	return item_int(r, 0);
 }
 
@@ -169,8 +172,8 @@ static size_t add_receipt(const char **args, size_t n, char halves[2][32], const
 	return n;
 }
 
-int64_t queue_settle(struct redis_server *r, const char *queue, const char *const done[], const char *const reject[],
-		     int64_t delay_ms)
+int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],
+			      const char *const reject[], int64_t delay_ms)
 {
 	static char halves[2 * BATCH_MAX][2][32];
 	const char *args[5 * BATCH_MAX + 2], *delay = number(delay_ms);
@@ -184,27 +187,27 @@ int64_t queue_settle(struct redis_server *r, const char *queue, const char *cons
 		args[n++] = delay;
 	}
 	args[n] = NULL;
-	run(r, &queue_settle_script, queue_keys(queue), args);
+	run(r, &queue_delivery_settle_script, queue_keys(queue), args);
 	assert_int_equal(r->reply->elements, 2 + count);
 	return item_int(r, 0);
 }
 
-int64_t message_look(struct redis_server *r, const char *queue, const char *id)
+int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id)
 {
-	run(r, &message_look_script, queue_keys(queue), ARGS(id));
+	run(r, &queue_message_get_script, queue_keys(queue), ARGS(id));
 	return item_int(r, 0);
 }
 
-int64_t message_cancel(struct redis_server *r, const char *queue, const char *id)
+int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id)
 {
-	run(r, &message_cancel_script, queue_keys(queue), ARGS(id));
+	run(r, &queue_message_delete_script, queue_keys(queue), ARGS(id));
 	return item_int(r, 0);
 }
 
-int64_t message_change(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
-		       int64_t deliver_at_ms, int priority)
+int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
+			    int64_t deliver_at_ms, int priority)
 {
-	run(r, &message_change_script, queue_keys(queue),
+	run(r, &queue_message_patch_script, queue_keys(queue),
 	    ARGS(id, number(delay_ms), number(deliver_at_ms), number(priority)));
 	return item_int(r, 0);
 }
@@ -221,17 +224,17 @@ const struct queue_settings standard_settings = {
 	.retention_ms = 1209600000,
 };
 
-void queue_configure(struct redis_server *r, const char *queue, struct queue_settings s)
+void queue_put(struct redis_server *r, const char *queue, struct queue_settings s)
 {
-	run(r, &queue_configure_script, queue_keys(queue),
+	run(r, &queue_put_script, queue_keys(queue),
 	    ARGS(number(s.visibility_ms), number(s.max_receives), number(s.backoff_base_ms), number(s.backoff_max_ms),
 		 number(s.dedupe_ms), number(s.retention_ms), s.paused ? "1" : "0"));
 	assert_int_equal(item_int(r, 0), 1);
 }
 
-struct queue_counts queue_look(struct redis_server *r, const char *queue)
+struct queue_counts queue_get(struct redis_server *r, const char *queue)
 {
-	run(r, &queue_look_script, queue_keys(queue), ARGS());
+	run(r, &queue_get_script, queue_keys(queue), ARGS());
 	assert_int_equal(item_int(r, 0), 0);
 	return (struct queue_counts){
 		.ready = item_int(r, 2),

@@ -1,8 +1,8 @@
 /*
  * queue_calls: the queue scripts as C calls, for their tests. Each fails the test when the script answers an error.
  *
- *	queue_send(&r, "jobs", (struct outgoing){ .id = "a", .delay_ms = 50 });
- *	assert_int_equal(queue_receive(&r, "jobs", 10, 30000, NONCE_A), 1);
+ *	queue_message_send(&r, "jobs", (struct outgoing){ .id = "a", .delay_ms = 50 });
+ *	assert_int_equal(queue_message_receive(&r, "jobs", 10, 30000, NONCE_A), 1);
  *	char *receipt = strdup(received(&r, 0, RECEIVED_RECEIPT)->str);
  */
 #ifndef TEST_QUEUE_CALLS_H
@@ -28,17 +28,18 @@ struct outgoing {
 	int64_t delay_ms, deliver_at_ms, ttl_ms;
 };
 
-/* ARGV of queue_send for a batch; lives until the next call. */
+/* ARGV of queue_message_send for a batch; lives until the next call. */
 const char *const *outgoing_args(const struct outgoing *messages, size_t count);
 
 /* Sends one; returns the outcome (0: a duplicate). The reply stays readable: sent(). */
-int64_t queue_send(struct redis_server *r, const char *queue, struct outgoing m);
+int64_t queue_message_send(struct redis_server *r, const char *queue, struct outgoing m);
 int64_t queue_send_all(struct redis_server *r, const char *queue, const struct outgoing *messages, size_t count);
 enum sent_field { SENT_ID, SENT_DUPLICATE, SENT_DELIVER_AT };
 const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field field);
 
 /* Returns how many were taken. */
-int64_t queue_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms, const char *nonce);
+int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
+			      const char *nonce);
 /* The same, each done at once. */
 int64_t queue_take(struct redis_server *r, const char *queue, int max);
 enum received_field {
@@ -53,20 +54,20 @@ enum received_field {
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
 
 /* With a receipt as it was received. Return the outcome. */
-int64_t queue_acknowledge(struct redis_server *r, const char *queue, const char *receipt);
-int64_t queue_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
-int64_t queue_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
-		     const char *reason, bool dead);
+int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, const char *receipt);
+int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
+int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
+			      const char *reason, bool dead);
 
 /* Many at once, lists of receipts that NULL ends, all rejects with one delay; returns how many had an effect. */
-int64_t queue_settle(struct redis_server *r, const char *queue, const char *const done[], const char *const reject[],
-		     int64_t delay_ms);
+int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],
+			      const char *const reject[], int64_t delay_ms);
 
 /* One message; returns the outcome. */
-int64_t message_look(struct redis_server *r, const char *queue, const char *id);
-int64_t message_cancel(struct redis_server *r, const char *queue, const char *id);
-int64_t message_change(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
-		       int64_t deliver_at_ms, int priority);
+int64_t queue_message_get(struct redis_server *r, const char *queue, const char *id);
+int64_t queue_message_delete(struct redis_server *r, const char *queue, const char *id);
+int64_t queue_message_patch(struct redis_server *r, const char *queue, const char *id, int64_t delay_ms,
+			    int64_t deliver_at_ms, int priority);
 enum item_field {
 	ITEM_ID,
 	ITEM_STATE,
@@ -88,15 +89,15 @@ struct queue_settings {
 	bool paused;
 };
 extern const struct queue_settings standard_settings; /* those of a queue without any */
-void queue_configure(struct redis_server *r, const char *queue, struct queue_settings s);
+void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
 struct queue_counts {
 	int64_t ready, delayed, in_flight, dead, oldest_ready_at, expired;
 };
-struct queue_counts queue_look(struct redis_server *r, const char *queue);
+struct queue_counts queue_get(struct redis_server *r, const char *queue);
 #define assert_counts(r, queue, ready_, delayed_, in_flight_, dead_) \
 	do {                                                         \
-		struct queue_counts counts_ = queue_look(r, queue);  \
+		struct queue_counts counts_ = queue_get(r, queue);   \
 		assert_int_equal(counts_.ready, ready_);             \
 		assert_int_equal(counts_.delayed, delayed_);         \
 		assert_int_equal(counts_.in_flight, in_flight_);     \

@@ -1,7 +1,7 @@
 /*
  * run_script: runs one of the embedded scripts on a private redis-server, and reads its reply.
  *
- *	run(&r, &lock_look_script, KEYS("p:lock:{a}", "p:lock:{a}:fence"), ARGS());
+ *	run(&r, &lock_get_script, KEYS("p:lock:{a}", "p:lock:{a}:fence"), ARGS());
  *	assert_int_equal(item_int(&r, 0), -1);
  *
  * The reply belongs to the server struct and lives until the next command on it. An error reply fails the test unless

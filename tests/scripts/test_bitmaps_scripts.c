@@ -86,7 +86,7 @@ static void must_be_as_bitfield(const struct asked *a)
 	static int64_t values[OPERATIONS_MAX];
 	static bool done[OPERATIONS_MAX];
 
-	run(&r, &bitmap_fields_script, KEYS(KEY), a->args);
+	run(&r, &bitmap_field_update_script, KEYS(KEY), a->args);
 	assert_int_equal(r.reply->elements, 2 + 2 * a->count);
 	for (size_t i = 0; i < a->count; i++)
 		done[i] = told_value(i, &values[i]);
@@ -164,7 +164,7 @@ static void the_last_digit_is_kept(void **state)
 	ask(&a, "INCRBY", 'i', 64, 3, "-1", "WRAP");
 	ask(&a, "INCRBY", 'u', 54, 200, "9007199254740993", "FAIL");
 	ask(&a, "SET", 'i', 54, 300, "-1", "FAIL");
-	run(&r, &bitmap_fields_script, KEYS(KEY), a.args);
+	run(&r, &bitmap_field_update_script, KEYS(KEY), a.args);
 	for (size_t i = 0; i + 1 < a.count; i++) {
 		int64_t value = 0;
 		assert_true(told_value(i, &value));
@@ -172,7 +172,7 @@ static void the_last_digit_is_kept(void **state)
 	}
 	a.count = 0;
 	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
-	run(&r, &bitmap_fields_script, KEYS(KEY), a.args);
+	run(&r, &bitmap_field_update_script, KEYS(KEY), a.args);
 	assert_int_equal(item_int(&r, 2), -1); /* its upper 22 bits */
 	assert_int_equal(item_int(&r, 3), UINT32_MAX);
 }
@@ -187,17 +187,18 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	ask(&written, "GET", 'u', 4, 0, "", "WRAP");
 	ask(&written, "SET", 'u', 4, 0, "0", "WRAP");
 	unchanged(&r, {
-		run_with_record(&r, &bitmap_fields_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), 0);
 	});
-	run(&r, &bitmap_fields_script, KEYS(KEY), written.args);
+	run(&r, &bitmap_field_update_script, KEYS(KEY), written.args);
 	assert_int_equal(item_int(&r, 0), 1);
 	unchanged(&r, { /* it is there now: what is refused does not even make it longer */
-			run_with_record(&r, &bitmap_fields_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
+			run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), refused.args, RECORD,
+					FINGERPRINT_A);
 			assert_int_equal(item_int(&r, 0), 0);
 	});
 	server_command(&r, "DEL " KEY);
-	run(&r, &bitmap_fields_script, KEYS(KEY), refused.args);
+	run(&r, &bitmap_field_update_script, KEYS(KEY), refused.args);
 	assert_int_equal(item_int(&r, 0), 1); /* BITFIELD makes the bitmap before it refuses */
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
 }
@@ -211,16 +212,16 @@ static void a_replay_keeps_every_digit(void **state)
 	server_command(&r, "BITFIELD " KEY " SET i64 0 9007199254740992");
 	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
 	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
-	run_with_record(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
 	assert_true(told_value(0, &first));
 	assert_true(first == 9007199254740993);
 	assert_false(told_value(1, &nothing));
 	unchanged(&r, {
-		run_with_record(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
 		assert_true(told_value(0, &again));
 		assert_true(again == first);
 		assert_false(told_value(1, &nothing));
-		run_with_record_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
+		run_with_record_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
 				      "IDEMPOTENCY_KEY_REUSED");
 	});
 }
@@ -296,7 +297,7 @@ static int64_t found_at(const char *bit, const char *first, const char *last, co
 	bool endless = *last == '\0';
 
 	for (;;) {
-		run(&r, &bitmap_position_script, KEYS(KEY), ARGS(bit, first, last, unit));
+		run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS(bit, first, last, unit));
 		if (item_int(&r, 3) < 0)
 			return item_int(&r, 2);
 		assert_int_equal(item_int(&r, 2), -1);
@@ -372,7 +373,7 @@ static void nothing_is_all_clear(void **state)
 		assert_int_equal(counted("-5", "-10", "BIT", &calls), 0);
 		assert_int_equal(found_at("0", "0", "", "BYTE"), 0);
 		assert_int_equal(found_at("1", "0", "", "BYTE"), -1);
-		run(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("4294967295"));
+		run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("4294967295"));
 		assert_int_equal(item_int(&r, 2), 0);
 		run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 		assert_int_equal(item_int(&r, 0), 0);
@@ -384,12 +385,12 @@ static void nothing_is_all_clear(void **state)
 static void bits_tell_what_they_were(void **state)
 {
 	(void)state;
-	run(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("9", "1"));
+	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 0);
-	run(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("9", "0"));
+	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "0"));
 	assert_int_equal(item_int(&r, 2), 1);
-	run(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("9"));
+	run(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("9"));
 	assert_int_equal(item_int(&r, 2), 0);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 2);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
@@ -398,12 +399,12 @@ static void bits_tell_what_they_were(void **state)
 static void a_whole_bitmap_is_replaced(void **state)
 {
 	(void)state;
-	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("abc"));
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
 	assert_int_equal(item_int(&r, 2), 0);
-	run(&r, &bitmap_write_script, KEYS(KEY), ARGS(""));
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS(""));
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
-	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("d"));
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
 	assert_int_equal(item_int(&r, 2), 1); /* empty was there, too */
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
@@ -418,13 +419,14 @@ static void foreign_keys_stay_as_they_are(void **state)
 	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
 	server_command(&r, "RPUSH " KEY " x");
 	unchanged(&r, {
-		run_fails(&r, &bitmap_get_bit_script, KEYS(KEY), ARGS("0"), "WRONGTYPE");
-		run_fails(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
-		run_fails(&r, &bitmap_write_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
+		run_fails(&r, &bitmap_bit_get_script, KEYS(KEY), ARGS("0"), "WRONGTYPE");
+		run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "WRONGTYPE");
+		run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "WRONGTYPE");
 		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
 		run_fails(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
-		run_fails(&r, &bitmap_position_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
-		run_with_record_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A, "WRONGTYPE");
+		run_fails(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
+		run_with_record_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
+				      "WRONGTYPE");
 	});
 }
 
@@ -434,13 +436,13 @@ static void a_full_redis_still_reads_and_frees(void **state)
 
 	(void)state;
 	ask(&a, "SET", 'u', 8, 0, "1", "WRAP");
-	run(&r, &bitmap_write_script, KEYS(KEY), ARGS("abc"));
+	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("abc"));
 	server_command(&r, "CONFIG SET maxmemory 1");
-	run_fails(&r, &bitmap_set_bit_script, KEYS(KEY), ARGS("0", "1"), "OOM");
-	run_fails(&r, &bitmap_write_script, KEYS(KEY), ARGS("x"), "OOM");
-	run_fails(&r, &bitmap_fields_script, KEYS(KEY), a.args, "OOM");
+	run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "OOM");
+	run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "OOM");
+	run_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, "OOM");
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
-	run(&r, &bitmap_position_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
+	run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
 }

@@ -147,7 +147,7 @@ static void what_was_never_made_is_not_there(void **state)
 {
 	(void)state;
 	unchanged(&r, {
-		run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
 		run(&r, &bloom_exists_script, keys(1), hashes(1, 0, 1, NULL));
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
@@ -165,7 +165,7 @@ static void bits_are_the_models(const struct bloom_model *m)
 {
 	int segment = 0;
 
-	run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 	assert_int_equal(r.reply->elements, 4 + 5 * m->layer_count);
 	for (size_t i = 0; i < m->layer_count; i++) {
 		const struct bloom_layer *l = &m->layers[i];
@@ -230,7 +230,7 @@ static void a_layer_may_have_several_segments(void **state)
 	do {
 		run(&r, &bloom_add_script, keys(4), hashes(3, 0, 1, "0"));
 		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + (again < 4 ? again + 1 : 4));
-		run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
 	} while (item_int(&r, 7) == 0);
 	assert_int_equal(again, 5); /* one segment a call, then the item */
@@ -358,7 +358,7 @@ static void a_full_layer_ends_a_call(void **state)
 	assert_int_equal(item_int(&r, 0), AGAIN); /* its bits */
 	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
 	assert_string_equal(item_text(&r, 2), "11");
-	run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 	layer_is(1, 1024, 8, 3, 3);
 	layer_is(2, 1024, 9, 6, 2);
 }
@@ -400,7 +400,7 @@ static void deleting_goes_in_steps(void **state)
 	assert_int_equal(item_int(&r, 0), AGAIN);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 4);
 	unchanged(&r, { /* it is there for nobody any more */
-			run(&r, &bloom_look_script, KEYS(FILTER), ARGS());
+			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
 			run(&r, &bloom_add_script, keys(11), hashes(12, 0, 1, "0"));
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
@@ -516,7 +516,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		all_are_refused();
 		unchanged(&r, {
 			run_fails(&r, &bloom_put_script, keys(1), ARGS("10", "0.01"), "WRONGTYPE");
-			run_fails(&r, &bloom_look_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
+			run_fails(&r, &bloom_get_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
 			run_fails(&r, &bloom_delete_script, keys(1), ARGS(), "WRONGTYPE");
 		});
 	}

@@ -31,7 +31,7 @@ static void look(int64_t from, int64_t to)
 
 	snprintf(first, sizeof(first), "%lld", (long long)from);
 	snprintf(last, sizeof(last), "%lld", (long long)to);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS(first, last, MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS(first, last, MOST));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(item_int(&r, 2), from);
 	assert_int_equal(item_int(&r, 3), to);
@@ -119,19 +119,19 @@ static void ranges_are_checked_by_redis_s_clock(void **state)
 	snprintf(today, sizeof(today), "%lld", (long long)day);
 	snprintf(tomorrow, sizeof(tomorrow), "%lld", (long long)day + 1);
 	snprintf(earliest, sizeof(earliest), "%lld", (long long)day - 36599);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS("", "", MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS("", "", MOST));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(item_int(&r, 2), day - 36599);
 	assert_int_equal(item_int(&r, 3), day);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS(earliest, today, MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, today, MOST));
 	assert_int_equal(item_int(&r, 0), 0);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS(earliest, tomorrow, MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS(earliest, tomorrow, MOST));
 	assert_int_equal(item_int(&r, 0), -1);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS(tomorrow, "", MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, "", MOST));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_int_equal(item_int(&r, 2), day + 1);
 	assert_int_equal(item_int(&r, 3), day);
-	run(&r, &checkin_look_script, KEYS(KEY), ARGS(tomorrow, tomorrow, MOST));
+	run(&r, &checkin_get_script, KEYS(KEY), ARGS(tomorrow, tomorrow, MOST));
 	assert_int_equal(item_int(&r, 0), 0);
 }
 
@@ -142,7 +142,7 @@ static void foreign_keys_stay_as_they_are(void **state)
 	unchanged(&r, {
 		run_fails(&r, &checkin_put_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
 		run_fails(&r, &checkin_delete_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
-		run_fails(&r, &checkin_look_script, KEYS(KEY), ARGS("1", "2", MOST), "WRONGTYPE");
+		run_fails(&r, &checkin_get_script, KEYS(KEY), ARGS("1", "2", MOST), "WRONGTYPE");
 	});
 }
 

@@ -19,27 +19,27 @@ enum { ADDED = 1, OVERFLOW = -1, TOO_MANY = -2 };
 
 static int64_t add(const char *name, const char *by)
 {
-	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS(name, by));
+	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS(name, by));
 	return item_int(&r, 0);
 }
 
 static void adding_answers_what_is(void **state)
 {
 	(void)state;
-	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("likes", "1", "stock", "-2", "none", "0"));
+	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("likes", "1", "stock", "-2", "none", "0"));
 	assert_int_equal(item_int(&r, 0), ADDED);
 	assert_int_equal(r.reply->elements, 5);
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(item_int(&r, 3), -2);
 	assert_int_equal(item_int(&r, 4), 0);
-	run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("stock", "42", "likes", "1"));
+	run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("stock", "42", "likes", "1"));
 	assert_int_equal(item_int(&r, 2), 40);
 	assert_int_equal(item_int(&r, 3), 2);
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
-	unchanged(&r, run(&r, &counter_look_script, KEYS(COUNTERS), ARGS()));
-	run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+	unchanged(&r, run(&r, &counter_get_script, KEYS(COUNTERS), ARGS()));
+	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
 	assert_int_equal(r.reply->elements, 2 + 6);
-	run(&r, &counter_look_script, KEYS("p:counter:{none}"), ARGS());
+	run(&r, &counter_get_script, KEYS("p:counter:{none}"), ARGS());
 	assert_int_equal(r.reply->elements, 2);
 }
 
@@ -76,7 +76,7 @@ static void sums_are_exact_to_the_last_digit(void **state)
 		if (rows[i][2]) {
 			assert_int_equal(add("n", rows[i][1]), ADDED);
 			assert_int_equal(item_int(&r, 2), strtoll(rows[i][2], NULL, 10));
-			run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+			run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
 			assert_int_equal(item_int(&r, 3), strtoll(rows[i][2], NULL, 10));
 			continue;
 		}
@@ -121,8 +121,8 @@ static void one_overflow_leaves_all_as_they_are(void **state)
 	(void)state;
 	server_command(&r, "HSET " COUNTERS " full " MOST);
 	unchanged(&r, {
-		run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("new", "1", "full", "1", "other", "1"),
-				RECORD, FINGERPRINT_A);
+		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS),
+				ARGS("new", "1", "full", "1", "other", "1"), RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), OVERFLOW);
 		assert_string_equal(item_text(&r, 2), "full");
 	});
@@ -136,7 +136,7 @@ static void a_name_has_so_many_counters(void **state)
 	for (int i = 0; i < 499; i++)
 		server_command(&r, "HSET " COUNTERS " c%d 1", i);
 	unchanged(&r, {
-		run(&r, &counter_add_script, KEYS(COUNTERS), ARGS("c0", "1", "x", "1", "y", "1"));
+		run(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("c0", "1", "x", "1", "y", "1"));
 		assert_int_equal(item_int(&r, 0), TOO_MANY);
 		assert_int_equal(item_int(&r, 2), 501);
 	});
@@ -146,7 +146,7 @@ static void a_name_has_so_many_counters(void **state)
 		snprintf(name, sizeof(name), "c%d", i);
 		assert_int_equal(add(name, "1"), ADDED);
 	}
-	run(&r, &counter_look_script, KEYS(COUNTERS), ARGS());
+	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
 	assert_int_equal(r.reply->elements, 2 + 1000);
 }
 
@@ -154,14 +154,15 @@ static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
+		run_with_record(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 9007199254740991);
 	}
 	add("n", "9");
-	run_with_record(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "9007199254740991"), RECORD,
+			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 2), 9007199254740991);
-	unchanged(&r, run_with_record_fails(&r, &counter_add_script, KEYS(COUNTERS), ARGS("n", "1"), RECORD,
+	unchanged(&r, run_with_record_fails(&r, &counter_increment_script, KEYS(COUNTERS), ARGS("n", "1"), RECORD,
 					    FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
 }
 
@@ -184,18 +185,18 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		server_command(&r, "HSET " COUNTERS " good 1 bad %s", values[i]);
 		unchanged(&r,
-			  run_with_record_fails(&r, &counter_add_script, KEYS(COUNTERS), ARGS("good", "1", "bad", "-1"),
-						RECORD, FINGERPRINT_A, "WRONGTYPE"));
+			  run_with_record_fails(&r, &counter_increment_script, KEYS(COUNTERS),
+						ARGS("good", "1", "bad", "-1"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 	}
 	server_command(&r, "HSET " COUNTERS " bad x");
-	unchanged(&r, run_fails(&r, &counter_look_script, KEYS(COUNTERS), ARGS(), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &counter_get_script, KEYS(COUNTERS), ARGS(), "WRONGTYPE"));
 	for (int i = 0; i < 501; i++)
 		server_command(&r, "HSET p:counter:{many} f%d 1", i);
-	run_fails(&r, &counter_look_script, KEYS("p:counter:{many}"), ARGS(), "WRONGTYPE");
+	run_fails(&r, &counter_get_script, KEYS("p:counter:{many}"), ARGS(), "WRONGTYPE");
 	server_command(&r, "SET p:counter:{text} 5");
 	unchanged(&r, {
-		run_fails(&r, &counter_add_script, KEYS("p:counter:{text}"), ARGS("n", "1"), "WRONGTYPE");
-		run_fails(&r, &counter_look_script, KEYS("p:counter:{text}"), ARGS(), "WRONGTYPE");
+		run_fails(&r, &counter_increment_script, KEYS("p:counter:{text}"), ARGS("n", "1"), "WRONGTYPE");
+		run_fails(&r, &counter_get_script, KEYS("p:counter:{text}"), ARGS(), "WRONGTYPE");
 	});
 }
 

@@ -36,17 +36,17 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 
 	(void)state;
 	settings.max_receives = TRIES;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "poison" });
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "poison" });
 	for (int i = 1; i <= TRIES; i++) {
-		assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 1);
+		assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
 		assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, i);
 		snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
-		assert_int_equal(queue_reject(&r, "q", receipt, 0, "it is poisoned", false), 1);
+		assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "it is poisoned", false), 1);
 	}
 	assert_counts(&r, "q", 0, 0, 0, 1);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	assert_int_equal(message_look(&r, "q", "poison"), 0);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_message_get(&r, "q", "poison"), 0);
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, TRIES);
 }
 
@@ -84,7 +84,7 @@ static void very_many_are_due_at_once(void **state)
 	wait_for_clock(&r, due_ms);
 	for (int i = 0; i < TAKEN; i++) {
 		int64_t before_us = worked_us();
-		assert_int_equal(queue_receive(&r, "q", BATCH_MAX, 60000, NONCE_A), BATCH_MAX);
+		assert_int_equal(queue_message_receive(&r, "q", BATCH_MAX, 60000, NONCE_A), BATCH_MAX);
 		int64_t took_us = worked_us() - before_us;
 		longest_us = took_us > longest_us ? took_us : longest_us;
 	}

@@ -27,7 +27,7 @@ static int64_t push(const char *keep, int from, int to)
 		args[n] = text[n - 1];
 	}
 	args[n] = NULL;
-	run(&r, &feed_push_script, KEYS(FEED, EXCESS), args);
+	run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), args);
 	assert_int_equal(item_int(&r, 0), 1);
 	return item_int(&r, 2);
 }
@@ -35,7 +35,7 @@ static int64_t push(const char *keep, int from, int to)
 /* Reads a page: it has `count` items, counted down from `first`. */
 static void page_is(const char *offset, const char *limit, int size, int first, int count)
 {
-	run(&r, &feed_read_script, KEYS(FEED), ARGS(offset, limit));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS(offset, limit));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(item_int(&r, 2), size);
 	assert_int_equal(r.reply->elements, 3 + count);
@@ -120,17 +120,17 @@ static void a_page_is_bounded_in_bytes(void **state)
 
 	memset(large, '1', sizeof(large) - 1);
 	for (int i = 0; i < 40; i++)
-		run(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("100", large));
-	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
+		run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("100", large));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(item_int(&r, 2), 40);
 	assert_int_equal(r.reply->elements, 3 + 4);
-	run(&r, &feed_read_script, KEYS(FEED), ARGS("38", "1000"));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("38", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 2);
 	memset(too_large, '1', sizeof(too_large) - 1); /* never ours; still a page has one item */
-	run(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("100", "7", too_large));
-	run(&r, &feed_read_script, KEYS(FEED), ARGS("0", "1000"));
+	run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("100", "7", too_large));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 1);
-	run(&r, &feed_read_script, KEYS(FEED), ARGS("1", "1000"));
+	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("1", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 5);
 	assert_string_equal(item_text(&r, 3), "7");
 }
@@ -139,15 +139,17 @@ static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD,
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
 	}
 	push("10", 3, 6);
 	unchanged(&r, {
-		run_with_record(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD,
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
-		run_with_record_fails(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD, FINGERPRINT_B,
-				      "IDEMPOTENCY_KEY_REUSED");
+		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD,
+				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
 }
 
@@ -156,9 +158,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	(void)state;
 	server_command(&r, "SET " FEED " x");
 	unchanged(&r, {
-		run_with_record_fails(&r, &feed_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD, FINGERPRINT_A,
-				      "WRONGTYPE");
-		run_fails(&r, &feed_read_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
+		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD,
+				      FINGERPRINT_A, "WRONGTYPE");
+		run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
 	});
 }
 

@@ -17,7 +17,7 @@
 static int split_in_three(void **state)
 {
 	script_stage_empty(state);
-	run(&r, &geo_configure_script, KEYS(SET), ARGS("3"));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("3"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 3), 3);
 	return 0;
@@ -41,45 +41,45 @@ static void told_cells(int64_t cells)
 static void who_does_not_know_the_cells_is_told(void **state)
 {
 	(void)state;
-	misled(3, &geo_put_script, KEYS(SET), ARGS("1", "2", "a"));
-	misled(3, &geo_put_script, KEYS(SET, CELL("5")), ARGS("1", "2", "a", "7"));
-	misled(3, &geo_add_script, KEYS(SET), ARGS("1", "2", "a"));
-	misled(3, &geo_remove_script, KEYS(SET), ARGS("a"));
-	misled(3, &geo_lookup_script, KEYS(SET), ARGS("a"));
-	misled(3, &geo_distance_script, KEYS(SET), ARGS("a", "b", "m"));
-	misled(3, &geo_members_script, KEYS(SET), ARGS("0", "", "10"));
+	misled(3, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
+	misled(3, &geo_member_put_script, KEYS(SET, CELL("5")), ARGS("1", "2", "a", "7"));
+	misled(3, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a"));
+	misled(3, &geo_member_delete_script, KEYS(SET), ARGS("a"));
+	misled(3, &geo_member_lookup_script, KEYS(SET), ARGS("a"));
+	misled(3, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"));
+	misled(3, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10"));
 	misled(3, &geo_delete_script, KEYS(SET), ARGS());
 	misled(3, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "1", "", "m", "ASC", "1"));
 	misled(3, &geo_search_cells_script, KEYS(SET, CELL("0")),
 	       ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
 	/* A set that is one sorted set, or none at all, has none. */
-	run(&r, &geo_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
-	misled(0, &geo_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
+	run(&r, &geo_member_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
+	misled(0, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
 	misled(0, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
-	misled(0, &geo_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
+	misled(0, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
 }
 
 static void many_go_into_their_cells_or_none_does(void **state)
 {
 	(void)state;
-	run(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("2")),
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("2")),
 	    ARGS("2", "1", "1", "a", "2", "2", "b", "3", "3", "3", "c", "4", "4", "c", "5", "5", "d", "3"));
 	assert_int_equal(item_int(&r, 2), 4);
 	assert_int_equal(item_int(&r, 3), 0);
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, 2), 4);
 	assert_int_equal(item_int(&r, 3), 3);
-	run(&r, &geo_lookup_script, KEYS(SET, CELL("2"), CELL("0")), ARGS("2", "c", "x", "1", "b", "3"));
+	run(&r, &geo_member_lookup_script, KEYS(SET, CELL("2"), CELL("0")), ARGS("2", "c", "x", "1", "b", "3"));
 	assert_near(item_real(&r, 2), 4, 0.00001);
 	assert_string_equal(item_text(&r, 5), "");
 	assert_near(item_real(&r, 8), 2, 0.00001);
 	/* The last of them is outside the world; or one of the cells is not ours. */
-	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "1", "85.06", "f", "3"), "invalid"));
-	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "-180.1", "1", "f", "3"), "invalid"));
 	server_command(&r, "SET " CELL("1") " text");
-	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET, CELL("0"), CELL("1")),
+	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "1", "1", "f", "3"), "WRONGTYPE"));
 }
 
@@ -87,17 +87,17 @@ static void the_size_follows(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 		assert_int_equal(item_int(&r, 2), 1 - i);
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "1");
 	}
 	for (int i = 0; i < 2; i++) {
-		run(&r, &geo_remove_script, KEYS(SET, CELL("1")), ARGS("a", "3"));
+		run(&r, &geo_member_delete_script, KEYS(SET, CELL("1")), ARGS("a", "3"));
 		assert_int_equal(item_int(&r, 0), 1 - i);
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 	}
-	run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
-	run(&r, &geo_configure_script, KEYS(SET), ARGS("4"));
+	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("4"));
 	assert_int_equal(item_int(&r, 0), -1);
 	run(&r, &geo_delete_script, KEYS(SET, CELL("0"), CELL("1"), CELL("2")), ARGS("3"));
 	assert_int_equal(item_int(&r, 0), 1);
@@ -118,15 +118,15 @@ static void distances_between_cells_are_redis_s_own(void **state)
 		for (int j = 0; j < 4; j++)
 			snprintf(at[j], sizeof(at[j]), "%.9f",
 				 (j % 2 ? 85.0 : 180.0) * (2.0 * rand() / RAND_MAX - 1) * (i % 3 ? 1 : 0.001));
-		run(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS(at[0], at[1], "a", "3"));
-		run(&r, &geo_put_script, KEYS(SET, CELL("1")), ARGS(at[2], at[3], "b", "3"));
+		run(&r, &geo_member_put_script, KEYS(SET, CELL("0")), ARGS(at[0], at[1], "a", "3"));
+		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS(at[2], at[3], "b", "3"));
 		server_command(&r, "GEOADD plain %s %s a %s %s b", at[0], at[1], at[2], at[3]);
-		run(&r, &geo_distance_script, KEYS(SET, CELL("0"), CELL("1")), ARGS("a", "b", units[i % 4], "3"));
+		run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("1")), ARGS("a", "b", units[i % 4], "3"));
 		snprintf(told, sizeof(told), "%s", item_text(&r, 2));
 		assert_near(strtod(told, NULL),
 			    strtod(server_command(&r, "GEODIST plain a b %s", units[i % 4])->str, NULL), 0.00011);
 	}
-	run(&r, &geo_distance_script, KEYS(SET, CELL("0"), CELL("2")), ARGS("a", "nobody", "m", "3"));
+	run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("2")), ARGS("a", "nobody", "m", "3"));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_string_equal(item_text(&r, 2), "nobody");
 }

@@ -17,7 +17,7 @@
 static int sicily(void **state)
 {
 	script_stage_empty(state);
-	run(&r, &geo_add_script, KEYS(SET),
+	run(&r, &geo_member_add_script, KEYS(SET),
 	    ARGS("13.361389", "38.115556", "Palermo", "15.087269", "37.502669", "Catania"));
 	assert_int_equal(item_int(&r, 2), 2);
 	return 0;
@@ -39,14 +39,14 @@ static size_t found_count(void)
 static void adding_counts_new_and_known(void **state)
 {
 	(void)state;
-	run(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "4", "b", "5", "6", "a"));
+	run(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "4", "b", "5", "6", "a"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 2);
 	assert_int_equal(item_int(&r, 3), 0);
-	run(&r, &geo_add_script, KEYS(SET), ARGS("7", "8", "b", "5", "6", "a", "1", "1", "c"));
+	run(&r, &geo_member_add_script, KEYS(SET), ARGS("7", "8", "b", "5", "6", "a", "1", "1", "c"));
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(item_int(&r, 3), 2);
-	run(&r, &geo_lookup_script, KEYS(SET), ARGS("b", "a"));
+	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("b", "a"));
 	assert_near(item_real(&r, 2), 7, 0.00001);
 	assert_near(item_real(&r, 3), 8, 0.00001);
 	assert_near(item_real(&r, 5), 5, 0.00001);
@@ -57,22 +57,22 @@ static void adding_counts_new_and_known(void **state)
 static void a_place_outside_refuses_all(void **state)
 {
 	(void)state;
-	unchanged(&r, run_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "86", "b"), "invalid"));
-	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET), ARGS("181", "2", "a"), "invalid"));
-	run(&r, &geo_add_script, KEYS(SET), ARGS("180", "85.05112878", "ne", "-180", "-85.05112878", "sw"));
+	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a", "3", "86", "b"), "invalid"));
+	unchanged(&r, run_fails(&r, &geo_member_put_script, KEYS(SET), ARGS("181", "2", "a"), "invalid"));
+	run(&r, &geo_member_add_script, KEYS(SET), ARGS("180", "85.05112878", "ne", "-180", "-85.05112878", "sw"));
 	assert_int_equal(item_int(&r, 2), 2);
 }
 
 static void putting_answers_the_stored_place(void **state)
 {
 	(void)state;
-	run(&r, &geo_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_near(item_real(&r, 3), 13.361389338970184, 1e-14);
 	assert_near(item_real(&r, 4), 38.1155563954963, 1e-13);
 	assert_string_equal(item_text(&r, 5), "sqc8b49rny0");
-	run(&r, &geo_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
+	run(&r, &geo_member_put_script, KEYS(SET), ARGS("13.361389", "38.115556", "Palermo"));
 	assert_int_equal(item_int(&r, 2), 0);
 	assert_int_equal(server_command(&r, "ZCARD " SET)->integer, 1);
 }
@@ -92,9 +92,9 @@ static void a_thousand_go_in_at_once(void **state)
 			args[3 * i + j] = text[i][j];
 		names[i] = text[i][2];
 	}
-	run(&r, &geo_add_script, KEYS(SET), args);
+	run(&r, &geo_member_add_script, KEYS(SET), args);
 	assert_int_equal(item_int(&r, 2), MEMBERS);
-	run(&r, &geo_lookup_script, KEYS(SET), names);
+	run(&r, &geo_member_lookup_script, KEYS(SET), names);
 	assert_int_equal(r.reply->elements, 2 + 3 * MEMBERS);
 	assert_near(item_real(&r, 2 + 3 * 999), -179.0 + 0.3 * 999, 0.00001);
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000"));
@@ -104,8 +104,8 @@ static void a_thousand_go_in_at_once(void **state)
 static void looking_up_keeps_the_order(void **state)
 {
 	(void)state;
-	unchanged(&r, run(&r, &geo_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo")));
-	run(&r, &geo_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo"));
+	unchanged(&r, run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo")));
+	run(&r, &geo_member_lookup_script, KEYS(SET), ARGS("Catania", "Rome", "Palermo"));
 	assert_int_equal(r.reply->elements, 2 + 9);
 	assert_near(item_real(&r, 2), 15.087267458438873, 1e-14);
 	assert_near(item_real(&r, 3), 37.50266842333162, 1e-13);
@@ -113,7 +113,7 @@ static void looking_up_keeps_the_order(void **state)
 	assert_string_equal(item_text(&r, 5), "");
 	assert_string_equal(item_text(&r, 7), "");
 	assert_string_equal(item_text(&r, 10), "sqc8b49rny0");
-	run(&r, &geo_lookup_script, KEYS("p:geo:{none}"), ARGS("Rome"));
+	run(&r, &geo_member_lookup_script, KEYS("p:geo:{none}"), ARGS("Rome"));
 	assert_int_equal(r.reply->elements, 2 + 3);
 	assert_string_equal(item_text(&r, 2), "");
 }
@@ -121,17 +121,17 @@ static void looking_up_keeps_the_order(void **state)
 static void distances_are_redis_s_own(void **state)
 {
 	(void)state;
-	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Catania", "km"));
+	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "km"));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_string_equal(item_text(&r, 2), "166.2742");
-	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Catania", "mi"));
+	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Catania", "mi"));
 	assert_string_equal(item_text(&r, 2), "103.3182");
-	run(&r, &geo_distance_script, KEYS(SET), ARGS("Palermo", "Palermo", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Palermo", "Palermo", "m"));
 	assert_string_equal(item_text(&r, 2), "0.0000");
-	run(&r, &geo_distance_script, KEYS(SET), ARGS("Rome", "Catania", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Rome", "Catania", "m"));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_string_equal(item_text(&r, 2), "Rome");
-	run(&r, &geo_distance_script, KEYS(SET), ARGS("Catania", "Oslo", "m"));
+	run(&r, &geo_distance_get_script, KEYS(SET), ARGS("Catania", "Oslo", "m"));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_string_equal(item_text(&r, 2), "Oslo");
 }
@@ -185,7 +185,8 @@ static void a_member_is_a_centre_too(void **state)
 static void boxes_find_what_is_inside(void **state)
 {
 	(void)state;
-	run(&r, &geo_add_script, KEYS(SET), ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
+	run(&r, &geo_member_add_script, KEYS(SET),
+	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
 	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10"));
 	assert_int_equal(found_count(), 4);
 	found(2, "Catania", 56.4413);
@@ -228,10 +229,10 @@ static void removing_and_deleting(void **state)
 	(void)state;
 	run(&r, &geo_size_script, KEYS(SET), ARGS());
 	assert_int_equal(item_int(&r, 2), 2);
-	run(&r, &geo_remove_script, KEYS(SET), ARGS("Palermo"));
+	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
 	assert_int_equal(item_int(&r, 0), 1);
 	unchanged(&r, {
-		run(&r, &geo_remove_script, KEYS(SET), ARGS("Palermo"));
+		run(&r, &geo_member_delete_script, KEYS(SET), ARGS("Palermo"));
 		assert_int_equal(item_int(&r, 0), 0);
 	});
 	run(&r, &geo_delete_script, KEYS(SET), ARGS());
@@ -254,7 +255,7 @@ static int walk(int members, const char *count, const char *match)
 
 	memset(came, 0, sizeof(came));
 	do {
-		run(&r, &geo_members_script, KEYS(SET), ARGS(cursor, match, count));
+		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, match, count));
 		assert_int_equal((r.reply->elements - 3) % 4, 0);
 		assert_true(r.reply->elements <= 3 + 4 * limit);
 		for (size_t i = 3; i < r.reply->elements; i += 4) {
@@ -278,7 +279,7 @@ static void add_members(int from, int to)
 	for (int i = from; i < to; i++) {
 		snprintf(longitude, sizeof(longitude), "%.17g", i * 0.1);
 		snprintf(name, sizeof(name), "m%d", i);
-		run(&r, &geo_put_script, KEYS(SET), ARGS(longitude, "10", name));
+		run(&r, &geo_member_put_script, KEYS(SET), ARGS(longitude, "10", name));
 	}
 }
 
@@ -298,7 +299,7 @@ static void all_members_can_be_walked(void **state)
 	for (int limit = 1; limit <= 1000; limit *= 10) { /* a page ends when full, or after a millisecond */
 		char count[16];
 		snprintf(count, sizeof(count), "%d", limit);
-		run(&r, &geo_members_script, KEYS(SET), ARGS("0", "", count));
+		run(&r, &geo_member_list_script, KEYS(SET), ARGS("0", "", count));
 		assert_in_range(r.reply->elements, 3 + 4, 3 + 4 * limit);
 	}
 }
@@ -313,13 +314,13 @@ static void a_walk_misses_nobody_who_stays(void **state)
 	int pages = 0;
 	do {
 		assert_true(++pages <= 21);
-		run(&r, &geo_members_script, KEYS(SET), ARGS(cursor, "", "3"));
+		run(&r, &geo_member_list_script, KEYS(SET), ARGS(cursor, "", "3"));
 		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
 		for (size_t i = 3; i < r.reply->elements; i += 4)
 			came[atoi(item_text(&r, i) + 1)] = true;
 		if (!gone[0]) {
 			snprintf(gone, sizeof(gone), "%s", item_text(&r, 3));
-			run(&r, &geo_remove_script, KEYS(SET), ARGS(gone));
+			run(&r, &geo_member_delete_script, KEYS(SET), ARGS(gone));
 			add_members(20, 21);
 		}
 	} while (strcmp(cursor, "0") != 0);
@@ -333,7 +334,7 @@ static void what_is_no_cursor_is_told(void **state)
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		run(&r, &geo_members_script, KEYS(SET), ARGS(wrong[i], "", "10"));
+		run(&r, &geo_member_list_script, KEYS(SET), ARGS(wrong[i], "", "10"));
 		assert_int_equal(item_int(&r, 0), -1);
 	}
 }
@@ -343,19 +344,19 @@ static void a_replay_gets_the_first_answer(void **state)
 	(void)state;
 	const char *const *args = ARGS("1", "2", "a", "3", "4", "b");
 
-	run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 2), 2);
 	int64_t now_ms = item_int(&r, 1);
-	run(&r, &geo_remove_script, KEYS(SET), ARGS("a"));
+	run(&r, &geo_member_delete_script, KEYS(SET), ARGS("a"));
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
-	unchanged(&r, run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A));
-	run_with_record(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
+	unchanged(&r, run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A));
+	run_with_record(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 2), 2);
 	assert_int_equal(item_int(&r, 3), 0);
 	assert_true(item_int(&r, 1) > now_ms);
-	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), args, RECORD, FINGERPRINT_B,
 					    "IDEMPOTENCY_KEY_REUSED"));
-	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "89", "a"), RECORD "2",
 					    FINGERPRINT_B, "invalid"));
 }
 
@@ -363,15 +364,15 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;
 	server_command(&r, "SET " SET " x");
-	unchanged(&r, run_with_record_fails(&r, &geo_add_script, KEYS(SET), ARGS("1", "2", "a"), RECORD, FINGERPRINT_A,
-					    "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET), ARGS("1", "2", "a"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_lookup_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_members_script, KEYS(SET), ARGS("0", "", "10"), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_remove_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_with_record_fails(&r, &geo_member_add_script, KEYS(SET), ARGS("1", "2", "a"), RECORD,
+					    FINGERPRINT_A, "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_lookup_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_member_delete_script, KEYS(SET), ARGS("a"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_size_script, KEYS(SET), ARGS(), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_delete_script, KEYS(SET), ARGS(), "WRONGTYPE"));
-	unchanged(&r, run_fails(&r, &geo_distance_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
 				ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),

@@ -36,15 +36,15 @@ static void a_key_is_told_by_type_and_size(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		script_stage_empty(NULL);
 		make(rows[i].make);
-		unchanged(&r, run(&r, &key_look_script, KEYS("k"), ARGS()));
-		run(&r, &key_look_script, KEYS("k"), ARGS());
+		unchanged(&r, run(&r, &key_get_script, KEYS("k"), ARGS()));
+		run(&r, &key_get_script, KEYS("k"), ARGS());
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_string_equal(item_text(&r, 2), rows[i].type);
 		assert_int_equal(item_int(&r, 3), -1);
 		if (rows[i].size != INT64_MAX)
 			assert_int_equal(item_int(&r, 4), rows[i].size);
 	}
-	run(&r, &key_look_script, KEYS("none"), ARGS());
+	run(&r, &key_get_script, KEYS("none"), ARGS());
 	assert_string_equal(item_text(&r, 2), "none");
 }
 
@@ -52,29 +52,29 @@ static void keys_are_deleted_and_given_a_time(void **state)
 {
 	(void)state;
 	unchanged(&r, run(&r, &key_delete_script, KEYS(KEY), ARGS()));
-	run(&r, &key_expire_script, KEYS(KEY), ARGS("1000"));
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1000"));
 	assert_int_equal(item_int(&r, 0), 0);
 	server_command(&r, "SADD %s a b", KEY);
-	run(&r, &key_expire_script, KEYS(KEY), ARGS("3155760000000"));
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("3155760000000"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_string_equal(item_text(&r, 2), "set");
 	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + INT64_C(3155760000000));
 	assert_int_equal(item_int(&r, 4), 2);
 	assert_in_range(redis_pttl_ms(&r, KEY), INT64_C(3155759990000), INT64_C(3155760000000));
-	run(&r, &key_expire_script, KEYS(KEY), ARGS(""));
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS(""));
 	assert_int_equal(item_int(&r, 3), -1);
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
-	run(&r, &key_look_script, KEYS(KEY), ARGS());
+	run(&r, &key_get_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 3), -1);
 	server_command(&r, "CONFIG SET maxmemory 1"); /* what makes room goes on */
-	run(&r, &key_expire_script, KEYS(KEY), ARGS("60000"));
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("60000"));
 	assert_int_equal(item_int(&r, 0), 1);
 	run(&r, &key_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
 	server_command(&r, "SET %s x", KEY);
-	run(&r, &key_expire_script, KEYS(KEY), ARGS("1"));
+	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("1"));
 	wait_until(redis_exists(&r, KEY) == 0, 5000);
 }
 
@@ -100,7 +100,7 @@ static void walk(int elements, int limit)
 	memset(came, 0, sizeof(came));
 	snprintf(count, sizeof(count), "%d", limit);
 	do {
-		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, count));
+		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, count));
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_int_equal((r.reply->elements - 4) % 3, 0);
 		assert_true(r.reply->elements <= 4 + 3 * (size_t)limit);
@@ -159,7 +159,7 @@ static void a_walk_misses_none_that_stays(void **state)
 		server_command(&r, "HSET %s m%d %d", KEY, i, i);
 	do {
 		assert_true(++pages <= 101);
-		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, "3"));
+		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "3"));
 		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
 		for (size_t i = 4; i < r.reply->elements; i += 3)
 			came[atoi(item_text(&r, i) + 1)] = true;
@@ -184,7 +184,7 @@ static void a_page_has_128_kib(void **state)
 	for (int i = 0; i < 40; i++)
 		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
 	do {
-		run(&r, &key_elements_script, KEYS(KEY), ARGS(cursor, "1000"));
+		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "1000"));
 		size_t items = (r.reply->elements - 4) / 3;
 		assert_in_range(items, 1, 14); /* 14 of them are more than 128 KiB */
 		found += (int)items;
@@ -195,16 +195,16 @@ static void a_page_has_128_kib(void **state)
 	assert_int_equal(pages, 3);
 	script_stage_empty(NULL);
 	server_command(&r, "RPUSH %s %b %b %s", KEY, text, (size_t)MIB, text, (size_t)MIB + 1, "small");
-	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "1000"));
 	assert_int_equal(r.reply->elements, 4 + 3);
 	assert_int_equal(r.reply->element[4]->len, MIB);
 	assert_int_equal(item_int(&r, 6), 0);
 	assert_string_equal(item_text(&r, 3), "1");
-	run(&r, &key_elements_script, KEYS(KEY), ARGS("1", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("1", "1000"));
 	assert_int_equal(r.reply->elements, 4 + 3);
 	assert_int_equal(r.reply->element[4]->len, MIB);
 	assert_int_equal(item_int(&r, 6), 1);
-	run(&r, &key_elements_script, KEYS(KEY), ARGS("2", "1000"));
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("2", "1000"));
 	assert_string_equal(item_text(&r, 4), "small");
 	assert_string_equal(item_text(&r, 3), "0");
 }
@@ -213,13 +213,13 @@ static void bytes_and_scores_come_as_they_are(void **state)
 {
 	(void)state;
 	server_command(&r, "ZADD %s +inf %b", KEY, "a\0\xff", (size_t)3);
-	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
 	assert_int_equal(r.reply->element[4]->len, 3);
 	assert_memory_equal(item_text(&r, 4), "a\0\xff", 3);
 	assert_string_equal(item_text(&r, 5), "inf");
 	script_stage_empty(NULL);
 	server_command(&r, "ZADD %s 2251799813685249.5 a", KEY);
-	run(&r, &key_elements_script, KEYS(KEY), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS(KEY), ARGS("0", "10"));
 	assert_string_equal(item_text(&r, 5), "2251799813685249.5");
 }
 
@@ -229,12 +229,12 @@ static void what_has_no_elements_is_told(void **state)
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 
 	(void)state;
-	run(&r, &key_elements_script, KEYS("k"), ARGS("0", "10"));
+	run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
 	assert_int_equal(item_int(&r, 0), -1);
 	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
 		server_command(&r, "DEL k");
 		make(without[i][0]);
-		run(&r, &key_elements_script, KEYS("k"), ARGS("0", "10"));
+		run(&r, &key_element_list_script, KEYS("k"), ARGS("0", "10"));
 		assert_int_equal(item_int(&r, 0), -2);
 		assert_string_equal(item_text(&r, 2), without[i][1]);
 	}
@@ -243,12 +243,12 @@ static void what_has_no_elements_is_told(void **state)
 		server_command(&r, "DEL k");
 		make(with[i]);
 		for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
-			unchanged(&r, run(&r, &key_elements_script, KEYS("k"), ARGS(wrong[w], "10")));
-			run(&r, &key_elements_script, KEYS("k"), ARGS(wrong[w], "10"));
+			unchanged(&r, run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10")));
+			run(&r, &key_element_list_script, KEYS("k"), ARGS(wrong[w], "10"));
 			assert_int_equal(item_int(&r, 0), -3);
 		}
 	}
-	run(&r, &key_elements_script, KEYS("k"), ARGS("999999999999999", "10")); /* past its end */
+	run(&r, &key_element_list_script, KEYS("k"), ARGS("999999999999999", "10")); /* past its end */
 	assert_int_equal(item_int(&r, 0), 0);
 }
 

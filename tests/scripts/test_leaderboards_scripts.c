@@ -117,7 +117,7 @@ static void step(void)
 	bool adds = next_random(3) == 0, is_same = e->arrival, fits = true;
 
 	if (next_random(4) == 0) {
-		run(&r, &leaderboard_remove_script, BOARD_KEYS, ARGS(e->is.member));
+		run(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS(e->is.member));
 		assert_int_equal(item_int(&r, 0), e->arrival ? 1 : -2);
 		e->arrival = 0;
 		memset(e->is.scores, 0, sizeof(e->is.scores));
@@ -209,7 +209,7 @@ static void what_is_not_there_is_told(void **state)
 	assert_int_equal(board_page("b", 0, 10, "asc", 1, found), 0);
 	assert_int_equal(board_position("b", "m", "desc"), -2);
 	assert_int_equal(board_around("b", "m", 1, "asc", 1, found), -2);
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("m", "set", "d0", "1", "x", "2", "d1", "3"));
+	run(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "set", "d0", "1", "x", "2", "d1", "3"));
 	assert_int_equal(item_int(&r, 0), -3);
 	assert_int_equal(r.reply->elements, 3 + 2);
 	assert_int_equal(redis_exists(&r, B ":ranks"), 0);
@@ -221,14 +221,14 @@ static void dimensions_change_while_there_are_no_members(void **state)
 
 	(void)state;
 	board_make("b", 1);
-	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0\nd1"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1"));
 	assert_int_equal(item_int(&r, 0), 1);
 	board_put("b", "m", "set", 2, scores);
-	unchanged(&r, run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d1\nd0")));
-	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d1\nd0"));
+	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0")));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0"));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_string_equal(item_text(&r, 2), "d0\nd1");
-	run(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0\nd1"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 1);
 	/* Somebody deleted the first key by hand: a new board has none of the old one's members. */
@@ -245,13 +245,13 @@ static void a_replay_gets_the_first_rank(void **state)
 	(void)state;
 	board_make("b", 1);
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"), "p:idem:{k}",
-				FINGERPRINT_A);
+		run_with_record(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("m", "add", "d0", "5"),
+				"p:idem:{k}", FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), 2);
 		assert_int_equal(item_int(&r, 3), 0);
 		board_put("b", "other", "set", 1, more);
 	}
-	run(&r, &leaderboard_member_script, BOARD_KEYS, ARGS("m", "desc"));
+	run(&r, &leaderboard_member_get_script, BOARD_KEYS, ARGS("m", "desc"));
 	assert_memory_equal(r.reply->element[4]->str, "\xff\xff\xff\xfa", 4); /* 5 once, not twice */
 }
 
@@ -267,14 +267,14 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		if (i == 1)
 			server_command(&r, "DEL " B);
 		server_command(&r, foreign[i]);
-		unchanged(&r,
-			  run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_remove_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_configure_script, BOARD_KEYS, ARGS("d0"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
+					"WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0"), "WRONGTYPE"));
 		if (i != 2)
 			run_fails(&r, &leaderboard_page_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
 				  "WRONGTYPE");
-		run_fails(&r, &leaderboard_around_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
+		run_fails(&r, &leaderboard_around_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
 	}
 }
 

@@ -209,7 +209,7 @@ static void unions_follow_their_model(void **state)
 	}
 	/* A board that was united is one like any other: members move, go, and are a source themselves. */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
-	run(&r, &leaderboard_remove_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
+	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(server_command(&r, "ZCARD " B ":ranks")->integer,
 			 server_command(&r, "HLEN " B ":places")->integer);

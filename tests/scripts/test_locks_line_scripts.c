@@ -66,7 +66,7 @@ static void who_waits_stands_in_line(void **state)
 	assert_int_equal(pass_by(), HELD);
 	assert_int_equal(item_int(&r, HELD_WAITERS), 3);
 	assert_line(A1 " " B1 " " A2, "");
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), 3);
 }
 
@@ -216,7 +216,7 @@ static void what_was_won_for_who_left_goes_back(void **state)
 	line_hear(&r, LOCK);
 	lock_leave(&r, "a", A1, TOKEN_2);
 	assert_string_equal(line_heard(&r), "@" B1 " 1000");
-	assert_int_equal(lock_look(&r, "a"), -1);
+	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
 	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* not of somebody else's token */

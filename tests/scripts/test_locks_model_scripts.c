@@ -299,7 +299,7 @@ static void compare(struct lock *l)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s", i ? " " : "", ticket_of(l->line[i]));
 	assert_string_equal(line_tickets(&r, lock_key(name, "")), line);
 	assert_string_equal(line_offered_to(&r, lock_key(name, "")), l->offered ? ticket_of(l->line[0]) : "");
-	assert_int_equal(lock_look(&r, name), l->count ? 0 : -1);
+	assert_int_equal(lock_get(&r, name), l->count ? 0 : -1);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), l->waiters);
 	if (!l->count)
 		return;

@@ -245,19 +245,19 @@ static void an_expired_lock_is_never_revived(void **state)
 static void a_look_changes_nothing(void **state)
 {
 	(void)state;
-	assert_int_equal(lock_look(&r, "a"), -1);
+	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), 0);
 	assert_int_equal(item_int(&r, LOOK_FENCE), 0);
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, TAKEN_FENCES);
 	acquire(30000, TOKEN_1, TOKEN_2);
 	int64_t expires_at_ms = item_int(&r, TAKEN_EXPIRES_AT);
-	unchanged(&r, lock_look(&r, "a"));
-	unchanged(&r, run(&r, &lock_look_script, KEYS(LOCK, READERS), ARGS()));
-	run(&r, &lock_look_script, KEYS(LOCK, READERS), ARGS());
+	unchanged(&r, lock_get(&r, "a"));
+	unchanged(&r, run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS()));
+	run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS());
 	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
 	assert_string_equal(item_text(&r, LOOK_METADATA), "");
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), 0);
 	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
 	assert_string_equal(item_text(&r, LOOK_MODE), "exclusive");
@@ -269,9 +269,9 @@ static void a_look_changes_nothing(void **state)
 	assert_int_equal(item_int(&r, LOOK_HOLDERS + 2), expires_at_ms);
 	release(TOKEN_1);
 	release(TOKEN_2);
-	assert_int_equal(lock_look(&r, "a"), -1);
+	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
-	run(&r, &lock_look_script, KEYS(LOCK, READERS), ARGS());
+	run(&r, &lock_get_script, KEYS(LOCK, READERS), ARGS());
 	assert_int_equal(item_int(&r, LOOK_FENCE), 0);
 }
 
@@ -384,7 +384,7 @@ static const char *const foreign_locks[] = {
 /* Each way to call the scripts of one lock. */
 static const struct script *const each_script[] = {
 	&lock_acquire_script, &lock_acquire_script, &lock_acquire_script, &lock_extend_script,
-	&lock_release_script, &lock_release_script, &lock_leave_script,   &lock_look_script,
+	&lock_release_script, &lock_release_script, &lock_leave_script,   &lock_get_script,
 };
 enum { EACH = sizeof(each_script) / sizeof(each_script[0]) };
 
@@ -392,7 +392,7 @@ static const char *const *keys_of(const struct script *s)
 {
 	return lock_keys("a", s == &lock_acquire_script  ? parts_to_acquire
 			      : s == &lock_extend_script ? parts_to_extend
-			      : s == &lock_look_script   ? parts_to_look
+			      : s == &lock_get_script    ? parts_to_look
 							 : parts_to_release);
 }
 
@@ -437,7 +437,7 @@ static void a_lock_without_a_ttl_heals(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		server_command(&r, "FLUSHALL");
 		server_command(&r, "HSET " LOCK " fence 1 owner o mode %s metadata m t:" TOKEN_1 " 1", modes[i]);
-		run(&r, &lock_look_script, keys_of(&lock_look_script), ARGS());
+		run(&r, &lock_get_script, keys_of(&lock_get_script), ARGS());
 		assert_int_equal(item_int(&r, 0), HELD);
 		assert_int_equal(lock_acquire(&r, other), HELD);
 		assert_in_range(server_command(&r, "PTTL " LOCK)->integer, 86390000, 86400000);
@@ -500,7 +500,7 @@ static void a_full_redis_refuses_a_lock_and_still_frees_one(void **state)
 	const struct lock_try b = { .names = "b", .token = TOKEN_2 };
 	run_fails(&r, &lock_acquire_script, lock_try_keys(&b), lock_try_args(&b), "OOM");
 	assert_int_equal(redis_exists(&r, "p:lock:{b}"), 0);
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(release(TOKEN_1), 1);
 	server_command(&r, "CONFIG SET maxmemory 0");
 	assert_int_equal(redis_exists(&r, LOCK), 0);

@@ -50,9 +50,9 @@ static void all_are_taken_with_one_token(void **state)
 	assert_int_equal(r.reply->elements, TAKEN_FENCES + 3);
 	assert_int_equal(item_int(&r, TAKEN_FENCES + 1), 4102444800000001);
 	int64_t a = item_int(&r, TAKEN_FENCES), c = item_int(&r, TAKEN_FENCES + 2);
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_FENCE), a);
-	assert_int_equal(lock_look(&r, "c"), 0);
+	assert_int_equal(lock_get(&r, "c"), 0);
 	assert_int_equal(item_int(&r, LOOK_FENCE), c);
 	assert_int_equal(lock_extend(&r, "b", TOKEN_1, 60000), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);

@@ -60,7 +60,7 @@ static void readers_stand_beside_each_other(void **state)
 		ends[i] = item_int(&r, TAKEN_EXPIRES_AT);
 		assert_true(i == 0 || fences[i] > fences[i - 1]);
 	}
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_FENCE), fences[2]);
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 3);
 	assert_int_equal(item_int(&r, LOOK_EXPIRES_AT), ends[2]);
@@ -94,7 +94,7 @@ static void each_reader_gives_back_its_own(void **state)
 	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), NOT_HOLDER));
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), NOT_HOLDER));
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* that of who is left */
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 2);
 	assert_true(item_int(&r, LOOK_HOLDERS + 1) != second && item_int(&r, LOOK_HOLDERS + 4) == third);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
@@ -116,7 +116,7 @@ static void each_reader_extends_its_own(void **state)
 	int64_t first_ends = item_int(&r, 4);
 	assert_int_equal(first_ends, item_int(&r, 1) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, first_ends);
-	lock_look(&r, "a");
+	lock_get(&r, "a");
 	assert_int_equal(item_int(&r, LOOK_HOLDERS + 2), second_ends);
 	assert_int_equal(item_int(&r, LOOK_HOLDERS + 5), first_ends);
 	assert_int_equal(lock_extend(&r, "a", TOKEN_1, 5000), 1);
@@ -131,7 +131,7 @@ static void readers_end_one_by_one(void **state)
 	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_3 });
 	read_with(TOKEN_2, 30000);
 	reader_ends(first);
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
 	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3);
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_1, 30000), NOT_HOLDER));
@@ -175,7 +175,7 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 
 static void looks_with(int64_t holds)
 {
-	assert_int_equal(lock_look(&r, "a"), 0);
+	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_HOLDS), holds);
 }
 
@@ -364,7 +364,7 @@ static void a_look_tells_sixteen_of_many(void **state)
 		snprintf(token, sizeof(token), "%032x", i);
 		read_with(token, 60000 - 100 * i);
 	}
-	lock_look(&r, "a");
+	lock_get(&r, "a");
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 40);
 	assert_int_equal(r.reply->elements, LOOK_HOLDERS + 3 * 16);
 	assert_string_equal(item_text(&r, LOOK_HOLDERS), token); /* the first to end */
@@ -378,7 +378,7 @@ static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 	read_with(TOKEN_2, 20000);
 	server_command(&r, "DEL " LOCK);
 	assert_int_equal(read_with(TOKEN_3, 10000), TAKEN);
-	lock_look(&r, "a");
+	lock_get(&r, "a");
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_3), 1);
 	assert_int_equal(item_int(&r, 2), 0);

@@ -16,7 +16,7 @@
 
 static void receive_one(int64_t visibility_ms, char receipt[64])
 {
-	assert_int_equal(queue_receive(&r, "q", 1, visibility_ms, NONCE_A), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, visibility_ms, NONCE_A), 1);
 	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 }
 
@@ -25,9 +25,9 @@ static void send_dead(const char *id)
 {
 	char receipt[64];
 
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = id, .body = "\"d\"" }), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id, .body = "\"d\"" }), 1);
 	receive_one(30000, receipt);
-	assert_int_equal(queue_reject(&r, "q", receipt, -1, "bad", true), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "bad", true), 1);
 }
 
 /* `count` messages with generated ids. */
@@ -52,7 +52,7 @@ struct walk {
 /* Takes a page; false when it was the last. */
 static bool walk_on(struct walk *w, const char *limit)
 {
-	run(&r, &message_list_script, queue_keys("q"),
+	run(&r, &queue_message_list_script, queue_keys("q"),
 	    ARGS(w->state, limit, w->priority[0] ? w->priority : "-1", w->score[0] ? w->score : "-1", w->seq));
 	snprintf(w->priority, sizeof(w->priority), "%" PRId64, item_int(&r, 2));
 	snprintf(w->score, sizeof(w->score), "%" PRId64, item_int(&r, 3));
@@ -77,7 +77,7 @@ static void counts_tell_every_state(void **state)
 	char receipt[64];
 
 	(void)state;
-	struct queue_counts none = queue_look(&r, "q");
+	struct queue_counts none = queue_get(&r, "q");
 	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired, 0);
 	assert_int_equal(none.oldest_ready_at, -1);
 	assert_int_equal(item_int(&r, 8), 30000); /* the settings that hold without any */
@@ -87,15 +87,15 @@ static void counts_tell_every_state(void **state)
 	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look makes nothing */
 
 	send_dead("dead");
-	queue_send(&r, "q", (struct outgoing){ .id = "flying" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "flying" });
 	receive_one(30000, receipt);
-	queue_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 60000, .priority = 9 });
-	queue_send(&r, "q", (struct outgoing){ .id = "oldest", .priority = 5 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 60000, .priority = 9 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "oldest", .priority = 5 });
 	int64_t oldest = sent(&r, 0, SENT_DELIVER_AT)->integer;
 	wait_for_clock(&r, oldest + 2);
-	queue_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 2 });
-	queue_send(&r, "q", (struct outgoing){ .id = "ready too", .priority = 7 });
-	struct queue_counts c = queue_look(&r, "q");
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 2 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready too", .priority = 7 });
+	struct queue_counts c = queue_get(&r, "q");
 	assert_int_equal(c.ready, 3);
 	assert_int_equal(c.delayed, 1);
 	assert_int_equal(c.in_flight, 1);
@@ -109,23 +109,23 @@ static void counts_are_true_before_anybody_settles(void **state)
 
 	(void)state;
 	settings.backoff_base_ms = settings.backoff_max_ms = 60000;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "dies", .max_receives = 1 });
-	queue_send(&r, "q", (struct outgoing){ .id = "backs off" });
-	queue_send(&r, "q", (struct outgoing){ .id = "expires", .ttl_ms = 60000 });
-	assert_int_equal(queue_receive(&r, "q", 3, 1, NONCE_A), 3);
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "dies", .max_receives = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "backs off" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "expires", .ttl_ms = 60000 });
+	assert_int_equal(queue_message_receive(&r, "q", 3, 1, NONCE_A), 3);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	assert_counts(&r, "q", 0, 2, 0, 1);
 	settings.backoff_base_ms = settings.backoff_max_ms = 0;
-	queue_configure(&r, "q", settings);
+	queue_put(&r, "q", settings);
 	char *before = server_picture(&r);
 	assert_counts(&r, "q", 2, 0, 0, 1);
-	assert_true(queue_look(&r, "q").oldest_ready_at > 0);
+	assert_true(queue_get(&r, "q").oldest_ready_at > 0);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after); /* a look changes nothing */
 	free(before);
 	free(after);
-	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_counts(&r, "q", 1, 0, 1, 1);
 }
 
@@ -134,13 +134,13 @@ static void settings_are_kept_and_replaced(void **state)
 	struct queue_settings settings = { 1000, 7, 20, 3000, 4000, 5000, true };
 
 	(void)state;
-	queue_configure(&r, "q", settings);
-	queue_look(&r, "q");
+	queue_put(&r, "q", settings);
+	queue_get(&r, "q");
 	const int64_t told[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(item_int(&r, 8 + i), told[i]);
-	queue_configure(&r, "q", standard_settings);
-	queue_look(&r, "q");
+	queue_put(&r, "q", standard_settings);
+	queue_get(&r, "q");
 	assert_int_equal(item_int(&r, 8), 30000);
 	assert_int_equal(item_int(&r, 10), 0);
 	assert_int_equal(item_int(&r, 14), 0);
@@ -151,24 +151,24 @@ static void cancel_takes_what_nobody_works_on(void **state)
 	char receipt[64];
 
 	(void)state;
-	assert_int_equal(message_cancel(&r, "q", "a"), -1);
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	assert_int_equal(queue_message_delete(&r, "q", "a"), -1);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, receipt);
 	int64_t until = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
-	assert_int_equal(message_cancel(&r, "q", "a"), -2);
+	assert_int_equal(queue_message_delete(&r, "q", "a"), -2);
 	assert_int_equal(item_int(&r, 2), until);
-	assert_int_equal(queue_extend(&r, "q", receipt, 1), 1);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1);
 	wait_for_clock(&r, item_int(&r, 3));
-	assert_int_equal(message_cancel(&r, "q", "a"), 1); /* its delivery has ended */
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 60000 }), 1);
-	assert_int_equal(message_cancel(&r, "q", "a"), 1);
+	assert_int_equal(queue_message_delete(&r, "q", "a"), 1); /* its delivery has ended */
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .delay_ms = 60000 }), 1);
+	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
 	send_dead("a");
-	assert_int_equal(message_cancel(&r, "q", "a"), 1);
-	queue_send(&r, "q", (struct outgoing){ 0 });
+	assert_int_equal(queue_message_delete(&r, "q", "a"), 1);
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	char *id = strdup(sent(&r, 0, SENT_ID)->str);
-	assert_int_equal(message_cancel(&r, "q", id), 1);
-	assert_int_equal(message_cancel(&r, "q", id), -1);
+	assert_int_equal(queue_message_delete(&r, "q", id), 1);
+	assert_int_equal(queue_message_delete(&r, "q", id), -1);
 	free(id);
 	assert_counts(&r, "q", 0, 0, 0, 0);
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":meta"))->integer, 0);
@@ -180,23 +180,23 @@ static void change_moves_a_message(void **state)
 	char receipt[64];
 
 	(void)state;
-	assert_int_equal(message_change(&r, "q", "a", 0, -1, -1), -1);
-	queue_send(&r, "q", (struct outgoing){ .id = "a", .priority = 5, .delay_ms = 60000 });
-	assert_int_equal(message_change(&r, "q", "a", 90000, -1, -1), 1);
+	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -1);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 5, .delay_ms = 60000 });
+	assert_int_equal(queue_message_patch(&r, "q", "a", 90000, -1, -1), 1);
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, item_int(&r, 1) + 90000);
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "delayed");
-	assert_int_equal(message_change(&r, "q", "a", -1, 4102444800000, 2), 1);
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 4102444800000, 2), 1);
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, 4102444800000);
 	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 2);
-	assert_int_equal(message_change(&r, "q", "a", -1, -1, 3), 1); /* the priority alone */
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 3), 1); /* the priority alone */
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, 4102444800000);
 	assert_counts(&r, "q", 0, 1, 0, 0);
-	assert_int_equal(message_change(&r, "q", "a", -1, 1, -1), 1); /* long past: now */
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, 1, -1), 1); /* long past: now */
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, item_int(&r, 1));
 	receive_one(30000, receipt);
-	assert_int_equal(message_change(&r, "q", "a", 0, -1, -1), -2);
-	queue_reject(&r, "q", receipt, -1, "bad", true);
-	assert_int_equal(message_change(&r, "q", "a", -1, -1, 1), 1); /* a dead one is brought back */
+	assert_int_equal(queue_message_patch(&r, "q", "a", 0, -1, -1), -2);
+	queue_delivery_reject(&r, "q", receipt, -1, "bad", true);
+	assert_int_equal(queue_message_patch(&r, "q", "a", -1, -1, 1), 1); /* a dead one is brought back */
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "ready");
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
@@ -210,7 +210,7 @@ static void purge_removes_one_state_or_all(void **state)
 	(void)state;
 	assert_int_equal(queue_purge(&r, "q", "", NULL), 0);
 	send_dead("dead");
-	queue_send(&r, "q", (struct outgoing){ .id = "flying" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "flying" });
 	receive_one(30000, receipt);
 	send_many(2500, (struct outgoing){ .delay_ms = 60000 });
 	send_many(3, (struct outgoing){ .priority = 8 });
@@ -220,12 +220,12 @@ static void purge_removes_one_state_or_all(void **state)
 	assert_true(steps >= 3);
 	assert_counts(&r, "q", 0, 0, 1, 1);
 	assert_int_equal(queue_purge(&r, "q", "in_flight", NULL), 1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_purge(&r, "q", "dead", NULL), 1);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "dead" }), 1); /* ids are free again */
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "dead" }), 1); /* ids are free again */
 	send_many(1200, (struct outgoing){ .delay_ms = 60000 });
-	queue_configure(&r, "q", standard_settings);
+	queue_put(&r, "q", standard_settings);
 	assert_int_equal(queue_purge(&r, "q", "", NULL), 1201);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1);
 	assert_int_equal(server_command(&r, "HEXISTS %s visibility_ms", queue_key("q", ""))->integer,
@@ -236,7 +236,7 @@ static void purge_counts_what_came_back(void **state)
 {
 	(void)state;
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .max_receives = 1 }, { 0 } }, 2);
-	assert_int_equal(queue_receive(&r, "q", 2, 1, NONCE_A), 2);
+	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	assert_int_equal(queue_purge(&r, "q", "in_flight", NULL), 0);
 	assert_int_equal(queue_purge(&r, "q", "ready", NULL), 1);
@@ -252,23 +252,23 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_int_equal(queue_redrive(&r, "q", 1000, NULL), 0);
 	send_dead("first");
 	send_dead("second");
-	queue_send(&r, "q", (struct outgoing){ .id = "third", .max_receives = 1, .ttl_ms = 600000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "third", .max_receives = 1, .ttl_ms = 600000 });
 	receive_one(1, receipt);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	assert_int_equal(queue_redrive(&r, "q", 1, NULL), 1);
 	assert_counts(&r, "q", 1, 0, 0, 2);
 	assert_int_equal(queue_redrive(&r, "q", 1000, NULL), 2);
 	assert_counts(&r, "q", 3, 0, 0, 0);
-	assert_int_equal(message_look(&r, "q", "third"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "third"), 0);
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "");
-	assert_int_equal(queue_receive(&r, "q", 10, 30000, NONCE_B), 3);
+	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_B), 3);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "first");
 	assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 
 	send_many(1500, (struct outgoing){ .max_receives = 1 });
 	for (int taken = 0; taken < 1500; taken += 100)
-		assert_int_equal(queue_receive(&r, "q", 100, 1, NONCE_A), 100);
+		assert_int_equal(queue_message_receive(&r, "q", 100, 1, NONCE_A), 100);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	assert_int_equal(queue_redrive(&r, "q", 1200, &steps), 1200);
 	assert_true(steps >= 3);
@@ -296,7 +296,7 @@ static void a_redrive_that_broke_off_goes_on(void **state)
 	(void)state;
 	send_many(1500, (struct outgoing){ .max_receives = 1 });
 	for (int taken = 0; taken < 1500; taken += 100)
-		assert_int_equal(queue_receive(&r, "q", 100, 1, NONCE_A), 100);
+		assert_int_equal(queue_message_receive(&r, "q", 100, 1, NONCE_A), 100);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	int64_t moved = redrive_again("1200", true);
 	assert_in_range(moved, 1, 1000);
@@ -316,18 +316,18 @@ static void dead_letters_are_kept_for_their_retention(void **state)
 	send_dead("a");
 	wait_for_clock(&r, item_int(&r, 4) + 2);
 	settings.retention_ms = 1;
-	queue_configure(&r, "q", settings);
+	queue_put(&r, "q", settings);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(message_look(&r, "q", "a"), -1);
+	assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 	assert_false(walk_on(&dead, "10"));
 	assert_int_equal(dead.count, 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "b", .delay_ms = 60000 }), 1);
-	assert_int_equal(message_cancel(&r, "q", "b"), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b", .delay_ms = 60000 }), 1);
+	assert_int_equal(queue_message_delete(&r, "q", "b"), 1);
 	assert_int_equal(queue_redrive(&r, "q", 10, NULL), 0);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 0); /* trims */
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0); /* trims */
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":meta"))->integer, 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 1);
-	assert_int_equal(queue_look(&r, "q").expired, 0);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 1);
+	assert_int_equal(queue_get(&r, "q").expired, 0);
 }
 
 static void delete_leaves_nothing_and_sequences_rise_on(void **state)
@@ -338,16 +338,16 @@ static void delete_leaves_nothing_and_sequences_rise_on(void **state)
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
 	assert_int_equal(item_int(&r, 0), 0); /* never used */
 	send_dead("dead");
-	queue_send(&r, "q", (struct outgoing){ 0 });
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	int64_t before = strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10);
 	receive_one(30000, receipt);
 	run(&r, &queue_delete_script, queue_keys("q"), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
-	queue_send(&r, "q", (struct outgoing){ 0 });
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	assert_true(strtoll(sent(&r, 0, SENT_ID)->str, NULL, 10) > before);
-	queue_receive(&r, "q", 1, 30000, NONCE_B);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
+	queue_message_receive(&r, "q", 1, 30000, NONCE_B);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_counts(&r, "q", 0, 0, 1, 0);
 }
 
@@ -365,10 +365,10 @@ static void a_list_is_not_upset_by_coming_and_going(void **state)
 	(void)state;
 	queue_send_all(&r, "q", batch, 7); /* a to e share one due time */
 	assert_true(walk_on(&w, "2"));
-	message_cancel(&r, "q", "a");
-	message_cancel(&r, "q", "b"); /* the cursor's own place */
-	message_cancel(&r, "q", "d");
-	queue_send(&r, "q", (struct outgoing){ .id = "f", .priority = 9 });
+	queue_message_delete(&r, "q", "a");
+	queue_message_delete(&r, "q", "b"); /* the cursor's own place */
+	queue_message_delete(&r, "q", "d");
+	queue_message_send(&r, "q", (struct outgoing){ .id = "f", .priority = 9 });
 	while (walk_on(&w, "2"))
 		;
 	assert_walked(&w, 7, ARGS("a", "b", "c", "e", "x", "y", "f"));
@@ -380,7 +380,7 @@ static void a_page_may_be_full_of_what_came_back(void **state)
 
 	(void)state;
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b", .priority = 1 } }, 2);
-	assert_int_equal(queue_receive(&r, "q", 2, 1, NONCE_A), 2);
+	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	while (walk_on(&w, "1"))
 		;
@@ -396,19 +396,19 @@ static void each_state_is_listed(void **state)
 	(void)state;
 	assert_false(walk_on(&none, "10"));
 	send_dead("dead");
-	queue_send(&r, "q", (struct outgoing){ .id = "dies", .max_receives = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "dies", .max_receives = 1 });
 	receive_one(1, receipt);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
-	queue_send(&r, "q", (struct outgoing){ .id = "back" });
-	queue_send(&r, "q", (struct outgoing){ .id = "back too", .priority = 1 });
-	assert_int_equal(queue_receive(&r, "q", 2, 1, NONCE_A), 2); /* settles "dies" */
+	queue_message_send(&r, "q", (struct outgoing){ .id = "back" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "back too", .priority = 1 });
+	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2); /* settles "dies" */
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
-	queue_send(&r, "q", (struct outgoing){ .id = "late", .delay_ms = 70000 });
-	queue_send(&r, "q", (struct outgoing){ .id = "soon", .delay_ms = 60000 });
-	queue_send(&r, "q", (struct outgoing){ .id = "soon too", .delay_ms = 60000, .priority = 1 });
-	queue_send(&r, "q", (struct outgoing){ .id = "gone", .ttl_ms = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "late", .delay_ms = 70000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "soon", .delay_ms = 60000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "soon too", .delay_ms = 60000, .priority = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "gone", .ttl_ms = 1 });
 	wait_for_clock(&r, item_int(&r, 1) + 1);
-	queue_send(&r, "q", (struct outgoing){ .id = "ready" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
 	assert_false(walk_on(&in_flight, "10"));
 	assert_int_equal(in_flight.count, 0); /* what has ended is not in flight */
 	while (walk_on(&ready, "1"))
@@ -417,7 +417,7 @@ static void each_state_is_listed(void **state)
 	while (walk_on(&delayed, "1"))
 		;
 	assert_walked(&delayed, 3, ARGS("soon", "late", "soon too"));
-	assert_int_equal(queue_receive(&r, "q", 3, 30000, NONCE_B), 3);
+	assert_int_equal(queue_message_receive(&r, "q", 3, 30000, NONCE_B), 3);
 	while (walk_on(&in_flight, "1"))
 		;
 	assert_walked(&in_flight, 3, ARGS("back", "back too", "ready")); /* by the end, then by arrival */

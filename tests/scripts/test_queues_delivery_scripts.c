@@ -17,7 +17,7 @@
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
 {
-	assert_int_equal(queue_receive(&r, "q", 1, visibility_ms, nonce), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, visibility_ms, nonce), 1);
 	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 }
 
@@ -39,41 +39,42 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
-	unchanged(&r, assert_int_equal(queue_acknowledge(&r, "q", receipt), 0)); /* again: done by this receipt */
-	assert_int_equal(queue_extend(&r, "q", receipt, 1000), -1);
-	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", false), -1);
-	assert_int_equal(message_look(&r, "q", "a"), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	unchanged(&r,
+		  assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 0)); /* again: done by this receipt */
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1000), -1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), -1);
+	assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0);
 
 	/* A short memory: once it is over, the id is free, and what trims the old ids spares the new message. */
 	settings.dedupe_ms = 15;
-	queue_configure(&r, "q", settings);
+	queue_put(&r, "q", settings);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "b" }, { .id = "forgotten" } }, 2);
-	assert_int_equal(queue_receive(&r, "q", 2, 30000, NONCE_A), 2);
+	assert_int_equal(queue_message_receive(&r, "q", 2, 30000, NONCE_A), 2);
 	char *other = strdup(received(&r, 1, RECEIVED_RECEIPT)->str);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
-	assert_int_equal(queue_acknowledge(&r, "q", other), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", other), 1);
 	free(other);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
 	wait_for_clock(&r, item_int(&r, 1) + 15);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "b" }), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
 	assert_int_equal(server_command(&r, "ZCOUNT %s 0 +inf", queue_key("q", ":done"))->integer, 1); /* that of a */
-	assert_int_equal(message_look(&r, "q", "b"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
 	assert_int_equal(server_command(&r, "HEXISTS %s forgotten", queue_key("q", ":ids"))->integer, 0);
 
 	settings.dedupe_ms = 0;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "c" });
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "c" });
 	receive_one(30000, NONCE_A, receipt);
-	queue_acknowledge(&r, "q", receipt);
+	queue_delivery_acknowledge(&r, "q", receipt);
 	assert_int_equal(server_command(&r, "HEXISTS %s c", queue_key("q", ":ids"))->integer, 0); /* not at all */
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
 }
 
 /* As many as one receive can leave: a hundred ids, and a hundred acknowledgements. */
@@ -86,36 +87,36 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 
 	(void)state;
 	settings.dedupe_ms = 1;
-	queue_configure(&r, "q", settings);
+	queue_put(&r, "q", settings);
 	for (size_t i = 0; i < BATCH_MAX; i++) {
 		snprintf(ids[i], sizeof(ids[i]), "id%zu", i);
 		batch[i].id = ids[i];
 	}
 	queue_send_all(&r, "q", batch, BATCH_MAX);
-	assert_int_equal(queue_receive(&r, "q", BATCH_MAX, 30000, NONCE_A), BATCH_MAX);
+	assert_int_equal(queue_message_receive(&r, "q", BATCH_MAX, 30000, NONCE_A), BATCH_MAX);
 	for (size_t i = 0; i < BATCH_MAX; i++) {
 		snprintf(receipts[i], sizeof(receipts[i]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
 		done[i] = receipts[i];
 	}
-	assert_int_equal(queue_settle(&r, "q", done, ARGS(), 0), BATCH_MAX);
+	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(), 0), BATCH_MAX);
 	wait_for_clock(&r, item_int(&r, 1) + 1);
 	char key[64];
 	snprintf(key, sizeof(key), "%s", queue_key("q", ":done"));
 	assert_int_equal(server_command(&r, "ZCOUNT %s -inf (0", key)->integer, BATCH_MAX);
-	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, BATCH_MAX); /* the ids went */
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
-	assert_int_equal(queue_acknowledge(&r, "q", receipts[0]), 0);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
 	/* As if a minute had gone by: those that are due go, and one that is not stays. */
 	for (size_t i = 1; i < BATCH_MAX; i++) {
 		receipts[i][16] = '\t';
 		server_command(&r, "ZADD %s XX -%lld %s", key, (long long)redis_now_ms(&r), receipts[i]);
 		receipts[i][16] = '.';
 	}
-	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_int_equal(server_command(&r, "ZCARD %s", key)->integer, 1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipts[1]), -1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipts[0]), 0);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[1]), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
 }
 
 static void taken_for_good_is_done_at_once(void **state)
@@ -139,16 +140,16 @@ static void taken_for_good_is_done_at_once(void **state)
 	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 1);
 	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":meta"))->integer, 1);
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 2);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* remembered */
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* remembered */
 	/* One that comes back from a delivery that ended; and no memory at all. */
 	settings.dedupe_ms = 0;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "c", .priority = 0 });
-	assert_int_equal(queue_receive(&r, "q", 1, 1, NONCE_A), 1);
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "c", .priority = 0 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	wait_for_clock(&r, visible_until());
 	assert_int_equal(queue_take(&r, "q", 10), 2);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
 	assert_int_equal(queue_take(&r, "q", 10), 1);
 	assert_int_equal(queue_take(&r, "q", 10), 0);
 }
@@ -177,12 +178,12 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	char first[64], second[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(25, NONCE_A, first);
 	int64_t until = visible_until();
 	int64_t again_at;
 	do {
-		queue_receive(&r, "q", 1, 30000, NONCE_B);
+		queue_message_receive(&r, "q", 1, 30000, NONCE_B);
 		again_at = item_int(&r, 1);
 		assert_int_equal(item_int(&r, 0), again_at >= until); /* never before, and at once */
 	} while (item_int(&r, 0) == 0);
@@ -191,14 +192,14 @@ static void what_is_not_acknowledged_comes_again(void **state)
 	assert_string_not_equal(first, second);
 
 	char *before = server_picture(&r);
-	assert_int_equal(queue_acknowledge(&r, "q", first), -1);
-	assert_int_equal(queue_extend(&r, "q", first, 1000), -1);
-	assert_int_equal(queue_reject(&r, "q", first, 0, "", false), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", first), -1);
+	assert_int_equal(queue_delivery_extend(&r, "q", first, 1000), -1);
+	assert_int_equal(queue_delivery_reject(&r, "q", first, 0, "", false), -1);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
-	assert_int_equal(queue_acknowledge(&r, "q", second), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", second), 1);
 }
 
 static void a_delivery_that_ended_is_never_revived(void **state)
@@ -206,18 +207,18 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(1, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
 	char *before = server_picture(&r); /* nobody has settled it yet */
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1);
-	assert_int_equal(queue_extend(&r, "q", receipt, 30000), -1);
-	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", true), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 30000), -1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", true), -1);
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
-	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "ready");
 }
 
@@ -226,19 +227,19 @@ static void extending_moves_the_end(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(200, NONCE_A, receipt);
 	int64_t until = visible_until();
-	assert_int_equal(queue_extend(&r, "q", receipt, 20000), 1);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 20000), 1);
 	assert_string_equal(item_text(&r, 2), "a");
 	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 20000);
 	wait_for_clock(&r, until);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	assert_int_equal(queue_extend(&r, "q", receipt, -1), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, -1), 1);
 	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 30000);
-	assert_int_equal(queue_extend(&r, "q", receipt, 1), 1); /* earlier than before */
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1); /* earlier than before */
 	wait_for_clock(&r, item_int(&r, 3));
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 1);
 }
 
 static void too_many_deliveries_make_a_dead_letter(void **state)
@@ -248,30 +249,30 @@ static void too_many_deliveries_make_a_dead_letter(void **state)
 
 	(void)state;
 	settings.max_receives = 2;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "queue's", .body = "1", .ttl_ms = 600000 });
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "queue's", .body = "1", .ttl_ms = 600000 });
 	int64_t died_at = 0;
 	for (int i = 0; i < 2; i++) {
 		receive_one(1, NONCE_A, receipt);
 		died_at = visible_until();
 		wait_for_clock(&r, died_at);
 	}
-	assert_int_equal(message_look(&r, "q", "queue's"), 0); /* dead before anybody settled it, ... */
+	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before anybody settled it, ... */
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	assert_int_equal(message_look(&r, "q", "queue's"), 0); /* ... and afterwards the same */
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* ... and afterwards the same */
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, died_at);
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 2);
 	assert_int_equal(item_field(&r, 2, ITEM_EXPIRES_AT)->integer, 0);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired; max_receives");
 
-	queue_send(&r, "q", (struct outgoing){ .id = "own", .max_receives = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "own", .max_receives = 1 });
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_reject(&r, "q", receipt, 5000, "no such account", false), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 5000, "no such account", false), 1);
 	assert_string_equal(item_text(&r, 2), "own");
 	assert_int_equal(item_int(&r, 3), 1);
-	assert_int_equal(message_look(&r, "q", "own"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "own"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "no such account; max_receives");
 	assert_counts(&r, "q", 0, 0, 0, 2);
 }
@@ -281,24 +282,24 @@ static void rejecting_returns_a_message(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a", .priority = 3 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .priority = 3 });
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_reject(&r, "q", receipt, 25, "busy", false), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 25, "busy", false), 1);
 	assert_int_equal(item_int(&r, 3), 0);
 	assert_int_equal(item_int(&r, 4), item_int(&r, 1) + 25);
 	int64_t due = item_int(&r, 4);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), -1); /* it was returned */
-	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1); /* it was returned */
+	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "busy");
 	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 3);
 	wait_for_clock(&r, due);
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: at once */
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", false), 1); /* no backoff: at once */
 	assert_int_equal(item_int(&r, 4), item_int(&r, 1));
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_reject(&r, "q", receipt, 100, "poison", true), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 100, "poison", true), 1);
 	assert_int_equal(item_int(&r, 3), 1);
-	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "poison");
 }
 
@@ -312,19 +313,20 @@ static void backoff_doubles_up_to_its_ceiling(void **state)
 	settings.max_receives = 100;
 	settings.backoff_base_ms = 1000;
 	settings.backoff_max_ms = 5000;
-	queue_configure(&r, "q", settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_put(&r, "q", settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	for (size_t i = 0; i < 5; i++) {
 		receive_one(30000, NONCE_A, receipt);
-		queue_reject(&r, "q", receipt, -1, "", false);
+		queue_delivery_reject(&r, "q", receipt, -1, "", false);
 		assert_int_equal(item_int(&r, 4), item_int(&r, 1) + delays[i]);
-		message_change(&r, "q", "a", 0, -1, -1);
+		queue_message_patch(&r, "q", "a", 0, -1, -1);
 	}
 	receive_one(1, NONCE_A, receipt);
 	int64_t until = visible_until();
 	wait_for_clock(&r, until);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0); /* a visibility that ended backs off too */
-	assert_int_equal(message_look(&r, "q", "a"), 0);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B),
+			 0); /* a visibility that ended backs off too */
+	assert_int_equal(queue_message_get(&r, "q", "a"), 0);
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, until + 5000);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "visibility expired");
 }
@@ -338,16 +340,16 @@ static void a_receipt_of_another_queue_means_nothing(void **state)
 	int64_t seq = redis_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
 	server_command(&r, "HSET %s seq %lld", queue_key("other", ""), (long long)seq);
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	queue_send(&r, "other", (struct outgoing){ 0 });
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	queue_message_send(&r, "other", (struct outgoing){ 0 });
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_receive(&r, "other", 1, 30000, NONCE_B), 1);
+	assert_int_equal(queue_message_receive(&r, "other", 1, 30000, NONCE_B), 1);
 	snprintf(other, sizeof(other), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 	assert_memory_equal(receipt, other, 17);
-	assert_int_equal(queue_acknowledge(&r, "other", receipt), -1);
-	assert_int_equal(queue_acknowledge(&r, "q", other), -1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
-	assert_int_equal(queue_acknowledge(&r, "other", other), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "other", receipt), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", other), -1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "other", other), 1);
 }
 
 static void returned_messages_keep_their_place_among_others(void **state)
@@ -356,14 +358,14 @@ static void returned_messages_keep_their_place_among_others(void **state)
 
 	(void)state;
 	queue_send_all(&r, "q", batch, 3);
-	assert_int_equal(queue_receive(&r, "q", 2, 1, NONCE_A), 2); /* a and b */
+	assert_int_equal(queue_message_receive(&r, "q", 2, 1, NONCE_A), 2); /* a and b */
 	wait_for_clock(&r, visible_until());
-	queue_send(&r, "q", (struct outgoing){ .id = "d", .delay_ms = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "d", .delay_ms = 1 });
 	wait_for_clock(&r, item_int(&r, 1) + 1);
 	/* c was due before a and b came back; d after. All are of one priority. */
-	queue_receive(&r, "q", 3, 30000, NONCE_B);
+	queue_message_receive(&r, "q", 3, 30000, NONCE_B);
 	assert_received_ids(3, ARGS("c", "a", "b"));
-	queue_receive(&r, "q", 3, 30000, NONCE_B);
+	queue_message_receive(&r, "q", 3, 30000, NONCE_B);
 	assert_received_ids(1, ARGS("d"));
 }
 
@@ -376,13 +378,13 @@ static void a_paused_queue_takes_and_gives_nothing(void **state)
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive_one(30000, NONCE_A, receipt);
 	settings.paused = true;
-	queue_configure(&r, "q", settings);
-	assert_int_equal(queue_receive(&r, "q", 10, 30000, NONCE_A), 0);
+	queue_put(&r, "q", settings);
+	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 0);
 	assert_int_equal(item_int(&r, 2), 0);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
-	queue_configure(&r, "q", standard_settings);
-	assert_int_equal(queue_receive(&r, "q", 10, 30000, NONCE_A), 2);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "c" }), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	queue_put(&r, "q", standard_settings);
+	assert_int_equal(queue_message_receive(&r, "q", 10, 30000, NONCE_A), 2);
 }
 
 static void a_full_redis_can_be_drained(void **state)
@@ -391,14 +393,14 @@ static void a_full_redis_can_be_drained(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	server_command(&r, "CONFIG SET maxmemory 1");
-	run_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "OOM");
+	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "OOM");
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_extend(&r, "q", receipt, 30000), 1);
-	assert_int_equal(queue_reject(&r, "q", receipt, 0, "", false), 1);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 30000), 1);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), 1);
 	receive_one(30000, NONCE_A, receipt);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
 }
 
 int main(void)

@@ -18,7 +18,7 @@
 /* Receives one message and returns a copy of its receipt in `receipt`. */
 static void receive_one(int64_t visibility_ms, const char *nonce, char receipt[64])
 {
-	assert_int_equal(queue_receive(&r, "q", 1, visibility_ms, nonce), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, visibility_ms, nonce), 1);
 	snprintf(receipt, 64, "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 }
 
@@ -51,19 +51,20 @@ static void order_is_by_priority_due_time_and_arrival(void **state)
 	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
 	assert_int_equal(sent(&r, 5, SENT_DELIVER_AT)->integer, item_int(&r, 1));
 	wait_for_clock(&r, due);
-	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(6, ARGS("urgent", "first", "second", "past", "last-due", "idle"));
 }
 
 static void a_message_arrives_as_it_was_sent(void **state)
 {
 	(void)state;
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }),
+	assert_int_equal(queue_message_send(&r, "q",
+					    (struct outgoing){ .body = "{\"a\":[1,\"\xc3\xa9\"]}", .priority = 7 }),
 			 1);
 	char *id = strdup(sent(&r, 0, SENT_ID)->str);
 	int64_t sent_at = item_int(&r, 1);
 	assert_int_equal(strlen(id), 16);
-	assert_int_equal(queue_receive(&r, "q", 10, -1, NONCE_A), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 10, -1, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, id);
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "{\"a\":[1,\"\xc3\xa9\"]}");
 	assert_int_equal(received(&r, 0, RECEIVED_PRIORITY)->integer, 7);
@@ -80,10 +81,10 @@ static void a_taken_id_is_a_duplicate(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "1", .delay_ms = 5000 });
 	int64_t due = sent(&r, 0, SENT_DELIVER_AT)->integer;
 	char *before = server_picture(&r);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, due);
 	char *after = server_picture(&r);
@@ -91,13 +92,13 @@ static void a_taken_id_is_a_duplicate(void **state)
 	free(before);
 	free(after);
 
-	message_change(&r, "q", "a", 0, -1, -1);
+	queue_message_patch(&r, "q", "a", 0, -1, -1);
 	receive_one(30000, NONCE_A, receipt);
 	int64_t until = visible_until();
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, until);
-	assert_int_equal(queue_reject(&r, "q", receipt, -1, "", true), 1);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "", true), 1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0); /* dead: not delivered any more */
 }
 
@@ -109,7 +110,7 @@ static void an_id_is_unique_within_a_batch_too(void **state)
 	assert_int_equal(queue_send_all(&r, "q", batch, 3), 2);
 	assert_int_equal(sent(&r, 1, SENT_DUPLICATE)->integer, 1);
 	assert_counts(&r, "q", 2, 0, 0, 0);
-	queue_receive(&r, "q", 1, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 1, 30000, NONCE_A);
 	assert_string_equal(received(&r, 0, RECEIVED_BODY)->str, "1");
 }
 
@@ -118,17 +119,17 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	char next[24], after_next[24];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .body = "1" });
+	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
 	char *id = strdup(sent(&r, 0, SENT_ID)->str);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = id }), 0);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 1);
 	free(id);
 
 	/* The sequence of a message with an id of its own is not its id. */
-	queue_send(&r, "q", (struct outgoing){ .id = "named" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "named" });
 	id = strdup(server_command(&r, "HGET %s named", queue_key("q", ":ids"))->str);
-	assert_int_equal(message_look(&r, "q", id), -1);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = id }), 1);
+	assert_int_equal(queue_message_get(&r, "q", id), -1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 1);
 	free(id);
 
 	/* Ahead of the clock, so that the next sequences are known. Somebody uses two of them as ids. */
@@ -149,35 +150,35 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	char receipt[64];
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "waits", .ttl_ms = 5 });
-	queue_send(&r, "q", (struct outgoing){ .id = "flies", .ttl_ms = 5 });
-	queue_send(&r, "q", (struct outgoing){ .id = "stays" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .ttl_ms = 5 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "flies", .ttl_ms = 5 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "stays" });
 	wait_for_clock(&r, item_int(&r, 1) + 5);
-	assert_int_equal(message_look(&r, "q", "waits"), -1);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "waits" }), 1); /* its id is free */
-	assert_int_equal(queue_look(&r, "q").expired, 1);
-	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	assert_int_equal(queue_message_get(&r, "q", "waits"), -1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "waits" }), 1); /* its id is free */
+	assert_int_equal(queue_get(&r, "q").expired, 1);
+	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(2, ARGS("stays", "waits"));
-	assert_int_equal(queue_look(&r, "q").expired, 2);
+	assert_int_equal(queue_get(&r, "q").expired, 2);
 
 	/* One that is being worked on is not taken away; when that fails, it is dropped. */
-	queue_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
 	int64_t expires_at = item_int(&r, 1) + 150;
 	receive_one(30000, NONCE_A, receipt);
 	wait_for_clock(&r, expires_at);
-	assert_int_equal(queue_extend(&r, "q", receipt, 1), 1);
+	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1), 1);
 	wait_for_clock(&r, item_int(&r, 3));
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	assert_int_equal(queue_look(&r, "q").expired, 3);
-	assert_int_equal(message_look(&r, "q", "worked on"), -1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	assert_int_equal(queue_get(&r, "q").expired, 3);
+	assert_int_equal(queue_message_get(&r, "q", "worked on"), -1);
 
 	/* Past its ttl before the delivery ended: dropped, though it was delivered often enough to be dead. */
-	queue_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
 	receive_one(200, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
-	assert_int_equal(message_look(&r, "q", "last try"), -1);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_B), 0);
-	struct queue_counts counts = queue_look(&r, "q");
+	assert_int_equal(queue_message_get(&r, "q", "last try"), -1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
+	struct queue_counts counts = queue_get(&r, "q");
 	assert_int_equal(counts.expired, 4);
 	assert_int_equal(counts.dead, 0);
 }
@@ -192,14 +193,14 @@ static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
 	for (int i = 0; i < 15; i++)
 		queue_send_all(&r, "q", batch, BATCH_MAX);
 	wait_for_clock(&r, item_int(&r, 1) + 1);
-	queue_send(&r, "q", (struct outgoing){ .id = "waits", .priority = 9 });
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 0);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "waits", .priority = 9 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
 	assert_int_equal(item_int(&r, 2), 1); /* call again */
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "waits");
-	assert_int_equal(queue_look(&r, "q").expired, 1500);
+	assert_int_equal(queue_get(&r, "q").expired, 1500);
 	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 1);
-	assert_int_equal(queue_receive(&r, "q", 1, 30000, NONCE_A), 0);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
 	assert_int_equal(item_int(&r, 2), 0);
 }
 
@@ -211,17 +212,17 @@ static void a_reply_stays_within_a_mebibyte(void **state)
 	(void)state;
 	memset(big, '7', HUGE_ONE);
 	big[HUGE_ONE] = '\0';
-	queue_send(&r, "q", (struct outgoing){ .id = "huge", .body = big });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "huge", .body = big });
 	big[BIG] = '\0';
-	queue_send(&r, "q", (struct outgoing){ .id = "big", .body = big });
-	queue_send(&r, "q", (struct outgoing){ .id = "big too", .body = big });
-	queue_send(&r, "q", (struct outgoing){ .id = "small", .body = "1" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "big", .body = big });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "big too", .body = big });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "small", .body = "1" });
 	free(big);
-	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(1, ARGS("huge"));
-	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(1, ARGS("big"));
-	queue_receive(&r, "q", 10, 30000, NONCE_A);
+	queue_message_receive(&r, "q", 10, 30000, NONCE_A);
 	assert_received_ids(2, ARGS("big too", "small"));
 }
 
@@ -231,35 +232,37 @@ static void a_retry_gets_the_first_answer(void **state)
 	char id[32], receipt[64];
 
 	(void)state;
-	run_with_record(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_A);
+	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
+			FINGERPRINT_A);
 	snprintf(id, sizeof(id), "%s", sent(&r, 0, SENT_ID)->str);
-	run_with_record(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_A);
+	run_with_record(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
+			FINGERPRINT_A);
 	assert_string_equal(sent(&r, 0, SENT_ID)->str, id);
 	assert_int_equal(sent(&r, 0, SENT_DUPLICATE)->integer, 0);
 	assert_counts(&r, "q", 1, 0, 0, 0);
-	run_with_record_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1", FINGERPRINT_B,
-			      "IDEMPOTENCY_KEY_REUSED");
+	run_with_record_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&m, 1), "p:idem:1",
+			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2",
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:2",
 			FINGERPRINT_A);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
 			FINGERPRINT_A);
 	assert_string_equal(received(&r, 0, RECEIVED_RECEIPT)->str, receipt);
-	assert_int_equal(queue_acknowledge(&r, "q", receipt), 1);
-	unchanged(&r, run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B),
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	unchanged(&r, run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B),
 				      "p:idem:2", FINGERPRINT_A));
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(r.reply->elements, 4); /* what was acknowledged is left out */
 
 	/* An empty receive is not kept: the retry looks again. */
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 0);
-	queue_send(&r, "q", m);
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
+	queue_message_send(&r, "q", m);
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 }
@@ -270,19 +273,19 @@ static void make_one_of_each(char seq[32], char nonce[32])
 	char receipt[64];
 
 	server_command(&r, "FLUSHALL");
-	queue_configure(&r, "q", standard_settings);
-	queue_send(&r, "q", (struct outgoing){ .id = "dead" });
+	queue_put(&r, "q", standard_settings);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "dead" });
 	receive_one(30000, NONCE_A, receipt);
-	queue_reject(&r, "q", receipt, -1, "bad", true);
-	queue_send(&r, "q", (struct outgoing){ .id = "done" });
+	queue_delivery_reject(&r, "q", receipt, -1, "bad", true);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "done" });
 	receive_one(30000, NONCE_A, receipt);
-	queue_acknowledge(&r, "q", receipt);
-	queue_send(&r, "q", (struct outgoing){ .id = "flying", .priority = 4 });
+	queue_delivery_acknowledge(&r, "q", receipt);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "flying", .priority = 4 });
 	receive_one(30000, NONCE_A, receipt);
 	snprintf(seq, 32, "%.16s", receipt);
 	snprintf(nonce, 32, "%.31s", receipt + 17);
-	queue_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 4 });
-	queue_send(&r, "q", (struct outgoing){ .id = "delayed", .priority = 4, .delay_ms = 60000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 4 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .priority = 4, .delay_ms = 60000 });
 }
 
 /* Replaces a key by something of a type that no queue uses. */
@@ -305,19 +308,19 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		const char *refuses;
 	} rows[] = {
 		/*                                                     .0123456789fdmbid */
-		{ &queue_send_script, ARGS("new", "1", "4", "0", "-1", "0", "0"), "!....!.......!!!!" },
-		{ &queue_receive_script, ARGS("10", "-1", NONCE_B), "!!!!!!!!!!!!!!!.!" },
-		{ &queue_acknowledge_script, ARGS(seq, nonce), "!..........!.!!!!" },
-		{ &queue_extend_script, ARGS(seq, nonce, "-1"), "!..........!.!..." },
-		{ &queue_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!....!.....!.!..." },
-		{ &queue_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!..........!!!..." },
-		{ &message_cancel_script, ARGS("ready"), "!....!.......!!!." },
-		{ &message_cancel_script, ARGS("dead"), "!!..........!!!!." },
-		{ &message_change_script, ARGS("delayed", "5", "-1", "7"), "!....!..!....!!!." },
-		{ &message_look_script, ARGS("ready"), "!....!.......!!!." },
-		{ &message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!!!!.!!.." },
-		{ &queue_look_script, ARGS(), "!!!!!!!!!!!!!...." },
-		{ &queue_configure_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!................" },
+		{ &queue_message_send_script, ARGS("new", "1", "4", "0", "-1", "0", "0"), "!....!.......!!!!" },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B), "!!!!!!!!!!!!!!!.!" },
+		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..........!.!!!!" },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!..........!.!..." },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!....!.....!.!..." },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!..........!!!..." },
+		{ &queue_message_delete_script, ARGS("ready"), "!....!.......!!!." },
+		{ &queue_message_delete_script, ARGS("dead"), "!!..........!!!!." },
+		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!....!..!....!!!." },
+		{ &queue_message_get_script, ARGS("ready"), "!....!.......!!!." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!!!!.!!.." },
+		{ &queue_get_script, ARGS(), "!!!!!!!!!!!!!...." },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!................" },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!!!!!!!!!" },
 		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!.........!!!..." },
 		{ &queue_delete_script, ARGS(), "!!!!!!!!!!!!!!!!!" },
@@ -344,13 +347,13 @@ static void a_foreign_key_half_applies_nothing(void **state)
 static void a_record_that_is_not_ours_is_refused(void **state)
 {
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
 	server_command(&r, "HSET %s %s gibberish", queue_key("q", ":meta"), seq);
 	free(seq);
 	char *before = server_picture(&r);
-	run_fails(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
-	run_fails(&r, &message_cancel_script, queue_keys("q"), ARGS("a"), "WRONGTYPE");
+	run_fails(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
+	run_fails(&r, &queue_message_delete_script, queue_keys("q"), ARGS("a"), "WRONGTYPE");
 	char *after = server_picture(&r);
 	assert_string_equal(before, after);
 	free(before);

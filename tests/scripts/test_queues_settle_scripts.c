@@ -1,5 +1,5 @@
 /*
- * Many deliveries ended by one call of queue_settle, on a real Redis: each as queue_acknowledge or queue_reject would have
+ * Many deliveries ended by one call of queue_delivery_settle, on a real Redis: each as queue_delivery_acknowledge or queue_delivery_reject would have
  * ended it, all at one instant, and nothing when a key is foreign.
  */
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static char receipts[BATCH_MAX][64];
 /* Receives so many into `receipts`, from `at` on. */
 static void receive(int count, int64_t visibility_ms, const char *nonce, size_t at)
 {
-	assert_int_equal(queue_receive(&r, "q", count, visibility_ms, nonce), count);
+	assert_int_equal(queue_message_receive(&r, "q", count, visibility_ms, nonce), count);
 	for (size_t i = 0; i < (size_t)count; i++)
 		snprintf(receipts[at + i], sizeof(receipts[0]), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
 }
@@ -48,27 +48,27 @@ static void each_ends_as_it_would_alone(void **state)
 	(void)state;
 	queue_send_all(&r, "q", batch, 4);
 	receive(4, 30000, NONCE_A, 0);
-	assert_int_equal(queue_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1], receipts[2]), 7000), 3);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1], receipts[2]), 7000), 3);
 	int64_t now_ms = item_int(&r, 1);
 	OUTCOMES(DONE, REJECTED, REJECTED);
 	assert_counts(&r, "q", 0, 1, 1, 1);
 	/* Done: gone, and its id remembered. */
-	assert_int_equal(message_look(&r, "q", "done"), -1);
-	assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "done" }), 0);
+	assert_int_equal(queue_message_get(&r, "q", "done"), -1);
+	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "done" }), 0);
 	assert_int_equal(server_command(&r, "ZSCORE %s done", queue_key("q", ":done"))->type, REDIS_REPLY_STRING);
 	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 3);
 	/* Rejected: due after its delay, in its own priority. */
-	assert_int_equal(message_look(&r, "q", "later"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "later"), 0);
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms + 7000);
 	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 5);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected");
 	/* Rejected once too often. */
-	assert_int_equal(message_look(&r, "q", "dead"), 0);
+	assert_int_equal(queue_message_get(&r, "q", "dead"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected; max_receives");
 	/* Not named: goes on. */
-	assert_int_equal(queue_acknowledge(&r, "q", receipts[3]), 1);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 1);
 }
 
 static void without_a_delay_the_backoff_holds(void **state)
@@ -78,16 +78,16 @@ static void without_a_delay_the_backoff_holds(void **state)
 	(void)state;
 	settings.backoff_base_ms = 1000;
 	settings.backoff_max_ms = 60000;
-	queue_configure(&r, "q", settings);
+	queue_put(&r, "q", settings);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(1, 30000, NONCE_A, 0);
-	queue_reject(&r, "q", receipts[0], 0, "", false);
+	queue_delivery_reject(&r, "q", receipts[0], 0, "", false);
 	receive(2, 30000, NONCE_B, 0); /* b first, a for the second time */
-	assert_int_equal(queue_settle(&r, "q", ARGS(), ARGS(receipts[0], receipts[1]), -1), 2);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(), ARGS(receipts[0], receipts[1]), -1), 2);
 	int64_t now_ms = item_int(&r, 1);
-	message_look(&r, "q", "a");
+	queue_message_get(&r, "q", "a");
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms + 2000);
-	message_look(&r, "q", "b");
+	queue_message_get(&r, "q", "b");
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms + 1000);
 }
 
@@ -95,22 +95,25 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++)
-		queue_send(&r, "q", (struct outgoing){ 0 });
+		queue_message_send(&r, "q", (struct outgoing){ 0 });
 	receive(1, 1, NONCE_A, 0); /* comes to its end */
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	receive(4, 30000, NONCE_B, 1);
-	queue_reject(&r, "q", receipts[1], 60000, "", false); /* returned */
-	queue_acknowledge(&r, "q", receipts[2]);              /* gone */
+	queue_delivery_reject(&r, "q", receipts[1], 60000, "", false); /* returned */
+	queue_delivery_acknowledge(&r, "q", receipts[2]);              /* gone */
 	const char *const *done = ARGS(receipts[0], receipts[1], receipts[2], receipts[3]);
-	assert_int_equal(queue_settle(&r, "q", done, ARGS(receipts[0], receipts[1], receipts[2], receipts[4]), 60000),
+	assert_int_equal(queue_delivery_settle(&r, "q", done, ARGS(receipts[0], receipts[1], receipts[2], receipts[4]),
+					       60000),
 			 2);
 	OUTCOMES(STALE, STALE, DONE, DONE, STALE, STALE, STALE, REJECTED);
 	assert_counts(&r, "q", 1, 2, 0, 0);
 	/* Again: nothing has an effect, and nothing changes. */
-	unchanged(&r, assert_int_equal(queue_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0), 0));
-	queue_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0);
+	unchanged(&r,
+		  assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0),
+				   0));
+	queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0);
 	OUTCOMES(DONE, DONE, STALE);
-	assert_int_equal(queue_acknowledge(&r, "q", receipts[3]), 0); /* either remembers what the other did */
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 0); /* either remembers what the other did */
 }
 
 /* As one after the other: what the first did to a message, the next finds. */
@@ -120,15 +123,15 @@ static void the_same_receipt_counts_once(void **state)
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(2, 30000, NONCE_A, 0);
 	const char *a = receipts[0], *b = receipts[1];
-	assert_int_equal(queue_settle(&r, "q", ARGS(a, a), ARGS(a, b, b), 60000), 2);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(a, a), ARGS(a, b, b), 60000), 2);
 	OUTCOMES(DONE, DONE, STALE, REJECTED, STALE);
 	assert_counts(&r, "q", 0, 1, 0, 0);
-	message_look(&r, "q", "b");
+	queue_message_get(&r, "q", "b");
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 1);
 	/* Another delivery of a message that has ended here. */
-	message_change(&r, "q", "b", 0, -1, -1);
+	queue_message_patch(&r, "q", "b", 0, -1, -1);
 	receive(1, 30000, NONCE_B, 0);
-	assert_int_equal(queue_settle(&r, "q", ARGS(receipts[0], b), ARGS(), 0), 1);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0], b), ARGS(), 0), 1);
 	OUTCOMES(DONE, STALE); /* b was rejected */
 }
 
@@ -139,9 +142,9 @@ static void one_past_its_ttl_is_dropped_and_counted(void **state)
 		       (const struct outgoing[]){ { .id = "a", .ttl_ms = 30 }, { .id = "b", .ttl_ms = 30 }, { 0 } }, 3);
 	receive(3, 30000, NONCE_A, 0);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_SENT_AT)->integer + 30);
-	assert_int_equal(queue_settle(&r, "q", ARGS(receipts[2]), ARGS(receipts[0], receipts[1]), 0), 3);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[2]), ARGS(receipts[0], receipts[1]), 0), 3);
 	assert_counts(&r, "q", 0, 0, 0, 0);
-	assert_int_equal(queue_look(&r, "q").expired, 2);
+	assert_int_equal(queue_get(&r, "q").expired, 2);
 }
 
 static void a_hundred_of_each_fit(void **state)
@@ -160,7 +163,7 @@ static void a_hundred_of_each_fit(void **state)
 			(half ? reject : done)[i] = copy;
 		}
 	}
-	assert_int_equal(queue_settle(&r, "q", done, reject, 60000), 2 * BATCH_MAX);
+	assert_int_equal(queue_delivery_settle(&r, "q", done, reject, 60000), 2 * BATCH_MAX);
 	assert_counts(&r, "q", 0, BATCH_MAX, 0, 0);
 }
 
@@ -171,20 +174,21 @@ static void a_replay_gets_the_first_results(void **state)
 
 	(void)state;
 	snprintf(record_key, sizeof(record_key), "%s", record);
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive(1, 30000, NONCE_A, 0);
 	snprintf(seq, sizeof(seq), "%.16s", receipts[0]);
 	snprintf(nonce, sizeof(nonce), "%s", receipts[0] + 17);
 	const char *const *args = ARGS("0", seq, nonce, "0");
-	run_with_record(&r, &queue_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
+	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
 	receive(1, 30000, NONCE_B, 0);
-	unchanged(&r, run_with_record(&r, &queue_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A));
-	run_with_record(&r, &queue_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
+	unchanged(&r,
+		  run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A));
+	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
 	/* Without an effect nothing is kept. */
 	server_command(&r, "DEL %s", record_key);
-	run_with_record(&r, &queue_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
+	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(STALE);
 	assert_int_equal(redis_exists(&r, record_key), 0);
 }
@@ -205,7 +209,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		snprintf(key, sizeof(key), "%s", queue_key("q", parts[i]));
 		server_command(&r, "DEL %s", key);
 		server_command(&r, "SET %s mine", key);
-		unchanged(&r, run_fails(&r, &queue_settle_script, queue_keys("q"),
+		unchanged(&r, run_fails(&r, &queue_delivery_settle_script, queue_keys("q"),
 					ARGS("1", seqs[0], NONCE_A, seqs[1], NONCE_A, "0", seqs[2], NONCE_A, "0"),
 					"WRONGTYPE"));
 	}
@@ -217,7 +221,7 @@ static void a_full_redis_can_be_drained(void **state)
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "a" }, { .id = "b" } }, 2);
 	receive(2, 30000, NONCE_A, 0);
 	server_command(&r, "CONFIG SET maxmemory 1");
-	assert_int_equal(queue_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1]), 0), 2);
+	assert_int_equal(queue_delivery_settle(&r, "q", ARGS(receipts[0]), ARGS(receipts[1]), 0), 2);
 }
 
 int main(void)

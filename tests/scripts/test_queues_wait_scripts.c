@@ -68,23 +68,23 @@ static char receipt[64], other_receipt[64];
 
 static void take_two(void)
 {
-	assert_int_equal(queue_receive(&r, "q", 2, 60000, NONCE_A), 2);
+	assert_int_equal(queue_message_receive(&r, "q", 2, 60000, NONCE_A), 2);
 	snprintf(receipt, sizeof(receipt), "%s", received(&r, 0, RECEIVED_RECEIPT)->str);
 	snprintf(other_receipt, sizeof(other_receipt), "%s", received(&r, 1, RECEIVED_RECEIPT)->str);
 }
 
 static void two_in_flight(void)
 {
-	queue_send(&r, "q", (struct outgoing){ .id = "m" });
-	queue_send(&r, "q", (struct outgoing){ .id = "n" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "n" });
 	take_two();
 }
 
 static void two_dead(void)
 {
 	two_in_flight();
-	queue_reject(&r, "q", receipt, 0, "", true);
-	queue_reject(&r, "q", other_receipt, 0, "", true);
+	queue_delivery_reject(&r, "q", receipt, 0, "", true);
+	queue_delivery_reject(&r, "q", other_receipt, 0, "", true);
 }
 
 static void configured(int64_t backoff_ms, bool paused)
@@ -93,7 +93,7 @@ static void configured(int64_t backoff_ms, bool paused)
 
 	s.backoff_base_ms = s.backoff_max_ms = backoff_ms;
 	s.paused = paused;
-	queue_configure(&r, "q", s);
+	queue_put(&r, "q", s);
 }
 
 static void nothing(void)
@@ -102,7 +102,7 @@ static void nothing(void)
 
 static void delayed(void)
 {
-	queue_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 60000 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m", .delay_ms = 60000 });
 }
 
 static void backoff(void)
@@ -119,17 +119,17 @@ static void paused(void)
 
 static void is_sent(void)
 {
-	queue_send(&r, "q", (struct outgoing){ .id = "m" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m" });
 }
 
 static void is_sent_again(void)
 {
-	queue_send(&r, "q", (struct outgoing){ .id = "m" });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "m" });
 }
 
 static void is_sent_for_later(void)
 {
-	queue_send(&r, "q", (struct outgoing){ .delay_ms = 500 });
+	queue_message_send(&r, "q", (struct outgoing){ .delay_ms = 500 });
 }
 
 static void a_batch_is_sent(void)
@@ -141,58 +141,58 @@ static void a_batch_is_sent(void)
 
 static void another_queue_is_sent_to(void)
 {
-	queue_send(&r, "other", (struct outgoing){ 0 });
+	queue_message_send(&r, "other", (struct outgoing){ 0 });
 }
 
 static void is_rejected(void)
 {
-	queue_reject(&r, "q", receipt, -1, "", false);
+	queue_delivery_reject(&r, "q", receipt, -1, "", false);
 }
 
 static void is_rejected_for_later(void)
 {
-	queue_reject(&r, "q", receipt, 400, "", false);
+	queue_delivery_reject(&r, "q", receipt, 400, "", false);
 }
 
 static void is_rejected_for_ever(void)
 {
-	queue_reject(&r, "q", receipt, -1, "", true);
+	queue_delivery_reject(&r, "q", receipt, -1, "", true);
 }
 
 static void are_rejected(void)
 {
-	queue_settle(&r, "q", ARGS(NULL), ARGS(receipt, other_receipt), 0);
+	queue_delivery_settle(&r, "q", ARGS(NULL), ARGS(receipt, other_receipt), 0);
 }
 
 static void are_done(void)
 {
-	queue_settle(&r, "q", ARGS(receipt), ARGS(NULL), 0);
-	queue_acknowledge(&r, "q", other_receipt);
+	queue_delivery_settle(&r, "q", ARGS(receipt), ARGS(NULL), 0);
+	queue_delivery_acknowledge(&r, "q", other_receipt);
 }
 
 static void is_extended(void)
 {
-	queue_extend(&r, "q", receipt, 90000);
+	queue_delivery_extend(&r, "q", receipt, 90000);
 }
 
 static void is_shortened(void)
 {
-	queue_extend(&r, "q", receipt, 500);
+	queue_delivery_extend(&r, "q", receipt, 500);
 }
 
 static void is_due(void)
 {
-	message_change(&r, "q", "m", 0, -1, -1);
+	queue_message_patch(&r, "q", "m", 0, -1, -1);
 }
 
 static void is_due_sooner(void)
 {
-	message_change(&r, "q", "m", 500, -1, -1);
+	queue_message_patch(&r, "q", "m", 500, -1, -1);
 }
 
 static void is_cancelled(void)
 {
-	message_cancel(&r, "q", "m");
+	queue_message_delete(&r, "q", "m");
 }
 
 static void are_redriven(void)
@@ -213,8 +213,8 @@ static void goes_on(void)
 static void stays_paused(void)
 {
 	configured(0, true);
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	queue_reject(&r, "q", receipt, 0, "", false);
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	queue_delivery_reject(&r, "q", receipt, 0, "", false);
 }
 
 static const struct announced {
@@ -260,12 +260,12 @@ static void what_a_look_makes_due_is_announced(void **state)
 {
 	(void)state;
 	configured(500, false);
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_receive(&r, "q", 1, 1, NONCE_A), 1);
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
 	wait_for_clock(&r, until_ms);
 	heard();
-	assert_int_equal(queue_receive(&r, "q", 1, 1, NONCE_B), 0);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_B), 0);
 	int64_t in_ms = until_ms + 500 - item_int(&r, 1);
 	char wanted[32];
 	snprintf(wanted, sizeof(wanted), "%d %lld", in_ms <= 0 ? 1 : 0, in_ms <= 0 ? -1LL : (long long)in_ms);
@@ -277,7 +277,8 @@ static void what_fails_announces_nothing(void **state)
 	(void)state;
 	heard();
 	server_command(&r, "SET %s foreign", queue_key("q", ":body"));
-	run_fails(&r, &queue_send_script, queue_keys("q"), outgoing_args(&(struct outgoing){ 0 }, 1), "WRONGTYPE");
+	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&(struct outgoing){ 0 }, 1),
+		  "WRONGTYPE");
 	assert_string_equal(heard(), "");
 }
 
@@ -301,7 +302,7 @@ static const char *const *keys_of(const char *first, const char *second)
 /* A receive that tells what is left; the part of that. */
 static int64_t left_of(const char *const *keys, const char *most, size_t part)
 {
-	run(&r, &queue_receive_script, keys, ARGS(most, "60000", NONCE_B, "0", "1"));
+	run(&r, &queue_message_receive_script, keys, ARGS(most, "60000", NONCE_B, "0", "1"));
 	const redisReply *left = r.reply->element[3];
 	assert_true(part < left->elements);
 	return left->element[part]->integer;
@@ -323,8 +324,8 @@ static void a_receive_tells_what_is_left(void **state)
 	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), due_ms);
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
 	/* What is in flight may come back before. */
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_receive(&r, "q", 1, 2000, NONCE_A), 1);
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 2000, NONCE_A), 1);
 	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
 	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), until_ms);
 	configured(0, true);
@@ -355,12 +356,12 @@ static void a_replay_says_nothing_of_what_is_left(void **state)
 	const char *const record = "p:idem:{1}";
 
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A, "0", "1"), record,
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A, "0", "1"), record,
 			FINGERPRINT_A);
 	int64_t then_ms = item_int(&r, 1);
 	wait_for_clock(&r, then_ms + 1);
-	run_with_record(&r, &queue_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_B, "0", "1"), record,
+	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_B, "0", "1"), record,
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_true(item_int(&r, 1) > then_ms);
@@ -371,7 +372,7 @@ static void a_replay_says_nothing_of_what_is_left(void **state)
 
 static int64_t give_back(const char *const proofs[])
 {
-	run(&r, &queue_return_script, queue_keys("q"), proofs);
+	run(&r, &queue_delivery_return_script, queue_keys("q"), proofs);
 	return item_int(&r, 0);
 }
 
@@ -391,7 +392,7 @@ static void what_goes_back_was_not_received(void **state)
 	(void)state;
 	queue_send_all(&r, "q", batch, 3);
 	for (int i = 0; i < 3; i++) { /* it would be a dead letter, were it counted */
-		assert_int_equal(queue_receive(&r, "q", 2, 60000, NONCE_A), 2);
+		assert_int_equal(queue_message_receive(&r, "q", 2, 60000, NONCE_A), 2);
 		assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "a");
 		assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, "2");
@@ -406,8 +407,8 @@ static void what_goes_back_was_not_received(void **state)
 static void what_is_no_longer_his_stays_where_it_is(void **state)
 {
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ .id = "a" });
-	assert_int_equal(queue_receive(&r, "q", 1, 60000, NONCE_A), 1);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
 	char seq[32];
 	snprintf(seq, sizeof(seq), "%s", sequence(0));
 	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_B, "")), 0));
@@ -415,7 +416,7 @@ static void what_is_no_longer_his_stays_where_it_is(void **state)
 	assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 1);
 	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 0)); /* it is there */
 	/* Its time is over: others may have it any moment. */
-	assert_int_equal(queue_receive(&r, "q", 1, 1, NONCE_A), 1);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 0));
 }
@@ -426,27 +427,28 @@ static void what_was_done_for_nobody_comes_back(void **state)
 	(void)state;
 	for (int id_is_taken = 0; id_is_taken < 2; id_is_taken++) {
 		char seq[32], record[160];
-		queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "[1]", .priority = 7 });
+		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "[1]", .priority = 7 });
 		assert_int_equal(queue_take(&r, "q", 1), 1);
 		snprintf(seq, sizeof(seq), "%s", sequence(0));
 		snprintf(record, sizeof(record), "%s", received(&r, 0, RECEIVED_RECEIPT)->str + strlen(seq) + 1);
-		assert_int_equal(message_look(&r, "q", "a"), -1);
+		assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 		if (id_is_taken) {
 			server_command(&r, "ZREM %s a", queue_key("q", ":done"));
 			server_command(&r, "HDEL %s a", queue_key("q", ":ids"));
-			assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 1);
+			assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 1);
 		}
 		heard();
 		assert_int_equal(give_back(ARGS(seq, record, "[1]")), 1);
 		assert_string_equal(heard(), "1 -1");
-		assert_int_equal(queue_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
+		assert_int_equal(queue_message_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
 		size_t last = (size_t)id_is_taken; /* behind the other, whose priority is 0 */
 		assert_string_equal(received(&r, last, RECEIVED_BODY)->str, "[1]");
 		assert_int_equal(received(&r, last, RECEIVED_PRIORITY)->integer, 7);
 		assert_int_equal(received(&r, last, RECEIVED_RECEIVES)->integer, 1);
 		assert_string_equal(received(&r, last, RECEIVED_ID)->str, id_is_taken ? seq : "a");
 		if (!id_is_taken)
-			assert_int_equal(queue_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* a duplicate */
+			assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }),
+					 0); /* a duplicate */
 		script_stage_empty(NULL);
 	}
 }
@@ -454,13 +456,14 @@ static void what_was_done_for_nobody_comes_back(void **state)
 static void a_foreign_key_keeps_all_as_it_is(void **state)
 {
 	(void)state;
-	queue_send(&r, "q", (struct outgoing){ 0 });
-	assert_int_equal(queue_receive(&r, "q", 1, 60000, NONCE_A), 1);
+	queue_message_send(&r, "q", (struct outgoing){ 0 });
+	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
 	char seq[32];
 	snprintf(seq, sizeof(seq), "%s", sequence(0));
 	server_command(&r, "DEL %s", queue_key("q", ":due:0"));
 	server_command(&r, "SET %s foreign", queue_key("q", ":due:0"));
-	unchanged(&r, run_fails(&r, &queue_return_script, queue_keys("q"), ARGS(seq, NONCE_A, ""), "WRONGTYPE"));
+	unchanged(&r,
+		  run_fails(&r, &queue_delivery_return_script, queue_keys("q"), ARGS(seq, NONCE_A, ""), "WRONGTYPE"));
 }
 
 int main(void)

@@ -176,7 +176,7 @@ static void look(int algorithm)
 {
 	const struct limit_model *m = &models[algorithm];
 
-	run(&r, &ratelimit_look_script, keys, ARGS(digits_of(algorithm)));
+	run(&r, &ratelimit_key_get_script, keys, ARGS(digits_of(algorithm)));
 	must_stand(m, m->exists ? &m->rule : NULL, 2);
 }
 

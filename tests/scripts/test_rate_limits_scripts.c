@@ -286,14 +286,14 @@ static void look_needs_no_parameters(void **state)
 	int64_t args[] = { 10, 3600000, 4, 10 };
 
 	(void)state;
-	run(&r, &ratelimit_look_script, keys, ARGS("0"));
+	run(&r, &ratelimit_key_get_script, keys, ARGS("0"));
 	assert_int_equal(item_int(&r, 2), 0);
 	take(&ratelimit_funnel_script, keys[0], args);
 	args[3] = 0;
 	take(&ratelimit_sliding_window_script, keys[1], args);
 	take(&ratelimit_fixed_window_script, keys[2], args);
 	for (int i = 0; i < 3; i++) {
-		run(&r, &ratelimit_look_script, keys, ARGS(numbers[i]));
+		run(&r, &ratelimit_key_get_script, keys, ARGS(numbers[i]));
 		assert_int_equal(item_int(&r, 2), i + 1);
 		assert_int_equal(item_int(&r, 3), 10);
 		assert_int_equal(item_int(&r, 4), 3600000);

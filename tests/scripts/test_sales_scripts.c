@@ -37,7 +37,7 @@ static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int
 {
 	char text[5][24];
 
-	run(&r, &sale_configure_script, SALE_KEYS,
+	run(&r, &sale_put_script, SALE_KEYS,
 	    ARGS(number(text[0], opens_at), number(text[1], closes_at), number(text[2], stock),
 		 number(text[3], per_user), number(text[4], hold)));
 	return item_int(&r, OUTCOME);
@@ -58,19 +58,19 @@ static int64_t claim(const char *user, int64_t quantity, char id[40])
 
 static int64_t confirm(const char *id)
 {
-	run(&r, &sale_confirm_script, SALE_KEYS, ARGS(id));
+	run(&r, &sale_claim_confirm_script, SALE_KEYS, ARGS(id));
 	return item_int(&r, OUTCOME);
 }
 
 static int64_t give_back(const char *id)
 {
-	run(&r, &sale_give_back_script, SALE_KEYS, ARGS(id));
+	run(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id));
 	return item_int(&r, OUTCOME);
 }
 
 static int64_t look(void)
 {
-	run(&r, &sale_look_script, SALE_KEYS, ARGS());
+	run(&r, &sale_get_script, SALE_KEYS, ARGS());
 	return item_int(&r, OUTCOME);
 }
 
@@ -321,7 +321,7 @@ static void a_limit_waits_for_what_is_not_settled(void **state)
 		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
 	int64_t ends_at = item_int(&r, 3);
 	wait_until(redis_now_ms(&r) > ends_at, 5000);
-	/* Written as sale_configure would, which would settle. */
+	/* Written as sale_put would, which would settle. */
 	server_command(&r, "HSET " S " per_user 5");
 	assert_int_equal(claim("v", 1, id), 0);
 	assert_int_equal(claim("v", 1, id), 1);
@@ -400,11 +400,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			server_command(&r, "DEL " S);
 		server_command(&r, foreign[i], S);
 		unchanged(&r, run_fails(&r, &sale_claim_script, SALE_KEYS, ARGS("a", "u", "1"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &sale_look_script, SALE_KEYS, ARGS(), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &sale_confirm_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &sale_give_back_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
-		unchanged(&r,
-			  run_fails(&r, &sale_configure_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_get_script, SALE_KEYS, ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_claim_confirm_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_put_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1"), "WRONGTYPE"));
 	}
 }
 

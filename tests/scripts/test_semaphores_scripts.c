@@ -56,7 +56,7 @@ static const char *const *args_of(const struct permit_try *t)
 
 static int64_t acquire(struct permit_try t)
 {
-	run(&r, &semaphore_acquire_script, keys, args_of(&t));
+	run(&r, &semaphore_permit_acquire_script, keys, args_of(&t));
 	return item_int(&r, 0);
 }
 
@@ -72,20 +72,20 @@ static int64_t stand_for(int64_t limit, const char *ticket, const char *permit)
 
 static int64_t extend(const char *permit, const char *ttl_ms)
 {
-	run(&r, &semaphore_extend_script, three_keys, ARGS(permit, ttl_ms));
+	run(&r, &semaphore_permit_extend_script, three_keys, ARGS(permit, ttl_ms));
 	return item_int(&r, 0);
 }
 
 /* A permit back, or somebody out of the line, or both. */
 static int64_t leave(const char *permit, const char *ticket)
 {
-	run(&r, &semaphore_leave_script, keys, ARGS(ticket, permit));
+	run(&r, &semaphore_permit_leave_script, keys, ARGS(ticket, permit));
 	return item_int(&r, 0);
 }
 
 static void look(int64_t limit, int64_t held, int64_t waiters)
 {
-	run(&r, &semaphore_look_script, three_keys, ARGS());
+	run(&r, &semaphore_get_script, three_keys, ARGS());
 	assert_int_equal(item_int(&r, LOOK_LIMIT), limit);
 	assert_int_equal(item_int(&r, LOOK_HELD), held);
 	assert_int_equal(item_int(&r, LOOK_WAITERS), waiters);
@@ -191,7 +191,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(extend("p1", "5"), 1);
 	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other */
 	unchanged(&r, assert_int_equal(extend("p9", "60000"), NO_SUCH));
-	wait_until((run(&r, &semaphore_look_script, three_keys, ARGS()), item_int(&r, LOOK_HELD)) == 1, 5000);
+	wait_until((run(&r, &semaphore_get_script, three_keys, ARGS()), item_int(&r, LOOK_HELD)) == 1, 5000);
 	assert_int_equal(extend("p1", "60000"), NO_SUCH);
 }
 
@@ -377,19 +377,20 @@ static void a_replay_gets_the_first_permit(void **state)
 	const struct permit_try again = { .limit = 1, .permit = "p2", .sealed = "another" };
 
 	(void)state;
-	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&first), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&first), RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), TAKEN);
 	int64_t expires_at = item_int(&r, TAKEN_EXPIRES_AT);
-	unchanged(&r, run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
-	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A);
+	unchanged(&r,
+		  run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
+	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), TAKEN);
 	assert_string_equal(item_text(&r, TAKEN_SEALED), "5ea1ed");
 	assert_int_equal(item_int(&r, TAKEN_EXPIRES_AT), expires_at);
 	assert_int_equal(leave("p1", ""), TAKEN);
 	take(1, "p3");
-	unchanged(&r,
-		  run_with_record_ended(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD, FINGERPRINT_A));
-	run_with_record(&r, &semaphore_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
+	unchanged(&r, run_with_record_ended(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD,
+					    FINGERPRINT_A));
+	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), NONE_LEFT);
 	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not kept */
 }
@@ -408,12 +409,12 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		take(2, "p1");
 		server_command(&r, i < 2 ? "DEL " SEMAPHORE : "DEL " PERMITS);
 		assert_int_not_equal(server_command(&r, plants[i])->type, REDIS_REPLY_ERROR);
-		unchanged(&r, run_fails(&r, &semaphore_acquire_script, keys, args_of(&t), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_permit_acquire_script, keys, args_of(&t), "WRONGTYPE"));
 		if (i == 4)
 			continue;
-		unchanged(&r, run_fails(&r, &semaphore_leave_script, keys, ARGS(A1, "p1"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &semaphore_extend_script, three_keys, ARGS("p1", "1"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &semaphore_look_script, three_keys, ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_permit_leave_script, keys, ARGS(A1, "p1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_permit_extend_script, three_keys, ARGS("p1", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_get_script, three_keys, ARGS(), "WRONGTYPE"));
 	}
 }
 
@@ -424,7 +425,7 @@ static void a_full_redis_refuses_a_permit_and_still_takes_one_back(void **state)
 	(void)state;
 	take(2, "p1");
 	server_command(&r, "CONFIG SET maxmemory 1");
-	unchanged(&r, run_fails(&r, &semaphore_acquire_script, keys, args_of(&t), "OOM"));
+	unchanged(&r, run_fails(&r, &semaphore_permit_acquire_script, keys, args_of(&t), "OOM"));
 	assert_int_equal(leave("p1", ""), 1);
 }
 

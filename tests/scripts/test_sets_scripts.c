@@ -24,25 +24,25 @@ static void fill(const char *key, int from, int to)
 static void a_member_is_there_once(void **state)
 {
 	(void)state;
-	run(&r, &set_look_script, KEYS(A), ARGS("ann"));
+	run(&r, &set_member_get_script, KEYS(A), ARGS("ann"));
 	assert_int_equal(item_int(&r, 0), -1);
-	run(&r, &set_put_script, KEYS(A), ARGS("ann"));
+	run(&r, &set_member_put_script, KEYS(A), ARGS("ann"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(redis_pttl_ms(&r, A), -1);
 	unchanged(&r, {
-		run(&r, &set_put_script, KEYS(A), ARGS("ann"));
+		run(&r, &set_member_put_script, KEYS(A), ARGS("ann"));
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_int_equal(item_int(&r, 2), 1);
-		run(&r, &set_look_script, KEYS(A), ARGS("ann"));
+		run(&r, &set_member_get_script, KEYS(A), ARGS("ann"));
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_int_equal(item_int(&r, 2), 1);
-		run(&r, &set_look_script, KEYS(A), ARGS("Ann"));
+		run(&r, &set_member_get_script, KEYS(A), ARGS("Ann"));
 		assert_int_equal(item_int(&r, 0), -1);
-		run(&r, &set_remove_script, KEYS(A), ARGS("bob"));
+		run(&r, &set_member_delete_script, KEYS(A), ARGS("bob"));
 		assert_int_equal(item_int(&r, 0), 0);
 	});
-	run(&r, &set_remove_script, KEYS(A), ARGS("ann"));
+	run(&r, &set_member_delete_script, KEYS(A), ARGS("ann"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(redis_exists(&r, A), 0);
 }
@@ -57,7 +57,7 @@ static int walk(int members, const char *count, const char *match)
 
 	memset(came, 0, sizeof(came));
 	do {
-		run(&r, &set_members_script, KEYS(A), ARGS(cursor, match, count));
+		run(&r, &set_member_list_script, KEYS(A), ARGS(cursor, match, count));
 		assert_int_equal(item_int(&r, 0), 0);
 		assert_int_equal(item_int(&r, 2), members);
 		assert_true(r.reply->elements <= 4 + limit);
@@ -85,11 +85,11 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "7", ""), 1000);
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
-	run(&r, &set_members_script, KEYS(A), ARGS("0", "", "100"));
+	run(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "100"));
 	assert_in_range(r.reply->elements, 4 + 1, 4 + 100);
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		run(&r, &set_members_script, KEYS(A), ARGS(wrong[i], "", "10"));
+		run(&r, &set_member_list_script, KEYS(A), ARGS(wrong[i], "", "10"));
 		assert_int_equal(item_int(&r, 0), -1);
 	}
 }
@@ -168,10 +168,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	server_command(&r, "SET " A " x");
 	fill(B, 0, 3);
 	unchanged(&r, {
-		run_fails(&r, &set_put_script, KEYS(A), ARGS("m"), "WRONGTYPE");
-		run_fails(&r, &set_look_script, KEYS(A), ARGS("m"), "WRONGTYPE");
-		run_fails(&r, &set_remove_script, KEYS(A), ARGS("m"), "WRONGTYPE");
-		run_fails(&r, &set_members_script, KEYS(A), ARGS("0", "", "10"), "WRONGTYPE");
+		run_fails(&r, &set_member_put_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_member_get_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_member_delete_script, KEYS(A), ARGS("m"), "WRONGTYPE");
+		run_fails(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "10"), "WRONGTYPE");
 		run_fails(&r, &set_combine_script, KEYS(B, A), ARGS("union"), "WRONGTYPE");
 		run_fails(&r, &set_combine_script, KEYS("p:set:{none}", A), ARGS("intersect"), "WRONGTYPE");
 	});

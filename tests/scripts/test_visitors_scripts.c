@@ -75,7 +75,7 @@ static void a_thousand_are_counted_at_once(void **state)
 		args[3 + i] = names[i];
 	}
 	run(&r, &uv_add_script, KEYS(A1), args);
-	run(&r, &uv_count_script, KEYS(A1), ARGS("", "1"));
+	run(&r, &uv_get_script, KEYS(A1), ARGS("", "1"));
 	assert_in_range(item_int(&r, 2), 1000 - 33, 1000 + 33); /* four times the standard error */
 }
 
@@ -86,13 +86,13 @@ static void a_wrong_today_is_refused(void **state)
 		unchanged(&r, {
 			run(&r, &uv_add_script, KEYS(A1), ARGS(today(off), today(off), RETENTION_S, "u"));
 			assert_int_equal(item_int(&r, 0), -1);
-			run(&r, &uv_count_script, KEYS(A1), ARGS(today(off), "1"));
+			run(&r, &uv_get_script, KEYS(A1), ARGS(today(off), "1"));
 			assert_int_equal(item_int(&r, 0), -1);
 			run(&r, &uv_merge_script, KEYS(A1, B1), ARGS(today(off), "1", RETENTION_S, today(off)));
 			assert_int_equal(item_int(&r, 0), -1);
 			run(&r, &pv_add_script, KEYS(PV1), ARGS(today(off), today(off), RETENTION_S, "1"));
 			assert_int_equal(item_int(&r, 0), -1);
-			run(&r, &pv_count_script, KEYS(PV1), ARGS(today(off)));
+			run(&r, &pv_get_script, KEYS(PV1), ARGS(today(off)));
 			assert_int_equal(item_int(&r, 0), -1);
 			int64_t now_ms = item_int(&r, 1);
 			assert_in_range(redis_now_ms(&r), now_ms, now_ms + 5000);
@@ -107,13 +107,13 @@ static void the_right_today_is_taken(void **state)
 	assert_int_equal(item_int(&r, 0), 1);
 	int64_t day = item_int(&r, 3);
 	assert_int_equal(day, strtoll(today(0), NULL, 10));
-	run(&r, &uv_count_script, KEYS(A1), ARGS(today(0), "1"));
+	run(&r, &uv_get_script, KEYS(A1), ARGS(today(0), "1"));
 	assert_int_equal(item_int(&r, 2), 1);
 	run(&r, &uv_merge_script, KEYS(B1, A1), ARGS(today(0), "1", RETENTION_S, today(0)));
 	assert_int_equal(item_int(&r, 0), 1);
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(today(0), today(0), RETENTION_S, "7"));
 	assert_int_equal(item_int(&r, 2), 7);
-	run(&r, &pv_count_script, KEYS(PV1), ARGS(today(0)));
+	run(&r, &pv_get_script, KEYS(PV1), ARGS(today(0)));
 	assert_int_equal(item_int(&r, 2), 7);
 }
 
@@ -131,13 +131,13 @@ static void a_refused_day_is_not_kept_for_a_replay(void **state)
 static void days_are_a_union_not_a_sum(void **state)
 {
 	(void)state;
-	run(&r, &uv_count_script, KEYS(A1, A2), ARGS("", "1"));
+	run(&r, &uv_get_script, KEYS(A1, A2), ARGS("", "1"));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(r.reply->elements, 5);
 	assert_int_equal(item_int(&r, 2), 4);
 	assert_int_equal(item_int(&r, 3), 2);
 	assert_int_equal(item_int(&r, 4), 3);
-	run(&r, &uv_count_script, KEYS("p:uv:{none}:2026-11-20"), ARGS("", "1"));
+	run(&r, &uv_get_script, KEYS("p:uv:{none}:2026-11-20"), ARGS("", "1"));
 	assert_int_equal(item_int(&r, 2), 0);
 	assert_int_equal(item_int(&r, 3), 0);
 	assert_int_equal(redis_exists(&r, "p:uv:{none}:2026-11-20"), 0);
@@ -147,7 +147,7 @@ static void pages_are_a_union_over_their_days(void **state)
 {
 	(void)state;
 	run(&r, &uv_add_script, KEYS(B2), ARGS(DAY_2, "", RETENTION_S, "u5"));
-	run(&r, &uv_count_script, KEYS(A1, A2, B1, B2, C1, C2), ARGS("", "2"));
+	run(&r, &uv_get_script, KEYS(A1, A2, B1, B2, C1, C2), ARGS("", "2"));
 	assert_int_equal(r.reply->elements, 6);
 	assert_int_equal(item_int(&r, 2), 5);
 	assert_int_equal(item_int(&r, 3), 4);
@@ -169,7 +169,7 @@ static void four_hundred_sketches_are_one_call(void **state)
 		snprintf(visitor, sizeof(visitor), "u%d", i);
 		run(&r, &uv_add_script, KEYS(keys[i]), ARGS("1", "", RETENTION_S, visitor, "always"));
 	}
-	run(&r, &uv_count_script, keys, ARGS("", "1"));
+	run(&r, &uv_get_script, keys, ARGS("", "1"));
 	assert_int_equal(r.reply->elements, 3 + SKETCHES);
 	assert_in_range(item_int(&r, 2), 401 - 13, 401 + 13);
 	assert_int_equal(item_int(&r, 2 + SKETCHES), 2);
@@ -225,8 +225,8 @@ static void views_add_up(void **state)
 	assert_int_equal(item_int(&r, 2), 42);
 	assert_in_range(redis_pttl_ms(&r, PV1), 995000, 1000000);
 	run(&r, &pv_add_script, KEYS(PV2), ARGS(DAY_2, "", RETENTION_S, "17"));
-	unchanged(&r, run(&r, &pv_count_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS("")));
-	run(&r, &pv_count_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS(""));
+	unchanged(&r, run(&r, &pv_get_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS("")));
+	run(&r, &pv_get_script, KEYS(PV1, "p:pv:{a}:2026-01-01", PV2), ARGS(""));
 	assert_int_equal(r.reply->elements, 5);
 	assert_int_equal(item_int(&r, 2), 42);
 	assert_int_equal(item_int(&r, 3), 0);
@@ -239,7 +239,7 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 	server_command(&r, "SET " PV1 " 9007199254740990 EX 1000");
 	run(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"));
 	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
-	run(&r, &pv_count_script, KEYS(PV1), ARGS(""));
+	run(&r, &pv_get_script, KEYS(PV1), ARGS(""));
 	assert_int_equal(item_int(&r, 2), INT64_C(9007199254740991));
 	unchanged(&r, {
 		run_with_record(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
@@ -253,7 +253,7 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 		unchanged(&r, {
 			run_with_record_fails(&r, &pv_add_script, KEYS(PV1), ARGS(DAY_1, "", RETENTION_S, "1"), RECORD,
 					      FINGERPRINT_A, "WRONGTYPE");
-			run_fails(&r, &pv_count_script, KEYS(PV1), ARGS(""), "WRONGTYPE");
+			run_fails(&r, &pv_get_script, KEYS(PV1), ARGS(""), "WRONGTYPE");
 		});
 	}
 }
@@ -304,8 +304,8 @@ static void foreign_keys_stay_as_they_are(void **state)
 					      ARGS(DAY_1, "", RETENTION_S, "u1"), RECORD, FINGERPRINT_A, "WRONGTYPE");
 			run_with_record_fails(&r, &pv_add_script, KEYS(places[i / 2]),
 					      ARGS(DAY_1, "", RETENTION_S, "1"), RECORD, FINGERPRINT_A, "WRONGTYPE");
-			run_fails(&r, &uv_count_script, KEYS(C1, C2, A1, A2, B1, B2), ARGS("", "2"), "WRONGTYPE");
-			run_fails(&r, &pv_count_script, KEYS(PV1, places[i / 2]), ARGS(""), "WRONGTYPE");
+			run_fails(&r, &uv_get_script, KEYS(C1, C2, A1, A2, B1, B2), ARGS("", "2"), "WRONGTYPE");
+			run_fails(&r, &pv_get_script, KEYS(PV1, places[i / 2]), ARGS(""), "WRONGTYPE");
 		});
 	}
 }
@@ -315,9 +315,9 @@ static void a_full_redis_still_counts(void **state)
 	(void)state;
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &uv_add_script, KEYS(A1), ARGS(DAY_1, "", RETENTION_S, "u5"), "OOM");
-	run(&r, &uv_count_script, KEYS(A1), ARGS("", "1"));
+	run(&r, &uv_get_script, KEYS(A1), ARGS("", "1"));
 	assert_int_equal(item_int(&r, 2), 2);
-	run(&r, &pv_count_script, KEYS(PV1), ARGS(""));
+	run(&r, &pv_get_script, KEYS(PV1), ARGS(""));
 	assert_int_equal(item_int(&r, 2), 0);
 	server_command(&r, "CONFIG SET maxmemory 0");
 }

@@ -114,7 +114,7 @@ static void values_and_defaults(void **state)
 	asked_end(req);
 	req = filled("POST", "/queues/a%20b/messages",
 		     TEXT("{\"messages\":[{\"body\":[1],\"id\":\"i\"},{\"body\":2,\"ttl_ms\":9}]}"), &in);
-	const struct queue_send_input *send = in;
+	const struct queue_message_send_input *send = in;
 	assert_true(text_is(send->queue, "a b") && !send->body.at && send->messages.count == 2);
 	assert_true(text_is(send->messages.items[0].body, "[1]") && text_is(send->messages.items[0].id, "i"));
 	assert_true(!send->messages.items[0].has_ttl_ms && send->messages.items[1].has_ttl_ms);
@@ -122,7 +122,7 @@ static void values_and_defaults(void **state)
 	assert_null(send->messages.items[1].id.at);
 	asked_end(req);
 	req = filled("GET", "/uv?pages=a&from=2026-01-01&pages=b", NOTHING, &in);
-	const struct uv_union_input *uv = in;
+	const struct uv_union_get_input *uv = in;
 	assert_true(uv->pages.count == 2 && text_is(uv->pages.items[1], "b") && text_is(uv->from, "2026-01-01") &&
 		    !uv->to.at);
 	asked_end(req);

@@ -54,36 +54,36 @@ static void paths(void **state)
 	static const struct row rows[] = {
 		{ "GET", TEXT("/healthz"), "healthz" },
 		{ "GET", TEXT("/locks"), "lock_list" },
-		{ "GET", TEXT("/locks/report"), "lock_look report" },
+		{ "GET", TEXT("/locks/report"), "lock_get report" },
 		{ "POST", TEXT("/locks/report"), "lock_acquire report" },
 		{ "DELETE", TEXT("/locks/report"), "lock_release report" },
 		{ "POST", TEXT("/locks/report/extend"), "lock_extend report" },
-		{ "DELETE", TEXT("/queues/q/deliveries/r"), "queue_acknowledge q r" },
-		{ "PATCH", TEXT("/queues/q/messages/1"), "message_change q 1" },
+		{ "DELETE", TEXT("/queues/q/deliveries/r"), "queue_delivery_acknowledge q r" },
+		{ "PATCH", TEXT("/queues/q/messages/1"), "queue_message_patch q 1" },
 		{ "GET", TEXT("/openapi.json"), "openapi_json" },
 		/* The path that is spelled out goes before the one with a parameter. */
-		{ "GET", TEXT("/geo/nearby"), "geo_nearby" },
-		{ "GET", TEXT("/geo/near"), "geo_look near" },
-		{ "GET", TEXT("/uv/pages"), "uv_pages" },
+		{ "GET", TEXT("/geo/nearby"), "geo_nearby_list" },
+		{ "GET", TEXT("/geo/near"), "geo_get near" },
+		{ "GET", TEXT("/uv/pages"), "uv_list" },
 		{ "POST", TEXT("/uv/pages"), "uv_add pages" }, /* input refuses the name */
 		{ "DELETE", TEXT("/geo/nearby"), "geo_delete nearby" },
 		/* Cut first, decoded afterwards. */
-		{ "GET", TEXT("/locks/a%2Fb"), "lock_look a/b" },
-		{ "GET", TEXT("/locks/a%2fextend"), "lock_look a/extend" },
-		{ "GET", TEXT("/%6cocks/x"), "lock_look x" },
-		{ "GET", TEXT("/locks/%3Fa%3D1"), "lock_look ?a=1" },
-		{ "GET", TEXT("/locks/%C3%A9%e2%82%ac"), "lock_look \xc3\xa9\xe2\x82\xac" },
-		{ "GET", TEXT("/locks/\xc3\xa9"), "lock_look \xc3\xa9" },
-		{ "GET", TEXT("/locks/%ff"), "lock_look \xff" },      /* input says that it is not UTF-8 */
-		{ "GET", TEXT("/locks/a+b%2Bc"), "lock_look a+b+c" }, /* a plus in a path is a plus */
-		{ "GET", TEXT("/locks/%2525"), "lock_look %25" },     /* decoded once */
-		{ "GET", TEXT("/locks/a:b;c,d@!$&'()*~"), "lock_look a:b;c,d@!$&'()*~" },
-		{ "GET", TEXT("/locks/a=b&c"), "lock_look a=b&c" },
-		{ "GET", TEXT("/locks/.."), "lock_look .." }, /* never a step up */
-		{ "GET", TEXT("/locks/%2e%2E"), "lock_look .." },
+		{ "GET", TEXT("/locks/a%2Fb"), "lock_get a/b" },
+		{ "GET", TEXT("/locks/a%2fextend"), "lock_get a/extend" },
+		{ "GET", TEXT("/%6cocks/x"), "lock_get x" },
+		{ "GET", TEXT("/locks/%3Fa%3D1"), "lock_get ?a=1" },
+		{ "GET", TEXT("/locks/%C3%A9%e2%82%ac"), "lock_get \xc3\xa9\xe2\x82\xac" },
+		{ "GET", TEXT("/locks/\xc3\xa9"), "lock_get \xc3\xa9" },
+		{ "GET", TEXT("/locks/%ff"), "lock_get \xff" },      /* input says that it is not UTF-8 */
+		{ "GET", TEXT("/locks/a+b%2Bc"), "lock_get a+b+c" }, /* a plus in a path is a plus */
+		{ "GET", TEXT("/locks/%2525"), "lock_get %25" },     /* decoded once */
+		{ "GET", TEXT("/locks/a:b;c,d@!$&'()*~"), "lock_get a:b;c,d@!$&'()*~" },
+		{ "GET", TEXT("/locks/a=b&c"), "lock_get a=b&c" },
+		{ "GET", TEXT("/locks/.."), "lock_get .." }, /* never a step up */
+		{ "GET", TEXT("/locks/%2e%2E"), "lock_get .." },
 		{ "GET", TEXT("/locks/../healthz"), "unknown_path" },
 		/* Slashes count: an empty segment is an empty name, or no path at all. */
-		{ "GET", TEXT("/locks/"), "lock_look " },
+		{ "GET", TEXT("/locks/"), "lock_get " },
 		{ "GET", TEXT("/locks//"), "unknown_path" },
 		{ "POST", TEXT("/locks//extend"), "lock_extend " },
 		{ "GET", TEXT("//locks"), "unknown_path" },
@@ -150,8 +150,8 @@ static void queries(void **state)
 		{ "GET", TEXT("/locks?m%61tch=x"), "lock_list match=x" },
 		{ "GET", TEXT("/locks?match=a/b?c"), "lock_list match=a/b?c" },
 		{ "GET", TEXT("/locks?match=%ff"), "lock_list match=\xff" },
-		{ "GET", TEXT("/uv?pages=a&pages=b"), "uv_union pages=a pages=b" },
-		{ "GET", TEXT("/locks/x?y#z"), "lock_look x y#z=" },
+		{ "GET", TEXT("/uv?pages=a&pages=b"), "uv_union_get pages=a pages=b" },
+		{ "GET", TEXT("/locks/x?y#z"), "lock_get x y#z=" },
 	};
 	char target[3000];
 	size_t n = (size_t)snprintf(target, sizeof(target), "/locks?");
@@ -168,9 +168,9 @@ static void methods(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
-		{ "HEAD", TEXT("/locks/x"), "lock_look x" }, /* HEAD works where GET does */
+		{ "HEAD", TEXT("/locks/x"), "lock_get x" }, /* HEAD works where GET does */
 		{ "HEAD", TEXT("/healthz"), "healthz" },
-		{ "HEAD", TEXT("/geo/nearby"), "geo_nearby" },
+		{ "HEAD", TEXT("/geo/nearby"), "geo_nearby_list" },
 	};
 	static const struct {
 		const char *method, *target, *allow;

@@ -41,7 +41,7 @@ def arguments(code, at):
         depth += (code[i] in "([{") - (code[i] in ")]}")
 
 
-lint = tree.Lint("lua/counters/counter_look.lua keeps all the rules. They are: RULES of tools/lint/scripts.py.")
+lint = tree.Lint("lua/counters/counter_get.lua keeps all the rules. They are: RULES of tools/lint/scripts.py.")
 for path in tree.files("lua", ".lua"):
     text = path.read_text()
     code = code_of(text)

@@ -1,8 +1,0 @@
--- bitmap_get_bit: one bit.
--- KEYS[1]  the bitmap
--- ARGV[1]  the bit's offset
--- Returns {0, now, the bit}: 0 beyond the end
--- Errors: WRONGTYPE. O(1).
---@include time
---@reads
-return {0, now_ms(), redis.call('GETBIT', KEYS[1], ARGV[1])}

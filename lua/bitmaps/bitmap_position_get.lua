@@ -1,0 +1,28 @@
+-- bitmap_position_get: the first bit of a range that is set, or clear, as far as one call looks.
+-- KEYS[1]  the bitmap
+-- ARGV[1]  1 or 0: the bit that is looked for
+-- ARGV[2]  first of the range
+-- ARGV[3]  last of the range, as bit_range takes them; '' for a range without end: clear bits follow the bitmap
+-- ARGV[4]  'BYTE' or 'BIT': what these count
+-- Returns {0, now, offset of the bit or -1, next bit, last bit}: with -1, go on from next to last, in bits ('' stays '');
+--         next is -1 when that was all
+-- Errors: WRONGTYPE. At most STEP_BITS are looked through.
+--@include time bitmap
+--@reads
+local now = now_ms()
+local bytes = redis.call('STRLEN', KEYS[1])
+local endless = ARGV[3] == ''
+local first, last = bit_range(bytes, ARGV[2], endless and '-1' or ARGV[3], ARGV[4])
+if bytes == 0 then
+  return {0, now, ARGV[1] == '0' and 0 or -1, -1, -1} -- as BITPOS: nothing but clear bits
+elseif first > last then
+  return {0, now, -1, -1, -1}
+end
+local stop = math.min(last, first + STEP_BITS - 1)
+local found = redis.call('BITPOS', KEYS[1], ARGV[1], digits(first), digits(stop), 'BIT')
+if found < 0 and stop < last then
+  return {0, now, -1, stop + 1, last}
+elseif found < 0 and endless and ARGV[1] == '0' then
+  found = last + 1
+end
+return {0, now, found, -1, -1}

@@ -1,0 +1,32 @@
+-- counter_increment: adds to counters, to all of them or to none.
+-- KEYS[1]  the counters: hash, no TTL
+-- ARGV     name, what to add (within +-(2^53 - 1)); and so on, at most 100, none twice
+-- Returns {1, now, value, ...}: what each counter is now, in the order of ARGV
+--         {-1, now, name, value, what to add} the sum of the first such is beyond +-(2^53 - 1)
+--         {-2, now, counters} there would be that many, more than 500
+-- Errors: WRONGTYPE, also for a field that is not a counter; nothing done. O(N).
+--@include time counter
+--@idempotent
+local now = now_ms()
+local names = {}
+for i = 1, #ARGV, 2 do
+  names[#names + 1] = ARGV[i]
+end
+local values = redis.call('HMGET', KEYS[1], unpack(names))
+local new = 0
+for i = 1, #names do
+  local value, by = counter_value(values[i] or '0'), tonumber(ARGV[2 * i])
+  if math.abs(value + by) > COUNTER_MOST then
+    return { -1, now, names[i], value, by }
+  end
+  new = new + (values[i] and 0 or 1)
+end
+local count = redis.call('HLEN', KEYS[1]) + new
+if new > 0 and count > 500 then
+  return { -2, now, count }
+end
+local reply = { 1, now }
+for i = 1, #names do
+  reply[i + 2] = redis.call('HINCRBY', KEYS[1], names[i], ARGV[2 * i])
+end
+return reply

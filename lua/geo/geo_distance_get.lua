@@ -1,0 +1,28 @@
+-- geo_distance_get: how far two members of a set are from each other.
+-- KEYS[1]  the set. KEYS[2], KEYS[3] the members' cells, when it is split
+-- ARGV[1]  member
+-- ARGV[2]  member
+-- ARGV[3]  unit: m, km, mi, ft
+-- ARGV[4]  of a split set: how many cells
+-- Returns {0, now, distance (4 decimals)}
+--         {-1, now, the first that is not there}
+--         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
+-- Errors: WRONGTYPE. O(log M).
+--@include time geo geo_cells
+--@reads
+local now = now_ms()
+local cells, other = geo_cells(now)
+if not cells then
+  return other
+end
+local at = {}
+for i = 1, 2 do
+  at[i] = redis.call('GEOPOS', KEYS[i + 1] or KEYS[1], ARGV[i])[1]
+  if not at[i] then
+    return {-1, now, ARGV[i]}
+  end
+end
+if cells == 0 or KEYS[2] == KEYS[3] then
+  return {0, now, redis.call('GEODIST', KEYS[2] or KEYS[1], ARGV[1], ARGV[2], ARGV[3])}
+end
+return {0, now, string.format('%.4f', geo_metres(at[1], at[2]) / geo_unit[ARGV[3]])}

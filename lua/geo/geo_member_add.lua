@@ -1,0 +1,37 @@
+-- geo_member_add: puts members where they are now, all or none.
+-- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2..] cells, see geo/lib_geo_cells.lua
+-- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the last counts); of a split
+--          set for each of KEYS[2..] how many, and then these; at last how many cells
+-- Returns {1, now, added, updated}: members that were not there before, and members that were, moved or not
+--         {-3, now, cells}: call again, with cells (0: with the set alone)
+-- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
+--@include time geo_cells
+--@idempotent
+local now = now_ms()
+local cells, other = geo_cells(now)
+if not cells then
+  return other
+end
+local groups = geo_groups(3)
+local seen, members = {}, 0
+for _, group in ipairs(groups) do
+  local args = group[2]
+  redis.call('ZCARD', group[1])
+  for i = 3, #args, 3 do
+    if math.abs(tonumber(args[i - 2])) > 180 or math.abs(tonumber(args[i - 1])) > 85.05112878 then
+      return redis.error_reply('ERR invalid longitude,latitude pair')
+    end
+    if not seen[args[i]] then
+      seen[args[i]] = true
+      members = members + 1
+    end
+  end
+end
+local added = 0
+for _, group in ipairs(groups) do
+  added = added + redis.call('GEOADD', group[1], unpack(group[2]))
+end
+if cells > 0 and added > 0 then
+  redis.call('HINCRBY', KEYS[1], 'size', added)
+end
+return {1, now, added, members - added}

@@ -1,0 +1,20 @@
+-- geo_member_lookup: where members are.
+-- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
+-- ARGV     members, at most 1000; of a split set for each of KEYS[2..] how many, and then these; at last how many cells
+-- Returns {0, now, longitude, latitude, geohash, ...}: three for each member, in the order asked; '' for one not there
+--         {-3, now, cells}: call again
+-- Errors: WRONGTYPE. O(N log M).
+--@include time geo geo_cells
+--@reads
+local now = now_ms()
+local cells, other = geo_cells(now)
+if not cells then
+  return other
+end
+local reply = {0, now}
+for _, group in ipairs(geo_groups(1)) do
+  for _, item in ipairs(geo_places(group[1], group[2])) do
+    reply[#reply + 1] = item
+  end
+end
+return reply

@@ -1,0 +1,108 @@
+-- key_element_list: one page of what a set, hash, sorted set or list holds.
+-- A step of a scan may bring more elements than the page takes (a small key comes in one step, whatever was asked for).
+-- Then they are told in the order of a digest, and the cursor names the last one told: what comes or goes meanwhile
+-- shifts nothing. The cursor of a list is an index.
+-- KEYS[1]  any key
+-- ARGV[1]  cursor: '0' to begin, or as answered before
+-- ARGV[2]  how many elements the page takes at most
+-- Returns {0, now, type, next cursor ('0': that was all), element, beside it, truncated (1 or 0), ...}: three for each;
+--           member and '' of a set, member and score of a sorted set, field and value of a hash, value and index of a list
+--         {-1, now} there is no such key
+--         {-2, now, type} a key of this type has no elements
+--         {-3, now} that was no cursor
+-- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large. A page ends when it
+-- has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
+--@include time out_of_time key
+--@reads
+local STEPS, STEP_COUNT, STEP_BYTES, PAGE_BYTES, TEXT_BYTES = 25, 10, 65536, 131072, 1048576
+local SCANS = {set = 'SSCAN', hash = 'HSCAN', zset = 'ZSCAN'}
+local now, limit = now_ms(), tonumber(ARGV[2])
+local kind, _, size = key_state(KEYS[1])
+if kind == 'none' then
+  return {-1, now}
+elseif kind ~= 'list' and not SCANS[kind] then
+  return {-2, now, kind}
+end
+local step, told = string.match(ARGV[1], '^(%d+)%.?(%x*)$')
+if not step or (kind == 'list' and #step > 15) then
+  return {-3, now}
+end
+local usage = {'MEMORY', 'USAGE', KEYS[1]}
+local count = math.max(1, math.min(STEP_COUNT, math.floor(STEP_BYTES * size / redis.call(unpack(usage)))))
+local reply, bytes = {0, now, kind, '0'}, 0
+
+local function is_full()
+  return (#reply - 4) / 3 >= limit or bytes >= PAGE_BYTES
+end
+
+local function tell(element, beside)
+  reply[#reply + 1] = string.sub(element, 1, TEXT_BYTES)
+  reply[#reply + 1] = string.sub(beside, 1, TEXT_BYTES)
+  reply[#reply + 1] = (#element > TEXT_BYTES or #beside > TEXT_BYTES) and 1 or 0
+  bytes = bytes + math.min(#element, TEXT_BYTES) + math.min(#beside, TEXT_BYTES)
+end
+
+-- Those of a step's elements that come after digest `after`, in the order of their digests, which they get as [3].
+local function in_order(elements, after)
+  local left = {}
+  for _, element in ipairs(elements) do
+    element[3] = string.sub(redis.sha1hex(element[1]), 1, 16)
+    if element[3] > after then
+      left[#left + 1] = element
+    end
+  end
+  table.sort(left, function(a, b) return a[3] < b[3] end)
+  return left
+end
+
+-- Tells the elements of the step `from` that come after digest `after` ('': all). The cursor to go on with, nil when
+-- Redis knows no such step.
+local function tell_step(from, after)
+  local found = redis.pcall(SCANS[kind], KEYS[1], from, 'COUNT', digits(count))
+  if found.err then
+    return nil
+  end
+  local elements, room, width = {}, PAGE_BYTES - bytes, kind == 'set' and 1 or 2
+  for i = 1, #found[2], width do
+    local element = {found[2][i], width == 2 and found[2][i + 1] or ''}
+    elements[#elements + 1] = element
+    room = room - #element[1] - #element[2]
+  end
+  if after ~= '' or room < 0 or (#reply - 4) / 3 + #elements > limit then
+    elements = in_order(elements, after)
+  end
+  for i, element in ipairs(elements) do
+    if is_full() then
+      return from .. '.' .. elements[i - 1][3]
+    end
+    tell(element[1], element[2])
+  end
+  return found[1]
+end
+
+-- The same of a list, whose steps are indices.
+local function tell_range(from)
+  local index = tonumber(from)
+  for _, value in ipairs(redis.call('LRANGE', KEYS[1], from, digits(index + count - 1))) do
+    if is_full() then
+      break
+    end
+    tell(value, digits(index))
+    index = index + 1
+  end
+  return index < size and digits(index) or '0'
+end
+
+local cursor = step
+for _ = 1, STEPS do
+  cursor = kind == 'list' and tell_range(cursor) or tell_step(cursor, told)
+  told = ''
+  if not cursor then
+    return {-3, now}
+  end
+  if cursor == '0' or is_full() or out_of_time() then
+    break
+  end
+end
+reply[4] = cursor
+return reply

@@ -1,0 +1,21 @@
+-- key_ttl_put: sets when Redis removes a key, and says so to those who wait for what it is a part of.
+-- KEYS[1]  any key
+-- ARGV[1]  in how many ms; '' for never
+-- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see lua/keys/lib_key.lua
+--         {0, now} there is no such key
+-- Errors: none. O(1).
+--@include time key wake
+--@flags allow-oom
+local now = now_ms()
+local kind, _, size = key_state(KEYS[1])
+if kind == 'none' then
+  return {0, now}
+end
+if ARGV[1] == '' then
+  redis.call('PERSIST', KEYS[1])
+  return {1, now, kind, -1, size}
+end
+local expires_at = now + tonumber(ARGV[1])
+redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
+wake(channel_of(KEYS[1]), 0, tonumber(ARGV[1]) + 1) -- Redis removes a key after its instant, not at it
+return {1, now, kind, expires_at, size}

@@ -1,0 +1,17 @@
+-- leaderboard_around_list: a member with those just before and behind it.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- ARGV  1 the member, 2 how many on either side, at most 499, 3 'desc' or 'asc'
+-- Returns {0, now, dimensions (a line each), size, first position, {elements of the ranks}}
+--         {-1, now} there is no board, {-2, now} there is no such member
+-- Errors: WRONGTYPE. O(log n + page).
+--@include time board board_order
+--@reads
+local now = now_ms()
+local board = read_board(KEYS[1])
+local place = board and read_place(KEYS[2], ARGV[1], #board.names)
+if not place then
+  return {board and -2 or -1, now}
+end
+local beside = tonumber(ARGV[2])
+local position = position_of(KEYS[3], place .. ARGV[1], #board.names, ARGV[3])
+return page_at(now, KEYS[3], board, math.max(position - beside, 0), position + beside, ARGV[3])

@@ -1,0 +1,16 @@
+-- leaderboard_member_delete: takes a member off a board.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- ARGV  1 the member
+-- Returns {1, now}, {-1, now} there is no board, {-2, now} there is no such member
+-- Errors: WRONGTYPE, nothing done. O(log n).
+--@include time board
+--@flags allow-oom
+local now = now_ms()
+local board = read_board(KEYS[1])
+local place = board and read_place(KEYS[2], ARGV[1], #board.names)
+if not place then
+  return {board and -2 or -1, now}
+end
+redis.call('ZREM', KEYS[3], place .. ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+return {1, now}

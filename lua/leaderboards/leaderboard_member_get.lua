@@ -1,0 +1,16 @@
+-- leaderboard_member_get: a member's position and place.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- ARGV  1 the member, 2 'desc' or 'asc'
+-- Returns {0, now, dimensions (a line each), position from 0, element of the ranks}
+--         {-1, now} there is no board, {-2, now} there is no such member
+-- Errors: WRONGTYPE. O(log n).
+--@include time board board_order
+--@reads
+local now = now_ms()
+local board = read_board(KEYS[1])
+local place = board and read_place(KEYS[2], ARGV[1], #board.names)
+if not place then
+  return {board and -2 or -1, now}
+end
+local element = place .. ARGV[1]
+return {0, now, board.text, position_of(KEYS[3], element, #board.names, ARGV[2]), element}

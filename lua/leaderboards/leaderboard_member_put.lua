@@ -1,0 +1,59 @@
+-- leaderboard_member_put: sets a member's scores, or adds to them.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times. Absent ones: 0
+-- Returns {1, now, dimensions (a line each), position from 0, element of the ranks} it was there
+--         {2, the same} it is new
+--         {-1, now} there is no board, {-2, now, dimension} its score would leave 0 to 2^32-1,
+--         {-3, now, dimensions, unknown names...} the board does not have these
+-- Scores that stay as they were keep their arrival, and so their place among equals.
+-- Errors: WRONGTYPE, nothing done. O(log n).
+--@include time board
+--@idempotent
+local t = redis.call('TIME')
+local now_us = t[1] * 1000000 + t[2]
+local now = math.floor(now_us / 1000)
+local member, adds = ARGV[1], ARGV[2] == 'add'
+local board = read_board(KEYS[1])
+if not board then
+  return {-1, now}
+end
+local old = read_place(KEYS[2], member, #board.names)
+
+local given = {}
+for i = 3, #ARGV, 2 do
+  given[ARGV[i]] = tonumber(ARGV[i + 1])
+end
+local before = old and scores_of(old, #board.names)
+local scores, is_same = {}, old ~= nil
+for i, name in ipairs(board.names) do
+  scores[i] = (given[name] or 0) + (adds and before and before[i] or 0)
+  is_same = is_same and scores[i] == before[i]
+  given[name] = nil
+end
+if next(given) then
+  local reply = {-3, now, board.text}
+  for name in pairs(given) do
+    reply[#reply + 1] = name
+  end
+  return reply
+end
+for i, score in ipairs(scores) do
+  if score < 0 or score > SCORE_MAX then
+    return {-2, now, board.names[i]}
+  end
+end
+
+local place = old
+if not is_same then
+  local arrival = math.max(board.last + 1, now_us)
+  place = place_of(scores, arrival)
+  -- The ranks first: all fails here, and not half-way, when they are no sorted set.
+  if old then
+    redis.call('ZREM', KEYS[3], old .. member)
+  end
+  redis.call('ZADD', KEYS[3], 0, place .. member)
+  redis.call('HSET', KEYS[2], member, place)
+  redis.call('HSET', KEYS[1], 'last', digits(arrival))
+end
+local element = place .. member
+return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element), element}

@@ -1,0 +1,20 @@
+-- lock_get: who holds a lock, and until when.
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or only the first two, for a
+--       shorter look: the fence of a free lock is then 0, metadata '' and waiters 0
+-- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of each holder} held
+--         {-1, now, waiters, last fence} free
+-- Errors: WRONGTYPE. O(1).
+--@include time last_fence wake waiters lock
+--@reads
+local now = now_ms()
+local lock = lock_read(KEYS[1], KEYS[2], now)
+local waiters = KEYS[3] and redis.call('ZCARD', KEYS[3]) or 0
+if not lock then
+  return {-1, now, waiters, KEYS[4] and last_fence(KEYS[4]) or 0}
+end
+local metadata = KEYS[4] and redis.call('HGET', KEYS[1], 'metadata') or ''
+local reply = {0, now, waiters, lock.fence, lock.mode, lock.holds, lock.expires_at_ms, metadata}
+for _, value in ipairs(lock_holders(lock)) do
+  reply[#reply + 1] = value
+end
+return reply

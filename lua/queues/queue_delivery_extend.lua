@@ -1,0 +1,28 @@
+-- queue_delivery_extend: a current delivery gets more time, counted from now.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's)
+-- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A replay: the
+-- visible_until_ms of now, while it is current.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time wake queue queue_delivery
+--@flags allow-oom
+--@idempotent
+local m = current_delivery(ARGV[1], ARGV[2])
+if granted then
+  granted[4] = m and m.at
+  return m and granted
+elseif not m then
+  return { -1, now }
+end
+local visibility_ms = tonumber(ARGV[3])
+local queue = this_queue()
+if visibility_ms < 0 then
+  visibility_ms = setting(queue, 'visibility_ms')
+end
+local visible_until = now + visibility_ms
+zadd(flight_key, visible_until, m.seq)
+if visible_until < m.at then -- sooner than those who wait were told
+  announce(queue, visible_until)
+end
+commit()
+return { 1, now, id_of(m), visible_until }, true

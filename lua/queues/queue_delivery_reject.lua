@@ -1,0 +1,20 @@
+-- queue_delivery_reject: a current delivery failed; its message is due again, dead when it was delivered often enough, or dropped
+-- when it is past its ttl.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4 reason ('': not given),
+--       5 '1': dead at once
+-- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1, now_ms} when the
+-- delivery is no longer current. Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time wake queue queue_delivery
+--@flags allow-oom
+--@idempotent
+local m = current_delivery(ARGV[1], ARGV[2])
+if not m then
+  return { -1, now }
+end
+local queue = this_queue()
+local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
+local state = give_back(queue, m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
+count_expired(queue)
+commit()
+return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

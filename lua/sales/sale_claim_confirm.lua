@@ -1,0 +1,29 @@
+-- sale_claim_confirm: makes a held claim final.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- ARGV  1 the claim
+-- Returns {1, now, user, quantity} confirmed, {0, the same} it was before
+--         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold expired or was released
+-- Errors: WRONGTYPE, nothing done. O(log n).
+--@include time sale
+--@idempotent
+local now = now_ms()
+local sale = read_sale()
+if not sale then
+  return {-1, now}
+end
+local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
+if not c then
+  return {is_claim(ARGV[1]) and -3 or -2, now}
+end
+if c.state == 'confirmed' then
+  return {0, now, c.user, c.quantity}
+end
+if c.state == 'released' or c.expires_at_ms <= now then
+  return {-3, now}
+end
+redis.call('HSET', claims_key, ARGV[1],
+  table.concat({'confirmed', digits(c.quantity), digits(c.expires_at_ms), c.user}, ' '))
+redis.call('ZREM', holds_key, ARGV[1])
+redis.call('HINCRBY', sale_key, 'held', digits(-c.quantity))
+redis.call('HINCRBY', sale_key, 'confirmed', digits(c.quantity))
+return {1, now, c.user, c.quantity}

@@ -1,0 +1,32 @@
+-- sale_claim_release: releases a claim: what it holds returns to the stock before its time.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- ARGV  1 the claim
+-- Returns {1, now} released, {0, now} it was released before
+--         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} it is confirmed,
+--         {-4, now} its hold expired, or was released more than a minute ago
+-- Errors: WRONGTYPE, nothing done. O(log n).
+--@include time sale
+--@flags allow-oom
+local now = now_ms()
+local sale = read_sale()
+if not sale then
+  return {-1, now}
+end
+local c = claim_of(redis.call('HGET', claims_key, ARGV[1]))
+if c and c.state == 'confirmed' then
+  return {-3, now}
+end
+if not c or c.expires_at_ms <= now then
+  return {is_claim(ARGV[1]) and -4 or -2, now}
+end
+if c.state == 'released' then
+  return {0, now}
+end
+if redis.call('HINCRBY', users_key, c.user, digits(-c.quantity)) <= 0 then
+  redis.call('HDEL', users_key, c.user)
+end
+redis.call('HINCRBY', sale_key, 'held', digits(-c.quantity))
+local known_until_ms = digits(math.min(c.expires_at_ms, now + 60000))
+redis.call('HSET', claims_key, ARGV[1], table.concat({'released', '0', known_until_ms, c.user}, ' '))
+redis.call('ZADD', holds_key, known_until_ms, ARGV[1])
+return {1, now}

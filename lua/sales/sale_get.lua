@@ -1,0 +1,16 @@
+-- sale_get: the settings and counts of a sale, after the holds that are over were settled.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- Returns {0, the sale (sales/lib_sale.lua: told), 1 when more holds may be over: call again; else 0}
+--         {-1, now} there is no sale
+-- Errors: WRONGTYPE, nothing done. O(100 log n).
+--@include time sale
+--@flags allow-oom
+local now = now_ms()
+local sale = read_sale()
+if not sale then
+  return {-1, now}
+end
+local is_settled = settle(sale, now)
+local reply = told(sale, 0, now)
+reply[#reply + 1] = is_settled and 0 or 1
+return reply

@@ -1,0 +1,12 @@
+-- set_member_get: whether a member is in a set.
+-- KEYS[1]  the set
+-- ARGV[1]  the member
+-- Returns {0, now, members} it is there, {-1, now} it is not
+-- Errors: WRONGTYPE. O(1).
+--@include time
+--@reads
+local now = now_ms()
+if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 0 then
+  return { -1, now }
+end
+return { 0, now, redis.call('SCARD', KEYS[1]) }

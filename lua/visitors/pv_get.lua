@@ -1,0 +1,17 @@
+-- pv_get: a page's views, day by day.
+-- KEYS     the days' counters, at most 400
+-- ARGV[1]  the day that was taken for today, in days since 1970, or ''
+-- Returns {0, now, first count, second count, ...}: 0 for a day without views
+--         {-1, now} that day is not today
+-- Errors: WRONGTYPE (MGET would call a foreign type 0). O(N).
+--@include time days views
+--@reads
+local now = now_ms()
+if day_is_wrong(now, ARGV[1]) then
+  return {-1, now}
+end
+local reply = {0, now}
+for i = 1, #KEYS do
+  reply[i + 2] = views_of(KEYS[i])
+end
+return reply
