@@ -1,4 +1,5 @@
-# Thin names over CMake. `make run` and `make test` work on a fresh Debian 12 or 13 as root or with sudo.
+# Thin names over CMake. `make run` and `make test` work on a fresh Debian 12 or 13 as root or with
+# sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
@@ -10,7 +11,8 @@ NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
 # prometheus for its promtool.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus $(NPM_PACKAGES)
-# wrk makes the load, valgrind counts instructions; the others are peers, beside those of bench/peers/package.json.
+# wrk makes the load, valgrind counts instructions; the others are peers, beside those of
+# bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
 # The tests of the pages /ui and /docs, in a browser.
 BROWSER_PACKAGES := $(RUN_PACKAGES) chromium $(NPM_PACKAGES)
@@ -34,8 +36,8 @@ SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
-# Installs what is missing of the packages in $(1), and starts none of their services; says nothing and needs no root when
-# nothing is.
+# Installs what is missing of the packages in $(1), and starts none of their services; says nothing
+# and needs no root when nothing is.
 define install
 	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
@@ -59,8 +61,8 @@ test: packages-test
 	@rm -f build/exchanges/*.jsonl
 	@ctest --preset release -j $(TEST_JOBS)
 
-# The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server and on a Cluster, its page; what its
-# answers and the contract have of each other; and the lints.
+# The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
+# and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
 check: packages-test packages-lint
 	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | cut -d/ -f2; exit 2; }
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
@@ -70,7 +72,8 @@ check: packages-test packages-lint
 	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json build/exchanges/test_$(PATTERN)[._]*jsonl
 	@tools/lint/run
 
-# Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a Cluster, too.
+# Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a
+# Cluster, too.
 test-asan: packages-test
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
@@ -80,7 +83,8 @@ test-asan: packages-test
 test-clients: packages-clients build
 	@tests/test_clients.py build/patternd build/clients
 
-# The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they wait.
+# The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they
+# wait.
 test-valgrind: packages-valgrind
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
@@ -99,14 +103,15 @@ analyze: packages-analyze
 	@cmake --preset analyze >/dev/null
 	@cmake --build --preset analyze -j $(JOBS) -- -k 0
 
-# Every call that can fail fails once, in every operation; some minutes. What was counted is in build/torture.json.
+# Every call that can fail fails once, in every operation; some minutes. What was counted is in
+# build/torture.json.
 torture: packages-test
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
 
-# Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all; BESIDE=REV: daemons of that
-# revision of git among them, as in a rolling update.
+# Of `make chaos`: how long, which faults in which order, and single, sentinel, cluster or all;
+# BESIDE=REV: daemons of that revision of git among them, as in a rolling update.
 chaos: SECONDS := 30
 SEED := 1
 MODE := single
@@ -121,7 +126,8 @@ chaos-parts:
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release --target patternd fault_proxy -j $(JOBS)
 
-# Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in build/soak.json.
+# Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in
+# build/soak.json.
 soak: SECONDS := 600
 soak: packages-test soak-parts
 	@tests/soak/run --seconds $(SECONDS) --seed $(SEED)
@@ -157,13 +163,15 @@ fuzz-selftest: packages-fuzz
 bench-instructions: packages-bench build
 	@bench/instructions $(if $(RECORD),--record)
 
-# The suite and all that looks for faults, one after the other; hours. What they counted becomes RELIABILITY.md. QUICK=1 takes some minutes.
-# SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
+# The suite and all that looks for faults, one after the other; hours. What they counted becomes
+# RELIABILITY.md. QUICK=1 takes some minutes. SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos
+# soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
 verify: packages-test
 	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
 		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) $(if $(SOAK_SECONDS),--soak-seconds $(SOAK_SECONDS)) $(STEPS)
 
-# Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there already.
+# Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there
+# already.
 install:
 	@cmake --preset release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
@@ -175,7 +183,8 @@ deb: packages-deb
 	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/*.deb
 
-# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13, or in SUITES=bookworm only; root or sudo.
+# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13, or in
+# SUITES=bookworm only; root or sudo.
 quickstart: packages-roots
 	@$(SUDO) tests/quickstart $(SUITES)
 

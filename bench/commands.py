@@ -1,6 +1,8 @@
-"""Visitors, places and boards: patternd's operations beside the nearest Redis commands through webdis.
+"""Visitors, places and boards: patternd's operations beside the nearest Redis commands through
+webdis.
 
-webdis has no script here, so Redis does less for it: no days for visitors, no ties by who came first for boards.
+webdis has no script here, so Redis does less for it: no days for visitors, no ties by who came
+first for boards.
 """
 import json
 import random
@@ -35,7 +37,9 @@ def loads(pair, url, webdis):
 
 
 def fill(url, webdis, redis):
-    """10000 visitors and places, the same for both and in each run; boards as far as two seconds of scores go."""
+    """10000 visitors and places, the same for both and in each run; boards as far as two seconds of
+    scores go.
+    """
     draw = random.Random(15)
     near = lambda middle: middle + draw.uniform(-WIDTH, WIDTH)
     places = [(f"m{i + 1}", near(LONGITUDE), near(LATITUDE)) for i in range(MEMBERS)]

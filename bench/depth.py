@@ -1,4 +1,6 @@
-"""What a message costs where many wait: a queue of a thousand beside one of a million, or of ten with --deep."""
+"""What a message costs where many wait: a queue of a thousand beside one of a million, or of ten
+with --deep.
+"""
 import json
 import re
 

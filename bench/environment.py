@@ -1,4 +1,6 @@
-"""What all contests share: one Redis that keeps nothing on disk, one patternd, and how they are asked."""
+"""What all contests share: one Redis that keeps nothing on disk, one patternd, and how they are
+asked.
+"""
 import json
 import os
 import pathlib

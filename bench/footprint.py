@@ -1,4 +1,6 @@
-"""What patternd takes when it does nothing: the binary, the start, memory, and the memory of a request that waits."""
+"""What patternd takes when it does nothing: the binary, the start, memory, and the memory of a
+request that waits.
+"""
 import re
 import socket
 import statistics
@@ -44,7 +46,9 @@ def wait_at(port, number):
 
 
 def bytes_each(process, port, count, settled):
-    """How much the process grows for each who waits, once a quarter is there; `settled(n)` says whether n wait."""
+    """How much the process grows for each who waits, once a quarter is there; `settled(n)` says
+    whether n wait.
+    """
     waiters, before = [], 0
     for number in range(count):
         waiters.append(wait_at(port, number))
@@ -59,15 +63,17 @@ def bytes_each(process, port, count, settled):
 
 
 def bytes_of_parked(stage, redis, count):
-    """Who waits has run one script, and one more who was the first at a queue. Redis is asked how many: an answer of the daemon
-    would be memory, too."""
+    """Who waits has run one script, and one more who was the first at a queue. Redis is asked how
+    many: an answer of the daemon would be memory, too."""
     daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count + 100)
     before = scripts_run(redis)
     return bytes_each(daemon, daemon.port, count, lambda n: scripts_run(redis) >= before + n + min(n, QUEUES))
 
 
 def bytes_of_suspended(stage, count):
-    """Of libmicrohttpd alone: tests/programs/suspender.c, which says when a quarter and when all are there."""
+    """Of libmicrohttpd alone: tests/programs/suspender.c, which says when a quarter and when all
+    are there.
+    """
     program = stage.folder / "suspender"
     subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", f"-I{TESTS}/support", "-o", program, TESTS / "programs" / "suspender.c",
                     TESTS / "support" / "loopback.c", "-lmicrohttpd"], check=True)

@@ -1,4 +1,6 @@
-"""A lock, taken and released: patternd beside etcd's HTTP gateway and node-redlock. 64 clients, no two after the same lock."""
+"""A lock, taken and released: patternd beside etcd's HTTP gateway and node-redlock. 64 clients, no
+two after the same lock.
+"""
 import base64
 import os
 import pathlib
@@ -48,7 +50,9 @@ def redlock(environment):
 
 
 def etcds(environment):
-    """It has no way to keep nothing, as Redis does here: as it comes, and with its data in memory where there is room."""
+    """It has no way to keep nothing, as Redis does here: as it comes, and with its data in memory
+    where there is room.
+    """
     stage = environment.stage
     room = os.statvfs(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None
     yield etcd(environment, ETCD, stage.temporary_folder(stage.folder))

@@ -1,4 +1,6 @@
-"""Peers of npm: servers, and generators that load a peer by its own client. peers/package.json pins them."""
+"""Peers of npm: servers, and generators that load a peer by its own client. peers/package.json pins
+them.
+"""
 import json
 import pathlib
 import select
@@ -15,7 +17,9 @@ def start_node(stage, program, *arguments, **options):
 
 
 def node_load(stage, program, *arguments):
-    """The process, which is the client, and a function of seconds: peers/load.mjs answers a line with a line."""
+    """The process, which is the client, and a function of seconds: peers/load.mjs answers a line
+    with a line.
+    """
     process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          bufsize=0)
 

@@ -1,4 +1,6 @@
-"""Programs under measurement: started on free ports with their data in a temporary folder, accounted for, and ended again."""
+"""Programs under measurement: started on free ports with their data in a temporary folder,
+accounted for, and ended again.
+"""
 import os
 import pathlib
 import resource
@@ -87,7 +89,9 @@ def machine_busy_seconds():
 
 
 class Stage:
-    """Where they run: `with Stage() as stage` ends in the reverse order what was started, whatever happened."""
+    """Where they run: `with Stage() as stage` ends in the reverse order what was started, whatever
+    happened.
+    """
 
     def __enter__(self):
         self.temporaries, self.processes = [], []
@@ -105,7 +109,8 @@ class Stage:
         return pathlib.Path(self.temporaries[-1].name)
 
     def start(self, *command, port=None, **options):
-        """Starts it and waits until it listens on `port`; what it says goes to a file of the stage."""
+        """Starts it and waits until it listens on `port`; what it says goes to a file of the stage.
+        """
         log = self.folder / f"{len(list(self.folder.iterdir()))}-{pathlib.Path(command[0]).name}.log"
         with log.open("wb") as file:
             options = {"stdout": file, "stderr": file, "cwd": self.folder, **options}

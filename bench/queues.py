@@ -1,5 +1,5 @@
-"""A message, sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list through webdis; one message a
-request, and a hundred."""
+"""A message, sent, received and acknowledged: patternd beside BullMQ, beanstalkd and a list through
+webdis; one message a request, and a hundred."""
 import json
 import urllib.parse
 

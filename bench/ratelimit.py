@@ -1,5 +1,6 @@
-"""A rate decision: POST /ratelimit beside the same script through webdis, nginx with Lua and Fastify, what Node.js programs use,
-and two floors: redis-benchmark for Redis, GET /healthz for HTTP."""
+"""A rate decision: POST /ratelimit beside the same script through webdis, nginx with Lua and
+Fastify, what Node.js programs use, and two floors: redis-benchmark for Redis, GET /healthz for
+HTTP."""
 import csv
 import json
 import pathlib

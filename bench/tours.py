@@ -1,9 +1,11 @@
-"""What bench/instructions asks: each operation of the contract at least once, in rounds that start on an empty Redis.
+"""What bench/instructions asks: each operation of the contract at least once, in rounds that start
+on an empty Redis.
 
-A tour is a list of steps, a step an operationId or (operationId, values). A request is made of the contract's own examples: path,
-required query, body. A value goes over that: where a parameter has its name, there; as a header, when it starts with a
-capital; otherwise as a member of the body, and None leaves it out. "$token" is the latest `token` in an answer of this round.
-An operation's first step is the one that is measured; what it needs to be answered 2xx stands before it.
+A tour is a list of steps, a step an operationId or (operationId, values). A request is made of the
+contract's own examples: path, required query, body. A value goes over that: where a parameter has
+its name, there; as a header, when it starts with a capital; otherwise as a member of the body, and
+None leaves it out. "$token" is the latest `token` in an answer of this round. An operation's first
+step is the one that is measured; what it needs to be answered 2xx stands before it.
 """
 OPEN = {"opens_at_ms": 1000000000000, "closes_at_ms": 4102444800000}  # of a sale: from 2001 to 2100
 DAY = {"date": "2020-02-29"}  # is over, wherever this runs

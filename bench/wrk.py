@@ -26,7 +26,9 @@ def children_cpu_seconds():
 
 
 def wrk(url, load, *arguments, clients=CLIENTS):
-    """A function of seconds: so many connections that send what loads/`load`.lua makes of the arguments."""
+    """A function of seconds: so many connections that send what loads/`load`.lua makes of the
+    arguments.
+    """
 
     def run(seconds):
         command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "-s", LOADS / f"{load}.lua", url, "--", *arguments]

@@ -1,5 +1,6 @@
 /*
- * handler: everything a handler includes, besides kinds.h, and what several patterns share. To add one: CONTRIBUTING.md.
+ * handler: everything a handler includes, besides kinds.h, and what several patterns share. To add
+ * one: CONTRIBUTING.md.
  */
 #ifndef PATTERND_HANDLER_H
 #define PATTERND_HANDLER_H
@@ -29,7 +30,10 @@ struct call *handler_call(struct request *req, const struct script *s, const cha
 /* An argument that may be absent, which is "". */
 void handler_call_optional(struct call *c, bool has, int64_t value);
 
-/* At most HANDLER_SECRET_DIGITS random hex digits, in the request's arena; and what Redis keeps of a secret: 128 bits of its SHA-256. */
+/*
+ * At most HANDLER_SECRET_DIGITS random hex digits, in the request's arena; and what Redis keeps of
+ * a secret: 128 bits of its SHA-256.
+ */
 struct text handler_random(struct request *req, size_t digits);
 struct text handler_secret_hash(struct request *req, struct text secret);
 

@@ -1,10 +1,16 @@
-/* patterns: what the daemon does for its patterns before the first request. Called by service/main.c. */
+/*
+ * patterns: what the daemon does for its patterns before the first request. Called by
+ * service/main.c.
+ */
 #ifndef PATTERND_PATTERNS_H
 #define PATTERND_PATTERNS_H
 
 #include <stdbool.h>
 
-/* Called once, when the options were read. False: a line on stderr said what is wrong, and the daemon does not start. */
+/*
+ * Called once, when the options were read. False: a line on stderr said what is wrong, and the
+ * daemon does not start.
+ */
 bool patterns_open(void);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: what an installation says of the options, all of it made of service/process/options.def:
-the configuration file, the manual page (TEMPLATE, with the names put in) and the completions of bash, zsh and fish.
+"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: what an installation says of the options, all
+of it made of service/process/options.def: the configuration file, the manual page (TEMPLATE, with
+the names put in) and the completions of bash, zsh and fish.
 """
 import pathlib
 import re
@@ -28,7 +29,9 @@ def all_options():
 
 
 def takes(option):
-    """What its value is, as the shell completes it: a file, a folder, one of a list, anything, or nothing."""
+    """What its value is, as the shell completes it: a file, a folder, one of a list, anything, or
+    nothing.
+    """
     if option.kind == "CHOICE":
         return "choice"
     if option.argument in ("FILE", "DIR", "PROGRAM"):
@@ -51,7 +54,9 @@ def config_file():
 
 
 def roff(text):
-    """Text as troff takes it: a hyphen that somebody may copy is a minus, no line begins with a request."""
+    """Text as troff takes it: a hyphen that somebody may copy is a minus, no line begins with a
+    request.
+    """
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\\&" + text if text.startswith(".") else text
 

@@ -1,4 +1,6 @@
-"""For tests in Python: the daemon with a private Redis, on a port that it chose, and a question to it."""
+"""For tests in Python: the daemon with a private Redis, on a port that it chose, and a question to
+it.
+"""
 import http.client
 import json
 import subprocess

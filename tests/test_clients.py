@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Two generators of TypeScript clients read the contract as the daemon serves it, without a warning; what they make passes
-`tsc --strict`, and works. In a folder of its own: tests/test_clients.py PATTERND FOLDER
+"""Two generators of TypeScript clients read the contract as the daemon serves it, without a
+warning; what they make passes `tsc --strict`, and works. In a folder of its own:
+tests/test_clients.py PATTERND FOLDER
 """
 import os
 import pathlib

@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
-"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the contract has its page, with its
-operations, and generated pages are of today.
+"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the
+contract has its page, with its operations, and generated pages are of today.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
-Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell a page, beside a daemon of its own
-on a private Redis (127.0.0.1:8379 becomes its address). What comes must be what is shown:
+Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell
+a page, beside a daemon of its own on a private Redis (127.0.0.1:8379 becomes its address). What
+comes must be what is shown:
 
-- JSON has the same members, and the same values but for these: durations (`*_ms`, `... ms`) may be 2 s or a tenth apart; an instant is any instant.
-  Of what the daemon makes by chance or by the clock (tokens, receipts, ids, versions, fences, request ids) each shown one stands for
-  one that came: it is put into later commands, and is the same wherever it is shown again.
-- Days are shifted by as many as the first that differs: who was there on the page's today was there on the test's.
-- Of an answer's head (`curl -i`) the status line and the headers that are shown must be so; there may be others.
-- `...` stands for anything: members, elements, a value, a part of a text, further headers, or all the rest.
-- What a command with `&` behind it says may be shown behind a later one, and is waited for there; both orders will do.
+- JSON has the same members, and the same values but for these: durations (`*_ms`, `... ms`) may be
+  2 s or a tenth apart; an instant is any instant. Of what the daemon makes by chance or by the
+  clock (tokens, receipts, ids, versions, fences, request ids) each shown one stands for one that
+  came: it is put into later commands, and is the same wherever it is shown again.
+- Days are shifted by as many as the first that differs: who was there on the page's today was there
+  on the test's.
+- Of an answer's head (`curl -i`) the status line and the headers that are shown must be so; there
+  may be others.
+- `...` stands for anything: members, elements, a value, a part of a text, further headers, or all
+  the rest.
+- What a command with `&` behind it says may be shown behind a later one, and is waited for there;
+  both orders will do.
 
 A block that cannot be run stands behind `<!-- not run: why -->`.
 """
@@ -45,7 +51,8 @@ SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?^```console\n(?P<text>.*?)^```$", re.M | re.S)
-# A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a request id; an instant; a duration; a day.
+# A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a
+# request id; an instant; a duration; a day.
 MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16}){0,2}|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
 INSTANT = r"(?<![\w.])\d{13}(?![\w.])"
 DURATION = r"(?<![\w.])\d+(?= ms\b)"
@@ -63,7 +70,9 @@ class Differs(Exception):
 # ---- What is shown, and what came
 
 def with_ellipses(text):
-    """JSON in which `...` may stand for members, elements or a value: as a member or a string '...'."""
+    """JSON in which `...` may stand for members, elements or a value: as a member or a string
+    '...'.
+    """
     out, stack, at = [], [], 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|\.\.\.|[{\[}\],]', text):
         out.append(text[at:token.start()])
@@ -119,7 +128,9 @@ def are_near(shown_ms, came_ms):
 
 
 class Session:
-    """What is known of a page so far: which made things stand for which, and how far its days lie back."""
+    """What is known of a page so far: which made things stand for which, and how far its days lie
+    back.
+    """
 
     def __init__(self, address):
         self.made = {SHOWN_ADDRESS: address}
@@ -252,7 +263,9 @@ def commands(text):
 
 
 class Shell:
-    """A bash that is told one command after the other. What those in the background say goes to a file."""
+    """A bash that is told one command after the other. What those in the background say goes to a
+    file.
+    """
 
     def __init__(self, folder):
         self.background = pathlib.Path(folder, "background")
@@ -414,7 +427,9 @@ def check_sections(page):
 
 
 def names(page, path):
-    """Whether it has the path of the contract, with or without something in place of its parameters; a longer one is another."""
+    """Whether it has the path of the contract, with or without something in place of its
+    parameters; a longer one is another.
+    """
     path = re.sub(r"\\\{[^}]+\\\}", r"[^/\\s`]+", re.escape(path))
     return re.search(rf"(?:(?<=:8379)|(?<![\w/}}]))/{path[1:]}(?![\w/{{-])", page.read_text())
 

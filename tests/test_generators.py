@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""tools/openapi.py says where a contract is wrong, and what: file, line, method and path. Never a traceback."""
+"""tools/openapi.py says where a contract is wrong, and what: file, line, method and path. Never a
+traceback.
+"""
 import contextlib
 import io
 import pathlib

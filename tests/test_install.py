@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What `make install` leaves: the program, a unit that starts it with a configuration that is there, and that configuration,
-every option in it, each with a value that the program takes. tests/test_install.py BUILD_FOLDER
+"""What `make install` leaves: the program, a unit that starts it with a configuration that is
+there, and that configuration, every option in it, each with a value that the program takes.
+tests/test_install.py BUILD_FOLDER
 """
 import os
 import pathlib
@@ -34,7 +35,8 @@ def verify(unit, program, root):
     path = root / "patternd.service"
     path.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={program}", unit, flags=re.M))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
-    ours = [line for line in done.stderr.splitlines() if "patternd" in line]  # other units of the machine are its own affair
+    # other units of the machine are its own affair
+    ours = [line for line in done.stderr.splitlines() if "patternd" in line]
     assert not ours, "\n".join(ours)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every metric, label and operation that the alerts of examples/prometheus and the dashboard of examples/grafana ask for is one that
-the daemon has. tests/test_observability.py PATTERND
+"""Every metric, label and operation that the alerts of examples/prometheus and the dashboard of
+examples/grafana ask for is one that the daemon has. tests/test_observability.py PATTERND
 """
 import json
 import pathlib

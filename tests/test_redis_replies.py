@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Whatever Redis holds and says, no answer tells of a fault in a script, and none of 2xx is anything but what the contract documents.
-tests/test_redis_replies.py PATTERND OPENAPI.YAML keys|replies
+"""Whatever Redis holds and says, no answer tells of a fault in a script, and none of 2xx is
+anything but what the contract documents. tests/test_redis_replies.py PATTERND OPENAPI.YAML
+keys|replies
 
-The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself. `keys`: before it runs a script in earnest it runs
-it with each key deleted, and replaced by each type, with pairs of keys so, and with all deleted; the reply is of the agreed form, or an error
-that is documented. `replies`: each request is sent again for each element of each of its replies and each other type, with that element
-replaced; its keys are put back in between. (One other type an element in turn; each with PATTERND_FULL.)
+The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself.
+`keys`: before it runs a script in earnest it runs it with each key deleted, and replaced by each
+type, with pairs of keys so, and with all deleted; the reply is of the agreed form, or an error that
+is documented. `replies`: each request is sent again for each element of each of its replies and
+each other type, with that element replaced; its keys are put back in between. (One other type an
+element in turn; each with PATTERND_FULL.)
 """
 import hashlib
 import http.client
@@ -107,7 +110,9 @@ def listens(path):
 
 
 class Proxy:
-    """Stands before Redis; `run(command, keys)` says what a script or command of a request is answered."""
+    """Stands before Redis; `run(command, keys)` says what a script or command of a request is
+    answered.
+    """
 
     def __init__(self, folder):
         self.redis_path, self.path = f"{folder}/redis", f"{folder}/proxy"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""examples/shop in its four languages, each beside a daemon of its own: all say the same and leave the same behind, though each of
-their POSTs is first refused on its way, and then done without that they hear of it. tests/test_shop.py PATTERND SHOP_IN_C
+"""examples/shop in its four languages, each beside a daemon of its own: all say the same and leave
+the same behind, though each of their POSTs is first refused on its way, and then done without that
+they hear of it. tests/test_shop.py PATTERND SHOP_IN_C
 """
 import collections
 import concurrent.futures
@@ -34,8 +35,8 @@ visitors: 2 today
 
 
 class BadWay(http.server.BaseHTTPRequestHandler):
-    """Between a shop and its daemon: of three tries with one Idempotency-Key the first is a 503 that did nothing, the second is
-    done but answered 504, the third goes through.
+    """Between a shop and its daemon: of three tries with one Idempotency-Key the first is a 503
+    that did nothing, the second is done but answered 504, the third goes through.
     """
 
     def serve(self):

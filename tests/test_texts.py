@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What shells and readers are told of the options: the manual page is without fault and complete, and completion completes.
+"""What shells and readers are told of the options: the manual page is without fault and complete,
+and completion completes.
 
-tests/test_texts.py PROGRAM FOLDER PART: PROGRAM is the daemon, FOLDER has what packaging/texts.py wrote, PART is manual, bash, zsh or
-fish. Exit status 77: what it takes is not installed.
+tests/test_texts.py PROGRAM FOLDER PART: PROGRAM is the daemon, FOLDER has what packaging/texts.py
+wrote, PART is manual, bash, zsh or fish. Exit status 77: what it takes is not installed.
 """
 import pathlib
 import re

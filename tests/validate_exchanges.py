@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Holds what the daemon answered in the tests against the contract: validate_exchanges.py [--pattern NAME] openapi.json FILE...
+"""Holds what the daemon answered in the tests against the contract: validate_exchanges.py
+[--pattern NAME] openapi.json FILE...
 
-Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target": "/locks/a", "status": 201,
-"content_type": "application/json", "body": "{...}", "headers": {"retry-after": "1"}}, header names in lower case;
-`operation` is "" where no route matched. Each answer must be as documented: status, media type, schema, headers and
-problem code. All together must have shown every success status and media type of every operation, each of its own
-problem codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all. With --pattern only the
-operations that handlers/NAME defines count, and a problem that was not seen is named, but no failure: a test of all operations, or
-of faults, may show it.
+Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target":
+"/locks/a", "status": 201, "content_type": "application/json", "body": "{...}", "headers":
+{"retry-after": "1"}}, header names in lower case; `operation` is "" where no route matched. Each
+answer must be as documented: status, media type, schema, headers and problem code. All together
+must have shown every success status and media type of every operation, each of its own problem
+codes (x-problems), and the common ones (x-codes of components/responses/Problem) once in all. With
+--pattern only the operations that handlers/NAME defines count, and a problem that was not seen is
+named, but no failure: a test of all operations, or of faults, may show it.
 
 The last line reads `N passed, N failed`; the exit status is 1 when anything failed.
 """
@@ -43,7 +45,9 @@ def is_media_type(given, documented):
 
 
 def inlined(node, doc, done):
-    """A part of doc with the target of each $ref in its place: the validator would resolve it again for each value."""
+    """A part of doc with the target of each $ref in its place: the validator would resolve it again
+    for each value.
+    """
     while isinstance(node, dict) and "$ref" in node:
         target = functools.reduce(lambda at, part: at[part], node["$ref"].removeprefix("#/").split("/"), doc)
         beside = {name: value for name, value in node.items() if name != "$ref"}
@@ -56,7 +60,8 @@ def inlined(node, doc, done):
 
 
 def closed(node, done):
-    """Closes each object of the responses: clients must take what a later release adds, this test takes no undocumented member.
+    """Closes each object of the responses: clients must take what a later release adds, this test
+    takes no undocumented member.
 
     The parts of an allOf stay open: each has members of the others.
     """
@@ -156,7 +161,9 @@ class Contract:
 
 
 def check_file(path):
-    """Of one file: how many exchanges are as documented, what is wrong with the others, and what was seen."""
+    """Of one file: how many exchanges are as documented, what is wrong with the others, and what
+    was seen.
+    """
     passed, failures, contract.seen = 0, [], set()
     for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
         exchange = json.loads(line) if line else None

@@ -12,7 +12,9 @@ def c_literal(data):
 
 
 def c_rows(data):
-    """`data` as adjacent literals: a row for each line of text, and for each ROW_BYTES of a longer one."""
+    """`data` as adjacent literals: a row for each line of text, and for each ROW_BYTES of a longer
+    one.
+    """
     data = data.encode() if isinstance(data, str) else data
     return "\n".join("\t" + c_literal(line[i:i + ROW_BYTES])
                      for line in re.findall(rb"[^\n]*\n|[^\n]+", data) for i in range(0, len(line), ROW_BYTES))

@@ -1,8 +1,9 @@
 """Reads openapi.yaml with the files of openapi/ that it refers to, as one document.
 
-What is served, linted and made into C is this bundle: each path item of another file stands in its path's place, the
-components of that file among the root's, each $ref is one of the document itself, and what every operation has
-(x-every-operation) is in every operation. Each mapping knows its file and line.
+What is served, linted and made into C is this bundle: each path item of another file stands in its
+path's place, the components of that file among the root's, each $ref is one of the document itself,
+and what every operation has (x-every-operation) is in every operation. Each mapping knows its file
+and line.
 
 tools/contract.py [openapi.yaml] prints the bundle as JSON.
 """
@@ -24,7 +25,9 @@ class Wrong(Exception):
 
 
 class Node(dict):
-    """A mapping of the contract, with its place. A member that is missing is named instead of being a KeyError."""
+    """A mapping of the contract, with its place. A member that is missing is named instead of being
+    a KeyError.
+    """
     at = None
 
     def __missing__(self, name):

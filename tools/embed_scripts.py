@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Turns lua/*/*.lua into C tables: a folder a pattern; lua/lib/, and lib_*.lua of each folder, are parts of scripts.
+"""Turns lua/*/*.lua into C tables: a folder a pattern; lua/lib/, and lib_*.lua of each folder, are
+parts of scripts.
 
 A script file reads:
 
     -- lock_acquire: one line that says what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
     --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what stands above makes do without them
-    --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory, or a replica)
+    --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
+                               or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua
-    --@idempotent parts        the same for a request that is several calls, with lua/lib/idempotency_parts.lua
+    --@idempotent parts        the same for a request that is several calls, with
+                               lua/lib/idempotency_parts.lua
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
 
-and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency record keeps), 0 and below
-had none; now_ms is Redis's clock, which a replay renews, so instants are returned absolute and remaining times computed
-from them. An idempotent script that grants something for a time returns a proof of the grant beside the reply; for a replay
-it runs with `granted` (that reply) and `proof`, and returns what is true of the grant now, or nothing when it has ended.
+and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency
+record keeps), 0 and below had none; now_ms is Redis's clock, which a replay renews, so instants are
+returned absolute and remaining times computed from them. An idempotent script that grants something
+for a time returns a proof of the grant beside the reply; for a replay it runs with `granted` (that
+reply) and `proof`, and returns what is true of the grant now, or nothing when it has ended.
 
 Writes scripts.h, scripts.c and, to look at or load by hand, lua/<name>.lua into the output folder.
 """
@@ -48,7 +52,9 @@ def without_indentation(text):
 
 
 def without_idle_functions(text):
-    """Leaves out the functions of libraries that nobody calls: Redis would make each of them anew whenever the script runs."""
+    """Leaves out the functions of libraries that nobody calls: Redis would make each of them anew
+    whenever the script runs.
+    """
     while True:
         idle = [f for f in FUNCTION.finditer(text) if len(re.findall(rf"\b{f[1]}\b", text)) == 1]
         if not idle:

@@ -1,26 +1,35 @@
 #!/usr/bin/env python3
-"""Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON that is served.
+"""Turns openapi.yaml into C: typed inputs, field rows, operations, handler prototypes, and the JSON
+that is served.
 
-Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums, one level of array or
-object, maps (an object whose additionalProperties is a schema; the body itself may be one, its member is `body` then), and
-`x-any: true` (any JSON); anything else in a request stops the build. `type: [integer, string]` is an integer that may also
-come as text of decimal digits, for those who cannot write 2^53 and more as a number. An optional member of a body that may also be null
-(`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as RFC 7396 has it: the handler gets `reset_x` beside
-`has_x`, and neither when the member is absent.
+Only const tables and declarations come out, no control flow. It knows flat objects, scalars, enums,
+one level of array or object, maps (an object whose additionalProperties is a schema; the body
+itself may be one, its member is `body` then), and `x-any: true` (any JSON); anything else in a
+request stops the build. `type: [integer, string]` is an integer that may also come as text of
+decimal digits, for those who cannot write 2^53 and more as a number. An optional member of a body
+that may also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by
+it, as RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is
+absent.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
     x-reserved: [...]   names that are refused                     x-effect      reads | writes, one an operation
     x-plain: true       a name of letters, digits and ._- only
-    x-forwarded: true   of an operation: proxies ask it with their client's request; any method fits, no body is read
-    x-tail: true        of an operation: its last path parameter is whatever follows, and is not looked at
-    x-excludes: [...]     members of the body that it cannot be combined with; x-required: true makes it required without them
-    x-scope: ...        of an operation: what a token must be allowed, one or a list of `kind:{field}:action`, or `kind:action`
-                        where no name is meant; `any` token, or `none`. {field} is a parameter or member, {list.member} one of
-                        the items of a list; behind it ` if flag` or ` unless flag`. Every operation must say it.
-    x-grants: ...       of an operation: it grants something for a time; the problem of a replay once that has ended, or true
-    x-part: true        a name that no scope is about, since it lies inside of what one is about: a member, say. Every name that
-                        is not in x-scope must be one.
+    x-forwarded: true   of an operation: proxies ask it with their client's request; any method
+                        fits, no body is read
+    x-tail: true        of an operation: its last path parameter is whatever follows, and is not
+                        looked at
+    x-excludes: [...]     members of the body that it cannot be combined with; x-required: true
+                          makes it required without them
+    x-scope: ...        of an operation: what a token must be allowed, one or a list of
+                        `kind:{field}:action`, or `kind:action` where no name is meant; `any` token,
+                        or `none`. {field} is a parameter or member, {list.member} one of the items
+                        of a list; behind it ` if flag` or ` unless flag`. Every operation must say
+                        it.
+    x-grants: ...       of an operation: it grants something for a time; the problem of a replay
+                        once that has ended, or true
+    x-part: true        a name that no scope is about, since it lies inside of what one is about: a
+                        member, say. Every name that is not in x-scope must be one.
 """
 import pathlib
 import re
@@ -30,7 +39,8 @@ import contract as contract_file
 from c_literal import c_literal, c_rows
 from contract import METHODS, Node, Wrong, follow
 
-MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}  # the machine's, not part of any input
+# the machine's, not part of any input
+MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}
 # Words of C among names: the member gets an _ behind.
 C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
 SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (if|unless) ([a-z_]+))?")
@@ -174,7 +184,8 @@ class Contract:
                 for n, p in schema.get("properties", {}).items()]
 
     def emit_rows(self, name, fields, struct):
-        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array."""
+        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array.
+        """
         out = [f"static const struct field {name}_rows[] = {{"]
         index = {f["name"]: i for i, f in enumerate(fields) if f["place"] == "IN_BODY"}
         for i, f in enumerate(fields):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Turns the commands that lua/, service/ and handlers/ call into what the daemon's Redis user must be allowed.
+"""Turns the commands that lua/, service/ and handlers/ call into what the daemon's Redis user must
+be allowed.
 
     tools/permissions.py REPOSITORY OUT
 
-Writes permissions.c, the questions that the daemon asks Redis about its user, and permissions.txt, the rules of README's ACL line.
-A command that is called and has no row here fails the build, and so does a row that nothing calls. A name that a script computes
-(`redis.call(size, key)`) counts wherever it is a literal; tests/api/test_access_readme.c asks Redis which literals are commands.
+Writes permissions.c, the questions that the daemon asks Redis about its user, and permissions.txt,
+the rules of README's ACL line. A command that is called and has no row here fails the build, and so
+does a row that nothing calls. A name that a script computes (`redis.call(size, key)`) counts
+wherever it is a literal; tests/api/test_access_readme.c asks Redis which literals are commands.
 """
 import pathlib
 import re
@@ -24,10 +26,12 @@ NEEDED = """
     PFADD $|PFCOUNT $|PFMERGE $|GEOADD $ 0 0 x|GEOPOS $ x|GEODIST $ x x|GEOHASH $ x|GEOSEARCH $ FROMMEMBER x BYRADIUS 1 m
     MEMORY USAGE $|XLEN $
 """
-# Without these the daemon does less, as README says beside its line; a user may lack them on purpose.
+# Without these the daemon does less, as README says beside its line; a user may lack them on
+# purpose.
 OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
-# Not asked, since few need them: `min_replicas`. And what any user may say, or is said to a Sentinel.
+# Not asked, since few need them: `min_replicas`. And what any user may say, or is said to a
+# Sentinel.
 OTHERS = {"WAIT", "ROLE", "AUTH", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
 SUBCOMMANDS = {"CLIENT", "SCRIPT", "MEMORY", "CLUSTER", "ACL"}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/reference.md of the contract, docs/errors.md of errors.def, and docs/redis-keys.md of the pages in docs/:
-tools/reference.py
+"""Writes docs/reference.md of the contract, docs/errors.md of errors.def, and docs/redis-keys.md of
+the pages in docs/: tools/reference.py
 
 Run it after a change of any; tests/test_docs.py fails until the pages are what it writes.
 """

@@ -1,4 +1,5 @@
--- Takes and releases locks of patternd, each with a name of its own until the names come round. An operation is a pair.
+-- Takes and releases locks of patternd, each with a name of its own until the names come round. An
+-- operation is a pair.
 require("report")
 
 local held, number, run = require("fifo")(), 0, os.time()

@@ -1,4 +1,5 @@
--- The same request with ever another number from 1 to 10000 where the PATH or BODY has an @: METHOD PATH [BODY].
+-- The same request with ever another number from 1 to 10000 where the PATH or BODY has an @: METHOD
+-- PATH [BODY].
 require("report")
 
 local method, path, body, headers

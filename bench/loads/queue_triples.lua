@@ -1,5 +1,5 @@
--- Sends, receives and acknowledges messages of patternd: BATCH BODY QUEUE, so many messages a request. An operation is a
--- message that went all the way.
+-- Sends, receives and acknowledges messages of patternd: BATCH BODY QUEUE, so many messages a
+-- request. An operation is a message that went all the way.
 require("report")
 
 local batch, message, queue, receipts, ready = nil, nil, nil, require("fifo")(), 0

@@ -1,4 +1,5 @@
--- For all loads: one line of JSON at the end. A load whose operation takes several requests counts them in `finished`.
+-- For all loads: one line of JSON at the end. A load whose operation takes several requests counts
+-- them in `finished`.
 local threads = {}
 
 function setup(thread)

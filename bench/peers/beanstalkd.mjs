@@ -1,4 +1,5 @@
-// Puts, reserves and deletes jobs of beanstalkd through jackd, a connection for each client: CLIENTS PORT BODY.
+// Puts, reserves and deletes jobs of beanstalkd through jackd, a connection for each client:
+// CLIENTS PORT BODY.
 import assert from 'node:assert';
 import Jackd from 'jackd';
 import { serve } from './load.mjs';

@@ -1,5 +1,6 @@
-// Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH REDIS_PORT BODY, so many jobs a call. A client adds
-// again when its jobs are done, so that both sides are as fast as the slower.
+// Adds jobs to BullMQ and processes them in the same process: CLIENTS BATCH REDIS_PORT BODY, so
+// many jobs a call. A client adds again when its jobs are done, so that both sides are as fast as
+// the slower.
 import assert from 'node:assert';
 import { Queue, Worker } from 'bullmq';
 import { serve } from './load.mjs';

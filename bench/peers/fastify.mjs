@@ -1,4 +1,5 @@
-// A rate decision in Node.js: PORT REDIS_PORT SHA. /ratelimit runs the script, /flexible asks rate-limiter-flexible.
+// A rate decision in Node.js: PORT REDIS_PORT SHA. /ratelimit runs the script, /flexible asks
+// rate-limiter-flexible.
 import fastify from 'fastify';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';

@@ -1,7 +1,9 @@
--- http-request lua.ratelimit <patternd's URL> <policy>: takes 1 from the policy's limit of the client's address.
+-- http-request lua.ratelimit <patternd's URL> <policy>: takes 1 from the policy's limit of the
+-- client's address.
 --
--- Sets txn.ratelimit_status (200, 429; not set when patternd gave no answer), txn.ratelimit, txn.ratelimit_policy and
--- txn.ratelimit_retry_after. Needs HAProxy 2.5 for core.httpclient; the request waits in its Lua task, not in a thread.
+-- Sets txn.ratelimit_status (200, 429; not set when patternd gave no answer), txn.ratelimit,
+-- txn.ratelimit_policy and txn.ratelimit_retry_after. Needs HAProxy 2.5 for core.httpclient; the
+-- request waits in its Lua task, not in a thread.
 local TIMEOUT_MS = 1000
 
 local function first(headers, name)

@@ -9,11 +9,13 @@ struct answer {
 };
 
 /*
- * Sends what json_pack makes of `format` and what follows it, or no body when that is null. `token` is a lock's; it and `may_be` may be
- * null. A problem whose code is among the words of `may_be` is an answer, too; any other ends the program with a message.
+ * Sends what json_pack makes of `format` and what follows it, or no body when that is null. `token`
+ * is a lock's; it and `may_be` may be null. A problem whose code is among the words of `may_be` is
+ * an answer, too; any other ends the program with a message.
  *
- * While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it asks again. By the same
- * Idempotency-Key what happened already does not happen twice: the first answer comes again.
+ * While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+ * asks again. By the same Idempotency-Key what happened already does not happen twice: the first
+ * answer comes again.
  */
 struct answer call(const char *method, const char *path, const char *token, const char *may_be, const char *format, ...);
 

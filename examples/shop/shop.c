@@ -1,10 +1,16 @@
-/* A small shop that leans on patternd, in C with libcurl and jansson (call.c). What it shows stands in ../README.md. */
+/*
+ * A small shop that leans on patternd, in C with libcurl and jansson (call.c). What it shows stands
+ * in ../README.md.
+ */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "call.h"
 
-/* The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller lets go of what it returns. */
+/*
+ * The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller lets go
+ * of what it returns.
+ */
 static json_t *take_cart(const char *tab)
 {
 	struct answer lock = call("POST", "/locks/cart-ann", NULL, "lock_held", "{s:s, s:i}", "owner", tab, "ttl_ms", 10000);
@@ -16,10 +22,13 @@ static json_t *take_cart(const char *tab)
 
 static void give_cart_back(json_t *lock)
 {
-	call("DELETE", "/locks/cart-ann", text_of(lock, "token"), "not_holder", NULL); /* not_holder: its time was over before */
+	/* not_holder: its time was over before */
+	call("DELETE", "/locks/cart-ann", text_of(lock, "token"), "not_holder", NULL);
 }
 
-/* Who slept until the lock was somebody else's has a fence that is too low by now, and is refused. */
+/*
+ * Who slept until the lock was somebody else's has a fence that is too low by now, and is refused.
+ */
 static int place_order(const char *tab, json_t *lock)
 {
 	char id[32];
@@ -38,7 +47,10 @@ static int place_order(const char *tab, json_t *lock)
 	return order;
 }
 
-/* A worker waits for a message, works, and acknowledges. Should it die before that, another one gets the message. */
+/*
+ * A worker waits for a message, works, and acknowledges. Should it die before that, another one
+ * gets the message.
+ */
 static void work(void)
 {
 	struct answer received = call("POST", "/queues/unpaid/receive", NULL, NULL, "{s:i}", "wait_ms", 20000);

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// A small shop that leans on patternd, in JavaScript with the fetch of Node.js 18. What it shows stands in ../README.md.
+// A small shop that leans on patternd, in JavaScript with the fetch of Node.js 18. What it shows
+// stands in ../README.md.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -7,8 +8,9 @@ const base = process.env.PATTERND_URL ?? 'http://127.0.0.1:8379';
 
 // The answer; or the problem, with `retryAfter`, when its code is one that may be.
 //
-// While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it asks again. By the same
-// Idempotency-Key what happened already does not happen twice: the first answer comes again.
+// While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+// asks again. By the same Idempotency-Key what happened already does not happen twice: the first
+// answer comes again.
 async function call(method, path, body, { mayBe = [], token = '' } = {}) {
   const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID(), 'Lock-Token': token };
   for (let tries = 0; tries < 5; tries++) {
@@ -50,7 +52,8 @@ async function placeOrder(tab, { fence }) {
   return order;
 }
 
-// A worker waits for a message, works, and acknowledges. Should it die before that, another one gets the message.
+// A worker waits for a message, works, and acknowledges. Should it die before that, another one
+// gets the message.
 async function work() {
   const { messages } = await call('POST', '/queues/unpaid/receive', { wait_ms: 20000 });
   for (const { body, receipt } of messages) {

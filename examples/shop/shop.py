@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""A small shop that leans on patternd, in Python without libraries. What it shows stands in ../README.md."""
+"""A small shop that leans on patternd, in Python without libraries. What it shows stands in
+../README.md.
+"""
 import json
 import os
 import time
@@ -13,8 +15,9 @@ BASE = os.environ.get("PATTERND_URL", "http://127.0.0.1:8379")
 def call(method, path, body=None, token="", may_be=()):
     """The answer; or the problem, with `retry_after`, when its code is one that may be.
 
-    While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it asks again. By the same
-    Idempotency-Key what happened already does not happen twice: the first answer comes again.
+    While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+    asks again. By the same Idempotency-Key what happened already does not happen twice: the first
+    answer comes again.
     """
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4()), "Lock-Token": token}
     data = json.dumps(body).encode() if body else None
@@ -48,7 +51,9 @@ def give_cart_back(lock):
 
 
 def place_order(tab, lock):
-    """Who slept until the lock was somebody else's has a fence that is too low by now, and is refused."""
+    """Who slept until the lock was somebody else's has a fence that is too low by now, and is
+    refused.
+    """
     passed = call("POST", "/fences/cart-ann", {"fence": lock["fence"]}, may_be=["stale_fence"])
     if "code" in passed:
         print(f"checkout: {tab} comes too late, its fence is stale")
@@ -61,7 +66,9 @@ def place_order(tab, lock):
 
 
 def work():
-    """A worker waits for a message, works, and acknowledges. Should it die before that, another one gets the message."""
+    """A worker waits for a message, works, and acknowledges. Should it die before that, another one
+    gets the message.
+    """
     for message in call("POST", "/queues/unpaid/receive", {"wait_ms": 20000})["messages"]:
         print(f"worker: order {message['body']['order']} was not paid in time")
         call("DELETE", f"/queues/unpaid/deliveries/{message['receipt']}", may_be=["receipt_expired"])  # it was too slow

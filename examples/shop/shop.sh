@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# A small shop that leans on patternd, in shell with curl and jq. What it shows stands in ../README.md.
+# A small shop that leans on patternd, in shell with curl and jq. What it shows stands in
+# ../README.md.
 set -euo pipefail
 base=${PATTERND_URL:-http://127.0.0.1:8379}
 
-# call METHOD PATH [BODY [CODES [HEADER]]] leaves the answer in $answer, and nothing in $problem; or the problem in $answer and its
-# code in $problem, with $retry_after, when it is one of CODES.
+# call METHOD PATH [BODY [CODES [HEADER]]] leaves the answer in $answer, and nothing in $problem; or
+# the problem in $answer and its code in $problem, with $retry_after, when it is one of CODES.
 #
-# While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it asks again. By the same
-# Idempotency-Key what happened already does not happen twice: the first answer comes again.
+# While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+# asks again. By the same Idempotency-Key what happened already does not happen twice: the first
+# answer comes again.
 call() {
 	local key status
 	key=$(cat /proc/sys/kernel/random/uuid)
@@ -39,7 +41,8 @@ give_cart_back() {
 	call DELETE /locks/cart-ann '' not_holder "Lock-Token: $1" # not_holder: its time was over before
 }
 
-# place_order TAB FENCE: who slept until the lock was somebody else's has a fence that is too low by now, and is refused.
+# place_order TAB FENCE: who slept until the lock was somebody else's has a fence that is too low by
+# now, and is refused.
 place_order() {
 	call POST /fences/cart-ann "{\"fence\":$2}" stale_fence
 	if [ "$problem" ]; then
@@ -53,7 +56,8 @@ place_order() {
 	echo "checkout: $1 placed order $order"
 }
 
-# A worker waits for a message, works, and acknowledges. Should it die before that, another one gets the message.
+# A worker waits for a message, works, and acknowledges. Should it die before that, another one gets
+# the message.
 work() {
 	local message
 	call POST /queues/unpaid/receive '{"wait_ms":20000}'

@@ -1,8 +1,10 @@
 /*
- * bitmaps: bits in Redis strings, each operation one script (lua/bitmaps/bitmap_*.lua); but a large range is counted or searched in
- * steps, so that Redis is not held, and bytes are read by GETRANGE itself, which costs a tenth of a script that hands them on.
+ * bitmaps: bits in Redis strings, each operation one script (lua/bitmaps/bitmap_*.lua); but a large
+ * range is counted or searched in steps, so that Redis is not held, and bytes are read by GETRANGE
+ * itself, which costs a tenth of a script that hands them on.
  *
- * What a write may make of a bitmap is bounded here, by --max-bitmap-bytes; reads need no bound, nothing grows.
+ * What a write may make of a bitmap is bounded here, by --max-bitmap-bytes; reads need no bound,
+ * nothing grows.
  */
 #include <stdio.h>
 
@@ -14,7 +16,10 @@ enum { READ_BYTES = 1024 * 1024 }; /* of one answer */
 
 static const char *const units[] = { NULL, "BYTE", "BIT" }; /* by the contract's enums */
 
-/* False when a write up to this bit would make too large a bitmap; then the request has been answered. */
+/*
+ * False when a write up to this bit would make too large a bitmap; then the request has been
+ * answered.
+ */
 static bool is_within_limit(struct request *req, const char *pointer, int64_t last_bit)
 {
 	int64_t most = config()->max_bitmap_bytes;
@@ -252,7 +257,10 @@ static int64_t bits_of(struct text type)
 	return bits <= most ? bits : 0;
 }
 
-/* Where operation `i` reads or writes. False when it cannot be done; then the request has been answered. */
+/*
+ * Where operation `i` reads or writes. False when it cannot be done; then the request has been
+ * answered.
+ */
 static bool find_field(struct request *req, size_t i, const struct bitmap_field_update_operations_item *op,
 		       int64_t *bits, int64_t *offset)
 {
@@ -293,7 +301,10 @@ static void out_field(struct json_out *o, const struct reply *r, size_t i)
 				     digits));
 }
 
-/* Two items a value, its upper and its lower 32 bits: as one number it would have come through Lua, which cuts it at 2^53. */
+/*
+ * Two items a value, its upper and its lower 32 bits: as one number it would have come through Lua,
+ * which cuts it at 2^53.
+ */
 static void on_fields(struct request *req, const struct reply *r)
 {
 	struct json_out *o = answer_begin(req, 200);

@@ -1,9 +1,11 @@
 /*
- * bloom: Bloom filters. The scripts are lua/bloom/bloom_*.lua; where an item's bits are, they decide. Here an item becomes 128 bits
- * of hash, two times 64, and a request with many items becomes many calls with a few each: Redis is held for a fraction of
- * a millisecond by any of them, and others get their turn in between.
+ * bloom: Bloom filters. The scripts are lua/bloom/bloom_*.lua; where an item's bits are, they
+ * decide. Here an item becomes 128 bits of hash, two times 64, and a request with many items
+ * becomes many calls with a few each: Redis is held for a fraction of a millisecond by any of them,
+ * and others get their turn in between.
  *
- * The hash (XXH3, 128 bits, no seed) is part of what is stored: another one would find nothing of what was added before.
+ * The hash (XXH3, 128 bits, no seed) is part of what is stored: another one would find nothing of
+ * what was added before.
  */
 #include <xxhash.h>
 
@@ -209,7 +211,10 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 
 /* ---- POST /bloom/{filter}/add, /exists ---- */
 
-/* The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of places, most empty. */
+/*
+ * The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of
+ * places, most empty.
+ */
 static size_t number_of(struct bloom_work *w, size_t *table, size_t places, const XXH128_canonical_t *hash)
 {
 	size_t at = XXH128_hashFromCanonical(hash).low64 & (places - 1);

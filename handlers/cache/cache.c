@@ -1,9 +1,9 @@
 /*
- * cache: JSON values with a time to live, and what keeps old ones out: versions, fences, repeated deletion, fill tickets.
- * Each operation is one script (lua/cache/cache_*.lua).
+ * cache: JSON values with a time to live, and what keeps old ones out: versions, fences, repeated
+ * deletion, fill tickets. Each operation is one script (lua/cache/cache_*.lua).
  *
- * A value is JSON text that is taken and given as it is; its version is made by the script, of Redis's time and the random
- * digits made here.
+ * A value is JSON text that is taken and given as it is; its version is made by the script, of
+ * Redis's time and the random digits made here.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,9 @@ static bool take_condition(struct request *req, const char *pointer, struct text
 	return true;
 }
 
-/* Both, as the last arguments of the call. False when the request was answered with what is wrong. */
+/*
+ * Both, as the last arguments of the call. False when the request was answered with what is wrong.
+ */
 static bool take_conditions(struct request *req, struct call *c)
 {
 	static const struct request_conditions none = { { 0 }, { 0 } };
@@ -63,8 +65,8 @@ static void answer_no_value(struct request *req, struct text key)
 }
 
 /*
- * Items 2 to 4 are version, expires_at and value. The same version is always the same text. Of a 304 no body is sent, but its
- * Content-Length must be that of the 200.
+ * Items 2 to 4 are version, expires_at and value. The same version is always the same text. Of a
+ * 304 no body is sent, but its Content-Length must be that of the 200.
  */
 static void answer_value(struct request *req, int status, struct text key, const struct reply *r)
 {
@@ -118,7 +120,9 @@ static void answer_stale_fence(struct request *req, struct text key, int64_t fen
 	problem_end(req);
 }
 
-/* From 0 to `most`, one as likely as the other (of 2^64 values, so the remainder does not matter). */
+/*
+ * From 0 to `most`, one as likely as the other (of 2^64 values, so the remainder does not matter).
+ */
 static int64_t random_up_to(int64_t most)
 {
 	char hex[16 + 1];

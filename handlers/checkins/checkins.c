@@ -1,6 +1,7 @@
 /*
- * checkins: the days on which a user was there, each operation one script (lua/checkins/checkin_*.lua). Days are numbers without years
- * or months, so that streaks go over their ends; which days a range has, and today, is the script's word.
+ * checkins: the days on which a user was there, each operation one script
+ * (lua/checkins/checkin_*.lua). Days are numbers without years or months, so that streaks go over
+ * their ends; which days a range has, and today, is the script's word.
  */
 #include "handler.h"
 #include "kinds.h"
@@ -67,7 +68,10 @@ static bool was_there(const struct checkin_days *d, int64_t day)
 	return at / 8 < d->bits.len && ((unsigned char)d->bits.at[at / 8] >> (7 - at % 8) & 1);
 }
 
-/* True when a whole byte of bits begins at `day`, and none is set: most of a hundred years are such. */
+/*
+ * True when a whole byte of bits begins at `day`, and none is set: most of a hundred years are
+ * such.
+ */
 static bool none_of_eight(const struct checkin_days *d, int64_t day)
 {
 	size_t at = (size_t)(day - d->first);

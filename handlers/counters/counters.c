@@ -1,5 +1,6 @@
 /*
- * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script (lua/counters/counters/).
+ * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script
+ * (lua/counters/counters/).
  */
 #include "handler.h"
 #include "kinds.h"

@@ -1,5 +1,6 @@
 /*
- * admin: what the daemon reports of itself: health, readiness, metrics, its options, its contract, its problems.
+ * admin: what the daemon reports of itself: health, readiness, metrics, its options, its contract,
+ * its problems.
  *
  * None of it asks Redis, so that all of it answers when Redis does not.
  */

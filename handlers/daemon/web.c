@@ -10,7 +10,9 @@
 #include "request/answer.h"
 #include "request/request.h"
 
-/* Nothing of others, nothing inline, in no frame, and nothing is asked of anybody but this daemon. */
+/*
+ * Nothing of others, nothing inline, in no frame, and nothing is asked of anybody but this daemon.
+ */
 #define POLICY                                                                            \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " \
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,7 +43,10 @@ static const struct web_asset *asset_of(struct text path)
 	return NULL;
 }
 
-/* Relative, for proxies that serve the daemon below a path of theirs. 302: 308 would outlive a change of --ui. */
+/*
+ * Relative, for proxies that serve the daemon below a path of theirs. 302: 308 would outlive a
+ * change of --ui.
+ */
 static void redirect(struct request *req, const char *to)
 {
 	answer_header(req, "Location", "%s", to);

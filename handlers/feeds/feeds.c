@@ -1,6 +1,7 @@
 /*
- * feeds: capped lists of JSON values, the newest first. Each operation is one script (lua/feeds/feed_*.lua); only a feed that has
- * to lose many items at once takes several calls of it.
+ * feeds: capped lists of JSON values, the newest first. Each operation is one script
+ * (lua/feeds/feed_*.lua); only a feed that has to lose many items at once takes several calls of
+ * it.
  */
 #include "handler.h"
 #include "kinds.h"

@@ -1,7 +1,9 @@
 /*
- * fences: the highest fencing number that each resource has seen. The check is one script (lua/fences/fence_check.lua).
+ * fences: the highest fencing number that each resource has seen. The check is one script
+ * (lua/fences/fence_check.lua).
  *
- * For a resource that cannot compare and keep a number itself. Knows nothing of locks: any number may be a fence.
+ * For a resource that cannot compare and keep a number itself. Knows nothing of locks: any number
+ * may be a fence.
  */
 #include "handler.h"
 #include "kinds.h"

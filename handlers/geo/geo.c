@@ -1,9 +1,9 @@
 /*
- * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's own geo sets. Searches: geo/search.c; the sets
- * themselves: geo_sets.c.
+ * geo: members at positions. Each operation is one script (lua/geo/geo_*.lua) on Redis's own geo
+ * sets. Searches: geo/search.c; the sets themselves: geo_sets.c.
  *
- * Places and distances are Redis's figures: read as they come. Places are written to the centimetre (geo_write_degrees), distances with the
- * digits that read back the same.
+ * Places and distances are Redis's figures: read as they come. Places are written to the centimetre
+ * (geo_write_degrees), distances with the digits that read back the same.
  */
 #include <stdlib.h>
 
@@ -192,7 +192,10 @@ void geo_member_lookup(struct request *req, const struct geo_member_lookup_input
 
 enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
 
-/* A page under way: of a set that is split one cell after the other, until it is full. Its cursor is "<cell>-<cursor within>". */
+/*
+ * A page under way: of a set that is split one cell after the other, until it is full. Its cursor
+ * is "<cell>-<cursor within>".
+ */
 struct geo_page {
 	size_t cell, count, cells_seen;
 	struct text match;  /* as a glob */

@@ -1,6 +1,7 @@
 /*
- * geo_call: see geo_call.h. Which cell a member is in is XXH3 of its name, 64 bits without seed, modulo their number; that is part of what
- * is stored: another hash would not find what was put before.
+ * geo_call: see geo_call.h. Which cell a member is in is XXH3 of its name, 64 bits without seed,
+ * modulo their number; that is part of what is stored: another hash would not find what was put
+ * before.
  */
 #include <xxhash.h>
 
@@ -105,8 +106,8 @@ void geo_call_group(struct request *req, struct call *c, const struct geo_order 
 }
 
 /*
- * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside of all squares. The same sums as Redis's:
- * longitudes just below 180 round to it.
+ * Redis's geohash overflows where its ranges end in the east and north: a member there lies outside
+ * of all squares. The same sums as Redis's: longitudes just below 180 round to it.
  */
 void geo_call_position(struct call *c, double longitude, double latitude)
 {

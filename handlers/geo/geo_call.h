@@ -1,12 +1,14 @@
 /*
- * geo_call: what the files of geo share: calls for sets that may be split into cells (lua/geo/lib_geo_cells.lua).
+ * geo_call: what the files of geo share: calls for sets that may be split into cells
+ * (lua/geo/lib_geo_cells.lua).
  *
  *	void geo_member_put(struct request *req, const struct geo_member_put_input *in) { geo_begin(req, send_put); }
  *	static void send_put(struct request *req)  { struct call *c = handler_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
  *	static void on_put(struct request *req, const struct reply *r)  { if (geo_is_again(req, r)) return; ... }
  *
- * Only Redis knows whether a set is split. So each request calls first as if it were not, which is the whole for a set that is one sorted
- * set; a script that knows better says how many cells there are, and the request starts again with these.
+ * Only Redis knows whether a set is split. So each request calls first as if it were not, which is
+ * the whole for a set that is one sorted set; a script that knows better says how many cells there
+ * are, and the request starts again with these.
  */
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H
@@ -25,26 +27,34 @@ struct geo_work {
 	void *more; /* of the operation */
 };
 
-/* Runs `send` now, and again for each time that the set turns out to have another number of cells. */
+/*
+ * Runs `send` now, and again for each time that the set turns out to have another number of cells.
+ */
 void geo_begin(struct request *req, void (*send)(struct request *req));
 
 /* First thing in a `done`: true when the request starts again, or was answered. */
 bool geo_is_again(struct request *req, const struct reply *r);
 
-/* Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in the north a little lower. */
+/*
+ * Two arguments: a position as Redis can keep and find it. 180 degrees is -180, and the bound in
+ * the north a little lower.
+ */
 void geo_call_position(struct call *c, double longitude, double latitude);
 
 /* The cell of a member; 0 when the set is not split. */
 size_t geo_cell_of(struct request *req, struct text member);
 
-/* After handler_call, whose key is the set, come the keys of cells; geo_send adds how many cells the caller assumes. */
+/*
+ * After handler_call, whose key is the set, come the keys of cells; geo_send adds how many cells
+ * the caller assumes.
+ */
 /* Nothing when the set is not split. */
 void geo_cell_key(struct request *req, struct call *c, struct text set, size_t cell);
 void geo_send(struct request *req, struct call *c, call_done done);
 
 /*
- * Members in the order of their cells, those of one cell in their own: which of them comes when. Keys of their cells go into the call. NULL
- * without memory.
+ * Members in the order of their cells, those of one cell in their own: which of them comes when.
+ * Keys of their cells go into the call. NULL without memory.
  */
 struct geo_order {
 	size_t cell, index;
@@ -59,8 +69,8 @@ void geo_call_group(struct request *req, struct call *c, const struct geo_order 
 void geo_call_lookup(struct request *req, struct text set, struct text member, call_done done);
 
 /*
- * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What Redis says beyond them is of its own making: it
- * keeps a member in a cell of half a metre.
+ * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What
+ * Redis says beyond them is of its own making: it keeps a member in a cell of half a metre.
  */
 void geo_write_degrees(struct json_out *o, const char *key, double degrees);
 

@@ -1,6 +1,7 @@
 /*
- * geo_search: which members are near, and distances. A set that is one sorted set is searched by one script; of one that is split some
- * cells are searched at a time, no longer than Redis may be held, and the nearest of all are kept here.
+ * geo_search: which members are near, and distances. A set that is one sorted set is searched by
+ * one script; of one that is split some cells are searched at a time, no longer than Redis may be
+ * held, and the nearest of all are kept here.
  */
 #include "geo/geo_call.h"
 
@@ -117,7 +118,10 @@ static bool is_before(const struct geo_nearby_list_input *in, double a, double b
 	return in->sort == GEO_NEARBY_LIST_SORT_DESC ? a > b : a < b;
 }
 
-/* Those of a reply, from item `at` on, come between those that were found so far; both are in order. */
+/*
+ * Those of a reply, from item `at` on, come between those that were found so far; both are in
+ * order.
+ */
 static void merge(struct request *req, struct geo_search *s, const struct reply *r, size_t at)
 {
 	const struct geo_nearby_list_input *in = req->input;

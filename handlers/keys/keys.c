@@ -1,9 +1,9 @@
 /*
- * keyspace: the keys in Redis below the daemon's prefix, also those of other programs. Each operation is one
- * script (lua/keys/key_*.lua).
+ * keyspace: the keys in Redis below the daemon's prefix, also those of other programs. Each
+ * operation is one script (lua/keys/key_*.lua).
  *
- * Nothing outside the prefix can be named: a key is always the prefix and what the client gave. Keys and what they hold are
- * bytes; those that are not UTF-8 leave twice, readable and exact.
+ * Nothing outside the prefix can be named: a key is always the prefix and what the client gave.
+ * Keys and what they hold are bytes; those that are not UTF-8 leave twice, readable and exact.
  */
 #include <math.h>
 

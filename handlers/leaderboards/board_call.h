@@ -1,5 +1,6 @@
 /*
- * board_call: what the handlers of leaderboards share: a board's keys, its dimensions, members of answers.
+ * board_call: what the handlers of leaderboards share: a board's keys, its dimensions, members of
+ * answers.
  */
 #ifndef PATTERND_BOARD_CALL_H
 #define PATTERND_BOARD_CALL_H

@@ -1,11 +1,12 @@
 /*
- * leaderboard_union: makes a board of other boards. The scripts lua/leaderboard_union_*.lua are called in turn, each of them a
- * bounded step: begin; for each source add, until it was walked through; rank, until all are ranked; end. What is built
- * lies aside under keys with a TTL of their own until the end puts it in the board's place in one step, so nothing needs
- * to be undone when a step fails.
+ * leaderboard_union: makes a board of other boards. The scripts lua/leaderboard_union_*.lua are
+ * called in turn, each of them a bounded step: begin; for each source add, until it was walked
+ * through; rank, until all are ranked; end. What is built lies aside under keys with a TTL of their
+ * own until the end puts it in the board's place in one step, so nothing needs to be undone when a
+ * step fails.
  *
- * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a page of the source, which is then added to what is
- * built.
+ * In a Cluster, with sources in other slots than the board: begin gets each of them; add reads a
+ * page of the source, which is then added to what is built.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /*
- * leaderboards: boards that rank their members by up to four scores. Each operation is one script (lua/leaderboards/leaderboard_*.lua);
- * unions of boards are in leaderboards/board_union.c.
+ * leaderboards: boards that rank their members by up to four scores. Each operation is one script
+ * (lua/leaderboards/leaderboard_*.lua); unions of boards are in leaderboards/board_union.c.
  *
- * The scripts hand out members as they lie in Redis, so that it has no work with them: for each dimension 2^32-1 minus the
- * score, big-endian, then eight bytes that say when they came to these scores, then the member (lua/leaderboards/lib_board.lua).
+ * The scripts hand out members as they lie in Redis, so that it has no work with them: for each
+ * dimension 2^32-1 minus the score, big-endian, then eight bytes that say when they came to these
+ * scores, then the member (lua/leaderboards/lib_board.lua).
  */
 #include <inttypes.h>
 
@@ -30,7 +31,10 @@ static void answer_no_member(struct request *req, struct text board, struct text
 	answer_problem(req, P_NOT_FOUND, "leaderboard '%s' has no member '%s'", board.at, member.at);
 }
 
-/* Outcomes below 0 of what states for a member. True when it is there; else the request has been answered. */
+/*
+ * Outcomes below 0 of what states for a member. True when it is there; else the request has been
+ * answered.
+ */
 static bool is_there(struct request *req, const struct reply *r, struct text board, struct text member)
 {
 	if (reply_int(r, 0) >= 0)

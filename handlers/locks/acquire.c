@@ -1,9 +1,11 @@
 /*
- * lock_acquire: acquires locks, waits for them, and answers. The script is lua/locks/lock_acquire.lua; lua/locks/lock_leave.lua releases
- * what a client that left does not need any more.
+ * lock_acquire: acquires locks, waits for them, and answers. The script is
+ * lua/locks/lock_acquire.lua; lua/locks/lock_leave.lua releases what a client that left does not
+ * need any more.
  *
- * With `min_replicas` a grant counts once so many replicas have it; else lua/locks/lock_revoke.lua releases the lock and removes the
- * request's record, so that a retry starts again. A replay asks the replicas again, and releases nothing: the client may have the token.
+ * With `min_replicas` a grant counts once so many replicas have it; else lua/locks/lock_revoke.lua
+ * releases the lock and removes the request's record, so that a retry starts again. A replay asks
+ * the replicas again, and releases nothing: the client may have the token.
  */
 #include "locks/acquire.h"
 
@@ -83,7 +85,10 @@ static void grant(struct request *req, struct lock_acquisition *wanted, const st
 
 /* ---- Acquiring ---- */
 
-/* A replay's may have; so may any, when Redis or the daemon was slow: its time counts from when it was sent. */
+/*
+ * A replay's may have; so may any, when Redis or the daemon was slow: its time counts from when it
+ * was sent.
+ */
 static bool has_expired(const struct request *req, const struct lock_acquisition *wanted, const struct reply *r)
 {
 	return reply_int(r, LOCK_EXPIRES_AT) <= req->now_ms ||
@@ -117,7 +122,10 @@ static void on_decided(struct request *req, const struct reply *r)
 	}
 }
 
-/* The client left: releases what the attempt under way may have acquired, unless the client may retry for it. */
+/*
+ * The client left: releases what the attempt under way may have acquired, unless the client may
+ * retry for it.
+ */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct lock_acquisition *wanted = req->work;

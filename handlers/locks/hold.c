@@ -1,8 +1,10 @@
 /*
- * lock_hold: POST /locks/{name}/hold: a lock that is held as long as the connection lives, reported as server-sent events.
+ * lock_hold: POST /locks/{name}/hold: a lock that is held as long as the connection lives, reported
+ * as server-sent events.
  *
- * The lock is renewed each third of its time to live. When this daemon cannot renew it, because it died or Redis is away, the
- * lock expires by itself. Each renewal is a request without a client; the hold outlives them all.
+ * The lock is renewed each third of its time to live. When this daemon cannot renew it, because it
+ * died or Redis is away, the lock expires by itself. Each renewal is a request without a client;
+ * the hold outlives them all.
  */
 #include <stdlib.h>
 
@@ -102,7 +104,9 @@ static void schedule(struct lock_hold *h)
 	timer_set(&h->timer, next_us < h->max_until_us ? next_us : h->max_until_us);
 }
 
-/* An earlier renewal may be answered after a later one was sent: each counts for its own time only. */
+/*
+ * An earlier renewal may be answered after a later one was sent: each counts for its own time only.
+ */
 static void on_renewed(struct request *req, const struct reply *r)
 {
 	struct lock_hold *h = req->work;

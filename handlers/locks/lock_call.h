@@ -1,8 +1,9 @@
 /*
  * lock_call: what the handlers of locks share: tokens, keys, calls, members of answers.
  *
- * Only its holder gets a token. Redis gets its digest and, so that a retry with the same Idempotency-Key can be answered, the
- * token masked by that key. Must never hand a plain token to Redis or the log.
+ * Only its holder gets a token. Redis gets its digest and, so that a retry with the same
+ * Idempotency-Key can be answered, the token masked by that key. Must never hand a plain token to
+ * Redis or the log.
  */
 #ifndef PATTERND_LOCK_CALL_H
 #define PATTERND_LOCK_CALL_H

@@ -1,6 +1,7 @@
 /*
- * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation is one script (lua/locks/lock_*.lua).
- * Acquiring and waiting are in locks/acquire.c, locks that live as long as a connection in locks/hold.c.
+ * locks: leases with a fencing number, exclusive or shared, one or several at once. Each operation
+ * is one script (lua/locks/lock_*.lua). Acquiring and waiting are in locks/acquire.c, locks that
+ * live as long as a connection in locks/hold.c.
  */
 #include "locks/acquire.h"
 #include "locks/quorum_locks.h"

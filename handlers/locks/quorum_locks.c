@@ -1,4 +1,7 @@
-/* lock_quorum: see locks/quorum_locks.h. The rounds are locks/quorum_round.c's, the scripts lua/lock_quorum_*.lua and those of any lock. */
+/*
+ * lock_quorum: see locks/quorum_locks.h. The rounds are locks/quorum_round.c's, the scripts
+ * lua/lock_quorum_*.lua and those of any lock.
+ */
 #include "locks/quorum_locks.h"
 
 #include "locks/quorum_round.h"
@@ -54,7 +57,9 @@ static void on_released_one(struct request *req, const struct reply *r)
 	(void)r;
 }
 
-/* Wherever it may be held, so also on servers that did not answer; by a request without a client. */
+/*
+ * Wherever it may be held, so also on servers that did not answer; by a request without a client.
+ */
 static void release_all(struct lock_round *r)
 {
 	const struct quorum_lock *w = r->context;
@@ -160,7 +165,10 @@ static struct call *ask_to_fence(struct lock_round *r)
 	return c;
 }
 
-/* The highest proposal becomes the fence once a majority knows it: any later majority then proposes more. */
+/*
+ * The highest proposal becomes the fence once a majority knows it: any later majority then proposes
+ * more.
+ */
 static void on_asked(struct lock_round *r)
 {
 	struct quorum_lock *w = r->context;
@@ -235,7 +243,10 @@ void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *i
 
 enum { EXTENDED_FENCE = 2 };
 
-/* That of most servers; of equals the smaller one, which is safe. A server that missed the common one has another. */
+/*
+ * That of most servers; of equals the smaller one, which is safe. A server that missed the common
+ * one has another.
+ */
 static int64_t common_fence(const struct lock_round *r)
 {
 	int64_t best = 0;

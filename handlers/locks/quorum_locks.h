@@ -1,6 +1,7 @@
 /*
- * lock_quorum: locks on a majority of the servers of --lock-quorum, which are independent of each other (Redlock; Redis
- * documentation, "Distributed Locks with Redis"). Each operation of locks.c has its counterpart here.
+ * lock_quorum: locks on a majority of the servers of --lock-quorum, which are independent of each
+ * other (Redlock; Redis documentation, "Distributed Locks with Redis"). Each operation of locks.c
+ * has its counterpart here.
  *
  * What such a lock promises, and what not: README.md, "What a lock promises".
  */

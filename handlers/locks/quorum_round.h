@@ -1,11 +1,13 @@
 /*
- * lock_round: one call to all servers of --lock-quorum at once, and a decision once all answered or a short timeout ended.
+ * lock_round: one call to all servers of --lock-quorum at once, and a decision once all answered or
+ * a short timeout ended.
  *
  *	struct lock_round *r = lock_round_new(req, mine, ttl_ms);    in the request's arena
  *	lock_round_ask(r, ask_to_acquire, decide);                 the rounds of a request follow each other
  *	decide: lock_round_majority(r), r->votes[i] ...         answers, or asks again
  *
- * A server that was too slow counts as unreachable; its later answer is ignored. Each has one connection, so its calls stay in order.
+ * A server that was too slow counts as unreachable; its later answer is ignored. Each has one
+ * connection, so its calls stay in order.
  */
 #ifndef PATTERND_LOCK_ROUND_H
 #define PATTERND_LOCK_ROUND_H
@@ -51,8 +53,9 @@ size_t lock_round_majority(const struct lock_round *r);
 size_t lock_round_count(const struct lock_round *r, int64_t outcome);
 
 /*
- * What is left of ttl_ms by our clock: less what passed since the first server was asked, less what its clock may run faster than ours
- * (1 %, and 2 ms since Redis counts in whole ones). Below 1 there is no lock any more.
+ * What is left of ttl_ms by our clock: less what passed since the first server was asked, less what
+ * its clock may run faster than ours (1 %, and 2 ms since Redis counts in whole ones). Below 1
+ * there is no lock any more.
  */
 int64_t lock_round_left_ms(const struct lock_round *r);
 int64_t lock_round_least_ttl_ms(void); /* that can have anything left */

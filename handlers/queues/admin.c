@@ -1,7 +1,8 @@
 /*
- * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in flight (get, list, change,
- * cancel). Each operation is one script (lua/queues/queue_*.lua, lua/queues/message_*.lua), or one that is called until it has finished.
- * Messages on their way are in queues.c.
+ * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in
+ * flight (get, list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
+ * lua/queues/message_*.lua), or one that is called until it has finished. Messages on their way are
+ * in queues.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@ static const char *const state_names[] = { "ready", "delayed", "in_flight", "dea
 
 /* ---- One message ---- */
 
-/* Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready since a replayed answer was stored. */
+/*
+ * Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready
+ * since a replayed answer was stored.
+ */
 static void write_message(struct json_out *o, struct request *req, const struct reply *m)
 {
 	struct text state = reply_text(m, 1), reason = reply_text(m, 8);
@@ -121,7 +125,10 @@ void queue_message_delete(struct request *req, const struct queue_message_delete
 
 /* ---- GET /queues/{queue}/messages ---- */
 
-/* A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another form. */
+/*
+ * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
+ * form.
+ */
 static bool parse_cursor(struct text cursor, struct text *priority, struct text *score, struct text *sequence)
 {
 	static const char digits[] = "0123456789";

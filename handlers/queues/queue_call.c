@@ -25,7 +25,10 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 	return c;
 }
 
-/* SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their bytes. */
+/*
+ * SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their
+ * bytes.
+ */
 static void write_check(struct request *req, struct text queue, struct text delivery, char check[CHECK_DIGITS])
 {
 	const struct text parts[] = { queue, delivery };

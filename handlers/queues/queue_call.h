@@ -1,12 +1,15 @@
 /*
- * queue_call: what the handlers of queues share. All queue scripts take the same keys in the same order (lua/queues/lib_queue.lua).
+ * queue_call: what the handlers of queues share. All queue scripts take the same keys in the same
+ * order (lua/queues/lib_queue.lua).
  */
 #ifndef PATTERND_QUEUE_CALL_H
 #define PATTERND_QUEUE_CALL_H
 
 #include "handler.h"
 
-/* The scripts know a delivery as "<sequence>.<nonce>"; its receipt is "<sequence>.<nonce>.<check>". */
+/*
+ * The scripts know a delivery as "<sequence>.<nonce>"; its receipt is "<sequence>.<nonce>.<check>".
+ */
 enum { SEQUENCE_DIGITS = 16, NONCE_DIGITS = 16, CHECK_DIGITS = 8 };
 enum { DELIVERY_LEN = SEQUENCE_DIGITS + 1 + NONCE_DIGITS, RECEIPT_LEN = DELIVERY_LEN + 1 + CHECK_DIGITS };
 
@@ -18,8 +21,8 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 
 /*
  * The receipt of a delivery, written into `buffer`; and whether a text is a receipt of this queue.
- * The check finds damaged receipts and those of other queues before Redis is asked. It is no secret:
- * the nonce is what cannot be guessed.
+ * The check finds damaged receipts and those of other queues before Redis is asked. It is no
+ * secret: the nonce is what cannot be guessed.
  */
 struct text queue_receipt(struct request *req, struct text queue, struct text delivery, char buffer[RECEIPT_LEN + 1]);
 bool queue_is_receipt(struct request *req, struct text queue, struct text t);

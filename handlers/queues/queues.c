@@ -1,8 +1,10 @@
 /*
- * queues: messages that are sent, and what becomes of a delivery. Each operation is one script (lua/queues/queue_*.lua). Receiving is in
- * queues/receive.c; whole queues, and messages that are not in flight, are in queues/admin.c.
+ * queues: messages that are sent, and what becomes of a delivery. Each operation is one script
+ * (lua/queues/queue_*.lua). Receiving is in queues/receive.c; whole queues, and messages that are
+ * not in flight, are in queues/admin.c.
  *
- * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its current delivery counts.
+ * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
+ * current delivery counts.
  */
 #include "handler.h"
 #include "queues/queue_call.h"
@@ -120,7 +122,10 @@ static void call_receipt(struct request *req, struct call *c, struct text receip
 	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, NONCE_DIGITS));
 }
 
-/* Starts a call about a delivery, its receipt the first arguments. NULL when the request was answered. */
+/*
+ * Starts a call about a delivery, its receipt the first arguments. NULL when the request was
+ * answered.
+ */
 static struct call *delivery_call(struct request *req, const struct script *s, struct text queue, struct text receipt)
 {
 	if (!queue_is_receipt(req, queue, receipt)) {

@@ -1,8 +1,10 @@
 /*
- * queue_message_receive: receives messages, of one queue or of several in order of preference, and waits for them.
+ * queue_message_receive: receives messages, of one queue or of several in order of preference, and
+ * waits for them.
  *
- * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several slots, one call a queue. Messages for a client
- * that left return to their queue (lua/queues/queue_delivery_return.lua).
+ * One script takes them (lua/queues/queue_message_receive.lua); in a Cluster, of queues in several
+ * slots, one call a queue. Messages for a client that left return to their queue
+ * (lua/queues/queue_delivery_return.lua).
  */
 #include "handler.h"
 #include "kinds.h"
@@ -108,7 +110,10 @@ static bool wants_more(const struct receive_order *order)
 	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
 }
 
-/* What is left in the queues that were asked is for other waiters; they should try those that were not asked, too. */
+/*
+ * What is left in the queues that were asked is for other waiters; they should try those that were
+ * not asked, too.
+ */
 static void report_left(struct request *req, const struct receive_order *order, const struct reply *r)
 {
 	const struct reply *left = reply_item(r, 3);
@@ -153,7 +158,10 @@ static void on_received(struct request *req, const struct reply *r)
 	}
 }
 
-/* Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments of queue_delivery_return. */
+/*
+ * Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments
+ * of queue_delivery_return.
+ */
 static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
 {
 	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");

@@ -1,5 +1,6 @@
 /*
- * ratelimit_authorize: a reverse proxy asks for its client, which made the request line and the headers.
+ * ratelimit_authorize: a reverse proxy asks for its client, which made the request line and the
+ * headers.
  *
  * Must never use any of them but the one header that has the key: the client would like to pass.
  */
@@ -29,7 +30,10 @@ static bool is_key(struct text value)
 	       !text_is(value, "..") && strncmp(value.at, "sha256:", 7) != 0;
 }
 
-/* Blanks around it are not part of a header's value (RFC 9110 section 5.5); libmicrohttpd 0.9.75 leaves those behind it. */
+/*
+ * Blanks around it are not part of a header's value (RFC 9110 section 5.5); libmicrohttpd 0.9.75
+ * leaves those behind it.
+ */
 static struct text trimmed(struct text value)
 {
 	while (value.len && strchr(" \t", value.at[value.len - 1]))

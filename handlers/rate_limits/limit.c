@@ -7,7 +7,10 @@
 
 const char *const limit_algorithm_names[ALGORITHMS] = { "funnel", "sliding_window", "fixed_window" };
 
-/* Units of lua/rate_limits/lib_limit_funnel.lua: less than 2^52 of them, so that the script computes in whole numbers below 2^53. */
+/*
+ * Units of lua/rate_limits/lib_limit_funnel.lua: less than 2^52 of them, so that the script
+ * computes in whole numbers below 2^53.
+ */
 static int64_t largest_burst(const struct limit *l)
 {
 	int64_t divisor = l->limit, rest = l->window_ms;
@@ -58,7 +61,10 @@ static const char *pointer(struct request *req, const char *at, const char *memb
 	return whole.at ? whole.at : member;
 }
 
-/* False: a rule between its members is broken, which was answered; `at` is the pointer to what holds them. */
+/*
+ * False: a rule between its members is broken, which was answered; `at` is the pointer to what
+ * holds them.
+ */
 static bool is_sound(struct request *req, const struct limit *l, const char *at)
 {
 	int64_t most = largest_burst(l);

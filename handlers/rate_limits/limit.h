@@ -16,7 +16,9 @@
 enum { ALGORITHMS = 3, CHECKS_MAX = 16, PLAIN_NAME_MAX = 64 };
 enum { LIMIT_HEAD_FIELDS = 2 }; /* of a reply, before the first check */
 
-/* Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1. */
+/*
+ * Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1.
+ */
 extern const char *const limit_algorithm_names[ALGORITHMS];
 enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 

@@ -9,7 +9,10 @@ static struct text discriminator_of(struct text policy)
 	return policy.at ? policy : TEXT("default");
 }
 
-/* A state as ratelimit_key_get.lua and ratelimit_refund.lua return it: {.., algorithm, limit, window_ms, capacity, remaining, retry_at, reset_at}. */
+/*
+ * A state as ratelimit_key_get.lua and ratelimit_refund.lua return it: {.., algorithm, limit,
+ * window_ms, capacity, remaining, retry_at, reset_at}.
+ */
 static void write_state(struct json_out *o, struct request *req, struct text key, struct text policy,
 			const char *algorithm, const struct reply *r)
 {

@@ -1,5 +1,6 @@
 /*
- * ratelimit_policies: named limits: stored in Redis for all daemons, or fixed by this daemon's file, which goes first.
+ * ratelimit_policies: named limits: stored in Redis for all daemons, or fixed by this daemon's
+ * file, which goes first.
  */
 #include <fnmatch.h>
 #include <stdio.h>

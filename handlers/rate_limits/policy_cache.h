@@ -4,7 +4,10 @@
 
 #include "rate_limits/limit.h"
 
-/* Fills in the policies that the checks name, of which only those that are not fresh come from Redis, then goes on. */
+/*
+ * Fills in the policies that the checks name, of which only those that are not fresh come from
+ * Redis, then goes on.
+ */
 void policy_cache_fill(struct request *req, void (*next)(struct request *req));
 
 /* However old; NULL: never known, or deleted by this daemon. For when Redis is away. */

@@ -1,8 +1,10 @@
 /*
- * policy_file: the policies of --policies FILE, so that a daemon beside a program starts with them, Redis or not.
+ * policy_file: the policies of --policies FILE, so that a daemon beside a program starts with them,
+ * Redis or not.
  *
- * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}, each member a name and what PUT
- * /ratelimit/policies/{policy} takes. It is held against that operation's own rows of the contract, so the two cannot differ.
+ * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}, each member a
+ * name and what PUT /ratelimit/policies/{policy} takes. It is held against that operation's own
+ * rows of the contract, so the two cannot differ.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +51,10 @@ static bool refuse_as_answered(const struct request *req, const char *name)
 	return false;
 }
 
-/* Makes a request without a client to store the policy: it is answered only when something is wrong. */
+/*
+ * Makes a request without a client to store the policy: it is answered only when something is
+ * wrong.
+ */
 static bool load_policy(struct request *req, const char *name, struct text body)
 {
 	struct limit_policy policy;

@@ -15,7 +15,10 @@ static bool passes(const struct limit_check *c)
 	return c->decision.fits || c->policy.shadow;
 }
 
-/* True when `a` restricts its caller more than `b`. A shadow never does; of two refusals the longer one does. */
+/*
+ * True when `a` restricts its caller more than `b`. A shadow never does; of two refusals the longer
+ * one does.
+ */
 static bool is_tighter(const struct limit_request *wanted, const struct limit_check *a, const struct limit_check *b)
 {
 	if (a->policy.shadow != b->policy.shadow)
@@ -123,8 +126,9 @@ static void write_checks(struct json_out *o, const struct limit_request *wanted,
 }
 
 /*
- * Waiters of one limit retry one by one: the first one wakes when there should be room for it, and each answered request wakes the next.
- * Nothing is reserved: a wait that would be too short is refused at once.
+ * Waiters of one limit retry one by one: the first one wakes when there should be room for it, and
+ * each answered request wakes the next. Nothing is reserved: a wait that would be too short is
+ * refused at once.
  */
 static bool waits(struct request *req, const struct limit_request *wanted, const struct limit_check *tightest)
 {

@@ -1,7 +1,8 @@
 /*
  * ratelimit: POST /ratelimit: one limit, or several as one decision.
  *
- * Makes the limit_request; the other files of the folder decide and answer it (rate_limits/limit.h).
+ * Makes the limit_request; the other files of the folder decide and answer it
+ * (rate_limits/limit.h).
  */
 #include "rate_limits/decide.h"
 #include "rate_limits/policy_cache.h"
@@ -23,8 +24,9 @@ static bool share_state(const struct limit_check *a, const struct limit_check *b
 }
 
 /*
- * A limit in a check has the state that it has alone. Where several would share one, with one key and one algorithm, each has a
- * state by its name: so a request can have a limit a second and a limit a day.
+ * A limit in a check has the state that it has alone. Where several would share one, with one key
+ * and one algorithm, each has a state by its name: so a request can have a limit a second and a
+ * limit a day.
  */
 static void discriminate(struct limit_request *wanted)
 {

@@ -1,7 +1,8 @@
 /*
- * several_limits: one decision over limits in several slots of a Cluster, slot by slot, in the order of the slots. When one refuses,
- * those before it are compensated (lua/rate_limits/ratelimit_give_back.lua), and those after it only report their state. So no limit is
- * ever exceeded, but another caller may be refused meanwhile.
+ * several_limits: one decision over limits in several slots of a Cluster, slot by slot, in the
+ * order of the slots. When one refuses, those before it are compensated
+ * (lua/rate_limits/ratelimit_give_back.lua), and those after it only report their state. So no
+ * limit is ever exceeded, but another caller may be refused meanwhile.
  */
 #include "rate_limits/several_limits.h"
 #include "kinds.h"

@@ -1,6 +1,7 @@
 /*
- * sales: a stock that is for sale between two instants, and claims on it. Each operation is one script (lua/sales/sale_*.lua); one that
- * settled as many expired holds as it may, and could not decide yet, is called again.
+ * sales: a stock that is for sale between two instants, and claims on it. Each operation is one
+ * script (lua/sales/sale_*.lua); one that settled as many expired holds as it may, and could not
+ * decide yet, is called again.
  */
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /*
- * semaphores: at most so many at once, with permits that expire. Each operation is one script (lua/semaphores/semaphore_*.lua);
- * waiters have a wait queue like that of a lock.
+ * semaphores: at most so many at once, with permits that expire. Each operation is one script
+ * (lua/semaphores/semaphore_*.lua); waiters have a wait queue like that of a lock.
  *
  * A permit is a secret like a lock's token: only its holder gets it, Redis its digest.
  */
@@ -99,7 +99,10 @@ static void release(struct request *req, struct text name, struct text hash, cal
 	call_send(c, done);
 }
 
-/* The client left: what the attempt under way may have taken is released, unless the client may come again for it. */
+/*
+ * The client left: what the attempt under way may have taken is released, unless the client may
+ * come again for it.
+ */
 static void on_disconnect(struct request *req, const struct reply *r)
 {
 	const struct semaphore_permit_acquire_input *in = req->input;

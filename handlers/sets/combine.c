@@ -1,9 +1,10 @@
 /*
  * set_combine: what several sets have together: GET /sets.
  *
- * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for their sizes; then each slot unites its own, or
- * the slot of the set that counts (the smallest for an intersection, the first for a difference) combines its own, and the others say which
- * of these members stay.
+ * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for
+ * their sizes; then each slot unites its own, or the slot of the set that counts (the smallest for
+ * an intersection, the first for a difference) combines its own, and the others say which of these
+ * members stay.
  */
 #include <stdlib.h>
 
@@ -69,7 +70,9 @@ static struct call *call_combine(struct request *req, const struct slots_group *
 	return c;
 }
 
-/* Adds the members of a slot. False: they are too many, or there is no memory, which was answered. */
+/*
+ * Adds the members of a slot. False: they are too many, or there is no memory, which was answered.
+ */
 static bool take_in(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
@@ -220,7 +223,10 @@ static void combine(struct request *req, enum set_way way, const struct text *na
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the arena has failed */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where arena_alloc returns NULL the
+	 * arena has failed
+	 */
 	*co = (struct set_combination){
 		.way = way,
 		.names = names,

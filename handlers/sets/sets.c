@@ -1,4 +1,7 @@
-/* sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). What several sets have together: sets/combine.c. */
+/*
+ * sets: members without repeats. Each operation is one script (lua/sets/set_*.lua). What several
+ * sets have together: sets/combine.c.
+ */
 #include "handler.h"
 #include "kinds.h"
 

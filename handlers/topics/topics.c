@@ -1,5 +1,6 @@
 /*
- * topics: publish, and listen as server-sent events. Nothing is kept: only those listening now receive a message.
+ * topics: publish, and listen as server-sent events. Nothing is kept: only those listening now
+ * receive a message.
  */
 #include <stdlib.h>
 

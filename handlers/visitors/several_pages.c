@@ -1,6 +1,7 @@
 /*
- * several_pages: see visitors/several_pages.h. No PFCOUNT and no PFMERGE reaches several slots. Each slot merges its own sketches and
- * returns the bytes; one slot counts, or merges, them all. Temporary keys lie in the slot of a page, and a script deletes those it makes.
+ * several_pages: see visitors/several_pages.h. No PFCOUNT and no PFMERGE reaches several slots.
+ * Each slot merges its own sketches and returns the bytes; one slot counts, or merges, them all.
+ * Temporary keys lie in the slot of a page, and a script deletes those it makes.
  *
  * The first slot decides which day is today; the others are asked for the days that it accepted.
  */

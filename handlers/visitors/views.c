@@ -1,4 +1,7 @@
-/* views: page views, one counter a page and UTC day. Each operation is one script (lua/visitors/pv_*.lua). */
+/*
+ * views: page views, one counter a page and UTC day. Each operation is one script
+ * (lua/visitors/pv_*.lua).
+ */
 #include "visitors/visitor_call.h"
 
 /* ---- POST, GET /pv/{page} ---- */

@@ -1,8 +1,10 @@
 /*
- * visitor_call: what the handlers of visitors and views share: ranges of days, keys, members of answers.
+ * visitor_call: what the handlers of visitors and views share: ranges of days, keys, members of
+ * answers.
  *
- * Redis decides which day is today. A call carries the day of the daemon's clock; the script refuses it when Redis has another
- * one and returns its time, and the call is repeated. With clocks that agree, which is nearly always, it is one round trip.
+ * Redis decides which day is today. A call carries the day of the daemon's clock; the script
+ * refuses it when Redis has another one and returns its time, and the call is repeated. With clocks
+ * that agree, which is nearly always, it is one round trip.
  */
 #ifndef PATTERND_UV_CALL_H
 #define PATTERND_UV_CALL_H
@@ -37,7 +39,10 @@ void visitor_call_range(struct request *req, visitor_send send, size_t pages, st
 /* False: the script refused the day, and the call was repeated or the request answered. */
 bool visitor_day_was_right(struct request *req, const struct reply *r);
 
-/* The day that was assumed to be today, for a script to check; empty when the call does not depend on it. */
+/*
+ * The day that was assumed to be today, for a script to check; empty when the call does not depend
+ * on it.
+ */
 static inline void visitor_call_today(struct call *c, const struct visitor_days *w)
 {
 	handler_call_optional(c, !w->has_to, w->today);

@@ -1,6 +1,7 @@
 /*
- * visitors: unique visitors, one sketch a page and UTC day. Each operation is one script (lua/visitors/uv_*.lua), unless its pages lie in several slots of a
- * Cluster (visitors/several_pages.c).
+ * visitors: unique visitors, one sketch a page and UTC day. Each operation is one script
+ * (lua/visitors/uv_*.lua), unless its pages lie in several slots of a Cluster
+ * (visitors/several_pages.c).
  */
 #include "visitors/several_pages.h"
 

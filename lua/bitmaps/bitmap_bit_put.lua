@@ -3,7 +3,8 @@
 -- ARGV[1]  the bit's offset
 -- ARGV[2]  1 or 0
 -- Returns {1, now, what the bit was}
--- Errors: WRONGTYPE, nothing done. O(1), and 0.5 ms for each MiB that it grows: the caller bounds the offset.
+-- Errors: WRONGTYPE, nothing done. O(1), and 0.5 ms for each MiB that it grows: the caller bounds
+-- the offset.
 --@include time
 local now = now_ms()
 return {1, now, redis.call('SETBIT', KEYS[1], ARGV[1], ARGV[2])}

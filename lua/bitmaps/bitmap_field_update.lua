@@ -1,13 +1,15 @@
--- bitmap_field_update: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD.
--- Lua's numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text, and what is told is
--- read as two fields, the lower 32 bits and those above. The value is upper * 2^32 + lower, which the caller puts together.
+-- bitmap_field_update: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD. Lua's
+-- numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text,
+-- and what is told is read as two fields, the lower 32 bits and those above. The value is upper *
+-- 2^32 + lower, which the caller puts together.
 -- KEYS[1]  the bitmap: string, no TTL
--- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset of the first bit;
---          value, '' for GET; 'WRAP', 'SAT' or 'FAIL'
--- Returns {outcome, now, upper, lower, upper, lower, ...}: two for each operation, the value it got, the one before it set,
---         or the one after it added; both '' where FAIL refused. outcome 1: something was written, if only a longer bitmap
--- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms for each MiB that the bitmap grows: the caller bounds
--- the offsets.
+-- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset
+--          of the first bit; value, '' for GET; 'WRAP', 'SAT' or 'FAIL'
+-- Returns {outcome, now, upper, lower, upper, lower, ...}: two for each operation, the value it
+--         got, the one before it set, or the one after it added; both '' where FAIL refused.
+--         outcome 1: something was written, if only a longer bitmap
+-- Errors: WRONGTYPE, nothing done. O(N), about 4 us each, and 0.5 ms for each MiB that the bitmap
+-- grows: the caller bounds the offsets.
 --@include time
 --@idempotent
 local now = now_ms()

@@ -2,10 +2,11 @@
 -- KEYS[1]  the bitmap
 -- ARGV[1]  1 or 0: the bit that is looked for
 -- ARGV[2]  first of the range
--- ARGV[3]  last of the range, as bit_range takes them; '' for a range without end: clear bits follow the bitmap
+-- ARGV[3]  last of the range, as bit_range takes them; '' for a range without end: clear bits
+--          follow the bitmap
 -- ARGV[4]  'BYTE' or 'BIT': what these count
--- Returns {0, now, offset of the bit or -1, next bit, last bit}: with -1, go on from next to last, in bits ('' stays '');
---         next is -1 when that was all
+-- Returns {0, now, offset of the bit or -1, next bit, last bit}: with -1, go on from next to last,
+--         in bits ('' stays ''); next is -1 when that was all
 -- Errors: WRONGTYPE. At most STEP_BITS are looked through.
 --@include time bitmap
 --@reads

@@ -1,6 +1,7 @@
--- bit_range(bytes, first, last, unit): the bits that a range of a bitmap of so many bytes means, as first and last; the
--- range is empty when first > last. As BITCOUNT reads it: `first` and `last` are included, count bytes ('BYTE') or bits
--- ('BIT'), from the end when negative; what lies outside is cut off.
+-- bit_range(bytes, first, last, unit): the bits that a range of a bitmap of so many bytes means, as
+-- first and last; the range is empty when first > last. As BITCOUNT reads it: `first` and `last`
+-- are included, count bytes ('BYTE') or bits ('BIT'), from the end when negative; what lies outside
+-- is cut off.
 local function bit_range(bytes, first, last, unit)
   local scale = unit == 'BYTE' and 8 or 1
   local length = bytes * 8 / scale

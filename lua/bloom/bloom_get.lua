@@ -1,6 +1,7 @@
 -- bloom_get: what a filter holds.
 -- KEYS  the filter's (bloom/lib_bloom.lua), the first is enough
--- Returns {0, now, capacity, error rate as text, for each layer: bits, hashes, capacity, items, bits set}
+-- Returns {0, now, capacity, error rate as text, for each layer: bits, hashes, capacity, items,
+--         bits set}
 --         {-1, now} there is no filter
 -- Errors: WRONGTYPE. O(layers).
 --@include time bloom

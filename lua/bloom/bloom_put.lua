@@ -2,10 +2,12 @@
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
--- Returns {1, now, capacity, error rate as text, for each layer: bits, hashes, capacity, items, bits set}: made
+-- Returns {1, now, capacity, error rate as text, for each layer: bits, hashes, capacity, items,
+--         bits set}: made
 --         {0, the same} it was there, with the same capacity and error rate
 --         {-4, the same} it is there with another capacity or error rate
---         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); one of this name is still being deleted
+--         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); one of this name is
+--         still being deleted
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time bloom
 local now = now_ms()

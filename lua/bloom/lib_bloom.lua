@@ -1,11 +1,14 @@
--- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007): layers of bits, each for twice the items of the
--- one before at half its error rate, so that all of them together keep the promise: e/2 + e/4 + e/8 + ... < e. New items
--- go to the newest layer; an item is there when one layer has all its bits.
--- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated), and for each layer, from
---            layer:1 on, "<bits> <hashes> <capacity> <items> <bits that are set>"; or, while it is being deleted,
---            deleting and segments (how many are left). No TTL
--- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all layers. A string of hundreds
---            of MiB would hold Redis for as many ms where it is allocated; one of these takes half a millisecond.
+-- Bloom filters that grow (Almeida, Baquero, Preguica, Hutchison 2007): layers of bits, each for
+-- twice the items of the one before at half its error rate, so that all of them together keep the
+-- promise: e/2 + e/4 + e/8 + ... < e. New items go to the newest layer; an item is there when one
+-- layer has all its bits.
+-- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
+--            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
+--            are set>"; or, while it is being deleted, deleting and segments (how many are left).
+--            No TTL
+-- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all
+--            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
+--            allocated; one of these takes half a millisecond.
 -- Replies that all have in common:
 --   {-1, now}            there is no filter
 --   {-2, now, segments}  it has more segments than were named as KEYS: call again with that many
@@ -38,8 +41,8 @@ local function bloom_append(filter, layer)
   filter[#filter + 1] = layer
 end
 
--- The filter, its layers from [1] on, `keys` the number of KEYS it takes; nil when there is none, and then how many
--- segments are left of one whose deletion was begun.
+-- The filter, its layers from [1] on, `keys` the number of KEYS it takes; nil when there is none,
+-- and then how many segments are left of one whose deletion was begun.
 local function bloom_read()
   local head = redis.call('HMGET', KEYS[1], 'capacity', 'error_rate', 'layers', 'segments', 'deleting')
   local layers, segments = tonumber(head[3] or ''), tonumber(head[4] or '')
@@ -92,8 +95,8 @@ local function bloom_bytes(layer, key)
   return math.ceil(math.min(layer.bits - (key - layer.first) * bloom_segment_bits, bloom_segment_bits) / 8)
 end
 
--- Makes sure that the segments of all layers with items are there and whole: one that was lost would make the filter
--- forget. After that nothing fails half-way.
+-- Makes sure that the segments of all layers with items are there and whole: one that was lost
+-- would make the filter forget. After that nothing fails half-way.
 local function bloom_check(filter)
   for _, layer in ipairs(filter) do
     for key = layer.first, layer.first + bloom_segments(layer.bits) - 1 do
@@ -104,12 +107,13 @@ local function bloom_check(filter)
   end
 end
 
--- Asks Redis about an item's bits in a layer: GETBIT until one is 0, or SETBIT of all. Returns how many were 0, and how
--- many calls it took.
--- `hash` is 16 bytes, read as three numbers that Lua holds exactly. Two of them would do for large layers, with the i-th
--- bit at h1 + i * h2 (Kirsch and Mitzenmacher 2006). But a small layer has so few pairs (h1, h2) that items with all their
--- bits in common come far more often than low error rates allow. So the sum goes on: + C(i,2) h3 + ... + C(i,5) h6, with what
--- is left of the three numbers after a division by the layer's bits: as good as independent bits. It is added up from
+-- Asks Redis about an item's bits in a layer: GETBIT until one is 0, or SETBIT of all. Returns how
+-- many were 0, and how many calls it took.
+-- `hash` is 16 bytes, read as three numbers that Lua holds exactly. Two of them would do for large
+-- layers, with the i-th bit at h1 + i * h2 (Kirsch and Mitzenmacher 2006). But a small layer has so
+-- few pairs (h1, h2) that items with all their bits in common come far more often than low error
+-- rates allow. So the sum goes on: + C(i,2) h3 + ... + C(i,5) h6, with what is left of the three
+-- numbers after a division by the layer's bits: as good as independent bits. It is added up from
 -- bit to bit.
 local function bloom_bits(layer, hash, is_adding)
   local bits, call, format, floor = layer.bits, redis.call, string.format, math.floor
@@ -156,7 +160,8 @@ local function bloom_told(outcome, now, filter)
   return reply
 end
 
--- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone, and it says true.
+-- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone,
+-- and it says true.
 local function bloom_free(left)
   local from = math.max(left - 8, 0)
   for key = from + 2, left + 1 do

@@ -1,8 +1,9 @@
--- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it stand, each with a TTL of its own:
+-- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it stand, each
+-- with a TTL of its own:
 --   fence  the highest fence seen; kept until a day after the value's end
 --   fill   the fill ticket that is out
---   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and no ticket that is
---          made before one of them lives longer than until it
+--   again  the instants at which an invalidation is to be repeated, as a sorted set: no value and
+--          no ticket that is made before one of them lives longer than until it
 -- What these scripts did not make raises WRONGTYPE. Wants lib/time.lua.
 local FENCE_KEPT_MS = 86400000
 -- cache_version(key): the value's version, nil when there is no value. O(1).
@@ -13,8 +14,8 @@ local function cache_version(key)
   end
   return version or nil
 end
--- cache_read(key, now, version, outcome): what a reader is answered, {outcome, now, version, expires_at (-1: never),
--- value}. O(1) and the value's bytes.
+-- cache_read(key, now, version, outcome): what a reader is answered, {outcome, now, version,
+-- expires_at (-1: never), value}. O(1) and the value's bytes.
 local function cache_read(key, now, version, outcome)
   local value = redis.call('HGET', key, 'value')
   if not value then
@@ -30,17 +31,20 @@ local function cache_highest(key)
   end
   return fence and tonumber(fence)
 end
--- cache_keep_fence(key, fence, until_ms): remembers it; what keeps it longer already stays so. O(1).
+-- cache_keep_fence(key, fence, until_ms): remembers it; what keeps it longer already stays so.
+-- O(1).
 local function cache_keep_fence(key, fence, until_ms)
   local kept_at = math.max(redis.call('PEXPIRETIME', key), until_ms + FENCE_KEPT_MS)
   redis.call('SET', key, digits(fence), 'PXAT', digits(kept_at))
 end
--- cache_end(key, now, at): the instant `at`, or that of the next repeated invalidation when it comes first. O(log n).
+-- cache_end(key, now, at): the instant `at`, or that of the next repeated invalidation when it
+-- comes first. O(log n).
 local function cache_end(key, now, at)
   local again = redis.call('ZRANGEBYSCORE', key, '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
   return math.min(at, tonumber(again[2] or at))
 end
--- cache_is_listed(list, version): whether a condition names what is there. The list is '*', or tags between blanks.
+-- cache_is_listed(list, version): whether a condition names what is there. The list is '*', or tags
+-- between blanks.
 local function cache_is_listed(list, version)
   return version ~= nil and (list == '*' or string.find(list, ' ' .. version .. ' ', 1, true) ~= nil)
 end

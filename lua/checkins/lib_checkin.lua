@@ -1,7 +1,9 @@
--- A user's check-ins are a hash: field n holds the days from n * BLOCK_DAYS on, as bits in the order of SETBIT, counted from
--- 1970-01-01. 46 bytes, so that a hash of a few years stays a listpack; and no year, so that none has an end to think of.
+-- A user's check-ins are a hash: field n holds the days from n * BLOCK_DAYS on, as bits in the
+-- order of SETBIT, counted from 1970-01-01. 46 bytes, so that a hash of a few years stays a
+-- listpack; and no year, so that none has an end to think of.
 local BLOCK_DAYS = 368
--- checkin_place(day): the field of a day, its byte there (from 1), and the value of its bit in that byte.
+-- checkin_place(day): the field of a day, its byte there (from 1), and the value of its bit in that
+-- byte.
 local function checkin_place(day)
   local block = math.floor(day / BLOCK_DAYS)
   local at = day - block * BLOCK_DAYS

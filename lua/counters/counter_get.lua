@@ -1,8 +1,8 @@
 -- counter_get: all counters under a name.
 -- KEYS[1]  the counters: hash
 -- Returns {0, now, name, value, ...}
--- Errors: WRONGTYPE, also for what has more fields than counters could, or a field that is not a counter. O(counters),
--- at most 500.
+-- Errors: WRONGTYPE, also for what has more fields than counters could, or a field that is not a
+-- counter. O(counters), at most 500.
 --@include time counter
 --@reads
 local now = now_ms()

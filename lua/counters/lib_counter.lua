@@ -1,4 +1,5 @@
--- counter_value(text): a counter as a number, exact within +-COUNTER_MOST. Anything else raises WRONGTYPE.
+-- counter_value(text): a counter as a number, exact within +-COUNTER_MOST. Anything else raises
+-- WRONGTYPE.
 local COUNTER_MOST = 2 ^ 53 - 1
 
 local function counter_value(text)

@@ -2,7 +2,8 @@
 -- KEYS[1]  the feed
 -- ARGV[1]  how many items to leave out in front
 -- ARGV[2]  how many at most, 1 to 1000
--- Returns {0, now, items the feed has, item, ...}: at least one when there is one, else not more than 256 KiB together
+-- Returns {0, now, items the feed has, item, ...}: at least one when there is one, else not more
+-- than 256 KiB together
 -- Errors: WRONGTYPE. O(offset / 100 + limit).
 --@include time
 --@reads

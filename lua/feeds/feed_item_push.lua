@@ -1,11 +1,12 @@
 -- feed_item_push: puts items in front of a feed, and drops from its end.
 -- KEYS[1]  the feed: list of JSON texts, the newest first, no TTL
--- KEYS[2]  its excess: how many items at its end are still to be dropped; there only meanwhile, TTL 24 h
+-- KEYS[2]  its excess: how many items at its end are still to be dropped; there only meanwhile, TTL
+--          24 h
 -- ARGV[1]  how many items the feed keeps
 -- ARGV     items as JSON texts, the newest last, at most 1000; none at all to go on dropping
 -- Returns {1, now, items it has, excess}: call again without items as long as there is an excess
--- What is dropped is decided when the items come, and counted from the end: a call that only drops, however late, takes
--- nothing that came meanwhile.
+-- What is dropped is decided when the items come, and counted from the end: a call that only drops,
+-- however late, takes nothing that came meanwhile.
 -- Errors: WRONGTYPE, nothing done. O(items); at most 250 are dropped, or as many as came.
 --@include time
 --@idempotent

@@ -1,8 +1,11 @@
 -- geo_member_add: puts members where they are now, all or none.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2..] cells, see geo/lib_geo_cells.lua
--- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the last counts); of a split
---          set for each of KEYS[2..] how many, and then these; at last how many cells
--- Returns {1, now, added, updated}: members that were not there before, and members that were, moved or not
+-- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2..] cells,
+--          see geo/lib_geo_cells.lua
+-- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the
+--          last counts); of a split set for each of KEYS[2..] how many, and then these; at last how
+--          many cells
+-- Returns {1, now, added, updated}: members that were not there before, and members that were,
+--         moved or not
 --         {-3, now, cells}: call again, with cells (0: with the set alone)
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
 --@include time geo_cells

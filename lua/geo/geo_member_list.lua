@@ -4,7 +4,8 @@
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
 -- ARGV[4]  of a split set: how many cells
--- Returns {0, now, next cursor ('0': that was all), member, longitude, latitude, geohash, ...}: four for each
+-- Returns {0, now, next cursor ('0': that was all), member, longitude, latitude, geohash, ...}:
+--         four for each
 --         {-1, now} that was no cursor
 --         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
 -- Errors: WRONGTYPE. O(page log M), and at most 2000 members are looked at, for a millisecond.

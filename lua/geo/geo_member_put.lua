@@ -1,10 +1,12 @@
 -- geo_member_put: puts one member where it is now.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2] the member's cell
+-- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2] the
+--          member's cell
 -- ARGV[1]  longitude
 -- ARGV[2]  latitude
 -- ARGV[3]  the member
 -- ARGV[4]  of a split set: how many cells
--- Returns {1, now, added (1 or 0), longitude, latitude, geohash}: the place as stored, rounded to 52 bits
+-- Returns {1, now, added (1 or 0), longitude, latitude, geohash}: the place as stored, rounded to
+--         52 bits
 --         {-3, now, cells}: call again, see geo/lib_geo_cells.lua
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(log M).
 --@include time geo geo_cells

@@ -12,7 +12,8 @@
 -- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
 --         {-1, now} the member in the centre is not there
 --         {-3, now, cells}: the set is split
--- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all members) beyond a pole.
+-- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all
+-- members) beyond a pole.
 --@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()

@@ -1,4 +1,5 @@
--- geo_search_cells: members inside a circle or a box, by distance from its centre, in some cells of a set that is split.
+-- geo_search_cells: members inside a circle or a box, by distance from its centre, in some cells of
+-- a set that is split.
 -- KEYS[1]  the set. KEYS[2..] cells, see geo/lib_geo_cells.lua
 -- ARGV[1]  longitude of the centre
 -- ARGV[2]  latitude of the centre
@@ -8,12 +9,15 @@
 -- ARGV[6]  unit of these and of the answer: m, km, mi, ft
 -- ARGV[7]  'ASC' or 'DESC'
 -- ARGV[8]  how many at most, of all these cells together
--- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were found
+-- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were
+--          found
 -- ARGV[10] how many cells the set has
--- Returns {0, now, done, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each, of the first
---         `done` cells, at least one: when some 1000 members may have been looked at it does not begin another
+-- Returns {0, now, done, member, distance (4 decimals), longitude, latitude, geohash, ...}: five
+--         for each, of the first `done` cells, at least one: when some 1000 members may have been
+--         looked at it does not begin another
 --         {-3, now, cells}: the set has another number of cells
--- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that bounded.
+-- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that
+-- bounded.
 --@include time geo geo_cells geo_near
 --@reads
 local now = now_ms()
@@ -34,7 +38,8 @@ local function comes_first(a, b)
   return a.distance > b.distance
 end
 
--- A member that is farther than all of the nearest need not be looked for in other cells. Distances are rounded.
+-- A member that is farther than all of the nearest need not be looked for in other cells. Distances
+-- are rounded.
 local function narrow(distance)
   if nearest and shape[1] == 'radius' then
     shape[2] = math.min(shape[2], distance + 0.001)
@@ -61,8 +66,9 @@ for i = 2, #KEYS do
   for _, one in ipairs(here) do
     found[#found + 1] = {key = KEYS[i], member = one[1], distance = tonumber(one[2]), told = one[2], at = one[3]}
   end
-  -- Redis looks at all members of the nine squares around the shape. When fewer came than were asked for, these are all
-  -- in the shape, and so is about a tenth of the squares; unless it is thin.
+  -- Redis looks at all members of the nine squares around the shape. When fewer came than were
+  -- asked for, these are all in the shape, and so is about a tenth of the squares; unless it is
+  -- thin.
   if #here == most or is_thin or looked_at_all then
     cost = cost + redis.call('ZCARD', KEYS[i])
   end

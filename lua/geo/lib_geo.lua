@@ -1,5 +1,5 @@
--- geo_places(key, members): longitude, latitude and geohash of each as one flat array, three empty texts for one that
--- is not there. O(N).
+-- geo_places(key, members): longitude, latitude and geohash of each as one flat array, three empty
+-- texts for one that is not there. O(N).
 local function geo_places(key, members)
   local flat = {}
   if #members == 0 then
@@ -19,7 +19,8 @@ end
 -- Metres in a unit, as Redis has them.
 local geo_unit = {m = 1, km = 1000, mi = 1609.34, ft = 0.3048}
 
--- geo_metres(a, b): how far two places of GEOPOS are from each other, by Redis's own formula and radius.
+-- geo_metres(a, b): how far two places of GEOPOS are from each other, by Redis's own formula and
+-- radius.
 local function geo_metres(a, b)
   local lon_a, lat_a = math.rad(tonumber(a[1])), math.rad(tonumber(a[2]))
   local lon_b, lat_b = math.rad(tonumber(b[1])), math.rad(tonumber(b[2]))

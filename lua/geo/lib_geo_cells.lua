@@ -1,10 +1,12 @@
--- A set of geo: one sorted set at KEYS[1]; or, when it was split, a hash there (cells, size) and that many sorted sets beside
--- it, the cells. Which cell a member is in is a hash of its name, so a member that moves stays in its cell.
--- A caller learns only from Redis whether a set is split. So each script may be called with the set alone, as if it were
--- not; or with cells as KEYS[2..] and, as the last of ARGV, how many cells the caller takes the set to have.
+-- A set of geo: one sorted set at KEYS[1]; or, when it was split, a hash there (cells, size) and
+-- that many sorted sets beside it, the cells. Which cell a member is in is a hash of its name, so a
+-- member that moves stays in its cell. A caller learns only from Redis whether a set is split. So
+-- each script may be called with the set alone, as if it were not; or with cells as KEYS[2..] and,
+-- as the last of ARGV, how many cells the caller takes the set to have.
 
--- geo_cells(now): how many cells the set has, 0 when it is not split; takes the last of ARGV away. nil and what to answer
--- when the caller takes it to have another number ({-3, now, cells}), or KEYS[1] is not ours.
+-- geo_cells(now): how many cells the set has, 0 when it is not split; takes the last of ARGV away.
+-- nil and what to answer when the caller takes it to have another number ({-3, now, cells}), or
+-- KEYS[1] is not ours.
 local function geo_cells(now)
   local cells, told = 0, 0
   if redis.call('TYPE', KEYS[1]).ok == 'hash' then
@@ -22,8 +24,8 @@ local function geo_cells(now)
   return cells
 end
 
--- geo_groups(stride): what ARGV says of each sorted set, as {key, args}: all of it when the set is not split; else for each
--- of KEYS[2..] a count, and then so many times `stride` arguments.
+-- geo_groups(stride): what ARGV says of each sorted set, as {key, args}: all of it when the set is
+-- not split; else for each of KEYS[2..] a count, and then so many times `stride` arguments.
 local function geo_groups(stride)
   if #KEYS == 1 then
     return {{KEYS[1], ARGV}}

@@ -1,14 +1,16 @@
--- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only into squares around a
--- bounding box, and this box is too small where a circle or a box reaches beyond a pole (it looks at one side of it), and
--- for a wide box (it takes w / cos for the length of a parallel's chord). The date line is no seam to it. Wants geo/lib_geo.lua.
--- A shape is {kind ('radius' or 'box'), radius or width, height of a box, unit}.
+-- Searches that miss no member. GEOSEARCH checks each member's distance exactly, but looks only
+-- into squares around a bounding box, and this box is too small where a circle or a box reaches
+-- beyond a pole (it looks at one side of it), and for a wide box (it takes w / cos for the length
+-- of a parallel's chord). The date line is no seam to it. Wants geo/lib_geo.lua. A shape is {kind
+-- ('radius' or 'box'), radius or width, height of a box, unit}.
 
 local NORTHMOST, BEYOND = math.rad(85.05112878), 1 + 1e-9
 -- Radians: less than from a stored position to the edge of any square.
 local UNSEEN = 4e-8
 
--- geo_wider(latitude, shape): width and height of the box that Redis must be asked for instead, so that it misses nothing:
--- a wider one, or a belt around the earth, for which it looks at all members. nil: it misses nothing of the shape itself.
+-- geo_wider(latitude, shape): width and height of the box that Redis must be asked for instead, so
+-- that it misses nothing: a wider one, or a belt around the earth, for which it looks at all
+-- members. nil: it misses nothing of the shape itself.
 local function geo_wider(latitude, shape)
   local radius = 6372797.560856 / geo_unit[shape[4]]
   local height = (shape[1] == 'box' and shape[3] / 2 or shape[2]) / radius
@@ -36,9 +38,10 @@ local function geo_is_inside(at, place, shape)
     and geo_metres({at[1], place[2]}, place) <= shape[2] / 2 * metre
 end
 
--- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at` (longitude, latitude), as
--- GEOSEARCH answers WITHDIST and WITHCOORD; and true when it looked at all members. One GEOSEARCH, but for a wider shape, of
--- which the first may lie outside: more, each for four times as many, until there are enough.
+-- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at`
+-- (longitude, latitude), as GEOSEARCH answers WITHDIST and WITHCOORD; and true when it looked at
+-- all members. One GEOSEARCH, but for a wider shape, of which the first may lie outside: more, each
+-- for four times as many, until there are enough.
 local function geo_near(key, at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
   local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4], order,

@@ -1,5 +1,5 @@
--- geo_size(): how many members the set at KEYS[1] has, and in how many cells they lie (geo/lib_geo_cells.lua), 1 when it is not
--- split. nil and an error when KEYS[1] is not ours.
+-- geo_size(): how many members the set at KEYS[1] has, and in how many cells they lie
+-- (geo/lib_geo_cells.lua), 1 when it is not split. nil and an error when KEYS[1] is not ours.
 local function geo_size()
   if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then
     return redis.call('ZCARD', KEYS[1]), 1

@@ -1,17 +1,18 @@
 -- key_element_list: one page of what a set, hash, sorted set or list holds.
--- A step of a scan may bring more elements than the page takes (a small key comes in one step, whatever was asked for).
--- Then they are told in the order of a digest, and the cursor names the last one told: what comes or goes meanwhile
--- shifts nothing. The cursor of a list is an index.
+-- A step of a scan may bring more elements than the page takes (a small key comes in one step,
+-- whatever was asked for). Then they are told in the order of a digest, and the cursor names the
+-- last one told: what comes or goes meanwhile shifts nothing. The cursor of a list is an index.
 -- KEYS[1]  any key
 -- ARGV[1]  cursor: '0' to begin, or as answered before
 -- ARGV[2]  how many elements the page takes at most
--- Returns {0, now, type, next cursor ('0': that was all), element, beside it, truncated (1 or 0), ...}: three for each;
---           member and '' of a set, member and score of a sorted set, field and value of a hash, value and index of a list
+-- Returns {0, now, type, next cursor ('0': that was all), element, beside it, truncated (1 or 0),
+--           ...}: three for each; member and '' of a set, member and score of a sorted set, field
+--           and value of a hash, value and index of a list
 --         {-1, now} there is no such key
 --         {-2, now, type} a key of this type has no elements
 --         {-3, now} that was no cursor
--- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large. A page ends when it
--- has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
+-- Errors: none. O(STEPS * STEP_COUNT), or the size of a small key; fewer where elements are large.
+-- A page ends when it has PAGE_BYTES or after a millisecond, and a text beyond TEXT_BYTES is cut.
 --@include time out_of_time key
 --@reads
 local STEPS, STEP_COUNT, STEP_BYTES, PAGE_BYTES, TEXT_BYTES = 25, 10, 65536, 131072, 1048576
@@ -42,7 +43,8 @@ local function tell(element, beside)
   bytes = bytes + math.min(#element, TEXT_BYTES) + math.min(#beside, TEXT_BYTES)
 end
 
--- Those of a step's elements that come after digest `after`, in the order of their digests, which they get as [3].
+-- Those of a step's elements that come after digest `after`, in the order of their digests, which
+-- they get as [3].
 local function in_order(elements, after)
   local left = {}
   for _, element in ipairs(elements) do
@@ -55,8 +57,8 @@ local function in_order(elements, after)
   return left
 end
 
--- Tells the elements of the step `from` that come after digest `after` ('': all). The cursor to go on with, nil when
--- Redis knows no such step.
+-- Tells the elements of the step `from` that come after digest `after` ('': all). The cursor to go
+-- on with, nil when Redis knows no such step.
 local function tell_step(from, after)
   local found = redis.pcall(SCANS[kind], KEYS[1], from, 'COUNT', digits(count))
   if found.err then

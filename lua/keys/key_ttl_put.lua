@@ -1,7 +1,9 @@
--- key_ttl_put: sets when Redis removes a key, and says so to those who wait for what it is a part of.
+-- key_ttl_put: sets when Redis removes a key, and says so to those who wait for what it is a part
+-- of.
 -- KEYS[1]  any key
 -- ARGV[1]  in how many ms; '' for never
--- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see lua/keys/lib_key.lua
+-- Returns {1, now, type, expires_at (-1: never), size (-1: not known)} as it is now: see
+--         lua/keys/lib_key.lua
 --         {0, now} there is no such key
 -- Errors: none. O(1).
 --@include time key wake

@@ -1,6 +1,7 @@
 -- leaderboard_member_put: sets a member's scores, or adds to them.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times. Absent ones: 0
+-- ARGV  1 the member, 2 'set' or 'add', then the name of a dimension and a number, any times.
+--       Absent ones: 0
 -- Returns {1, now, dimensions (a line each), position from 0, element of the ranks} it was there
 --         {2, the same} it is new
 --         {-1, now} there is no board, {-2, now, dimension} its score would leave 0 to 2^32-1,

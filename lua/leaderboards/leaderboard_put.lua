@@ -1,9 +1,10 @@
 -- leaderboard_put: makes a board; one with other dimensions gets these while it has no members.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions' names, a line each
--- Returns {2, now, size} made, {1, now, size} it was there, {-1, now, its dimensions} it has others, and members
--- Errors: WRONGTYPE, nothing done. O(1). What a board left whose first key alone was deleted goes too, freed in the
--- background.
+-- Returns {2, now, size} made, {1, now, size} it was there, {-1, now, its dimensions} it has
+-- others, and members
+-- Errors: WRONGTYPE, nothing done. O(1). What a board left whose first key alone was deleted goes
+-- too, freed in the background.
 --@include time board
 local now = now_ms()
 local board = read_board(KEYS[1])

@@ -1,15 +1,17 @@
 -- leaderboard_union_add: adds some members of a source to the union that is being built aside.
--- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua), 3 what is built: hash of member to place and number of the source
---       that it was last met in, TTL
+-- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua), 3 what is built: hash of member to
+--       place and number of the source that it was last met in, TTL
 -- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 its weight,
---       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members what is built must have by now
+--       4 'sum', 'min' or 'max', 5 the dimensions, 6 how many members what is built must have by
+--       now
 -- Returns {0, now, next cursor ('0': that was all), members built}
 --         {-1, now, source, from 0} it is there no more
 --         {-2, now, source, its dimensions, those wanted} they differ now
---         {-3, now} what was built was lost; {-4, now, member, dimension} its score would be larger than 2^32-1
+--         {-3, now} what was built was lost; {-4, now, member, dimension} its score would be larger
+--         than 2^32-1
 -- After a refusal what was built is gone.
--- A member keeps the latest arrival of all sources. One that HSCAN tells twice counts once: it bears the source's
--- number.
+-- A member keeps the latest arrival of all sources. One that HSCAN tells twice counts once: it
+-- bears the source's number.
 -- Errors: WRONGTYPE, nothing done. O(STEP) in HSCAN's sense.
 --@include time board board_union
 local now = now_ms()

@@ -1,9 +1,12 @@
--- leaderboard_union_begin: whether boards can be united: all sources are there, and have the same dimensions.
+-- leaderboard_union_begin: whether boards can be united: all sources are there, and have the same
+-- dimensions.
 -- KEYS  1 the board to be made, 2 its ranks, 3.. the sources (leaderboards/lib_board.lua)
 -- Returns {0, now, dimensions (a line each)} they can
 --         {-1, now, source, from 0} it is not there
---         {-2, now, source (-1: the board itself, which has members), its dimensions, those of the first source} differ
---         {1, now, dimensions, size} of a request that was answered before: as leaderboard_union_end
+--         {-2, now, source (-1: the board itself, which has members), its dimensions, those of the
+--         first source} differ
+--         {1, now, dimensions, size} of a request that was answered before: as
+--         leaderboard_union_end
 -- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
 --@include time board
 --@idempotent

@@ -1,8 +1,10 @@
 -- leaderboard_union_end: puts the union that was built aside in the place of a board's members.
--- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built (leaderboards/lib_board.lua)
+-- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built
+--       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
 -- Returns {1, now, dimensions, size}
---         {-2, now, -1, its dimensions, those of the union} the board has got other dimensions and members meanwhile
+--         {-2, now, -1, its dimensions, those of the union} the board has got other dimensions and
+--         members meanwhile
 --         {-3, now} what was built was lost
 -- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.
 --@include time board

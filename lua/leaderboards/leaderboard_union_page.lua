@@ -1,6 +1,8 @@
--- leaderboard_union_page: some members of a source that lies in another slot than the union that is being built of it.
+-- leaderboard_union_page: some members of a source that lies in another slot than the union that is
+-- being built of it.
 -- KEYS  1 the source, 2 its places (leaderboards/lib_board.lua)
--- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the dimensions
+-- ARGV  1 cursor of the source's HSCAN, '0' to begin, 2 the source's number, from 1, 3 the
+--       dimensions
 -- Returns {0, now, next cursor ('0': that was all), {member, place, ...}}
 --         {-1, now, source, from 0} it is there no more
 --         {-2, now, source, its dimensions, those wanted} they differ now

@@ -1,7 +1,10 @@
 -- leaderboard_union_rank: ranks some members of the union that is being built aside.
--- KEYS  1 what leaderboard_union_add built, 2 its ranks so far: sorted set as in leaderboards/lib_board.lua, TTL
--- ARGV  1 cursor of HSCAN, '0' to begin, 2 how many dimensions, 3 how many members were built, 4 how many are ranked
--- Returns {0, now, next cursor ('0': that was all), members ranked}, {-3, now} what was built was lost
+-- KEYS  1 what leaderboard_union_add built, 2 its ranks so far: sorted set as in
+--       leaderboards/lib_board.lua, TTL
+-- ARGV  1 cursor of HSCAN, '0' to begin, 2 how many dimensions, 3 how many members were built, 4
+--       how many are ranked
+-- Returns {0, now, next cursor ('0': that was all), members ranked}, {-3, now} what was built was
+-- lost
 -- Errors: WRONGTYPE, nothing done. O(STEP log n) in HSCAN's sense.
 --@include time board
 local STEP, KEPT_MS = 50, 60000

@@ -1,10 +1,12 @@
--- A board ranks members by one to four scores of 32 bits, exactly. A sorted set's score is a double, which holds no two
--- of them, so all its scores are 0 and Redis orders its members by their bytes. Wants lib/time.lua. The keys:
+-- A board ranks members by one to four scores of 32 bits, exactly. A sorted set's score is a
+-- double, which holds no two of them, so all its scores are 0 and Redis orders its members by their
+-- bytes. Wants lib/time.lua. The keys:
 --   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us)
 --   ...:places       hash: member to place
 --   ...:ranks        sorted set, every score 0: the place with the member behind it
--- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest bytes are the highest
--- scores, and of equal ones whoever came to them first. Arrivals are Redis's clock, and rise with every change.
+-- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest
+-- bytes are the highest scores, and of equal ones whoever came to them first. Arrivals are Redis's
+-- clock, and rise with every change.
 local SCORE_MAX = 4294967295
 local WORD = 4
 local ARRIVAL = 2 * WORD
@@ -25,7 +27,8 @@ local function read_board(key)
   return {names = names, text = f[1], last = tonumber(f[2] or '0')}
 end
 
--- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What a union built has a byte more.
+-- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What
+-- a union built has a byte more.
 local function checked_place(place, dimensions)
   if #place < WORD * dimensions + ARRIVAL then
     error(redis.error_reply('WRONGTYPE the hash holds what is not a place'))

@@ -1,16 +1,17 @@
--- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of the sorted set. 'asc'
--- has the lowest first, and of equals still whoever came first: groups of equals from the back, each from its front.
+-- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of
+-- the sorted set. 'asc' has the lowest first, and of equals still whoever came first: groups of
+-- equals from the back, each from its front.
 -- Wants leaderboards/lib_board.lua.
 
--- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of those whose place begins
--- with these bytes. No arrival begins with byte 255. O(log n).
+-- equals_of(ranks, head): the first and the last position, in the order of the sorted set, of those
+-- whose place begins with these bytes. No arrival begins with byte 255. O(log n).
 local function equals_of(ranks, head)
   local first = redis.call('ZLEXCOUNT', ranks, '-', '(' .. head)
   return first, redis.call('ZLEXCOUNT', ranks, '-', '(' .. head .. '\255') - 1
 end
 
--- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where the ranks are not those of the board.
--- O(log n).
+-- position_of(ranks, element, dimensions, order): of an element that belongs there; WRONGTYPE where
+-- the ranks are not those of the board. O(log n).
 local function position_of(ranks, element, dimensions, order)
   local rank = redis.call('ZRANK', ranks, element)
   if not rank then
@@ -23,10 +24,11 @@ local function position_of(ranks, element, dimensions, order)
   return redis.call('ZCARD', ranks) - 1 - last + rank - first
 end
 
--- ascending(ranks, from, to, dimensions): the elements at these positions in the order 'asc'. O(log n + to - from).
+-- ascending(ranks, from, to, dimensions): the elements at these positions in the order 'asc'. O(log
+-- n + to - from).
 local function ascending(ranks, from, to, dimensions)
-  -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts of larger groups, of
-  -- which the page wants another part: those are read anew.
+  -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts
+  -- of larger groups, of which the page wants another part: those are read anew.
   local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
   local elements, n, start, head_bytes = {}, #back, 1, WORD * dimensions
   local head = n > 0 and string.sub(back[1], 1, head_bytes)

@@ -1,11 +1,12 @@
--- A union of boards that is being built aside: a hash of member to place and number of the source that it was last met in, from 1, with a
--- TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
+-- A union of boards that is being built aside: a hash of member to place and number of the source
+-- that it was last met in, from 1, with a TTL. Wants lib/time.lua and leaderboards/lib_board.lua.
 local UNION_STEP, UNION_KEPT_MS = 50, 60000
 
--- union_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a source, member and place in turn, to what is
--- built; the dimensions have these names. Returns the reply: {0, now, cursor, members built}, or {-4, now, member, dimension} when its score
--- would be larger than 2^32-1; what was built is gone then. A member keeps the latest arrival of all sources. One that is found twice counts
--- once: it bears the source's number. O(found).
+-- union_add(now, key, cursor, found, names, number, weight, aggregate): adds what was found in a
+-- source, member and place in turn, to what is built; the dimensions have these names. Returns the
+-- reply: {0, now, cursor, members built}, or {-4, now, member, dimension} when its score would be
+-- larger than 2^32-1; what was built is gone then. A member keeps the latest arrival of all
+-- sources. One that is found twice counts once: it bears the source's number. O(found).
 local function union_add(now, key, cursor, found, names, number, weight, aggregate)
   local dimensions = #names
   local format, place_bytes = '>' .. string.rep('I4', dimensions + 2), WORD * dimensions + ARRIVAL
@@ -15,8 +16,8 @@ local function union_add(now, key, cursor, found, names, number, weight, aggrega
   end
   local built = #members > 0 and redis.call('HMGET', key, unpack(members)) or {}
 
-  -- The place of a member, from its place in the source and from what was built of it before, if anything; or nil and the
-  -- dimension that is too large.
+  -- The place of a member, from its place in the source and from what was built of it before, if
+  -- anything; or nil and the dimension that is too large.
   local function joined(place, was)
     if not was and weight == 1 then
       return checked_place(place, dimensions)

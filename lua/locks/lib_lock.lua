@@ -1,12 +1,15 @@
--- A lock is a hash whose TTL is that of its last holder: fence (the highest given out with it), owner, mode, metadata,
--- and what lock_acquire adds:
+-- A lock is a hash whose TTL is that of its last holder: fence (the highest given out with it),
+-- owner, mode, metadata, and what lock_acquire adds:
 --   exclusive  `t:<token hash>`: since when, for each token of the one holder
---   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a tab, the bytes
---              of its metadata, a tab, metadata and owner. When each reader's time ends is in the sorted set `readers`: fence by expires_at_ms; and for
---              each token beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT counts live holds
--- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and lib/waiters.lua.
--- A hash without a TTL is what a script that was cut short left, or PUT /keys/{key}/ttl: it counts as held for the longest
--- ttl there is, from the first call that may change it on.
+--   shared     `t:<token hash>`: the fence of its reader; `r:<fence>`: the reader's token hashes, a
+--              tab, the bytes of its metadata, a tab, metadata and owner. When each reader's time
+--              ends is in the sorted set `readers`: fence by expires_at_ms; and for each token
+--              beyond the first `<fence>.<number>` by FURTHER + expires_at_ms, so that ZCOUNT
+--              counts live holds
+-- What lock_acquire did not make raises WRONGTYPE. Wants lib/time.lua, lib/wake.lua and
+-- lib/waiters.lua. A hash without a TTL is what a script that was cut short left, or PUT
+-- /keys/{key}/ttl: it counts as held for the longest ttl there is, from the first call that may
+-- change it on.
 local LOCK_FIXED_FIELDS, LOCK_LONGEST_MS = 4, 86400000
 local FURTHER = 2 ^ 52
 local UP_TO_FURTHER = '(' .. digits(FURTHER)
@@ -15,7 +18,8 @@ local function foreign_lock()
   error(redis.error_reply('WRONGTYPE the key holds a hash that is not a lock'))
 end
 
--- lock_reader(lock, fence): {fence, tokens (a list of hashes), metadata, owner}, nil when there is none. O(its tokens).
+-- lock_reader(lock, fence): {fence, tokens (a list of hashes), metadata, owner}, nil when there is
+-- none. O(its tokens).
 local function lock_reader(lock, fence)
   local record = redis.call('HGET', lock.key, 'r:' .. fence)
   if not record then
@@ -34,8 +38,9 @@ local function lock_reader(lock, fence)
   return reader
 end
 
--- lock_read(key, readers, now): nil when nobody holds it; else {key, fence, owner, mode, holds, expires_at_ms}, shared
--- with gone (readers that expired, at most 100; `holds` counts none of them, however many). Writes nothing. O(log readers + gone).
+-- lock_read(key, readers, now): nil when nobody holds it; else {key, fence, owner, mode, holds,
+-- expires_at_ms}, shared with gone (readers that expired, at most 100; `holds` counts none of them,
+-- however many). Writes nothing. O(log readers + gone).
 local function lock_read(key, readers_key, now)
   local f = redis.call('HMGET', key, 'fence', 'owner', 'mode')
   local fields = redis.call('HLEN', key)
@@ -64,7 +69,8 @@ local function lock_read(key, readers_key, now)
   return lock
 end
 
--- lock_forget_reader(lock, reader): its record and times; its tokens are the caller's affair. O(its tokens).
+-- lock_forget_reader(lock, reader): its record and times; its tokens are the caller's affair. O(its
+-- tokens).
 local function lock_forget_reader(lock, reader)
   redis.call('HDEL', lock.key, 'r:' .. reader.fence)
   redis.call('ZREM', lock.readers_key, reader.fence)
@@ -81,7 +87,8 @@ local function lock_time_reader(lock, reader, expires_at_ms)
   end
 end
 
--- lock_settle(lock): forgets the readers whose time is over, and sees that the lock ends. Before any other change of the lock.
+-- lock_settle(lock): forgets the readers whose time is over, and sees that the lock ends. Before
+-- any other change of the lock.
 local function lock_settle(lock)
   if lock.is_endless then
     redis.call('PEXPIREAT', lock.key, digits(lock.expires_at_ms))
@@ -95,8 +102,8 @@ local function lock_settle(lock)
   lock.gone = {}
 end
 
--- lock_grant_of(lock, token_hash): the reader that holds it by this token; for an exclusive lock a table of no reader;
--- nil when the token does not hold it (any more). O(1).
+-- lock_grant_of(lock, token_hash): the reader that holds it by this token; for an exclusive lock a
+-- table of no reader; nil when the token does not hold it (any more). O(1).
 local function lock_grant_of(lock, hash)
   local value = redis.call('HGET', lock.key, 't:' .. hash)
   if not value or lock.mode == 'exclusive' then
@@ -111,7 +118,8 @@ local function lock_grant_until(lock, grant)
   return grant.fence and tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)) or lock.expires_at_ms
 end
 
--- lock_free(lock): nobody holds it any more. An exclusive lock has no readers: what lies there is not ours.
+-- lock_free(lock): nobody holds it any more. An exclusive lock has no readers: what lies there is
+-- not ours.
 local function lock_free(lock)
   redis.call('UNLINK', lock.key)
   if lock.mode == 'shared' then
@@ -151,7 +159,8 @@ local function lock_renew(lock, grant, expires_at_ms)
   end
 end
 
--- lock_drop(lock, grant, hash): gives one token back; the lock is free with its last. Returns the holds that are left.
+-- lock_drop(lock, grant, hash): gives one token back; the lock is free with its last. Returns the
+-- holds that are left.
 local function lock_drop(lock, grant, hash)
   local left = lock.holds - 1
   if left == 0 then
@@ -179,8 +188,8 @@ local function lock_drop(lock, grant, hash)
   return left
 end
 
--- lock_holders(lock): {owner, fence, expires_at_ms} of each holder, one after the other in a flat list; at most 16, those
--- who hold it longest last. O(16).
+-- lock_holders(lock): {owner, fence, expires_at_ms} of each holder, one after the other in a flat
+-- list; at most 16, those who hold it longest last. O(16).
 local function lock_holders(lock)
   if lock.mode == 'exclusive' then
     return { lock.owner, lock.fence, lock.expires_at_ms }
@@ -198,19 +207,22 @@ local function lock_holders(lock)
   return list
 end
 
--- lock_admits(lock, mode): whether somebody may take it in that mode ('exclusive' or 'shared'), as far as holders go.
+-- lock_admits(lock, mode): whether somebody may take it in that mode ('exclusive' or 'shared'), as
+-- far as holders go.
 local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_offer(lock, waiters, now): tells the first waiter when there is room for him (his ticket ends in his mode).
+-- lock_offer(lock, waiters, now): tells the first waiter when there is room for him (his ticket
+-- ends in his mode).
 local function lock_offer(lock, waiters, now)
   if waiters.head and lock_admits(lock, string.sub(waiters.head, -1) == 's' and 'shared' or 'exclusive') then
     waiters_offer(waiters, now)
   end
 end
 
--- lock_tell_end(lock, waiters, told_at): tells those who wait when the lock ends, if it is sooner than they were told.
+-- lock_tell_end(lock, waiters, told_at): tells those who wait when the lock ends, if it is sooner
+-- than they were told.
 local function lock_tell_end(lock, waiters, told_at)
   if waiters and lock.expires_at_ms < told_at then
     wake(lock.key, 0, lock.expires_at_ms - lock.now)

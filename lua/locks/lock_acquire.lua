@@ -1,23 +1,28 @@
--- lock_acquire: takes one lock or several, all of them or none, when they are free and nobody was there before; or enters
--- one once more for one of its holder's tokens. A waiter is in the wait queue of each.
--- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set, TTL; its waiters and its
---       offer (lib/waiters.lua)
+-- lock_acquire: takes one lock or several, all of them or none, when they are free and nobody was
+-- there before; or enters one once more for one of its holder's tokens. A waiter is in the wait
+-- queue of each.
+-- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
+--       TTL; its waiters and its offer (lib/waiters.lua)
 -- ARGV[1]  ttl, ms
 -- ARGV[2]  owner: a label, '' for none
 -- ARGV[3]  metadata: JSON text, '' for none
 -- ARGV[4]  hash of the token presented to re-enter (one lock only), '' for none
 -- ARGV[5]  hash of the new token
--- ARGV[6]  the new token, sealed: handed back as it is, so that a replay can be given the first token
+-- ARGV[6]  the new token, sealed: handed back as it is, so that a replay can be given the first
+--          token
 -- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
 -- ARGV[8]  ticket (lib/waiters.lua), '' for who does not wait
--- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait queues
+-- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
+--          queues
 -- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
 --         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
---         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder} not now: that one is
---         held, or it is free (mode '') and somebody else's turn until expires_at; next_at is when trying again may help
+--         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder}
+--         not now: that one is held, or it is free (mode '') and somebody else's turn until
+--         expires_at; next_at is when trying again may help
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
--- A replay: the reply of then, with the expires_at of now, while the token that was granted holds each lock.
+-- A replay: the reply of then, with the expires_at of now, while the token that was granted holds
+-- each lock.
 -- Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
 --@idempotent
 --@include time
@@ -42,9 +47,9 @@ local function take_alone(key, fence_text)
   redis.call('PEXPIREAT', key, digits(expires_at))
 end
 
--- Most are one lock that nobody holds and nobody waits for, taken alone. They are told before the other libraries, so that
--- none of their functions is made: it saves Redis two fifths of what taking costs. What is no fence goes the long way, and is
--- refused there.
+-- Most are one lock that nobody holds and nobody waits for, taken alone. They are told before the
+-- other libraries, so that none of their functions is made: it saves Redis two fifths of what
+-- taking costs. What is no fence goes the long way, and is refused there.
 if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
   redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then
   local last = string.match(redis.call('GET', KEYS[2]) or '0', '^%d+$')
@@ -152,7 +157,8 @@ if can_take then
   return reply, new_hash
 end
 
--- A waiter for several is in all their wait queues or in none: so any two are in the same order wherever they meet.
+-- A waiter for several is in all their wait queues or in none: so any two are in the same order
+-- wherever they meet.
 local function join_all()
   local stands_in = 0
   for _, n in ipairs(names) do

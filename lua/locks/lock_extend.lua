@@ -1,4 +1,5 @@
--- lock_extend: sets the remaining time of a grant, longer or shorter; never revives one that expired.
+-- lock_extend: sets the remaining time of a grant, longer or shorter; never revives one that
+-- expired.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 ttl from now, ms; 2 hash of the token
 -- Returns {1, now, fence, holds, expires_at}

@@ -1,8 +1,10 @@
--- lock_leave: a waiter, or a new holder, disconnected: takes its ticket out of the wait queues, and releases what its
--- token holds.
+-- lock_leave: a waiter, or a new holder, disconnected: takes its ticket out of the wait queues, and
+-- releases what its token holds.
 -- KEYS  four a lock: the lock, its readers, its waiters and their offer, as of lock_release
--- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, '' for none
--- Returns {1, now}. Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with waiters has died.
+-- ARGV  1 ticket, '' for none; 2 hash of the token that the latest try may have taken them with, ''
+--       for none
+-- Returns {1, now}. Errors: WRONGTYPE, nothing done. O(locks), O(waiters) when a daemon with
+-- waiters has died.
 --@include time wake waiters lock
 --@flags allow-oom
 local now = now_ms()

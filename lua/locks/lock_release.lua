@@ -1,17 +1,20 @@
--- lock_release: gives back one token, or all; the lock is free when it was the last, and offered to the first who waits.
--- Its fence stays.
--- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its waiters and their offer (lib/waiters.lua)
+-- lock_release: gives back one token, or all; the lock is free when it was the last, and offered to
+-- the first who waits. Its fence stays.
+-- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its waiters and their offer
+--       (lib/waiters.lua)
 -- ARGV  1 hash of the token; 2 '1': whoever holds it; the token is not looked at
 -- Returns {1, now, holds left}
---         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed twice
--- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the last one frees is freed in
--- the background.
+--         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed
+--         twice
+-- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
+-- last one frees is freed in the background.
 --@flags allow-oom
 --@include time
 local is_forced = ARGV[2] == '1'
 local now = now_ms()
 
--- Most have one holder with one token, who gives it back while nobody waits: told before the other libraries, as in lock_acquire.
+-- Most have one holder with one token, who gives it back while nobody waits: told before the other
+-- libraries, as in lock_acquire.
 if not is_forced and redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) == 0 then
   local f = redis.call('HMGET', KEYS[1], 'fence', 'mode', 't:' .. ARGV[1])
   if tonumber(f[1] or '') and f[2] == 'exclusive' and f[3] and redis.call('HLEN', KEYS[1]) == 5 and

@@ -1,6 +1,7 @@
--- lock_revoke: takes a grant back that too few replicas have, and forgets the request that made it: it may be tried again.
--- KEYS  1 the lock, 2 its readers, 3 its waiters, 4 its offer, as of lock_release; 5 the idempotency record of the request, if
---       it has one
+-- lock_revoke: takes a grant back that too few replicas have, and forgets the request that made it:
+-- it may be tried again.
+-- KEYS  1 the lock, 2 its readers, 3 its waiters, 4 its offer, as of lock_release; 5 the
+--       idempotency record of the request, if it has one
 -- ARGV  1 hash of the token
 -- Returns {1, now}; {0, now} the token held nothing any more
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died.

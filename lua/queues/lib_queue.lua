@@ -1,21 +1,25 @@
--- What the queue scripts share: the keys by name, settings, a message's record, the plan of writes, what those who wait
--- are told. Wants lib/time.lua and lib/wake.lua.
+-- What the queue scripts share: the keys by name, settings, a message's record, the plan of writes,
+-- what those who wait are told. Wants lib/time.lua and lib/wake.lua.
 --
 -- KEYS, the same in every queue script:
 --   1      p:queue:{name}         hash: the settings that were PUT, seq (the last one given), expired (dropped for ttl)
---   2..11  ...:due:0 to ...:due:9 sorted sets, one a priority: sequence by due_ms; ready once that has come, or delayed
+--   2..11  ...:due:0 to ...:due:9 sorted sets, one a priority: sequence by due_ms; ready once that
+--          has come, or delayed
 --   12     ...:flight             sorted set: sequence by visible_until_ms
 --   13     ...:dead               sorted set: sequence by died_at_ms
 --   14     ...:meta               hash: sequence to record (below)
 --   15     ...:body               hash: sequence to JSON text
 --   16     ...:ids                hash: id given by a sender to its sequence, '' once the message is acknowledged
 --   17     ...:done               sorted set: what is remembered, by the instant until which: the id of an acknowledged
---                                 message, and, below 0, an acknowledgement: sequence, tab, nonce. No id has a tab.
--- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never falls behind it, so
--- that it goes on rising after the queue was deleted and made again. It is the id of a message whose sender gave none.
+--                                 message, and, below 0, an acknowledgement: sequence, tab, nonce.
+--                                 No id has a tab.
+-- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
+-- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
+-- id of a message whose sender gave none.
 --
--- A message here is a table: seq, the fields of its record, and, once known, `at` (its score) and `place` (its key).
--- A script over several queues has them one after the other, and use_queue(i), from 0, says which one all of this is about.
+-- A message here is a table: seq, the fields of its record, and, once known, `at` (its score) and
+-- `place` (its key). A script over several queues has them one after the other, and use_queue(i),
+-- from 0, says which one all of this is about.
 local QUEUE_KEYS = 17
 local first_key, queue_key, flight_key, dead_key, meta_key, body_key, ids_key, done_key
 local function use_queue(i)
@@ -33,7 +37,8 @@ local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 
--- Reads a key, which is then known to be of the type that the command takes: commit() need not look at it again.
+-- Reads a key, which is then known to be of the type that the command takes: commit() need not look
+-- at it again.
 local known = {}
 local function read(verb, key, ...)
   local reply = redis.call(verb, key, ...)
@@ -41,8 +46,9 @@ local function read(verb, key, ...)
   return reply
 end
 
--- A queue is {key, paused, dropped}: the key of its settings, and how many messages this script drops (count_expired). Its
--- other settings are read when they are asked for first: most scripts want none of them.
+-- A queue is {key, paused, dropped}: the key of its settings, and how many messages this script
+-- drops (count_expired). Its other settings are read when they are asked for first: most scripts
+-- want none of them.
 local function this_queue()
   return { key = queue_key, paused = read('HGET', queue_key, 'paused') == '1', dropped = 0 }
 end
@@ -62,9 +68,9 @@ local function setting(queue, name)
   return queue[name]
 end
 
--- A message's record: tab-separated priority, receives, sent_at_ms, expires_at_ms (0: never), max_receives (0: the
--- queue's), nonce of the current delivery ('' when not in flight), id ('' when it is the sequence), reason why the last
--- one failed.
+-- A message's record: tab-separated priority, receives, sent_at_ms, expires_at_ms (0: never),
+-- max_receives (0: the queue's), nonce of the current delivery ('' when not in flight), id ('' when
+-- it is the sequence), reason why the last one failed.
 local function parse_record(seq, text)
   local priority, receives, sent_at, expires_at, max_receives, nonce, id, reason =
     text:match('^(%d)\t(%d+)\t(%d+)\t(%d+)\t(%d+)\t(%x*)\t([^\t]*)\t(.*)$')
@@ -81,8 +87,8 @@ local function record_of(m)
   return numbers .. m.nonce .. '\t' .. m.id .. '\t' .. m.reason
 end
 
--- The messages of a ZRANGE ... WITHSCORES of `place`, in its order. One whose record is gone has `lost` instead of
--- fields.
+-- The messages of a ZRANGE ... WITHSCORES of `place`, in its order. One whose record is gone has
+-- `lost` instead of fields.
 local function messages_of(place, flat)
   local seqs, list = {}, {}
   for i = 1, #flat, 2 do
@@ -101,7 +107,8 @@ local function messages_of(place, flat)
   return list
 end
 
--- Past its ttl. Neither a delivery under way nor a dead letter (its expires_at is 0) is ever dropped for that.
+-- Past its ttl. Neither a delivery under way nor a dead letter (its expires_at is 0) is ever
+-- dropped for that.
 local function is_expired(m)
   return m.expires_at > 0 and m.expires_at <= now
 end
@@ -111,13 +118,15 @@ local function id_of(m)
   return m.id ~= '' and m.id or m.seq
 end
 
--- A dead letter has no delivery and no ttl: it is kept for retention_ms. The place of m stays what it was.
+-- A dead letter has no delivery and no ttl: it is kept for retention_ms. The place of m stays what
+-- it was.
 local function die(m, died_at, reason)
   m.nonce, m.reason, m.expires_at, m.at = '', reason, 0, died_at
 end
 
--- What a delivery that ended at `ended_at` without an acknowledgement makes of its message. Changes m, but not its
--- place, and returns where it belongs: 'due', or 'dead' when it was delivered often enough.
+-- What a delivery that ended at `ended_at` without an acknowledgement makes of its message. Changes
+-- m, but not its place, and returns where it belongs: 'due', or 'dead' when it was delivered often
+-- enough.
 local function end_delivery(queue, m, ended_at, delay_ms, reason)
   local most = m.max_receives > 0 and m.max_receives or setting(queue, 'max_receives')
   if m.receives >= most then
@@ -128,7 +137,8 @@ local function end_delivery(queue, m, ended_at, delay_ms, reason)
   return 'due'
 end
 
--- The delay before another try: base * 2^(receives - 1), at most max; 0 when the queue has no backoff.
+-- The delay before another try: base * 2^(receives - 1), at most max; 0 when the queue has no
+-- backoff.
 local function backoff_ms(queue, m)
   local base = setting(queue, 'backoff_base_ms')
   if base == 0 then
@@ -137,7 +147,8 @@ local function backoff_ms(queue, m)
   return math.min(base * 2 ^ (m.receives - 1), math.max(base, setting(queue, 'backoff_max_ms')))
 end
 
--- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past its ttl by then.
+-- The same for a delivery whose visibility has ended, at m.at; 'expired' when the message is past
+-- its ttl by then.
 local function end_visibility(queue, m)
   if m.expires_at > 0 and m.expires_at <= m.at then
     return 'expired'
@@ -151,8 +162,9 @@ local function revive(m)
   m.receives, m.reason, m.at = 0, '', now
 end
 
--- The plan of writes. Nothing is written before commit(), which first looks at the type of every key that was not read
--- before: a foreign type half-applies nothing. Removals come before additions, one command a key and kind.
+-- The plan of writes. Nothing is written before commit(), which first looks at the type of every
+-- key that was not read before: a foreign type half-applies nothing. Removals come before
+-- additions, one command a key and kind.
 local removals, additions = {}, {}
 local function plan(list, verb, key, a, b)
   local command = list[key] -- a key takes one kind of removal and one kind of addition
@@ -177,8 +189,8 @@ end
 local function hset(key, field, value)
   plan(additions, 'HSET', key, field, value)
 end
--- What commit() will tell those who wait for this queue's messages: something more is due at that instant. A paused
--- queue tells nothing; it will when it goes on.
+-- What commit() will tell those who wait for this queue's messages: something more is due at that
+-- instant. A paused queue tells nothing; it will when it goes on.
 local announced = {}
 local function announce(queue, at)
   if queue.paused then
@@ -224,7 +236,8 @@ local function forget(m)
   end
 end
 
--- The same for one past its time, and counts it (a dead letter past its retention is no loss to count).
+-- The same for one past its time, and counts it (a dead letter past its retention is no loss to
+-- count).
 local function drop(queue, m)
   forget(m)
   if not m.lost and m.place ~= dead_key then
@@ -237,7 +250,8 @@ local function count_expired(queue)
   end
 end
 
--- Plans that a message moves to `key` at score m.at, from its place if it has one; its record is written anew.
+-- Plans that a message moves to `key` at score m.at, from its place if it has one; its record is
+-- written anew.
 local function move(m, key)
   if m.place and key ~= m.place then
     zrem(m.place, m.seq)

@@ -1,7 +1,7 @@
 -- The delivery that a receipt names. Wants queues/lib_queue.lua.
 
--- Returns its message when the delivery is current: not acknowledged, not returned, not delivered again, and its
--- visibility has not ended. Otherwise nil.
+-- Returns its message when the delivery is current: not acknowledged, not returned, not delivered
+-- again, and its visibility has not ended. Otherwise nil.
 local function current_delivery(seq, nonce)
   local text = read('HGET', meta_key, seq)
   if not text then
@@ -16,9 +16,10 @@ local function current_delivery(seq, nonce)
   return m
 end
 
--- Plans that a current delivery failed: its message is due again after delay_ms (below 0: the queue's backoff), dead
--- when it was delivered often enough or is_dead says so, or dropped when it is past its ttl. Returns 'due', 'dead' or
--- 'expired'; m.at is then due_ms, died_at_ms or 0. Count what was dropped: count_expired().
+-- Plans that a current delivery failed: its message is due again after delay_ms (below 0: the
+-- queue's backoff), dead when it was delivered often enough or is_dead says so, or dropped when it
+-- is past its ttl. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0. Count
+-- what was dropped: count_expired().
 local function give_back(queue, m, delay_ms, reason, is_dead)
   local state
   if is_dead then

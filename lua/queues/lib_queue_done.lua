@@ -1,6 +1,7 @@
 -- A message that is done. Wants queues/lib_queue.lua.
 
--- Plans that the message at m.place is gone; an id that its sender gave is remembered for dedupe_ms.
+-- Plans that the message at m.place is gone; an id that its sender gave is remembered for
+-- dedupe_ms.
 local function finish(queue, m)
   zrem(m.place, m.seq)
   hdel(meta_key, m.seq)
@@ -13,8 +14,9 @@ local function finish(queue, m)
   end
 end
 
--- Plans the same for a current delivery that is acknowledged, which is remembered for a minute: a retry of the
--- acknowledgement succeeds. Its score is negative, so that a purge finds acknowledgements among the ids.
+-- Plans the same for a current delivery that is acknowledged, which is remembered for a minute: a
+-- retry of the acknowledgement succeeds. Its score is negative, so that a purge finds
+-- acknowledgements among the ids.
 local function acknowledge(queue, m)
   finish(queue, m)
   zadd(done_key, -(now + 60000), m.seq .. '\t' .. m.nonce)

@@ -1,8 +1,9 @@
--- Deliveries whose visibility has ended and that no script has settled yet. Wants queues/lib_queue.lua.
+-- Deliveries whose visibility has ended and that no script has settled yet. Wants
+-- queues/lib_queue.lua.
 
--- At most `limit` of them, oldest first. Each is a message as it will be once settled, with `state` 'due', 'dead' or
--- 'expired' and `at` accordingly; its place is still the flight. What a look shows and what a settling writes is so the
--- same.
+-- At most `limit` of them, oldest first. Each is a message as it will be once settled, with `state`
+-- 'due', 'dead' or 'expired' and `at` accordingly; its place is still the flight. What a look shows
+-- and what a settling writes is so the same.
 local function ended_deliveries(queue, limit)
   local list = {}
   local flat = read('ZRANGE', flight_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', limit, 'WITHSCORES')

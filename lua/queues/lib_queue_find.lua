@@ -1,8 +1,8 @@
 -- One message by its public id. Wants queues/lib_queue.lua.
 
--- Returns the message and its state: 'due', 'in_flight' or 'dead'; 'expired' for one that is past its ttl or its
--- retention, or whose visibility ended past its ttl, and that only waits to be dropped; or nil. Ids that senders gave
--- come first.
+-- Returns the message and its state: 'due', 'in_flight' or 'dead'; 'expired' for one that is past
+-- its ttl or its retention, or whose visibility ended past its ttl, and that only waits to be
+-- dropped; or nil. Ids that senders gave come first.
 local function find(queue, id)
   local seq = read('HGET', ids_key, id)
   local given = seq and id or ''

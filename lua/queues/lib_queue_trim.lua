@@ -1,5 +1,6 @@
--- Plans the end of what is kept only for a time: dead letters past retention_ms, at most 100 a call; acknowledged ids
--- past dedupe_ms and acknowledgements past their minute, at most 200, as many as one receive leaves. Wants queues/lib_queue.lua.
+-- Plans the end of what is kept only for a time: dead letters past retention_ms, at most 100 a
+-- call; acknowledged ids past dedupe_ms and acknowledgements past their minute, at most 200, as
+-- many as one receive leaves. Wants queues/lib_queue.lua.
 local function trim(queue)
   if redis.call('EXISTS', dead_key, done_key) == 0 then
     return

@@ -1,7 +1,7 @@
 -- queue_delete: removes a queue with all that is in it: messages, settings, remembered ids.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed. O(1): freed in the
--- background.
+-- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed.
+-- O(1): freed in the background.
 --@include time wake queue
 --@flags allow-oom
 local hashes = { [queue_key] = true, [meta_key] = true, [body_key] = true, [ids_key] = true }

@@ -1,8 +1,8 @@
 -- queue_delivery_extend: a current delivery gets more time, counted from now.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 visibility_ms (-1: the queue's)
--- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A replay: the
--- visible_until_ms of now, while it is current.
+-- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A
+-- replay: the visible_until_ms of now, while it is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_delivery
 --@flags allow-oom

@@ -1,10 +1,11 @@
--- queue_delivery_reject: a current delivery failed; its message is due again, dead when it was delivered often enough, or dropped
--- when it is past its ttl.
+-- queue_delivery_reject: a current delivery failed; its message is due again, dead when it was
+-- delivered often enough, or dropped when it is past its ttl.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4 reason ('': not given),
---       5 '1': dead at once
--- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1, now_ms} when the
--- delivery is no longer current. Errors: WRONGTYPE, nothing changed. O(log(queue)).
+-- ARGV  1 sequence, 2 nonce: the halves of the receipt, 3 delay_ms (-1: the queue's backoff), 4
+--       reason ('': not given), 5 '1': dead at once
+-- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1,
+-- now_ms} when the delivery is no longer current. Errors: WRONGTYPE, nothing changed.
+-- O(log(queue)).
 --@include time wake queue queue_delivery
 --@flags allow-oom
 --@idempotent

@@ -1,16 +1,18 @@
--- queue_delivery_return: messages that were taken for somebody who had left: ready again, as if they had not been received.
+-- queue_delivery_return: messages that were taken for somebody who had left: ready again, as if
+-- they had not been received.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  three a message, as queue_message_receive told: sequence, nonce of its delivery, ''; or, done already, sequence, record,
---       body
--- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is due since it was
--- sent: in front of what came later, at the latest where it was. Errors: WRONGTYPE, nothing changed.
--- O(messages * log(queue)).
+-- ARGV  three a message, as queue_message_receive told: sequence, nonce of its delivery, ''; or,
+--       done already, sequence, record, body
+-- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
+-- due since it was sent: in front of what came later, at the latest where it was. Errors:
+-- WRONGTYPE, nothing changed. O(messages * log(queue)).
 --@include time wake queue queue_delivery
 --@flags allow-oom
 local queue = this_queue()
 local reply = { 0, now }
 
--- The message of a record that is done; its id is its own again, unless another message has it by now.
+-- The message of a record that is done; its id is its own again, unless another message has it by
+-- now.
 local function brought_back(seq, record, body)
   local m = parse_record(seq, record)
   if m.id ~= '' and (read('HGET', ids_key, m.id) or '') ~= '' then

@@ -1,9 +1,11 @@
--- queue_delivery_settle: many deliveries end at once, each as queue_delivery_acknowledge or queue_delivery_reject would end it, one after another.
+-- queue_delivery_settle: many deliveries end at once, each as queue_delivery_acknowledge or
+-- queue_delivery_reject would end it, one after another.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 how many are done, then 2 for each of those: sequence, nonce; then 3 for each that is rejected: sequence,
---       nonce, delay_ms (-1: the queue's backoff)
--- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 done (also when this delivery was
--- acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does not stop the others.
+-- ARGV  1 how many are done, then 2 for each of those: sequence, nonce; then 3 for each that is
+--       rejected: sequence, nonce, delay_ms (-1: the queue's backoff)
+-- Returns {how many had an effect, now_ms, outcome of each in that order}: 1 done (also when this
+-- delivery was acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does
+-- not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
 --@include time wake queue queue_delivery queue_done
 --@flags allow-oom
@@ -11,7 +13,8 @@
 local DONE, REJECTED, STALE = 1, 2, 0
 local queue = this_queue()
 local reply = { 0, now }
--- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis does not know.
+-- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
+-- does not know.
 local ended = {}
 
 local function current(seq, nonce)

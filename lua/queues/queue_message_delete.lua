@@ -1,7 +1,8 @@
 -- queue_message_delete: a message that nobody is working on is gone, its id free at once.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id
--- Returns {1, now_ms}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while it is in flight.
+-- Returns {1, now_ms}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while it is
+-- in flight.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_find
 --@flags allow-oom

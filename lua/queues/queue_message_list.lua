@@ -1,12 +1,14 @@
--- queue_message_list: a page of the messages of one state, in the order in which they are due, come back, or died.
+-- queue_message_list: a page of the messages of one state, in the order in which they are due, come
+-- back, or died.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the page before ended:
---       priority, score and sequence; -1, -1 and '' for the first page
--- Returns {0, now_ms, priority, score, sequence of where this page ended ('' when it was the last), item
--- (queues/lib_queue_item.lua) a message}. Ready and delayed go through the priorities 0 to 9, one after the other. A place in
--- the order is a score and a sequence, so that a page is not upset by messages that come and go before it. Bodies stay
--- within 1 MiB, unless the first alone is longer. A page may be short; it also ends after a millisecond. Errors:
--- WRONGTYPE. O(limit * log(queue) + log(queue)^2).
+-- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
+--       page before ended: priority, score and sequence; -1, -1 and '' for the first page
+-- Returns {0, now_ms, priority, score, sequence of where this page ended ('' when it was the last),
+-- item (queues/lib_queue_item.lua) a message}. Ready and delayed go through the priorities 0 to 9,
+-- one after the other. A place in the order is a score and a sequence, so that a page is not upset
+-- by messages that come and go before it. Bodies stay within 1 MiB, unless the first alone is
+-- longer. A page may be short; it also ends after a millisecond. Errors: WRONGTYPE. O(limit *
+-- log(queue) + log(queue)^2).
 --@include time out_of_time wake queue queue_ended queue_item
 --@reads
 local state, limit = ARGV[1], tonumber(ARGV[2])
@@ -16,7 +18,8 @@ local queue = this_queue()
 local ended = ended_deliveries(queue, 1000)
 local instant = digits(now)
 
--- The first rank in `key` behind the place (at, seq): a binary search, since thousands may share one score.
+-- The first rank in `key` behind the place (at, seq): a binary search, since thousands may share
+-- one score.
 local function rank_behind(key, at, seq)
   local low = redis.call('ZCOUNT', key, '-inf', '(' .. digits(at))
   local high = redis.call('ZCOUNT', key, '-inf', digits(at))
@@ -34,8 +37,8 @@ end
 local reply = { 0, now, -1, -1, '' }
 local count, bytes, last, is_full = 0, 0, nil, false
 
--- Adds at most 100 of what is in `key` with a score within (from, to], behind the place `start` if there is one. True
--- when all was added.
+-- Adds at most 100 of what is in `key` with a score within (from, to], behind the place `start` if
+-- there is one. True when all was added.
 local function add_some(key, priority, from, to, start)
   local rank = redis.call('ZCOUNT', key, '-inf', digits(from))
   if start then

@@ -1,8 +1,10 @@
--- queue_message_patch: a message that nobody is working on gets another due time, another priority, or both.
+-- queue_message_patch: a message that nobody is working on gets another due time, another priority,
+-- or both.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 id, 2 delay_ms, 3 deliver_at_ms, 4 priority; -1: not given. An instant in the past is now
--- Returns {1, now_ms, item (queues/lib_queue_item.lua)}; {-1, now_ms} when there is none; {-2, now_ms, visible_until_ms} while
--- it is in flight. A dead message is brought back, as by queue_redrive.
+-- Returns {1, now_ms, item (queues/lib_queue_item.lua)}; {-1, now_ms} when there is none; {-2,
+-- now_ms, visible_until_ms} while it is in flight. A dead message is brought back, as by
+-- queue_redrive.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
 --@include time wake queue queue_find queue_item
 --@idempotent

@@ -1,16 +1,19 @@
--- queue_message_receive: hands out messages that are ready: of the first queue first, then by priority, due time and arrival.
+-- queue_message_receive: hands out messages that are ready: of the first queue first, then by
+-- priority, due time and arrival.
 -- KEYS  those of one queue (queues/lib_queue.lua) or of several, in order of preference
--- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries (16 hex digits),
---       4 '1': each is done at once, as by queue_delivery_acknowledge; its receipt is then its sequence, a tab and its record, to
---       bring it back by (queue_delivery_return), and its visible_until_ms 0,
+-- ARGV  1 how many at most (1..100), 2 visibility_ms (-1: the queue's), 3 nonce of these deliveries
+--       (16 hex digits), 4 '1': each is done at once, as by queue_delivery_acknowledge; its receipt
+--       is then its sequence, a tab and its record, to bring it back by (queue_delivery_return),
+--       and its visible_until_ms 0,
 --       5 '1': tell what is left
--- Returns {taken, now_ms, more, left, {id, receipt, body, priority, receives, sent_at_ms, visible_until_ms, queue (from
--- 0)} a message}. more is 1 when nothing was taken but the bound on work was reached: call again. left is for each
--- queue how many more are ready and when the next one will be (-1: none is known); empty unless asked for. A paused queue
--- hands out nothing.
--- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4] all, as then.
--- Settles deliveries whose visibility ended (100 a queue), drops messages past their ttl (1000), trims
--- (queues/lib_queue_trim.lua). The bodies of one reply stay within 1 MiB, unless the first alone is longer.
+-- Returns {taken, now_ms, more, left, {id, receipt, body, priority, receives, sent_at_ms,
+-- visible_until_ms, queue (from 0)} a message}. more is 1 when nothing was taken but the bound on
+-- work was reached: call again. left is for each queue how many more are ready and when the next
+-- one will be (-1: none is known); empty unless asked for. A paused queue hands out nothing.
+-- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4]
+-- all, as then. Settles deliveries whose visibility ended (100 a queue), drops messages past their
+-- ttl (1000), trims (queues/lib_queue_trim.lua). The bodies of one reply stay within 1 MiB, unless
+-- the first alone is longer.
 -- Errors: WRONGTYPE, nothing changed. O(queues + taken * log(queue)), whatever waits behind.
 -- Runs without memory too: a full Redis must be able to drain.
 --@include time wake queue queue_delivery queue_done queue_ended queue_trim
@@ -89,7 +92,8 @@ local function take_from(queue, ended, key)
   until is_last or not wants_more()
 end
 
--- The same for a row of priorities: few queues use many, and one question tells that none of the row has anything.
+-- The same for a row of priorities: few queues use many, and one question tells that none of the
+-- row has anything.
 local function take_from_row(queue, ended, first, last)
   if not wants_more() or
     (#ended == 0 and redis.call('EXISTS', unpack(KEYS, first_key + 2 + first, first_key + 2 + last)) == 0) then

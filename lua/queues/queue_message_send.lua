@@ -1,19 +1,22 @@
--- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a duplicate, not a second message.
+-- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a
+-- duplicate, not a second message.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  seven a message: id ('': one is made), body (JSON text), priority 0..9, delay_ms, deliver_at_ms (-1: delay_ms
---       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
--- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the deliver_at_ms of a duplicate is
--- the first one's, visible_until_ms while that is in flight, 0 when it will not be delivered any more (dead,
--- acknowledged).
---         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it is due
+-- ARGV  seven a message: id ('': one is made), body (JSON text), priority 0..9, delay_ms,
+--       deliver_at_ms (-1: delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0:
+--       the queue's)
+-- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the
+-- deliver_at_ms of a duplicate is the first one's, visible_until_ms while that is in flight, 0 when
+-- it will not be delivered any more (dead, acknowledged).
+--         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
+--         is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time wake queue queue_find
 --@idempotent
 local queue = this_queue()
 
 local sent = {} -- id to deliver_at_ms, of this batch
--- The deliver_at_ms of the message that has this id already, nil when it is free. Plans the end of what was past its
--- time.
+-- The deliver_at_ms of the message that has this id already, nil when it is free. Plans the end of
+-- what was past its time.
 local function taken_until(id)
   if sent[id] then
     return sent[id]
@@ -35,7 +38,8 @@ local function taken_until(id)
   return nil
 end
 
--- The next sequence that nobody used as an id. Leaps ahead when one was, so that a row of such ids costs few steps.
+-- The next sequence that nobody used as an id. Leaps ahead when one was, so that a row of such ids
+-- costs few steps.
 local last = math.max(setting(queue, 'seq'), now_us)
 local function next_seq(must_be_free)
   local leap = 1

@@ -1,11 +1,14 @@
--- queue_purge: one step of removing the messages of one state, or all; their ids are free at once, settings stay. With
--- all messages go the acknowledgements that are remembered (queues/lib_queue_done.lua).
+-- queue_purge: one step of removing the messages of one state, or all; their ids are free at once,
+-- settings stay. With all messages go the acknowledgements that are remembered
+-- (queues/lib_queue_done.lua).
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before removed
--- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step only settled: call
--- again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when there was nothing. A step settles at
--- most 250, or removes at most 1000 and 4 MiB of bodies (to free a MiB takes Redis 75 us), and ends after a millisecond.
--- Each step is a part of the request, named by the total before it.
+-- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before
+--       removed
+-- Returns {2, now_ms, total} when there is more to do, {0, now_ms, total} the same when this step
+-- only settled: call again with that total; {1, now_ms, total} when finished; {-1, now_ms, 0} when
+-- there was nothing. A step settles at most 250, or removes at most 1000 and 4 MiB of bodies (to
+-- free a MiB takes Redis 75 us), and ends after a millisecond. Each step is a part of the request,
+-- named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
 --@include time out_of_time wake queue queue_ended
 --@flags allow-oom
@@ -46,7 +49,8 @@ end
 
 local looked_at, bytes, is_over, at, offset = 0, 0, false, 1, 0
 
--- Plans to forget the `chunk` messages of a place from `offset` on. How many it did, and whether the place has no more.
+-- Plans to forget the `chunk` messages of a place from `offset` on. How many it did, and whether
+-- the place has no more.
 local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
   local page = { digits(offset), digits(chunk) }

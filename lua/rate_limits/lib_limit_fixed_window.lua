@@ -1,7 +1,7 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
 --
--- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window, as it was written: a longer window holds from
--- the next counted call on, a shorter one at once.
+-- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window, as it
+-- was written: a longer window holds from the next counted call on, a shorter one at once.
 --
 -- decide and commit as for the funnel.
 local function fixed_window_decide(key, now, limit, window, cost)

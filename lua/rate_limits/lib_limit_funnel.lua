@@ -1,9 +1,12 @@
--- The funnel: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's CL.THROTTLE).
+-- The funnel: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
+-- CL.THROTTLE).
 --
--- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". limit and window_ms, divided by their greatest common divisor, are the
--- units that drain in a millisecond and the units of a drop. The daemon refuses a burst of 2^52 units, so all levels and instants are whole
--- numbers below 2^53, where Lua is exact. The state expires when the funnel is empty. at_ms never goes back: after a step of Redis's clock
--- nothing drains until that instant comes again, and all instants count from it.
+-- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". limit and window_ms, divided by
+-- their greatest common divisor, are the units that drain in a millisecond and the units of a drop.
+-- The daemon refuses a burst of 2^52 units, so all levels and instants are whole numbers below
+-- 2^53, where Lua is exact. The state expires when the funnel is empty. at_ms never goes back:
+-- after a step of Redis's clock nothing drains until that instant comes again, and all instants
+-- count from it.
 
 -- The units that drain in a millisecond, and those of a drop.
 local function funnel_units(limit, window)
@@ -13,10 +16,12 @@ local function funnel_units(limit, window)
   end
   return limit / divisor, window / divisor
 end
--- funnel_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining, retry_at (-1 when allowed), reset_at, more_at (0
--- when full), all as they are once it is committed; limit, window, the instant they count from; then what funnel_commit wants. With limit
--- nil the parameters are the stored ones; nil when there are none. (This is the hottest path of all: plain values and no table, and n + -n % d,
--- which is n rounded up to a multiple of d, instead of calls.)
+-- funnel_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining,
+-- retry_at (-1 when allowed), reset_at, more_at (0 when full), all as they are once it is
+-- committed; limit, window, the instant they count from; then what funnel_commit wants. With limit
+-- nil the parameters are the stored ones; nil when there are none. (This is the hottest path of
+-- all: plain values and no table, and n + -n % d, which is n rounded up to a multiple of d, instead
+-- of calls.)
 local function funnel_decide(key, now, limit, window, cost, burst)
   local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
   local stored = redis.call('GET', key)
@@ -31,7 +36,8 @@ local function funnel_decide(key, now, limit, window, cost, burst)
     end
     drain, drop = funnel_units(limit, window)
     if old_limit ~= limit or old_window ~= window then
-      -- level * drop / old_drop, rounded up; 2^52, beyond every room, where it is more. The product may have 87 bits: in parts.
+      -- level * drop / old_drop, rounded up; 2^52, beyond every room, where it is more. The product
+      -- may have 87 bits: in parts.
       local old_drain, old_drop = funnel_units(old_limit, old_window)
       local part = level % old_drop
       local upper, lower = part * math.floor(drop / 2 ^ 18), part * (drop % 2 ^ 18)

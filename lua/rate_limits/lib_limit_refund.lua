@@ -1,8 +1,8 @@
--- What is given back, of any limit: as much as is still counted, so that no call passes earlier than if the cost had never been taken. Wants
--- the limits' own files.
+-- What is given back, of any limit: as much as is still counted, so that no call passes earlier
+-- than if the cost had never been taken. Wants the limits' own files.
 
--- What drained since cannot come back: all that drains in `age` ms, but for a funnel that `lasts` so many ms more with nothing but the cost
--- and what was in it before.
+-- What drained since cannot come back: all that drains in `age` ms, but for a funnel that `lasts`
+-- so many ms more with nothing but the cost and what was in it before.
 local function funnel_refund(key, cost, age, lasts, found)
   local limit, window, at, level, burst = found[7], found[8], found[9], found[10], found[11]
   local drain, drop = funnel_units(limit, window)
@@ -27,7 +27,8 @@ local function fixed_window_refund(key, cost, taken_at, found)
   end
   return refunded
 end
--- The oldest go: no call passes earlier than if the right ones had gone. At most 1000 entries are removed; others leave with the window.
+-- The oldest go: no call passes earlier than if the right ones had gone. At most 1000 entries are
+-- removed; others leave with the window.
 local function sliding_window_refund(key, cost, taken_at, found)
   local limit, window, at, total, settings, base = found[7], found[8], found[9], found[11], found[13], found[15]
   if at - taken_at >= window or total == base then
@@ -45,8 +46,9 @@ local function sliding_window_refund(key, cost, taken_at, found)
   sliding_window_set(key, settings, limit, window, start)
   return start - base
 end
--- limit_refund(key, algorithm, cost, taken_at, whole_at, found): how much. `found` is what decide returned without parameters, nil where there
--- is nothing; whole_at is when a funnel would have been empty, as of when the cost was taken; 0 where that is not known.
+-- limit_refund(key, algorithm, cost, taken_at, whole_at, found): how much. `found` is what decide
+-- returned without parameters, nil where there is nothing; whole_at is when a funnel would have
+-- been empty, as of when the cost was taken; 0 where that is not known.
 local function limit_refund(key, algorithm, cost, taken_at, whole_at, found)
   if not found[1] then
     return 0

@@ -1,14 +1,17 @@
 -- The sliding window: a log of what was counted in the last window_ms, exact at every instant.
 --
--- State, a sorted set: an entry for each counted call, score its time in ms, member the running total of all costs up to and with it, as 16
--- digits (so members order like scores, and what was used between two instants is a difference of two members). One more member,
--- "<limit> <window_ms> <floor>" at +inf, carries the parameters; totals up to the floor count no more. Expired entries go except the last,
--- which says where the window starts. What had left the window when the log was last written stays gone when the window becomes longer. It
--- expires when the window is empty. After a step back of Redis's clock it is the time of the latest entry. O(log n) a call.
+-- State, a sorted set: an entry for each counted call, score its time in ms, member the running
+-- total of all costs up to and with it, as 16 digits (so members order like scores, and what was
+-- used between two instants is a difference of two members). One more member, "<limit> <window_ms>
+-- <floor>" at +inf, carries the parameters; totals up to the floor count no more. Expired entries
+-- go except the last, which says where the window starts. What had left the window when the log was
+-- last written stays gone when the window becomes longer. It expires when the window is empty.
+-- After a step back of Redis's clock it is the time of the latest entry. O(log n) a call.
 --
 -- decide and commit as for the funnel; count_refused makes a refused call count all the same.
 
--- The rank of the first entry in ranks low..high whose running total is at least `need`; high when there is none.
+-- The rank of the first entry in ranks low..high whose running total is at least `need`; high when
+-- there is none.
 local function sliding_window_find(key, low, high, need)
   local function total_of(rank)
     return tonumber(redis.call('ZRANGE', key, rank, rank)[1])
@@ -92,7 +95,8 @@ local function sliding_window_commit(key, allowed, limit, window, now, total, ex
   if expired > 1 then
     redis.call('ZREMRANGEBYRANK', key, 0, math.min(expired - 1, 1000) - 1)
   end
-  -- Counted refusals pile up beyond the limit. An entry that leaves before anything fits again leaves with the one behind it.
+  -- Counted refusals pile up beyond the limit. An entry that leaves before anything fits again
+  -- leaves with the one behind it.
   for _ = 1, allowed == 1 and 0 or 10 do
     local second = redis.call('ZRANGE', key, '1', '1')[1]
     if tonumber(second) > total - limit then

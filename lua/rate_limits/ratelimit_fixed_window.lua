@@ -1,7 +1,9 @@
--- ratelimit_fixed_window: counts `cost` in the window that the first counted call opened, or says when it ends.
+-- ratelimit_fixed_window: counts `cost` in the window that the first counted call opened, or says
+-- when it ends.
 -- KEYS  1 counter (rate_limits/lib_limit_fixed_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)
--- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0}. O(1).
+-- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
+-- more_at_ms | 0}. O(1).
 --@include time limit_fixed_window
 --@idempotent
 local now = now_ms()

@@ -1,9 +1,12 @@
--- ratelimit_give_back: undoes what ratelimit_take_all took a moment ago, because limits in other slots refused.
+-- ratelimit_give_back: undoes what ratelimit_take_all took a moment ago, because limits in other
+-- slots refused.
 -- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
--- ARGV  1 taken_at_ms, as told then; six a check: algorithm (1 funnel, 2 sliding window, 3 fixed window), limit, window_ms, cost, burst of
---       a funnel, and how long it was until the limit would have been whole again, ms, as told then
--- Returns {1, now_ms, then five a check: capacity, remaining, -1, reset_at_ms, more_at_ms | 0, afterwards}. Nobody gets in earlier than if
--- it had never been taken: of a funnel only what cannot have drained meanwhile comes back, of a window only what it still counts.
+-- ARGV  1 taken_at_ms, as told then; six a check: algorithm (1 funnel, 2 sliding window, 3 fixed
+--       window), limit, window_ms, cost, burst of a funnel, and how long it was until the limit
+--       would have been whole again, ms, as told then
+-- Returns {1, now_ms, then five a check: capacity, remaining, -1, reset_at_ms, more_at_ms | 0,
+-- afterwards}. Nobody gets in earlier than if it had never been taken: of a funnel only what cannot
+-- have drained meanwhile comes back, of a window only what it still counts.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
 --@include time limit_funnel limit_sliding_window limit_fixed_window limit_refund
 --@flags allow-oom

@@ -1,6 +1,7 @@
 -- ratelimit_policy_get: tells a policy.
 -- KEYS  1 policy: hash, no TTL
--- Returns {0, now_ms, algorithm, limit, window_ms, burst, count_refused, on_error, shadow, key_header}, texts, '' where there is nothing
+-- Returns {0, now_ms, algorithm, limit, window_ms, burst, count_refused, on_error, shadow,
+--         key_header}, texts, '' where there is nothing
 --         {-1, now_ms} there is no such policy
 -- Errors: WRONGTYPE. O(1).
 --@include time

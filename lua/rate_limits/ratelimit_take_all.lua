@@ -1,9 +1,11 @@
 -- ratelimit_take_all: one decision over several limits: all are taken, or none.
 -- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
--- ARGV  six a check: algorithm (1 funnel, 2 sliding window, 3 fixed window), limit, window_ms, cost (0 looks), burst of a funnel | '1': a
---       refused call counts too, '1': a shadow, which has no say; behind them '1': limits in other slots have refused it already
--- Returns {1 granted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity, remaining, retry_at_ms | -1, reset_at_ms,
--- more_at_ms | 0}. Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
+-- ARGV  six a check: algorithm (1 funnel, 2 sliding window, 3 fixed window), limit, window_ms, cost
+--       (0 looks), burst of a funnel | '1': a refused call counts too, '1': a shadow, which has no
+--       say; behind them '1': limits in other slots have refused it already
+-- Returns {1 granted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity,
+-- remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0}. Errors: WRONGTYPE, nothing done.
+-- O(checks), times O(log n) for a sliding window.
 --@include time limit_funnel limit_sliding_window limit_fixed_window
 --@idempotent
 local now = now_ms()

@@ -2,14 +2,16 @@
 --   1  p:sale:{name}   hash: opens_at_ms, closes_at_ms (0: never), stock, per_user (0: no limit), hold_ms; held and
 --                      confirmed: the quantities that are
 --   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms> <user>'; a
---                      released one has the quantity 0, and is kept for a minute at most, so that a repeated release succeeds
+--                      released one has the quantity 0, and is kept for a minute at most, so that a
+--                      repeated release succeeds
 --   3  ...:holds       sorted set: claim by expires_at_ms, of those that are held or released
 --   4  ...:users       hash: user to the quantity that is held and confirmed
 -- A claim is the instant at which its hold ends, a dot, and random digits.
 local sale_key, claims_key, holds_key, users_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local SETTLED_MOST = 100
 
--- read_sale(): its settings and counts, or nil when there is none; fails when a key is of a foreign type. O(1).
+-- read_sale(): its settings and counts, or nil when there is none; fails when a key is of a foreign
+-- type. O(1).
 local function read_sale()
   local f = redis.call('HMGET', sale_key, 'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'held',
     'confirmed')
@@ -31,7 +33,8 @@ local function read_sale()
   }
 end
 
--- claim_of(record): {state, quantity, expires_at_ms, user}; nil when there is no such claim, or it is no record.
+-- claim_of(record): {state, quantity, expires_at_ms, user}; nil when there is no such claim, or it
+-- is no record.
 local function claim_of(record)
   local state, quantity, expires_at_ms, user = string.match(record or '', '^(%l+) (%d+) (%d+) (.+)$')
   if not state then
@@ -40,13 +43,14 @@ local function claim_of(record)
   return {state = state, quantity = tonumber(quantity), expires_at_ms = tonumber(expires_at_ms), user = user}
 end
 
--- is_claim(text): whether a claim that is not there may have been one. Else the text is no claim at all.
+-- is_claim(text): whether a claim that is not there may have been one. Else the text is no claim at
+-- all.
 local function is_claim(text)
   return string.find(text, '^%d+%.%x+$') ~= nil
 end
 
--- take_back(sale, claims): returns what these held or released claims hold to the stock, and forgets them.
--- O(claims * log n).
+-- take_back(sale, claims): returns what these held or released claims hold to the stock, and
+-- forgets them. O(claims * log n).
 local function take_back(sale, claims)
   local sum = 0
   for _, record in ipairs(redis.call('HMGET', claims_key, unpack(claims))) do
@@ -63,7 +67,8 @@ local function take_back(sale, claims)
   sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is no integer to Redis
 end
 
--- settle(sale, now): takes back what was held until now, at most SETTLED_MOST claims. False when there may be more.
+-- settle(sale, now): takes back what was held until now, at most SETTLED_MOST claims. False when
+-- there may be more.
 local function settle(sale, now)
   local over = redis.call('ZRANGE', holds_key, '-inf', digits(now), 'BYSCORE', 'LIMIT', '0', SETTLED_MOST)
   if #over > 0 then
@@ -72,8 +77,8 @@ local function settle(sale, now)
   return #over < SETTLED_MOST
 end
 
--- told(sale, outcome, now): the reply that tells of a sale: {outcome, now, opens_at_ms, closes_at_ms, stock, per_user,
--- hold_ms, held, confirmed}.
+-- told(sale, outcome, now): the reply that tells of a sale: {outcome, now, opens_at_ms,
+-- closes_at_ms, stock, per_user, hold_ms, held, confirmed}.
 local function told(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.held,

@@ -4,7 +4,8 @@
 -- Returns {1, now, claim, expires_at_ms, remaining}
 --         {0, now} holds that are over were settled, and there are more: call again
 --         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
---         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held} too little is left
+--         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held}
+--         too little is left
 -- A replay: the reply of then, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time sale

@@ -2,7 +2,8 @@
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 the claim
 -- Returns {1, now, user, quantity} confirmed, {0, the same} it was before
---         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold expired or was released
+--         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} its hold expired
+--         or was released
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time sale
 --@idempotent

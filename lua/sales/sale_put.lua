@@ -4,8 +4,8 @@
 -- Returns {2, the sale (sales/lib_sale.lua: told)} made, {1, the same} changed
 --         {-1, now, ...the sale as it was} more is held and confirmed than this stock
 --         {0, now, ...} holds that are over were settled, and there are more: call again
--- Errors: WRONGTYPE, nothing done. O(100 log n). What a sale left whose first key alone was deleted goes too, freed in
--- the background.
+-- Errors: WRONGTYPE, nothing done. O(100 log n). What a sale left whose first key alone was deleted
+-- goes too, freed in the background.
 --@include time sale
 local now = now_ms()
 local sale = read_sale()

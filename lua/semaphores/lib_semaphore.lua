@@ -1,10 +1,11 @@
--- A semaphore is two keys, their TTL that of the last permit: a hash of limit and `o:<permit hash>`: owner; and the sorted
--- set `permits`: permit hash by expires_at_ms, or by minus the instant until which its release is remembered, so that a
--- repeated release succeeds. Wants lib/time.lua and lib/waiters.lua.
+-- A semaphore is two keys, their TTL that of the last permit: a hash of limit and
+-- `o:<permit hash>`: owner; and the sorted set `permits`: permit hash by expires_at_ms, or by minus
+-- the instant until which its release is remembered, so that a repeated release succeeds. Wants
+-- lib/time.lua and lib/waiters.lua.
 local RELEASED_MS = 60000
 
--- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits that expired, and releases to forget, at most 100}. Writes
--- nothing. O(1 + gone).
+-- semaphore_read(key, permits, now): {limit (0: unknown), held, gone: permits that expired, and
+-- releases to forget, at most 100}. Writes nothing. O(1 + gone).
 local function semaphore_read(key, permits_key, now)
   local limit = redis.call('HGET', key, 'limit') or '0'
   if not string.find(limit, '^%d+$') then
@@ -32,7 +33,8 @@ local function semaphore_holds(s, permit)
   return expires_at_ms and expires_at_ms >= s.now and expires_at_ms or nil
 end
 
--- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long as the last one.
+-- semaphore_grant(s, permit, expires_at_ms): the permit is good until then; both keys live as long
+-- as the last one.
 local function semaphore_grant(s, permit, expires_at_ms)
   redis.call('ZADD', s.permits_key, digits(expires_at_ms), permit)
   local last = redis.call('ZRANGE', s.permits_key, '-1', '-1', 'WITHSCORES')[2]
@@ -52,7 +54,8 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_offer(s, waiters): tells the first waiter when there is room for him (his ticket ends in his limit).
+-- semaphore_offer(s, waiters): tells the first waiter when there is room for him (his ticket ends
+-- in his limit).
 local function semaphore_offer(s, waiters)
   if waiters.head and s.held < tonumber(string.match(waiters.head, '%d+$') or 0) then
     waiters_offer(waiters, s.now)

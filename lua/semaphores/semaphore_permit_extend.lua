@@ -1,7 +1,9 @@
--- semaphore_permit_extend: sets the remaining time of a permit, longer or shorter; never revives one that expired.
+-- semaphore_permit_extend: sets the remaining time of a permit, longer or shorter; never revives
+-- one that expired.
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3 its waiters (lib/waiters.lua)
 -- ARGV  1 hash of the permit; 2 ttl from now, ms
--- Returns {1, now, expires_at}; {-1, now} it is not good (any more). A replay: the expires_at of now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits).
+-- Returns {1, now, expires_at}; {-1, now} it is not good (any more). A replay: the expires_at of
+-- now, while it is good. Errors: WRONGTYPE, nothing done. O(log permits).
 --@include time wake waiters semaphore
 --@idempotent
 local now = now_ms()

@@ -1,9 +1,11 @@
--- set_combine: the union of sets, their intersection, or the first without the members of the others.
+-- set_combine: the union of sets, their intersection, or the first without the members of the
+-- others.
 -- KEYS     the sets, at most 16
 -- ARGV[1]  'union', 'intersect' or 'subtract'
 -- Returns {0, now, member, ...}
---         {-1, now, members, most} that many would have to be gone through, and most is the most: of all sets together for
---         a union, of the smallest for an intersection, of the first for a difference
+--         {-1, now, members, most} that many would have to be gone through, and most is the most:
+--         of all sets together for a union, of the smallest for an intersection, of the first for a
+--         difference
 -- Errors: WRONGTYPE. O(sets * 1000).
 --@include time
 --@reads

@@ -6,7 +6,8 @@
 -- Returns {0, now, all together, first group, second group, ...}
 --         {-1, now} that day is not today
 -- Errors: WRONGTYPE. O(N), about 20 us for each sketch.
--- It only looks, but PFCOUNT keeps the count it found in the sketch, which Redis does not let a 'no-writes' script do.
+-- It only looks, but PFCOUNT keeps the count it found in the sketch, which Redis does not let a
+-- 'no-writes' script do.
 --@include time days
 --@flags allow-oom
 local now = now_ms()

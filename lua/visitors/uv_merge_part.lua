@@ -1,5 +1,7 @@
--- uv_merge_part: what the sources in one slot have to a merge into a page in another: a sketch a day.
--- KEYS     a key that is free, for the meantime; sketches, page by page, each page's in the order of the days; at most 400
+-- uv_merge_part: what the sources in one slot have to a merge into a page in another: a sketch a
+-- day.
+-- KEYS     a key that is free, for the meantime; sketches, page by page, each page's in the order
+--          of the days; at most 400
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- Returns {0, now, sketch (bytes; '' when no source has any) of each day}

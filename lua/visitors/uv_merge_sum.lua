@@ -1,9 +1,12 @@
 -- uv_merge_sum: adds sketches that were brought here from other slots to a page, day by day.
--- KEYS     a key that is free, for the meantime; the page's sketches in the order of the days, at most 400
+-- KEYS     a key that is free, for the meantime; the page's sketches in the order of the days, at
+--          most 400
 -- ARGV[1]  how long what was merged into is kept from now, s
 -- ARGV[2]  the first day, in days since 1970: only handed back
--- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part told them; nothing where that was ''
--- Returns as uv_merge: {1, now, days merged, first day, days}, {0, the same} there was nothing to merge
+-- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part told them; nothing where
+--          that was ''
+-- Returns as uv_merge: {1, now, days merged, first day, days}, {0, the same} there was nothing to
+-- merge
 -- Errors: WRONGTYPE, nothing done. O(N), about 40 us for each sketch.
 --@include time
 local KEPT_MS = 10000 -- should it end half-way

@@ -1,4 +1,6 @@
-/* call: what handlers see of a call: its script, its `done`, and its result. script.h makes calls. */
+/*
+ * call: what handlers see of a call: its script, its `done`, and its result. script.h makes calls.
+ */
 #ifndef PATTERND_CALL_H
 #define PATTERND_CALL_H
 

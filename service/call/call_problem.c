@@ -33,7 +33,10 @@ static const struct {
 	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
 };
 
-/* Why no connection is usable: behind the server's address, the error that Redis refused it with, or words of our own. */
+/*
+ * Why no connection is usable: behind the server's address, the error that Redis refused it with,
+ * or words of our own.
+ */
 static enum problem problem_of_trouble(const char *trouble)
 {
 	const char *why = strstr(trouble, ": ");

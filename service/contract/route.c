@@ -148,7 +148,9 @@ static void list_methods(const struct text *segments, size_t count, char allow[A
 					      strcmp(op->method, "GET") == 0 ? ", HEAD" : "");
 }
 
-/* How far the segments are from an operation's path; literal segments, then the method break ties. */
+/*
+ * How far the segments are from an operation's path; literal segments, then the method break ties.
+ */
 static unsigned distance(const struct operation *op, const char *method, const struct text *segments, size_t count)
 {
 	unsigned sum = 0;

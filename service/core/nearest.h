@@ -1,6 +1,6 @@
 /*
- * nearest: which of several known names was probably meant by an unknown one: a misspelling, another
- * case, a unit that was left out.
+ * nearest: which of several known names was probably meant by an unknown one: a misspelling,
+ * another case, a unit that was left out.
  */
 #ifndef PATTERND_NEAREST_H
 #define PATTERND_NEAREST_H

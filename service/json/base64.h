@@ -1,7 +1,7 @@
 /*
  * base64: decodes base64 as in RFC 4648, section 4 (json_out encodes it), and nothing else: padded,
- * without blanks or line ends, and the bits that belong to no byte are 0, so that no two texts decode
- * to the same bytes. Pure.
+ * without blanks or line ends, and the bits that belong to no byte are 0, so that no two texts
+ * decode to the same bytes. Pure.
  */
 #ifndef PATTERND_BASE64_H
 #define PATTERND_BASE64_H

@@ -86,7 +86,10 @@ static void put_quoted(struct json_out *o, struct text t)
 			i++;
 			continue;
 		}
-		/* Beyond ASCII: whole characters as they are, U+FFFD for a byte that belongs to none. */
+		/*
+		 * Beyond ASCII: whole characters as they are, U+FFFD for a byte that belongs to
+		 * none.
+		 */
 		size_t good = text_utf8_char((struct text){ t.at + i, t.len - i });
 		put(o, good ? t.at + i : "\xef\xbf\xbd", good ? good : 3);
 		i += good ? good : 1;

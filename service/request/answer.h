@@ -54,10 +54,16 @@ void answer_problem(struct request *req, enum problem p, const char *detail, ...
 void answer_problem_effect(struct request *req, enum problem p, enum effect effect, const char *detail, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* 500: a defect. `why` goes to the log, under the request's id; the answer names the operation and the id only. */
+/*
+ * 500: a defect. `why` goes to the log, under the request's id; the answer names the operation and
+ * the id only.
+ */
 void answer_internal(struct request *req, const char *why);
 
-/* 500: Redis's reply has an unexpected form. Every answer of a request whose reply was misread becomes this one. */
+/*
+ * 500: Redis's reply has an unexpected form. Every answer of a request whose reply was misread
+ * becomes this one.
+ */
 void answer_misread(struct request *req);
 
 /* 503: no memory. Names the limit: --max-request-memory if that failed the arena, or malloc. */

@@ -116,7 +116,9 @@ extern const struct operation operations[];
 extern const size_t operation_count;
 extern const struct resource resources[];
 extern const size_t resource_count;
-/* Its index, operation_count for NULL and for pages; and the id of an index, "none" for that one. */
+/*
+ * Its index, operation_count for NULL and for pages; and the id of an index, "none" for that one.
+ */
 size_t operation_index(const struct operation *op);
 const char *operation_name(size_t i);
 

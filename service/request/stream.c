@@ -80,7 +80,9 @@ static bool make_room(struct stream *s, size_t len)
 	return true;
 }
 
-/* What has no room ends the stream: its last event is then incomplete, which its reader discards. */
+/*
+ * What has no room ends the stream: its last event is then incomplete, which its reader discards.
+ */
 static void put(struct stream *s, struct text part)
 {
 	if (s->ended)

@@ -1,6 +1,6 @@
 /*
- * queue_asked: what the tests of queues over HTTP have in common: a Redis, a daemon, a client, and the requests about
- * one queue, `q`. Included once by a test program.
+ * queue_asked: what the tests of queues over HTTP have in common: a Redis, a daemon, a client, and
+ * the requests about one queue, `q`. Included once by a test program.
  */
 #ifndef QUEUE_ASKED_H
 #define QUEUE_ASKED_H
@@ -184,7 +184,10 @@ static inline void assert_counts(int64_t ready, int64_t delayed, int64_t in_flig
 
 /* ---- Many messages ---- */
 
-/* Sends so many messages 1, 2, ... in batches; `more` is what else each has (",\"delay_ms\":5"), or "". */
+/*
+ * Sends so many messages 1, 2, ... in batches; `more` is what else each has (",\"delay_ms\":5"), or
+ * "".
+ */
 static inline void send_many(int count, const char *more)
 {
 	char *body = malloc(BATCH * (strlen(more) + 32) + 64);

@@ -1,6 +1,6 @@
 /*
- * What the README says of access is so: the user of Redis's ACL that it shows is enough for every operation and for no
- * more.
+ * What the README says of access is so: the user of Redis's ACL that it shows is enough for every
+ * operation and for no more.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -109,7 +109,10 @@ static void nothing_was_denied(void)
 	assert_false(proc_said(&patternd.proc, "NOPERM"));
 }
 
-/* Every operation twice, so that there is something to find, and once with scripts that Redis has forgotten. */
+/*
+ * Every operation twice, so that there is something to find, and once with scripts that Redis has
+ * forgotten.
+ */
 static void every_operation_is_allowed(void **state)
 {
 	(void)state;
@@ -250,7 +253,10 @@ static struct answer ready(void)
 	return http(client, "GET", "/readyz", NULL);
 }
 
-/* Takes it from the user: after a reload /readyz names the command that gives it back, and nothing else. */
+/*
+ * Takes it from the user: after a reload /readyz names the command that gives it back, and nothing
+ * else.
+ */
 static void must_be_missed(const char *take, const char *rule)
 {
 	char detail[256];

@@ -1,4 +1,7 @@
-/* Bitmaps over HTTP: bits, bytes as base64, counts and positions, and integer fields exact to their last digit. */
+/*
+ * Bitmaps over HTTP: bits, bytes as base64, counts and positions, and integer fields exact to their
+ * last digit.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +170,10 @@ static void a_large_bitmap_is_read_in_parts(void **state)
 	assert_int_equal(int_at(get("/bitmaps/c"), "/bytes"), MIB);
 }
 
-/* As large as a body may be: all its bytes arrive. A body beyond its limit is told so before anything else. */
+/*
+ * As large as a body may be: all its bytes arrive. A body beyond its limit is told so before
+ * anything else.
+ */
 static void a_body_bounds_what_is_written(void **state)
 {
 	enum { MOST_BODY = MIB + 64 * 1024, BYTES = MOST_BODY / 4 * 3 - 48 };
@@ -450,7 +456,10 @@ static void a_far_bit_is_refused_by_name(void **state)
 	daemon_stop(&small);
 	daemon_start(&large, "--redis", redis.url, option, "536870912", "--redis-timeout-ms", "20000");
 	c = client_open(large.port);
-	/* The last bit is not set here, for want of half a gigabyte: only that nothing of ours stands before it. */
+	/*
+	 * The last bit is not set here, for want of half a gigabyte: only that nothing of ours
+	 * stands before it.
+	 */
 	assert_status(http(c, "GET", "/bitmaps/far/bits/4294967295", NULL), 200);
 	assert_status(http(c, "PUT", "/bitmaps/far/bits/200000000", "{\"value\":1}"), 200);
 	assert_problem(http(c, "PUT", "/bitmaps/far/bits/4294967296", "{\"value\":1}"), 400, "out_of_range", "none");

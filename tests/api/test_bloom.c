@@ -1,4 +1,7 @@
-/* Bloom filters over HTTP: what is told of items, the promised error rate, replays, and that Redis is never held for long. */
+/*
+ * Bloom filters over HTTP: what is told of items, the promised error rate, replays, and that Redis
+ * is never held for long.
+ */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -151,8 +154,9 @@ static void items_are_told_in_their_order(void **state)
 }
 
 /*
- * In the second half every twentieth item stood there before. It would be the first of a step, and was the last of
- * another, which is under way at the same time and comes to Redis later, because a step takes several calls here.
+ * In the second half every twentieth item stood there before. It would be the first of a step, and
+ * was the last of another, which is under way at the same time and comes to Redis later, because a
+ * step takes several calls here.
  */
 static void a_thousand_items_with_repeats(void **state)
 {
@@ -186,7 +190,10 @@ static void a_thousand_items_with_repeats(void **state)
 	assert_int_equal(int_at(a, "/hashes"), int_at(a, "/layers/2/hashes"));
 }
 
-/* What is promised: at capacity, and at four times that, at most 1.2 times the rate. What GET expects is near what is. */
+/*
+ * What is promised: at capacity, and at four times that, at most 1.2 times the rate. What GET
+ * expects is near what is.
+ */
 static void the_error_rate_is_kept(void **state)
 {
 	(void)state;
@@ -243,7 +250,10 @@ static void *add_all(void *arg)
 	return NULL;
 }
 
-/* Each step is atomic: of several who add the same items at once, each item was added by exactly one. */
+/*
+ * Each step is atomic: of several who add the same items at once, each item was added by exactly
+ * one.
+ */
 static void an_item_is_added_by_one_of_many(void **state)
 {
 	(void)state;
@@ -283,7 +293,9 @@ static void a_retried_add_tells_the_first_answer(void **state)
 		struct answer again = send_items(client, "/bloom/seen/add", "m", 0, AT_ONCE, KEY);
 		assert_string_equal(again.body, first.body);
 	}
-	/* Another body under this key is refused whole, also what of it is longer than the first. */
+	/*
+	 * Another body under this key is refused whole, also what of it is longer than the first.
+	 */
 	assert_problem(send_items(client, "/bloom/seen/add", "other", 0, AT_ONCE, KEY), 422, "idempotency_key_reused",
 		       "none");
 	assert_problem(send_items(client, "/bloom/seen/add", "m", 0, 30, KEY), 422, "idempotency_key_reused", "none");
@@ -295,7 +307,10 @@ static void a_retried_add_tells_the_first_answer(void **state)
 	assert_int_equal(int_at(get("/bloom/short"), "/size"), 1);
 }
 
-/* The connection to Redis is lost after some of the steps were answered. What happened is unknown; the retry settles it. */
+/*
+ * The connection to Redis is lost after some of the steps were answered. What happened is unknown;
+ * the retry settles it.
+ */
 static void a_retry_goes_on_where_the_first_broke_off(void **state)
 {
 	(void)state;
@@ -341,7 +356,10 @@ static void a_refusal_half_way_has_an_effect(void **state)
 
 /* ---- What cannot be ---- */
 
-/* A filter of 3 * 10^9 bits has no room for a second layer. Its size is forged: nobody adds 10^8 items in a test. */
+/*
+ * A filter of 3 * 10^9 bits has no room for a second layer. Its size is forged: nobody adds 10^8
+ * items in a test.
+ */
 static void a_full_filter_says_so(void **state)
 {
 	(void)state;
@@ -375,7 +393,9 @@ static void foreign_keys_are_told(void **state)
 	assert_problem(http(client, "DELETE", "/bloom/seen", NULL), 500, "foreign_key", "none");
 	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
 	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
-	/* A filter that lost its bits would say that nothing was ever seen: it says this instead. */
+	/*
+	 * A filter that lost its bits would say that nothing was ever seen: it says this instead.
+	 */
 	put("lost", "{\"capacity\":10,\"error_rate\":0.1}");
 	assert_told(post("/bloom/lost/add", "{\"items\":[\"a\"]}"), "/added", "t");
 	server_command(&redis, "DEL p:bloom:{lost}:0");

@@ -1,6 +1,7 @@
 /*
- * Any JSON value may have what --max-body-bytes allows, however much surrounds it in its request (64 KiB at most): each operation that takes one, with
- * values right at the bound and a byte beyond, and requests right at theirs.
+ * Any JSON value may have what --max-body-bytes allows, however much surrounds it in its request
+ * (64 KiB at most): each operation that takes one, with values right at the bound and a byte
+ * beyond, and requests right at theirs.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The cache over HTTP: values and versions, conditions, fences, what an invalidation does and when. (Fill tickets:
- * test_cache_fill.c.)
+ * The cache over HTTP: values and versions, conditions, fences, what an invalidation does and when.
+ * (Fill tickets: test_cache_fill.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -416,7 +416,10 @@ static void an_invalidation_deletes_now_and_caps_what_comes(void **state)
 	assert_problem(post(A "/invalidate", "{\"again_after_ms\":86400001}"), 400, "out_of_range", "none");
 }
 
-/* The second deletion is in Redis alone: no daemon is left when it is due, and the daemon that comes later finds it done. */
+/*
+ * The second deletion is in Redis alone: no daemon is left when it is due, and the daemon that
+ * comes later finds it done.
+ */
 static void the_second_deletion_needs_no_daemon(void **state)
 {
 	struct daemon other = { 0 };

@@ -1,4 +1,7 @@
-/* Fill tickets over HTTP: one caller of many makes a missing value, and none stores what something else has overtaken. */
+/*
+ * Fill tickets over HTTP: one caller of many makes a missing value, and none stores what something
+ * else has overtaken.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and whose clock says today. */
+/*
+ * Check-ins over HTTP: streaks over the ends of months and years and over leap days, ranges, and
+ * whose clock says today.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +153,10 @@ static void streaks_go_over_the_ends_of_months_and_years(void **state)
 	}
 }
 
-/* Random days of four years, one of them a leap year, against a plain table: every figure, in several ranges. */
+/*
+ * Random days of four years, one of them a leap year, against a plain table: every figure, in
+ * several ranges.
+ */
 static void figures_are_those_of_a_plain_table(void **state)
 {
 	enum { DAYS = 1461, FIRST = 19723 - 366 * 2 }; /* from 2021-12-30 over 2024-02-29 to 2025-12-29 */

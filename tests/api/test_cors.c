@@ -1,6 +1,6 @@
 /*
- * --cors-origins: pages of these origins may call from a browser, and read what they are answered; all others may not, and
- * without the option nobody may.
+ * --cors-origins: pages of these origins may call from a browser, and read what they are answered;
+ * all others may not, and without the option nobody may.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,7 +192,10 @@ static bool lists(const char *list, const char *word)
 	return false;
 }
 
-/* For every operation: its method and its headers are allowed, and no method that its path does not take. */
+/*
+ * For every operation: its method and its headers are allowed, and no method that its path does not
+ * take.
+ */
 static void preflights(void **state)
 {
 	(void)state;

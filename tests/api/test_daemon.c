@@ -1,6 +1,7 @@
 /*
- * What the daemon says of itself and how it behaves as a server: health, readiness, information, problems, request ids, log
- * lines, long connections. (Metrics: test_metrics.c; the way it ends: test_drain.c.)
+ * What the daemon says of itself and how it behaves as a server: health, readiness, information,
+ * problems, request ids, log lines, long connections. (Metrics: test_metrics.c; the way it ends:
+ * test_drain.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,7 +198,10 @@ static void test_request_id(void **state)
 	assert_string_not_equal(header_of(http(client, "GET", "/healthz", NULL), "X-Request-ID"), first);
 }
 
-/* The line of the log that has `text` in it, parsed; new. NULL when there is none or it is not JSON. */
+/*
+ * The line of the log that has `text` in it, parsed; new. NULL when there is none or it is not
+ * JSON.
+ */
 static json_t *log_line(const char *text)
 {
 	char *log = file_text(patternd.proc.err_path);
@@ -254,7 +258,10 @@ static void assert_no_trace(const char *id, const char *header, const char *anot
 	json_decref(line);
 }
 
-/* A traceparent that breaks its rules, or comes twice, is left out, and never a reason to refuse; nor is a long tracestate. */
+/*
+ * A traceparent that breaks its rules, or comes twice, is left out, and never a reason to refuse;
+ * nor is a long tracestate.
+ */
 static void test_bad_traceparent(void **state)
 {
 	static const char good[] = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -1,4 +1,7 @@
-/* /ui and /docs: pages that need no token, that nobody else's page can use, and that are sent once; --ui. */
+/*
+ * /ui and /docs: pages that need no token, that nobody else's page can use, and that are sent once;
+ * --ui.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * The way the daemon ends: on SIGTERM nobody new is let in, what is under way is answered, what never became a request is
- * no reason to stay, and there is an end to waiting. The exit status is 0.
+ * The way the daemon ends: on SIGTERM nobody new is let in, what is under way is answered, what
+ * never became a request is no reason to stay, and there is an end to waiting. The exit status
+ * is 0.
  */
 #include <pty.h>
 #include <setjmp.h>
@@ -86,7 +87,10 @@ static void test_term_when_idle_is_quick(void **state)
 	}
 }
 
-/* Requests that never became whole are no reason to stay, and leave nothing behind; whether the clients left or wait. */
+/*
+ * Requests that never became whole are no reason to stay, and leave nothing behind; whether the
+ * clients left or wait.
+ */
 static void term_with_halves(bool clients_left)
 {
 	static const char *const halves[] = {
@@ -108,7 +112,10 @@ static void term_with_halves(bool clients_left)
 		open[i] = raw_connect(d.port);
 		raw_text(open[i], halves[i]);
 	}
-	/* More parameters than libmicrohttpd has memory for: it stops in the middle of its own work. */
+	/*
+	 * More parameters than libmicrohttpd has memory for: it stops in the middle of its own
+	 * work.
+	 */
 	raw_repeat(open[HALVES - 1], "&x=1", 400);
 	raw_text(open[HALVES - 1], " HTTP/1.1\r\nHost: localhost\r\n\r\n");
 	assert_true(daemon_is_alive(&d)); /* a turn later than all these bytes */
@@ -256,7 +263,10 @@ static void assert_last_word(struct raw *r, const struct waiters *w, int drain_m
 	raw_close(r);
 }
 
-/* All who wait, for whatever they do, get the answer that they would get at the end of their time; streams their last word. */
+/*
+ * All who wait, for whatever they do, get the answer that they would get at the end of their time;
+ * streams their last word.
+ */
 static void test_term_answers_all_who_wait(void **state)
 {
 	static struct raw *who[KINDS][MOST];
@@ -335,7 +345,10 @@ static void test_term_while_it_reloads(void **state)
 	}
 }
 
-/* Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end it. */
+/*
+ * Its terminal was closed: SIGHUP reads files again otherwise, but nobody is there any more to end
+ * it.
+ */
 static void test_it_ends_with_its_terminal(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /*
- * --embedded: a private redis-server that lives and dies with the daemon, and whose data outlives both.
+ * --embedded: a private redis-server that lives and dies with the daemon, and whose data outlives
+ * both.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -66,7 +67,10 @@ static void test_second_daemon_is_refused(void **state)
 	daemon_stop(&patternd);
 }
 
-/* kill -9 takes the redis-server with it, leaves the folder usable and loses nothing that was answered. */
+/*
+ * kill -9 takes the redis-server with it, leaves the folder usable and loses nothing that was
+ * answered.
+ */
 static void test_killed(void **state)
 {
 	(void)state;
@@ -84,7 +88,10 @@ static void test_killed(void **state)
 	daemon_stop(&patternd);
 }
 
-/* The redis-server killed under it: the daemon starts another, or ends with an error; it does not go on without. */
+/*
+ * The redis-server killed under it: the daemon starts another, or ends with an error; it does not
+ * go on without.
+ */
 static void test_redis_killed(void **state)
 {
 	(void)state;

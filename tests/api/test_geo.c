@@ -1,4 +1,7 @@
-/* Geo sets over HTTP: members and where they are, sets and their lists. (Who is near: test_geo_nearby.c.) */
+/*
+ * Geo sets over HTTP: members and where they are, sets and their lists. (Who is near:
+ * test_geo_nearby.c.)
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,7 +191,10 @@ static void sets_are_looked_at_listed_and_deleted(void **state)
 	assert_problem(http(client, "DELETE", "/geo/foreign", NULL), 500, "foreign_key", "none");
 }
 
-/* Reads a whole list page by page; how many of the members "m0", "m1", ... it has, each of which must come just once. */
+/*
+ * Reads a whole list page by page; how many of the members "m0", "m1", ... it has, each of which
+ * must come just once.
+ */
 static int members_paged(const char *set, const char *match, int limit)
 {
 	char target[160], cursor[80] = "";

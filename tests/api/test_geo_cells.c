@@ -1,6 +1,7 @@
 /*
- * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are told, they answer the same, with
- * members that move all over the world. Beside that what is theirs: settings, cursors, removal. Searches: test_geo_seams.c.
+ * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are
+ * told, they answer the same, with members that move all over the world. Beside that what is
+ * theirs: settings, cursors, removal. Searches: test_geo_seams.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +23,10 @@ static double between(double low, double high)
 	return low + (high - low) * (double)rand() / RAND_MAX;
 }
 
-/* All over the world, and more of them where maps have seams: poles, the 180th meridian, the corners of squares. */
+/*
+ * All over the world, and more of them where maps have seams: poles, the 180th meridian, the
+ * corners of squares.
+ */
 static void anywhere(double *longitude, double *latitude)
 {
 	*longitude = between(-180, 180);

@@ -1,6 +1,6 @@
 /*
- * Who is near, and how far, over HTTP: circles, boxes, units and GeoJSON, each figure Redis's own. (Members and sets:
- * test_geo.c.)
+ * Who is near, and how far, over HTTP: circles, boxes, units and GeoJSON, each figure Redis's own.
+ * (Members and sets: test_geo.c.)
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,8 @@
 /*
- * Geo searches against brute force: no member is missed and none is too many, in a set that is one sorted set and in one that is split, by
- * circle and by box, nearest and farthest first. Members and centres lie all over the world, and often at its seams: the date line, the bounds
- * of latitude, each exactly and nearly; circles and boxes reach beyond the poles.
+ * Geo searches against brute force: no member is missed and none is too many, in a set that is one
+ * sorted set and in one that is split, by circle and by box, nearest and farthest first. Members
+ * and centres lie all over the world, and often at its seams: the date line, the bounds of
+ * latitude, each exactly and nearly; circles and boxes reach beyond the poles.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -82,7 +83,10 @@ static void configure(const char *cells)
 	assert_status(http(client, "PUT", "/geo/split", cells), 200);
 }
 
-/* Stores the members in both sets, and notes where Redis says that they are: as near as 52 bits can tell. */
+/*
+ * Stores the members in both sets, and notes where Redis says that they are: as near as 52 bits can
+ * tell.
+ */
 static void store(const struct place *places, size_t count)
 {
 	static char body[BODY];
@@ -217,7 +221,10 @@ static void nobody_is_missed(void **state)
 
 /* ---- At the rim ---- */
 
-/* One member that Redis by itself misses, and others that are in the area or not: found though few are asked for. */
+/*
+ * One member that Redis by itself misses, and others that are in the area or not: found though few
+ * are asked for.
+ */
 static void at_the_rim(void **state)
 {
 	static const struct {

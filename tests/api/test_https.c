@@ -1,5 +1,6 @@
 /*
- * HTTPS: who is let in and who is not, certificates that change, and that what waits, streams or leaves does so over TLS as it does without.
+ * HTTPS: who is let in and who is not, certificates that change, and that what waits, streams or
+ * leaves does so over TLS as it does without.
  */
 #include <setjmp.h>
 #include <signal.h>

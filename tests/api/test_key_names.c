@@ -1,6 +1,7 @@
 /*
- * P16, keys do not collide or escape: names of random bytes, many of which mean something to a key, a path or a Cluster. What is accepted has
- * a key of its own, below the prefix, and all keys of one resource have its name for their tag, so that they share a slot.
+ * P16, keys do not collide or escape: names of random bytes, many of which mean something to a key,
+ * a path or a Cluster. What is accepted has a key of its own, below the prefix, and all keys of one
+ * resource have its name for their tag, so that they share a slot.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +73,10 @@ static void ask_all(const char *before, const char *after, const char *body, int
 	assert_in_range(count, TRIES / 10 / stride(), TRIES);
 }
 
-/* The tag of a key: what stands between its first brace and the next closing one. All of it is the name, and no name has a brace. */
+/*
+ * The tag of a key: what stands between its first brace and the next closing one. All of it is the
+ * name, and no name has a brace.
+ */
 static void check_key(const redisReply *key, const char *kind)
 {
 	size_t len = strlen(kind);

@@ -1,4 +1,7 @@
-/* Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that nothing outside the prefix is reached. */
+/*
+ * Keys over HTTP: lists, looks, deletion, expiry, elements of any bytes; and that nothing outside
+ * the prefix is reached.
+ */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -320,7 +323,10 @@ static void long_texts_are_cut_and_say_so(void **state)
 
 /* ---- The prefix ---- */
 
-/* Each daemon with a prefix of its own, some of which would match others' if they were taken for globs. */
+/*
+ * Each daemon with a prefix of its own, some of which would match others' if they were taken for
+ * globs.
+ */
 static const char *const prefixes[] = { "a:", "b:", "ab:", "*:", "?:", "[ab]:", "\\a:", "a\\:", "[^x]:" };
 enum { DAEMONS = sizeof(prefixes) / sizeof(prefixes[0]) };
 

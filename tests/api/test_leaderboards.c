@@ -1,5 +1,7 @@
-/* Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go. (Unions:
- * test_leaderboards_union.c.) */
+/*
+ * Leaderboards over HTTP: order, ranks, pages, neighbours, members that come, change and go.
+ * (Unions: test_leaderboards_union.c.)
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

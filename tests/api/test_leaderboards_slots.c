@@ -1,4 +1,7 @@
-/* A board made of boards in several slots of a Redis Cluster: as one made of boards in one, to the last tie. */
+/*
+ * A board made of boards in several slots of a Redis Cluster: as one made of boards in one, to the
+ * last tie.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +36,10 @@ static void put(const char *board, int member, int gold, int silver)
 	assert_in_range(http(client, "PUT", target, body).status, 200, 201);
 }
 
-/* Two boards apart and two beside each other, with the same members in the same order, whichever two are taken; many ties. */
+/*
+ * Two boards apart and two beside each other, with the same members in the same order, whichever
+ * two are taken; many ties.
+ */
 static void fill(int count)
 {
 	const char *const boards[] = { middle, beside[0], high, beside[1] };

@@ -1,6 +1,6 @@
 /*
- * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, whoever asks again or
- * looks meanwhile.
+ * Unions of leaderboards over HTTP: a week from its days, all at once or not at all, whoever asks
+ * again or looks meanwhile.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -227,7 +227,9 @@ static void it_takes_no_memory(void **state)
 	assert_board("/leaderboards/week?limit=1", "m3000 150000 0");
 }
 
-/* When the daemon dies on the way, the board stays as it is, and what was built lapses by itself. */
+/*
+ * When the daemon dies on the way, the board stays as it is, and what was built lapses by itself.
+ */
 static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 {
 	static const char rest[] = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

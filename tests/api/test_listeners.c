@@ -1,5 +1,6 @@
 /*
- * Where the daemon serves: several addresses, Unix sockets and their files, health apart; and `--check`, which asks for it.
+ * Where the daemon serves: several addresses, Unix sockets and their files, health apart; and
+ * `--check`, which asks for it.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -206,7 +207,10 @@ static bool waits_for_lock(pid_t pid)
 	return found;
 }
 
-/* Of two that start on a dead one's socket, the second finds what the first has put there, and leaves it. */
+/*
+ * Of two that start on a dead one's socket, the second finds what the first has put there, and
+ * leaves it.
+ */
 static void test_unix_race(void **state)
 {
 	char listen_at[LONG_BYTES], folder[256];
@@ -270,8 +274,8 @@ static bool asks(struct raw *r)
 }
 
 /*
- * --max-connections counts over all addresses and both servers; whoever comes too many waits, whichever he takes, costs nothing
- * meanwhile, and is served when others have gone.
+ * --max-connections counts over all addresses and both servers; whoever comes too many waits,
+ * whichever he takes, costs nothing meanwhile, and is served when others have gone.
  */
 static void test_shared_limit(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP: who gets one, what a token and a fence are worth, looks and lists. (Retries, rivals and secrecy:
- * test_locks_replays.c.)
+ * Locks over HTTP: who gets one, what a token and a fence are worth, looks and lists. (Retries,
+ * rivals and secrecy: test_locks_replays.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Locks that live as long as a connection, with two daemons on one Redis: the events, who renews, and each way to an end. (When
- * Redis or a daemon fails: test_locks_faults.c.)
+ * Locks that live as long as a connection, with two daemons on one Redis: the events, who renews,
+ * and each way to an end. (When Redis or a daemon fails: test_locks_faults.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -317,7 +317,10 @@ static void hold_many(void)
 	wait_until(metric_of(&pair.d[0], "http_requests_in_progress") == 1, SOON_MS);
 }
 
-/* An older connection stays open all the while: libmicrohttpd looks at the oldest only, when it looks for closed ones. */
+/*
+ * An older connection stays open all the while: libmicrohttpd looks at the oldest only, when it
+ * looks for closed ones.
+ */
 static void a_thousand_leave_nothing_behind(void **state)
 {
 	enum { IN_A_ROW = 800 };

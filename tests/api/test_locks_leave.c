@@ -1,6 +1,7 @@
 /*
- * Clients that leave while they stand in line, with two daemons on one Redis: they are out of the line at once, nothing is given to
- * them, and what was won in that moment goes back. Row 19 of the table of faults.
+ * Clients that leave while they stand in line, with two daemons on one Redis: they are out of the
+ * line at once, nothing is given to them, and what was won in that moment goes back. Row 19 of the
+ * table of faults.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,10 @@ static void who_leaves_is_out_of_the_line(void **state)
 	}
 }
 
-/* It was his turn, but he is gone: the next is told within that moment, not after the second that an offer lasts. */
+/*
+ * It was his turn, but he is gone: the next is told within that moment, not after the second that
+ * an offer lasts.
+ */
 static void who_leaves_when_it_is_his_turn_makes_way(void **state)
 {
 	(void)state;
@@ -95,7 +99,10 @@ static int logged_status(int i, const char *request_id)
 	return number;
 }
 
-/* Sends the release, and has the leaver go so long before or after that. Neither waits for the other. */
+/*
+ * Sends the release, and has the leaver go so long before or after that. Neither waits for the
+ * other.
+ */
 static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*leave)(struct raw *r),
 			     int64_t leave_after_us)
 {
@@ -117,9 +124,9 @@ static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*le
 }
 
 /*
- * He leaves in the moment in which the lock is released to him. Either he was answered before, and holds it; or he gets nothing, and
- * it is the next one's at once: never is it nobody's until its time is over. Who half closed tells which it was, of who is gone the
- * daemon's log does.
+ * He leaves in the moment in which the lock is released to him. Either he was answered before, and
+ * holds it; or he gets nothing, and it is the next one's at once: never is it nobody's until its
+ * time is over. Who half closed tells which it was, of who is gone the daemon's log does.
  */
 static void who_leaves_in_that_moment_keeps_nothing(void **state)
 {

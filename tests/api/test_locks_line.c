@@ -1,7 +1,8 @@
 /*
- * The line of a lock over HTTP, with two daemons on one Redis: first come, first served, nobody overtakes, each way to get
- * free wakes the next, and a crowd goes in one by one. (What a lock is: test_locks.c. The scripts: test_locks_line_scripts.c. When
- * daemons or Redis fail: test_locks_faults.c.)
+ * The line of a lock over HTTP, with two daemons on one Redis: first come, first served, nobody
+ * overtakes, each way to get free wakes the next, and a crowd goes in one by one. (What a lock is:
+ * test_locks.c. The scripts: test_locks_line_scripts.c. When daemons or Redis fail:
+ * test_locks_faults.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -165,7 +166,10 @@ static void whatever_frees_it_wakes_the_next(void **state)
 		}
 }
 
-/* He who was let in from the line runs out himself: those at the other daemon do not wait for the second that an offer has. */
+/*
+ * He who was let in from the line runs out himself: those at the other daemon do not wait for the
+ * second that an offer has.
+ */
 static void each_end_wakes_the_next_over_daemons(void **state)
 {
 	enum { WAITERS = 6 };

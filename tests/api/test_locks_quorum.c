@@ -1,4 +1,7 @@
-/* Locks on a majority of three servers, all of which are well. (When some are not: test_locks_quorum_faults.c.) */
+/*
+ * Locks on a majority of three servers, all of which are well. (When some are not:
+ * test_locks_quorum_faults.c.)
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +53,10 @@ static int64_t wall_ms(void)
 
 /* ---- What it is ---- */
 
-/* What is told is what is left when the time it took and 1 % + 2 ms are off; every server has the same token and fence. */
+/*
+ * What is told is what is left when the time it took and 1 % + 2 ms are off; every server has the
+ * same token and fence.
+ */
 static void a_free_lock_is_taken_everywhere_but_on_redis(void **state)
 {
 	(void)state;
@@ -137,7 +143,10 @@ static void a_lock_that_nobody_has_a_majority_of_is_told_so(void **state)
 	assert_int_equal(server_command(&quorum.servers[2], "EXISTS p:lock:{a}")->integer, 0);
 }
 
-/* Left over from somebody who never had a majority, or has lost it: no hindrance, and its fence is passed. */
+/*
+ * Left over from somebody who never had a majority, or has lost it: no hindrance, and its fence is
+ * passed.
+ */
 static void an_old_lock_of_a_minority_hinders_nobody(void **state)
 {
 	(void)state;
@@ -209,8 +218,8 @@ static void a_release_frees_once(void **state)
 /* ---- Fences ---- */
 
 /*
- * The server whose numbers were highest forgets everything, again and again: without writing the highest back to a majority before
- * the answer, the next fence would be a smaller one.
+ * The server whose numbers were highest forgets everything, again and again: without writing the
+ * highest back to a majority before the answer, the next fence would be a smaller one.
  */
 static void fences_rise_though_the_highest_is_forgotten(void **state)
 {

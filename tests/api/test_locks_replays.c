@@ -1,6 +1,6 @@
 /*
- * Locks over HTTP among clients that retry, daemons that compete for one Redis, and who reads along there. (What a lock is:
- * test_locks.c.)
+ * Locks over HTTP among clients that retry, daemons that compete for one Redis, and who reads along
+ * there. (What a lock is: test_locks.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>

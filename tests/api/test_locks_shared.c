@@ -1,4 +1,7 @@
-/* Shared locks: readers beside each other, each with its own token, fence and time; a writer in line is not overtaken. */
+/*
+ * Shared locks: readers beside each other, each with its own token, fence and time; a writer in
+ * line is not overtaken.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

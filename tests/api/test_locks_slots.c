@@ -1,4 +1,7 @@
-/* Several locks in several slots of a Redis Cluster: all or nothing, no two who wait for each other, nothing half kept. */
+/*
+ * Several locks in several slots of a Redis Cluster: all or nothing, no two who wait for each
+ * other, nothing half kept.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -209,7 +212,10 @@ static void a_node_that_does_not_answer_keeps_none(void **state)
 	wait_until(!is_held(high), SOON_MS); /* it came to it later, when nobody could give it back: its ttl does */
 }
 
-/* Refused by one node, and the other one lets no lock go: the error must not say that nothing happened. */
+/*
+ * Refused by one node, and the other one lets no lock go: the error must not say that nothing
+ * happened.
+ */
 static void what_cannot_be_given_back_is_unknown(void **state)
 {
 	struct redis_server *first = &pair.redis.cluster->nodes[0].server;
@@ -225,7 +231,10 @@ static void what_cannot_be_given_back_is_unknown(void **state)
 	wait_until(!is_held(low), SOON_MS);
 }
 
-/* So many ask again and again, over two daemons, each for the two locks of his body; nobody may wait in vain. */
+/*
+ * So many ask again and again, over two daemons, each for the two locks of his body; nobody may
+ * wait in vain.
+ */
 static void eat(const char *const bodies[], int count)
 {
 	struct raw *at[FORKS];

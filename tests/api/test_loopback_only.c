@@ -1,6 +1,6 @@
 /*
- * Where the daemon may listen: on the loopback for whoever is there, anywhere else only with tokens or the word that nobody is
- * to be asked. And what a Host header must be there.
+ * Where the daemon may listen: on the loopback for whoever is there, anywhere else only with tokens
+ * or the word that nobody is to be asked. And what a Host header must be there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,7 +194,10 @@ static int port_behind(const char *event)
 	return port;
 }
 
-/* Health may be asked from anywhere: there is nothing to be done there. What it tells of requests is asked for with a token. */
+/*
+ * Health may be asked from anywhere: there is nothing to be done there. What it tells of requests
+ * is asked for with a token.
+ */
 static void health(void **state)
 {
 	(void)state;

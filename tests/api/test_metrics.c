@@ -1,6 +1,7 @@
 /*
- * /metrics: the text is what Prometheus reads (exposition format 0.0.4), named as it asks (base units, _total for counters),
- * counts what happened, and does not grow with the names that callers use.
+ * /metrics: the text is what Prometheus reads (exposition format 0.0.4), named as it asks (base
+ * units, _total for counters), counts what happened, and does not grow with the names that callers
+ * use.
  */
 #include <ctype.h>
 #include <math.h>
@@ -106,7 +107,10 @@ static const char *past_labels(const char *at)
 	return at + 1;
 }
 
-/* The family a series belongs to: its own name, or of a histogram's parts the name before the suffix. */
+/*
+ * The family a series belongs to: its own name, or of a histogram's parts the name before the
+ * suffix.
+ */
 static struct family *family_of(struct reading *r, const char *name)
 {
 	static const char *const suffixes[] = { "_bucket", "_sum", "_count" };
@@ -272,7 +276,10 @@ static double of_operation(const char *name, const char *operation)
 	return sum_of(name, label);
 }
 
-/* Asks for what ends after WAIT_MS, and returns what was measured of it: busy seconds, waited seconds, waits. */
+/*
+ * Asks for what ends after WAIT_MS, and returns what was measured of it: busy seconds, waited
+ * seconds, waits.
+ */
 static void waits_apart(const char *operation, const char *target, const char *body, int status)
 {
 	read_metrics();
@@ -288,7 +295,9 @@ static void waits_apart(const char *operation, const char *target, const char *b
 	assert_true(of_operation("patternd_wait_seconds_count", operation) == waits + 1);
 }
 
-/* The time that a request waits or streams is a histogram of its own, and no part of its duration. */
+/*
+ * The time that a request waits or streams is a histogram of its own, and no part of its duration.
+ */
 static void test_waits(void **state)
 {
 	(void)state;
@@ -321,7 +330,10 @@ static struct answer ask(struct raw *r, const char *before, int i, const char *b
 	return raw_answer(r, 5000);
 }
 
-/* Series are made of operations, never of paths, names or methods that callers think up: ten thousand of them. */
+/*
+ * Series are made of operations, never of paths, names or methods that callers think up: ten
+ * thousand of them.
+ */
 static void test_series_do_not_grow(void **state)
 {
 	enum { EACH = 2500 };

@@ -1,6 +1,6 @@
 /*
- * Under a service manager (NOTIFY_SOCKET): it is told when the daemon serves, not before, and when it leaves. A manager
- * that cannot be reached changes nothing.
+ * Under a service manager (NOTIFY_SOCKET): it is told when the daemon serves, not before, and when
+ * it leaves. A manager that cannot be reached changes nothing.
  */
 #include <setjmp.h>
 #include <signal.h>

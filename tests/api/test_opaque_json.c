@@ -20,7 +20,10 @@ enum { SOON_MS = 3000 };
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-/* Where a value goes in, where it comes out, and what is around it there. `damage` changes it in Redis. */
+/*
+ * Where a value goes in, where it comes out, and what is around it there. `damage` changes it in
+ * Redis.
+ */
 static const struct carrier {
 	const char *method, *target, *body_before, *body_after, *out_method, *out_target, *before, *after, *damage;
 	int status;
@@ -39,7 +42,9 @@ static const struct carrier {
 	  "HSET p:lock:{l} metadata %s", 201 },
 };
 
-/* Of JSONTestSuite (N. Seriot), what reading and writing could change; and numbers beyond doubles. */
+/*
+ * Of JSONTestSuite (N. Seriot), what reading and writing could change; and numbers beyond doubles.
+ */
 static const char *const accepted[] = {
 	"1.10",
 	"1e5",

@@ -1,6 +1,6 @@
 /*
- * The options: where they come from and which one counts, what is refused and how. A wrong option stops the start with
- * exit status 2 and one line that names it.
+ * The options: where they come from and which one counts, what is refused and how. A wrong option
+ * stops the start with exit status 2 and one line that names it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -262,7 +262,10 @@ static void test_password(void **state)
 	server_kill(&redis);
 }
 
-/* Who starts it for the first time may have no Redis: the log and /readyz say what to do, until something takes a connection. */
+/*
+ * Who starts it for the first time may have no Redis: the log and /readyz say what to do, until
+ * something takes a connection.
+ */
 static void test_no_redis(void **state)
 {
 	static const char advice[] =

@@ -1,6 +1,7 @@
 /*
- * Queues over HTTP: messages sent and received. (What becomes of a delivery: test_queues_deliveries.c. Messages at rest:
- * test_queues_messages.c. Whole queues: test_queues_admin.c. Retries, crashes and rivals: test_queues_consumers.c.)
+ * Queues over HTTP: messages sent and received. (What becomes of a delivery:
+ * test_queues_deliveries.c. Messages at rest: test_queues_messages.c. Whole queues:
+ * test_queues_admin.c. Retries, crashes and rivals: test_queues_consumers.c.)
  */
 #include "queue_asked.h"
 

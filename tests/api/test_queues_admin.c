@@ -1,6 +1,7 @@
 /*
- * Queues over HTTP, as who runs them sees them: settings and counts, many messages purged and brought back, queues
- * deleted and listed. (One message at rest, and lists of them: test_queues_messages.c.)
+ * Queues over HTTP, as who runs them sees them: settings and counts, many messages purged and
+ * brought back, queues deleted and listed. (One message at rest, and lists of them:
+ * test_queues_messages.c.)
  */
 #include "queue_asked.h"
 

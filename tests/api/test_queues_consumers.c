@@ -1,6 +1,6 @@
 /*
- * Queues over HTTP among consumers that retry, that crash, and that compete through two daemons for one Redis. (What a
- * queue is: test_queues.c, test_queues_deliveries.c.)
+ * Queues over HTTP among consumers that retry, that crash, and that compete through two daemons for
+ * one Redis. (What a queue is: test_queues.c, test_queues_deliveries.c.)
  */
 #include <pthread.h>
 #include <time.h>
@@ -143,7 +143,10 @@ static void a_retried_purge_or_redrive_is_done_once(void **state)
 
 /* ---- Crashes ---- */
 
-/* All that a delivery is lies in Redis: a daemon that goes takes nothing along, and any other may end what it began. */
+/*
+ * All that a delivery is lies in Redis: a daemon that goes takes nothing along, and any other may
+ * end what it began.
+ */
 static void a_killed_daemon_loses_no_message(void **state)
 {
 	static const char receive_both[] = "{\"max\":2,\"visibility_ms\":1500}";
@@ -176,8 +179,9 @@ static void a_killed_daemon_loses_no_message(void **state)
 /* ---- Rivals ---- */
 
 /*
- * Each delivery is written down with the time in which its consumer could rely on it, by the clock of this machine,
- * which is Redis's, too. The book is read when all is over: no two such times of one message may overlap.
+ * Each delivery is written down with the time in which its consumer could rely on it, by the clock
+ * of this machine, which is Redis's, too. The book is read when all is over: no two such times of
+ * one message may overlap.
  */
 enum { RIVALS = 4, MESSAGES = 500, ENTRIES_MAX = 4000, RIVALRY_MS = 40000, MOMENT_MS = 20 };
 
@@ -203,8 +207,8 @@ static int64_t clock_ms(void)
 }
 
 /*
- * Every third message is rejected when it comes first; what was taken for a moment is left alone; the rest is done. No
- * assertion here: they end the test, and only the main thread may.
+ * Every third message is rejected when it comes first; what was taken for a moment is left alone;
+ * the rest is done. No assertion here: they end the test, and only the main thread may.
  */
 static void work_on(struct rival *r, const json_t *m, int visibility_ms, bool is_left)
 {

@@ -1,6 +1,6 @@
 /*
- * Messages at rest over HTTP: looked at, rescheduled, cancelled, listed. (Many at once, and whole queues:
- * test_queues_admin.c.)
+ * Messages at rest over HTTP: looked at, rescheduled, cancelled, listed. (Many at once, and whole
+ * queues: test_queues_admin.c.)
  */
 #include "queue_asked.h"
 
@@ -104,7 +104,10 @@ static void cancel_takes_what_nobody_works_on(void **state)
 	assert_problem(message("DELETE", "done", NULL), 404, "not_found", "none");
 }
 
-/* Any name is one: what has a meaning in paths, in Redis or in our own records is a byte like others. */
+/*
+ * Any name is one: what has a meaning in paths, in Redis or in our own records is a byte like
+ * others.
+ */
 static void names_are_any_text(void **state)
 {
 	static const char *const rows[][3] = {
@@ -170,7 +173,10 @@ static bool read_page(const char *state, int limit, char cursor[128], int seen[I
 	return true;
 }
 
-/* 300 messages, thousands of which share an instant for all the list knows; before it comes and goes what will. */
+/*
+ * 300 messages, thousands of which share an instant for all the list knows; before it comes and
+ * goes what will.
+ */
 static void a_long_list_is_not_upset_by_coming_and_going(void **state)
 {
 	static const char *const states[] = { "ready", "delayed" };
@@ -182,7 +188,9 @@ static void a_long_list_is_not_upset_by_coming_and_going(void **state)
 		char cursor[128] = "";
 		send_many(300, more[s]);
 		while (read_page(states[s], 7, cursor, seen)) {
-			/* One before the place goes, and one comes; the first pages were of 1 to 7. */
+			/*
+			 * One before the place goes, and one comes; the first pages were of 1 to 7.
+			 */
 			if (s == 0 && pages <= 7)
 				assert_status(acknowledge(receipt_in(receive(NULL))), 204);
 			if (pages <= 5)

@@ -1,4 +1,7 @@
-/* Many deliveries settled at once over HTTP: an outcome for each, what is refused, and what a retry gets. */
+/*
+ * Many deliveries settled at once over HTTP: an outcome for each, what is refused, and what a retry
+ * gets.
+ */
 #include "queue_asked.h"
 
 static char receipts[BATCH + 1][64];

@@ -1,4 +1,7 @@
-/* Messages of queues in several slots of a Redis Cluster: in order of preference, waited for at all of them, and none is lost. */
+/*
+ * Messages of queues in several slots of a Redis Cluster: in order of preference, waited for at all
+ * of them, and none is lost.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -130,8 +133,9 @@ static void what_is_due_later_wakes_it(void **state)
 }
 
 /*
- * One waits at two queues, another behind him at one of these. Both get a message while the daemon looks away, so the wake-up of either may
- * be the first one's: he takes from the queue that he prefers, and the other must be told to look.
+ * One waits at two queues, another behind him at one of these. Both get a message while the daemon
+ * looks away, so the wake-up of either may be the first one's: he takes from the queue that he
+ * prefers, and the other must be told to look.
  */
 static void a_wake_up_is_not_kept_from_others(void **state)
 {

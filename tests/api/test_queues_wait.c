@@ -1,5 +1,6 @@
 /*
- * POST /queues/receive: messages of several queues in order of preference, whoever wants to waits for all of them at once.
+ * POST /queues/receive: messages of several queues in order of preference, whoever wants to waits
+ * for all of them at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /*
- * Rate limits over HTTP: the five values and their headers, the honest Retry-After, looks, lists and replays.
+ * Rate limits over HTTP: the five values and their headers, the honest Retry-After, looks, lists
+ * and replays.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,10 @@ static void first_call_tells_all(void **state)
 	assert_string_equal(header_of(a, "Cache-Control"), "no-store");
 }
 
-/* CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 pass, the 17th waits two seconds. */
+/*
+ * CL.THROTTLE k 15 30 60 of redis-cell is burst 16, limit 30, window_ms 60000: 16 pass, the 17th
+ * waits two seconds.
+ */
 static void throttle_of_redis_cell(void **state)
 {
 	static const char body[] = "{\"key\":\"k\",\"limit\":30,\"window_ms\":60000,\"burst\":16}";
@@ -129,7 +133,10 @@ static struct answer take_by(int64_t limit, int64_t window_ms, int64_t burst, co
 	return take(body);
 }
 
-/* What cannot be counted exactly is refused before anything is done, and the refusal names the largest burst that can. */
+/*
+ * What cannot be counted exactly is refused before anything is done, and the refusal names the
+ * largest burst that can.
+ */
 static void extremes_are_exact_or_refused(void **state)
 {
 	static const int64_t limits[] = { 1, 2, 1000000, 999999937, 1000000000 },

@@ -1,6 +1,7 @@
 /*
- * /ratelimit/authorize as reverse proxies ask it: with their client's method, path and headers, and with a body that is announced and never
- * sent. (With the proxies themselves: test_reverse_proxies.c.)
+ * /ratelimit/authorize as reverse proxies ask it: with their client's method, path and headers, and
+ * with a body that is announced and never sent. (With the proxies themselves:
+ * test_reverse_proxies.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -324,7 +325,9 @@ static void refused_as_asked(void **state)
 	assert_non_null(header_of(a, "Retry-After"));
 }
 
-/* The client's path and query stand behind: whatever they are, and whatever they would like to say. */
+/*
+ * The client's path and query stand behind: whatever they are, and whatever they would like to say.
+ */
 static void any_tail(void **state)
 {
 	static const char *const tails[] = {

@@ -1,5 +1,6 @@
 /*
- * Several limits as one decision, over HTTP: all or nothing, what is told of each, and what is told on top.
+ * Several limits as one decision, over HTTP: all or nothing, what is told of each, and what is told
+ * on top.
  */
 #include <pthread.h>
 #include <setjmp.h>

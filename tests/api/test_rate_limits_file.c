@@ -1,6 +1,6 @@
 /*
- * --policies FILE: a daemon beside a program starts with the limits it needs, Redis or not; what is wrong in the file stops the start, and
- * is named.
+ * --policies FILE: a daemon beside a program starts with the limits it needs, Redis or not; what is
+ * wrong in the file stops the start, and is named.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Named limits over HTTP: stored, listed, used, changed under the eyes of another daemon; shadows. (Those of a file:
- * test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
+ * Named limits over HTTP: stored, listed, used, changed under the eyes of another daemon; shadows.
+ * (Those of a file: test_rate_limits_file.c; without Redis: tests/faults/test_rate_limits_away.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -253,7 +253,10 @@ static void known_policy_costs_no_command(void **state)
 	assert_in_range(asked, 0, (monotonic_ms() - begun_ms) / 500 + 1);
 }
 
-/* Whatever a daemon goes by, Redis held it less than a second ago; one that changes it goes by it at once. */
+/*
+ * Whatever a daemon goes by, Redis held it less than a second ago; one that changes it goes by it
+ * at once.
+ */
 static void others_follow_within_a_second(void **state)
 {
 	struct daemon other = { 0 };

@@ -1,4 +1,7 @@
-/* One decision over limits in several slots of a Redis Cluster: all or nothing, never more than a limit, told as anywhere else. */
+/*
+ * One decision over limits in several slots of a Redis Cluster: all or nothing, never more than a
+ * limit, told as anywhere else.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -272,7 +275,10 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	assert_int_equal(left, 8);
 }
 
-/* Refused by one node, and another one takes nothing back: the error must not say that nothing happened. */
+/*
+ * Refused by one node, and another one takes nothing back: the error must not say that nothing
+ * happened.
+ */
 static void what_cannot_be_given_back_is_unknown(void **state)
 {
 	const char *keys[] = { low, middle, high };

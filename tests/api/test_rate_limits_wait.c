@@ -1,4 +1,7 @@
-/* Waiting for room in a limit: until it fits, in order of arrival, at the cost of a try or two each; never when it cannot help. */
+/*
+ * Waiting for room in a limit: until it fits, in order of arrival, at the cost of a try or two
+ * each; never when it cannot help.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

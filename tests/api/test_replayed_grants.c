@@ -1,6 +1,7 @@
 /*
- * Replays of what grants something for a time: every operation that x-grants marks, each way in which its grant can end, with and
- * without another holder by then. A replay, by another daemon, reports what is held now, or that it has ended; it changes nothing.
+ * Replays of what grants something for a time: every operation that x-grants marks, each way in
+ * which its grant can end, with and without another holder by then. A replay, by another daemon,
+ * reports what is held now, or that it has ended; it changes nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>

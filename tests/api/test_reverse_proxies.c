@@ -1,6 +1,7 @@
 /*
- * The examples for reverse proxies, with the proxies themselves: nginx, Caddy and HAProxy as Debian has them, each with the configuration
- * that stands in examples/, in front of a toy, asked as a browser would. Only addresses are changed, to free ports of this test's own.
+ * The examples for reverse proxies, with the proxies themselves: nginx, Caddy and HAProxy as Debian
+ * has them, each with the configuration that stands in examples/, in front of a toy, asked as a
+ * browser would. Only addresses are changed, to free ports of this test's own.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -115,7 +116,10 @@ static void nginx(void)
 	install_nginx("no such line");
 }
 
-/* As somebody writes it who has not read about Content-Length: nginx announces a body that it does not send. */
+/*
+ * As somebody writes it who has not read about Content-Length: nginx announces a body that it does
+ * not send.
+ */
 static void nginx_without_care(void)
 {
 	install_nginx("proxy_set_header Content-Length \"\";");
@@ -225,7 +229,10 @@ static int left_in(const char *ratelimit)
 	return ratelimit && sscanf(ratelimit, "\"web\";r=%d;t=", &left) == 1 ? left : -1;
 }
 
-/* As many as the policy says pass, whatever they are; the next does not, and the application hears nothing of it. */
+/*
+ * As many as the policy says pass, whatever they are; the next does not, and the application hears
+ * nothing of it.
+ */
 static void limits(void **state)
 {
 	const struct kind *kind = *state;
@@ -261,7 +268,10 @@ static void limits(void **state)
 	proc_kill(&p);
 }
 
-/* Redis away: an open policy lets them in; a closed one, or a patternd that stands still or is not there, does not. */
+/*
+ * Redis away: an open policy lets them in; a closed one, or a patternd that stands still or is not
+ * there, does not.
+ */
 static void fails_as_told(void **state)
 {
 	const struct kind *kind = *state;
@@ -292,7 +302,10 @@ static void fails_as_told(void **state)
 	proc_kill(&p);
 }
 
-/* A patternd that asks for tokens gets the proxy's own; its client's is no use, and without the line nobody passes. */
+/*
+ * A patternd that asks for tokens gets the proxy's own; its client's is no use, and without the
+ * line nobody passes.
+ */
 static void with_tokens(void **state)
 {
 	static const char *const clients[] = { "", "Authorization: Basic eDp5\r\n",

@@ -1,4 +1,7 @@
-/* Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd: test_sales_rush.c.) */
+/*
+ * Sales over HTTP: settings, claims and their ends, one caller at a time. (A crowd:
+ * test_sales_rush.c.)
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +110,9 @@ static void a_running_sale_is_changed(void **state)
 	assert_int_equal(int_at(a, "/confirmed"), 1);
 	assert_counts(2, 2, 1);
 	assert_int_equal(int_at(configure("{\"stock\":3,\"per_user\":1}"), "/remaining"), 0);
-	/* Who has more than the new limit keeps it, and a closed sale still confirms what is held. */
+	/*
+	 * Who has more than the new limit keeps it, and a closed sale still confirms what is held.
+	 */
 	assert_status(configure("{\"stock\":9,\"per_user\":1,\"closes_at_ms\":1}"), 200);
 	assert_string_equal(text_at(get("/sales/s"), "/state"), "closed");
 	assert_problem(claim("w", 1, NO_KEY), 409, "sale_not_open", "none");

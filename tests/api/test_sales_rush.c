@@ -1,7 +1,7 @@
 /*
- * A crowd at a sale: 200 buyers at once over two daemons, for what is far too little. Exactly the stock is sold, also when one
- * daemon is killed while it has their claims under way and they ask the other one again; and what nobody confirmed is there
- * for those who come later.
+ * A crowd at a sale: 200 buyers at once over two daemons, for what is far too little. Exactly the
+ * stock is sold, also when one daemon is killed while it has their claims under way and they ask
+ * the other one again; and what nobody confirmed is there for those who come later.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -98,7 +98,10 @@ static void send_buyers(const char *name)
 	}
 }
 
-/* Waits for all; exactly `sold` got a claim, each one of its own, and the others were told that it is sold out. */
+/*
+ * Waits for all; exactly `sold` got a claim, each one of its own, and the others were told that it
+ * is sold out.
+ */
 static void assert_sold(int sold)
 {
 	int got = 0;
@@ -197,8 +200,9 @@ static int under_way(struct client *c)
 }
 
 /*
- * Redis is stopped while one daemon hands it the claims of its hundred, and that daemon dies before Redis goes on: Redis then
- * does what it was asked, and nobody is there to tell. Those buyers ask the other daemon again, beside its own hundred.
+ * Redis is stopped while one daemon hands it the claims of its hundred, and that daemon dies before
+ * Redis goes on: Redis then does what it was asked, and nobody is there to tell. Those buyers ask
+ * the other daemon again, beside its own hundred.
  */
 static void a_killed_daemon_sells_nothing_twice(void **state)
 {
@@ -218,7 +222,10 @@ static void a_killed_daemon_sells_nothing_twice(void **state)
 	assert_sold(STOCK);
 	assert_counts(0, STOCK, 0);
 	assert_int_equal(server_command(&redis, "HLEN p:sale:{s}:users")->integer, STOCK);
-	/* It was as bad as it should be: all that was sold was sold through the dead daemon, to who had to ask again. */
+	/*
+	 * It was as bad as it should be: all that was sold was sold through the dead daemon, to who
+	 * had to ask again.
+	 */
 	for (int i = 0; i < BUYERS; i += 2)
 		assert_in_range(buyers[i].tries, 2, 50);
 	for (int i = 1; i < BUYERS; i += 2)

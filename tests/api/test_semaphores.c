@@ -1,4 +1,7 @@
-/* Semaphores: at most so many at once, whoever asks through whichever daemon; permits that end; a line like that of a lock. */
+/*
+ * Semaphores: at most so many at once, whoever asks through whichever daemon; permits that end; a
+ * line like that of a lock.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

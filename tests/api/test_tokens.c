@@ -1,6 +1,7 @@
 /*
- * --tokens: what may stand in the file, what a mistake in it is told as, reading it again on SIGHUP, what scopes let through when
- * names stand in query and body, and that no token is ever told to anybody.
+ * --tokens: what may stand in the file, what a mistake in it is told as, reading it again on
+ * SIGHUP, what scopes let through when names stand in query and body, and that no token is ever
+ * told to anybody.
  */
 #include <setjmp.h>
 #include <signal.h>

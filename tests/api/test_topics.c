@@ -1,4 +1,7 @@
-/* Topics: who listens hears, over daemons; nothing is kept; the stream says when it began to hear, and ends in order. */
+/*
+ * Topics: who listens hears, over daemons; nothing is kept; the stream says when it began to hear,
+ * and ends in order.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* Visitors and page views over HTTP: what counts, unions, merges, lists and replays. (Days: test_visitors_days.c.) */
+/*
+ * Visitors and page views over HTTP: what counts, unions, merges, lists and replays. (Days:
+ * test_visitors_days.c.)
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +205,9 @@ static void a_retry_counts_once(void **state)
 	};
 
 	(void)state;
-	/* In a Cluster no record is kept over several slots, as of a merge: test_visitors_slots.c. */
+	/*
+	 * In a Cluster no record is kept over several slots, as of a merge: test_visitors_slots.c.
+	 */
 	for (size_t i = 0; i < (redis.cluster ? 2 : 3); i++) {
 		struct answer first = http(client, "POST", rows[i].target, rows[i].body, "Idempotency-Key: one");
 		struct answer again = http(client, "POST", rows[i].target, rows[i].body, "Idempotency-Key: one");

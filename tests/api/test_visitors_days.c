@@ -1,6 +1,6 @@
 /*
- * Days over HTTP: of which one a visit or view is, ranges of them, how long they are kept, and that Redis's clock alone says
- * which is today. (What is counted: test_visitors.c.)
+ * Days over HTTP: of which one a visit or view is, ranges of them, how long they are kept, and that
+ * Redis's clock alone says which is today. (What is counted: test_visitors.c.)
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -19,7 +19,10 @@ enum { DAY_S = 86400, MIDNIGHT_S = 15, KEPT_DAYS = 30 };
 
 #define FEB_29 "951825600000" /* 2000-02-29, 12:00 */
 
-/* The day of Redis's clock, or so many days on, as text. One that is about to end is waited out: a test is done within MIDNIGHT_S. */
+/*
+ * The day of Redis's clock, or so many days on, as text. One that is about to end is waited out: a
+ * test is done within MIDNIGHT_S.
+ */
 static const char *redis_today(int days_on)
 {
 	static char day[16];
@@ -169,7 +172,10 @@ static void days_are_kept_for_the_retention_only(void **state)
 
 /* ---- Clocks ---- */
 
-/* The library that lends a process another clock; NULL when there is none, or none that gets on with a sanitizer. */
+/*
+ * The library that lends a process another clock; NULL when there is none, or none that gets on
+ * with a sanitizer.
+ */
 static const char *fake_clock(void)
 {
 	static char path[256];
@@ -193,7 +199,10 @@ static const char *fake_clock(void)
 	return path;
 }
 
-/* The day in an answer's Date, which is by the daemon's own clock: Sat, 21 Nov 2026 ... as 2026-11-21. */
+/*
+ * The day in an answer's Date, which is by the daemon's own clock: Sat, 21 Nov 2026 ... as
+ * 2026-11-21.
+ */
 static const char *daemons_day(struct answer a)
 {
 	static char day[16];

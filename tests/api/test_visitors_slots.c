@@ -1,4 +1,7 @@
-/* Visitors of pages in several slots of a Redis Cluster: counted and merged as anywhere else, to the last visitor; nothing stays behind. */
+/*
+ * Visitors of pages in several slots of a Redis Cluster: counted and merged as anywhere else, to
+ * the last visitor; nothing stays behind.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * Waiting for messages over HTTP: what ends it, what does not, and what is handed out then. (How many wait, and what they cost:
- * test_wait_many.c; several daemons: test_wait_daemons.c; clients that leave: faults/test_wait_leaving.c.)
+ * Waiting for messages over HTTP: what ends it, what does not, and what is handed out then. (How
+ * many wait, and what they cost: test_wait_many.c; several daemons: test_wait_daemons.c; clients
+ * that leave: faults/test_wait_leaving.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -408,7 +409,10 @@ static void a_worker_waits_again_and_again(void **state)
 	raw_close(w);
 }
 
-/* Answers are sent in the turn in which they come, whatever else that turn has to do (a few requests' grace polls end in it). */
+/*
+ * Answers are sent in the turn in which they come, whatever else that turn has to do (a few
+ * requests' grace polls end in it).
+ */
 static void what_is_due_in_a_moment_is_answered_then(void **state)
 {
 	struct raw *w = raw_connect(patternd.port), *sender = raw_connect(patternd.port);
@@ -424,7 +428,9 @@ static void what_is_due_in_a_moment_is_answered_then(void **state)
 	raw_close(sender);
 }
 
-/* A request of any size is kept while it waits, and nothing of it is lost when it is tried again. */
+/*
+ * A request of any size is kept while it waits, and nothing of it is lost when it is tried again.
+ */
 static void a_long_request_waits_too(void **state)
 {
 	static const char name[] = "%E2%82%AC%E2%82%AC%2F%20";

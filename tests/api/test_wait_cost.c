@@ -1,6 +1,7 @@
 /*
- * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message, however many wait; and at most 4 KiB
- * beside what libmicrohttpd itself takes for a suspended connection (programs/suspender.c), however often a request tried.
+ * What waiting costs: nothing, as long as nothing happens; a fixed number of commands a message,
+ * however many wait; and at most 4 KiB beside what libmicrohttpd itself takes for a suspended
+ * connection (programs/suspender.c), however often a request tried.
  *
  * PATTERND_WAITERS=10000 in the environment measures with so many, and for ten seconds.
  */
@@ -82,9 +83,10 @@ static void disperse(void)
 }
 
 /*
- * A group after the other, each parked before the next comes: who is under way needs more memory than who waits, and here it is the
- * waiting that is measured. For the same reason the daemon is not asked whether they are: they are when their scripts have run, one
- * each, and one more for who was the first at a queue.
+ * A group after the other, each parked before the next comes: who is under way needs more memory
+ * than who waits, and here it is the waiting that is measured. For the same reason the daemon is
+ * not asked whether they are: they are when their scripts have run, one each, and one more for who
+ * was the first at a queue.
  */
 static void gather(int count, const struct daemon *d, long long scripts)
 {
@@ -166,7 +168,10 @@ static void waiting_costs_nothing(void **state)
 	daemon_stop(&d);
 }
 
-/* One that waits at `name`, of a kind of resource, is woken in vain: until it has tried and is parked again. */
+/*
+ * One that waits at `name`, of a kind of resource, is woken in vain: until it has tried and is
+ * parked again.
+ */
 static void wake_in_vain(const char *kind, const char *name)
 {
 	long tries = metric_of(&patternd, "wait_retries_total");
@@ -175,7 +180,10 @@ static void wake_in_vain(const char *kind, const char *name)
 	wait_until(metric_of(&patternd, "wait_retries_total") > tries && all_parked(&patternd, 1), SOON_MS);
 }
 
-/* What an attempt allocates goes with it, whichever operation waits; its input stays. A client that leaves then costs its ticket at most. */
+/*
+ * What an attempt allocates goes with it, whichever operation waits; its input stays. A client that
+ * leaves then costs its ticket at most.
+ */
 static void attempts_accumulate_no_memory(void **state)
 {
 	static const struct {
@@ -212,7 +220,10 @@ static void attempts_accumulate_no_memory(void **state)
 
 /* ---- Commands ---- */
 
-/* The scripts that run from the sending of one message until it was received, with so many waiting: each time the same. */
+/*
+ * The scripts that run from the sending of one message until it was received, with so many waiting:
+ * each time the same.
+ */
 static long long commands_a_message(int crowd)
 {
 	long long most = 0;

@@ -1,6 +1,6 @@
 /*
- * Waiting at several daemons on one Redis: a message sent through one is for whoever waits, at either; what one daemon does, or that it
- * is gone, keeps nothing from those who wait at the other.
+ * Waiting at several daemons on one Redis: a message sent through one is for whoever waits, at
+ * either; what one daemon does, or that it is gone, keeps nothing from those who wait at the other.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -103,7 +103,10 @@ static void a_message_through_one_wakes_who_waits_at_the_other(void **state)
 	}
 }
 
-/* Nor is the other's time unknown to it: a delay, a delivery that ends, a delivery that is rejected. */
+/*
+ * Nor is the other's time unknown to it: a delay, a delivery that ends, a delivery that is
+ * rejected.
+ */
 static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 {
 	char target[128];
@@ -125,8 +128,8 @@ static void what_becomes_due_through_one_is_due_at_the_other(void **state)
 }
 
 /*
- * A retry through the other daemon waits there, unknown to the first. When the first was answered it gets the same, whatever woke it:
- * and that wake-up, which it did not need, goes to the next.
+ * A retry through the other daemon waits there, unknown to the first. When the first was answered
+ * it gets the same, whatever woke it: and that wake-up, which it did not need, goes to the next.
  */
 static void what_wakes_a_retry_goes_to_the_next(void **state)
 {
@@ -253,7 +256,10 @@ static void those_who_wait_at_the_other_get_all(void **state)
 	}
 }
 
-/* One round of a worker who waits, takes and acknowledges. Returns how many messages it took; `twice` counts those taken before. */
+/*
+ * One round of a worker who waits, takes and acknowledges. Returns how many messages it took;
+ * `twice` counts those taken before.
+ */
 static int work(struct raw *w, const char *body, bool seen[], int *twice)
 {
 	char target[128];
@@ -276,7 +282,10 @@ static int work(struct raw *w, const char *body, bool seen[], int *twice)
 	return (int)json_array_size(json_at(a, "/messages"));
 }
 
-/* Killed in the middle of it: what it had taken comes back when its time is over, and nothing else comes twice. */
+/*
+ * Killed in the middle of it: what it had taken comes back when its time is over, and nothing else
+ * comes twice.
+ */
 static void what_a_killed_one_had_taken_comes_back(void **state)
 {
 	static const char body[] = "{" LONG ",\"visibility_ms\":1000,\"max\":3}";

@@ -1,6 +1,7 @@
 /*
- * Many who wait for messages at one daemon: each message goes to exactly one of them, first come, first served, and the rest
- * feel nothing of it. Duplicates of a request that waits. (The cost of waiting: test_wait_cost.c.)
+ * Many who wait for messages at one daemon: each message goes to exactly one of them, first come,
+ * first served, and the rest feel nothing of it. Duplicates of a request that waits. (The cost of
+ * waiting: test_wait_cost.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,9 +55,10 @@ static int64_t number_for(struct raw *r)
 }
 
 /*
- * The first takes what is there, the second finds nothing, then a message is sent; and the daemon hears of that before it hears what
- * became of the two. What was meant for the first, who needs it no more, is for the second. (All three are carried out in one turn of
- * Redis, which then speaks to the subscriber first.)
+ * The first takes what is there, the second finds nothing, then a message is sent; and the daemon
+ * hears of that before it hears what became of the two. What was meant for the first, who needs it
+ * no more, is for the second. (All three are carried out in one turn of Redis, which then speaks to
+ * the subscriber first.)
  */
 static void a_wake_up_that_one_needs_no_more_goes_to_the_next(void **state)
 {
@@ -162,7 +164,10 @@ static void a_try_in_vain_costs_no_place(void **state)
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
 }
 
-/* Sent all at once, due all at once, or let go all at once: each goes to one, and nobody waits beside a message. */
+/*
+ * Sent all at once, due all at once, or let go all at once: each goes to one, and nobody waits
+ * beside a message.
+ */
 static void each_of_many_goes_to_one(void **state)
 {
 	static const char *const ways[] = { "", ",\"delay_ms\":100", "" };
@@ -266,7 +271,10 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 	raw_close(first);
 }
 
-/* Nothing was done for the first, so nothing is kept: after it left, or waited in vain, the key is free. */
+/*
+ * Nothing was done for the first, so nothing is kept: after it left, or waited in vain, the key is
+ * free.
+ */
 static void a_key_is_free_again(void **state)
 {
 	(void)state;

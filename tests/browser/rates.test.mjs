@@ -1,4 +1,5 @@
-// web/ui/rates.js: percentiles lie within the bucket of their request, grow, and are never above the longest request.
+// web/ui/rates.js: percentiles lie within the bucket of their request, grow, and are never above
+// the longest request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

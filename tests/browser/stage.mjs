@@ -1,4 +1,5 @@
-// What the tests of the pages share: the built daemon on a private Redis, a browser, and what is never to be seen in one.
+// What the tests of the pages share: the built daemon on a private Redis, a browser, and what is
+// never to be seen in one.
 //
 //   const stage = await open('--ui=write');        the daemon with these options, and Chromium
 //   const page = await stage.visit('/ui');         a page whose errors and foreign requests are kept
@@ -25,7 +26,10 @@ const PROGRAM = process.env.PATTERND_BIN ?? join(ROOT, 'build/patternd');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const START_MS = 30_000, STEP_MS = 60_000; // machines may be busy
 
-/** Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url` has no slash at its end. */
+/**
+ * Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url`
+ * has no slash at its end.
+ */
 export async function startDaemon(...options) {
   const daemon = spawn(PROGRAM, ['--listen', '127.0.0.1:0', '--embedded', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
   const said = [];

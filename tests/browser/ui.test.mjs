@@ -1,4 +1,5 @@
-// GET /ui: each view shows what the API was given, changes something only where that is offered, and tells what fails.
+// GET /ui: each view shows what the API was given, changes something only where that is offered,
+// and tells what fails.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,6 @@
-"""Daemons with a bug: the source is copied to build/bugged and changed there, so no daemon that is released can be built with one."""
+"""Daemons with a bug: the source is copied to build/bugged and changed there, so no daemon that is
+released can be built with one.
+"""
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,9 @@ RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB
 
 
 def copy_source():
-    """What the daemon and the targets of tests/fuzz are built of; files that did not change keep their time, so that little is built anew."""
+    """What the daemon and the targets of tests/fuzz are built of; files that did not change keep
+    their time, so that little is built anew.
+    """
     for path in ("CMakeLists.txt", "openapi.yaml", "openapi", "service", "handlers", "lua", "tools", "packaging", "tests/fuzz"):
         for file in sorted((SOURCE / path).rglob("*")) if (SOURCE / path).is_dir() else [SOURCE / path]:
             to = COPY / "source" / file.relative_to(SOURCE)
@@ -30,7 +34,8 @@ def change(file, old, new):
 
 
 def build_in(folder, target, options, changes):
-    """Builds a target with these changes: (file, what stands there once, what is put in its place)."""
+    """Builds a target with these changes: (file, what stands there once, what is put in its place).
+    """
     copy_source()
     for one in changes:
         change(*one)

@@ -1,5 +1,5 @@
-"""Faults that a daemon could have: what the checks must find. Each is a change of the source, (file, what stands there, what is put
-in its place), and the promises that it breaks.
+"""Faults that a daemon could have: what the checks must find. Each is a change of the source,
+(file, what stands there, what is put in its place), and the promises that it breaks.
 """
 BUGS = {
     "release without compare": (

@@ -1,4 +1,6 @@
-"""A caller of the daemons: each call goes to one of them, and into the history with what became of it."""
+"""A caller of the daemons: each call goes to one of them, and into the history with what became of
+it.
+"""
 import collections
 import concurrent.futures
 import http.client
@@ -86,7 +88,9 @@ class Client:
         return self.rng.choice([i for i in range(len(self.ports)) if i != daemon] or [daemon])
 
     def call(self, what, on, method, path, sent=None, body=None, headers=None, op=None, key=None, daemon=None):
-        """One try at one daemon, any unless it is given. `sent` is what the checks want to know of the request; by default its body."""
+        """One try at one daemon, any unless it is given. `sent` is what the checks want to know of
+        the request; by default its body.
+        """
         daemon = self.another(None) if daemon is None else daemon
         headers = dict(headers or {})
         if body is not None:
@@ -105,8 +109,9 @@ class Client:
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None):
-        """The same with an Idempotency-Key, tried until an answer says what happened, or all is over, each time at another daemon. Sometimes
-        it is asked twice at once, and once more: at once, or later, when what it was granted may have ended.
+        """The same with an Idempotency-Key, tried until an answer says what happened, or all is
+        over, each time at another daemon. Sometimes it is asked twice at once, and once more: at
+        once, or later, when what it was granted may have ended.
         """
         if self.answered and self.chance(0.15):
             self.repeat(*self.rng.choice(self.answered))

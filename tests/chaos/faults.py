@@ -1,6 +1,7 @@
-"""What is done to a stage. A fault is a generator of (stage, rng): it yields once, as long as it lasts, and then makes good. Its
-docstring is its name; `can_lose` tells that asynchronous replication may lose answered writes by it. Several come in a storm,
-and after each the stage gets well.
+"""What is done to a stage. A fault is a generator of (stage, rng): it yields once, as long as it
+lasts, and then makes good. Its docstring is its name; `can_lose` tells that asynchronous
+replication may lose answered writes by it. Several come in a storm, and after each the stage gets
+well.
 """
 import signal
 import time
@@ -146,7 +147,9 @@ def reload_daemon(stage, rng):
 
 
 def configured(name, setting, wrong):
-    """A fault of every server's configuration, until the stage gets well: what would change anything is refused."""
+    """A fault of every server's configuration, until the stage gets well: what would change
+    anything is refused.
+    """
     def fault(stage, rng):
         for server in stage.servers:
             redis(server.port, "CONFIG", "SET", setting, wrong, timeout=0.1)
@@ -262,7 +265,9 @@ class Schedule:
         return [alone]
 
     def observe(self, since_us, is_expected):
-        """Servers may fail over without a fault that is meant to bring it about: a busy machine, Sentinels whose connections were killed."""
+        """Servers may fail over without a fault that is meant to bring it about: a busy machine,
+        Sentinels whose connections were killed.
+        """
         epoch = self.stage.epoch()
         if epoch != self.epoch and not is_expected:
             self.recorder.write("fault", name="failover by itself", start_us=since_us - UNNOTICED_US, end_us=self.recorder.now_us(),
@@ -270,8 +275,9 @@ class Schedule:
         self.epoch = epoch
 
     def storm(self):
-        """Some faults that begin together, each ends in its time; then all gets well. A failover may lose what was answered
-        since the storm began: whoever takes over may have stood still then.
+        """Some faults that begin together, each ends in its time; then all gets well. A failover
+        may lose what was answered since the storm began: whoever takes over may have stood still
+        then.
         """
         began_us, courses = self.recorder.now_us(), []
         self.observe(self.well_us, is_expected=False)

@@ -1,8 +1,9 @@
-"""A run as JSON lines: what was run, each call with its start, end and answer, each fault with its time. Written while it
-happens, read by the checks, which know nothing else.
+"""A run as JSON lines: what was run, each call with its start, end and answer, each fault with its
+time. Written while it happens, read by the checks, which know nothing else.
 
-Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is not known (no answer, or one
-that says `unknown`) has no end: it may have its effect at any time after its start.
+Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is
+not known (no answer, or one that says `unknown`) has no end: it may have its effect at any time
+after its start.
 """
 import bisect
 import json

@@ -1,5 +1,5 @@
-"""Processes of a run, by name: started, killed, stopped, started again where they were. They die with the main thread, which
-alone starts them. And a word with a Redis.
+"""Processes of a run, by name: started, killed, stopped, started again where they were. They die
+with the main thread, which alone starts them. And a word with a Redis.
 """
 import os
 import pathlib
@@ -49,7 +49,9 @@ def free_port():
 
 
 def redis(port, *words, timeout=2.0):
-    """What a Redis says to a command: text, number, list, or None when it says nothing. An error is text, too."""
+    """What a Redis says to a command: text, number, list, or None when it says nothing. An error is
+    text, too.
+    """
     def reply(stream):
         line = stream.readline()
         if not line.endswith(b"\r\n"):
@@ -71,7 +73,9 @@ def redis(port, *words, timeout=2.0):
 
 
 class Process:
-    """A program that can be harmed. `is_up` says whether it serves; `told_port` is where others are told that it is."""
+    """A program that can be harmed. `is_up` says whether it serves; `told_port` is where others are
+    told that it is.
+    """
 
     def __init__(self, name, folder, port, command, is_up, environment=(), told_port=None):
         self.name, self.port, self.command, self.is_up = name, port, [str(word) for word in command], is_up

@@ -1,4 +1,6 @@
-"""What holds in each mode when servers fail, in the words of README.md; the checks count what is stated here, and let nothing else pass."""
+"""What holds in each mode when servers fail, in the words of README.md; the checks count what is
+stated here, and let nothing else pass.
+"""
 STATED = {
     "single": "With `appendfsync always` nothing that was answered is lost, whoever is killed, stopped or cut off.",
     "sentinel": "A failover can lose what the old master answered last and no replica had yet, or what it answered before a Sentinel told the "

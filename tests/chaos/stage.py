@@ -1,6 +1,7 @@
-"""What a run harms: daemons, each behind a proxy that harms its callers' connections, and a Redis: one server behind a proxy for
-each daemon (`single`), a master and replicas that Sentinels watch (`sentinel`), or a Cluster (`cluster`), each server of these
-behind a proxy that all others know it by.
+"""What a run harms: daemons, each behind a proxy that harms its callers' connections, and a Redis:
+one server behind a proxy for each daemon (`single`), a master and replicas that Sentinels watch
+(`sentinel`), or a Cluster (`cluster`), each server of these behind a proxy that all others know it
+by.
 """
 import glob
 import os
@@ -31,7 +32,9 @@ def redis_server(name, folder, port, *options, told_port=None):
 
 
 def wrong_clock(off):
-    """The variables that give a program another clock, by the hour; the one that deadlines go by stays right."""
+    """The variables that give a program another clock, by the hour; the one that deadlines go by
+    stays right.
+    """
     library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
     if off and not library:
         raise GaveUp("libfaketime is missing (package faketime)")
@@ -59,8 +62,8 @@ def is_ready(port):
 
 
 def longest_iteration_us(port):
-    """The most work of one iteration of this daemon's loop so far, if it reports that: time of the processor, and some of what the host
-    of the machine took.
+    """The most work of one iteration of this daemon's loop so far, if it reports that: time of the
+    processor, and some of what the host of the machine took.
     """
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
     return round(float(text.partition("\npatternd_loop_longest_iteration_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6)
@@ -110,7 +113,9 @@ class Stage:
         self.fronts = Proxies([process.port for process in self.daemons])
 
     def start_again(self, daemon):
-        """As the next of the programs: with two of them this is a rolling update, and one that is taken back."""
+        """As the next of the programs: with two of them this is a rolling update, and one that is
+        taken back.
+        """
         at = [str(program) for program in self.programs].index(daemon.command[0])
         daemon.command[0] = str(self.programs[(at + 1) % len(self.programs)])
         daemon.start()

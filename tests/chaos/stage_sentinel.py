@@ -1,5 +1,5 @@
-"""A master and two replicas that three Sentinels watch. Each has a file that Sentinels rewrite, so that a server that comes back
-is what it was last.
+"""A master and two replicas that three Sentinels watch. Each has a file that Sentinels rewrite, so
+that a server that comes back is what it was last.
 """
 import pathlib
 
@@ -25,7 +25,8 @@ class Sentinel(Stage):
             self.watchers[i].start()
         for watcher in self.watchers:
             watcher.wait_up()
-            # Looks at each server twice a second, not every ten seconds; and bears a machine that stands still.
+            # Looks at each server twice a second, not every ten seconds; and bears a machine that
+            # stands still.
             redis(watcher.port, "SENTINEL", "DEBUG", "info-period", 500, "publish-period", 800, "ask-period", 100, "tilt-trigger", 10000)
 
     def server(self, i, port, told_port):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The checks of chaos on small histories, written by hand: each promise kept, and broken. And README.md says what the checks state."""
+"""The checks of chaos on small histories, written by hand: each promise kept, and broken. And
+README.md says what the checks state.
+"""
 import pathlib
 import sys
 import unittest

@@ -1,4 +1,7 @@
-/* hostile_rows: requests that are wrong as they stand, and what must come of each; see test_hostile_http.c for the kinds. */
+/*
+ * hostile_rows: requests that are wrong as they stand, and what must come of each; see
+ * test_hostile_http.c for the kinds.
+ */
 #ifndef TEST_HOSTILE_ROWS_H
 #define TEST_HOSTILE_ROWS_H
 

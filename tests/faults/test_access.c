@@ -1,7 +1,7 @@
 /*
- * Every operation of the contract and every kind of token: none, a bad one, one that is allowed everything but what the
- * operation needs, one that is allowed just that, and two at once. What is needed stands in the contract (x-scope), so a new
- * operation cannot be forgotten.
+ * Every operation of the contract and every kind of token: none, a bad one, one that is allowed
+ * everything but what the operation needs, one that is allowed just that, and two at once. What is
+ * needed stands in the contract (x-scope), so a new operation cannot be forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,10 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-/* One scope that the example request of an operation needs, "kind:name:action" or "kind:action"; the name percent-encoded. */
+/*
+ * One scope that the example request of an operation needs, "kind:name:action" or "kind:action";
+ * the name percent-encoded.
+ */
 struct need {
 	char kind[32], name[SCOPE_BYTES], action[32];
 };
@@ -44,7 +47,10 @@ static void encode(char *out, size_t size, const char *name)
 	out[n] = '\0';
 }
 
-/* The names in `field` of the example request: of its path and query, or of its body; with an inner member, of each item. */
+/*
+ * The names in `field` of the example request: of its path and query, or of its body; with an inner
+ * member, of each item.
+ */
 static size_t names_of(const struct contract_operation *op, const json_t *body, char *field,
 		       char names[NEEDS_MAX][SCOPE_BYTES])
 {

@@ -1,7 +1,8 @@
 /*
- * Answers of Redis that are cut off once their request was carried out, of 30 % of the writes at least: row 30 of the table of faults, for
- * many clients who ask again with their Idempotency-Key until they are told. What each wanted happens once, and whoever asks, once more or at
- * the same time, is told the same.
+ * Answers of Redis that are cut off once their request was carried out, of 30 % of the writes at
+ * least: row 30 of the table of faults, for many clients who ask again with their Idempotency-Key
+ * until they are told. What each wanted happens once, and whoever asks, once more or at the same
+ * time, is told the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,10 @@
 
 enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS = 10000, LONGEST_MS = 60000 };
 
-/* What is in every command that has a record of its Idempotency-Key, and in nothing else that the daemon says to Redis. */
+/*
+ * What is in every command that has a record of its Idempotency-Key, and in nothing else that the
+ * daemon says to Redis.
+ */
 #define RECORD PROXY_BYTES("p:idem:{")
 
 static void heal(void)
@@ -92,7 +96,10 @@ static bool take(struct raw *r, struct write *w, const struct pattern *p, struct
 	return is_told;
 }
 
-/* All ask at once, then all hear. Whoever was told goes on to the next write. False when there was none left to ask for. */
+/*
+ * All ask at once, then all hear. Whoever was told goes on to the next write. False when there was
+ * none left to ask for.
+ */
 static bool round_of(struct caller callers[], struct write writes[], int *next, struct tries *tries)
 {
 	bool any = false;
@@ -221,7 +228,10 @@ static void both_are_told(struct raw *const both[2], const char *id)
 	assert_string_equal(a[1].body, a[0].body);
 }
 
-/* A second one is refused while the first waits. When what came for the first is cut off, both get it, and nobody else. */
+/*
+ * A second one is refused while the first waits. When what came for the first is cut off, both get
+ * it, and nobody else.
+ */
 static void who_waits_gets_what_was_cut_off(void **state)
 {
 	(void)state;

@@ -1,7 +1,8 @@
 /*
- * The circuit between requests and a Redis that stands still (SIGSTOP) or is gone: closed while answers come; open after the first that is
- * overdue, and then every request fails at once; half open while a connection is greeted, which is the probe. However many connections
- * the pool has, a caller waits in vain once. Promises 1 and 7 of the table of faults.
+ * The circuit between requests and a Redis that stands still (SIGSTOP) or is gone: closed while
+ * answers come; open after the first that is overdue, and then every request fails at once; half
+ * open while a connection is greeted, which is the probe. However many connections the pool has, a
+ * caller waits in vain once. Promises 1 and 7 of the table of faults.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -81,7 +82,10 @@ static struct answer timed(const struct daemon *d, struct client *c, const char 
 	return a;
 }
 
-/* One caller, one request after the other: it waits in vain once, not once for each connection of the pool. */
+/*
+ * One caller, one request after the other: it waits in vain once, not once for each connection of
+ * the pool.
+ */
 static void one_caller_waits_once(void **state)
 {
 	enum { TRIES = 200 };
@@ -124,7 +128,9 @@ static void one_caller_waits_once(void **state)
 	}
 }
 
-/* Many at once: each that was on its way waits its time, no longer; who comes afterwards does not. */
+/*
+ * Many at once: each that was on its way waits its time, no longer; who comes afterwards does not.
+ */
 static void a_crowd_waits_once(void **state)
 {
 	static const char ask[] = "POST /pv/crowd HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -166,7 +172,10 @@ static void a_crowd_waits_once(void **state)
 	daemon_stop(&d);
 }
 
-/* Sends one request of each caller, counts the answers by their status, and returns how long all of it took, without the machine's part. */
+/*
+ * Sends one request of each caller, counts the answers by their status, and returns how long all of
+ * it took, without the machine's part.
+ */
 static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], int counts[600])
 {
 	int64_t start_us = monotonic_us(), kept_us = daemon_kept_waiting_us(d);
@@ -182,7 +191,10 @@ static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], in
 	return monotonic_us() - start_us - (daemon_kept_waiting_us(d) - kept_us);
 }
 
-/* Redis stands still and goes on, again and again, under twenty thousand requests: each is answered in time, and none is left over. */
+/*
+ * Redis stands still and goes on, again and again, under twenty thousand requests: each is answered
+ * in time, and none is left over.
+ */
 static void twenty_thousand_are_answered_in_time(void **state)
 {
 	enum { ROUNDS = 320, SPELL = 32 };
@@ -251,7 +263,10 @@ static void wait_all_up(const struct daemon *daemons, int count, int64_t within_
 	assert_true(took_ms - most_us / 1000 <= within_ms);
 }
 
-/* However long it is away, nobody storms it: a try a connection and some half a second, and back within a pause of its return. */
+/*
+ * However long it is away, nobody storms it: a try a connection and some half a second, and back
+ * within a pause of its return.
+ */
 static void probes_are_polite(void **state)
 {
 	enum { LOOK_MS = 3000 };
@@ -317,7 +332,10 @@ static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 	close(fd);
 }
 
-/* All lose their server in the same instant, for 4 s or the 30 of the table, and yet they do not come again at the same time. */
+/*
+ * All lose their server in the same instant, for 4 s or the 30 of the table, and yet they do not
+ * come again at the same time.
+ */
 static void a_storm_of_daemons_is_spread(void **state)
 {
 	static struct daemon daemons[STORM_DAEMONS];

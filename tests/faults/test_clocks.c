@@ -1,6 +1,7 @@
 /*
- * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's own decides nothing. When Redis's jumps, what lasts
- * ends that much earlier or later, and nothing worse: no time that is left is negative, nothing is held or taken twice, fences rise.
+ * Clocks that are wrong: promise 23 and row 37 of the table of faults. The daemon's own decides
+ * nothing. When Redis's jumps, what lasts ends that much earlier or later, and nothing worse: no
+ * time that is left is negative, nothing is held or taken twice, fences rise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +122,10 @@ static void assert_an_hour_more(struct client *c, const char *algorithm)
 	assert_int_equal(server_scripts_run(&redis), scripts + 1);
 }
 
-/* Returns the fence of a lock that is held, beside limits that are used up, a message that is due, one that is not, and one taken. */
+/*
+ * Returns the fence of a lock that is held, beside limits that are used up, a message that is due,
+ * one that is not, and one taken.
+ */
 static int64_t leave_something(struct client *c)
 {
 	for (size_t i = 0; i < 3; i++)

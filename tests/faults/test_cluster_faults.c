@@ -1,6 +1,6 @@
 /*
- * A Cluster that changes while it is used: slots that move, masters that die, replicas that take over, nodes that stop, go and
- * come back. Every request is answered in time and told its effect.
+ * A Cluster that changes while it is used: slots that move, masters that die, replicas that take
+ * over, nodes that stop, go and come back. Every request is answered in time and told its effect.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -75,7 +75,9 @@ static void a_master_dies(void **state)
 	cluster_wait_well(&cluster);
 	load_wait_served(l, SOON_MS);
 	assert_int_equal(cluster_owner_of(&cluster, stage_names[0]), replica);
-	/* Replicas are told after callers are: what was answered in its last instant may be lost. */
+	/*
+	 * Replicas are told after callers are: what was answered in its last instant may be lost.
+	 */
 	load_stop(l, CALLERS);
 }
 

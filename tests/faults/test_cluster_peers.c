@@ -1,6 +1,7 @@
 /*
- * Nodes of a Cluster that send a call round in circles, to nowhere or to somebody who is no Redis; slots that nobody serves; nodes that
- * leave for good. Row 34 of the table of bad inputs: a bound on hops, a quick refusal that had no effect, and back to work.
+ * Nodes of a Cluster that send a call round in circles, to nowhere or to somebody who is no Redis;
+ * slots that nobody serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
+ * on hops, a quick refusal that had no effect, and back to work.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +68,10 @@ static void in_circles(void **state)
 	}
 }
 
-/* A node that does not know its own address leaves out the host: it means itself, or its neighbour there. */
+/*
+ * A node that does not know its own address leaves out the host: it means itself, or its neighbour
+ * there.
+ */
 static void without_a_host(void **state)
 {
 	char moved[64];
@@ -86,7 +90,11 @@ static void without_a_host(void **state)
 
 static const struct {
 	const char *name, *bytes;
-	bool may_be_lost; /* the map may be right again before it is known that nobody is there: then it is sent to the liar once more */
+	/*
+	 * the map may be right again before it is known that nobody is there: then it is sent to
+	 * the liar once more
+	 */
+	bool may_be_lost;
 } nonsense[] = {
 	{ "MOVED", "-MOVED\r\n", false },
 	{ "MOVED without an address", "-MOVED 5\r\n", false },
@@ -124,7 +132,10 @@ static void nonsense_is_refused(void **state)
 	}
 }
 
-/* Held while its slot moves, and then sent to a node that hangs: the one deadline is that of the request. */
+/*
+ * Held while its slot moves, and then sent to a node that hangs: the one deadline is that of the
+ * request.
+ */
 static void held_and_then_hung(void **state)
 {
 	char target[64];
@@ -144,7 +155,10 @@ static void held_and_then_hung(void **state)
 	be_honest();
 }
 
-/* MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has none. */
+/*
+ * MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has
+ * none.
+ */
 static void to_strangers(void **state)
 {
 	static const struct stubborn_manner manners[] = {
@@ -204,7 +218,10 @@ static void everywhere(const char *format, int from, int to)
 		server_command(&cluster.nodes[i].server, format, from, to);
 }
 
-/* The last third has no node any more; with full coverage nobody serves anything then, without the others go on. */
+/*
+ * The last third has no node any more; with full coverage nobody serves anything then, without the
+ * others go on.
+ */
 static void slots_of_nobody(void **state)
 {
 	const int first = 10923, last = CLUSTER_SLOTS - 1;
@@ -234,7 +251,10 @@ static void slots_of_nobody(void **state)
 
 /* ---- A node leaves for good ---- */
 
-/* In one go: Redis 8 writes its nodes.conf to the disk before it answers, which 16000 times takes longer than anybody waits. */
+/*
+ * In one go: Redis 8 writes its nodes.conf to the disk before it answers, which 16000 times takes
+ * longer than anybody waits.
+ */
 static void assign_last_slots(struct redis_server *of, const char *to)
 {
 	redisReply *reply;

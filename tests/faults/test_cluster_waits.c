@@ -1,6 +1,6 @@
 /*
- * Who waits while a Cluster changes is woken wherever the node is by then; and a daemon finds the Cluster by one of its nodes, whichever
- * is left.
+ * Who waits while a Cluster changes is woken wherever the node is by then; and a daemon finds the
+ * Cluster by one of its nodes, whichever is left.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -52,7 +52,10 @@ static void waiters_are_woken_on_every_node(void **state)
 
 /* ---- Owners that change ---- */
 
-/* Those who wait, at a daemon each that is asked nothing else: those of the first are released at once, those of the second later. */
+/*
+ * Those who wait, at a daemon each that is asked nothing else: those of the first are released at
+ * once, those of the second later.
+ */
 static struct daemon at_once, later;
 
 /* A name in a slot, another one each time. */
@@ -162,8 +165,8 @@ static void go_on_tour(const struct tour *t)
 }
 
 /*
- * Whatever gives a slot to another node, who waits there is deaf for no longer than a second after the nodes agree. What they wait for is
- * 30 s away, and comes through another daemon.
+ * Whatever gives a slot to another node, who waits there is deaf for no longer than a second after
+ * the nodes agree. What they wait for is 30 s away, and comes through another daemon.
  */
 static void no_change_of_owner_leaves_anyone_deaf(void **state)
 {

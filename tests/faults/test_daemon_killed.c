@@ -1,6 +1,7 @@
 /*
- * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of faults. Who asks the next daemon again with
- * the same Idempotency-Key has what he asked for, once. What a daemon that stood still tells too late is told as it is by then.
+ * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of
+ * faults. Who asks the next daemon again with the same Idempotency-Key has what he asked for, once.
+ * What a daemon that stood still tells too late is told as it is by then.
  */
 #include <setjmp.h>
 #include <signal.h>

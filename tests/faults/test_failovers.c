@@ -1,7 +1,9 @@
 /*
- * Promise 6 of the table, counted: the master of three Sentinels is killed again and again, as soon as the last one is back as a replica.
- * Each time the daemon must write again within a second of when there is somebody to write to, and somebody who tells: a server says that
- * it is the master, and a Sentinel names it. Until then Sentinel takes its time, up to a second after the server takes writes; that is told, too.
+ * Promise 6 of the table, counted: the master of three Sentinels is killed again and again, as soon
+ * as the last one is back as a replica. Each time the daemon must write again within a second of
+ * when there is somebody to write to, and somebody who tells: a server says that it is the master,
+ * and a Sentinel names it. Until then Sentinel takes its time, up to a second after the server
+ * takes writes; that is told, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +21,8 @@ enum { ROUNDS = 2, ROUNDS_IN_FULL = 100, LONGEST_MS = 300000, AN_HOUR = 300 };
 enum { AGAIN_MS = 1000, FAILOVER_MS = 30000, SOON_MS = 8000 };
 
 /*
- * Few requests: what they leave is copied to a replica each time. That each is answered in its time is for shorter tests to see: no busy machine
- * keeps to it for minutes.
+ * Few requests: what they leave is copied to a replica each time. That each is answered in its time
+ * is for shorter tests to see: no busy machine keeps to it for minutes.
  */
 enum { CALLERS = 4, PAUSE_MS = 10, LATEST_MS = 5000 };
 
@@ -76,8 +78,8 @@ static bool is_over(int old)
 }
 
 /*
- * Which one it was. Sentinels that a busy machine lets wait may take back what they did, and begin anew: the daemon's time begins when the
- * failover was over for good.
+ * Which one it was. Sentinels that a busy machine lets wait may take back what they did, and begin
+ * anew: the daemon's time begins when the failover was over for good.
  */
 static int fail_over(int round)
 {
@@ -100,7 +102,10 @@ static int fail_over(int round)
 	return old;
 }
 
-/* As a replica at once: Sentinels make one of it only after they have seen it be a master for seconds. */
+/*
+ * As a replica at once: Sentinels make one of it only after they have seen it be a master for
+ * seconds.
+ */
 static void bring_back(int old)
 {
 	int master = sentinel_wait_master(&redis, old);

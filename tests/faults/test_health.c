@@ -1,6 +1,7 @@
 /*
- * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still, all memory for requests taken, its own
- * places taken, or while the daemon drains, a probe each 50 ms is answered within 100 ms, each of them.
+ * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still,
+ * all memory for requests taken, its own places taken, or while the daemon drains, a probe each 50
+ * ms is answered within 100 ms, each of them.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -67,7 +68,10 @@ static long health_metric(const char *name)
 	return n;
 }
 
-/* How long the thread of this schedstat stood ready and got no processor: the time of a machine that others use, and not the daemon's. */
+/*
+ * How long the thread of this schedstat stood ready and got no processor: the time of a machine
+ * that others use, and not the daemon's.
+ */
 static int64_t kept_waiting_ms(const char *schedstat)
 {
 	char *text = file_text(schedstat);
@@ -228,7 +232,10 @@ static void put_zeros(struct raw *r, int i, int zeros)
 	raw_text(r, "2\r\n]}\r\n0\r\n" END);
 }
 
-/* Requests have taken what memory they may have: all of it that is for answers of some size, as /metrics is. */
+/*
+ * Requests have taken what memory they may have: all of it that is for answers of some size, as
+ * /metrics is.
+ */
 static void test_memory_taken(void **state)
 {
 	enum { LARGE_SHARE = 8388608 / 8 * 7 };

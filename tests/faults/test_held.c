@@ -1,6 +1,7 @@
 /*
- * No command holds Redis for 5 ms: the costliest patterns, and every operation that walks or takes many, with the most that the
- * contract allows, over 5000 names of 200 bytes and many foreign keys (a million in full).
+ * No command holds Redis for 5 ms: the costliest patterns, and every operation that walks or takes
+ * many, with the most that the contract allows, over 5000 names of 200 bytes and many foreign keys
+ * (a million in full).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,10 @@ static void make(const char *script)
 		fail_msg("%s", reply->str);
 }
 
-/* Members and keys of one letter, which differ at their end: a literal of that letter is compared almost whole at each byte. */
+/*
+ * Members and keys of one letter, which differ at their end: a literal of that letter is compared
+ * almost whole at each byte.
+ */
 static void make_names(void)
 {
 	make("for i = 1, ARGV[1] do "
@@ -55,7 +59,10 @@ static long long longest(const char *method, const char *target, const char *bod
 
 static unsigned slow;
 
-/* Others have the processor too: the least of a few tries is what a command needs. `again` makes a try possible; or NULL. */
+/*
+ * Others have the processor too: the least of a few tries is what a command needs. `again` makes a
+ * try possible; or NULL.
+ */
 static void is_quick(const char *method, const char *target, const char *body, void (*again)(void), long long most_us)
 {
 	long long least = most_us;

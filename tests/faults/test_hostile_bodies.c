@@ -1,7 +1,7 @@
 /*
- * Hostile bodies, for every operation of the contract: rows 13 and 14 of the table of bad inputs. What is no JSON, too deep,
- * too large, or of another media type. Each is a problem, has no effect and asks Redis for nothing. (JSON that is not what
- * the schema asks for: test_hostile_members.c.)
+ * Hostile bodies, for every operation of the contract: rows 13 and 14 of the table of bad inputs.
+ * What is no JSON, too deep, too large, or of another media type. Each is a problem, has no effect
+ * and asks Redis for nothing. (JSON that is not what the schema asks for: test_hostile_members.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /*
- * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad inputs. A deadline is
- * absolute, whatever trickles in; a client that left leaves nothing behind; what is odd but right is served.
+ * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad
+ * inputs. A deadline is absolute, whatever trickles in; a client that left leaves nothing behind;
+ * what is odd but right is served.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -32,7 +33,10 @@ static struct redis_server redis;
 static struct daemon patternd;
 static int idle_files; /* descriptors of the daemon when no client is there */
 
-/* True when the daemon lets go of the connection within the deadline and grace, not before `least_ms`. */
+/*
+ * True when the daemon lets go of the connection within the deadline and grace, not before
+ * `least_ms`.
+ */
 static void closes_in_time(struct raw *r, int64_t start_ms, int deadline_ms)
 {
 	assert_true(raw_closed(r, deadline_ms + GRACE_MS));
@@ -191,8 +195,8 @@ static void test_leaving_clients(void **state)
 }
 
 /*
- * More parameters than libmicrohttpd 0.9.75 has memory for: it stops in the middle, calls no handler, and never says that
- * the request is over.
+ * More parameters than libmicrohttpd 0.9.75 has memory for: it stops in the middle, calls no
+ * handler, and never says that the request is over.
  */
 static void test_leaving_amid_parameters(void **state)
 {
@@ -349,7 +353,10 @@ static void await_bytes(const struct raw *r)
 	assert_int_equal(poll(&p, 1, ANSWER_MS), 1);
 }
 
-/* It sends all that it has before it reads anything: nothing hangs up on it meanwhile, and it gets to know why. */
+/*
+ * It sends all that it has before it reads anything: nothing hangs up on it meanwhile, and it gets
+ * to know why.
+ */
 static void test_refused_body_is_sent_all_the_same(void **state)
 {
 	struct raw *r = raw_connect(patternd.port);

@@ -1,11 +1,13 @@
 /*
- * Hostile HTTP: requests that are framed or addressed as no client should. Each row begins with the number of its kind:
+ * Hostile HTTP: requests that are framed or addressed as no client should. Each row begins with the
+ * number of its kind:
  *
  *	1 both framings   2, 3 Content-Length   4 Transfer-Encoding   5 chunks   6 header syntax   7 Host   8 browsers
  *	9 methods and targets   10 bytes in targets   12 too long   13 too large   16 Expect   18 a body where none belongs
  *
- * What must come out: a refusal (4xx) that is a problem, or, for what libmicrohttpd refuses before the daemon sees it, a
- * page of its own; one answer, never two; and a daemon that goes on as if nothing had been.
+ * What must come out: a refusal (4xx) that is a problem, or, for what libmicrohttpd refuses before
+ * the daemon sees it, a page of its own; one answer, never two; and a daemon that goes on as if
+ * nothing had been.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +104,10 @@ static long added(const char *before, const char *series)
 #define MALFORMED "\npatternd_requests_malformed_total "
 #define LEFT ",status=\"499\"} "
 
-/* Each refusal is counted once: the daemon's own by its status, what libmicrohttpd refused by itself as malformed; nobody has left. */
+/*
+ * Each refusal is counted once: the daemon's own by its status, what libmicrohttpd refused by
+ * itself as malformed; nobody has left.
+ */
 static void assert_counted(struct answer a, const char *before)
 {
 	bool is_own = header_of(a, "X-Request-ID") != NULL;
@@ -211,7 +216,10 @@ static void test_long_row(void **state)
 		exchange_record("GET", "/locks", a);
 	rows_record(row->name, a);
 	if (a.status == 0) {
-		/* A reset overtakes what was said before it; only what was read to the end must be answered. */
+		/*
+		 * A reset overtakes what was said before it; only what was read to the end must be
+		 * answered.
+		 */
 		assert_true(row->may_close);
 		assert_string_equal(a.error, "the connection ended");
 	} else {

@@ -1,7 +1,8 @@
 /*
- * Hostile members, for every operation of the contract: row 15 of the table of bad inputs. A body that fits is taken from the
- * contract; then one member after another, at any depth, becomes each of the values that its schema forbids. Each is a
- * problem that points at the member, has no effect and asks Redis for nothing.
+ * Hostile members, for every operation of the contract: row 15 of the table of bad inputs. A body
+ * that fits is taken from the contract; then one member after another, at any depth, becomes each
+ * of the values that its schema forbids. Each is a problem that points at the member, has no effect
+ * and asks Redis for nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,10 @@ static char *with_text(const json_t *root, const char *text)
 	return mixed;
 }
 
-/* Sends the body with `text` where MARK stands: it must be refused, and point there unless it is no JSON at all. */
+/*
+ * Sends the body with `text` where MARK stands: it must be refused, and point there unless it is no
+ * JSON at all.
+ */
 static void refuse_text_at(const struct walk *w, const char *text, const char *codes, const char *pointer,
 			   const char *wrong)
 {
@@ -184,7 +188,10 @@ static void break_number(const struct walk *w, const json_t *schema, const char 
 		refuse_text(w, text, "out_of_range", pointer);
 }
 
-/* A string too long by a byte or two: plain, and of two-byte characters, of which it has half as many. */
+/*
+ * A string too long by a byte or two: plain, and of two-byte characters, of which it has half as
+ * many.
+ */
 static void break_length(const struct walk *w, size_t most, const char *codes, const char *pointer)
 {
 	char text[TEXT_MAX] = "\"";
@@ -440,7 +447,10 @@ static void asked_nothing(const struct contract_operation *op, struct refusals *
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-/* A body that fits is not refused: else everything above would be refused for another reason than it should. */
+/*
+ * A body that fits is not refused: else everything above would be refused for another reason than
+ * it should.
+ */
 static void fits(const struct contract_operation *op, struct refusals *seen)
 {
 	if (!op->body_schema)

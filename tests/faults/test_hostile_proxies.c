@@ -1,7 +1,8 @@
 /*
- * The framing rows of hostile HTTP, sent to nginx and HAProxy that pass them on over connections they keep: P15, one reading of a request's
- * frame. Whatever a proxy makes of a row, the daemon has seen no more requests than its client got answers, and whoever comes next gets
- * the answer to his own request.
+ * The framing rows of hostile HTTP, sent to nginx and HAProxy that pass them on over connections
+ * they keep: P15, one reading of a request's frame. Whatever a proxy makes of a row, the daemon has
+ * seen no more requests than its client got answers, and whoever comes next gets the answer to his
+ * own request.
  */
 #include <setjmp.h>
 #include <stdarg.h>

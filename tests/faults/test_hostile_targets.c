@@ -1,7 +1,8 @@
 /*
- * Hostile targets and headers, for every operation of the contract: rows 9 to 12 of the table of bad inputs. Methods and
- * paths that are not there, names and parameters that break their rules, headers that contradict. A refusal has no effect
- * and asks Redis for nothing; what is odd but allowed is served.
+ * Hostile targets and headers, for every operation of the contract: rows 9 to 12 of the table of
+ * bad inputs. Methods and paths that are not there, names and parameters that break their rules,
+ * headers that contradict. A refusal has no effect and asks Redis for nothing; what is odd but
+ * allowed is served.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,9 @@ static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
 
-/* One request of the operation, with one parameter as given (percent-encoded) and a body that fits. */
+/*
+ * One request of the operation, with one parameter as given (percent-encoded) and a body that fits.
+ */
 static struct answer ask(const struct contract_operation *op, const char *parameter, const char *value)
 {
 	char *target = contract_target(op, parameter, value);
@@ -88,7 +91,10 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
 		snprintf(target, sizeof(target), "%s%s%s", around[i][0], whole, around[i][1]);
 		struct answer a = http(client, op->method, target, NULL);
-		/* An empty segment may count as an empty name, and another method's operation may lie one segment further. */
+		/*
+		 * An empty segment may count as an empty name, and another method's operation may
+		 * lie one segment further.
+		 */
 		int status = a.status == 400 || a.status == 405 ? a.status : 404;
 		must_refuse(seen, a, status, "unknown_path invalid_name method_not_allowed", NULL, "%s %s", op->method,
 			    target);
@@ -143,7 +149,10 @@ static void names(const struct contract_operation *op, struct refusals *seen)
 		json_array_foreach(json_object_get(p->schema, "x-reserved"), r, reserved) {
 			const char *word = json_string_value(reserved);
 			char *target = contract_target(op, p->name, word);
-			/* Where it is reserved for another operation of this method, that one answers. */
+			/*
+			 * Where it is reserved for another operation of this method, that one
+			 * answers.
+			 */
 			if (contract_find(op->method, target) == op)
 				must_refuse(seen, ask(op, p->name, word), 400, "reserved_name", NULL, "{%s} = %s",
 					    p->name, word);
@@ -167,7 +176,9 @@ static void odd_names(const struct contract_operation *op, struct refusals *seen
 			struct answer a = ask(op, p->name, good[k]);
 			const char *code = json_string_value(json_at(a, "/code"));
 			seen->seen++;
-			/* Another parameter or a rule between two may be refused; the name may not. */
+			/*
+			 * Another parameter or a rule between two may be refused; the name may not.
+			 */
 			if (a.status == 0 || a.status >= 500 ||
 			    (a.status == 400 && (!code || strstr(code, "name") || strstr(code, "malformed"))))
 				note_flaw(seen, a, "%s: {%s} = %s", op->method, p->name, good[k]);
@@ -396,7 +407,10 @@ static struct answer raw_headed(struct raw *r, const char *target, int minor)
 	return raw_head(r, PATIENCE_MS);
 }
 
-/* Its answer is that of GET without the body: libcurl does not look for one, so each is also read from the socket to its end. */
+/*
+ * Its answer is that of GET without the body: libcurl does not look for one, so each is also read
+ * from the socket to its end.
+ */
 static void head(const struct contract_operation *op, struct refusals *seen)
 {
 	if (strcmp(op->method, "GET") != 0)

@@ -1,6 +1,7 @@
 /*
- * The daemon at the ends of what it may have: row 21 of the table of faults. Few descriptors, all connections taken, a port
- * that is in use. It never spins, never dies, refuses clearly, and goes on when there is room again.
+ * The daemon at the ends of what it may have: row 21 of the table of faults. Few descriptors, all
+ * connections taken, a port that is in use. It never spins, never dies, refuses clearly, and goes
+ * on when there is room again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,9 @@ static void test_few_descriptors(void **state)
 	for (int i = 0; i < TRIED; i++)
 		taken[i] = raw_try_connect(patternd.port);
 	assert_true(answers(taken[0]));
-	/* Clients wait in the backlog that accept has no descriptor for: that is no reason to spin. */
+	/*
+	 * Clients wait in the backlog that accept has no descriptor for: that is no reason to spin.
+	 */
 	assert_in_range(idle_cpu_ms(500), 0, 150);
 	assert_true(answers(taken[0]));
 	for (int i = 0; i < TRIED; i++)
@@ -93,7 +96,10 @@ static void test_all_connections_taken(void **state)
 	daemon_stop(&patternd);
 }
 
-/* More than libmicrohttpd's own limit of 1020: the option's counts, and the descriptors for it are asked for. */
+/*
+ * More than libmicrohttpd's own limit of 1020: the option's counts, and the descriptors for it are
+ * asked for.
+ */
 static void test_many_connections(void **state)
 {
 	static struct raw *open[MANY];

@@ -1,6 +1,6 @@
 /*
- * The line of a lock when daemons die, stop and leave, and when Redis is lost, away or full: who lives is served, in order, by one
- * at a time. (The line itself: test_locks_line.c.)
+ * The line of a lock when daemons die, stop and leave, and when Redis is lost, away or full: who
+ * lives is served, in order, by one at a time. (The line itself: test_locks_line.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -57,7 +57,10 @@ static void who_passes_by_waits_no_longer_for_the_dead(void **state)
 	raw_close(dead);
 }
 
-/* Stopped for longer than an offer lasts: all of its waiters lose their places, come again when it goes on, and are served. */
+/*
+ * Stopped for longer than an offer lasts: all of its waiters lose their places, come again when it
+ * goes on, and are served.
+ */
 static void those_of_a_stopped_daemon_come_again(void **state)
 {
 	struct raw *stopped[3];
@@ -138,7 +141,10 @@ static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 
 /* ---- Redis ---- */
 
-/* So many wait at each, both hear what happens, and none is being tried: what befalls Redis now befalls nobody's try. */
+/*
+ * So many wait at each, both hear what happens, and none is being tried: what befalls Redis now
+ * befalls nobody's try.
+ */
 static bool all_are_parked(long at_0, long at_1)
 {
 	const redisReply *heard = server_command(&pair.redis, "PUBSUB SHARDNUMSUB p:lock:{a}");
@@ -161,7 +167,10 @@ static struct raw *answered(struct raw *line[], int count)
 	return in;
 }
 
-/* It forgot everything: all who wait stand in line again, and the lock is free for the first of them. */
+/*
+ * It forgot everything: all who wait stand in line again, and the lock is free for the first of
+ * them.
+ */
 static void an_empty_redis_is_stood_in_line_at_again(void **state)
 {
 	enum { WAITERS = 6 };

@@ -1,6 +1,7 @@
 /*
- * Locks held by a connection when their daemon dies or stops, and when Redis is away: nobody believes in a lock that another may
- * have, and what is lost is told. (What a hold is: test_locks_hold.c.)
+ * Locks held by a connection when their daemon dies or stops, and when Redis is away: nobody
+ * believes in a lock that another may have, and what is lost is told. (What a hold is:
+ * test_locks_hold.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -72,7 +73,10 @@ static void a_dead_daemons_hold_runs_out(void **state)
 	events_close(e);
 }
 
-/* Stopped for longer than its time: somebody else has it when the daemon goes on, and it is told, not kept. */
+/*
+ * Stopped for longer than its time: somebody else has it when the daemon goes on, and it is told,
+ * not kept.
+ */
 static void a_stopped_daemons_hold_is_lost(void **state)
 {
 	(void)state;
@@ -150,8 +154,9 @@ static void a_client_may_leave_while_redis_is_away(void **state)
 }
 
 /*
- * Each way takes so long that renewals are asked for before the earlier ones are answered. Then nothing reaches Redis any more: what
- * was renewed last counts from when it was asked for, so the hold is lost before Redis lets the lock go.
+ * Each way takes so long that renewals are asked for before the earlier ones are answered. Then
+ * nothing reaches Redis any more: what was renewed last counts from when it was asked for, so the
+ * hold is lost before Redis lets the lock go.
  */
 static void slow_answers_count_from_when_they_were_asked_for(void **state)
 {

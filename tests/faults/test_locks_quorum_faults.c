@@ -1,4 +1,7 @@
-/* Locks on a majority of three servers of which some are dead, stopped, slow, full, or by another clock. */
+/*
+ * Locks on a majority of three servers of which some are dead, stopped, slow, full, or by another
+ * clock.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Locks that so many replicas must have (`min_replicas`): one master and two replicas, of which some are stopped or gone. What too few
- * have is free again.
+ * Locks that so many replicas must have (`min_replicas`): one master and two replicas, of which
+ * some are stopped or gone. What too few have is free again.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -336,7 +336,10 @@ static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 	assert_replicated(acquire(one), 201, 2); /* it is back */
 }
 
-/* The client is gone before anybody knows: it runs out like any lock that was granted to nobody, or is given back. */
+/*
+ * The client is gone before anybody knows: it runs out like any lock that was granted to nobody, or
+ * is given back.
+ */
 static void redis_that_dies_meanwhile_is_told_as_unknown(void **state)
 {
 	(void)state;

@@ -1,7 +1,9 @@
 /*
- * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from hundreds of clients while Redis stands still,
- * clients that do not read what they asked for, more requests that wait than may. Its memory stays below what ARCHITECTURE.md says, and what malloc keeps of it
- * is used again; a request without room is 503 (Retry-After, effect none), and small requests are served.
+ * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from
+ * hundreds of clients while Redis stands still, clients that do not read what they asked for, more
+ * requests that wait than may. Its memory stays below what ARCHITECTURE.md says, and what malloc
+ * keeps of it is used again; a request without room is 503 (Retry-After, effect none), and small
+ * requests are served.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -301,8 +303,9 @@ static void answers_that_are_not_read(void **state)
 /* ---- All of it at once ---- */
 
 /*
- * Thousands of connections to one daemon: some do not read answers of a mebibyte, some send bodies of a megabyte, all others ask for
- * little, again and again; and Redis stands still, in full for a minute.
+ * Thousands of connections to one daemon: some do not read answers of a mebibyte, some send bodies
+ * of a megabyte, all others ask for little, again and again; and Redis stands still, in full for a
+ * minute.
  */
 struct trial {
 	int crowd, away_ms, timeout_ms, most_in_flight;
@@ -417,7 +420,10 @@ static void tell(const char *when, const struct tally *t)
 		      daemon_most_resident_kib(&patternd), daemon_cpu_ms(&patternd));
 }
 
-/* As many as may be are under way, and wait in vain; all others are refused at once, and so is everybody as long as it lasts. */
+/*
+ * As many as may be are under way, and wait in vain; all others are refused at once, and so is
+ * everybody as long as it lasts.
+ */
 static void crowd_while_redis_is_away(const struct trial *of)
 {
 	struct tally first = { 0 }, later = { 0 };

@@ -1,6 +1,7 @@
 /*
- * Rate limits while Redis is away, slow or out of order: what is open grants and says so, what is closed does not, and the last that was
- * known of a policy decides which it is. Afterwards everything counts again.
+ * Rate limits while Redis is away, slow or out of order: what is open grants and says so, what is
+ * closed does not, and the last that was known of a policy decides which it is. Afterwards
+ * everything counts again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -172,7 +173,10 @@ static struct raw *ask_for(int port)
 	return r;
 }
 
-/* One request asks anew before the second is over, and Redis is slow: when it is over, the others do not go on without. */
+/*
+ * One request asks anew before the second is over, and Redis is slow: when it is over, the others
+ * do not go on without.
+ */
 static void believed_for_a_second_at_most(void **state)
 {
 	struct daemon other = { 0 };
@@ -199,8 +203,8 @@ static void believed_for_a_second_at_most(void **state)
 }
 
 /*
- * What has a body that is not read is suspended at once. Its answer may come in the very turn in which the daemon ends the grace polls for
- * others: libmicrohttpd must hear of it all the same.
+ * What has a body that is not read is suspended at once. Its answer may come in the very turn in
+ * which the daemon ends the grace polls for others: libmicrohttpd must hear of it all the same.
  */
 static void suspended_at_once_and_resumed(void **state)
 {

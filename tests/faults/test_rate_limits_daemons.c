@@ -1,8 +1,9 @@
 /*
- * Eight daemons whose clocks are hours apart, and callers of all of them at one limit, by each way that takes from it: promise 10 of the
- * table of faults. The callers come in bursts, just before a window ends and as the next begins. Of each grant is known between which
- * two milliseconds of Redis's clock it was made: what lies within a window for sure must never be more than is allowed there. And nobody
- * is refused but where what may lie before him has taken it all.
+ * Eight daemons whose clocks are hours apart, and callers of all of them at one limit, by each way
+ * that takes from it: promise 10 of the table of faults. The callers come in bursts, just before a
+ * window ends and as the next begins. Of each grant is known between which two milliseconds of
+ * Redis's clock it was made: what lies within a window for sure must never be more than is allowed
+ * there. And nobody is refused but where what may lie before him has taken it all.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,7 +36,10 @@ enum {
 	WINDOWS_MAX = 1 + ENOUGH
 };
 
-/* An instant of Redis's clock, in its scripts' milliseconds: not before the one, and not after the other. */
+/*
+ * An instant of Redis's clock, in its scripts' milliseconds: not before the one, and not after the
+ * other.
+ */
 struct instant {
 	int64_t min_ms, max_ms;
 };
@@ -173,7 +177,10 @@ static void assert_at_most(int64_t most, int64_t from_ms, int64_t to_ms)
 			 (long long)most);
 }
 
-/* The most that a funnel may grant from one instant to another, and a sliding window: one that is open at one end, so many times. */
+/*
+ * The most that a funnel may grant from one instant to another, and a sliding window: one that is
+ * open at one end, so many times.
+ */
 static int64_t most_of_funnel(int64_t ms)
 {
 	return BURST + ms * LIMIT / WINDOW_MS;
@@ -227,7 +234,10 @@ static struct instant begin_after(struct instant end)
 	return begin;
 }
 
-/* Each window, and all that follow one another: what is at an edge, and may be of either side, counts in both together. */
+/*
+ * Each window, and all that follow one another: what is at an edge, and may be of either side,
+ * counts in both together.
+ */
 static void hold_fixed_window(void)
 {
 	struct instant ends[WINDOWS_MAX] = { { grants[0].min_ms, grants[0].min_ms } }; /* none was before */

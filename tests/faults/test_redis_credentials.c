@@ -1,6 +1,7 @@
 /*
- * What Redis wants to be shown changes while the daemon runs: row 25 of the table of faults, and P20, secrets never leave. A rotation loses no
- * request. A refusal is 503, tried again slowly, with the file read anew, so that it ends by itself.
+ * What Redis wants to be shown changes while the daemon runs: row 25 of the table of faults, and
+ * P20, secrets never leave. A rotation loses no request. A refusal is 503, tried again slowly, with
+ * the file read anew, so that it ends by itself.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -126,7 +127,10 @@ static void test_file_goes_over_the_url(void **state)
 
 /* ---- Rotation ---- */
 
-/* Requests are under way whenever `step` is made, and each of them succeeds. Returns how many there were. */
+/*
+ * Requests are under way whenever `step` is made, and each of them succeeds. Returns how many there
+ * were.
+ */
 static long long under_load(void (*step)(int round))
 {
 	struct raw *clients[CLIENTS];
@@ -159,7 +163,10 @@ static void renew(void)
 	wait_until(metric_of(&patternd, "redis_connects_total") == connects + links, SOON_MS);
 }
 
-/* Both passwords count, the file has the new one, SIGHUP, the old one goes, and whoever still uses it is thrown out. */
+/*
+ * Both passwords count, the file has the new one, SIGHUP, the old one goes, and whoever still uses
+ * it is thrown out.
+ */
 static void rotate(int round)
 {
 	char rule[64], word[32];
@@ -219,7 +226,10 @@ static void test_rotation_of_one(void **state)
 	test_rotation_with_pool_of("1");
 }
 
-/* The new file is wrong: one connection stops, the others serve on, the log says so, and the right file ends it, without another signal. */
+/*
+ * The new file is wrong: one connection stops, the others serve on, the log says so, and the right
+ * file ends it, without another signal.
+ */
 static void test_wrong_rotation(void **state)
 {
 	(void)state;
@@ -249,7 +259,10 @@ static void test_wrong_rotation(void **state)
 	assert_true(writes());
 }
 
-/* One connection waits for its answers before it closes; the requests that come meanwhile take the other. */
+/*
+ * One connection waits for its answers before it closes; the requests that come meanwhile take the
+ * other.
+ */
 static void test_slow_calls(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);
@@ -281,7 +294,9 @@ static void test_slow_calls(void **state)
 	proxy_close(proxy);
 }
 
-/* The only connection of the pool closes, and the next one is slow to come: requests wait for it. */
+/*
+ * The only connection of the pool closes, and the next one is slow to come: requests wait for it.
+ */
 static void test_calls_wait_for_the_only_connection(void **state)
 {
 	struct proxy *proxy = proxy_open(redis.port);
@@ -352,7 +367,10 @@ static void test_signals_during_lookups(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-/* Without any file the connections are made again all the same: what the Redis user may run is asked again. */
+/*
+ * Without any file the connections are made again all the same: what the Redis user may run is
+ * asked again.
+ */
 static void test_signal_without_files(void **state)
 {
 	(void)state;
@@ -406,7 +424,10 @@ static void test_password_appears(void **state)
 	wait_until(writes(), RECOVER_MS);
 }
 
-/* The password changes at the server first: refused, not more often than each 5 s, until the file has it. No signal. */
+/*
+ * The password changes at the server first: refused, not more often than each 5 s, until the file
+ * has it. No signal.
+ */
 static void test_password_changes(void **state)
 {
 	(void)state;

@@ -1,7 +1,8 @@
 /*
- * What Redis may answer instead of a result: refusals before anything ran, replies of a form that was not agreed, bytes
- * that are no reply at all. Each row is sent in the place of the answer to a write and to a read. The problem must say
- * what it is and whether something happened; a read never has an effect. Afterwards everything works again.
+ * What Redis may answer instead of a result: refusals before anything ran, replies of a form that
+ * was not agreed, bytes that are no reply at all. Each row is sent in the place of the answer to a
+ * write and to a read. The problem must say what it is and whether something happened; a read never
+ * has an effect. Afterwards everything works again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +122,10 @@ static void test_row(void **state)
 
 	proxy_set(proxy, (struct proxy_fault){ .answer = row->reply });
 	assert_refused(http(client, "POST", "/locks/written", "{\"owner\":\"o\"}"), row, row->effect);
-	/* The first may have cost a connection: the read goes over one that was made before the fault. */
+	/*
+	 * The first may have cost a connection: the read goes over one that was made before the
+	 * fault.
+	 */
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(works(), RECOVER_MS);
 	proxy_set(proxy, (struct proxy_fault){ .answer = row->reply });

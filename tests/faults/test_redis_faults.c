@@ -1,8 +1,9 @@
 /*
- * Redis and the way to it failing under requests: rows 26, 30, 38 and 39 of the table of faults, through the fault proxy. Each
- * request ends by its deadline with the right effect: none when nothing was sent or it only looked, unknown when a write
- * was sent and its answer lost. What is unknown can be settled with the Idempotency-Key. When the fault ends, the daemon
- * works again by itself, and never hands an answer to another request.
+ * Redis and the way to it failing under requests: rows 26, 30, 38 and 39 of the table of faults,
+ * through the fault proxy. Each request ends by its deadline with the right effect: none when
+ * nothing was sent or it only looked, unknown when a write was sent and its answer lost. What is
+ * unknown can be settled with the Idempotency-Key. When the fault ends, the daemon works again by
+ * itself, and never hands an answer to another request.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -83,7 +84,10 @@ static void test_row(void **state)
 	heal();
 	if (row->write_is_executed)
 		wait_until(server_command(&redis, "EXISTS p:lock:{%s}", target + 7)->integer == 1, RECOVER_MS);
-	/* The retry gets what the first try did, or does it: one lock either way, and the same one ever after. */
+	/*
+	 * The retry gets what the first try did, or does it: one lock either way, and the same one
+	 * ever after.
+	 */
 	struct answer settled = http(client, "POST", target, "{\"owner\":\"first\"}", key);
 	assert_status(settled, 201);
 	struct answer again = http(client, "POST", target, "{\"owner\":\"first\"}", key);
@@ -308,7 +312,10 @@ struct sums {
 	long long sure, possible; /* increments that happened; that may have happened */
 };
 
-/* Asks for an increment after having taken the answer to the last one; one that leaves does not wait for it. */
+/*
+ * Asks for an increment after having taken the answer to the last one; one that leaves does not
+ * wait for it.
+ */
 static void count_answer(struct raw **r, struct sums *sums, bool leaves)
 {
 	if (*r && leaves) {

@@ -1,7 +1,7 @@
 /*
- * What may stand where Redis should: nobody, a name that nobody has, a server of another kind, a flood. Rows 22 and 23 of
- * the table of bad inputs. The daemon lives, its loop turns, it says 503 with effect none, does not hammer, does not grow,
- * and works as soon as there is a Redis.
+ * What may stand where Redis should: nobody, a name that nobody has, a server of another kind, a
+ * flood. Rows 22 and 23 of the table of bad inputs. The daemon lives, its loop turns, it says 503
+ * with effect none, does not hammer, does not grow, and works as soon as there is a Redis.
  */
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -75,7 +75,10 @@ static void test_refused(void **state)
 	server_kill(&redis);
 	struct client *c = client_open(patternd.port);
 	wait_until(http(c, "GET", "/locks/a", NULL).status == 503, 2000);
-	/* Once it was there, readiness stays: a restart of Redis must not take every pod out of service. */
+	/*
+	 * Once it was there, readiness stays: a restart of Redis must not take every pod out of
+	 * service.
+	 */
 	assert_status(http(c, "GET", "/readyz", NULL), 200);
 	server_restart(&redis);
 	wait_until(http(c, "GET", "/locks/a", NULL).status == 200, RECOVER_MS);
@@ -179,7 +182,10 @@ static void test_unix_socket_removed(void **state)
 	server_stop(&redis);
 }
 
-/* Stopped, not gone: connected, and nothing ever comes back. The loop goes on, requests end at their deadline. */
+/*
+ * Stopped, not gone: connected, and nothing ever comes back. The loop goes on, requests end at
+ * their deadline.
+ */
 static void test_stopped(void **state)
 {
 	struct redis_server redis = { 0 };
@@ -267,7 +273,10 @@ static void test_manner(void **state)
 	stubborn_close(peer);
 }
 
-/* Then a real Redis takes the place of somebody that was hung up on, and of somebody that refused us. */
+/*
+ * Then a real Redis takes the place of somebody that was hung up on, and of somebody that refused
+ * us.
+ */
 static void test_recovers(void **state)
 {
 	(void)state;
@@ -284,7 +293,9 @@ static void test_recovers(void **state)
 	}
 }
 
-/* What answers is a Redis by all that can be asked, but its scripts would print instants wrongly. */
+/*
+ * What answers is a Redis by all that can be asked, but its scripts would print instants wrongly.
+ */
 static void test_32_bits(void **state)
 {
 	static const struct stubborn_manner m = { .answer = "$36\r\nredis_version:7.0.15\r\narch_bits:32\r\n\r\n" };

@@ -1,6 +1,7 @@
 /*
- * Redis over TLS: who is let in, and whom the daemon talks to. Row 24 of the table of faults: whatever is wrong with the other side's
- * certificate, name, version or port, nothing is said to it, and log and /readyz name the cause. Certificates are made here.
+ * Redis over TLS: who is let in, and whom the daemon talks to. Row 24 of the table of faults:
+ * whatever is wrong with the other side's certificate, name, version or port, nothing is said to
+ * it, and log and /readyz name the cause. Certificates are made here.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>
@@ -264,7 +265,10 @@ static void test_other_servers(void **state)
 	}
 }
 
-/* A server that takes the connection and says nothing holds nothing else up, and is not asked too often. */
+/*
+ * A server that takes the connection and says nothing holds nothing else up, and is not asked too
+ * often.
+ */
 static void test_silence_costs_nothing(void **state)
 {
 	static const struct stubborn_manner silence = { "silence", NULL, NULL, 0 };

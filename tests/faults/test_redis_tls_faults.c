@@ -1,7 +1,8 @@
 /*
- * TLS to Redis failing under requests: rows 30, 38 and 39 of the table of faults, through the fault proxy, in which TLS makes bytes into
- * records. A request whose bytes were handed to TLS counts as sent, one that was not had no effect; records in slices, keys that change on the
- * way, large answers and many clients must not be felt.
+ * TLS to Redis failing under requests: rows 30, 38 and 39 of the table of faults, through the fault
+ * proxy, in which TLS makes bytes into records. A request whose bytes were handed to TLS counts as
+ * sent, one that was not had no effect; records in slices, keys that change on the way, large
+ * answers and many clients must not be felt.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>
@@ -163,7 +164,10 @@ static bool has_large_value(size_t len)
 	return whole;
 }
 
-/* Whatever the proxy cuts the stream into, and wherever a record ends, all of it arrives, and nothing stays behind unread. */
+/*
+ * Whatever the proxy cuts the stream into, and wherever a record ends, all of it arrives, and
+ * nothing stays behind unread.
+ */
 static void test_large_answers(void **state)
 {
 	static const struct proxy_fault faults[] = { { 0 }, { .slice = 1000 }, { .slice = 16384 }, { .slice = 16389 } };
@@ -207,7 +211,10 @@ static void test_killed_mid_reply(void **state)
 
 /* ---- Large requests ---- */
 
-/* Longer than all buffers on the way: written in many pieces, each when there is room again, while others are gathered behind it. */
+/*
+ * Longer than all buffers on the way: written in many pieces, each when there is room again, while
+ * others are gathered behind it.
+ */
 static void test_large_requests(void **state)
 {
 	enum { REQUESTS = 4, LEN = 12 * MIB };
@@ -243,8 +250,9 @@ static void test_large_requests(void **state)
 /* ---- What was not sent ---- */
 
 /*
- * Redis takes nothing more: some requests are on their way, some never left. Who hears "none" was not carried out. The proxy takes nothing in,
- * rather than Redis stopped behind it: what the kernel keeps for a reader grows with what is read, and could hold all of them.
+ * Redis takes nothing more: some requests are on their way, some never left. Who hears "none" was
+ * not carried out. The proxy takes nothing in, rather than Redis stopped behind it: what the kernel
+ * keeps for a reader grows with what is read, and could hold all of them.
  */
 static void test_not_sent(void **state)
 {
@@ -323,7 +331,10 @@ static void test_load(void **state)
 	assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, 100); /* and then it rests */
 }
 
-/* New keys after each piece of a reply, records of a few bytes, and a server that asks for another handshake. */
+/*
+ * New keys after each piece of a reply, records of a few bytes, and a server that asks for another
+ * handshake.
+ */
 static void test_unsettled(void **state)
 {
 	static const struct tls_manner manners[] = {

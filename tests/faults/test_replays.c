@@ -1,6 +1,7 @@
 /*
- * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is, and its answer is marked: every operation that takes a key,
- * by its example, and each that is more than one call, with so much that it is.
+ * An Idempotency-Key repeated after later writes by others leaves all that Redis holds as it is,
+ * and its answer is marked: every operation that takes a key, by its example, and each that is more
+ * than one call, with so much that it is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,10 @@ static bool never_expires(const char *line)
 	return len > 3 && strcmp(line + len - 3, " -1") == 0;
 }
 
-/* The first line of `picture` that `other` does not have, records aside; without those that may have expired. NULL: none. */
+/*
+ * The first line of `picture` that `other` does not have, records aside; without those that may
+ * have expired. NULL: none.
+ */
 static char *first_beside(const char *picture, const char *other, bool may_expire)
 {
 	char *copy = strdup(picture), *rest = copy, *line;

@@ -1,6 +1,7 @@
 /*
- * Retry-After is honest, promise 11 of the table: of thousands of callers (PATTERND_FULL: ten thousand), each of which is alone with its key
- * and waits exactly as long as it was told, all are let in. And promise 10 with it: who does not wait is not.
+ * Retry-After is honest, promise 11 of the table: of thousands of callers (PATTERND_FULL: ten
+ * thousand), each of which is alone with its key and waits exactly as long as it was told, all are
+ * let in. And promise 10 with it: who does not wait is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,10 @@ static int by_due(const void *a, const void *b)
 	return (x->due_us > y->due_us) - (x->due_us < y->due_us);
 }
 
-/* Takes all there is. What it is told then must be the same in header and body, rounded up to whole seconds there. */
+/*
+ * Takes all there is. What it is told then must be the same in header and body, rounded up to whole
+ * seconds there.
+ */
 static void spend(struct caller *c, const char *algorithm, int i)
 {
 	snprintf(c->body, sizeof(c->body),

@@ -1,7 +1,8 @@
 /*
- * A master that Sentinels watch: it dies under load, is swapped, comes back as it was; Sentinels are away, or tell what is not so.
- * Rows 33 and 30 of the table of bad inputs: nothing is written to a replica, what is unknown is said to be, and a second after Redis
- * takes writes again, so does the daemon.
+ * A master that Sentinels watch: it dies under load, is swapped, comes back as it was; Sentinels
+ * are away, or tell what is not so. Rows 33 and 30 of the table of bad inputs: nothing is written
+ * to a replica, what is unknown is said to be, and a second after Redis takes writes again, so does
+ * the daemon.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -94,7 +95,10 @@ static void assert_failed_in_time(struct answer a)
 	assert_in_range(a.took_us, 0, (TIMEOUT_MS + MARGIN_MS) * (daemon_is_sanitized() ? 3000 : 1000));
 }
 
-/* Whether all Sentinels name this server. The one that led the failover does so first, the others hear it from that one. */
+/*
+ * Whether all Sentinels name this server. The one that led the failover does so first, the others
+ * hear it from that one.
+ */
 static bool is_told(int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -147,7 +151,9 @@ static void the_master_dies_under_load(void **state)
 		  CALLERS); /* replicas are told after callers are: what was answered in its last instant may be lost */
 }
 
-/* It still takes itself for the master, until a Sentinel looks at it: nothing may be written to it. */
+/*
+ * It still takes itself for the master, until a Sentinel looks at it: nothing may be written to it.
+ */
 static void the_old_master_comes_back(void **state)
 {
 	(void)state;
@@ -166,8 +172,9 @@ static void the_old_master_comes_back(void **state)
 }
 
 /*
- * At somebody's wish: the old one is there, says READONLY, or hangs up. What it took after another was promoted, and before it was told,
- * is lost: Sentinels do not stop it first. So only what must not be more can be checked.
+ * At somebody's wish: the old one is there, says READONLY, or hangs up. What it took after another
+ * was promoted, and before it was told, is lost: Sentinels do not stop it first. So only what must
+ * not be more can be checked.
  */
 static void masters_are_swapped_under_load(void **state)
 {
@@ -210,7 +217,10 @@ static void a_master_becomes_a_replica_unseen(void **state)
 	wait_until(works(), SOON_MS);
 }
 
-/* Frozen, not dead: its connections stay, and lead nowhere. When it wakes, it takes itself for the master. */
+/*
+ * Frozen, not dead: its connections stay, and lead nowhere. When it wakes, it takes itself for the
+ * master.
+ */
 static void a_master_freezes_and_wakes(void **state)
 {
 	struct load *l = put_under_load();
@@ -383,7 +393,10 @@ static bool all_are_listened_to(void)
 	return true;
 }
 
-/* Whoever leads a failover knows of it before the others do: it must not matter which of them was asked. */
+/*
+ * Whoever leads a failover knows of it before the others do: it must not matter which of them was
+ * asked.
+ */
 static void each_sentinel_is_listened_to(void **state)
 {
 	(void)state;
@@ -396,7 +409,10 @@ static void each_sentinel_is_listened_to(void **state)
 	assert_true(works());
 }
 
-/* SIGHUP renews the connections to the Sentinels, too, and to the one that is dead it does not wait. */
+/*
+ * SIGHUP renews the connections to the Sentinels, too, and to the one that is dead it does not
+ * wait.
+ */
 static void connections_to_sentinels_are_renewed(void **state)
 {
 	enum { LINKS = SENTINEL_WATCHERS - 1 + 3 };
@@ -414,7 +430,9 @@ static void connections_to_sentinels_are_renewed(void **state)
 	wait_until(all_are_listened_to(), SOON_MS);
 }
 
-/* Not the one that was asked: the first news counts, and its word no more than that of an answer. */
+/*
+ * Not the one that was asked: the first news counts, and its word no more than that of an answer.
+ */
 static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
 {
 	char old[16], port[16], news[128], says[512], url[256];

@@ -1,6 +1,7 @@
 /*
- * A Redis that is slow, or not ours for a while: others are served meanwhile, and the pool becomes whole again. Of the table of faults
- * rows 26 and 29 (somebody's script holds Redis, and is killed) and 27 (no place for a connection, connections that are killed).
+ * A Redis that is slow, or not ours for a while: others are served meanwhile, and the pool becomes
+ * whole again. Of the table of faults rows 26 and 29 (somebody's script holds Redis, and is killed)
+ * and 27 (no place for a connection, connections that are killed).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -46,7 +47,10 @@ static bool pool_is_whole(void)
 	return strstr(get("/metrics").body, "\npatternd_redis_connections 2\n") != NULL;
 }
 
-/* A link that was idle when the server became a replica is made anew, like the one that was told so. */
+/*
+ * A link that was idle when the server became a replica is made anew, like the one that was told
+ * so.
+ */
 static void idle_links_leave_too(void **state)
 {
 	(void)state;
@@ -72,7 +76,10 @@ static redisContext *hold_redis(void)
 	return holder;
 }
 
-/* Other patterns know no such script: Redis says BUSY, or nothing until then. It had no effect, or that is not known. */
+/*
+ * Other patterns know no such script: Redis says BUSY, or nothing until then. It had no effect, or
+ * that is not known.
+ */
 static void somebodys_script_holds_redis(void **state)
 {
 	struct daemon d = { 0 };

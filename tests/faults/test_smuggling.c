@@ -1,11 +1,13 @@
 /*
- * Request smuggling: header lines misspelt as public corpora misspell them (smuggler, http-request-smuggler, llhttp's and ATS's tests), each sent in
- * the places where a front end and the daemon could read it differently. The first reader of each name is the front end:
+ * Request smuggling: header lines misspelt as public corpora misspell them (smuggler,
+ * http-request-smuggler, llhttp's and ATS's tests), each sent in the places where a front end and
+ * the daemon could read it differently. The first reader of each name is the front end:
  *
  *	TE.CL, CL.TE, CL.CL, CL.0	a request is hidden in what the front end takes for a body
  *	refused				a header for which the whole request must be refused, however it is misspelt
  *
- * Judged by what Redis holds afterwards, not by a status: the hidden request, or the one that must be refused, would have counted.
+ * Judged by what Redis holds afterwards, not by a status: the hidden request, or the one that must
+ * be refused, would have counted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +78,10 @@ static void finish(int place)
 	under_way[place] = NULL;
 }
 
-/* Asks for the end of the connection, should it go on. `how` and `line` are told when it had an effect. */
+/*
+ * Asks for the end of the connection, should it go on. `how` and `line` are told when it had an
+ * effect.
+ */
 static void send_it(struct bytes *b, const char *how, const struct bytes *line)
 {
 	int place = serial % OPEN;
@@ -362,7 +367,10 @@ static void hidden_ones_are_seen(void **state)
 	assert_int_equal(keys->elements, last - first - 2); /* but for CL.TE, and where the first length is all */
 }
 
-/* A head without a flaw is served, wherever it lies in libmicrohttpd's buffer and in however many pieces it comes. */
+/*
+ * A head without a flaw is served, wherever it lies in libmicrohttpd's buffer and in however many
+ * pieces it comes.
+ */
 static void right_ones_are_served(void **state)
 {
 	(void)state;

@@ -1,6 +1,7 @@
 /*
- * A daemon in poor surroundings: rows 22 (a resolver that takes its time), 48 (a root that is read-only, no /tmp, no rights, little
- * memory) and 49 (a log that nobody reads) of the table of faults, and as process 1. It starts, serves, and ends when it is told to.
+ * A daemon in poor surroundings: rows 22 (a resolver that takes its time), 48 (a root that is
+ * read-only, no /tmp, no rights, little memory) and 49 (a log that nobody reads) of the table of
+ * faults, and as process 1. It starts, serves, and ends when it is told to.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,8 +32,8 @@ static struct redis_server redis;
 static struct daemon patternd;
 
 /*
- * Starts the daemon by a shell that first changes what is around it: `$0` is the program, `$GIVEN` the text `given`, "$@" the
- * options. The log cannot tell the port here.
+ * Starts the daemon by a shell that first changes what is around it: `$0` is the program, `$GIVEN`
+ * the text `given`, "$@" the options. The log cannot tell the port here.
  */
 static void launch(const char *script, const char *given, const char *redis_url, const char *level)
 {
@@ -67,7 +68,10 @@ static long ask_many(struct raw *r, int times)
 	return metric_of(&patternd, "log_lines_dropped_total");
 }
 
-/* Reads all that was logged: what found no room comes with a turn of the loop. Returns how many lines that were; each must be whole. */
+/*
+ * Reads all that was logged: what found no room comes with a turn of the loop. Returns how many
+ * lines that were; each must be whole.
+ */
 static size_t read_lines(int fd)
 {
 	static char text[1024 * 1024];

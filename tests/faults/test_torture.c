@@ -1,13 +1,14 @@
 /*
- * Torture: whatever the daemon does, each allocation, socket, accept, connect, epoll_ctl, read, write and open of it fails once: a
- * scenario is played again and again, the n-th call failing, until none is left. Each time those who asked got an answer or were
- * hung up on, the daemon lives, serves the next, and kept neither a descriptor nor memory.
+ * Torture: whatever the daemon does, each allocation, socket, accept, connect, epoll_ctl, read,
+ * write and open of it fails once: a scenario is played again and again, the n-th call failing,
+ * until none is left. Each time those who asked got an answer or were hung up on, the daemon lives,
+ * serves the next, and kept neither a descriptor nor memory.
  *
- * In the plain mode by all scenarios; in the others (Redis over TLS, a Cluster, clients by HTTPS) by those that know the difference, for
- * handlers do not.
+ * In the plain mode by all scenarios; in the others (Redis over TLS, a Cluster, clients by HTTPS)
+ * by those that know the difference, for handlers do not.
  *
- * Here a few operations; `make torture` (PATTERND_TORTURE_ALL names a file for what was counted) does all. The name of a mode as argument:
- * only that.
+ * Here a few operations; `make torture` (PATTERND_TORTURE_ALL names a file for what was counted)
+ * does all. The name of a mode as argument: only that.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -172,7 +173,10 @@ static bool is_released(void *arg)
 	return daemon_open_files(&patternd) <= open_files;
 }
 
-/* GMP aborts without memory, and libtasn1 runs into a NULL: that is how it is for whoever uses GnuTLS. */
+/*
+ * GMP aborts without memory, and libtasn1 runs into a NULL: that is how it is for whoever uses
+ * GnuTLS.
+ */
 static void judge_crash(void)
 {
 	int status = proc_exit_status(&patternd.proc);
@@ -451,8 +455,8 @@ static void judge_end(void)
 }
 
 /*
- * It starts all the same, or says why not. What OpenSSL makes once for the whole process, and had no memory for then, it lacks for good: whoever
- * asks is told that there is no Redis.
+ * It starts all the same, or says why not. What OpenSSL makes once for the whole process, and had
+ * no memory for then, it lacks for good: whoever asks is told that there is no Redis.
  */
 static bool try_to_start(void)
 {
@@ -496,7 +500,10 @@ static bool try_to_leave(void)
 	return reached;
 }
 
-/* OpenSSL 3.5 waits for itself for ever when there is no memory for the locks that it makes before all else. */
+/*
+ * OpenSSL 3.5 waits for itself for ever when there is no memory for the locks that it makes before
+ * all else.
+ */
 static uint64_t first_of_life(void)
 {
 	return mode == TLS && now.kind == TORTURE_TLS ? 4 : 1;
@@ -519,7 +526,10 @@ static void sweep_lives(const char *name, bool (*live)(void))
 static void test_start(void **state)
 {
 	(void)state;
-	/* By address: glibc 2.36 crashes when memory ends while it reads for the first time how names are resolved. */
+	/*
+	 * By address: glibc 2.36 crashes when memory ends while it reads for the first time how
+	 * names are resolved.
+	 */
 	name_redis("127.0.0.1");
 	sweep_lives("start", try_to_start);
 }
@@ -548,7 +558,10 @@ static int set_up(void **state)
 	start_redis();
 	torture_open();
 	patternd.proc.env = torture_env();
-	/* By name: the resolver is asked anyway when an address cannot be read for lack of memory, and keeps a descriptor from then on. */
+	/*
+	 * By name: the resolver is asked anyway when an address cannot be read for lack of memory,
+	 * and keeps a descriptor from then on.
+	 */
 	name_redis("localhost");
 	start();
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++) {

@@ -1,4 +1,7 @@
-/* A connection to Redis whose socket cannot be watched, since epoll_ctl fails: nobody goes round in a circle until it is overdue. */
+/*
+ * A connection to Redis whose socket cannot be watched, since epoll_ctl fails: nobody goes round in
+ * a circle until it is overdue.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * Faults while clients wait for messages: Redis gone and back, the subscriber's connection cut, Redis without permission to subscribe,
- * the daemon told to leave. Nobody is sent away before his time, no message is missed, and each answer is true.
+ * Faults while clients wait for messages: Redis gone and back, the subscriber's connection cut,
+ * Redis without permission to subscribe, the daemon told to leave. Nobody is sent away before his
+ * time, no message is missed, and each answer is true.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -384,7 +385,10 @@ static void take(struct raw *w, int seen[])
 	assert_true(waiter_ask(w, receive_target, "{\"wait_ms\":30000,\"visibility_ms\":60000}", ""));
 }
 
-/* Connections are killed again and again. What was taken by a try whose answer was lost is in flight, and everything else arrives once. */
+/*
+ * Connections are killed again and again. What was taken by a try whose answer was lost is in
+ * flight, and everything else arrives once.
+ */
 static void every_message_is_accounted_for(void **state)
 {
 	static const char *const kinds[] = { "normal", "pubsub" };

@@ -1,6 +1,7 @@
 /*
- * Clients that leave while they wait for messages, or while one is being won for them: row 19 of the table of faults. They are out of
- * the line at once, nothing is left of them, and what nobody read was not received: it is ready again, once, and does not count.
+ * Clients that leave while they wait for messages, or while one is being won for them: row 19 of
+ * the table of faults. They are out of the line at once, nothing is left of them, and what nobody
+ * read was not received: it is ready again, once, and does not count.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -201,7 +202,10 @@ static void ask_and_leave(const struct won *w, enum leaving way, const char *hea
 	}
 }
 
-/* A dead letter, were it counted: as if it had not happened, in the place where they were, ids and all. */
+/*
+ * A dead letter, were it counted: as if it had not happened, in the place where they were, ids and
+ * all.
+ */
 static void what_was_won_for_nobody_was_not_received(void **state)
 {
 	const struct won *w = *state;
@@ -232,7 +236,9 @@ static void what_was_won_for_nobody_was_not_received(void **state)
 	}
 }
 
-/* Also when the daemon learns of both at once, and of what was won first. It is stopped for that. */
+/*
+ * Also when the daemon learns of both at once, and of what was won first. It is stopped for that.
+ */
 static void who_left_just_before_is_not_answered(void **state)
 {
 	(void)state;
@@ -326,7 +332,10 @@ static void what_was_won_for_nobody_goes_back_before_the_end(void **state)
 	}
 }
 
-/* Nor does it stumble when Redis never says so: it has an end to its waiting, and nothing is sent after that. */
+/*
+ * Nor does it stumble when Redis never says so: it has an end to its waiting, and nothing is sent
+ * after that.
+ */
 static void the_daemon_may_leave_before_redis_answers(void **state)
 {
 	static const char *const bodies[][2] = {
@@ -423,7 +432,10 @@ static void read_log(struct round *rounds, int count, const char *stem)
 	free(log);
 }
 
-/* Where the message is, told by what the daemon says that it did. Returns whether it went out into the void. */
+/*
+ * Where the message is, told by what the daemon says that it did. Returns whether it went out into
+ * the void.
+ */
 static bool look_after(const struct round *r, int i, bool acknowledge)
 {
 	char queue[32];
@@ -431,7 +443,9 @@ static bool look_after(const struct round *r, int i, bool acknowledge)
 	snprintf(queue, sizeof(queue), "left-%d", i);
 	int64_t ready = count_of(queue, "/ready"), in_flight = count_of(queue, "/in_flight");
 	if (r->status == 200) {
-		/* The answer was given to the kernel: nobody can tell any more whether it was read. */
+		/*
+		 * The answer was given to the kernel: nobody can tell any more whether it was read.
+		 */
 		assert_int_equal(ready, 0);
 		assert_int_equal(in_flight, acknowledge ? 0 : 1);
 		return !r->got;

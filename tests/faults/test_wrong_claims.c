@@ -1,7 +1,7 @@
 /*
  * Claims of what is not held: row 40 of the table of bad inputs. Tokens and sale claims that are
- * wrong, expired, used before, of another holder, or nonsense. Each is refused, and changes nothing.
- * (Receipts: api/test_queues_receipts.c.)
+ * wrong, expired, used before, of another holder, or nonsense. Each is refused, and changes
+ * nothing. (Receipts: api/test_queues_receipts.c.)
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -311,7 +311,10 @@ static void test_twice_at_once(void **state)
 		/* One message, two receivers: both get an answer, one gets the message. */
 		assert_int_equal(both("POST", "/queues/a/receive", NULL, "X-A: 1", 200), 2);
 		assert_int_equal(int_at(http(client, "GET", "/queues/a", NULL), "/in_flight"), 1);
-		/* One claim: released twice, its quantity returns once; confirmed twice, the same to both, and sold once. */
+		/*
+		 * One claim: released twice, its quantity returns once; confirmed twice, the same
+		 * to both, and sold once.
+		 */
 		snprintf(target, sizeof(target), "/sales/a/claims/%s", claimed("a"));
 		assert_int_equal(both("DELETE", target, NULL, "X-A: 1", 204), 2);
 		assert_int_equal(int_at(http(client, "GET", "/sales/a", NULL), "/held"), 0);

@@ -1,4 +1,7 @@
-/* through_proxy: the stage of a group of tests whose daemon reaches its Redis through a proxy, and one client of it. */
+/*
+ * through_proxy: the stage of a group of tests whose daemon reaches its Redis through a proxy, and
+ * one client of it.
+ */
 #ifndef TEST_THROUGH_PROXY_H
 #define TEST_THROUGH_PROXY_H
 

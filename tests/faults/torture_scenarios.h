@@ -1,5 +1,6 @@
 /*
- * torture_scenarios: what test_torture.c has the daemon do while calls fail, by what that file has before it includes this.
+ * torture_scenarios: what test_torture.c has the daemon do while calls fail, by what that file has
+ * before it includes this.
  */
 #ifndef TEST_TORTURE_SCENARIOS_H
 #define TEST_TORTURE_SCENARIOS_H
@@ -25,7 +26,10 @@ static bool is_stream(const struct contract_operation *op)
 	return strcmp(op->id, "lock_hold") == 0 || strcmp(op->id, "topic_stream") == 0;
 }
 
-/* Two on one connection, the second in pieces of a chunked body, and one that leaves in the middle of it. */
+/*
+ * Two on one connection, the second in pieces of a chunked body, and one that leaves in the middle
+ * of it.
+ */
 static void play_connection(const void *what)
 {
 	struct raw *r = come();
@@ -133,7 +137,10 @@ static long long connections_made(void)
 	return counted("stats", "total_connections_received:");
 }
 
-/* Files are read again: what cannot be read leaves what there was. Over TLS the connections to Redis are made anew with what can. */
+/*
+ * Files are read again: what cannot be read leaves what there was. Over TLS the connections to
+ * Redis are made anew with what can.
+ */
 static void play_reload(const void *what)
 {
 	long long before = mode == TLS ? connections_made() : 0;
@@ -153,7 +160,10 @@ static void ask_redirected(void *arg, int moved)
 		exchange("POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
 }
 
-/* While a slot moves, its node sends who asks on for once (ASK), and afterwards for good (MOVED), whereupon the map is read again. */
+/*
+ * While a slot moves, its node sends who asks on for once (ASK), and afterwards for good (MOVED),
+ * whereupon the map is read again.
+ */
 static void play_redirect(const void *what)
 {
 	struct redis_cluster *c = redis.cluster;

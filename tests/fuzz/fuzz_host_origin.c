@@ -1,6 +1,7 @@
 /*
- * Host, Origin and Sec-Fetch-Site, one a line, against --allowed-hosts and --cors-origins, the lines before. Who is let in has a host that
- * is an IP literal, localhost or allowed, and comes from that host, or from an allowed origin; this is told here by other means than there.
+ * Host, Origin and Sec-Fetch-Site, one a line, against --allowed-hosts and --cors-origins, the
+ * lines before. Who is let in has a host that is an IP literal, localhost or allowed, and comes
+ * from that host, or from an allowed origin; this is told here by other means than there.
  */
 #include <arpa/inet.h>
 #include <strings.h>

@@ -1,11 +1,13 @@
 /*
- * A whole connection, from its socket to Redis and back: the daemon's own loop, libmicrohttpd and handlers. Steps:
+ * A whole connection, from its socket to Redis and back: the daemon's own loop, libmicrohttpd and
+ * handlers. Steps:
  *
  *	H<bytes>  the client sends this     R<bytes>  Redis's answer to the next command   E  the client says no more
  *	W<ms>     so much time passes       X         Redis breaks off                     Q  the client is gone
  *
- * What the client reads is a row of whole answers, no more than it asked, and the last one it was told to expect; after its time each
- * request was answered or its connection closed; and in the end nothing is left of any: no connection, no request, no call, no memory.
+ * What the client reads is a row of whole answers, no more than it asked, and the last one it was
+ * told to expect; after its time each request was answered or its connection closed; and in the end
+ * nothing is left of any: no connection, no request, no call, no memory.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -63,7 +65,10 @@ static void drain_client(void)
 	}
 }
 
-/* As libmicrohttpd 0.9.75 takes lines: CR, LF or both end one, and one that begins with NUL or a colon is empty. */
+/*
+ * As libmicrohttpd 0.9.75 takes lines: CR, LF or both end one, and one that begins with NUL or a
+ * colon is empty.
+ */
 static void count_lines(struct text bytes)
 {
 	for (size_t i = 0; i < bytes.len; i++) {

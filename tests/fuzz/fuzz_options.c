@@ -1,6 +1,7 @@
 /*
- * Options: lines, each an argument ("--x=y", "--x", "y"), a variable ("PATTERND_X=y"), or behind a line "[file]" one of the file of
- * --config. Options in force are within their ranges, can be shown, and show no password; what each would be taken apart by takes it.
+ * Options: lines, each an argument ("--x=y", "--x", "y"), a variable ("PATTERND_X=y"), or behind a
+ * line "[file]" one of the file of --config. Options in force are within their ranges, can be
+ * shown, and show no password; what each would be taken apart by takes it.
  */
 #include <sys/mman.h>
 #include <unistd.h>

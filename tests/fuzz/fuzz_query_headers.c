@@ -1,6 +1,7 @@
 /*
- * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on. What is let in has ids that can stand in a
- * log line and input within its rows; what is not is answered with a whole problem.
+ * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on.
+ * What is let in has ids that can stand in a log line and input within its rows; what is not is
+ * answered with a whole problem.
  */
 #include "access/access.h"
 #include "contract/input.h"

@@ -1,7 +1,8 @@
 /*
- * A Cluster that tells anything: steps C<slot> (a call of that slot), A<bytes> (said to the next call that is seen), S<bytes> (the next
- * answer to CLUSTER SLOTS), X (the newest connection breaks), T (100 ms pass). Each call ends once, in its time, and is not sent on
- * for ever; nodes are bounded; and once the Cluster tells the truth again, there are no others than its own.
+ * A Cluster that tells anything: steps C<slot> (a call of that slot), A<bytes> (said to the next
+ * call that is seen), S<bytes> (the next answer to CLUSTER SLOTS), X (the newest connection
+ * breaks), T (100 ms pass). Each call ends once, in its time, and is not sent on for ever; nodes
+ * are bounded; and once the Cluster tells the truth again, there are no others than its own.
  */
 #include "core/loop.h"
 #include "fuzz.h"

@@ -5,8 +5,9 @@
  *	X         the server leaves     G<bytes>  it greets so, next time    T  a second passes
  *	D, L, M   the connection is dropped, is to leave, is moved
  *
- * Each call has one outcome. The n-th answer of a connection goes to the n-th call there, and is the n-th reply of what was said; a call is
- * NOT_SENT only when not a byte of it was seen. Whatever was said, the connection is usable again once a server greets as Redis would.
+ * Each call has one outcome. The n-th answer of a connection goes to the n-th call there, and is
+ * the n-th reply of what was said; a call is NOT_SENT only when not a byte of it was seen. Whatever
+ * was said, the connection is usable again once a server greets as Redis would.
  */
 #include "fuzz.h"
 #include "model.h"

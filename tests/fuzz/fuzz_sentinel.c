@@ -1,7 +1,9 @@
 /*
- * What Sentinels tell of the master: steps R<bytes> (the Sentinel that came last says this), S<bytes> (the one before it does), X (the last
- * leaves), T (a second passes), D (the master that they told of does not serve). Each address that is told is one that can be connected to, or is refused by redis_url_at; and whatever
- * was said, another Sentinel is asked that tells the right one.
+ * What Sentinels tell of the master: steps R<bytes> (the Sentinel that came last says this),
+ * S<bytes> (the one before it does), X (the last leaves), T (a second passes), D (the master that
+ * they told of does not serve). Each address that is told is one that can be connected to, or is
+ * refused by redis_url_at; and whatever was said, another Sentinel is asked that tells the right
+ * one.
  */
 #include "fuzz.h"
 #include "redis/sentinel.h"

@@ -1,6 +1,7 @@
 /*
- * Raw targets: "METHOD target". What is routed decodes to texts without NUL, which encode to a target that is routed to the same; two
- * names are one key only when they are the same bytes. What is not is answered with a whole problem.
+ * Raw targets: "METHOD target". What is routed decodes to texts without NUL, which encode to a
+ * target that is routed to the same; two names are one key only when they are the same bytes. What
+ * is not is answered with a whole problem.
  */
 #include "call/script.h"
 #include "contract/route.h"
@@ -75,7 +76,10 @@ static void check_same(struct request *req, struct request *other)
 		      text_equal(other->query[i].value, req->query[i].value));
 }
 
-/* A name that passed the rule of names has no braces, so a key is its kind and name in one way only. */
+/*
+ * A name that passed the rule of names has no braces, so a key is its kind and name in one way
+ * only.
+ */
 static void check_key(struct request *req)
 {
 	struct text name = req->path_values[0];

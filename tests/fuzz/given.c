@@ -185,7 +185,10 @@ static void check_value(const struct field *row, const char *slot)
 	}
 }
 
-/* One row gives way to another that is required without it (`excludes`): what is absent then cannot be told from here. */
+/*
+ * One row gives way to another that is required without it (`excludes`): what is absent then cannot
+ * be told from here.
+ */
 static void check_struct(const struct field *rows, size_t count, const char *at)
 {
 	for (size_t i = 0; i < count; i++) {

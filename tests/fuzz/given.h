@@ -1,5 +1,6 @@
 /*
- * given: a request without HTTP: made by hand, answered in memory; and what must hold of what came of it.
+ * given: a request without HTTP: made by hand, answered in memory; and what must hold of what came
+ * of it.
  */
 #ifndef FUZZ_GIVEN_H
 #define FUZZ_GIVEN_H
@@ -16,7 +17,10 @@ void given_header(struct request *req, struct text line);
 struct text given_name(size_t i); /* of the i-th, absent after the last */
 struct text given_value(size_t i);
 
-/* It was answered with a problem that is whole: JSON, of one status and code, and headers without control characters. */
+/*
+ * It was answered with a problem that is whole: JSON, of one status and code, and headers without
+ * control characters.
+ */
 void given_check_refusal(const struct request *req);
 
 /* What its handler would get is within the rows of the contract. */

@@ -91,8 +91,8 @@ static bool take_chunks(struct text *rest)
 }
 
 /*
- * An answer to HEAD has lengths and no body: what follows is then the next answer, or nothing. A stream has no length, and for
- * HTTP/1.0 no chunks either: it lasts as long as its connection.
+ * An answer to HEAD has lengths and no body: what follows is then the next answer, or nothing. A
+ * stream has no length, and for HTTP/1.0 no chunks either: it lasts as long as its connection.
  */
 static bool take_body(struct text *rest, const struct head *h, bool is_stream)
 {
@@ -123,7 +123,10 @@ struct reading reading_of(struct text bytes)
 		CHECK(!r.was_to_be_last);
 		r.is_whole = take_head(&bytes, &h, &r);
 		r.answers += h.status >= 200;
-		/* What libmicrohttpd refuses by itself is its last word, and it has no more to it: 0.9.75 writes some such heads twice. */
+		/*
+		 * What libmicrohttpd refuses by itself is its last word, and it has no more to it:
+		 * 0.9.75 writes some such heads twice.
+		 */
 		if (h.status >= 200 && !h.is_ours && r.is_whole)
 			break;
 		r.is_whole = r.is_whole && take_body(&bytes, &h, r.is_stream);

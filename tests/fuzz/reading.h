@@ -1,5 +1,6 @@
 /*
- * reading: what a client makes of the bytes that it was answered with: a row of whole HTTP responses, of which only the last may be cut.
+ * reading: what a client makes of the bytes that it was answered with: a row of whole HTTP
+ * responses, of which only the last may be cut.
  */
 #ifndef FUZZ_READING_H
 #define FUZZ_READING_H

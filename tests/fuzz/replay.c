@@ -1,4 +1,7 @@
-/* replay: gives a target every file of the folders and files that are named, in their order, without libFuzzer. Fails when there was none. */
+/*
+ * replay: gives a target every file of the folders and files that are named, in their order,
+ * without libFuzzer. Fails when there was none.
+ */
 #include <dirent.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,7 @@
 /*
- * server: the other end of the daemon's connections to Redis. It takes the commands apart, each of which must be well-formed, answers the
- * greeting as Redis would, and leaves the rest to its target.
+ * server: the other end of the daemon's connections to Redis. It takes the commands apart, each of
+ * which must be well-formed, answers the greeting as Redis would, and leaves the rest to its
+ * target.
  */
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H

@@ -1,7 +1,9 @@
 /*
- * world: what a target lives in. The daemon's clock stands still while anything happens, and jumps to the next timer when nothing does;
- * whatever it connects to is answered by the target itself (server.h), and no name leaves the process. So an input always takes the
- * same course, and a minute of it no time. Calls to the system are replaced by the linker (--wrap): the daemon is as it is.
+ * world: what a target lives in. The daemon's clock stands still while anything happens, and jumps
+ * to the next timer when nothing does; whatever it connects to is answered by the target itself
+ * (server.h), and no name leaves the process. So an input always takes the same course, and a
+ * minute of it no time. Calls to the system are replaced by the linker (--wrap): the daemon is as
+ * it is.
  */
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
@@ -9,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The options in force, ended by NULL, a loop, and what the rest needs. Once: later calls do nothing. */
+/*
+ * The options in force, ended by NULL, a loop, and what the rest needs. Once: later calls do
+ * nothing.
+ */
 void world_open(const char *const *options);
 
 /* Runs the loop until `ms` have passed and nothing happens any more. */
@@ -18,7 +23,10 @@ void world_pass(int64_t ms);
 /* The same until it holds; false when it does not after `most_ms`, or somewhat more. */
 bool world_pass_until(bool (*holds)(void), int64_t most_ms);
 
-/* What is done at the end of each turn, as main.c does it; how long it can wait, -1 for any time. NULL: nothing. */
+/*
+ * What is done at the end of each turn, as main.c does it; how long it can wait, -1 for any time.
+ * NULL: nothing.
+ */
 extern int64_t (*world_turn)(void);
 
 #endif

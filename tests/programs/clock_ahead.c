@@ -1,8 +1,10 @@
 /*
- * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds ahead, or behind if that is negative.
- * With CLOCK_FILE, which holds microseconds as an int64_t, it is what that file says, and stands still until the file says something else.
- * The clock that counts from the start is an hour ahead while there is a file CLOCK_LATER_FILE: as if that hour had gone by in no time.
- * (libfaketime does not get on with the allocator that redis-server is linked with.)
+ * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds
+ * ahead, or behind if that is negative. With CLOCK_FILE, which holds microseconds as an int64_t, it
+ * is what that file says, and stands still until the file says something else. The clock that
+ * counts from the start is an hour ahead while there is a file CLOCK_LATER_FILE: as if that hour
+ * had gone by in no time. (libfaketime does not get on with the allocator that redis-server is
+ * linked with.)
  */
 #include <fcntl.h>
 #include <stdint.h>

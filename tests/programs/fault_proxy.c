@@ -1,8 +1,10 @@
 /*
- * fault_proxy PORT...: the fault proxy of tests/support/proxy.h for programs that are not C: one in front of each PORT of the loopback.
+ * fault_proxy PORT...: the fault proxy of tests/support/proxy.h for programs that are not C: one in
+ * front of each PORT of the loopback.
  *
- * First prints a line with the port of each. Then each line of stdin is about one of them, counted from 0, and is answered with "ok"
- * when it is in force: `1 delay_ms=50 slice=3` sets just these faults, `1` none. Ends with stdin.
+ * First prints a line with the port of each. Then each line of stdin is about one of them, counted
+ * from 0, and is answered with "ok" when it is in force: `1 delay_ms=50 slice=3` sets just these
+ * faults, `1` none. Ends with stdin.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,11 @@
 /*
- * mixed_load PORT RATE SECONDS SEED: callers of a daemon who do some of everything, RATE requests a second whatever becomes of them;
- * 0: as many as they can. Beside them others wait for messages and locks, and listen to topics.
+ * mixed_load PORT RATE SECONDS SEED: callers of a daemon who do some of everything, RATE requests a
+ * second whatever becomes of them; 0: as many as they can. Beside them others wait for messages and
+ * locks, and listen to topics.
  *
- * Prints a line for each request that failed, `failed SENT_US ENDED_US PATTERN STATUS CODE` by CLOCK_MONOTONIC, and at the end what
- * there was of each, `calls PATTERN STATUS COUNT`, and `late US`: how far behind the rate it ever was.
+ * Prints a line for each request that failed, `failed SENT_US ENDED_US PATTERN STATUS CODE` by
+ * CLOCK_MONOTONIC, and at the end what there was of each, `calls PATTERN STATUS COUNT`, and
+ * `late US`: how far behind the rate it ever was.
  */
 #define _GNU_SOURCE /* memmem */
 #include <arpa/inet.h>
@@ -36,7 +38,10 @@ enum {
 	TRY_AGAIN_US = 50000,
 };
 
-/* In a step's texts # and % are numbers up to 999, @ is one up to 9, all the same in each step; $ is what the step before captured. */
+/*
+ * In a step's texts # and % are numbers up to 999, @ is one up to 9, all the same in each step; $
+ * is what the step before captured.
+ */
 struct step {
 	const char *method, *path, *body, *header;
 	const char *capture; /* the member of the answer that the next step needs */
@@ -285,7 +290,9 @@ static void on_ready(struct caller *c)
 		look(c);
 }
 
-/* Whoever is idle begins anew, visitors at their rate; returns how many visitors are still at it. */
+/*
+ * Whoever is idle begins anew, visitors at their rate; returns how many visitors are still at it.
+ */
 static int begin_visits(double due)
 {
 	int64_t now = now_us();

@@ -1,8 +1,10 @@
 /*
- * suspender: what a waiting request costs at the least: a server on libmicrohttpd, as the daemon uses it (external epoll, the same
- * memory for a connection), that takes a request with its body and then suspends its connection for ever.
+ * suspender: what a waiting request costs at the least: a server on libmicrohttpd, as the daemon
+ * uses it (external epoll, the same memory for a connection), that takes a request with its body
+ * and then suspends its connection for ever.
  *
- * Prints "listening 127.0.0.1:PORT", then "a quarter is suspended" and "all are suspended", of as many as its argument says. Ended by a signal.
+ * Prints "listening 127.0.0.1:PORT", then "a quarter is suspended" and "all are suspended", of as
+ * many as its argument says. Ended by a signal.
  */
 #include <microhttpd.h>
 #include <stdbool.h>

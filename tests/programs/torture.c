@@ -1,8 +1,10 @@
 /*
- * torture: preloaded into a daemon, it makes the n-th call of a kind fail, as often as the test arms it: see torture.h.
+ * torture: preloaded into a daemon, it makes the n-th call of a kind fail, as often as the test
+ * arms it: see torture.h.
  *
- * It counts from main on: what libraries do while they are loaded is not tortured. Memory is glibc's own; calls that glibc makes
- * inside of itself are seen where it allocates, not where it opens or connects.
+ * It counts from main on: what libraries do while they are loaded is not tortured. Memory is
+ * glibc's own; calls that glibc makes inside of itself are seen where it allocates, not where it
+ * opens or connects.
  */
 #include "torture.h"
 

@@ -1,5 +1,6 @@
 /*
- * torture: what a test and a daemon that is preloaded with torture.c share, in a file that both have mapped (TORTURE_FILE names it).
+ * torture: what a test and a daemon that is preloaded with torture.c share, in a file that both
+ * have mapped (TORTURE_FILE names it).
  */
 #ifndef TEST_PROGRAMS_TORTURE_H
 #define TEST_PROGRAMS_TORTURE_H
@@ -17,7 +18,11 @@ enum torture_kind {
 	TORTURE_READ,    /* read: EIO; recv, recvmsg: ECONNRESET */
 	TORTURE_WRITE,   /* write: ENOSPC; send, sendto, sendmsg, writev: EPIPE */
 	TORTURE_OPEN,    /* open, fopen: EMFILE */
-	TORTURE_TLS, /* malloc, calloc, realloc, memalign that OpenSSL and GnuTLS call, and what they are built on: ENOMEM */
+	/*
+	 * malloc, calloc, realloc, memalign that OpenSSL and GnuTLS call, and what they are built
+	 * on: ENOMEM
+	 */
+	TORTURE_TLS,
 	TORTURE_KINDS,
 };
 

@@ -1,5 +1,6 @@
 /*
- * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step: what lua/bloom_*.lua must do.
+ * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step: what
+ * lua/bloom_*.lua must do.
  *
  *	struct bloom_model m = { .capacity = 100, .error_rate = 0.01 };
  *	bool added = bloom_model_add(&m, hash);

@@ -1,6 +1,6 @@
 /*
- * board_calls: leaderboard scripts, called as their handlers call them, and what they tell taken apart. The Redis is
- * script_stage's.
+ * board_calls: leaderboard scripts, called as their handlers call them, and what they tell taken
+ * apart. The Redis is script_stage's.
  *
  *	board_make("b", 2);                                  its dimensions are d0, d1, ...
  *	board_put("b", "m", "set", 2, (int64_t[]){ 5, 15 });
@@ -19,7 +19,9 @@ struct ranked {
 	uint32_t scores[BOARD_DIMENSIONS];
 };
 
-/* A key of the board; `part` is "", ":places" or ":ranks". Lives until eight more were asked for. */
+/*
+ * A key of the board; `part` is "", ":places" or ":ranks". Lives until eight more were asked for.
+ */
 const char *board_key(const char *board, const char *part);
 
 /* The names of that many dimensions, a line each. */
@@ -30,7 +32,10 @@ void board_make(const char *board, size_t dimensions);
 /* The outcome; how is "set" or "add". */
 int64_t board_put(const char *board, const char *member, const char *how, size_t dimensions, const int64_t *scores);
 
-/* The members that a page or a look around tells; how many. -1: there is no board, -2: no such member. */
+/*
+ * The members that a page or a look around tells; how many. -1: there is no board, -2: no such
+ * member.
+ */
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
 int board_around(const char *board, const char *member, int64_t beside, const char *order, size_t dimensions,
@@ -39,7 +44,10 @@ int board_around(const char *board, const char *member, int64_t beside, const ch
 /* The position from 0; -1: there is no board, -2: no such member. */
 int64_t board_position(const char *board, const char *member, const char *order);
 
-/* Fills a board with members m0, m1, ... of three dimensions in no time: as leaderboard_member_put would, without it. */
+/*
+ * Fills a board with members m0, m1, ... of three dimensions in no time: as leaderboard_member_put
+ * would, without it.
+ */
 void board_fill(const char *board, size_t members, unsigned seed);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * line_look: what a line (lua/lib/waiters.lua) looks like from outside, for the tests of what has one.
+ * line_look: what a line (lua/lib/waiters.lua) looks like from outside, for the tests of what has
+ * one.
  *
  *	assert_string_equal(line_tickets(&r, "p:lock:{a}"), TICKET_1 " " TICKET_2);
  *	line_hear(&r, "p:lock:{a}");

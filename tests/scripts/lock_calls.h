@@ -1,5 +1,6 @@
 /*
- * lock_calls: the lock scripts as C calls, for their tests. Each fails the test when the script answers an error.
+ * lock_calls: the lock scripts as C calls, for their tests. Each fails the test when the script
+ * answers an error.
  *
  *	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 }), TAKEN);
  *	lock_acquire(&r, (struct lock_try){ .names = "a b", .token = TOKEN_2, .ticket = TICKET_1, .wait_ms = 5000 });
@@ -39,12 +40,17 @@ struct lock_try {
 const char *const *lock_try_keys(const struct lock_try *t);
 const char *const *lock_try_args(const struct lock_try *t);
 
-/* The keys of names with blanks between them, each with these parts, ended by NULL; they live until the next call. */
+/*
+ * The keys of names with blanks between them, each with these parts, ended by NULL; they live until
+ * the next call.
+ */
 extern const char *const parts_to_acquire[], *const parts_to_release[], *const parts_to_extend[],
 										*const parts_to_look[];
 const char *const *lock_keys(const char *names, const char *const parts[]);
 
-/* One of them: part is "" for the bare key, ":waiters", ... The text lives until a few calls later. */
+/*
+ * One of them: part is "" for the bare key, ":waiters", ... The text lives until a few calls later.
+ */
 const char *lock_key(const char *name, const char *part);
 
 int64_t lock_acquire(struct redis_server *r, struct lock_try t);

@@ -246,7 +246,10 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue)
 	};
 }
 
-/* Calls a script that works in steps with its first argument and the total so far, until it is finished. */
+/*
+ * Calls a script that works in steps with its first argument and the total so far, until it is
+ * finished.
+ */
 static int64_t in_steps(struct redis_server *r, const struct script *s, const char *queue, const char *what, int *steps)
 {
 	char total[24] = "0";

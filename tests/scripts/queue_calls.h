@@ -1,5 +1,6 @@
 /*
- * queue_calls: the queue scripts as C calls, for their tests. Each fails the test when the script answers an error.
+ * queue_calls: the queue scripts as C calls, for their tests. Each fails the test when the script
+ * answers an error.
  *
  *	queue_message_send(&r, "jobs", (struct outgoing){ .id = "a", .delay_ms = 50 });
  *	assert_int_equal(queue_message_receive(&r, "jobs", 10, 30000, NONCE_A), 1);
@@ -18,7 +19,9 @@ enum { QUEUE_KEYS = 17, BATCH_MAX = 100 };
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
 
-/* The name of one: part is "" for the bare key, ":due:4", ... The text lives until the next call. */
+/*
+ * The name of one: part is "" for the bare key, ":due:4", ... The text lives until the next call.
+ */
 const char *queue_key(const char *queue, const char *part);
 
 /* A message to send; what is 0 or NULL is not given. */
@@ -59,7 +62,10 @@ int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const c
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
 
-/* Many at once, lists of receipts that NULL ends, all rejects with one delay; returns how many had an effect. */
+/*
+ * Many at once, lists of receipts that NULL ends, all rejects with one delay; returns how many had
+ * an effect.
+ */
 int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],
 			      const char *const reject[], int64_t delay_ms);
 
@@ -104,7 +110,9 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
 		assert_int_equal(counts_.dead, dead_);               \
 	} while (0)
 
-/* In as many steps as it takes; return the total. `steps` (may be NULL) tells how many those were. */
+/*
+ * In as many steps as it takes; return the total. `steps` (may be NULL) tells how many those were.
+ */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);
 

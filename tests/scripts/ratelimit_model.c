@@ -180,7 +180,10 @@ static void drop_first(struct limit_model *m, size_t count)
 	memmove(m->log, m->log + count, m->count * sizeof(m->log[0]));
 }
 
-/* What can let nothing in any more when it leaves is one with the entry behind it; ten at most in one call. */
+/*
+ * What can let nothing in any more when it leaves is one with the entry behind it; ten at most in
+ * one call.
+ */
 static void merge(struct limit_model *m)
 {
 	for (int i = 0; i < 10; i++) {

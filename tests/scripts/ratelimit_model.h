@@ -1,11 +1,12 @@
 /*
- * ratelimit_model: what the scripts of the rate limits must answer, in whole numbers of 128 bits. It knows the clock only by what it is told, so
- * the clock may leap.
+ * ratelimit_model: what the scripts of the rate limits must answer, in whole numbers of 128 bits.
+ * It knows the clock only by what it is told, so the clock may leap.
  *
  *	struct limit_answer a = limit_model_decide(&m, now_ms, &rule, cost, &next);   a call of that cost: what it is answered
  *	m = next;                                                                     if it was taken
  *
- * A state is lost when Redis sees its end: call limit_model_see after each change of the clock, when Redis has looked at the key.
+ * A state is lost when Redis sees its end: call limit_model_see after each change of the clock,
+ * when Redis has looked at the key.
  */
 #ifndef TEST_RATELIMIT_MODEL_H
 #define TEST_RATELIMIT_MODEL_H
@@ -42,7 +43,10 @@ struct limit_model {
 	} log[LIMIT_LOG_MAX]; /* cost 0: it counts no more */
 };
 
-/* A drop is `drop` units, and `drain` units leave a funnel in a millisecond. False: its room is 2^52 units or more, which is not exact. */
+/*
+ * A drop is `drop` units, and `drain` units leave a funnel in a millisecond. False: its room is
+ * 2^52 units or more, which is not exact.
+ */
 bool limit_units(const struct limit_rule *rule, int64_t *drain, int64_t *drop);
 
 void limit_model_see(struct limit_model *m, int64_t now_ms);
@@ -55,7 +59,10 @@ bool limit_model_counts(const struct limit_model *m, const struct limit_rule *ru
 /* Gives back what was taken `age_ms` ago. Returns how much. */
 int64_t limit_model_refund(struct limit_model *m, int64_t now_ms, int64_t cost, int64_t age_ms);
 
-/* The same for a call that is known: taken by `rule` at `taken_at`, when the limit would have been whole at `whole_at`. */
+/*
+ * The same for a call that is known: taken by `rule` at `taken_at`, when the limit would have been
+ * whole at `whole_at`.
+ */
 int64_t limit_model_give_back(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
 			      int64_t taken_at, int64_t whole_at);
 

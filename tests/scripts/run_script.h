@@ -4,9 +4,9 @@
  *	run(&r, &lock_get_script, KEYS("p:lock:{a}", "p:lock:{a}:fence"), ARGS());
  *	assert_int_equal(item_int(&r, 0), -1);
  *
- * The reply belongs to the server struct and lives until the next command on it. An error reply fails the test unless
- * it was asked for. A script marked @idempotent gets the empty fingerprint, or the record of run_with_record; of a replay
- * the reply is what it repeats.
+ * The reply belongs to the server struct and lives until the next command on it. An error reply
+ * fails the test unless it was asked for. A script marked @idempotent gets the empty fingerprint,
+ * or the record of run_with_record; of a replay the reply is what it repeats.
  */
 #ifndef TEST_RUN_SCRIPT_H
 #define TEST_RUN_SCRIPT_H

@@ -1,6 +1,6 @@
 /*
- * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that are counted and searched in
- * steps against one BITCOUNT and BITPOS, and what is kept for a replay.
+ * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that
+ * are counted and searched in steps against one BITCOUNT and BITPOS, and what is kept for a replay.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,10 @@ static void ask(struct asked *a, const char *op, char sign, int bits, long long 
 	a->args[++a->count * WORDS] = NULL;
 }
 
-/* The value that the script told for operation `i`, as the daemon puts it together; false when it was refused. */
+/*
+ * The value that the script told for operation `i`, as the daemon puts it together; false when it
+ * was refused.
+ */
 static bool told_value(size_t i, int64_t *value)
 {
 	const redisReply *upper = r.reply->element[2 + 2 * i];
@@ -125,7 +128,10 @@ static const char *random_value(int bits)
 	return text;
 }
 
-/* Every type, again and again at places that overlap and lie across bytes, with all that may be done to it. */
+/*
+ * Every type, again and again at places that overlap and lie across bytes, with all that may be
+ * done to it.
+ */
 static void fields_are_those_of_bitfield(void **state)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };

@@ -1,6 +1,6 @@
 /*
- * The Bloom filter scripts on a real Redis: bit for bit what the model does (bloom_model.h), the promised error rate, segments,
- * the bounds of a call, and what is refused.
+ * The Bloom filter scripts on a real Redis: bit for bit what the model does (bloom_model.h), the
+ * promised error rate, segments, the bounds of a call, and what is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,10 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		const char *capacity, *error_rate;
 		int64_t bits, hashes;
 	} rows[] = {
-		/* ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)): the first layer has half the promised rate */
+		/*
+		 * ceil(-n ln(p/2) / (ln 2)^2) and round(-log2(p/2)): the first layer has half the
+		 * promised rate
+		 */
 		{ "1000000", "0.01", 11027754, 8 },
 		{ "1000", "0.001", 15821, 11 },
 		{ "100000000", "1e-06", 3019787018, 21 },
@@ -184,7 +187,10 @@ static void bits_are_the_models(const struct bloom_model *m)
 	}
 }
 
-/* 1000 different items and 300 that were there before, into a filter for 60: it has five layers then. */
+/*
+ * 1000 different items and 300 that were there before, into a filter for 60: it has five layers
+ * then.
+ */
 static void adding_is_what_the_model_does(void **state)
 {
 	(void)state;
@@ -288,7 +294,10 @@ static double measured(bool is_double, uint64_t capacity, uint64_t items, double
 	return (double)wrong / (double)asked;
 }
 
-/* Small filters with small rates are where plain double hashing fails: that more terms are needed shows, too. */
+/*
+ * Small filters with small rates are where plain double hashing fails: that more terms are needed
+ * shows, too.
+ */
 static void small_filters_keep_it_too(void **state)
 {
 	(void)state;
@@ -363,7 +372,10 @@ static void a_full_layer_ends_a_call(void **state)
 	layer_is(2, 1024, 9, 6, 2);
 }
 
-/* A filter of 3 * 10^9 bits cannot have a second layer. It is made full by hand, with bits that were never set. */
+/*
+ * A filter of 3 * 10^9 bits cannot have a second layer. It is made full by hand, with bits that
+ * were never set.
+ */
 static void the_largest_filter_is_full_at_last(void **state)
 {
 	(void)state;
@@ -522,7 +534,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	}
 }
 
-/* A filter with a segment missing would say that items are not there which are: nothing is better than that. */
+/*
+ * A filter with a segment missing would say that items are not there which are: nothing is better
+ * than that.
+ */
 static void a_filter_that_lost_bits_says_so(void **state)
 {
 	(void)state;

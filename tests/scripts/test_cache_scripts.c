@@ -1,6 +1,6 @@
 /*
- * The cache scripts on a real Redis: against a plain model of one key, then what time does: repeated invalidations, fences
- * that outlive their value, versions that never come again.
+ * The cache scripts on a real Redis: against a plain model of one key, then what time does:
+ * repeated invalidations, fences that outlive their value, versions that never come again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -358,7 +358,9 @@ static int64_t last_instant_ms(void)
 	return strtoll(server_command(&r, "ZRANGE " AGAIN " -1 -1 WITHSCORES")->element[1]->str, NULL, 10);
 }
 
-/* However often a key is invalidated; and an instant that is shared is late by little, never early. */
+/*
+ * However often a key is invalidated; and an instant that is shared is late by little, never early.
+ */
 static void repeated_invalidations_are_few(void **state)
 {
 	(void)state;

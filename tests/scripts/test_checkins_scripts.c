@@ -1,4 +1,7 @@
-/* The check-in scripts on a real Redis: days noted and taken back against a plain table, and which days a range has. */
+/*
+ * The check-in scripts on a real Redis: days noted and taken back against a plain table, and which
+ * days a range has.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

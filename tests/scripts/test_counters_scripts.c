@@ -1,4 +1,7 @@
-/* The counter scripts on a real Redis: exact within +-(2^53 - 1), all or nothing, and that nothing foreign is touched. */
+/*
+ * The counter scripts on a real Redis: exact within +-(2^53 - 1), all or nothing, and that nothing
+ * foreign is touched.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

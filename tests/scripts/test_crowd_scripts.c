@@ -1,6 +1,7 @@
 /*
- * Many of one kind: rows 41 to 43 of the table of faults. A message that nobody can work on, very many that become due in the same
- * millisecond, limits by a hundred thousand keys, a board of many members: each call stays short, and what is over leaves nothing behind.
+ * Many of one kind: rows 41 to 43 of the table of faults. A message that nobody can work on, very
+ * many that become due in the same millisecond, limits by a hundred thousand keys, a board of many
+ * members: each call stays short, and what is over leaves nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,10 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, TRIES);
 }
 
-/* How long it takes to send them, and half as long again, at the pace of this machine now; a busy one may get no faster. */
+/*
+ * How long it takes to send them, and half as long again, at the pace of this machine now; a busy
+ * one may get no faster.
+ */
 static int64_t time_to_send_ms(const struct outgoing *batch, int batches, int64_t most_ms)
 {
 	enum { TRIED = 50 };
@@ -62,7 +66,10 @@ static int64_t time_to_send_ms(const struct outgoing *batch, int batches, int64_
 	return ms < most_ms ? ms : most_ms;
 }
 
-/* Whoever comes first must not pay for all of them: a hundred thousand, or the million of the table. */
+/*
+ * Whoever comes first must not pay for all of them: a hundred thousand, or the million of the
+ * table.
+ */
 static void very_many_are_due_at_once(void **state)
 {
 	enum { TAKEN = 100, LONGEST_US = 50000, MOST_MS = 20000 };
@@ -118,7 +125,10 @@ static int64_t memory(void)
 	return info("memory", "used_memory:", 1);
 }
 
-/* Each by a key of its own, the last of which it returns; all are sent before the first answer is read. */
+/*
+ * Each by a key of its own, the last of which it returns; all are sent before the first answer is
+ * read.
+ */
 static const char *take_by_each(const struct script *s, const char *name, int from, int count, int window_ms)
 {
 	static char key[96];
@@ -138,7 +148,10 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 	return key;
 }
 
-/* A hundred thousand, by the three algorithms: who comes no more is forgotten, and what there is of them is small. */
+/*
+ * A hundred thousand, by the three algorithms: who comes no more is forgotten, and what there is of
+ * them is small.
+ */
 static void limits_of_many_keys_leave_nothing(void **state)
 {
 	enum { KEYS_EACH = 34000, AT_ONCE = 1000, WINDOW_MS = 3000, BYTES_A_KEY = 400, TABLES_BYTES = 4 << 20 };

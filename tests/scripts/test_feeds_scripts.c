@@ -1,4 +1,7 @@
-/* The feed scripts on a real Redis: order, what is kept, pages within their bounds, and that nothing foreign is touched. */
+/*
+ * The feed scripts on a real Redis: order, what is kept, pages within their bounds, and that
+ * nothing foreign is touched.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,7 +97,10 @@ static void much_is_dropped_in_steps(void **state)
 	assert_int_equal(redis_exists(&r, EXCESS), 0);
 }
 
-/* What is to be dropped is fixed when the items come: neither a push that keeps more nor a new feed loses to a late call. */
+/*
+ * What is to be dropped is fixed when the items come: neither a push that keeps more nor a new feed
+ * loses to a late call.
+ */
 static void a_late_call_drops_what_was_there(void **state)
 {
 	(void)state;

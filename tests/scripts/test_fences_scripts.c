@@ -1,4 +1,6 @@
-/* The fence script on a real Redis: what passes, what is kept, and that nothing foreign is touched. */
+/*
+ * The fence script on a real Redis: what passes, what is kept, and that nothing foreign is touched.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* The geo scripts on sets that are split into cells: who calls with the wrong cells, all or nothing, distances, bounded steps. */
+/*
+ * The geo scripts on sets that are split into cells: who calls with the wrong cells, all or
+ * nothing, distances, bounded steps.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -181,7 +181,9 @@ static void a_member_is_a_centre_too(void **state)
 	assert_int_equal(found_count(), 0);
 }
 
-/* The edges of Redis's documentation: a box of 400 km holds four cities, a box too low holds fewer. */
+/*
+ * The edges of Redis's documentation: a box of 400 km holds four cities, a box too low holds fewer.
+ */
 static void boxes_find_what_is_inside(void **state)
 {
 	(void)state;
@@ -304,7 +306,9 @@ static void all_members_can_be_walked(void **state)
 	}
 }
 
-/* Between two pages a member that was told goes, and another comes: the others are still all told. */
+/*
+ * Between two pages a member that was told goes, and another comes: the others are still all told.
+ */
 static void a_walk_misses_nobody_who_stays(void **state)
 {
 	(void)state;

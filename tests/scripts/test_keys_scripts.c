@@ -1,4 +1,7 @@
-/* The key scripts on a real Redis: every type there is, pages that tell every element once, texts of any size and bytes. */
+/*
+ * The key scripts on a real Redis: every type there is, pages that tell every element once, texts
+ * of any size and bytes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,7 +126,10 @@ static void walk(int elements, int limit)
 		assert_true(++pages <= 2 * elements + 1);
 	} while (strcmp(cursor, "0") != 0);
 	assert_int_equal(found, elements);
-	/* A page is full while there is more, as long as that needs no more than the steps of one call. */
+	/*
+	 * A page is full while there is more, as long as that needs no more than the steps of one
+	 * call.
+	 */
 	assert_true(pages <= 2 * elements / (limit < 100 ? limit : 100) + 1);
 }
 

@@ -1,6 +1,7 @@
 /*
- * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list that is sorted anew each
- * time, and what a large board costs beside a small one. (Unions: test_leaderboards_union_scripts.c.)
+ * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list
+ * that is sorted anew each time, and what a large board costs beside a small one. (Unions:
+ * test_leaderboards_union_scripts.c.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -312,7 +313,10 @@ static void cost(const char *board, uint32_t members, double out[3])
 	}
 }
 
-/* A hundred times the members may cost a logarithm more, and the caches' misses: generously, five times as much. */
+/*
+ * A hundred times the members may cost a logarithm more, and the caches' misses: generously, five
+ * times as much.
+ */
 static void a_large_board_costs_hardly_more(void **state)
 {
 	static const char *const kinds[] = { "rank", "page", "around" };

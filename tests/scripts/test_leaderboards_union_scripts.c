@@ -1,6 +1,7 @@
 /*
- * The scripts that unite leaderboards on a real Redis, called in turn as the handler calls them: against a plain model, over
- * boards large enough for many steps, and what happens when something is lost or changes on the way.
+ * The scripts that unite leaderboards on a real Redis, called in turn as the handler calls them:
+ * against a plain model, over boards large enough for many steps, and what happens when something
+ * is lost or changes on the way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +208,10 @@ static void unions_follow_their_model(void **state)
 		assert_int_equal(redis_pttl_ms(&r, B ":places"), -1);
 		assert_int_equal(redis_pttl_ms(&r, B ":ranks"), -1);
 	}
-	/* A board that was united is one like any other: members move, go, and are a source themselves. */
+	/*
+	 * A board that was united is one like any other: members move, go, and are a source
+	 * themselves.
+	 */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
 	assert_int_equal(item_int(&r, 0), 1);

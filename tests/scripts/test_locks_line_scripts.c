@@ -1,4 +1,7 @@
-/* The line of a lock on a real Redis: who is next, who is told, who is dropped, and that nobody overtakes. */
+/*
+ * The line of a lock on a real Redis: who is next, who is told, who is dropped, and that nobody
+ * overtakes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -383,7 +386,9 @@ static void who_waits_is_told_when_the_end_comes_nearer(void **state)
 	line_hear(&r, NULL);
 }
 
-/* Others look after a second whether an offer was taken: a time that ends before that must be told. */
+/*
+ * Others look after a second whether an offer was taken: a time that ends before that must be told.
+ */
 static void who_waits_is_told_of_a_very_short_time(void **state)
 {
 	(void)state;

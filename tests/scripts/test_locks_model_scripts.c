@@ -1,6 +1,7 @@
 /*
- * The lock scripts against a plain model: clients of three daemons take, share, wait for, leave and give back three locks at
- * random, alone and several at once, while offers lapse. After each step Redis holds what the model says.
+ * The lock scripts against a plain model: clients of three daemons take, share, wait for, leave and
+ * give back three locks at random, alone and several at once, while offers lapse. After each step
+ * Redis holds what the model says.
  */
 #include <setjmp.h>
 #include <stdarg.h>

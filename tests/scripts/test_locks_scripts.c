@@ -1,4 +1,6 @@
-/* The lock scripts on a real Redis: who holds, what fences do, and that nothing foreign is touched. */
+/*
+ * The lock scripts on a real Redis: who holds, what fences do, and that nothing foreign is touched.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* Several locks at once on a real Redis: all or none, one order wherever two stand in line, and nobody waits in a circle. */
+/*
+ * Several locks at once on a real Redis: all or none, one order wherever two stand in line, and
+ * nobody waits in a circle.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -207,7 +210,10 @@ static void who_was_dropped_and_comes_again_was_offered_nothing(void **state)
 	assert_line("b", A1, "");
 }
 
-/* He who can go on only when the first lock is free keeps the second from those behind, and all get their turn. */
+/*
+ * He who can go on only when the first lock is free keeps the second from those behind, and all get
+ * their turn.
+ */
 static void a_chain_of_waiters_unwinds(void **state)
 {
 	(void)state;

@@ -1,4 +1,7 @@
-/* Readers beside each other on a real Redis: each with token, fence and time of its own, and writers that get in. */
+/*
+ * Readers beside each other on a real Redis: each with token, fence and time of its own, and
+ * writers that get in.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

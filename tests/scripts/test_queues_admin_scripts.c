@@ -1,6 +1,6 @@
 /*
- * What the queue scripts do with whole queues and with messages that nobody works on, on a real Redis: looks, lists,
- * cancel, change, settings, purge, redrive, delete.
+ * What the queue scripts do with whole queues and with messages that nobody works on, on a real
+ * Redis: looks, lists, cancel, change, settings, purge, redrive, delete.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -275,7 +275,10 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_counts(&r, "q", 1200, 0, 3, 300);
 }
 
-/* With a record, from the start; until it has finished, or only until a step moved something. Returns the total. */
+/*
+ * With a record, from the start; until it has finished, or only until a step moved something.
+ * Returns the total.
+ */
 static int64_t redrive_again(const char *most, bool breaks_off)
 {
 	char total[24] = "0";

@@ -1,6 +1,6 @@
 /*
- * What becomes of a delivery, through the queue scripts on a real Redis: acknowledged, extended, rejected, not answered in
- * time; and which receipts count.
+ * What becomes of a delivery, through the queue scripts on a real Redis: acknowledged, extended,
+ * rejected, not answered in time; and which receipts count.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -51,7 +51,10 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0);
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0);
 
-	/* A short memory: once it is over, the id is free, and what trims the old ids spares the new message. */
+	/*
+	 * A short memory: once it is over, the id is free, and what trims the old ids spares the
+	 * new message.
+	 */
 	settings.dedupe_ms = 15;
 	queue_put(&r, "q", settings);
 	queue_send_all(&r, "q", (const struct outgoing[]){ { .id = "b" }, { .id = "forgotten" } }, 2);

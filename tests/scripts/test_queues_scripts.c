@@ -1,7 +1,7 @@
 /*
- * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries; and that no queue
- * script half-applies anything when a key is foreign. What becomes of a delivery is in test_queues_delivery_scripts.c, what
- * looks at whole queues in test_queues_admin_scripts.c.
+ * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries;
+ * and that no queue script half-applies anything when a key is foreign. What becomes of a delivery
+ * is in test_queues_delivery_scripts.c, what looks at whole queues in test_queues_admin_scripts.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -132,7 +132,10 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = id }), 1);
 	free(id);
 
-	/* Ahead of the clock, so that the next sequences are known. Somebody uses two of them as ids. */
+	/*
+	 * Ahead of the clock, so that the next sequences are known. Somebody uses two of them as
+	 * ids.
+	 */
 	int64_t seq = redis_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
 	snprintf(next, sizeof(next), "%" PRId64, seq + 3);
@@ -172,7 +175,10 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(queue_get(&r, "q").expired, 3);
 	assert_int_equal(queue_message_get(&r, "q", "worked on"), -1);
 
-	/* Past its ttl before the delivery ended: dropped, though it was delivered often enough to be dead. */
+	/*
+	 * Past its ttl before the delivery ended: dropped, though it was delivered often enough to
+	 * be dead.
+	 */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
 	receive_one(200, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
@@ -267,7 +273,10 @@ static void a_retry_gets_the_first_answer(void **state)
 	assert_int_equal(item_int(&r, 0), 1);
 }
 
-/* One of everything: a dead letter, one ready, one delayed, one in flight (its receipt cut in two), one acknowledged. */
+/*
+ * One of everything: a dead letter, one ready, one delayed, one in flight (its receipt cut in two),
+ * one acknowledged.
+ */
 static void make_one_of_each(char seq[32], char nonce[32])
 {
 	char receipt[64];

@@ -1,6 +1,7 @@
 /*
- * Many deliveries ended by one call of queue_delivery_settle, on a real Redis: each as queue_delivery_acknowledge or queue_delivery_reject would have
- * ended it, all at one instant, and nothing when a key is foreign.
+ * Many deliveries ended by one call of queue_delivery_settle, on a real Redis: each as
+ * queue_delivery_acknowledge or queue_delivery_reject would have ended it, all at one instant, and
+ * nothing when a key is foreign.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /*
- * What the queue scripts do for those who wait, on a real Redis: what each announces, what a receive tells of what is left, and how
- * messages go back that were taken for somebody who had left.
+ * What the queue scripts do for those who wait, on a real Redis: what each announces, what a
+ * receive tells of what is left, and how messages go back that were taken for somebody who had
+ * left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -255,7 +256,9 @@ static void what_can_be_taken_is_announced(void **state)
 	assert_string_equal(heard(), a->wanted);
 }
 
-/* Deliveries that ended are settled by whoever looks, and may be due later than anybody was told. */
+/*
+ * Deliveries that ended are settled by whoever looks, and may be due later than anybody was told.
+ */
 static void what_a_look_makes_due_is_announced(void **state)
 {
 	(void)state;
@@ -376,7 +379,9 @@ static int64_t give_back(const char *const proofs[])
 	return item_int(&r, 0);
 }
 
-/* The halves of the receipt of message `i` of the last receive; they live until the next command. */
+/*
+ * The halves of the receipt of message `i` of the last receive; they live until the next command.
+ */
 static const char *sequence(size_t i)
 {
 	static char text[4][32];
@@ -421,7 +426,10 @@ static void what_is_no_longer_his_stays_where_it_is(void **state)
 	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 0));
 }
 
-/* Done at once, for somebody who had left: all of it comes back, its id included unless that was given again. */
+/*
+ * Done at once, for somebody who had left: all of it comes back, its id included unless that was
+ * given again.
+ */
 static void what_was_done_for_nobody_comes_back(void **state)
 {
 	(void)state;

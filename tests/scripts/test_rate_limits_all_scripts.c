@@ -1,5 +1,6 @@
 /*
- * Several limits as one decision, on a real Redis: held against a model in plain integers, which is fed with the instants the script saw.
+ * Several limits as one decision, on a real Redis: held against a model in plain integers, which is
+ * fed with the instants the script saw.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* What was taken a moment ago and is given back, on a real Redis: as if it had never been taken, and never more than that. */
+/*
+ * What was taken a moment ago and is given back, on a real Redis: as if it had never been taken,
+ * and never more than that.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

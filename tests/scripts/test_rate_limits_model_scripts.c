@@ -1,6 +1,7 @@
 /*
- * All algorithms against one model in whole numbers of 128 bits, by a clock that leaps both ways by milliseconds, minutes and a year while
- * parameters change, and all pairs of extreme parameters. Each answer is the model's, to the millisecond.
+ * All algorithms against one model in whole numbers of 128 bits, by a clock that leaps both ways by
+ * milliseconds, minutes and a year while parameters change, and all pairs of extreme parameters.
+ * Each answer is the model's, to the millisecond.
  */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /*
- * Refunds on a real Redis, at the edges: never above full, never into another window. test_rate_limits_model_scripts.c has the rest.
+ * Refunds on a real Redis, at the edges: never above full, never into another window.
+ * test_rate_limits_model_scripts.c has the rest.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +101,9 @@ static void not_into_another_window(void **state)
 	assert_int_equal(refund(SLIDING_WINDOW, 4, 39999), 4);
 }
 
-/* Much comes back at once; of the log 1000 entries go in a step: more would hold up everybody else. */
+/*
+ * Much comes back at once; of the log 1000 entries go in a step: more would hold up everybody else.
+ */
 static void long_log_at_once(void **state)
 {
 	(void)state;

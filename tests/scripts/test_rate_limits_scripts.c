@@ -1,6 +1,7 @@
 /*
- * The three algorithms of the rate limit on a real Redis, each held against a model in plain integers that is fed with the
- * instants the script saw. A model knows nothing of expiry or storage, so it also finds state that goes too early.
+ * The three algorithms of the rate limit on a real Redis, each held against a model in plain
+ * integers that is fed with the instants the script saw. A model knows nothing of expiry or
+ * storage, so it also finds state that goes too early.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The sale scripts on a real Redis, held against a plain model that is fed with the instants the scripts saw: holds end by
- * themselves all the while, and nothing is ever sold twice.
+ * The sale scripts on a real Redis, held against a plain model that is fed with the instants the
+ * scripts saw: holds end by themselves all the while, and nothing is ever sold twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>

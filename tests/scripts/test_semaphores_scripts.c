@@ -1,4 +1,7 @@
-/* The semaphore scripts on a real Redis: never more than the limit, permits that end, and who waits in which order. */
+/*
+ * The semaphore scripts on a real Redis: never more than the limit, permits that end, and who waits
+ * in which order.
+ */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -252,7 +255,10 @@ static void as_many_go_in_as_there_is_room_for(void **state)
 	line_hear(&r, NULL);
 }
 
-/* However often permits come free meanwhile, the offer to one whose daemon is gone ends a second after it was made. */
+/*
+ * However often permits come free meanwhile, the offer to one whose daemon is gone ends a second
+ * after it was made.
+ */
 static void an_offer_is_made_once(void **state)
 {
 	(void)state;

@@ -1,4 +1,7 @@
-/* The set scripts on a real Redis: members, walking through all of them, combining within the bound. */
+/*
+ * The set scripts on a real Redis: members, walking through all of them, combining within the
+ * bound.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* The visitor and view scripts on a real Redis: unions, merges, days, and whose clock says what today is. */
+/*
+ * The visitor and view scripts on a real Redis: unions, merges, days, and whose clock says what
+ * today is.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -268,7 +271,10 @@ static void replays_get_the_first_answer(void **state)
 	int64_t now_ms = item_int(&r, 1);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
-		/* Another day and other words, as when midnight came between: the first day is answered. */
+		/*
+		 * Another day and other words, as when midnight came between: the first day is
+		 * answered.
+		 */
 		run_with_record(&r, &pv_add_script, KEYS(PV2), ARGS("1", "1", RETENTION_S, "5"), RECORD "1",
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 5);

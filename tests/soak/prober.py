@@ -1,8 +1,10 @@
-"""Asks the daemon's health each 50 ms, as a kubelet would, over a connection of its own: prober.py HEALTH_PORT DAEMON_PID.
+"""Asks the daemon's health each 50 ms, as a kubelet would, over a connection of its own: prober.py
+HEALTH_PORT DAEMON_PID.
 
-The machine may be busy with others, so each probe asks a server that does nothing else at the same instant: what that takes, too,
-is not the daemon's fault, nor is the time for which the daemon was ready to run and got no processor (/proc/PID/schedstat).
-Prints a line of JSON for each probe until stdin ends.
+The machine may be busy with others, so each probe asks a server that does nothing else at the same
+instant: what that takes, too, is not the daemon's fault, nor is the time for which the daemon was
+ready to run and got no processor (/proc/PID/schedstat). Prints a line of JSON for each probe until
+stdin ends.
 """
 import json
 import os

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What verdict.py says of records of a few lines: each bound can be broken, and what the machine or a fault explains breaks none."""
+"""What verdict.py says of records of a few lines: each bound can be broken, and what the machine or
+a fault explains breaks none.
+"""
 import copy
 import pathlib
 import sys
@@ -70,7 +72,8 @@ class Bounds(unittest.TestCase):
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03)), 1)
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
         self.assertEqual(of_its_own(sample(1, stalls=2, stall_s=0.2, taken_s=0.1)), 1)
-        self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, stalls=1, stall_s=0.03, taken_s=0.02)), 0)  # it began before
+        # it began before
+        self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
         self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, taken_s=0.02), sample(0.3, stalls=1, stall_s=0.03, taken_s=0.02)), 1)
 
     def test_each_bound(self):

@@ -1,4 +1,6 @@
-"""From what was seen to what was promised: functions of the records, so that the same records get the same verdict."""
+"""From what was seen to what was promised: functions of the records, so that the same records get
+the same verdict.
+"""
 import collections
 import statistics
 
@@ -35,7 +37,9 @@ def errors(failed, faults):
 
 
 def health(probes):
-    """A miss is over the bound even without what the machine took: from the server beside it as well, or from the daemon."""
+    """A miss is over the bound even without what the machine took: from the server beside it as
+    well, or from the daemon.
+    """
     def own_ms(probe):
         return probe["ms"] - max(probe["control_ms"], probe["kept_waiting_ms"])
     misses = [probe for probe in probes if not probe["ok"] or own_ms(probe) > HEALTH_MS]
@@ -47,8 +51,8 @@ def health(probes):
 
 
 def iteration_ms(samples, i):
-    """What the loop iterations over the bound that ended before sample i took each, without what others on this machine, and its host, had of the
-    processors while they went on.
+    """What the loop iterations over the bound that ended before sample i took each, without what
+    others on this machine, and its host, had of the processors while they went on.
     """
     after, before = samples[i], samples[i - 1]
     stalls, took_s = after["stalls"] - before["stalls"], after["stall_s"] - before["stall_s"]

@@ -45,7 +45,9 @@ def metrics(port):
 
 
 class Watch(threading.Thread):
-    """A sample ten times a second: what others took of a loop iteration has to be known to the tenth of a second."""
+    """A sample ten times a second: what others took of a loop iteration has to be known to the
+    tenth of a second.
+    """
 
     def __init__(self, pid, health_port):
         super().__init__(daemon=True)

@@ -1,6 +1,6 @@
 /*
- * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is asked here must be
- * given back with asked_end.
+ * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is
+ * asked here must be given back with asked_end.
  */
 #ifndef ASKED_H
 #define ASKED_H

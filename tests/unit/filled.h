@@ -1,5 +1,6 @@
 /*
- * filled: a request through route and input, and what came of it: the struct that its handler would get, or the faults.
+ * filled: a request through route and input, and what came of it: the struct that its handler would
+ * get, or the faults.
  */
 #ifndef FILLED_H
 #define FILLED_H

@@ -1,4 +1,7 @@
-/* Arena: every piece aligned, zeroed and of its own; growth in place and by copy; what happens without memory. */
+/*
+ * Arena: every piece aligned, zeroed and of its own; growth in place and by copy; what happens
+ * without memory.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,10 @@
 #include "core/arena.h"
 #include "core/budget.h"
 
-/* More than any address space has, and less than what arena refuses by itself: malloc is asked and says no. */
+/*
+ * More than any address space has, and less than what arena refuses by itself: malloc is asked and
+ * says no.
+ */
 #define TOO_MUCH ((size_t)1 << 62)
 
 /* The sanitizer would rather end the program than return NULL. */

@@ -1,4 +1,7 @@
-/* Base64: the vectors of RFC 4648, every length there and back, and that no text is taken which was not so written. */
+/*
+ * Base64: the vectors of RFC 4648, every length there and back, and that no text is taken which was
+ * not so written.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,7 +82,10 @@ static void every_length_there_and_back(void **state)
 	arena_free(&arena);
 }
 
-/* Texts of all kinds, mostly near to right: what is taken is what encoding its bytes gives, and nothing else. */
+/*
+ * Texts of all kinds, mostly near to right: what is taken is what encoding its bytes gives, and
+ * nothing else.
+ */
 static void only_one_text_means_some_bytes(void **state)
 {
 	static const char letters[] = "AQgw+/9=Z\n -_\x80";

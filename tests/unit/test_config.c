@@ -1,6 +1,6 @@
 /*
- * Options: which source counts, what is refused with a line that names the option, and that no secret is ever shown.
- * Each case is a process of its own, as config is read once in a life.
+ * Options: which source counts, what is refused with a line that names the option, and that no
+ * secret is ever shown. Each case is a process of its own, as config is read once in a life.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,10 @@ static void read_all(FILE *from, char *to, size_t size)
 	fclose(from);
 }
 
-/* The arguments of a process can be written to, and a password in them is. The child's end frees them. */
+/*
+ * The arguments of a process can be written to, and a password in them is. The child's end frees
+ * them.
+ */
 static void copy_arguments(char **argv, int argc)
 {
 	for (int i = 0; i < argc; i++)
@@ -51,7 +54,10 @@ static void show_arguments(char **argv, int argc)
 	}
 }
 
-/* Loads the options in a child; its arguments as they are then, and what config_out writes follows on stdout when it says that it can run. */
+/*
+ * Loads the options in a child; its arguments as they are then, and what config_out writes follows
+ * on stdout when it says that it can run.
+ */
 static enum config_outcome load(const struct given *g)
 {
 	char path[] = "/tmp/patternd-config-XXXXXX";
@@ -204,7 +210,10 @@ static void what_is_refused(void **state)
 	}
 }
 
-/* A line is whole or refused: what does not fit must never be taken for another line, or for a comment. */
+/*
+ * A line is whole or refused: what does not fit must never be taken for another line, or for a
+ * comment.
+ */
 static void long_lines_are_refused(void **state)
 {
 	(void)state;

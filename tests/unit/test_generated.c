@@ -1,4 +1,7 @@
-/* The build's C literals hold what they were made of: each script has its SHA1, and the contract is the file's. */
+/*
+ * The build's C literals hold what they were made of: each script has its SHA1, and the contract is
+ * the file's.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

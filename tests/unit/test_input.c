@@ -1,4 +1,7 @@
-/* Input: bodies: what is taken for what, and each fault with its code and a pointer (RFC 6901) to its place. */
+/*
+ * Input: bodies: what is taken for what, and each fault with its code and a pointer (RFC 6901) to
+ * its place.
+ */
 #include "filled.h"
 #include "operations.h"
 

@@ -1,4 +1,7 @@
-/* Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was there at all. */
+/*
+ * Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was
+ * there at all.
+ */
 #include "filled.h"
 #include "operations.h"
 

@@ -1,4 +1,7 @@
-/* JSON out: what is written reads back, by jansson, as exactly what was meant; and looks as the contract says. */
+/*
+ * JSON out: what is written reads back, by jansson, as exactly what was meant; and looks as the
+ * contract says.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * JSON tree: documents of json_out are read as they were meant. Any other text is accepted or refused as jansson
- * does, and is the same value. What is opaque is accepted alike, and keeps its bytes.
+ * JSON tree: documents of json_out are read as they were meant. Any other text is accepted or
+ * refused as jansson does, and is the same value. What is opaque is accepted alike, and keeps its
+ * bytes.
  */
 #include <jansson.h>
 #include <math.h>
@@ -149,7 +150,10 @@ static const void *members_are_opaque(const void *parent, struct text key, bool 
 	return &deep_place;
 }
 
-/* No digit is lost, no real becomes an integer, no escape is resolved, no space between tokens goes. */
+/*
+ * No digit is lost, no real becomes an integer, no escape is resolved, no space between tokens
+ * goes.
+ */
 static void opaque_values_keep_their_bytes(void **state)
 {
 	(void)state;

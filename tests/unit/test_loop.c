@@ -1,4 +1,7 @@
-/* Loop: descriptors that become ready, and callbacks that take others away; iterations, and signals in between. */
+/*
+ * Loop: descriptors that become ready, and callbacks that take others away; iterations, and signals
+ * in between.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -90,7 +93,10 @@ static struct event_watch *ready_watch(void)
 	return e;
 }
 
-/* Both are ready in one turn: whichever comes first takes the other away, which must not be called any more. */
+/*
+ * Both are ready in one turn: whichever comes first takes the other away, which must not be called
+ * any more.
+ */
 static void unwatch_another_inside_a_callback(void **state)
 {
 	(void)state;

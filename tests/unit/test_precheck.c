@@ -1,4 +1,7 @@
-/* Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings along. */
+/*
+ * Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings
+ * along.
+ */
 #include <stdio.h>
 
 #include "asked.h"
@@ -21,7 +24,9 @@ static int free_options(void **state)
 	return 0;
 }
 
-/* A request with these headers, "Name: value" a line, held against the rules. The caller ends it. */
+/*
+ * A request with these headers, "Name: value" a line, held against the rules. The caller ends it.
+ */
 static struct request *admitted(const char *method, const char *target, const char *headers, struct precheck *a)
 {
 	struct request *req = asked(method, text_of(target), NOTHING);
@@ -305,7 +310,10 @@ static void bodies(void **state)
 	assert_string_equal(verdict("GET", "/locks", "Content-Length: 0"), "ok");
 }
 
-/* What a reverse proxy passes on was said to it, not to us. How it is framed is ours to judge all the same. */
+/*
+ * What a reverse proxy passes on was said to it, not to us. How it is framed is ours to judge all
+ * the same.
+ */
 static void forwarded(void **state)
 {
 	(void)state;

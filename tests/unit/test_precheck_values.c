@@ -1,4 +1,7 @@
-/* Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too long a target. */
+/*
+ * Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too
+ * long a target.
+ */
 #include <stdio.h>
 
 #include "asked.h"
@@ -20,7 +23,10 @@ static int free_options(void **state)
 	return 0;
 }
 
-/* A request with up to two values of one header (NULL: none), through all checks. The caller ends it. */
+/*
+ * A request with up to two values of one header (NULL: none), through all checks. The caller ends
+ * it.
+ */
 static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
 {
 	struct request *req = asked("GET", text_of(target), NOTHING);
@@ -215,7 +221,10 @@ static void accepted_types(void **state)
 	}
 }
 
-/* Of two representations the one with the higher q; with the same q the one that a more specific range names, then the first. */
+/*
+ * Of two representations the one with the higher q; with the same q the one that a more specific
+ * range names, then the first.
+ */
 static void preferred_types(void **state)
 {
 	(void)state;

@@ -1,4 +1,7 @@
-/* The fault proxy itself, against a real redis-server: a fault that is not what it says proves nothing elsewhere. */
+/*
+ * The fault proxy itself, against a real redis-server: a fault that is not what it says proves
+ * nothing elsewhere.
+ */
 #include <hiredis/hiredis.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -165,7 +168,10 @@ static void test_cut_at_byte(void **state)
 	assert_null(r);
 }
 
-/* Only what has the bytes in it, and so many of a hundred of those: the greeting of a connection passes. */
+/*
+ * Only what has the bytes in it, and so many of a hundred of those: the greeting of a connection
+ * passes.
+ */
 static void test_cut_on(void **state)
 {
 	(void)state;
@@ -232,7 +238,10 @@ static void test_slices_and_bandwidth(void **state)
 	proxy_set(proxy, (struct proxy_fault){ .slice = 1 });
 	for (int i = 1; i <= 20; i++)
 		assert_int_equal(incr(), i);
-	/* INCR n is 22 bytes: at 220 bytes a second a second request waits for the first to have passed. */
+	/*
+	 * INCR n is 22 bytes: at 220 bytes a second a second request waits for the first to have
+	 * passed.
+	 */
 	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = 220 });
 	int64_t start_ms = monotonic_ms();
 	assert_int_equal(incr(), 21);

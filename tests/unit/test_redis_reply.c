@@ -1,4 +1,7 @@
-/* Redis replies: every type, cut anywhere; bytes that are none end in an error, never in a crash or in growth. */
+/*
+ * Redis replies: every type, cut anywhere; bytes that are none end in an error, never in a crash or
+ * in growth.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,7 +204,10 @@ static void garbage_is_an_error(void **state)
 	}
 }
 
-/* An array that only says that it will be long costs memory at once: all of one reply's arrays have one bound. */
+/*
+ * An array that only says that it will be long costs memory at once: all of one reply's arrays have
+ * one bound.
+ */
 static void nested_counts_are_bounded_together(void **state)
 {
 	(void)state;
@@ -213,7 +219,10 @@ static void nested_counts_are_bounded_together(void **state)
 	assert_false(reply_reader_next(reader, &reply, &why));
 }
 
-/* RESP3, which we never ask for: an error, or a reply that can be walked; later hiredis versions know these types. */
+/*
+ * RESP3, which we never ask for: an error, or a reply that can be walked; later hiredis versions
+ * know these types.
+ */
 static void other_types_do_no_harm(void **state)
 {
 	(void)state;
@@ -240,7 +249,10 @@ static void other_types_do_no_harm(void **state)
 	}
 }
 
-/* Neither one long text nor many in an array can make the daemon hold more than some dozens of megabytes. */
+/*
+ * Neither one long text nor many in an array can make the daemon hold more than some dozens of
+ * megabytes.
+ */
 static void a_reply_without_end_is_refused(void **state)
 {
 	(void)state;

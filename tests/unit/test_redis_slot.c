@@ -1,4 +1,6 @@
-/* Slots of keys, against the values that the Redis Cluster specification and CLUSTER KEYSLOT give. */
+/*
+ * Slots of keys, against the values that the Redis Cluster specification and CLUSTER KEYSLOT give.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

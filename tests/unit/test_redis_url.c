@@ -1,4 +1,6 @@
-/* Redis URLs: what each part is taken for, and which URLs are refused rather than half understood. */
+/*
+ * Redis URLs: what each part is taken for, and which URLs are refused rather than half understood.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

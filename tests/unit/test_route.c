@@ -1,4 +1,7 @@
-/* Route: raw targets in, an operation and decoded values out; or the problem that says what is wrong. */
+/*
+ * Route: raw targets in, an operation and decoded values out; or the problem that says what is
+ * wrong.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -229,7 +232,10 @@ static void near_paths(void **state)
 }
 
 /* Whatever bytes a target has: routed, or answered. */
-/* Where whatever follows belongs to somebody else: it is not decoded, not counted, and no parameter comes of it. */
+/*
+ * Where whatever follows belongs to somebody else: it is not decoded, not counted, and no parameter
+ * comes of it.
+ */
 static void tails(void **state)
 {
 	(void)state;

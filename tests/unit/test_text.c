@@ -1,4 +1,7 @@
-/* Text: what is UTF-8 and what is not, byte by byte against a decoder that works by value; and where controls hide. */
+/*
+ * Text: what is UTF-8 and what is not, byte by byte against a decoder that works by value; and
+ * where controls hide.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +105,10 @@ static void compare(const unsigned char *s, size_t n)
 	struct text t = { (const char *)s, n };
 	bool wanted = is_one_sequence(s, n);
 
-	/* Anything shorter in front would make the whole well-formed in pieces: only whole sequences are compared. */
+	/*
+	 * Anything shorter in front would make the whole well-formed in pieces: only whole
+	 * sequences are compared.
+	 */
 	if (s[0] >= 0x80 && text_is_utf8(t) != wanted)
 		fail_msg("%02x %02x %02x %02x (%zu bytes) should be %s", s[0], n > 1 ? s[1] : 0, n > 2 ? s[2] : 0,
 			 n > 3 ? s[3] : 0, n, wanted ? "well-formed" : "refused");
@@ -123,7 +129,10 @@ static void every_sequence(void **state)
 			compare(s, 2);
 			for (unsigned c = b % step; c < 256; c += step) {
 				s[2] = (unsigned char)c;
-				/* Two bytes and an ASCII one are well-formed together, in two steps. */
+				/*
+				 * Two bytes and an ASCII one are well-formed together, in two
+				 * steps.
+				 */
 				if (c >= 0x80)
 					compare(s, 3);
 			}
@@ -191,7 +200,10 @@ static void absent_and_empty(void **state)
 	assert_false(text_equal(TEXT("a\0b"), TEXT("a\0c")));
 }
 
-/* As many as printf needs at least, and the same ones: few decimals, which go another way, and all others. */
+/*
+ * As many as printf needs at least, and the same ones: few decimals, which go another way, and all
+ * others.
+ */
 static void reals_in_the_fewest_digits(void **state)
 {
 	(void)state;

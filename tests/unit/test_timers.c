@@ -1,4 +1,7 @@
-/* Timers: they fire once, in order, never early and never after a stop; a callback may stop, set and free. */
+/*
+ * Timers: they fire once, in order, never early and never after a stop; a callback may stop, set
+ * and free.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +109,10 @@ static void many_fire_in_order(void **state)
 	assert_int_equal(fired, MANY);
 }
 
-/* Set, set again earlier or later, stopped, set again: each fires once if it was last set, and not before that. */
+/*
+ * Set, set again earlier or later, stopped, set again: each fires once if it was last set, and not
+ * before that.
+ */
 static void many_that_are_moved(void **state)
 {
 	(void)state;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Lint: ARCHITECTURE.md names the folders that there are, and files that exist.
 
-A file is named by its path (`service/contract/route.c`) anywhere, or by its name alone (`route.c`) in backticks. Whatever is named
-exists: in the tree, or made by the build from what is there. Each folder of service/ has a row.
+A file is named by its path (`service/contract/route.c`) anywhere, or by its name alone (`route.c`)
+in backticks. Whatever is named exists: in the tree, or made by the build from what is there. Each
+folder of service/ has a row.
 """
 import pathlib
 import re

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Lint: functions that write without a bound, hide errors, or keep state of their own are not called."""
+"""Lint: functions that write without a bound, hide errors, or keep state of their own are not
+called.
+"""
 import re
 
 import tree

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what only they call is
-tested through what the daemon calls. What a header declares is
+"""Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what
+only they call is tested through what the daemon calls. What a header declares is
 there; in handlers/ a header x.h declares what x.c defines.
 
-Asks nm about the objects of the release build, which is brought up to date first. Another build folder may be named.
+Asks nm about the objects of the release build, which is brought up to date first. Another build
+folder may be named.
 """
 import pathlib
 import re

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Lint: a function has at most 60 lines; a file of the daemon at most 500, one of the tests 600.
 
-Counted as a reader counts, comments and blank lines too; a function from its first line to its closing brace. A lone brace
-in the first column opens a function and another closes it, which is how the formatter leaves C.
+Counted as a reader counts, comments and blank lines too; a function from its first line to its
+closing brace. A lone brace in the first column opens a function and another closes it, which is how
+the formatter leaves C.
 """
 import re
 

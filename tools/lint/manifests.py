@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Lint: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and in packaging/, is an option of
-service/process/options.def (another would be ignored without a word); a kustomization names the files beside it; ports, volumes
-and labels that are referred to by name are there.
+"""Lint: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and
+in packaging/, is an option of service/process/options.def (another would be ignored without a
+word); a kustomization names the files beside it; ports, volumes and labels that are referred to by
+name are there.
 """
 import pathlib
 import re

@@ -1,4 +1,6 @@
-"""The symbols of the objects of the release build, which is brought up to date first; another build folder may be named on the command line."""
+"""The symbols of the objects of the release build, which is brought up to date first; another build
+folder may be named on the command line.
+"""
 import pathlib
 import re
 import subprocess

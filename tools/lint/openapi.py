@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Lint: the bundled contract has no finding by Redocly's recommended rules nor by Spectral's, none switched off.
+"""Lint: the bundled contract has no finding by Redocly's recommended rules nor by Spectral's, none
+switched off.
 
-Both are of the releases that package.json pins; npm fetches them once into tools/lint/node_modules. A finding names the
-line of the file that it comes from.
+Both are of the releases that package.json pins; npm fetches them once into tools/lint/node_modules.
+A finding names the line of the file that it comes from.
 """
 import json
 import os

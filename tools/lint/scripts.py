@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Lint: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of a number by itself, so
-that goes through string.format; every key is one of KEYS; the contract is the first comment.
+"""Lint: lua/ keeps the rules for scripts. Lua cuts instants to 14 digits wherever it makes text of
+a number by itself, so that goes through string.format; every key is one of KEYS; the contract is
+the first comment.
 """
 import re
 

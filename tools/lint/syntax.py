@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Lint: shell scripts and Python parse (bash -n; compiled in memory, so that nothing is left behind)."""
+"""Lint: shell scripts and Python parse (bash -n; compiled in memory, so that nothing is left
+behind).
+"""
 import re
 import subprocess
 

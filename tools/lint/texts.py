@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lint: text of the tree. No notes to self, no paths of somebody's machine, no trailing blanks, no tabs where they do not
-belong, a newline at the end.
+"""Lint: text of the tree. No notes to self, no paths of somebody's machine, no trailing blanks, no
+tabs where they do not belong, a newline at the end.
 """
 import re
 

@@ -1,15 +1,20 @@
-"""What the lints share: the files of the tree, C without its comments and literals, and how a lint reports what it found."""
+"""What the lints share: the files of the tree, C without its comments and literals, and how a lint
+reports what it found.
+"""
 import os
 import pathlib
 import re
 import sys
 
-NOT_OURS = {".git", "node_modules", ".packages", "__pycache__", "compile_commands.json", "corpus"}  # bytes of fuzzing; and build folders
+# bytes of fuzzing; and build folders
+NOT_OURS = {".git", "node_modules", ".packages", "__pycache__", "compile_commands.json", "corpus"}
 COMMENT_OR_LITERAL = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 
 
 def files(folder=".", *endings):
-    """The files below `folder` whose names end so (all without endings), without what git and the build keep there."""
+    """The files below `folder` whose names end so (all without endings), without what git and the
+    build keep there.
+    """
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if f not in NOT_OURS and not (where == "." and re.match(r"build(-|$)", f)))
@@ -38,7 +43,9 @@ def line_of(text, offset):
 
 
 class Lint:
-    """Collects findings; done() ends the lint: after findings, with how to comply and where the rule is changed."""
+    """Collects findings; done() ends the lint: after findings, with how to comply and where the
+    rule is changed.
+    """
 
     def __init__(self, how):
         self.findings, self.how = 0, how

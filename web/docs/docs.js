@@ -1,4 +1,5 @@
-// /docs: the contract of the running daemon, to read and to try, by Swagger UI. A token stays in this page's memory.
+// /docs: the contract of the running daemon, to read and to try, by Swagger UI. A token stays in
+// this page's memory.
 const access = document.getElementById('access');
 const token = document.getElementById('token');
 const trouble = document.getElementById('trouble');

@@ -50,7 +50,10 @@ async function tryAgain(pause) {
 let asked = null;
 let declined = false;
 
-/** Asks for a token once, however many requests were refused for want of it, and not again after a Cancel. */
+/**
+ * Asks for a token once, however many requests were refused for want of it, and not again after a
+ * Cancel.
+ */
 function newToken(refused) {
 	if (sessionStorage.getItem(TOKEN) !== refused)
 		return Promise.resolve(true);
@@ -124,8 +127,9 @@ export function path(...parts) {
 }
 
 /**
- * The items of a list that goes on by cursor. It is a SCAN: pages may be short and repeat, so what is known is kept by its
- * name; after `pages` of them, or `most` items, it is enough. `more` tells that there are more.
+ * The items of a list that goes on by cursor. It is a SCAN: pages may be short and repeat, so what
+ * is known is kept by its name; after `pages` of them, or `most` items, it is enough. `more` tells
+ * that there are more.
  */
 export async function list(where, { match, name, pages = 8, most = 500, signal }) {
 	const items = new Map();

@@ -6,7 +6,9 @@ const WIDTH = 720;
 const HEIGHT = 160;
 const ROOM = 8;
 
-/** Bars with their heading; the same as a table for who cannot see them. show([[label, value], ...]) */
+/**
+ * Bars with their heading; the same as a table for who cannot see them. show([[label, value], ...])
+ */
 export function bars({ title, colour }) {
 	const drawing = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: `bars fill-${colour}`, 'aria-hidden': 'true', preserveAspectRatio: 'none' });
 	const most = el('b', {}, '–');

@@ -4,8 +4,8 @@ import { el } from './dom.js';
 const by = (id) => document.getElementById(id);
 
 /**
- * Resolves with the values of the fields by name, or null when nothing shall be done. A field: {name, label, type, ...}, the
- * rest being attributes of its input; `options` make it a select.
+ * Resolves with the values of the fields by name, or null when nothing shall be done. A field:
+ * {name, label, type, ...}, the rest being attributes of its input; `options` make it a select.
  */
 export function askUser({ title, text = '', go, danger = false, fields = [] }) {
 	const dialog = by('dialog');

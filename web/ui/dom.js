@@ -1,6 +1,10 @@
-// Elements, and tables that keep theirs. Whatever the API tells becomes text nodes here, never markup.
+// Elements, and tables that keep theirs. Whatever the API tells becomes text nodes here, never
+// markup.
 
-/** An element. Properties that begin with "on" are listeners, the others attributes; null and false leave one out. */
+/**
+ * An element. Properties that begin with "on" are listeners, the others attributes; null and false
+ * leave one out.
+ */
 export function el(tag, properties = {}, ...children) {
 	return fill(document.createElement(tag), properties, children);
 }
@@ -33,8 +37,8 @@ export function route(...parts) {
 }
 
 /**
- * Makes the children of `parent` those of `items`. A child lives as long as its key, and with it the focus.
- * make(item) answers {node, update(item)}.
+ * Makes the children of `parent` those of `items`. A child lives as long as its key, and with it
+ * the focus. make(item) answers {node, update(item)}.
  */
 export function keyed(parent, items, key, make) {
 	const before = parent.children_by_key ?? new Map();
@@ -59,8 +63,9 @@ export function keyed(parent, items, key, make) {
 }
 
 /**
- * A table. A column: {title, text(item)} for words, with link(item) for linked ones, or {title, make(current)} for a node and
- * its update: current() is the row's item. `number` aligns to the right.
+ * A table. A column: {title, text(item)} for words, with link(item) for linked ones, or {title,
+ * make(current)} for a node and its update: current() is the row's item. `number` aligns to the
+ * right.
  */
 export function table({ label, columns, key, empty }) {
 	const body = el('tbody');
@@ -110,7 +115,9 @@ function linked(text, link) {
 	};
 }
 
-/** Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers hear `label about`. */
+/**
+ * Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers hear `label about`.
+ */
 export function buttons(...those) {
 	return (current) => {
 		const made = those.map(({ label, about, when = () => true, act, danger }) => {

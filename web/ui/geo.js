@@ -59,7 +59,8 @@ function openOne(page, name) {
 	return async () => {
 		const asked = near;
 		const [set, nearby] = await Promise.all([page.ask('GET', path('geo', name)), asked && nearTo(page, name, asked)]);
-		// All members are asked for only when there are others: a look at a thousand is not for each two seconds.
+		// All members are asked for only when there are others: a look at a thousand is not
+		// for each two seconds.
 		if (members === null || set.size !== members.size)
 			members = { size: set.size, items: await allOf(page, name) };
 		if (asked !== near)

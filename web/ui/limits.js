@@ -1,4 +1,5 @@
-// Rate limits: policies, keys that have state, and a trial of a limit that draws how its funnel fills and drains.
+// Rate limits: policies, keys that have state, and a trial of a limit that draws how its funnel
+// fills and drains.
 import { ask, list, path, Problem } from './api.js';
 import { askUser, field } from './dialog.js';
 import { buttons, el, facts, route, setText, table } from './dom.js';
@@ -180,7 +181,10 @@ async function take(body) {
 	}
 }
 
-/** The points of the drawing. Between two tries a funnel drains steadily: it is empty after reset_after_ms. */
+/**
+ * The points of the drawing. Between two tries a funnel drains steadily: it is empty after
+ * reset_after_ms.
+ */
 class Trial {
 	constructor() {
 		this.columns = [[], [], [], [], []];

@@ -3,8 +3,9 @@ import { list } from './api.js';
 import { el } from './dom.js';
 
 /**
- * {what: 'locks', where: the path of the API, name(item): what tells it from others, open(name): the route to one,
- * shown: {node, show(items)}}. Answers how to refresh it, which answers the items.
+ * {what: 'locks', where: the path of the API, name(item): what tells it from others, open(name):
+ * the route to one, shown: {node, show(items)}}. Answers how to refresh it, which answers the
+ * items.
  */
 export function listing(page, { what, where, name, open, shown }) {
 	let match = '';

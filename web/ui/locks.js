@@ -26,7 +26,8 @@ function openAll(page) {
 	return listing(page, { what: 'locks', where: '/locks', name: (one) => one.name, open: (name) => route('locks', name), shown: all });
 }
 
-// A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last one.
+// A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last
+// one.
 const age = (lock) => duration(Math.max(0, Date.now() - Number(lock.fence) / 1000));
 
 const holder = (lock) => lock.owner ?? (lock.mode === 'shared' ? `${number(lock.holds)} readers` : 'no label');

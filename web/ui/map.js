@@ -1,4 +1,5 @@
-// A map of points in SVG, by Mercator's projection, with its meridians and parallels and nothing from outside.
+// A map of points in SVG, by Mercator's projection, with its meridians and parallels and nothing
+// from outside.
 import { el, setText, svg } from './dom.js';
 
 const HEIGHT = 380;

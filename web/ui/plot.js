@@ -42,9 +42,11 @@ function line(one) {
 }
 
 /**
- * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in the style sheet; text(value)
- * for the axis and the legend; `steps` are those of the axis; without `time` the seconds count from 0.
- * show(data, told): seconds, then the values of each series, null being a gap; told is for the legend, if not the latest.
+ * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in
+ * the style sheet; text(value) for the axis and the legend; `steps` are those of the axis; without
+ * `time` the seconds count from 0.
+ * show(data, told): seconds, then the values of each series, null being a gap; told is for the
+ * legend, if not the latest.
  */
 export function plot({ title, series, text, steps, time = true }) {
 	const values = series.map(() => el('b', {}, '–'));

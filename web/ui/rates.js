@@ -1,8 +1,12 @@
-// Rates and percentiles of the time between two answers of GET /info, whose counts are since the daemon's start.
+// Rates and percentiles of the time between two answers of GET /info, whose counts are since the
+// daemon's start.
 
 const NOTHING = { requests_per_second: null, p50_ms: null, p99_ms: null, redis_ms: null };
 
-/** The duration that `part` of the requests did not exceed, as near as the buckets show; at most the longest since the start. */
+/**
+ * The duration that `part` of the requests did not exceed, as near as the buckets show; at most the
+ * longest since the start.
+ */
 function quantile(buckets, longest_ms, part) {
 	const wanted = part * buckets.at(-1).count;
 	const at = buckets.findIndex(({ count }) => count >= wanted);

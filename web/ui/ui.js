@@ -1,4 +1,5 @@
-// The page around the views: where we are, whose turn it is to be asked, and what is said when something fails.
+// The page around the views: where we are, whose turn it is to be asked, and what is said when
+// something fails.
 import { acts, ask, daemon, Gone, Problem } from './api.js';
 import { el, setText } from './dom.js';
 import * as boards from './boards.js';
@@ -15,8 +16,8 @@ const REFRESH_MS = 2000;
 const SHARE = 10;
 const UNKNOWN = 'The daemon did not answer, so nobody knows whether this was done. See what is there before you do it again.';
 
-// The first part of the hash names the view; each has open(page), which answers how to refresh it, and may tell which of the
-// other parts is the name of what is shown (`named`).
+// The first part of the hash names the view; each has open(page), which answers how to refresh it,
+// and may tell which of the other parts is the name of what is shown (`named`).
 const VIEWS = new Map([
 	['', { title: 'Overview', ...overview }],
 	['queues', { title: 'Queues', ...queues }],
@@ -32,7 +33,10 @@ const by = (id) => document.getElementById(id);
 let info = null;
 let current = null;
 
-/** What a view gets: where to draw, the names of the route, whether it may change things, and how to ask. */
+/**
+ * What a view gets: where to draw, the names of the route, whether it may change things, and how to
+ * ask.
+ */
 class Page {
 	constructor(names) {
 		this.names = names;
@@ -103,8 +107,8 @@ function say(text) {
 }
 
 /**
- * A problem in words. What a look failed of goes when the next look succeeds, and is not told twice; what an action failed of
- * stays until the next action.
+ * A problem in words. What a look failed of goes when the next look succeeds, and is not told
+ * twice; what an action failed of stays until the next action.
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');
@@ -197,7 +201,10 @@ async function start() {
 	await begin();
 }
 
-/** The first time all is new; after the daemon came back it may be another one, which the view need not notice. */
+/**
+ * The first time all is new; after the daemon came back it may be another one, which the view need
+ * not notice.
+ */
 async function begin() {
 	try {
 		const known = info;

@@ -1,4 +1,6 @@
-"""The verdict on a history: each promise a function from history to findings, and nothing else is looked at."""
+"""The verdict on a history: each promise a function from history to findings, and nothing else is
+looked at.
+"""
 from collections import Counter
 
 from history import Findings

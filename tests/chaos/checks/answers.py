@@ -1,9 +1,11 @@
-"""Of all calls: the daemon never ends by itself and ends well when told to, never answers with a fault of its own, and always answers in time, unless it or
-the way to it was harmed.
+"""Of all calls: the daemon never ends by itself and ends well when told to, never answers with a
+fault of its own, and always answers in time, unless it or the way to it was harmed.
 """
 import bisect
 
-ITERATION_US = 100000  # of work in one loop iteration: health is to answer in that; soak, which knows what the machine takes, holds 20 ms
+# of work in one loop iteration: health is to answer in that; soak, which knows what the machine
+# takes, holds 20 ms
+ITERATION_US = 100000
 IN_TIME_US = 3000000  # beyond wait_ms: --redis-timeout-ms, and what a busy machine takes
 
 
@@ -27,7 +29,9 @@ def check(history, findings):
 
 
 def measure_failovers(history, findings):
-    """How many, and how long nobody's call had an effect meanwhile. In a Cluster the other masters go on, so that tells nothing there."""
+    """How many, and how long nobody's call had an effect meanwhile. In a Cluster the other masters
+    go on, so that tells nothing there.
+    """
     spans = {(fault.start, fault.end) for fault in history.faults if fault.name.startswith(("master", "failover"))}
     if not spans:
         return

@@ -1,5 +1,6 @@
-"""Counters lie between what was accepted and that plus what is unknown; where each addition was retried to an answer, nothing is
-unknown. What was answered with effect `none` is in neither sum, so it would show. Nothing is added twice, nothing is taken back.
+"""Counters lie between what was accepted and that plus what is unknown; where each addition was
+retried to an answer, nothing is unknown. What was answered with effect `none` is in neither sum, so
+it would show. Nothing is added twice, nothing is taken back.
 """
 from history import by_op
 
@@ -26,7 +27,9 @@ def check_total(history, findings, name, ops):
 
 
 def check_values(history, findings, name, ops):
-    """Each addition has a value of its own, the same in all its answers, and above those that were answered before it began."""
+    """Each addition has a value of its own, the same in all its answers, and above those that were
+    answered before it began.
+    """
     accepted = []
     for tries in ops.values():
         answered = [call for call in tries if call.is_ok]

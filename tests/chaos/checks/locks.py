@@ -1,7 +1,8 @@
-"""Locks: never held twice within their time; fences only rise; only the holder gives back or extends; nobody who waits is forgotten.
+"""Locks: never held twice within their time; fences only rise; only the holder gives back or
+extends; nobody who waits is forgotten.
 
-A grant is surely held from when its caller knew of it until he began to give it back, or until its time was over, counted from
-when he asked. Grants are sorted by fence, and these intervals compared.
+A grant is surely held from when its caller knew of it until he began to give it back, or until its
+time was over, counted from when he asked. Grants are sorted by fence, and these intervals compared.
 """
 import bisect
 import itertools
@@ -17,7 +18,9 @@ BEFORE_US = 1500000  # what was harmed so long before may still be on its way ba
 
 
 class Grant:
-    """A lock that somebody got: `asked` and `known` around the moment, `until` when it may have ended at the earliest."""
+    """A lock that somebody got: `asked` and `known` around the moment, `until` when it may have
+    ended at the earliest.
+    """
 
     def __init__(self, tries, answer):
         self.name, self.token, self.fence = answer.on, answer.got["token"], answer.got["fence"]

@@ -1,8 +1,10 @@
-"""Queues: what was accepted is delivered, what was acknowledged does not come back, nothing comes early, or to two at once; and
-who waits is told. Each message says a number of its own, and in the end every queue was emptied.
+"""Queues: what was accepted is delivered, what was acknowledged does not come back, nothing comes
+early, or to two at once; and who waits is told. Each message says a number of its own, and in the
+end every queue was emptied.
 
-A delivery is surely its receiver's from when he knew of it until he began to end it, or until its visibility was over, counted
-from when he asked. Duplicates are where at-least-once allows them: after a delivery that ended otherwise, and are counted.
+A delivery is surely its receiver's from when he knew of it until he began to end it, or until its
+visibility was over, counted from when he asked. Duplicates are where at-least-once allows them:
+after a delivery that ended otherwise, and are counted.
 """
 from history import FOREVER, begun_between, by_op
 

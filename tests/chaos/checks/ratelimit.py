@@ -1,4 +1,5 @@
-"""Rate limits: never more in any stretch of time than promised; and whoever waits as long as he was told is let in.
+"""Rate limits: never more in any stretch of time than promised; and whoever waits as long as he was
+told is let in.
 
 A call was surely counted within a stretch of time when it began and ended there.
 """

@@ -1,5 +1,6 @@
-"""Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is answered as the first was, or refused as
-docs/retries.md says. A grant that has ended is not reported as if it were there: the refusal says `applied`.
+"""Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is
+answered as the first was, or refused as docs/retries.md says. A grant that has ended is not
+reported as if it were there: the refusal says `applied`.
 """
 from history import by_op
 
@@ -14,7 +15,9 @@ def of(calls):
 
 
 def judge(history, findings, call, grant, refusals):
-    """`grant` has `calls`, `until` (it surely stands so long) and `ended_by(time)` (the call that ended it before then, True for its time)."""
+    """`grant` has `calls`, `until` (it surely stands so long) and `ended_by(time)` (the call that
+    ended it before then, True for its time).
+    """
     findings.count("repeated requests")
     if any(history.may_be_lost(c) for c in (*grant.calls, call)):
         return

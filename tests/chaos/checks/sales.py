@@ -1,8 +1,8 @@
-"""Sales: never are more held and sold together than there are, nor for one user than he may have; a claim stands for its time, and
-what was sold stays sold.
+"""Sales: never are more held and sold together than there are, nor for one user than he may have; a
+claim stands for its time, and what was sold stays sold.
 
-A claim surely stands from when its caller knew of it until he began to give it back, or until its hold was over, counted from
-when he asked; for ever once it was confirmed.
+A claim surely stands from when its caller knew of it until he began to give it back, or until its
+hold was over, counted from when he asked; for ever once it was confirmed.
 """
 from history import FOREVER, by_op
 

@@ -1,7 +1,7 @@
 """Semaphores: never more permits than the limit, each for its time.
 
-A permit surely stands from when its caller knew of it until he began to give it back, or until its time was over, counted from
-when he asked.
+A permit surely stands from when its caller knew of it until he began to give it back, or until its
+time was over, counted from when he asked.
 """
 from history import by_op
 

@@ -1,4 +1,6 @@
-"""Locks: taken, kept, extended, given back, given back too late, and left to their time. And some that many wait for."""
+"""Locks: taken, kept, extended, given back, given back too late, and left to their time. And some
+that many wait for.
+"""
 NAMES = [f"lock-{i}" for i in range(3)]
 AWAITED = "awaited"
 AWAITED_TTL_MS = 10000

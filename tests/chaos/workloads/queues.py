@@ -1,5 +1,5 @@
-"""Queues: each message says a number of its own, so that the books can follow it. Some are taken by callers who wait; some are
-acknowledged late, rejected, or given more time.
+"""Queues: each message says a number of its own, so that the books can follow it. Some are taken by
+callers who wait; some are acknowledged late, rejected, or given more time.
 """
 import time
 
@@ -88,7 +88,8 @@ def prepare(client):
 
 
 def finish(client):
-    """Takes all that is left; what cannot be had in time stays, for the check of the books to find."""
+    """Takes all that is left; what cannot be had in time stays, for the check of the books to find.
+    """
     until = time.monotonic() + 20
     for name in (*NAMES, AWAITED):
         while time.monotonic() < until:

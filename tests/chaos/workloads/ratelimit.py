@@ -1,4 +1,6 @@
-"""Rate limits that many hammer on, one for each algorithm; and lone callers who wait exactly as long as they are told."""
+"""Rate limits that many hammer on, one for each algorithm; and lone callers who wait exactly as
+long as they are told.
+"""
 import time
 
 SHARED = {
@@ -20,8 +22,8 @@ def hammer(client):
 
 
 def wait_as_told(client):
-    """Spends what there is, waits, and must be let in. After an answer that did not come it begins with another key, for the
-    call that was not answered may still be counted.
+    """Spends what there is, waits, and must be let in. After an answer that did not come it begins
+    with another key, for the call that was not answered may still be counted.
     """
     name = client.rng.choice(sorted(LONE))
     client.keys += 1

@@ -1,4 +1,6 @@
-"""Sales, one after the other: claimed by more than there is, confirmed, given back, and left to their time."""
+"""Sales, one after the other: claimed by more than there is, confirmed, given back, and left to
+their time.
+"""
 STOCK, PER_USER, HOLD_MS, USERS = 40, 3, 700, 25
 SECONDS_EACH = 3
 SETTINGS = {"opens_at_ms": 0, "stock": STOCK, "per_user": PER_USER, "hold_ms": HOLD_MS}

@@ -1,4 +1,6 @@
-"""Semaphores: more callers than permits, which are kept, extended, given back, given back too late, and left to their time."""
+"""Semaphores: more callers than permits, which are kept, extended, given back, given back too late,
+and left to their time.
+"""
 NAMES = [f"semaphore-{i}" for i in range(2)]
 LIMIT = 3
 
