@@ -12,7 +12,7 @@
 
 #include "net/listener.h"
 #include "process/config.h"
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 enum { CHECK_S = 2, RESPONSE_BYTES = 8192, URL_BYTES = 512 };
 

@@ -6,6 +6,7 @@
  * name and what PUT /ratelimit/policies/{policy} takes. It is held against that operation's own
  * rows of the contract, so the two cannot differ.
  */
+#include "json/json_read.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 void out_init(struct json_out *o, struct arena *arena, size_t first_size)
 {

@@ -1,11 +1,11 @@
 /*
- * json_read: the reader of json_tree.h. A recursive descent with one byte of lookahead; the NUL
+ * json_read: see json_read.h. A recursive descent with one byte of lookahead; the NUL
  * behind each text ends it.
  *
  * It replaces jansson, which took a third of all instructions of a request and asserts when memory
  * runs out. Tests compare the two.
  */
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 #include <assert.h>
 #include <errno.h>

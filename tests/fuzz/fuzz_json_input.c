@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "given.h"
 #include "world.h"
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 enum { MOST_DEPTH = 32 };
 

@@ -7,7 +7,7 @@
 
 #include "core/arena.h"
 #include "fuzz.h"
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 static char method[16];
 static struct text names[GIVEN_HEADERS + 1], values[GIVEN_HEADERS + 1];

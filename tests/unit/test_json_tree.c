@@ -17,7 +17,7 @@
 #include "core/budget.h"
 #include "stride.h"
 #include "json/json_out.h"
-#include "json/json_tree.h"
+#include "json/json_read.h"
 
 static struct arena arena;
 static struct json_out out;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lint: what an object of the daemon exports, another of its objects uses. Tests do not count: what
-only they call is tested through what the daemon calls. What a header declares is
-there; in handlers/ a header x.h declares what x.c defines.
+only they call is tested through what the daemon calls. A header x.h, or
+x_private.h, declares what x.c defines, or what the build makes.
 
 Asks nm about the objects of the release build, which is brought up to date first. Another build
 folder may be named.
@@ -14,6 +14,11 @@ import tree
 
 ENTRY_POINTS = {"main"}
 PROTOTYPE = re.compile(r"^(?!static|typedef)\w[\w\s*]*?\b(\w+)\((?:[^(){};]|\([^{};]*?\))*\)\s*(?:__attribute__[^;]*)?;", re.M)
+
+
+def unit_of(path):
+    """x.c, x.h and x_private.h are one."""
+    return re.sub(r"_private$", "", str(path.with_suffix("")))
 
 
 def where(source, name):
@@ -37,6 +42,6 @@ for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
         name, line = prototype.group(1), tree.line_of(code, prototype.start())
         if name not in defined:
             lint.finding(path, line, f"{name} is declared, but defined nowhere")
-        elif path.parts[0] == "handlers" and pathlib.Path(defined[name]) != path.with_suffix(".c"):
+        elif unit_of(pathlib.Path(defined[name])) != unit_of(path):
             lint.finding(path, line, f"{name} is declared, but defined in {defined[name]}: declare it in that file's header")
 lint.done()

@@ -7,8 +7,7 @@ and, by the symbols of the objects of the release build, no two use each other i
 is a function pointer. A header declares only what its own unit defines.
 
 To comply: move the function to the floor that may know both, or hand the lower floor a callback. To
-change a rule: change FLOORS, and the table in ARCHITECTURE.md with it. CIRCLES may only get
-shorter.
+change a rule: change FLOORS, and the table in ARCHITECTURE.md with it.
 """
 import pathlib
 import re
@@ -53,9 +52,6 @@ WRAPPERS = {
 }
 # Units that every handler may use: what Redis said, and what handlers share.
 FOR_HANDLERS = {"service/redis/reply", "handlers/handler"}
-# Units that use each other in a circle today; each line may only go.
-CIRCLES = """
-"""
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -119,15 +115,6 @@ def circles(edges):
     return sorted(found, key=len)
 
 
-def report(edges, how):
-    """Circles that are not known; strikes those that are."""
-    for group in circles(edges):
-        if " ".join(group) in known:
-            known.discard(" ".join(group))
-        else:
-            lint.finding(group[0], 1, f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback")
-
-
 lint = tree.Lint("Move the function to a folder that may know both, or hand the lower folder a callback. "
                  "The rules: FLOORS, HANDLERS, DAEMON and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md.")
 includes, uses = {}, {}
@@ -153,9 +140,7 @@ for path, (_, names) in found.items():
         is_shared = path.parts[0] == "handlers" and used in FOR_HANDLERS
         if allowed is not None and folder_of(definer[name]) not in allowed and not is_shared:
             lint.finding(path, 1, f"uses {name} of {definer[name]}, which its folder must not know")
-known = set(CIRCLES.strip().split("\n"))
-report(includes, "include")
-report(uses, "use")
-for circle in sorted(known):
-    lint.finding("tools/lint/floors.py", 1, f"the circle '{circle}' is broken: strike it")
+for edges, how in ((includes, "include"), (uses, "use")):
+    for group in circles(edges):
+        lint.finding(group[0], 1, f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback")
 lint.done()
