@@ -166,3 +166,9 @@ void value_absent(struct validation *v, const struct field *field, const struct 
 			n += (size_t)snprintf(instead + n, sizeof(instead) - n, ", or %s", fields[i].name);
 	validation_error(v, at, P_MISSING_FIELD, "is required%s%s%s", place_name(field), instead, n ? " instead" : "");
 }
+
+void value_note_presence(const struct field *field, void *into, bool is_null)
+{
+	if (field->has_offset != NO_OFFSET)
+		*((bool *)((char *)into + field->has_offset) + is_null) = true;
+}

@@ -34,4 +34,7 @@ void value_default(const struct field *field, void *into);
 void value_absent(struct validation *v, const struct field *field, const struct json_pointer *at,
 		  const struct field *fields, void *into);
 
+/* Sets has_<name>, or for a null reset_<name>, which is behind it. */
+void value_note_presence(const struct field *field, void *into, bool is_null);
+
 #endif

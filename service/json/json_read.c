@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <xxhash.h>
-
 #include "core/hex.h"
 
-enum { MAX_DEPTH = 32, FEW_MEMBERS = 12, EASY_DIGITS = 18 };
+enum { MAX_DEPTH = 32, EASY_DIGITS = 18 };
 
 struct reader {
 	struct arena *arena;
@@ -249,46 +247,11 @@ static bool read_number(struct reader *r, struct json *v)
 
 static bool read_value(struct reader *r, struct json *v, const void *place);
 
-static bool has_duplicate_key(const struct json *object)
-{
-	for (const struct json *a = object->first; a; a = a->next)
-		for (const struct json *b = a->next; b; b = b->next)
-			if (text_equal(a->key, b->key))
-				return true;
-	return false;
-}
-
-/* The same for many members. The seed keeps clients from choosing keys that collide. */
-static bool has_duplicate_key_hashed(const struct json **table, size_t places, const struct json *object)
-{
-	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;
-
-	for (const struct json *m = object->first; m; m = m->next) {
-		size_t at = XXH64(m->key.at, m->key.len, seed) & (places - 1);
-		for (; table[at]; at = (at + 1) & (places - 1))
-			if (text_equal(table[at]->key, m->key))
-				return true;
-		table[at] = m;
-	}
-	return false;
-}
-
 static bool members_differ(struct reader *r, const struct json *object)
 {
-	static const char why[] = "an object has a duplicate name";
-	size_t places = 2 * FEW_MEMBERS;
+	int duplicate = json_tree_has_duplicate(r->arena, object);
 
-	if (object->count <= FEW_MEMBERS)
-		return !has_duplicate_key(object) || fail(r, why);
-	while (places < 2 * object->count)
-		places *= 2;
-	struct arena_mark before = arena_mark(r->arena);
-	const struct json **table = arena_alloc(r->arena, places * sizeof(*table));
-	if (!table)
-		return fail(r, NULL);
-	bool has_duplicate = has_duplicate_key_hashed(table, places, object);
-	arena_rewind(r->arena, before);
-	return !has_duplicate || fail(r, why);
+	return duplicate == 0 || fail(r, duplicate < 0 ? NULL : "an object has a duplicate name");
 }
 
 static bool read_key(struct reader *r, struct json *member)

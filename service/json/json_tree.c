@@ -1,6 +1,10 @@
 /* json_tree: looking into a tree; see json_tree.h. The reader is json_read.c. */
 #include "json/json_tree.h"
 
+#include <xxhash.h>
+
+enum { FEW_MEMBERS = 12 }; /* compared each with each */
+
 const struct json *json_tree_member(const struct json *object, const char *key)
 {
 	if (!object || object->kind != JSON_IS_OBJECT)
@@ -16,4 +20,45 @@ struct text json_tree_string(const struct json *object, const char *key)
 	const struct json *m = json_tree_member(object, key);
 
 	return m && m->kind == JSON_IS_TEXT ? m->text : (struct text){ 0 };
+}
+
+static bool has_duplicate_key(const struct json *object)
+{
+	for (const struct json *a = object->first; a; a = a->next)
+		for (const struct json *b = a->next; b; b = b->next)
+			if (text_equal(a->key, b->key))
+				return true;
+	return false;
+}
+
+/* The same for many members. The seed keeps clients from choosing keys that collide. */
+static bool has_duplicate_key_hashed(const struct json **table, size_t places, const struct json *object)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)&table ^ (uint64_t)(uintptr_t)table;
+
+	for (const struct json *m = object->first; m; m = m->next) {
+		size_t at = XXH64(m->key.at, m->key.len, seed) & (places - 1);
+		for (; table[at]; at = (at + 1) & (places - 1))
+			if (text_equal(table[at]->key, m->key))
+				return true;
+		table[at] = m;
+	}
+	return false;
+}
+
+int json_tree_has_duplicate(struct arena *arena, const struct json *object)
+{
+	size_t places = 2 * FEW_MEMBERS;
+
+	if (object->count <= FEW_MEMBERS)
+		return has_duplicate_key(object);
+	while (places < 2 * object->count)
+		places *= 2;
+	struct arena_mark before = arena_mark(arena);
+	const struct json **table = arena_alloc(arena, places * sizeof(*table));
+	if (!table)
+		return -1;
+	bool has_duplicate = has_duplicate_key_hashed(table, places, object);
+	arena_rewind(arena, before);
+	return has_duplicate;
 }

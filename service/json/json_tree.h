@@ -41,4 +41,7 @@ const struct json *json_tree_member(const struct json *object, const char *key);
 /* The text of a member that is a string; absent when there is none. */
 struct text json_tree_string(const struct json *object, const char *key);
 
+/* Whether two members of an object have the same name: 1 or 0; -1: no memory to compare many. */
+int json_tree_has_duplicate(struct arena *arena, const struct json *object);
+
 #endif

@@ -45,7 +45,7 @@ WRAPPERS = {
     "gnutls/": ["service/http/tls.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
-    "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_read.c"],
+    "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_tree.c"],
     "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/acceptor.c",
                      "service/net/listener.c", "service/check.c", "service/redis/socket.c",
                      "service/process/notify.c"],

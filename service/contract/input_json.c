@@ -1,0 +1,284 @@
+/* input_json: members of a JSON object into the typed struct of an operation; see input_json.h. */
+#include "contract/input_json.h"
+
+#include <math.h>
+
+#include "contract/input_value.h"
+#include "core/nearest.h"
+#include "process/config.h"
+#include "request/request.h"
+
+enum { MAX_FIELDS = 64 }; /* of an object; the generator sees to it */
+
+static const char *type_name(const struct field *field)
+{
+	switch (field->kind) {
+	case FIELD_INT:
+		return field->or_digits ? "a whole number of 64 bits, or the text of one" : "a whole number";
+	case FIELD_REAL:
+		return "a number";
+	case FIELD_BOOL:
+		return "true or false";
+	case FIELD_OBJECT:
+	case FIELD_MAP:
+		return "an object";
+	case FIELD_ARRAY:
+		return "an array";
+	default:
+		return "a string";
+	}
+}
+
+/* How wrong types are named in an error, after "not ". */
+static const char *kind_name(const struct json *value)
+{
+	static const char *const names[] = {
+		[JSON_IS_NULL] = "null",          [JSON_IS_BOOL] = "true or false", [JSON_IS_INTEGER] = "a number",
+		[JSON_IS_REAL] = "a real number", [JSON_IS_TEXT] = "a string",      [JSON_IS_ARRAY] = "an array",
+		[JSON_IS_OBJECT] = "an object",
+	};
+
+	return names[value->kind];
+}
+
+/* True for "5" where 5 is wanted. */
+static bool is_quoted(const struct field *field, const struct json *value)
+{
+	int64_t n;
+	double real;
+
+	if (value->kind != JSON_IS_TEXT)
+		return false;
+	return field->kind == FIELD_INT    ? value_digits(value->text, &n)
+	       : field->kind == FIELD_REAL ? value_parse_real(value->text, &real)
+	       : field->kind == FIELD_BOOL ? value_is_truth(value->text)
+					   : false;
+}
+
+static bool refuse_type(struct validation *v, const struct field *field, const struct json_pointer *at,
+			const struct json *value)
+{
+	return validation_error(v, at, P_WRONG_TYPE, "must be %s, not %s%s", type_name(field), kind_name(value),
+				is_quoted(field, value) ? "; leave the quotes out" : "");
+}
+
+static bool store_json_int(struct validation *v, const struct field *field, const struct json_pointer *at,
+			   const struct json *value, void *slot)
+{
+	int64_t n;
+
+	if (value->kind == JSON_IS_INTEGER)
+		return value_int(v, field, at, value->integer, slot);
+	if (field->or_digits && value->kind == JSON_IS_TEXT && value_digits(value->text, &n))
+		return value_int(v, field, at, n, slot);
+	if (value->kind != JSON_IS_REAL || fabs(value->real) > 9007199254740992.0 ||
+	    value->real != (double)(int64_t)value->real)
+		return refuse_type(v, field, at, value);
+	return value_int(v, field, at, (int64_t)value->real, slot);
+}
+
+static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot);
+
+/* A value of the client's own. Only a body of several can hold one that is too large. */
+static bool store_any(struct validation *v, const struct json_pointer *at, struct text value, void *slot)
+{
+	size_t most = (size_t)config()->max_body_bytes, quotes = *value.at == '"' ? 2 : 0;
+
+	*(struct text *)slot = value;
+	if (value.len <= most + quotes)
+		return true;
+	return validation_error(v, at, P_BODY_TOO_LARGE, "has %zu bytes as JSON; --max-body-bytes allows %zu",
+				value.len - quotes, most);
+}
+
+static bool store_json(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot)
+{
+	enum json_kind kind = value->kind;
+
+	switch (field->kind) {
+	case FIELD_ANY:
+		return store_any(v, at, value->text, slot);
+	case FIELD_TEXT:
+	case FIELD_NAME:
+	case FIELD_BYTES:
+		if (kind == JSON_IS_TEXT)
+			return value_text(v, field, at, value->text, slot);
+		break;
+	case FIELD_CHOICE:
+		if (kind == JSON_IS_TEXT)
+			return value_choice(v, field, at, value->text, slot);
+		break;
+	case FIELD_INT:
+		return store_json_int(v, field, at, value, slot);
+	case FIELD_REAL:
+		if (kind == JSON_IS_INTEGER || kind == JSON_IS_REAL)
+			return value_real(v, field, at, kind == JSON_IS_REAL ? value->real : (double)value->integer,
+					  slot);
+		break;
+	case FIELD_BOOL:
+		if (kind == JSON_IS_BOOL) {
+			*(bool *)slot = value->truth;
+			return true;
+		}
+		break;
+	case FIELD_OBJECT:
+		if (kind == JSON_IS_OBJECT) {
+			input_json_fill(v, field->fields, field->field_count, value, at, slot);
+			return true;
+		}
+		break;
+	case FIELD_ARRAY:
+	case FIELD_MAP:
+		if (kind == (field->kind == FIELD_MAP ? JSON_IS_OBJECT : JSON_IS_ARRAY))
+			return store_many(v, field, at, value, slot);
+		break;
+	}
+	return refuse_type(v, field, at, value);
+}
+
+/* Of scalars: the generator lets no other items be distinct. */
+static bool is_same(const struct json *a, const struct json *b)
+{
+	switch (a->kind == b->kind ? a->kind : JSON_IS_OBJECT) {
+	case JSON_IS_TEXT:
+		return text_equal(a->text, b->text);
+	case JSON_IS_INTEGER:
+		return a->integer == b->integer;
+	case JSON_IS_REAL:
+		return a->real == b->real;
+	default:
+		return false;
+	}
+}
+
+/* True when an equal item is before it in its array. */
+static bool has_duplicate(const struct json *array, const struct json *item)
+{
+	const struct json *one = array->first;
+
+	while (one != item && !is_same(one, item))
+		one = one->next;
+	return one != item;
+}
+
+static bool store_many(struct validation *v, const struct field *field, const struct json_pointer *at,
+		       const struct json *value, void *slot)
+{
+	bool is_map = field->kind == FIELD_MAP, ok = true;
+	struct input_array many = { .count = value->count };
+	const struct field *of = field->fields; /* of an item; in a map of its key, then of its value */
+	size_t i = 0;
+
+	if ((int64_t)many.count < field->low || (int64_t)many.count > field->high)
+		return validation_error(v, at, P_OUT_OF_RANGE, "must have %lld to %lld %s, not %zu",
+					(long long)field->low, (long long)field->high, is_map ? "members" : "items",
+					many.count);
+	char *item = many.items = arena_alloc(&v->req->arena, many.count * field->size);
+	if (!item)
+		return false;
+	for (const struct json *one = value->first; one; one = one->next, item += field->size) {
+		struct json_pointer here = { .parent = at, .key = one->key.at, .index = i++ };
+		if (is_map)
+			ok = value_text(v, &of[0], &here, one->key, item + of[0].offset) &&
+			     store_json(v, &of[1], &here, one, item + of[1].offset) && ok;
+		else
+			ok = store_json(v, of, &here, one, item) && ok;
+		if (field->distinct && has_duplicate(value, one))
+			ok = validation_error(v, &here, P_INVALID_VALUE, "is a duplicate");
+	}
+	memcpy(slot, &many, sizeof(many));
+	return ok;
+}
+
+static inline bool is_member(const struct field *field, const char *key)
+{
+	return field->name[0] == key[0] && field->place == IN_BODY && strcmp(field->name, key) == 0;
+}
+
+static void refuse_member(struct validation *v, const struct field *fields, size_t count, const struct json *member,
+			  const struct json_pointer *at)
+{
+	struct nearest near = { .given = member->key };
+	char hint[NEAREST_HINT];
+
+	for (size_t i = 0; i < count; i++)
+		if (fields[i].place == IN_BODY)
+			nearest_offer(&near, fields[i].name);
+	validation_error(v, &(struct json_pointer){ .parent = at, .key = member->key.at }, P_UNKNOWN_FIELD,
+			 "is not a known field%s", nearest_hint(&near, hint));
+}
+
+/* Which member belongs to which field: values[i] is NULL where there is none. Others are errors. */
+static void match_members(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+			  const struct json_pointer *at, const struct json *values[MAX_FIELDS])
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = NULL;
+	for (const struct json *m = object ? object->first : NULL; m; m = m->next) {
+		size_t i = 0;
+		while (i < count && !is_member(&fields[i], m->key.at))
+			i++;
+		if (i < count)
+			values[i] = m;
+		else
+			refuse_member(v, fields, count, m, at);
+	}
+}
+
+static void fill_member(struct validation *v, const struct field *field, const struct json_pointer *at,
+			const struct json *value, void *into)
+{
+	bool is_null = field->nullable && value->kind == JSON_IS_NULL;
+
+	if (is_null || store_json(v, field, at, value, (char *)into + field->offset))
+		value_note_presence(field, into, is_null);
+}
+
+void input_json_fill(struct validation *v, const struct field *fields, size_t count, const struct json *object,
+		     const struct json_pointer *at, void *into)
+{
+	const struct json *values[MAX_FIELDS];
+	uint64_t given = 0; /* a bit for each field whose member is there */
+
+	if (count && fields[count - 1].place == IN_WHOLE_BODY) {
+		fields += count - 1;
+		if (!object)
+			value_absent(v, fields, at, fields, into);
+		else
+			store_json(v, fields, at, object, (char *)into + fields->offset);
+		return;
+	}
+	match_members(v, fields, count, object, at, values);
+	for (size_t i = 0; i < count; i++) {
+		const struct field *field = &fields[i];
+		if (field->place != IN_BODY)
+			continue;
+		struct json_pointer member = { .parent = at, .key = field->name };
+		uint64_t excluded = field->excludes & given;
+		given |= (uint64_t)(values[i] != NULL) << i;
+		if (!values[i] && excluded)
+			value_default(field, into);
+		else if (!values[i])
+			value_absent(v, field, &member, fields, into);
+		else if (excluded)
+			validation_error(v, &member, P_INVALID_VALUE, "cannot be combined with %s",
+					 fields[__builtin_ctzll(excluded)].name);
+		else
+			fill_member(v, field, &member, values[i], into);
+	}
+}
+
+const void *input_json_place(const void *parent, struct text key, bool *opaque)
+{
+	const struct field *row = parent, *found = NULL;
+
+	if (row && key.at && row->kind == FIELD_OBJECT)
+		for (size_t i = 0; i < row->field_count && !found; i++)
+			found = is_member(&row->fields[i], key.at) ? &row->fields[i] : NULL;
+	else if (row && (row->kind == FIELD_MAP || row->kind == FIELD_ARRAY))
+		found = &row->fields[row->kind == FIELD_MAP];
+	*opaque = found && found->kind == FIELD_ANY;
+	return found;
+}
