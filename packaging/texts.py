@@ -122,20 +122,45 @@ def bash():
         return f"compgen -W '{list_}' -- \"$word\""
 
     optional = [f"--{o.flag}" for o in all_options() if o.kind == "OPTIONAL"]
-    cases = [case(named("file"), 'compgen -f -- "$word"'), case(named("dir"), 'compgen -d -- "$word"'),
-             case(named("program"), 'compgen -c -- "$word"'), case(named("anything"), ":"),
-             *[case([f"--{o.flag}"], words(o.argument.replace("|", " "))) for o in all_options() if takes(o) == "choice"]]
-    return "\n".join([
-        "# patternd(8) completion for bash. Made by packaging/texts.py of service/process/options.def.",
-        "_patternd_words()", "{",
-        "\tlocal word=$2 before=$1", "\tcase $before in", *cases, f"\t*) {words(' '.join('--' + o.flag for o in all_options()))} ;;",
-        "\tesac", "}", "",
-        "_patternd()", "{",
-        '\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}',
-        "\t# --option=value are three words here.",
-        '\tif [ "$word" = = ]; then', "\t\tword=", '\telif [ "$before" = = ]; then', "\t\tbefore=${COMP_WORDS[COMP_CWORD - 2]}",
-        *[line for name in optional for line in (f'\telif [ "$before" = {name} ]; then', "\t\tbefore= # it goes with a sign alone")],
-        "\tfi", '\tmapfile -t COMPREPLY < <(_patternd_words "$before" "$word")', "}", "complete -F _patternd patternd", ""])
+    cases = [
+        case(named("file"), 'compgen -f -- "$word"'),
+        case(named("dir"), 'compgen -d -- "$word"'),
+        case(named("program"), 'compgen -c -- "$word"'),
+        case(named("anything"), ":"),
+        *[case([f"--{o.flag}"], words(o.argument.replace("|", " "))) for o in all_options() if takes(o) == "choice"],
+    ]
+    return "\n".join(
+        [
+            "# patternd(8) completion for bash. Made by packaging/texts.py of service/process/options.def.",
+            "_patternd_words()",
+            "{",
+            "\tlocal word=$2 before=$1",
+            "\tcase $before in",
+            *cases,
+            f"\t*) {words(' '.join('--' + o.flag for o in all_options()))} ;;",
+            "\tesac",
+            "}",
+            "",
+            "_patternd()",
+            "{",
+            "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}",
+            "\t# --option=value are three words here.",
+            '\tif [ "$word" = = ]; then',
+            "\t\tword=",
+            '\telif [ "$before" = = ]; then',
+            "\t\tbefore=${COMP_WORDS[COMP_CWORD - 2]}",
+            *[
+                line
+                for name in optional
+                for line in (f'\telif [ "$before" = {name} ]; then', "\t\tbefore= # it goes with a sign alone")
+            ],
+            "\tfi",
+            '\tmapfile -t COMPREPLY < <(_patternd_words "$before" "$word")',
+            "}",
+            "complete -F _patternd patternd",
+            "",
+        ]
+    )
 
 
 def zsh():
@@ -152,16 +177,32 @@ def zsh():
             colons = "::" if option.kind == "OPTIONAL" or option.argument.startswith("[") else ":"
             spec += f"{colons}{quoted(option.argument.strip('[]'))}:{action[takes(option)]}"
         lines.append(f"\t'{spec}'")
-    return "\n".join(["#compdef patternd", "# Made by packaging/texts.py of service/process/options.def.",
-                      "_arguments \\", " \\\n".join(lines), ""])
+    return "\n".join(
+        [
+            "#compdef patternd",
+            "# Made by packaging/texts.py of service/process/options.def.",
+            "_arguments \\",
+            " \\\n".join(lines),
+            "",
+        ]
+    )
 
 
 def fish():
-    lines = ["# patternd(8) completion for fish. Made by packaging/texts.py of service/process/options.def.", "complete -c patternd -f"]
+    lines = [
+        "# patternd(8) completion for fish. Made by packaging/texts.py of service/process/options.def.",
+        "complete -c patternd -f",
+    ]
     for option in all_options():
         text = option.help.replace("\\", "\\\\").replace("'", "\\'")
-        value = {"file": " -r -F", "program": " -r -F", "dir": "", "nothing": "", "anything": " -x",
-                 "choice": f" -x -a '{option.argument.replace('|', ' ')}'"}[takes(option)]
+        value = {
+            "file": " -r -F",
+            "program": " -r -F",
+            "dir": "",
+            "nothing": "",
+            "anything": " -x",
+            "choice": f" -x -a '{option.argument.replace('|', ' ')}'",
+        }[takes(option)]
         if option.argument.startswith("["):
             value = ""
         lines.append(f"complete -c patternd -l {option.flag}{value} -d '{text}'")
@@ -172,8 +213,13 @@ def main():
     template, folder, *names = sys.argv[1:]
     folder = pathlib.Path(folder)
     template = pathlib.Path(template).read_text()
-    for name, text in (("patternd.conf", config_file()), ("patternd.bash", bash()), ("_patternd", zsh()), ("patternd.fish", fish()),
-                       ("patternd.8", manual(template, dict(name.split("=", 1) for name in names)))):
+    for name, text in (
+        ("patternd.conf", config_file()),
+        ("patternd.bash", bash()),
+        ("_patternd", zsh()),
+        ("patternd.fish", fish()),
+        ("patternd.8", manual(template, dict(name.split("=", 1) for name in names))),
+    ):
         (folder / name).write_text(text)
 
 

@@ -3,12 +3,22 @@ import re
 
 ROW_BYTES = 100
 # "\?" because two question marks may begin a trigraph.
-ESCAPED = {**{byte: chr(byte) for byte in range(0x20, 0x7f)}, ord("\n"): "\\n", ord('"'): '\\"', ord("\\"): "\\\\", ord("?"): "\\?"}
+ESCAPED = {
+    **{byte: chr(byte) for byte in range(0x20, 0x7F)},
+    ord("\n"): "\\n",
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    ord("?"): "\\?",
+}
 
 
 def c_literal(data):
     """`data`, a str or bytes, as one literal."""
-    return '"' + "".join(ESCAPED.get(byte) or f"\\{byte:03o}" for byte in (data.encode() if isinstance(data, str) else data)) + '"'
+    return (
+        '"'
+        + "".join(ESCAPED.get(byte) or f"\\{byte:03o}" for byte in (data.encode() if isinstance(data, str) else data))
+        + '"'
+    )
 
 
 def c_rows(data):
@@ -16,5 +26,8 @@ def c_rows(data):
     one.
     """
     data = data.encode() if isinstance(data, str) else data
-    return "\n".join("\t" + c_literal(line[i:i + ROW_BYTES])
-                     for line in re.findall(rb"[^\n]*\n|[^\n]+", data) for i in range(0, len(line), ROW_BYTES))
+    return "\n".join(
+        "\t" + c_literal(line[i : i + ROW_BYTES])
+        for line in re.findall(rb"[^\n]*\n|[^\n]+", data)
+        for i in range(0, len(line), ROW_BYTES)
+    )

@@ -28,6 +28,7 @@ class Node(dict):
     """A mapping of the contract, with its place. A member that is missing is named instead of being
     a KeyError.
     """
+
     at = None
 
     def __missing__(self, name):
@@ -111,8 +112,11 @@ def load(path):
         for name, item in (parts.get(file) or read(path.parent / file, file))["paths"].items():
             if name not in root["paths"]:
                 pointer = name.replace("~", "~0").replace("/", "~1")
-                raise Wrong(f"{path.name} does not list this path; add below its paths: "
-                            f"{name}: {{$ref: '{file}#/paths/{pointer}'}}", item.at)
+                raise Wrong(
+                    f"{path.name} does not list this path; add below its paths: "
+                    f"{name}: {{$ref: '{file}#/paths/{pointer}'}}",
+                    item.at,
+                )
     every = root.pop("x-every-operation", {})
     for item in root["paths"].values():
         for operation in (item[m] for m in METHODS if m in item):

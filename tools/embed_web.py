@@ -15,8 +15,13 @@ import sys
 
 from c_literal import c_rows
 
-TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-         ".txt": "text/plain; charset=utf-8", ".ico": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".ico": "image/svg+xml",
+}
 TAG_DIGITS = 32
 
 
@@ -26,7 +31,9 @@ def licenses(folder, package):
     for name, files in package["licenses"].items():
         pinned = lock[f"node_modules/{name}"]
         parts.append(f"{'=' * 80}\n{name} {pinned['version']}, {pinned['license']}\n{'=' * 80}\n\n")
-        parts += [(folder / ".packages" / name / file).read_text(encoding="utf-8").strip("\n") + "\n\n" for file in files]
+        parts += [
+            (folder / ".packages" / name / file).read_text(encoding="utf-8").strip("\n") + "\n\n" for file in files
+        ]
     return "".join(parts)
 
 
@@ -58,7 +65,9 @@ def main(folder, out):
         body = gzip.compress(data, mtime=0)
         tag = hashlib.sha256(body).hexdigest()[:TAG_DIGITS]
         c += [f"static const char asset_{number}[] =\n{c_rows(body)};", ""]
-        rows.append(f'\t{{ "{path}", "{media_type(path)}", "\\"{tag}\\"", {{ asset_{number}, sizeof(asset_{number}) - 1 }} }},')
+        rows.append(
+            f'\t{{ "{path}", "{media_type(path)}", "\\"{tag}\\"", {{ asset_{number}, sizeof(asset_{number}) - 1 }} }},'
+        )
     c += ["const struct web_asset web_assets[] = {", *rows, "\t{ 0 },", "};", ""]
     out.mkdir(parents=True, exist_ok=True)
     (out / "licenses.txt").write_bytes(found["docs/licenses.txt"])

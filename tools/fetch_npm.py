@@ -38,9 +38,11 @@ def download(name, version):
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
             return answer.read()
     except (OSError, http.client.HTTPException, ValueError) as error:
-        sys.exit(f"{sys.argv[0]}: cannot fetch {url}: {error}\n"
-                 "The pages /ui and /docs need it once; npm_config_registry names another registry. "
-                 "To build without these pages: cmake -DPATTERND_WEB=OFF")
+        sys.exit(
+            f"{sys.argv[0]}: cannot fetch {url}: {error}\n"
+            "The pages /ui and /docs need it once; npm_config_registry names another registry. "
+            "To build without these pages: cmake -DPATTERND_WEB=OFF"
+        )
 
 
 def check(name, data, integrity):

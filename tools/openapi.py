@@ -60,7 +60,7 @@ def is_map(schema):
 
 
 def c_int(n):
-    return "INT64_MIN" if n == -2**63 else f"INT64_C({n})"  # its digits alone would be no int64_t yet
+    return "INT64_MIN" if n == -(2**63) else f"INT64_C({n})"  # its digits alone would be no int64_t yet
 
 
 def c_list(items):
@@ -107,26 +107,45 @@ class Contract:
         s, nullable = self.without_null(self.resolve(schema))
         where, kind = f"{prefix}.{name}", s.get("type")
         as_text = kind == ["integer", "string"]
-        f = {"name": name, "member": ident(name), "place": place, "required": required, "default": s.get("default"),
-             "extra": "", "companion": False, "reset": False, "named": s.get("x-name") or s.get("x-bytes"), "part": s.get("x-part"), "any": False, "inner": []}
+        f = {
+            "name": name,
+            "member": ident(name),
+            "place": place,
+            "required": required,
+            "default": s.get("default"),
+            "extra": "",
+            "companion": False,
+            "reset": False,
+            "named": s.get("x-name") or s.get("x-bytes"),
+            "part": s.get("x-part"),
+            "any": False,
+            "inner": [],
+        }
         optional = not required and "default" not in s
         if s.get("x-any"):
             f.update(kind="FIELD_ANY", ctype="struct text ", any=True)
         elif "enum" in s:
             enum = f"{prefix}_{f['member']}"
-            self.header.append("enum %s {%s };" % (enum, "".join(
-                f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(s["enum"], 1))))
+            self.header.append(
+                "enum %s {%s };"
+                % (enum, "".join(f" {enum.upper()}_{ident(v).upper()} = {i}," for i, v in enumerate(s["enum"], 1)))
+            )
             default = s["enum"].index(s["default"]) + 1 if "default" in s else 0
-            f.update(kind="FIELD_CHOICE", ctype=f"enum {enum} ",
-                     extra=f".choices = {c_list(s['enum'])}, .default_value = {default}, ")
+            f.update(
+                kind="FIELD_CHOICE",
+                ctype=f"enum {enum} ",
+                extra=f".choices = {c_list(s['enum'])}, .default_value = {default}, ",
+            )
         elif kind == "string":
             if "x-max-bytes" not in s:
                 fail(where, "a string needs x-max-bytes")
             if s.get("x-bytes") and place == "IN_BODY":
                 fail(where, "JSON cannot carry any bytes")
-            f.update(kind="FIELD_NAME" if s.get("x-name") else "FIELD_BYTES" if s.get("x-bytes") else "FIELD_TEXT",
-                     ctype="struct text ",
-                     extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ")
+            f.update(
+                kind="FIELD_NAME" if s.get("x-name") else "FIELD_BYTES" if s.get("x-bytes") else "FIELD_TEXT",
+                ctype="struct text ",
+                extra=f".low = {s.get('minLength', 0)}, .high = {s['x-max-bytes']}, ",
+            )
             if "x-reserved" in s:
                 f["extra"] += f".reserved = {c_list(s['x-reserved'])}, "
             if s.get("x-plain"):
@@ -134,37 +153,74 @@ class Contract:
         elif kind == "integer" or as_text:
             if "minimum" not in s or "maximum" not in s:
                 fail(where, "an integer needs minimum and maximum")
-            f.update(kind="FIELD_INT", ctype="int64_t ", companion=optional, extra=f".low = {c_int(s['minimum'])}, "
-                     f".high = {c_int(s['maximum'])}, .default_value = {c_int(s.get('default', 0))}, "
-                     + ".or_digits = true, " * as_text)
+            f.update(
+                kind="FIELD_INT",
+                ctype="int64_t ",
+                companion=optional,
+                extra=f".low = {c_int(s['minimum'])}, "
+                f".high = {c_int(s['maximum'])}, .default_value = {c_int(s.get('default', 0))}, "
+                + ".or_digits = true, " * as_text,
+            )
         elif kind == "number":
-            f.update(kind="FIELD_REAL", ctype="double ", companion=optional,
-                     extra=f".real_low = {float(s['minimum'])!r}, .real_high = {float(s['maximum'])!r}, "
-                           f".real_default = {float(s.get('default', 0))!r}, ")
+            f.update(
+                kind="FIELD_REAL",
+                ctype="double ",
+                companion=optional,
+                extra=f".real_low = {float(s['minimum'])!r}, .real_high = {float(s['maximum'])!r}, "
+                f".real_default = {float(s.get('default', 0))!r}, ",
+            )
         elif kind == "boolean":
-            f.update(kind="FIELD_BOOL", ctype="bool ", companion=optional,
-                     extra=f".default_value = {int(s.get('default', False))}, ")
+            f.update(
+                kind="FIELD_BOOL",
+                ctype="bool ",
+                companion=optional,
+                extra=f".default_value = {int(s.get('default', False))}, ",
+            )
         elif is_map(s):
             entry = f"{prefix}_{f['member']}_entry"
-            pair = self.struct(entry, [self.field(entry, n, s[of], "IN_BODY", True)
-                                       for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))])
-            f.update(kind="FIELD_MAP", inner=pair["fields"], ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
-                     extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ")
+            pair = self.struct(
+                entry,
+                [
+                    self.field(entry, n, s[of], "IN_BODY", True)
+                    for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
+                ],
+            )
+            f.update(
+                kind="FIELD_MAP",
+                inner=pair["fields"],
+                ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
+                extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ",
+            )
         elif kind == "object":
             inner = self.struct(f"{prefix}_{f['member']}", self.properties(f"{prefix}_{f['member']}", s))
-            f.update(kind="FIELD_OBJECT", inner=inner["fields"], ctype=f"struct {inner['name']} ", companion=True, extra=inner["row"])
+            f.update(
+                kind="FIELD_OBJECT",
+                inner=inner["fields"],
+                ctype=f"struct {inner['name']} ",
+                companion=True,
+                extra=inner["row"],
+            )
         elif kind == "array":
             item = self.field(f"{prefix}_{f['member']}", "item", s["items"], place, True)
             name = f"{prefix}_{f['member']}_array"
             rows = self.emit_rows(name, [item], None)
             size = f"sizeof({item['ctype'].strip()})"
-            f.update(kind="FIELD_ARRAY", named=item["named"], part=f["part"] or item["part"], any=item["any"], inner=item["inner"],
-                     ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
-                     extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
-                           f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
-                           f".distinct = {str(s.get('uniqueItems', False)).lower()}, ")
-            if s.get("uniqueItems") and (s["maxItems"] > 100 or place != "IN_BODY" or item["kind"] not in
-                                         ("FIELD_TEXT", "FIELD_NAME", "FIELD_INT")):
+            f.update(
+                kind="FIELD_ARRAY",
+                named=item["named"],
+                part=f["part"] or item["part"],
+                any=item["any"],
+                inner=item["inner"],
+                ctype=f"struct {{ size_t count; {item['ctype']}*items; }} ",
+                extra=f".fields = {rows}, .field_count = 1, .size = {size}, "
+                f".low = {s.get('minItems', 0)}, .high = {s['maxItems']}, "
+                f".distinct = {str(s.get('uniqueItems', False)).lower()}, ",
+            )
+            if s.get("uniqueItems") and (
+                s["maxItems"] > 100
+                or place != "IN_BODY"
+                or item["kind"] not in ("FIELD_TEXT", "FIELD_NAME", "FIELD_INT")
+            ):
                 fail(where, "uniqueItems are compared each with each: at most 100 scalars, in a body")
         else:
             fail(where, f"the generator knows no {kind!r} here")
@@ -180,12 +236,13 @@ class Contract:
         if schema.get("additionalProperties") is not False:
             fail(prefix, "an object in a request needs additionalProperties: false")
         required = schema.get("required", [])
-        return [self.field(prefix, n, p, "IN_BODY", n in required or p.get("x-required", False))
-                for n, p in schema.get("properties", {}).items()]
+        return [
+            self.field(prefix, n, p, "IN_BODY", n in required or p.get("x-required", False))
+            for n, p in schema.get("properties", {}).items()
+        ]
 
     def emit_rows(self, name, fields, struct):
-        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array.
-        """
+        """The const array of rows; offsets are into `struct`, or 0 for the single item of an array."""
         out = [f"static const struct field {name}_rows[] = {{"]
         index = {f["name"]: i for i, f in enumerate(fields) if f["place"] == "IN_BODY"}
         for i, f in enumerate(fields):
@@ -197,9 +254,11 @@ class Contract:
                 f["extra"] += f".excludes = {sum(1 << index[u] for u in f['excludes']):#x}, "
             offset = f"offsetof(struct {struct}, {f['member']})" if struct else "0"
             has = f"offsetof(struct {struct}, has_{f['member']})" if struct and f["companion"] else "NO_OFFSET"
-            out.append(f"\t{{ .name = {c_literal(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "
-                       f".required = {str(f['required']).lower()}, .offset = {offset}, .has_offset = {has}, "
-                       f"{f['extra']}}},")
+            out.append(
+                f"\t{{ .name = {c_literal(f['name'])}, .place = {f['place']}, .kind = {f['kind']}, "
+                f".required = {str(f['required']).lower()}, .offset = {offset}, .has_offset = {has}, "
+                f"{f['extra']}}},"
+            )
         self.rows += out + ["};"] if fields else []
         return f"{name}_rows" if fields else "NULL"
 
@@ -211,8 +270,12 @@ class Contract:
             members.append(f"\t{f['ctype']}{f['member']};")
         self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
         rows = self.emit_rows(name, fields, name)
-        return {"name": name, "rows": rows, "fields": fields,
-                "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {name}), "}
+        return {
+            "name": name,
+            "rows": rows,
+            "fields": fields,
+            "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {name}), ",
+        }
 
     def scopes(self, path, op, fields):
         """The rows of what a token must be allowed, and whether one is asked for at all."""
@@ -237,14 +300,20 @@ class Contract:
             if inner and fields[at[0]]["kind"] != "FIELD_ARRAY":
                 fail(name, f"the scope {text!r}: {field} is no list")
             used.add(f"{field}.{inner}" if inner else field)
-            rows.append(f"{{ {c_literal(kind)}, {c_literal(action)}, "
-                        f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, ")
+            rows.append(
+                f"{{ {c_literal(kind)}, {c_literal(action)}, "
+                f"{at[0]}, {at[1]}, {at[2]}, {str(word == 'if').lower()} }}, "
+            )
         names = [(f["name"], f) for f in fields] + [(f"{f['name']}.{i['name']}", i) for f in fields for i in f["inner"]]
         for dotted, f in names:
             if f["named"] and not f["part"] and dotted not in used:
-                fail(name, f"{dotted} is a name: x-scope must say who may use it, or x-part that it is within another's")
-        return (f".scopes = {'(const struct needed_scope[]){ ' + ''.join(rows) + '}' if rows else 'NULL'}, "
-                f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},")
+                fail(
+                    name, f"{dotted} is a name: x-scope must say who may use it, or x-part that it is within another's"
+                )
+        return (
+            f".scopes = {'(const struct needed_scope[]){ ' + ''.join(rows) + '}' if rows else 'NULL'}, "
+            f".scope_count = {len(rows)}, .needs_token = {str(written != 'none').lower()},"
+        )
 
     def operation(self, path, method, op, shared):
         self.follow_all(op)
@@ -260,15 +329,20 @@ class Contract:
         order = order[:-1] if tail else order
         if set(order) - in_path.keys():
             fail(name, f"no parameter is in: path and named {', '.join(sorted(set(order) - in_path.keys()))}")
-        fields = [self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
-                  for p in [in_path[n] for n in order] + rest]
+        fields = [
+            self.field(name, p["name"], p["schema"], "IN_" + p["in"].upper(), p.get("required", False))
+            for p in [in_path[n] for n in order] + rest
+        ]
         body = op.get("requestBody")
         if body:
             schema = self.resolve(self.resolve(body)["content"]["application/json"]["schema"])
             if schema.get("required") and not self.resolve(body).get("required"):
                 fail(name, "a body with required members is itself required: true")
-            fields += ([self.field(name, "body", schema, "IN_WHOLE_BODY", True)] if is_map(schema)
-                       else self.properties(name, schema))
+            fields += (
+                [self.field(name, "body", schema, "IN_WHOLE_BODY", True)]
+                if is_map(schema)
+                else self.properties(name, schema)
+            )
         self.struct(f"{name}_input", fields)
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):
@@ -279,17 +353,19 @@ class Contract:
         ended = "P_INTERNAL" if grants is True else f"P_{grants.upper()}"
         success = [self.resolve(r) for code, r in op["responses"].items() if str(code).startswith("2")]
         types = list(dict.fromkeys(t for r in success for t in r.get("content", {})))
-        segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][:-1 if tail else None]
+        segments = ["" if s.startswith("{") else s for s in path.strip("/").split("/")][: -1 if tail else None]
         self.rows.append(f"static void run_{name}(struct request *req, const void *in)\n{{\n\t{name}(req, in);\n}}")
-        return (f"\t{{ .id = {c_literal(name)}, .method = {c_literal(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
-                f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
-                f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()}, "
-                f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
-                f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
-                f"\t  {self.scopes(path, op, fields)}\n"
-                f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
-                f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "
-                f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},")
+        return (
+            f"\t{{ .id = {c_literal(name)}, .method = {c_literal(method.upper())}, .segments = {c_texts(segments)}, .segment_count = {len(segments)},\n"
+            f"\t  .fields = {f'{name}_input_rows' if fields else 'NULL'}, .field_count = {len(fields)}, "
+            f".input_size = sizeof(struct {name}_input), .takes_body = {str(bool(body)).lower()}, "
+            f".needs_body = {str(bool(body and self.resolve(body).get('required'))).lower()}, "
+            f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
+            f"\t  {self.scopes(path, op, fields)}\n"
+            f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
+            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "
+            f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"
+        )
 
     def generate(self, out):
         table, resources = [], {}
@@ -309,18 +385,50 @@ class Contract:
         ends = [*list(resources.values())[1:], len(table)]
         served = contract_file.dump(self.doc)
         (out / "openapi.json").write_text(served)
-        (out / "operations.h").write_text("\n".join([
-            "/* Generated by tools/openapi.py from openapi.yaml. */", "#ifndef PATTERND_OPERATIONS_H",
-            "#define PATTERND_OPERATIONS_H", "", '#include "request/operation.h"', "", "struct request;", "",
-            *self.header, "#endif", ""]))
-        (out / "operations.c").write_text("\n".join([
-            "/* Generated by tools/openapi.py from openapi.yaml. */", '#include "operations.h"', "", *self.rows, "",
-            "const struct operation operations[] = {", *table, "};",
-            f"const size_t operation_count = {len(table)};", "", "const struct resource resources[] = {",
-            *[f"\t{{ {{ {c_literal(s)}, {len(s)} }}, operations + {i}, {end - i} }}," for (s, i), end in
-              zip(resources.items(), ends)], "};", f"const size_t resource_count = {len(resources)};", "",
-            f"static const char contract[] =\n{c_rows(served)};",
-            "const struct text openapi_json_text = { contract, sizeof(contract) - 1 };", ""]))
+        (out / "operations.h").write_text(
+            "\n".join(
+                [
+                    "/* Generated by tools/openapi.py from openapi.yaml. */",
+                    "#ifndef PATTERND_OPERATIONS_H",
+                    "#define PATTERND_OPERATIONS_H",
+                    "",
+                    '#include "request/operation.h"',
+                    "",
+                    "struct request;",
+                    "",
+                    *self.header,
+                    "#endif",
+                    "",
+                ]
+            )
+        )
+        (out / "operations.c").write_text(
+            "\n".join(
+                [
+                    "/* Generated by tools/openapi.py from openapi.yaml. */",
+                    '#include "operations.h"',
+                    "",
+                    *self.rows,
+                    "",
+                    "const struct operation operations[] = {",
+                    *table,
+                    "};",
+                    f"const size_t operation_count = {len(table)};",
+                    "",
+                    "const struct resource resources[] = {",
+                    *[
+                        f"\t{{ {{ {c_literal(s)}, {len(s)} }}, operations + {i}, {end - i} }},"
+                        for (s, i), end in zip(resources.items(), ends)
+                    ],
+                    "};",
+                    f"const size_t resource_count = {len(resources)};",
+                    "",
+                    f"static const char contract[] =\n{c_rows(served)};",
+                    "const struct text openapi_json_text = { contract, sizeof(contract) - 1 };",
+                    "",
+                ]
+            )
+        )
 
 
 def main(path, out):

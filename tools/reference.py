@@ -23,8 +23,10 @@ def pages_of_tags():
 
 def wrapped(text):
     """Paragraphs in lines of at most 100 columns."""
-    return "\n\n".join(textwrap.fill(" ".join(part.split()), 100, break_long_words=False, break_on_hyphens=False)
-                       for part in text.split("\n\n"))
+    return "\n\n".join(
+        textwrap.fill(" ".join(part.split()), 100, break_long_words=False, break_on_hyphens=False)
+        for part in text.split("\n\n")
+    )
 
 
 def operations(contract):
@@ -32,16 +34,32 @@ def operations(contract):
     for path, item in contract["paths"].items():
         shared = {"parameters", "summary", "description"}
         for method, operation in ((m, o) for m, o in item.items() if m not in shared):
-            yield operation["tags"][0], "any method" if operation.get("x-forwarded") else method.upper(), path, operation
+            yield operation["tags"][0], "any method" if operation.get(
+                "x-forwarded"
+            ) else method.upper(), path, operation
 
 
 def reference():
     contract, pages = contract_file.load(TOP / "openapi.yaml"), pages_of_tags()
-    out = ["# Reference", "", MADE, wrapped("Each operation, and the scope that a token needs for it ([access](../README.md#access)). Inputs, answers and problems are in "
-           "[openapi.yaml](../openapi.yaml), which `/docs` of the daemon shows."), ""]
+    out = [
+        "# Reference",
+        "",
+        MADE,
+        wrapped(
+            "Each operation, and the scope that a token needs for it ([access](../README.md#access)). Inputs, answers and problems are in "
+            "[openapi.yaml](../openapi.yaml), which `/docs` of the daemon shows."
+        ),
+        "",
+    ]
     for tag in contract["tags"]:
-        out += [f"## {tag['name']}", "", wrapped(f"[{pages[tag['name']]}]({pages[tag['name']]}): {tag['description'].strip()}"), "",
-                "| operation | does | scope |", "|---|---|---|"]
+        out += [
+            f"## {tag['name']}",
+            "",
+            wrapped(f"[{pages[tag['name']]}]({pages[tag['name']]}): {tag['description'].strip()}"),
+            "",
+            "| operation | does | scope |",
+            "|---|---|---|",
+        ]
         for _, method, path, operation in (o for o in operations(contract) if o[0] == tag["name"]):
             scope = operation["x-scope"]
             scopes = ", ".join(f"`{s}`" for s in (scope if isinstance(scope, list) else [scope]))
@@ -51,8 +69,16 @@ def reference():
 
 
 def redis_keys():
-    out = ["# Keys in Redis", "", MADE, wrapped("A key is `<prefix><kind>:{<name>}[:<part>]`; the prefix is `p:` here. The braces keep all keys of one resource in one "
-           "Cluster slot. These are the tables of the patterns' pages."), ""]
+    out = [
+        "# Keys in Redis",
+        "",
+        MADE,
+        wrapped(
+            "A key is `<prefix><kind>:{<name>}[:<part>]`; the prefix is `p:` here. The braces keep all keys of one resource in one "
+            "Cluster slot. These are the tables of the patterns' pages."
+        ),
+        "",
+    ]
     for page in dict.fromkeys(pages_of_tags().values()):
         text = (TOP / "docs" / page).read_text()
         section = re.search(r"^## Keys in Redis\n(.*?)^## ", text, re.M | re.S)
@@ -71,14 +97,25 @@ def problems():
 
 
 def errors():
-    out = ["# Errors", "", MADE, "Each `code`, as `GET /problems/{code}` returns it. `effect` is the usual one; a problem's own may differ. `retry`:", "",
-           "- `never`: the same request fails the same way.",
-           "- `after_delay`: the same request may succeed later, after `Retry-After` where there is one.",
-           "- `same_key`: it may have happened. Repeat it with the same `Idempotency-Key`, or if twice does no harm.", "",
-           "What to do with them in a program: [retries](retries.md).", "",
-           "| code | status | title | cause and remedy | effect | retry |", "|---|---|---|---|---|---|"]
-    out += [f"| `{code}` | {status} | {title} | {words} | `{effect}` | `{retry}` |"
-            for code, status, effect, retry, title, words in sorted(problems(), key=lambda row: (row[1], row[0]))]
+    out = [
+        "# Errors",
+        "",
+        MADE,
+        "Each `code`, as `GET /problems/{code}` returns it. `effect` is the usual one; a problem's own may differ. `retry`:",
+        "",
+        "- `never`: the same request fails the same way.",
+        "- `after_delay`: the same request may succeed later, after `Retry-After` where there is one.",
+        "- `same_key`: it may have happened. Repeat it with the same `Idempotency-Key`, or if twice does no harm.",
+        "",
+        "What to do with them in a program: [retries](retries.md).",
+        "",
+        "| code | status | title | cause and remedy | effect | retry |",
+        "|---|---|---|---|---|---|",
+    ]
+    out += [
+        f"| `{code}` | {status} | {title} | {words} | `{effect}` | `{retry}` |"
+        for code, status, effect, retry, title, words in sorted(problems(), key=lambda row: (row[1], row[0]))
+    ]
     return "\n".join(out) + "\n"
 
 

@@ -15,7 +15,17 @@ def copy_source():
     """What the daemon and the targets of tests/fuzz are built of; files that did not change keep
     their time, so that little is built anew.
     """
-    for path in ("CMakeLists.txt", "openapi.yaml", "openapi", "service", "handlers", "lua", "tools", "packaging", "tests/fuzz"):
+    for path in (
+        "CMakeLists.txt",
+        "openapi.yaml",
+        "openapi",
+        "service",
+        "handlers",
+        "lua",
+        "tools",
+        "packaging",
+        "tests/fuzz",
+    ):
         for file in sorted((SOURCE / path).rglob("*")) if (SOURCE / path).is_dir() else [SOURCE / path]:
             to = COPY / "source" / file.relative_to(SOURCE)
             if file.is_file() and not {"node_modules", "corpus"} & set(file.parts):
@@ -34,12 +44,14 @@ def change(file, old, new):
 
 
 def build_in(folder, target, options, changes):
-    """Builds a target with these changes: (file, what stands there once, what is put in its place).
-    """
+    """Builds a target with these changes: (file, what stands there once, what is put in its place)."""
     copy_source()
     for one in changes:
         change(*one)
-    for command in (["cmake", "-S", COPY / "source", "-B", folder, "-G", "Ninja", *options], ["cmake", "--build", folder, "--target", target]):
+    for command in (
+        ["cmake", "-S", COPY / "source", "-B", folder, "-G", "Ninja", *options],
+        ["cmake", "--build", folder, "--target", target],
+    ):
         made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if made.returncode:
             sys.exit(made.stdout)

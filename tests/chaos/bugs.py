@@ -4,44 +4,86 @@
 BUGS = {
     "release without compare": (
         # Whoever releases frees the lock, whether it is still his or not.
-        [("lua/locks/lock_release.lua", "if not lock or not (is_forced or grant) then", "is_forced = is_forced or not grant\nif not lock then")],
-        {"held once", "held for its time", "only the holder"}),
+        [
+            (
+                "lua/locks/lock_release.lua",
+                "if not lock or not (is_forced or grant) then",
+                "is_forced = is_forced or not grant\nif not lock then",
+            )
+        ],
+        {"held once", "held for its time", "only the holder"},
+    ),
     "take without remove": (
         # A message that is delivered stays where it can be delivered.
-        [("lua/queues/queue_message_receive.lua", "    move(m, flight_key)\n", "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n")],
-        {"one delivery at a time", "no acknowledged message comes back"}),
+        [
+            (
+                "lua/queues/queue_message_receive.lua",
+                "    move(m, flight_key)\n",
+                "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n",
+            )
+        ],
+        {"one delivery at a time", "no acknowledged message comes back"},
+    ),
     "replay after timeout": (
         # What was sent and not answered is sent once more.
-        [("service/call/call_wire.c", "\tif (fate == REDIS_DEFERRED) {\n",
-          "\tif (fate == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
-          "\tif (fate == REDIS_DEFERRED) {\n")],
-        {"counters", "one key, one effect", "effect none is true"}),
+        [
+            (
+                "service/call/call_wire.c",
+                "\tif (fate == REDIS_DEFERRED) {\n",
+                "\tif (fate == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
+                "\tif (fate == REDIS_DEFERRED) {\n",
+            )
+        ],
+        {"counters", "one key, one effect", "effect none is true"},
+    ),
     "reused fence": (
         # Fences are instants, of a clock that is read in seconds.
         [("lua/locks/lock_acquire.lua", "math.max(last + 1, now_us)", "math.max(last, now_us - now_us % 1000000)")],
-        {"fences rise"}),
+        {"fences rise"},
+    ),
     "missed wake-up": (
         # Who waits is not told of a message that is there at once.
         [("lua/queues/lib_queue.lua", "    a.ready = a.ready + 1\n", "    a.ready = 0\n")],
-        {"nobody waits in vain"}),
+        {"nobody waits in vain"},
+    ),
     "expiry by the daemon's clock": (
         # A lock ends when the clock of the daemon that took it says so.
-        [("handlers/locks/lock_call.c", "\tcall_int(c, wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
-          "\tcall_int(c, loop_wall_ms() + wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n"),
-         ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n")],
-        {"held once", "held for its time", "free after its time"}),
+        [
+            (
+                "handlers/locks/lock_call.c",
+                "\tcall_int(c, wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
+                "\tcall_int(c, loop_wall_ms() + wanted->ttl_ms);\n\tcall_text(c, wanted->owner);\n",
+            ),
+            ("lua/locks/lock_acquire.lua", "local expires_at = now + ttl_ms\n", "local expires_at = ttl_ms\n"),
+        ],
+        {"held once", "held for its time", "free after its time"},
+    ),
     "records of one daemon": (
         # What an Idempotency-Key did is known to the daemon that was asked alone.
-        [("service/request/request.c", "#include <strings.h>\n", "#include <strings.h>\n#include <unistd.h>\n"),
-         ("service/request/request.c", "\tparts[count++] = TEXT(\"\\n\");\n", "\tparts[count++] = arena_printf(&req->arena, \"\\n%d\", (int)getpid());\n")],
-        {"one key, one effect", "counters"}),
+        [
+            ("service/request/request.c", "#include <strings.h>\n", "#include <strings.h>\n#include <unistd.h>\n"),
+            (
+                "service/request/request.c",
+                '\tparts[count++] = TEXT("\\n");\n',
+                '\tparts[count++] = arena_printf(&req->arena, "\\n%d", (int)getpid());\n',
+            ),
+        ],
+        {"one key, one effect", "counters"},
+    ),
     "blind replay": (
         # A repeated request reports what was granted at first, whatever has become of it.
         [("lua/lib/idempotency.lua", "  if proof then\n", "  if false then\n")],
-        {"an ended grant is not reported"}),
+        {"an ended grant is not reported"},
+    ),
     "a long loop iteration": (
         # Each time that a connection to Redis is made the loop is busy for a tenth of a second.
-        [("service/redis/connection.c", "\tmetrics_count(METRIC_redis_connects);\n",
-          "\tmetrics_count(METRIC_redis_connects);\n\tfor (volatile long spin = 0; spin < 50000000; spin++)\n\t\tcontinue;\n")],
-        {"nobody is kept waiting"}),
+        [
+            (
+                "service/redis/connection.c",
+                "\tmetrics_count(METRIC_redis_connects);\n",
+                "\tmetrics_count(METRIC_redis_connects);\n\tfor (volatile long spin = 0; spin < 50000000; spin++)\n\t\tcontinue;\n",
+            )
+        ],
+        {"nobody is kept waiting"},
+    ),
 }

@@ -49,7 +49,7 @@ class Client:
 
     def __init__(self, name, ports, recorder, rng, sales=()):
         self.name, self.ports, self.recorder, self.rng, self.sales = name, ports, recorder, rng, sales
-        self.is_over = threading.Event()   # begin nothing new
+        self.is_over = threading.Event()  # begin nothing new
         self.is_hopeless = threading.Event()  # and wait for nothing
         self.connections = {}
         self.keys = 0
@@ -100,10 +100,22 @@ class Client:
         patience_s = PATIENCE_S + (body or {}).get("wait_ms", 0) / 1000
         start_us = self.recorder.now_us()
         answer = self.ask(daemon, method, path, json.dumps(body) if body is not None else None, headers, patience_s)
-        self.recorder.write("call", op=op or self.recorder.next_op(), what=what, on=on, worker=self.name, keyed=bool(key),
-                            daemon=daemon, start_us=start_us, gave_up_us=self.recorder.now_us(), status=answer.status,
-                            effect=answer.effect, retry_after=answer.headers.get("Retry-After"),
-                            sent=sent if sent is not None else body, got=answer.body)
+        self.recorder.write(
+            "call",
+            op=op or self.recorder.next_op(),
+            what=what,
+            on=on,
+            worker=self.name,
+            keyed=bool(key),
+            daemon=daemon,
+            start_us=start_us,
+            gave_up_us=self.recorder.now_us(),
+            status=answer.status,
+            effect=answer.effect,
+            retry_after=answer.headers.get("Retry-After"),
+            sent=sent if sent is not None else body,
+            got=answer.body,
+        )
         if answer.status == 0 or answer.status >= 500:
             time.sleep(self.rng.uniform(0.02, 0.1))  # as any caller would, before it tries anew
         return answer
@@ -116,8 +128,16 @@ class Client:
         if self.answered and self.chance(0.15):
             self.repeat(*self.rng.choice(self.answered))
         self.keys += 1
-        request = {"what": what, "on": on, "method": method, "path": path, "sent": sent, "body": body,
-                   "key": f"{self.name}-{self.keys}", "op": self.recorder.next_op()}
+        request = {
+            "what": what,
+            "on": on,
+            "method": method,
+            "path": path,
+            "sent": sent,
+            "body": body,
+            "key": f"{self.name}-{self.keys}",
+            "op": self.recorder.next_op(),
+        }
         daemon = self.another(None)
         takes_keys = method == "POST"
         second = self.ask_twice(request, daemon) if takes_keys and self.chance(0.1) else None

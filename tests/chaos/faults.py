@@ -30,6 +30,7 @@ def stop_redis(stage, rng):
 
 # Failovers. What the master has answered last, no replica may have yet.
 
+
 def some_group(stage, rng):
     """A master and its replicas."""
     return rng.choice(wait_until(stage.groups, 10, "a master"))
@@ -109,8 +110,15 @@ def move_slot(stage, rng):
 
 
 move_slot.is_alone = True  # what moves is not known to replicas: a failover meanwhile leaves keys behind
-SOME_KEYS = ("p:lock:{lock-0}", "p:lock:{awaited}", "p:queue:{queue-0}", "p:queue:{queue-awaited}", "p:counter:{plain-0}",
-             "p:counter:{keyed-0}", "p:limit:{shared-funnel}")
+SOME_KEYS = (
+    "p:lock:{lock-0}",
+    "p:lock:{awaited}",
+    "p:queue:{queue-0}",
+    "p:queue:{queue-awaited}",
+    "p:counter:{plain-0}",
+    "p:counter:{keyed-0}",
+    "p:limit:{shared-funnel}",
+)
 
 
 def kill_daemon(stage, rng):
@@ -150,10 +158,12 @@ def configured(name, setting, wrong):
     """A fault of every server's configuration, until the stage gets well: what would change
     anything is refused.
     """
+
     def fault(stage, rng):
         for server in stage.servers:
             redis(server.port, "CONFIG", "SET", setting, wrong, timeout=0.1)
         yield rng.uniform(0.1, 0.8)
+
     fault.__doc__ = name
     return fault
 
@@ -206,6 +216,7 @@ def proxy_fault(where, name, given, can_lose):
             proxies.set(which, reset=1)  # no stream goes on with a hole in it
         proxies.set(which)
         proxies.busy.remove(which)
+
     fault.__doc__ = f"{name}, {'callers' if where == 'fronts' else 'redis'}"
     fault.can_lose = can_lose
     return fault
@@ -217,15 +228,25 @@ def proxy_faults(where, can_lose=False):
 
 
 DAEMONS = [kill_daemon, stop_daemon, drain_daemon, reload_daemon, *proxy_faults("fronts")]
-SERVERS = [flush_scripts, configured("redis full", "maxmemory", 1), configured("too few replicas", "min-replicas-to-write", 9)]
+SERVERS = [
+    flush_scripts,
+    configured("redis full", "maxmemory", 1),
+    configured("too few replicas", "min-replicas-to-write", 9),
+]
 FAILOVERS = [kill_master, stop_master, fail_over_behind, kill_replica]
 # Of each mode: what is done to daemons and their callers, to servers, and between them.
 BY_MODE = {
     "single": (DAEMONS, [*SERVERS, kill_redis, kill_redis, stop_redis], [kill_connections, *proxy_faults("backs")]),
-    "sentinel": (DAEMONS, [*SERVERS, *FAILOVERS, hand_over_sentinel, kill_watcher],
-                 [kill_connections, *proxy_faults("backs", can_lose=True)]),
-    "cluster": (DAEMONS, [*SERVERS, *FAILOVERS, hand_over_cluster, move_slot, move_slot, move_slot],
-                [kill_connections, *proxy_faults("backs", can_lose=True)]),
+    "sentinel": (
+        DAEMONS,
+        [*SERVERS, *FAILOVERS, hand_over_sentinel, kill_watcher],
+        [kill_connections, *proxy_faults("backs", can_lose=True)],
+    ),
+    "cluster": (
+        DAEMONS,
+        [*SERVERS, *FAILOVERS, hand_over_cluster, move_slot, move_slot, move_slot],
+        [kill_connections, *proxy_faults("backs", can_lose=True)],
+    ),
 }
 
 
@@ -270,8 +291,13 @@ class Schedule:
         """
         epoch = self.stage.epoch()
         if epoch != self.epoch and not is_expected:
-            self.recorder.write("fault", name="failover by itself", start_us=since_us - UNNOTICED_US, end_us=self.recorder.now_us(),
-                                can_lose=True)
+            self.recorder.write(
+                "fault",
+                name="failover by itself",
+                start_us=since_us - UNNOTICED_US,
+                end_us=self.recorder.now_us(),
+                can_lose=True,
+            )
         self.epoch = epoch
 
     def storm(self):
@@ -294,10 +320,18 @@ class Schedule:
                 raise AssertionError("a fault yields once")
         self.stage.wait_well()
         ended_us = self.well_us = self.recorder.now_us()
-        self.observe(began_us, is_expected=any(getattr(fault, "can_lose", False) or fault is hand_over_cluster for fault in faults))
+        self.observe(
+            began_us,
+            is_expected=any(getattr(fault, "can_lose", False) or fault is hand_over_cluster for fault in faults),
+        )
         for fault in faults:
-            self.recorder.write("fault", name=fault.__doc__, start_us=began_us, end_us=ended_us,
-                                can_lose=getattr(fault, "can_lose", False))
+            self.recorder.write(
+                "fault",
+                name=fault.__doc__,
+                start_us=began_us,
+                end_us=ended_us,
+                can_lose=getattr(fault, "can_lose", False),
+            )
 
     def end(self):
         self.stage.wait_well()

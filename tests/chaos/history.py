@@ -46,8 +46,22 @@ class Recorder:
 class Call:
     """One request. Attempts of one operation, all with its Idempotency-Key, share `op`."""
 
-    __slots__ = ("op", "what", "on", "worker", "keyed", "start", "end", "gave_up", "status", "effect", "retry_after",
-                 "sent", "got", "daemon")
+    __slots__ = (
+        "op",
+        "what",
+        "on",
+        "worker",
+        "keyed",
+        "start",
+        "end",
+        "gave_up",
+        "status",
+        "effect",
+        "retry_after",
+        "sent",
+        "got",
+        "daemon",
+    )
 
     def __init__(self, line):
         self.op, self.what, self.on, self.worker = line["op"], line["what"], line["on"], line["worker"]
@@ -130,7 +144,7 @@ def started(call):
 
 def begun_between(calls, since, until):
     """Of calls by their start, those that began then."""
-    return calls[bisect.bisect_left(calls, since, key=started):bisect.bisect_right(calls, until, key=started)]
+    return calls[bisect.bisect_left(calls, since, key=started) : bisect.bisect_right(calls, until, key=started)]
 
 
 def by_op(calls):
@@ -148,8 +162,14 @@ class Findings:
         self.violations, self.figures = [], {}
 
     def violation(self, promise, text, *calls):
-        self.violations.append({"promise": promise, "text": text, "ops": [call.op for call in calls],
-                                "at_us": min((call.start for call in calls), default=0)})
+        self.violations.append(
+            {
+                "promise": promise,
+                "text": text,
+                "ops": [call.op for call in calls],
+                "at_us": min((call.start for call in calls), default=0),
+            }
+        )
 
     def count(self, figure, by=1):
         self.figures[figure] = self.figures.get(figure, 0) + by

@@ -52,6 +52,7 @@ def redis(port, *words, timeout=2.0):
     """What a Redis says to a command: text, number, list, or None when it says nothing. An error is
     text, too.
     """
+
     def reply(stream):
         line = stream.readline()
         if not line.endswith(b"\r\n"):
@@ -89,8 +90,13 @@ class Process:
         if self.child:
             return
         with self.log_path.open("ab") as log:
-            self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *self.command], stdin=subprocess.DEVNULL,
-                                          stdout=log, stderr=log, env=self.environment)
+            self.child = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *self.command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
+            )
 
     def wait_up(self, seconds=15):
         wait_until(lambda: self.is_up(self.port) or self.has_ended(), seconds, self.name)

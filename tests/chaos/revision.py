@@ -28,7 +28,9 @@ def build(commit):
     if not program.exists():
         with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as source:
             source.extractall(folder)
-        for command in (["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *RELEASE],
-                        ["cmake", "--build", folder / "build", "--target", "patternd"]):
+        for command in (
+            ["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *RELEASE],
+            ["cmake", "--build", folder / "build", "--target", "patternd"],
+        ):
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return program

@@ -16,8 +16,20 @@ CLOCKS = (None, "+1h", "-1h")  # the daemons', which must not matter
 DAEMONS = len(CLOCKS)
 FOLDER = pathlib.Path(__file__).resolve().parent
 BUILD = FOLDER.parent.parent / "build"
-DURABLE = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--bind", "127.0.0.1", "--daemonize", "no",
-           "--enable-debug-command", "yes")
+DURABLE = (
+    "--save",
+    "",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--bind",
+    "127.0.0.1",
+    "--daemonize",
+    "no",
+    "--enable-debug-command",
+    "yes",
+)
 
 
 def redis_answers(port):
@@ -50,8 +62,12 @@ def field(server, name):
 def caught_up(master, replicas):
     """Whether the replicas have all that the master had a moment ago."""
     had = field(master, "master_repl_offset")
-    return had is not None and all(field(replica, "master_link_status") == "up" and field(replica, "master_port") == str(master.told_port)
-                                   and int(field(replica, "slave_repl_offset") or 0) >= int(had) for replica in replicas)
+    return had is not None and all(
+        field(replica, "master_link_status") == "up"
+        and field(replica, "master_port") == str(master.told_port)
+        and int(field(replica, "slave_repl_offset") or 0) >= int(had)
+        for replica in replicas
+    )
 
 
 def is_ready(port):
@@ -66,15 +82,21 @@ def longest_iteration_us(port):
     processor, and some of what the host of the machine took.
     """
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
-    return round(float(text.partition("\npatternd_loop_longest_iteration_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6)
+    return round(
+        float(text.partition("\npatternd_loop_longest_iteration_cpu_seconds ")[2].partition("\n")[0] or 0) * 1e6
+    )
 
 
 class Proxies:
     """Fault proxies (tests/programs/fault_proxy.c), one in front of each port."""
 
     def __init__(self, ports):
-        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", BUILD / "tests" / "fault_proxy", *map(str, ports)],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", BUILD / "tests" / "fault_proxy", *map(str, ports)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self.ports = [int(port) for port in self.child.stdout.readline().split()]
         self.busy = set()  # those that have a fault
 
@@ -104,7 +126,15 @@ class Stage:
         self.start_redis()
         for i, off in enumerate(CLOCKS):
             port = free_port()
-            command = (self.programs[i % len(self.programs)], "--listen", f"127.0.0.1:{port}", "--redis", self.redis_url(i), "--log-level", "warn")
+            command = (
+                self.programs[i % len(self.programs)],
+                "--listen",
+                f"127.0.0.1:{port}",
+                "--redis",
+                self.redis_url(i),
+                "--log-level",
+                "warn",
+            )
             self.daemons.append(Process(f"daemon-{i}", self.folder, port, command, is_ready, wrong_clock(off)))
         for process in self.daemons:
             process.start()
@@ -141,7 +171,11 @@ class Stage:
     def wait_well(self):
         self.revive()
         for server in self.servers:
-            wait_until(lambda: redis(server.port, "CONFIG", "SET", "maxmemory", 0, "min-replicas-to-write", 0) == "OK", 30, server.name)
+            wait_until(
+                lambda: redis(server.port, "CONFIG", "SET", "maxmemory", 0, "min-replicas-to-write", 0) == "OK",
+                30,
+                server.name,
+            )
         wait_until(self.redis_is_well, 30, "Redis to be well")
         for process in self.daemons:
             process.wait_up()
@@ -169,4 +203,3 @@ class Single(Stage):
 
     def redis_is_well(self):
         return redis_answers(self.servers[0].port)
-

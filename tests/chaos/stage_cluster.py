@@ -6,8 +6,18 @@ from stage import Proxies, Stage, caught_up, field, redis_server
 
 NODE_TIMEOUT_MS = 1000
 KEYS_AT_ONCE = 100
-NODE_OPTIONS = ("--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT_MS, "--cluster-replica-validity-factor", 0,
-                "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", 0)
+NODE_OPTIONS = (
+    "--cluster-enabled",
+    "yes",
+    "--cluster-node-timeout",
+    NODE_TIMEOUT_MS,
+    "--cluster-replica-validity-factor",
+    0,
+    "--cluster-allow-replica-migration",
+    "no",
+    "--repl-diskless-sync-delay",
+    0,
+)
 
 
 def must(server, *words):
@@ -30,8 +40,12 @@ class Cluster(Stage):
         for server in self.servers:
             server.wait_up()
         nodes = [f"127.0.0.1:{server.told_port}" for server in self.servers]
-        made = subprocess.run(["redis-cli", "--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes"],
-                              capture_output=True, text=True, timeout=60)
+        made = subprocess.run(
+            ["redis-cli", "--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         if made.returncode:
             raise GaveUp(f"no Cluster: {made.stdout[-1000:]}")
         wait_until(self.redis_is_well, 30, "the Cluster")
@@ -42,10 +56,18 @@ class Cluster(Stage):
     def groups(self):
         """(master, its replicas), as far as servers answer."""
         ids = {server: redis(server.port, "CLUSTER", "MYID") for server in self.servers if not server.is_stopped}
-        lines = {line.split()[0]: line.split() for server in ids if ids[server]
-                 for line in (redis(server.port, "CLUSTER", "NODES") or "").splitlines() if "myself" in line}
+        lines = {
+            line.split()[0]: line.split()
+            for server in ids
+            if ids[server]
+            for line in (redis(server.port, "CLUSTER", "NODES") or "").splitlines()
+            if "myself" in line
+        }
         masters = [server for server in ids if ids[server] in lines and "master" in lines[ids[server]][2]]
-        return [(master, [server for server in ids if ids[server] in lines and lines[ids[server]][3] == ids[master]]) for master in masters]
+        return [
+            (master, [server for server in ids if ids[server] in lines and lines[ids[server]][3] == ids[master]])
+            for master in masters
+        ]
 
     def epoch(self):
         return sorted(master.name for master in wait_until(self.three_masters, 30, "three masters"))
@@ -56,7 +78,12 @@ class Cluster(Stage):
             return False
         for server in self.servers:
             info, nodes = redis(server.port, "CLUSTER", "INFO") or "", redis(server.port, "CLUSTER", "NODES") or "fail"
-            if "cluster_state:ok" not in info or "cluster_slots_ok:16384" not in info or "fail" in nodes or "handshake" in nodes:
+            if (
+                "cluster_state:ok" not in info
+                or "cluster_slots_ok:16384" not in info
+                or "fail" in nodes
+                or "handshake" in nodes
+            ):
                 return False
         return all(field(master, "role") == "master" and caught_up(master, replicas) for master, replicas in groups)
 

@@ -27,7 +27,19 @@ class Sentinel(Stage):
             watcher.wait_up()
             # Looks at each server twice a second, not every ten seconds; and bears a machine that
             # stands still.
-            redis(watcher.port, "SENTINEL", "DEBUG", "info-period", 500, "publish-period", 800, "ask-period", 100, "tilt-trigger", 10000)
+            redis(
+                watcher.port,
+                "SENTINEL",
+                "DEBUG",
+                "info-period",
+                500,
+                "publish-period",
+                800,
+                "ask-period",
+                100,
+                "tilt-trigger",
+                10000,
+            )
 
     def server(self, i, port, told_port):
         home = pathlib.Path(self.folder, f"redis-{i}")
@@ -35,18 +47,27 @@ class Sentinel(Stage):
         options = " ".join(option if option else '""' for option in DURABLE).replace(" --", "\n").removeprefix("--")
         config = home / "redis.conf"
         role = f"replicaof 127.0.0.1 {self.backs.ports[0]}\n" if i else ""
-        config.write_text(f"port {port}\ndir {home}\nreplica-announce-port {told_port}\nrepl-diskless-sync-delay 0\n{options}\n{role}")
+        config.write_text(
+            f"port {port}\ndir {home}\nreplica-announce-port {told_port}\nrepl-diskless-sync-delay 0\n{options}\n{role}"
+        )
         return Process(home.name, self.folder, port, (REDIS_SERVER, config), redis_answers, told_port=told_port)
 
     def watcher(self, i, port, ports):
         home = pathlib.Path(self.folder, f"sentinel-{i}")
         home.mkdir()
-        lines = [f"port {port}", f"dir {home}", "bind 127.0.0.1", f"sentinel myid {i:040x}",
-                 f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].told_port} {QUORUM}",
-                 f"sentinel down-after-milliseconds mymaster {PATIENCE_MS}",
-                 f"sentinel failover-timeout mymaster {FAILOVER_TIMEOUT_MS}"]
+        lines = [
+            f"port {port}",
+            f"dir {home}",
+            "bind 127.0.0.1",
+            f"sentinel myid {i:040x}",
+            f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].told_port} {QUORUM}",
+            f"sentinel down-after-milliseconds mymaster {PATIENCE_MS}",
+            f"sentinel failover-timeout mymaster {FAILOVER_TIMEOUT_MS}",
+        ]
         lines += [f"sentinel known-replica mymaster 127.0.0.1 {server.told_port}" for server in self.servers[1:]]
-        lines += [f"sentinel known-sentinel mymaster 127.0.0.1 {other} {k:040x}" for k, other in enumerate(ports) if k != i]
+        lines += [
+            f"sentinel known-sentinel mymaster 127.0.0.1 {other} {k:040x}" for k, other in enumerate(ports) if k != i
+        ]
         config = home / "sentinel.conf"
         config.write_text("\n".join(lines) + "\n")
         return Process(home.name, self.folder, port, (REDIS_SERVER, config, "--sentinel"), redis_answers)
@@ -59,7 +80,10 @@ class Sentinel(Stage):
 
     def master_told_by(self, watcher):
         address = redis(watcher.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")
-        return next((server for server in self.servers if isinstance(address, list) and str(server.told_port) == address[1]), None)
+        return next(
+            (server for server in self.servers if isinstance(address, list) and str(server.told_port) == address[1]),
+            None,
+        )
 
     def groups(self):
         """(master, its replicas), as the first Sentinel that answers sees them."""

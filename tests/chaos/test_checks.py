@@ -23,14 +23,30 @@ class Story:
         self.ops += 1
         if effect is None:
             effect = "applied" if 200 <= status < 300 else "none"
-        self.lines.append({
-            "kind": "call", "what": what, "on": on, "op": op or 1000 + self.ops, "worker": "w", "keyed": op is not None, "daemon": 0,
-            "start_us": start * 1000, "gave_up_us": end * 1000, "status": status, "effect": effect, "sent": sent, "got": got,
-            "retry_after": retry_after})
+        self.lines.append(
+            {
+                "kind": "call",
+                "what": what,
+                "on": on,
+                "op": op or 1000 + self.ops,
+                "worker": "w",
+                "keyed": op is not None,
+                "daemon": 0,
+                "start_us": start * 1000,
+                "gave_up_us": end * 1000,
+                "status": status,
+                "effect": effect,
+                "sent": sent,
+                "got": got,
+                "retry_after": retry_after,
+            }
+        )
         return self
 
     def fault(self, start, end, can_lose=False, name="f"):
-        self.lines.append({"kind": "fault", "name": name, "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose})
+        self.lines.append(
+            {"kind": "fault", "name": name, "start_us": start * 1000, "end_us": end * 1000, "can_lose": can_lose}
+        )
         return self
 
     def broken(self, check):
@@ -59,7 +75,12 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.broken(locks), ["held once"])
 
     def test_an_extension_that_may_have_shortened_it(self):
-        story = LockStory().grant(0, 10, fence=1, ttl_ms=5000).extend(100, 110, 504, fence=1, effect="unknown").grant(1200, 1210, fence=2)
+        story = (
+            LockStory()
+            .grant(0, 10, fence=1, ttl_ms=5000)
+            .extend(100, 110, 504, fence=1, effect="unknown")
+            .grant(1200, 1210, fence=2)
+        )
         self.assertEqual(story.broken(locks), [])
 
     def test_a_release_that_was_refused_frees_nothing(self):
@@ -67,7 +88,9 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.broken(locks), ["held once"])
 
     def test_a_release_that_was_not_answered_may_free_it(self):
-        story = LockStory().grant(0, 10, fence=1).release(100, 110, 504, fence=1, effect="unknown").grant(500, 510, fence=2)
+        story = (
+            LockStory().grant(0, 10, fence=1).release(100, 110, 504, fence=1, effect="unknown").grant(500, 510, fence=2)
+        )
         self.assertEqual(story.broken(locks), [])
 
     def test_a_failover_may_lose_a_lock(self):
@@ -88,16 +111,23 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.broken(locks), ["only the holder"])
 
     def test_given_back_twice(self):
-        self.assertEqual(LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).release(40, 50, fence=1).broken(locks), ["only the holder"])
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).release(40, 50, fence=1).broken(locks),
+            ["only the holder"],
+        )
 
     def test_taken_from_its_holder(self):
-        self.assertEqual(LockStory().grant(0, 10, fence=1).release(500, 510, 409, fence=1).broken(locks), ["held for its time"])
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1).release(500, 510, 409, fence=1).broken(locks), ["held for its time"]
+        )
 
     def test_told_late_that_it_is_over(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).release(990, 1010, 409, fence=1).broken(locks), [])
 
     def test_not_free_after_its_time(self):
-        self.assertEqual(LockStory().grant(0, 10, fence=1).refused(1100, 1110, fence=1).broken(locks), ["free after its time"])
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1).refused(1100, 1110, fence=1).broken(locks), ["free after its time"]
+        )
         self.assertEqual(LockStory().grant(0, 10, fence=1).refused(1000, 1110, fence=1).broken(locks), [])
 
     def test_not_free_after_its_release(self):
@@ -105,7 +135,10 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.broken(locks), ["free after its release"])
 
     def test_one_key_two_grants(self):
-        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(2000, 2010, fence=2, op=7).broken(locks), ["one key, one effect"])
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1, op=7).grant(2000, 2010, fence=2, op=7).broken(locks),
+            ["one key, one effect"],
+        )
 
     def test_repeated_while_it_stands(self):
         story = LockStory().grant(0, 10, fence=1, op=7).grant(500, 510, fence=1, op=7).release(600, 610, fence=1)
@@ -113,20 +146,36 @@ class Locks(unittest.TestCase):
         self.assertEqual(story.judged(locks).figures["repeated requests"], 1)
 
     def test_repeated_when_it_has_ended(self):
-        for ended in (LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1), LockStory().grant(0, 10, fence=1, op=7).grant(1100, 1110, fence=2),
-                      LockStory().grant(0, 10, fence=1, op=7)):
+        for ended in (
+            LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1),
+            LockStory().grant(0, 10, fence=1, op=7).grant(1100, 1110, fence=2),
+            LockStory().grant(0, 10, fence=1, op=7),
+        ):
             self.assertEqual(ended.grant(1200, 1210, fence=1, op=7).broken(locks), ["an ended grant is not reported"])
         ended = LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1).over(1200, 1210, op=7)
         self.assertEqual(ended.broken(locks), [])
         self.assertEqual(ended.judged(locks).figures["repeated requests whose grant had ended"], 1)
 
     def test_repeated_and_refused(self):
-        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), ["held for its time"])
-        self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7, code="lock_held", effect="none").broken(locks), ["one key, one effect"])
-        self.assertEqual(LockStory().fault(2, 5, can_lose=True).grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), [])
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), ["held for its time"]
+        )
+        self.assertEqual(
+            LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7, code="lock_held", effect="none").broken(locks),
+            ["one key, one effect"],
+        )
+        self.assertEqual(
+            LockStory().fault(2, 5, can_lose=True).grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), []
+        )
 
     def test_a_repeated_extension_extends_nothing(self):
-        story = LockStory().grant(0, 10, fence=1).extend(100, 110, fence=1, op=7).extend(200, 210, fence=1, op=8).extend(900, 910, fence=1, op=7)
+        story = (
+            LockStory()
+            .grant(0, 10, fence=1)
+            .extend(100, 110, fence=1, op=7)
+            .extend(200, 210, fence=1, op=8)
+            .extend(900, 910, fence=1, op=7)
+        )
         self.assertEqual(story.grant(1300, 1310, fence=2).broken(locks), [])
         self.assertEqual(story.extend(1400, 1410, fence=1, op=8).broken(locks), ["an ended grant is not reported"])
 
@@ -134,30 +183,59 @@ class Locks(unittest.TestCase):
         self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(5, 12, fence=1, op=7).broken(locks), [])
 
     def test_nobody_was_woken(self):
-        waited = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000).release(3000, 3010, fence=1)
+        waited = (
+            LockStory()
+            .grant(0, 10, fence=1, ttl_ms=9000)
+            .refused(100, 6000, fence=1, wait_ms=5000)
+            .release(3000, 3010, fence=1)
+        )
         self.assertEqual(waited.broken(locks), ["nobody waits in vain"])
         self.assertEqual(waited.grant(2000, 3050, fence=2).broken(locks), [])
 
     def test_nobody_was_woken_in_a_storm(self):
-        story = LockStory().grant(0, 10, fence=1, ttl_ms=9000).refused(100, 6000, fence=1, wait_ms=5000).release(3000, 3010, fence=1)
+        story = (
+            LockStory()
+            .grant(0, 10, fence=1, ttl_ms=9000)
+            .refused(100, 6000, fence=1, wait_ms=5000)
+            .release(3000, 3010, fence=1)
+        )
         self.assertEqual(story.fault(4000, 4100).broken(locks), [])
 
 
 class LockStory(Story):
     def grant(self, start, end, fence, ttl_ms=1000, token=None, op=None):
-        return self.call("lock.acquire", "a", start, end, 201, {"ttl_ms": ttl_ms, "wait_ms": 0},
-                         {"token": token or f"t{fence}", "fence": fence}, op=op)
+        return self.call(
+            "lock.acquire",
+            "a",
+            start,
+            end,
+            201,
+            {"ttl_ms": ttl_ms, "wait_ms": 0},
+            {"token": token or f"t{fence}", "fence": fence},
+            op=op,
+        )
 
     def refused(self, start, end, fence, wait_ms=0):
-        return self.call("lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": wait_ms},
-                         {"code": "lock_held", "holder": {"fence": fence}})
+        return self.call(
+            "lock.acquire",
+            "a",
+            start,
+            end,
+            409,
+            {"ttl_ms": 1000, "wait_ms": wait_ms},
+            {"code": "lock_held", "holder": {"fence": fence}},
+        )
 
     def over(self, start, end, op, code="not_holder", effect="applied"):
-        return self.call("lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": 0}, {"code": code}, op=op, effect=effect)
+        return self.call(
+            "lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": 0}, {"code": code}, op=op, effect=effect
+        )
 
     def use(self, what, start, end, status, fence, effect, op=None):
         got = {"code": "not_holder"} if status == 409 else {}
-        return self.call(what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect, op=op)
+        return self.call(
+            what, "a", start, end, status, {"token": f"t{fence}", "ttl_ms": 1000}, got, effect=effect, op=op
+        )
 
     def extend(self, start, end, status=200, *, fence, effect=None, op=None):
         return self.use("lock.extend", start, end, status, fence, effect, op)
@@ -171,19 +249,43 @@ class SemaphoreStory(Story):
         return self.call("semaphore.acquire", "s", start, end, 201, {"limit": 2, "ttl_ms": 1000}, {"permit": id}, op=op)
 
     def use(self, what, start, end, id, status=200):
-        return self.call("semaphore." + what, "s", start, end, status, {"permit": id, "ttl_ms": 1000}, {"code": "permit_expired"} if status == 410 else None)
+        return self.call(
+            "semaphore." + what,
+            "s",
+            start,
+            end,
+            status,
+            {"permit": id, "ttl_ms": 1000},
+            {"code": "permit_expired"} if status == 410 else None,
+        )
 
 
 class Semaphores(unittest.TestCase):
     def test_as_many_as_there_are(self):
-        story = SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").use("release", 40, 60, "a", 204).permit(50, 70, "c").permit(1010, 1020, "d")
+        story = (
+            SemaphoreStory()
+            .permit(0, 10, "a")
+            .permit(20, 30, "b")
+            .use("release", 40, 60, "a", 204)
+            .permit(50, 70, "c")
+            .permit(1010, 1020, "d")
+        )
         self.assertEqual(story.broken(semaphores), [])
 
     def test_too_many(self):
-        self.assertEqual(SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").permit(40, 50, "c").broken(semaphores), ["limits hold"])
+        self.assertEqual(
+            SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").permit(40, 50, "c").broken(semaphores),
+            ["limits hold"],
+        )
 
     def test_too_many_after_an_extension(self):
-        story = SemaphoreStory().permit(0, 10, "a").permit(20, 30, "b").use("extend", 900, 910, "a").use("extend", 900, 910, "b")
+        story = (
+            SemaphoreStory()
+            .permit(0, 10, "a")
+            .permit(20, 30, "b")
+            .use("extend", 900, 910, "a")
+            .use("extend", 900, 910, "b")
+        )
         self.assertEqual(story.permit(1100, 1110, "c").broken(semaphores), ["limits hold"])
 
     def test_too_many_by_a_failover(self):
@@ -191,11 +293,16 @@ class Semaphores(unittest.TestCase):
         self.assertEqual(story.broken(semaphores), [])
 
     def test_gone_too_soon(self):
-        self.assertEqual(SemaphoreStory().permit(0, 10, "a").use("release", 500, 510, "a", 410).broken(semaphores), ["held for its time"])
+        self.assertEqual(
+            SemaphoreStory().permit(0, 10, "a").use("release", 500, 510, "a", 410).broken(semaphores),
+            ["held for its time"],
+        )
 
     def test_one_key_two_permits(self):
-        self.assertEqual(SemaphoreStory().permit(0, 10, "a", op=7).permit(20, 30, "b", op=7).broken(semaphores), ["one key, one effect"])
-
+        self.assertEqual(
+            SemaphoreStory().permit(0, 10, "a", op=7).permit(20, 30, "b", op=7).broken(semaphores),
+            ["one key, one effect"],
+        )
 
     def test_repeated(self):
         story = SemaphoreStory().permit(0, 10, "a", op=7).permit(100, 110, "a", op=7).use("release", 200, 210, "a", 204)
@@ -205,25 +312,48 @@ class Semaphores(unittest.TestCase):
 
 class QueueStory(Story):
     def send(self, start, end, status=201, effect=None, delay_ms=0, op=None, id="m"):
-        return self.call("queue.send", "q", start, end, status, {"body": "one", "delay_ms": delay_ms}, {"messages": [{"id": id}]},
-                         op=op, effect=effect)
+        return self.call(
+            "queue.send",
+            "q",
+            start,
+            end,
+            status,
+            {"body": "one", "delay_ms": delay_ms},
+            {"messages": [{"id": id}]},
+            op=op,
+            effect=effect,
+        )
 
     def receive(self, start, end, receives=1, body="one", id="m", visibility_ms=1000, wait_ms=0, op=None):
         message = {"id": id, "receipt": f"{id}.{receives}.{start}", "receives": receives, "body": body}
         self.receipt = message["receipt"]
-        return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": visibility_ms, "wait_ms": wait_ms},
-                         {"messages": [message] if receives else []}, op=op)
+        return self.call(
+            "queue.receive",
+            "q",
+            start,
+            end,
+            200,
+            {"visibility_ms": visibility_ms, "wait_ms": wait_ms},
+            {"messages": [message] if receives else []},
+            op=op,
+        )
 
     def repeated(self, start, end, receipts, op):
         messages = [{"id": "m", "receipt": receipt, "receives": 1, "body": "one"} for receipt in receipts]
-        return self.call("queue.receive", "q", start, end, 200, {"visibility_ms": 1000, "wait_ms": 0}, {"messages": messages}, op=op)
+        return self.call(
+            "queue.receive", "q", start, end, 200, {"visibility_ms": 1000, "wait_ms": 0}, {"messages": messages}, op=op
+        )
 
     def done(self, start, end, status=204, effect=None):
         got = {"code": "receipt_expired"} if status == 410 else None
-        return self.call("queue.acknowledge", "q", start, end, status, {"receipt": self.receipt, "body": "one"}, got, effect=effect)
+        return self.call(
+            "queue.acknowledge", "q", start, end, status, {"receipt": self.receipt, "body": "one"}, got, effect=effect
+        )
 
     def emptied(self, **states):
-        return self.call("queue.final", "q", 9000, 9001, 200, None, {"ready": 0, "delayed": 0, "in_flight": 0, "dead": 0, **states})
+        return self.call(
+            "queue.final", "q", 9000, 9001, 200, None, {"ready": 0, "delayed": 0, "in_flight": 0, "dead": 0, **states}
+        )
 
 
 class Queues(unittest.TestCase):
@@ -248,8 +378,10 @@ class Queues(unittest.TestCase):
         self.assertEqual(story.broken(queues), ["effect none is true"])
 
     def test_perhaps_accepted(self):
-        for sent in (QueueStory().send(0, 5, 504, effect="unknown"),
-                     QueueStory().send(0, 5, 504, effect="unknown").receive(10, 20).done(30, 40)):
+        for sent in (
+            QueueStory().send(0, 5, 504, effect="unknown"),
+            QueueStory().send(0, 5, 504, effect="unknown").receive(10, 20).done(30, 40),
+        ):
             self.assertEqual(sent.emptied().broken(queues), [])
 
     def test_acknowledged_and_back(self):
@@ -261,7 +393,15 @@ class Queues(unittest.TestCase):
         self.assertEqual(story.broken(queues), ["one delivery at a time"])
 
     def test_taken_from_its_receiver(self):
-        story = QueueStory().send(0, 5).receive(10, 20).done(500, 510, 410).receive(1100, 1110, 2).done(1120, 1130).emptied()
+        story = (
+            QueueStory()
+            .send(0, 5)
+            .receive(10, 20)
+            .done(500, 510, 410)
+            .receive(1100, 1110, 2)
+            .done(1120, 1130)
+            .emptied()
+        )
         self.assertEqual(story.broken(queues), ["one delivery at a time"])
 
     def test_early(self):
@@ -281,24 +421,50 @@ class Queues(unittest.TestCase):
         story = QueueStory().send(0, 5).receive(10, 20, op=7)
         story.repeated(100, 110, [story.receipt], op=7).done(200, 210).repeated(300, 310, [], op=7).emptied()
         self.assertEqual(story.broken(queues), [])
-        self.assertEqual(story.repeated(400, 410, [story.receipt], op=7).broken(queues), ["an ended grant is not reported"])
+        self.assertEqual(
+            story.repeated(400, 410, [story.receipt], op=7).broken(queues), ["an ended grant is not reported"]
+        )
 
     def test_not_emptied(self):
         self.assertEqual(QueueStory().send(0, 5).receive(10, 20).done(30, 40).emptied(dead=1).broken(queues), ["books"])
 
     def test_nobody_was_woken(self):
-        story = QueueStory().receive(0, 5000, 0, wait_ms=5000).send(2000, 2005).receive(4000, 4010).done(4020, 4030).emptied()
+        story = (
+            QueueStory()
+            .receive(0, 5000, 0, wait_ms=5000)
+            .send(2000, 2005)
+            .receive(4000, 4010)
+            .done(4020, 4030)
+            .emptied()
+        )
         self.assertEqual(story.broken(queues), ["nobody waits in vain"])
 
     def test_somebody_was_woken(self):
-        story = QueueStory().receive(0, 5000, 0, wait_ms=5000).send(2000, 2005).receive(100, 2010, wait_ms=5000).done(2020, 2030).emptied()
+        story = (
+            QueueStory()
+            .receive(0, 5000, 0, wait_ms=5000)
+            .send(2000, 2005)
+            .receive(100, 2010, wait_ms=5000)
+            .done(2020, 2030)
+            .emptied()
+        )
         self.assertEqual(story.broken(queues), [])
 
 
 class CounterStory(Story):
     def add(self, start, end, value=None, effect=None, op=None):
         status = 200 if value else 503 if effect == "none" else 504
-        return self.call("counter.add", "c", start, end, status, {"n": 1}, {"counters": {"n": value}} if value else {}, op=op, effect=effect)
+        return self.call(
+            "counter.add",
+            "c",
+            start,
+            end,
+            status,
+            {"n": 1},
+            {"counters": {"n": value}} if value else {},
+            op=op,
+            effect=effect,
+        )
 
     def final(self, value):
         return self.call("counter.final", "c", 9000, 9001, 200, None, {"counters": {"n": value}})
@@ -316,7 +482,9 @@ class Counters(unittest.TestCase):
         self.assertEqual(story.final(2).broken(counters), ["counters"])
 
     def test_one_key_two_values(self):
-        self.assertIn("one key, one effect", CounterStory().add(0, 1, 1, op=7).add(2, 3, 2, op=7).final(2).broken(counters))
+        self.assertIn(
+            "one key, one effect", CounterStory().add(0, 1, 1, op=7).add(2, 3, 2, op=7).final(2).broken(counters)
+        )
 
     def test_falls_back(self):
         self.assertEqual(CounterStory().add(0, 1, 2).add(2, 3, 1).final(2).broken(counters), ["counters"])
@@ -350,8 +518,20 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.takes(limit, (0, 1, 2, 3)), ["limits hold"])
 
     def refused(self, waited, retry_after, retry_after_ms, story=None):
-        return (story or Story()).call("limit.lone", "k", 0, 1, 429, {"waited": waited}, {"retry_after_ms": retry_after_ms},
-                            retry_after=retry_after).broken(ratelimit)
+        return (
+            (story or Story())
+            .call(
+                "limit.lone",
+                "k",
+                0,
+                1,
+                429,
+                {"waited": waited},
+                {"retry_after_ms": retry_after_ms},
+                retry_after=retry_after,
+            )
+            .broken(ratelimit)
+        )
 
     def test_retry_after(self):
         self.assertEqual(self.refused(False, "2", 1200), [])
@@ -372,12 +552,26 @@ class SaleStory(Story):
         return self.call("sale." + what, "s", start, end, status, {"claim": id}, {"code": code})
 
     def final(self, confirmed, held=0):
-        return self.call("sale.final", "s", 9000, 9001, 200, None, {"confirmed": confirmed, "held": held, "remaining": 3 - confirmed - held})
+        return self.call(
+            "sale.final",
+            "s",
+            9000,
+            9001,
+            200,
+            None,
+            {"confirmed": confirmed, "held": held, "remaining": 3 - confirmed - held},
+        )
 
 
 class Sales(unittest.TestCase):
     def test_held_and_sold(self):
-        story = SaleStory().claim(10, 11, "a", 2, "1").end("confirm", 20, 21, "1").claim(30, 31, "b", 1, "2").claim(1040, 1041, "c", 1, "3")
+        story = (
+            SaleStory()
+            .claim(10, 11, "a", 2, "1")
+            .end("confirm", 20, 21, "1")
+            .claim(30, 31, "b", 1, "2")
+            .claim(1040, 1041, "c", 1, "3")
+        )
         self.assertEqual(story.final(2).broken(sales), [])
 
     def test_oversold(self):
@@ -389,19 +583,29 @@ class Sales(unittest.TestCase):
         self.assertEqual(story.final(0).broken(sales), [])
 
     def test_more_than_a_user_may_have(self):
-        self.assertEqual(SaleStory().claim(10, 11, "a", 2, "1").claim(12, 13, "a", 1, "2").final(0).broken(sales), ["never oversold"])
+        self.assertEqual(
+            SaleStory().claim(10, 11, "a", 2, "1").claim(12, 13, "a", 1, "2").final(0).broken(sales), ["never oversold"]
+        )
 
     def test_given_back(self):
         story = SaleStory().claim(10, 11, "a", 2, "1").end("give_back", 20, 22, "1", 204).claim(21, 23, "a", 2, "2")
         self.assertEqual(story.final(0).broken(sales), [])
 
     def test_confirmed_too_late(self):
-        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 1100, 1110, "1").final(1).broken(sales),
-                         ["a claim stands for its time"])
+        self.assertEqual(
+            SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 1100, 1110, "1").final(1).broken(sales),
+            ["a claim stands for its time"],
+        )
 
     def test_gone_too_soon(self):
-        self.assertEqual(SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 500, 510, "1", 410, "claim_expired").final(0).broken(sales),
-                         ["a claim stands for its time"])
+        self.assertEqual(
+            SaleStory()
+            .claim(10, 11, "a", 1, "1")
+            .end("confirm", 500, 510, "1", 410, "claim_expired")
+            .final(0)
+            .broken(sales),
+            ["a claim stands for its time"],
+        )
 
     def test_books(self):
         sold = SaleStory().claim(10, 11, "a", 1, "1").end("confirm", 20, 21, "1")
@@ -415,9 +619,16 @@ class Sales(unittest.TestCase):
 
 class All(unittest.TestCase):
     def test_how_long_a_failover_took(self):
-        story = Story(mode="sentinel").call("a", "x", 0, 100, 200).call("a", "x", 150, 200, 503).call("a", "x", 1300, 1350, 200)
+        story = (
+            Story(mode="sentinel")
+            .call("a", "x", 0, 100, 200)
+            .call("a", "x", 150, 200, 503)
+            .call("a", "x", 1300, 1350, 200)
+        )
         figures = story.fault(50, 2000, name="master killed").judged(answers).figures
-        self.assertEqual((figures["failovers survived"], figures["longest without an effect in a failover, ms"]), (1, 1250))
+        self.assertEqual(
+            (figures["failovers survived"], figures["longest without an effect in a failover, ms"]), (1, 1250)
+        )
 
     def test_too_little(self):
         self.assertEqual(Story().call("counter.add", "c", 0, 1, 200).broken(floor), ["enough happened"])

@@ -77,8 +77,18 @@ def main():
     while not select.select([sys.stdin], [], [], max(0, due - time.monotonic()))[0]:
         at, before = time.monotonic(), kept_waiting_ms(pid)
         (status, took_ms), (_, control_ms) = probe((port, control))
-        print(json.dumps({"at": at, "ok": status == "200", "ms": took_ms, "control_ms": control_ms,
-                          "kept_waiting_ms": kept_waiting_ms(pid) - before}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "at": at,
+                    "ok": status == "200",
+                    "ms": took_ms,
+                    "control_ms": control_ms,
+                    "kept_waiting_ms": kept_waiting_ms(pid) - before,
+                }
+            ),
+            flush=True,
+        )
         due = max(due + EACH_S, time.monotonic())
 
 

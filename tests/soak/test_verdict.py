@@ -18,8 +18,15 @@ FLUSHED = {"name": "scripts flushed", "start": 10.0, "end": 11.0, "explains": Fa
 
 
 def sample(at, resident=10 * MIB, stalls=0, stall_s=0.0, taken_s=0.0):
-    return {"at": at, "resident": resident, "stalls": stalls, "stall_s": stall_s, "taken_s": taken_s, "longest_s": stall_s,
-            "longest_cpu_s": 0.001}
+    return {
+        "at": at,
+        "resident": resident,
+        "stalls": stalls,
+        "stall_s": stall_s,
+        "taken_s": taken_s,
+        "longest_s": stall_s,
+        "longest_cpu_s": 0.001,
+    }
 
 
 def error(sent, ended, status=503):
@@ -34,6 +41,7 @@ class Bounds(unittest.TestCase):
     def test_memory(self):
         def is_flat(growth_a_second, base=10 * MIB):
             return verdict.memory([sample(at, base + growth_a_second * at) for at in range(100)], 0, 100)["is_flat"]
+
         self.assertTrue(is_flat(0))
         self.assertTrue(is_flat(-1000))
         self.assertTrue(is_flat(10000))
@@ -41,11 +49,14 @@ class Bounds(unittest.TestCase):
         self.assertFalse(is_flat(40000, 100 * MIB))  # more than 2 MiB
 
     def test_memory_of_the_warm_up_does_not_count(self):
-        self.assertTrue(verdict.memory([sample(at, (1 if at < 20 else 10) * MIB) for at in range(100)], 0, 100)["is_flat"])
+        self.assertTrue(
+            verdict.memory([sample(at, (1 if at < 20 else 10) * MIB) for at in range(100)], 0, 100)["is_flat"]
+        )
 
     def test_errors(self):
         def unexplained(failed, *faults):
             return verdict.errors([failed], faults)["unexplained"]
+
         self.assertEqual(unexplained(error(10.5, 10.6), STOPPED), 0)
         self.assertEqual(unexplained(error(9.5, 10.1), STOPPED), 0)  # it was under way
         self.assertEqual(unexplained(error(12.9, 13.1), STOPPED), 0)
@@ -58,6 +69,7 @@ class Bounds(unittest.TestCase):
     def test_health(self):
         def misses(one):
             return verdict.health([probe(1), one])["misses"]
+
         self.assertEqual(misses(probe(99)), 0)
         self.assertEqual(misses(probe(150)), 1)
         self.assertEqual(misses(probe(1, ok=False)), 1)
@@ -68,22 +80,44 @@ class Bounds(unittest.TestCase):
     def test_loop(self):
         def of_its_own(*samples):
             return verdict.loop([sample(0), *samples])["of_its_own"]
+
         self.assertEqual(of_its_own(sample(1)), 0)
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03)), 1)
         self.assertEqual(of_its_own(sample(1, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
         self.assertEqual(of_its_own(sample(1, stalls=2, stall_s=0.2, taken_s=0.1)), 1)
         # it began before
         self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, stalls=1, stall_s=0.03, taken_s=0.02)), 0)
-        self.assertEqual(of_its_own(sample(0.1, taken_s=0.02), sample(0.2, taken_s=0.02), sample(0.3, stalls=1, stall_s=0.03, taken_s=0.02)), 1)
+        self.assertEqual(
+            of_its_own(
+                sample(0.1, taken_s=0.02), sample(0.2, taken_s=0.02), sample(0.3, stalls=1, stall_s=0.03, taken_s=0.02)
+            ),
+            1,
+        )
 
     def test_each_bound(self):
-        good = {"seconds": 60, "rate": 100, "calls": {"locks": 6000}, "faults": {"SIGHUP": 3}, "complaints": [],
-                "resident": {"is_flat": True, "grew": 0}, "descriptors": {"before": 13, "after": 13}, "errors": {"unexplained": 0},
-                "health": {"misses": 0}, "loop": {"longest_own_ms": 4.0, "of_its_own": 0}}
+        good = {
+            "seconds": 60,
+            "rate": 100,
+            "calls": {"locks": 6000},
+            "faults": {"SIGHUP": 3},
+            "complaints": [],
+            "resident": {"is_flat": True, "grew": 0},
+            "descriptors": {"before": 13, "after": 13},
+            "errors": {"unexplained": 0},
+            "health": {"misses": 0},
+            "loop": {"longest_own_ms": 4.0, "of_its_own": 0},
+        }
         self.assertEqual(verdict.broken(good), [])
-        for path, bad in ((("resident", "is_flat"), False), (("descriptors", "after"), 14), (("errors", "unexplained"), 1),
-                          (("health", "misses"), 1), (("loop", "of_its_own"), 1),
-                          (("calls", "locks"), 4000), (("faults", "SIGHUP"), 2), (("complaints",), ["the prober has ended"])):
+        for path, bad in (
+            (("resident", "is_flat"), False),
+            (("descriptors", "after"), 14),
+            (("errors", "unexplained"), 1),
+            (("health", "misses"), 1),
+            (("loop", "of_its_own"), 1),
+            (("calls", "locks"), 4000),
+            (("faults", "SIGHUP"), 2),
+            (("complaints",), ["the prober has ended"]),
+        ):
             changed = copy.deepcopy(good)
             inner = changed
             for key in path[:-1]:

@@ -40,8 +40,10 @@ def stolen_s():
 def metrics(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
-    return {name.removeprefix("patternd_"): float(value) for name, value in
-            (line.rsplit(" ", 1) for line in lines if line[0] != "#" and "{" not in line)}
+    return {
+        name.removeprefix("patternd_"): float(value)
+        for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#" and "{" not in line)
+    }
 
 
 class Watch(threading.Thread):
@@ -57,9 +59,15 @@ class Watch(threading.Thread):
 
     def sample(self):
         loop = metrics(self.health_port)
-        return {"at": time.monotonic(), "resident": resident_bytes(self.pid), "taken_s": kept_waiting_s(self.pid) + stolen_s(),
-                "stalls": int(loop["loop_stalls_total"]), "stall_s": loop["loop_stall_seconds_total"],
-                "longest_s": loop["loop_longest_iteration_seconds"], "longest_cpu_s": loop["loop_longest_iteration_cpu_seconds"]}
+        return {
+            "at": time.monotonic(),
+            "resident": resident_bytes(self.pid),
+            "taken_s": kept_waiting_s(self.pid) + stolen_s(),
+            "stalls": int(loop["loop_stalls_total"]),
+            "stall_s": loop["loop_stall_seconds_total"],
+            "longest_s": loop["loop_longest_iteration_seconds"],
+            "longest_cpu_s": loop["loop_longest_iteration_cpu_seconds"],
+        }
 
     def run(self):
         try:

@@ -19,7 +19,9 @@ GENERATED = {"operations.c", "operations.h", "scripts.c", "scripts.h", "web_asse
 SYSTEM = re.compile(r"^[ \t]*#include <([^>]+)>", re.M)
 
 
-lint = tree.Lint("Correct the name, or describe the folder with a row. The rule: TOPS and GENERATED of tools/lint/architecture.py.")
+lint = tree.Lint(
+    "Correct the name, or describe the folder with a row. The rule: TOPS and GENERATED of tools/lint/architecture.py."
+)
 text = PAGE.read_text() if PAGE.exists() else ""
 if not text:
     lint.finding(PAGE, 1, "is missing")
@@ -32,7 +34,12 @@ for pattern, seen in ((BY_PATH, paths), (BY_NAME, bare)):
         name = word.group(1)
         seen.add(name)
         is_example = pathlib.Path(name).stem == "x"
-        there = is_example or any(pathlib.Path(top, name).exists() for top in TOPS) or name.startswith("build/") or name in system
+        there = (
+            is_example
+            or any(pathlib.Path(top, name).exists() for top in TOPS)
+            or name.startswith("build/")
+            or name in system
+        )
         if not (there or seen is bare and name in names):
             lint.finding(PAGE, tree.line_of(text, word.start()), f"{name} is named, but is not there")
 for folder in sorted(p for p in pathlib.Path("service").iterdir() if p.is_dir()):

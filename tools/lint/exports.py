@@ -13,7 +13,9 @@ import objects
 import tree
 
 ENTRY_POINTS = {"main"}
-PROTOTYPE = re.compile(r"^(?!static|typedef)\w[\w\s*]*?\b(\w+)\((?:[^(){};]|\([^{};]*?\))*\)\s*(?:__attribute__[^;]*)?;", re.M)
+PROTOTYPE = re.compile(
+    r"^(?!static|typedef)\w[\w\s*]*?\b(\w+)\((?:[^(){};]|\([^{};]*?\))*\)\s*(?:__attribute__[^;]*)?;", re.M
+)
 
 
 def unit_of(path):
@@ -43,5 +45,7 @@ for path in tree.files("service", ".h") + tree.files("handlers", ".h"):
         if name not in defined:
             lint.finding(path, line, f"{name} is declared, but defined nowhere")
         elif unit_of(pathlib.Path(defined[name])) != unit_of(path):
-            lint.finding(path, line, f"{name} is declared, but defined in {defined[name]}: declare it in that file's header")
+            lint.finding(
+                path, line, f"{name} is declared, but defined in {defined[name]}: declare it in that file's header"
+            )
 lint.done()

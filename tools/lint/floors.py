@@ -46,9 +46,18 @@ WRAPPERS = {
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
     "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "service/json/json_tree.c"],
-    "sys/socket.h": ["service/http/http.c", "service/http/server.c", "service/http/response.c", "service/net/lingering_close.c", "service/http/conn.c", "service/net/acceptor.c",
-                     "service/net/listener.c", "service/check.c", "service/redis/socket.c",
-                     "service/process/notify.c"],
+    "sys/socket.h": [
+        "service/http/http.c",
+        "service/http/server.c",
+        "service/http/response.c",
+        "service/net/lingering_close.c",
+        "service/http/conn.c",
+        "service/net/acceptor.c",
+        "service/net/listener.c",
+        "service/check.c",
+        "service/redis/socket.c",
+        "service/process/notify.c",
+    ],
 }
 # Units that every handler may use: what Redis said, and what handlers share.
 FOR_HANDLERS = {"service/redis/reply", "handlers/handler"}
@@ -81,7 +90,11 @@ def why_not(path, quoted, name):
     if not folder:
         is_shared = path.parts[0] == "handlers" and name in SHARED
         return None if is_shared or name == "patterns.h" else f'write the folder of "{name}"'
-    return None if folder in allowed else f'{folder_of(path) or path.parts[0]}/ must not know {folder}/, but includes "{name}"'
+    return (
+        None
+        if folder in allowed
+        else f'{folder_of(path) or path.parts[0]}/ must not know {folder}/, but includes "{name}"'
+    )
 
 
 def unit_of(path):
@@ -115,8 +128,10 @@ def circles(edges):
     return sorted(found, key=len)
 
 
-lint = tree.Lint("Move the function to a folder that may know both, or hand the lower folder a callback. "
-                 "The rules: FLOORS, HANDLERS, DAEMON and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md.")
+lint = tree.Lint(
+    "Move the function to a folder that may know both, or hand the lower folder a callback. "
+    "The rules: FLOORS, HANDLERS, DAEMON and WRAPPERS of tools/lint/floors.py, and the table of ARCHITECTURE.md."
+)
 includes, uses = {}, {}
 sources = tree.files("service", ".c", ".h", ".def") + tree.files("handlers", ".c", ".h")
 headers = {str(p).split("/", 1)[1]: unit_of(p) for p in sources if p.suffix == ".h"}
@@ -142,5 +157,9 @@ for path, (_, names) in found.items():
             lint.finding(path, 1, f"uses {name} of {definer[name]}, which its folder must not know")
 for edges, how in ((includes, "include"), (uses, "use")):
     for group in circles(edges):
-        lint.finding(group[0], 1, f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback")
+        lint.finding(
+            group[0],
+            1,
+            f"{len(group)} units {how} each other in a circle: {', '.join(group)}; hand one of them a callback",
+        )
 lint.done()

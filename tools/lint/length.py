@@ -20,8 +20,12 @@ def functions(lines):
     for at, line in enumerate(lines):
         if line.rstrip() == "{":
             start = at
-            while start > 0 and re.match(r"[\w\s*(]", lines[start - 1]) and lines[start - 1].strip() \
-                    and not lines[start - 1].rstrip().endswith((";", "}")):
+            while (
+                start > 0
+                and re.match(r"[\w\s*(]", lines[start - 1])
+                and lines[start - 1].strip()
+                and not lines[start - 1].rstrip().endswith((";", "}"))
+            ):
                 start -= 1
         elif line.startswith("}") and start is not None:
             name = NAME.search(" ".join(lines[start:at]))

@@ -18,11 +18,17 @@ import options  # noqa: E402
 VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
 OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
 
-lint = tree.Lint("Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
-                 "The rule: OF_THE_BUILD of tools/lint/manifests.py.")
+lint = tree.Lint(
+    "Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
+    "The rule: OF_THE_BUILD of tools/lint/manifests.py."
+)
 # Of what only a command line can ask for, config alone is a variable, too.
-known = {"PATTERND_CONFIG"} | {"PATTERND_" + option.flag.upper().replace("-", "_")
-                               for _, group in options.groups() for option in group if option.kind != "ONCE"}
+known = {"PATTERND_CONFIG"} | {
+    "PATTERND_" + option.flag.upper().replace("-", "_")
+    for _, group in options.groups()
+    for option in group
+    if option.kind != "ONCE"
+}
 
 
 def line_with(path, text):
@@ -37,7 +43,11 @@ def check_pod(path, pod):
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if port and port not in ports:
-                lint.finding(path, line_with(path, probe), f"the {probe} asks port {port}, which {container['name']} does not name")
+                lint.finding(
+                    path,
+                    line_with(path, probe),
+                    f"the {probe} asks port {port}, which {container['name']} does not name",
+                )
         for mount in container.get("volumeMounts", []):
             if mount["name"] not in volumes:
                 lint.finding(path, line_with(path, mount["mountPath"]), f"there is no volume {mount['name']}")

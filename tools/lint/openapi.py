@@ -23,8 +23,11 @@ def fetch():
     """Installs the linters unless what is there is of this lock file."""
     lock, fetched = HERE / "package-lock.json", HERE / "node_modules/.package-lock.json"
     if not fetched.exists() or fetched.stat().st_mtime < lock.stat().st_mtime:
-        npm = subprocess.run(["npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
-                             capture_output=True, text=True)
+        npm = subprocess.run(
+            ["npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"],
+            capture_output=True,
+            text=True,
+        )
         if npm.returncode:
             sys.exit(f"tools/lint/package.json:1: npm ci failed: {npm.stderr}")
         fetched.touch()
@@ -42,9 +45,13 @@ def place(document, path):
 def findings(bundle):
     """(path in the document, what) of both linters."""
     environment = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
-    for program, *options in (("redocly", "lint", "--format=json", "--max-problems=1000", "--config=redocly.yaml", bundle),
-                              ("spectral", "lint", "--format=json", "--quiet", "--ruleset=tools/lint/spectral.yaml", bundle)):
-        run = subprocess.run([HERE / "node_modules/.bin" / program, *options], capture_output=True, text=True, env=environment)
+    for program, *options in (
+        ("redocly", "lint", "--format=json", "--max-problems=1000", "--config=redocly.yaml", bundle),
+        ("spectral", "lint", "--format=json", "--quiet", "--ruleset=tools/lint/spectral.yaml", bundle),
+    ):
+        run = subprocess.run(
+            [HERE / "node_modules/.bin" / program, *options], capture_output=True, text=True, env=environment
+        )
         try:
             said = json.loads(run.stdout or "[]")
         except json.JSONDecodeError:
@@ -53,12 +60,18 @@ def findings(bundle):
             sys.exit(f"openapi.yaml:1: {program} failed: {run.stdout}{run.stderr}")
         for problem in said["problems"] if program == "redocly" else said:
             pointer = problem["location"][0].get("pointer", "#/").removeprefix("#/") if program == "redocly" else None
-            path = problem["path"] if pointer is None else [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/") if p]
+            path = (
+                problem["path"]
+                if pointer is None
+                else [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/") if p]
+            )
             yield path, f"{problem['message']} ({program}: {problem.get('ruleId') or problem['code']})"
 
 
-lint = tree.Lint("Correct the contract; redocly.com/docs/cli/rules and meta.stoplight.io/docs/spectral describe the rule in brackets. "
-                 "The rules: redocly.yaml and tools/lint/spectral.yaml.")
+lint = tree.Lint(
+    "Correct the contract; redocly.com/docs/cli/rules and meta.stoplight.io/docs/spectral describe the rule in brackets. "
+    "The rules: redocly.yaml and tools/lint/spectral.yaml."
+)
 fetch()
 document = contract.load("openapi.yaml")
 with tempfile.NamedTemporaryFile("w", suffix=".json") as bundle:

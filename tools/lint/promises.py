@@ -10,14 +10,18 @@ import tree
 PAGE = pathlib.Path("tests/PROMISES.md")
 NAMED = re.compile(r"`([\w/]+(?:\.\w+)*)(?:: (\w+))?`")
 
-lint = tree.Lint("Name the test that holds the promise now, as `file` or `file: function`. The rule: NAMED of tools/lint/promises.py.")
+lint = tree.Lint(
+    "Name the test that holds the promise now, as `file` or `file: function`. The rule: NAMED of tools/lint/promises.py."
+)
 text = PAGE.read_text()
 by_name = {path.name: path for path in tree.files("tests", ".c", ".py")}
 for named in NAMED.finditer(text):
     name, function = named.groups()
     if "." not in name and "/" not in name:
         continue  # a metric, an option
-    path = next((p for p in (by_name.get(name), pathlib.Path("tests", name), pathlib.Path(name)) if p and p.exists()), None)
+    path = next(
+        (p for p in (by_name.get(name), pathlib.Path("tests", name), pathlib.Path(name)) if p and p.exists()), None
+    )
     if not path:
         lint.finding(PAGE, tree.line_of(text, named.start()), f"{name} is not there")
     elif function and not re.search(rf"\b{function}\b", path.read_text()):

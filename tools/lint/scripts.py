@@ -14,9 +14,16 @@ NUMBER = r"(?:now\b|tonumber\b|math\.|#|\d|(?:\w+\.)*\w+_(?:ms|at|count)\b)"
 RULES = [
     (re.compile(r"\btostring\b"), "tostring cuts numbers to 14 digits: string.format('%.0f') or digits()"),
     (re.compile(r"\bcjson\.encode\b"), "cjson.encode cuts numbers to 14 digits: return them apart, or as text"),
-    (re.compile(JOINED + r"\s*" + NUMBER), ".. cuts the number behind it to 14 digits: string.format('%.0f') or digits()"),
-    (re.compile(r"(?<![\w.])(?:now|\d+|(?:\w+\.)*\w+_(?:ms|at|count)|tonumber\([^()]*\)|math\.\w+\([^()]*\))\s*" + JOINED),
-     ".. cuts the number before it to 14 digits: string.format('%.0f') or digits()"),
+    (
+        re.compile(JOINED + r"\s*" + NUMBER),
+        ".. cuts the number behind it to 14 digits: string.format('%.0f') or digits()",
+    ),
+    (
+        re.compile(
+            r"(?<![\w.])(?:now|\d+|(?:\w+\.)*\w+_(?:ms|at|count)|tonumber\([^()]*\)|math\.\w+\([^()]*\))\s*" + JOINED
+        ),
+        ".. cuts the number before it to 14 digits: string.format('%.0f') or digits()",
+    ),
     (re.compile(r"\bKEYS\[[^]]*\]\s*" + JOINED), "a key is built here: every key is declared in KEYS"),
 ]
 CALL = re.compile(r"\bredis\.p?call\(")
@@ -24,9 +31,11 @@ CALL = re.compile(r"\bredis\.p?call\(")
 
 def code_of(text):
     """Lua with comments and the inside of literals blanked."""
+
     def hide(match):
         found = match.group()
         return tree.blank(found) if found.startswith("--") else found[0] + tree.blank(found[1:-1]) + found[-1]
+
     return COMMENT_OR_LITERAL.sub(hide, text)
 
 

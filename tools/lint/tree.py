@@ -17,8 +17,12 @@ def files(folder=".", *endings):
     """
     found = []
     for where, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if f not in NOT_OURS and not (where == "." and re.match(r"build(-|$)", f)))
-        found += [pathlib.Path(where, name) for name in sorted(names) if name not in NOT_OURS and name.endswith(endings or "")]
+        folders[:] = sorted(
+            f for f in folders if f not in NOT_OURS and not (where == "." and re.match(r"build(-|$)", f))
+        )
+        found += [
+            pathlib.Path(where, name) for name in sorted(names) if name not in NOT_OURS and name.endswith(endings or "")
+        ]
     return found
 
 
@@ -29,12 +33,14 @@ def blank(text):
 
 def code_of(text):
     """C with comments and the inside of literals blanked; #include lines stay whole."""
+
     def hide(match):
         found = match.group()
         line_start = text.rfind("\n", 0, match.start()) + 1
-        if found[0] == '"' and re.match(r"\s*#\s*include", text[line_start:match.start()]):
+        if found[0] == '"' and re.match(r"\s*#\s*include", text[line_start : match.start()]):
             return found
         return found[0] + blank(found[1:-1]) + found[-1] if found[0] in "\"'" else blank(found)
+
     return COMMENT_OR_LITERAL.sub(hide, text)
 
 

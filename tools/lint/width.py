@@ -59,7 +59,9 @@ def comment_lines(kind, text, lines):
     return found | docstrings(text) if kind == ".py" else found
 
 
-lint = tree.Lint("Wrap comments and prose at 100 columns, code at 120. The rule: PROSE and CODE of tools/lint/width.py.")
+lint = tree.Lint(
+    "Wrap comments and prose at 100 columns, code at 120. The rule: PROSE and CODE of tools/lint/width.py."
+)
 for path in tree.files():
     try:
         text = path.read_text()

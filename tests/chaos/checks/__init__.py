@@ -28,6 +28,7 @@ def judge(history):
 
 def told(summary):
     """The summary as text."""
+
     def line(of):
         return ", ".join(f"{name} {count}" for name, count in of.items())
 
@@ -41,9 +42,13 @@ def told(summary):
         "  figures: " + line(summary["figures"]),
     ]
     for violation in summary["violations"][:20]:
-        lines.append(f"  VIOLATION at {violation['at_us'] / 1e6:.3f} s, {violation['promise']}: {violation['text']} "
-                     f"(operations {', '.join(map(str, violation['ops'])) or '-'})")
+        lines.append(
+            f"  VIOLATION at {violation['at_us'] / 1e6:.3f} s, {violation['promise']}: {violation['text']} "
+            f"(operations {', '.join(map(str, violation['ops'])) or '-'})"
+        )
     if summary["violations"]:
-        lines.append(f"  the same again: make chaos SECONDS={summary['seconds']:g} SEED={summary['seed']} MODE={summary['mode']}" +
-                     (f" BESIDE={summary['beside']}" if summary["beside"] else ""))
+        lines.append(
+            f"  the same again: make chaos SECONDS={summary['seconds']:g} SEED={summary['seed']} MODE={summary['mode']}"
+            + (f" BESIDE={summary['beside']}" if summary["beside"] else "")
+        )
     return "\n".join(lines)

@@ -13,18 +13,28 @@ def check(history, findings):
     for complaint in history.complaints:
         findings.violation("stays up", f"{complaint['name']}: {complaint['what']}")
     if history.longest_iteration_us > ITERATION_US:
-        findings.violation("nobody is kept waiting", f"an iteration of a daemon's loop used the CPU for {history.longest_iteration_us / 1000:.1f} ms")
+        findings.violation(
+            "nobody is kept waiting",
+            f"an iteration of a daemon's loop used the CPU for {history.longest_iteration_us / 1000:.1f} ms",
+        )
     findings.figures["most CPU time of a loop iteration, us"] = history.longest_iteration_us
     harmed = [fault for fault in history.faults if fault.name.startswith("daemon") or fault.name.endswith("callers")]
     for call in history.calls:
         check_answer(findings, call)
         allowed_us = IN_TIME_US + (call.sent or {}).get("wait_ms", 0) * 1000
-        if call.gave_up - call.start > allowed_us and not any(f.start <= call.gave_up and f.end >= call.start for f in harmed):
-            findings.violation("answers in time", f"{call.what} on {call.on} took {(call.gave_up - call.start) / 1000:.0f} ms", call)
-    findings.figures["seconds in which a failover may lose"] = round(sum(until - since for since, until in history.loss_windows) / 1e6)
+        if call.gave_up - call.start > allowed_us and not any(
+            f.start <= call.gave_up and f.end >= call.start for f in harmed
+        ):
+            findings.violation(
+                "answers in time", f"{call.what} on {call.on} took {(call.gave_up - call.start) / 1000:.0f} ms", call
+            )
+    findings.figures["seconds in which a failover may lose"] = round(
+        sum(until - since for since, until in history.loss_windows) / 1e6
+    )
     findings.figures["slowest call, ms"] = max((call.gave_up - call.start for call in history.calls), default=0) // 1000
     findings.figures["calls answered with effect none"] = sum(
-        1 for call in history.calls if call.effect == "none" and call.status >= 500)
+        1 for call in history.calls if call.effect == "none" and call.status >= 500
+    )
     measure_failovers(history, findings)
 
 
@@ -38,12 +48,14 @@ def measure_failovers(history, findings):
     findings.figures["failovers survived"] = len(spans)
     if history.run["mode"] == "sentinel":
         done = sorted(call.gave_up for call in history.calls if call.effect == "applied")
-        findings.figures["longest without an effect in a failover, ms"] = max(longest_pause(done, *span) for span in spans) // 1000
+        findings.figures["longest without an effect in a failover, ms"] = (
+            max(longest_pause(done, *span) for span in spans) // 1000
+        )
 
 
 def longest_pause(instants, since, until):
     """Between two of these instants, sorted, or the ends of the span."""
-    points = [since, *instants[bisect.bisect_left(instants, since):bisect.bisect_right(instants, until)], until]
+    points = [since, *instants[bisect.bisect_left(instants, since) : bisect.bisect_right(instants, until)], until]
     return max(later - earlier for earlier, later in zip(points, points[1:]))
 
 

@@ -16,11 +16,19 @@ def check_total(history, findings, name, ops):
     final = history.of("counter.final", on=name)[-1]
     value = final.got["counters"].get("n", 0)
     accepted = [tries for tries in ops.values() if any(call.is_ok for call in tries)]
-    unknown = [tries for tries in ops.values() if not any(call.is_ok for call in tries) and any(call.is_unknown for call in tries)]
+    unknown = [
+        tries
+        for tries in ops.values()
+        if not any(call.is_ok for call in tries) and any(call.is_unknown for call in tries)
+    ]
     lost_most = sum(1 for tries in accepted if any(call.is_ok and history.may_be_lost(call) for call in tries))
     if not len(accepted) - lost_most <= value <= len(accepted) + len(unknown):
-        findings.violation("counters", f"{name} is {value}, with {len(accepted)} accepted, {len(unknown)} unknown, and "
-                           f"{lost_most} that a failover may have lost", final)
+        findings.violation(
+            "counters",
+            f"{name} is {value}, with {len(accepted)} accepted, {len(unknown)} unknown, and "
+            f"{lost_most} that a failover may have lost",
+            final,
+        )
     findings.count("additions accepted", len(accepted))
     findings.count("additions unknown", len(unknown))
     findings.count("additions lost by a failover", max(0, len(accepted) - value))

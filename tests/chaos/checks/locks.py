@@ -13,7 +13,7 @@ from . import replays
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 LONGEST_US = 12000000  # that a call takes
-WAKE_US = 2000000   # an offer to somebody who is gone takes a second
+WAKE_US = 2000000  # an offer to somebody who is gone takes a second
 BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
 
 
@@ -120,14 +120,27 @@ def judge_use(history, findings, grants, known, call, begun):
         return
     if call.is_ok:
         later = known.highest_before(call.start)
-        if later and later.fence > grant.fence and not any(history.may_be_lost(c) for c in (*grant.calls, *later.calls)):
-            findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded, though fence "
-                               f"{later.fence} had been granted", call, later.calls[0])
+        if (
+            later
+            and later.fence > grant.fence
+            and not any(history.may_be_lost(c) for c in (*grant.calls, *later.calls))
+        ):
+            findings.violation(
+                "only the holder",
+                f"{call.on}: {call.what} by fence {grant.fence} succeeded, though fence "
+                f"{later.fence} had been granted",
+                call,
+                later.calls[0],
+            )
         if grant.released and grant.released.end < call.start and not history.may_be_lost(grant.released):
-            findings.violation("only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded after its release", call)
+            findings.violation(
+                "only the holder", f"{call.on}: {call.what} by fence {grant.fence} succeeded after its release", call
+            )
     elif call.code == "not_holder" and call.end < grant.until:
         if not any(history.may_be_lost(c) for c in (*grant.calls, call)):
-            findings.violation("held for its time", f"{call.on}: fence {grant.fence} was lost before its time", grant.calls[0], call)
+            findings.violation(
+                "held for its time", f"{call.on}: fence {grant.fence} was lost before its time", grant.calls[0], call
+            )
         else:
             findings.count("locks lost by a failover")
     if call.what == "lock.extend":
@@ -141,7 +154,9 @@ def check_unique(findings, grants):
     for grant in grants.values():
         other = seen.setdefault(grant.fence, grant)
         if other is not grant:
-            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} was given out twice", grant.calls[0], other.calls[0])
+            findings.violation(
+                "fences rise", f"{grant.name}: fence {grant.fence} was given out twice", grant.calls[0], other.calls[0]
+            )
 
 
 def check_fences_rise(findings, grants, known):
@@ -149,7 +164,12 @@ def check_fences_rise(findings, grants, known):
     for grant in grants.values():
         before = known.highest_before(grant.asked)
         if before and grant.fence <= before.fence:
-            findings.violation("fences rise", f"{grant.name}: fence {grant.fence} after {before.fence}", before.calls[0], grant.calls[0])
+            findings.violation(
+                "fences rise",
+                f"{grant.name}: fence {grant.fence} after {before.fence}",
+                before.calls[0],
+                grant.calls[0],
+            )
 
 
 def check_held_once(history, findings, grants):
@@ -159,8 +179,13 @@ def check_held_once(history, findings, grants):
             if any(history.may_be_lost(call) for call in (*last.calls, *grant.calls)):
                 findings.count("locks held twice by a failover")
             else:
-                findings.violation("held once", f"{grant.name}: fence {grant.fence} was known {(last.until - grant.known) / 1000:.0f} ms "
-                                   f"before fence {last.fence} could have ended", last.calls[0], grant.calls[0])
+                findings.violation(
+                    "held once",
+                    f"{grant.name}: fence {grant.fence} was known {(last.until - grant.known) / 1000:.0f} ms "
+                    f"before fence {last.fence} could have ended",
+                    last.calls[0],
+                    grant.calls[0],
+                )
         if not last or grant.until > last.until:
             last = grant
 
@@ -169,12 +194,23 @@ def check_free_again(history, findings, acquires, grants):
     """Who is refused is told who holds the lock: nobody whose time is over, or who gave it back."""
     by_fence = {grant.fence: grant for grant in grants.values()}
     for call in acquires:
-        holder = by_fence.get(call.got["holder"]["fence"]) if call.code == "lock_held" and call.got.get("holder") else None
+        holder = (
+            by_fence.get(call.got["holder"]["fence"]) if call.code == "lock_held" and call.got.get("holder") else None
+        )
         if holder and call.start > holder.at_latest:
-            findings.violation("free after its time", f"{call.on}: fence {holder.fence} holds it still, "
-                               f"{(call.start - holder.at_latest) / 1000:.0f} ms after its end", holder.calls[0], call)
-        elif holder and holder.released and call.start > holder.released.end and not history.may_be_lost(holder.released):
-            findings.violation("free after its release", f"{call.on}: fence {holder.fence} holds it still", holder.released, call)
+            findings.violation(
+                "free after its time",
+                f"{call.on}: fence {holder.fence} holds it still, "
+                f"{(call.start - holder.at_latest) / 1000:.0f} ms after its end",
+                holder.calls[0],
+                call,
+            )
+        elif (
+            holder and holder.released and call.start > holder.released.end and not history.may_be_lost(holder.released)
+        ):
+            findings.violation(
+                "free after its release", f"{call.on}: fence {holder.fence} holds it still", holder.released, call
+            )
 
 
 def check_woken(history, findings, acquires, grants):
@@ -190,12 +226,16 @@ def check_woken(history, findings, acquires, grants):
         if not waiting or any(c.is_unknown and waits_until(c) > release.start for c in around):
             continue  # a caller who is gone may have been served
         findings.count("wake-ups")
-        later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)):]
+        later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)) :]
         served = min((known for _, known in later[:100]), default=FOREVER)
         patient = [c for c in waiting if c.gave_up > deadline and waits_until(c) > deadline]
         if served > deadline and patient:
-            findings.violation("nobody waits in vain", f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
-                               release, patient[0])
+            findings.violation(
+                "nobody waits in vain",
+                f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
+                release,
+                patient[0],
+            )
 
 
 def waits_until(acquire):

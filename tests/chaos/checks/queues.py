@@ -60,7 +60,9 @@ class Delivery:
 def check(history, findings):
     for name in history.names("queue.send"):
         receives = history.of("queue.receive", on=name)
-        messages = {tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()}
+        messages = {
+            tries[0].sent["body"]: Message(tries) for tries in by_op(history.of("queue.send", on=name)).values()
+        }
         deliveries = read_deliveries(history, findings, name, receives, messages)
         read_uses(history, findings, name, messages, deliveries)
         for message in messages.values():
@@ -78,12 +80,16 @@ def read_deliveries(history, findings, name, receives, messages):
     for tries in by_op(receives).values():
         answered = [call for call in tries if call.is_ok]
         full = max(answered, key=lambda call: len(call.got["messages"]), default=None)
-        if not all(receipts(call) <= receipts(full) for call in answered) and not any(history.may_be_lost(call) for call in answered):
+        if not all(receipts(call) <= receipts(full) for call in answered) and not any(
+            history.may_be_lost(call) for call in answered
+        ):
             findings.violation("one key, one effect", f"{name}: one key was answered with two deliveries", *tries)
         for got in full.got["messages"] if full else ():
             message = messages.get(got["body"])
             if not message or not message.is_possible:
-                findings.violation("effect none is true", f"{name}: {got['body']} was delivered, though never accepted", full)
+                findings.violation(
+                    "effect none is true", f"{name}: {got['body']} was delivered, though never accepted", full
+                )
                 continue
             deliveries[got["receipt"]] = Delivery(tries, full, got)
             message.deliveries.append(deliveries[got["receipt"]])
@@ -100,7 +106,11 @@ def read_uses(history, findings, name, messages, deliveries):
     for call in calls:
         if call in repeated:
             # What has ended is left out of a repeated receive; an extension that has is refused.
-            about = receipts(call if call.is_ok else repeated[call]) if call.what == "queue.receive" else {call.sent["receipt"]}
+            about = (
+                receipts(call if call.is_ok else repeated[call])
+                if call.what == "queue.receive"
+                else {call.sent["receipt"]}
+            )
             for receipt in about & deliveries.keys():
                 replays.judge(history, findings, call, deliveries[receipt], ("receipt_expired",))
         if call in repeated or call.what == "queue.receive":
@@ -116,8 +126,12 @@ def read_uses(history, findings, name, messages, deliveries):
             if any(history.may_be_lost(c) for c in (*delivery.calls, call, *message.tries)):
                 findings.count("deliveries lost by a failover")
             else:
-                findings.violation("one delivery at a time", f"{name}: {message.number} was taken from its receiver before its time",
-                                   delivery.call, call)
+                findings.violation(
+                    "one delivery at a time",
+                    f"{name}: {message.number} was taken from its receiver before its time",
+                    delivery.call,
+                    call,
+                )
         delivery.used(call, ops[call.op][0].start)
 
 
@@ -129,10 +143,16 @@ def check_message(history, findings, name, message):
             if history.may_be_lost(message.accepted):
                 findings.count("messages lost by a failover")
             else:
-                findings.violation("no accepted message is lost", f"{name}: {message.number} was accepted and never acknowledged, "
-                                   f"delivered {len(message.deliveries)} times, though the queue is empty", message.accepted)
+                findings.violation(
+                    "no accepted message is lost",
+                    f"{name}: {message.number} was accepted and never acknowledged, "
+                    f"delivered {len(message.deliveries)} times, though the queue is empty",
+                    message.accepted,
+                )
     if len(message.ids()) > 1 and not any(history.may_be_lost(call) for call in message.tries):
-        findings.violation("one key, one effect", f"{name}: {message.number} was stored {len(message.ids())} times", *message.tries)
+        findings.violation(
+            "one key, one effect", f"{name}: {message.number} was stored {len(message.ids())} times", *message.tries
+        )
 
 
 def check_deliveries(history, findings, name, message):
@@ -141,18 +161,29 @@ def check_deliveries(history, findings, name, message):
     last = None  # of those before, the one that lasts longest
     for delivery in sorted(message.deliveries, key=lambda d: (d.receives, d.known)):
         if delivery.known < message.due - ROUNDING_US:
-            findings.violation("never early", f"{name}: {message.number} came before its time", message.sent, delivery.call)
+            findings.violation(
+                "never early", f"{name}: {message.number} came before its time", message.sent, delivery.call
+            )
         if message.acknowledged and delivery.asked > message.acknowledged.end:
             if history.may_be_lost(message.acknowledged):
                 findings.count("acknowledgements lost by a failover")
             else:
-                findings.violation("no acknowledged message comes back", f"{name}: {message.number} was delivered after its acknowledgement",
-                                   message.acknowledged, delivery.call)
+                findings.violation(
+                    "no acknowledged message comes back",
+                    f"{name}: {message.number} was delivered after its acknowledgement",
+                    message.acknowledged,
+                    delivery.call,
+                )
         elif last and (delivery.known < last.until or delivery.receives == last.receives):
             if any(history.may_be_lost(call) for call in (*last.calls, *delivery.calls)):
                 findings.count("messages delivered to two by a failover")
             else:
-                findings.violation("one delivery at a time", f"{name}: {message.number} was delivered to two at once", last.call, delivery.call)
+                findings.violation(
+                    "one delivery at a time",
+                    f"{name}: {message.number} was delivered to two at once",
+                    last.call,
+                    delivery.call,
+                )
         if not last or delivery.until > last.until:
             last = delivery
 
@@ -171,7 +202,13 @@ def check_woken(history, findings, name, message, receives):
     if not waiting or first and first.receives > 1:
         return  # or somebody had it whose answer got lost
     findings.count("wake-ups")
-    patient = [call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline]
+    patient = [
+        call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline
+    ]
     if patient and (first.known if first else FOREVER) > deadline:
-        findings.violation("nobody waits in vain", f"{name}: {message.number} was there, but nobody who waited had it "
-                           f"{WAKE_US // 1000} ms later", message.accepted, patient[0])
+        findings.violation(
+            "nobody waits in vain",
+            f"{name}: {message.number} was there, but nobody who waited had it " f"{WAKE_US // 1000} ms later",
+            message.accepted,
+            patient[0],
+        )

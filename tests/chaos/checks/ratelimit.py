@@ -52,7 +52,9 @@ def check_rate(findings, name, allowed):
                 bisect.insort(ends, call.end)
         for count, end in enumerate(ends, 1):
             if count > most_within(limit, end - first.start):
-                findings.violation("limits hold", f"{name}: {count} were let through in {(end - first.start) / 1000:.0f} ms", first)
+                findings.violation(
+                    "limits hold", f"{name}: {count} were let through in {(end - first.start) / 1000:.0f} ms", first
+                )
                 return
 
 
@@ -60,4 +62,8 @@ def check_told(findings, call):
     """The header is the body's figure, in whole seconds and never sooner."""
     told = math.ceil(call.got["retry_after_ms"] / 1000)
     if call.got["retry_after_ms"] < 0 or call.retry_after != max(1, told):
-        findings.violation("Retry-After is honest", f"{call.on}: Retry-After {call.retry_after}, and {call.got['retry_after_ms']} ms", call)
+        findings.violation(
+            "Retry-After is honest",
+            f"{call.on}: Retry-After {call.retry_after}, and {call.got['retry_after_ms']} ms",
+            call,
+        )

@@ -23,13 +23,26 @@ def judge(history, findings, call, grant, refusals):
         return
     ended = grant.ended_by(call.start)
     if call.is_ok and ended:
-        findings.violation("an ended grant is not reported", f"{call.on}: {call.what} was repeated and answered {call.status}, though its "
-                           f"grant {'was out of time' if ended is True else 'had ended by ' + ended.what}", grant.calls[0], call)
+        findings.violation(
+            "an ended grant is not reported",
+            f"{call.on}: {call.what} was repeated and answered {call.status}, though its "
+            f"grant {'was out of time' if ended is True else 'had ended by ' + ended.what}",
+            grant.calls[0],
+            call,
+        )
     elif call.code in refusals and call.effect == "applied":
         findings.count("repeated requests whose grant had ended")
         if call.end < grant.until:
-            findings.violation("held for its time", f"{call.on}: {call.what} was repeated and told {call.code}, though its grant stood",
-                               grant.calls[0], call)
+            findings.violation(
+                "held for its time",
+                f"{call.on}: {call.what} was repeated and told {call.code}, though its grant stood",
+                grant.calls[0],
+                call,
+            )
     elif not call.is_ok and call.status and call.status < 500 and call.code != "request_in_progress":
-        findings.violation("one key, one effect", f"{call.on}: {call.what} was granted, and repeated it was refused with {call.code}",
-                           grant.calls[0], call)
+        findings.violation(
+            "one key, one effect",
+            f"{call.on}: {call.what} was granted, and repeated it was refused with {call.code}",
+            grant.calls[0],
+            call,
+        )

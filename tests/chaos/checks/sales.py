@@ -27,7 +27,13 @@ def check(history, findings):
         sure = [claim for claim in claims.values() if not any(history.may_be_lost(call) for call in claim.calls)]
         never_more(findings, "never oversold", f"{name} as a whole", settings["stock"], sure)
         for user in sorted({claim.user for claim in sure}):
-            never_more(findings, "never oversold", f"{name} for {user}", settings["per_user"], [claim for claim in sure if claim.user == user])
+            never_more(
+                findings,
+                "never oversold",
+                f"{name} for {user}",
+                settings["per_user"],
+                [claim for claim in sure if claim.user == user],
+            )
         for final in history.of("sale.final", on=name)[-1:]:
             check_final(findings, name, settings, claims, sure, final)
 
@@ -61,20 +67,32 @@ def judge_give_back(history, findings, name, claim, call):
         claim.until = min(claim.until, call.start)
     if call.is_ok:
         claim.given_back = call
-    elif call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
-        findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
+    elif (
+        call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls)
+    ):
+        findings.violation(
+            "a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call
+        )
 
 
 def judge_confirm(history, findings, name, settings, claim, first, call):
     if call.effect != "none":
         claim.may_be_confirmed = True
     if not call.is_ok:
-        if call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls):
-            findings.violation("a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call)
+        if (
+            call.code == "claim_expired"
+            and call.end < claim.until
+            and not any(history.may_be_lost(c) for c in claim.calls)
+        ):
+            findings.violation(
+                "a claim stands for its time", f"{name}: {claim.id} was gone before its time", claim.calls[0], call
+            )
         return
     is_late = first.start > claim.known + settings["hold_ms"] * 1000 + ROUNDING_US
     if is_late or claim.given_back and claim.given_back.end < first.start:
-        findings.violation("a claim stands for its time", f"{name}: {claim.id} was confirmed after its end", claim.calls[0], call)
+        findings.violation(
+            "a claim stands for its time", f"{name}: {claim.id} was confirmed after its end", claim.calls[0], call
+        )
     claim.until, claim.confirmed = FOREVER, claim.confirmed or call
 
 
@@ -83,7 +101,9 @@ def check_final(findings, name, settings, claims, sure, final):
     least = sum(claim.quantity for claim in sure if claim.confirmed)
     most = sum(claim.quantity for claim in claims.values() if claim.may_be_confirmed)
     if not least <= sold <= min(most, settings["stock"]):
-        findings.violation("books", f"{name}: {sold} are sold, between {least} and {most} must be, of {settings['stock']}", final)
+        findings.violation(
+            "books", f"{name}: {sold} are sold, between {least} and {most} must be, of {settings['stock']}", final
+        )
     if final.got["held"] or final.got["remaining"] != settings["stock"] - sold:
         findings.violation("books", f"{name}: {final.got['held']} are held, {final.got['remaining']} remain", final)
     findings.count("sold", sold)

@@ -52,7 +52,9 @@ def read_permits(history, findings, name, acquires):
     permits = {}
     for tries in by_op(acquires).values():
         answered = [call for call in tries if call.is_ok]
-        if len({call.got["permit"] for call in answered}) > 1 and not any(history.may_be_lost(call) for call in answered):
+        if len({call.got["permit"] for call in answered}) > 1 and not any(
+            history.may_be_lost(call) for call in answered
+        ):
             findings.violation("one key, one effect", f"{name}: one key got two permits", *tries)
         elif answered:
             permits[answered[0].got["permit"]] = Permit(tries, answered[0])
@@ -64,7 +66,9 @@ def judge_uses(history, findings, name, permits):
     repeated, ops = replays.of(calls), by_op(calls)
     for call in calls:
         first = repeated.get(call)
-        permit = permits.get(first.got["permit"] if first and call.what == "semaphore.acquire" else call.sent.get("permit"))
+        permit = permits.get(
+            first.got["permit"] if first and call.what == "semaphore.acquire" else call.sent.get("permit")
+        )
         if permit and first:
             replays.judge(history, findings, call, permit, ("permit_expired",))
         elif permit:
@@ -72,6 +76,10 @@ def judge_uses(history, findings, name, permits):
 
 
 def judge_use(history, findings, permit, call, begun):
-    if call.code == "permit_expired" and call.end < permit.until and not any(history.may_be_lost(c) for c in (*permit.calls, call)):
+    if (
+        call.code == "permit_expired"
+        and call.end < permit.until
+        and not any(history.may_be_lost(c) for c in (*permit.calls, call))
+    ):
         findings.violation("held for its time", f"{call.on}: a permit was gone before its time", permit.calls[0], call)
     permit.used(call, begun)

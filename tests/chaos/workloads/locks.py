@@ -21,8 +21,9 @@ def extend(client, name, token, ttl_ms):
 
 def release(client, name, token, tries=1):
     for _ in range(tries):
-        answer = client.call("lock.release", name, "DELETE", f"/locks/{name}", sent={"token": token},
-                             headers={"Lock-Token": token})
+        answer = client.call(
+            "lock.release", name, "DELETE", f"/locks/{name}", sent={"token": token}, headers={"Lock-Token": token}
+        )
         if answer.is_settled:
             return
 

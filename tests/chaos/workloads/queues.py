@@ -47,8 +47,13 @@ def of_delivery(name, message):
 
 def acknowledge(client, name, message, tries=3):
     for _ in range(tries):
-        answer = client.call("queue.acknowledge", name, "DELETE", of_delivery(name, message),
-                             sent={"receipt": message["receipt"], "body": message["body"]})
+        answer = client.call(
+            "queue.acknowledge",
+            name,
+            "DELETE",
+            of_delivery(name, message),
+            sent={"receipt": message["receipt"], "body": message["body"]},
+        )
         if answer.is_settled:
             return
 
@@ -59,12 +64,20 @@ def work_on(client, name, message):
     if fate < 0.06:  # died at work
         return
     if fate < 0.12:
-        client.call("queue.reject", name, "POST", of_delivery(name, message) + "/reject", sent=sent, body={"delay_ms": 0})
+        client.call(
+            "queue.reject", name, "POST", of_delivery(name, message) + "/reject", sent=sent, body={"delay_ms": 0}
+        )
         return
     if fate < 0.18:
         ask = client.settle if client.chance(0.5) else client.call
-        ask("queue.extend", name, "POST", of_delivery(name, message) + "/extend",
-            sent={**sent, "visibility_ms": 600}, body={"visibility_ms": 600})
+        ask(
+            "queue.extend",
+            name,
+            "POST",
+            of_delivery(name, message) + "/extend",
+            sent={**sent, "visibility_ms": 600},
+            body={"visibility_ms": 600},
+        )
     elif fate < 0.22:  # too slow
         client.pause(0.3, 0.9)
     acknowledge(client, name, message)
@@ -73,7 +86,9 @@ def work_on(client, name, message):
 def consume(client):
     name = client.rng.choice(NAMES)
     visibility_ms = client.rng.choice((400, 800, VISIBILITY_MOST_MS))
-    for message in receive(client, name, client.rng.choice((1, 1, 3)), client.rng.choice((0, 200, 1000)), visibility_ms):
+    for message in receive(
+        client, name, client.rng.choice((1, 1, 3)), client.rng.choice((0, 200, 1000)), visibility_ms
+    ):
         work_on(client, name, message)
 
 
@@ -88,8 +103,7 @@ def prepare(client):
 
 
 def finish(client):
-    """Takes all that is left; what cannot be had in time stays, for the check of the books to find.
-    """
+    """Takes all that is left; what cannot be had in time stays, for the check of the books to find."""
     until = time.monotonic() + 20
     for name in (*NAMES, AWAITED):
         while time.monotonic() < until:

@@ -30,7 +30,9 @@ def wait_as_told(client):
     body = {"key": f"lone-{client.name}-{client.keys}", **LONE[name]}
     waited = False
     for _ in range(20):
-        answer = client.call("limit.lone", body["key"], "POST", "/ratelimit", body=body, sent={**body, "waited": waited})
+        answer = client.call(
+            "limit.lone", body["key"], "POST", "/ratelimit", body=body, sent={**body, "waited": waited}
+        )
         waited = answer.status == 429
         if waited:
             time.sleep(answer.body["retry_after_ms"] / 1000)

@@ -21,7 +21,14 @@ def take_a_permit(client):
         client.pause(0.7 * ttl_ms / 1000, ttl_ms / 1000)
     elif fate < 0.4:
         ask = client.settle if client.chance(0.5) else client.call
-        ask("semaphore.extend", name, "POST", path + "/extend", sent={"permit": permit, "ttl_ms": ttl_ms}, body={"ttl_ms": ttl_ms})
+        ask(
+            "semaphore.extend",
+            name,
+            "POST",
+            path + "/extend",
+            sent={"permit": permit, "ttl_ms": ttl_ms},
+            body={"ttl_ms": ttl_ms},
+        )
     return client.call("semaphore.release", name, "DELETE", path, sent={"permit": permit})
 
 
