@@ -66,7 +66,7 @@ static bool first_address(const char *option, const char *list, bool tcp_is_http
 		return count ? refuse_https() : false;
 	*out = all[i];
 	if (!out->is_unix && strcmp(out->port, "0") == 0) {
-		fprintf(stderr, "patternd: --check: --%s has port 0, which is not known here; name the port\n", option);
+		fprintf(stderr, "patternd: --check: --%s has port 0, so the port cannot be known; name it\n", option);
 		return false;
 	}
 	return true;
@@ -215,7 +215,7 @@ int check_run(const char *url)
 	if (url ? !target_of_url(&target, url) : !target_of_options(&target))
 		return EXIT_FAILURE;
 	show(&target);
-	snprintf(timeout_text, sizeof(timeout_text), "not ready: %s does not response within %d s\n", target.shown,
+	snprintf(timeout_text, sizeof(timeout_text), "not ready: %s does not answer within %d s\n", target.shown,
 		 CHECK_S);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGALRM, on_timeout);
@@ -223,7 +223,7 @@ int check_run(const char *url)
 	long status = ask(&target, response) ? status_of(response) : 0;
 	alarm(0);
 	if (status == 0) {
-		printf("not ready: %s does not response\n", target.shown);
+		printf("not ready: %s does not answer\n", target.shown);
 		return EXIT_FAILURE;
 	}
 	printf("%s: %s says %ld", status == 200 ? "ready" : "not ready", target.shown, status);

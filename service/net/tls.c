@@ -213,7 +213,7 @@ static void explain_protocol(struct tls_session *s, unsigned long e)
 		break;
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_PACKET_LENGTH_TOO_LONG:
-		EXPLAIN(s, "TLS: unexpected reply, not TLS; redis:// is for a port without TLS");
+		EXPLAIN(s, "TLS: the server does not speak TLS; redis:// is for a port without TLS");
 		break;
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

@@ -265,7 +265,7 @@ static bool is_refused(struct answer a)
 static void must_not_tell(struct refusals *seen, struct answer a, const char *what)
 {
 	static const char challenge[] = "Bearer realm=\"patternd\"";
-	static const char detail[] = "this needs the header 'Authorization: Bearer TOKEN' with a valid token";
+	static const char detail[] = "send the header 'Authorization: Bearer TOKEN' with a valid token";
 	const char *asked = header_of(a, "WWW-Authenticate"), *told = json_string_value(json_at(a, "/detail"));
 
 	must_refuse(seen, a, 401, "unauthorized", NULL, "%s", what);

@@ -185,7 +185,7 @@ static void no_ticket_stays(void **state)
 
 static void a_duplicate_keeps_nobody_waiting(void **state)
 {
-	static const char *const ends[RESOURCES] = { "not_holder", "not_found" };
+	static const char *const ends[RESOURCES] = { "not_holder", "permit_expired" };
 
 	(void)state;
 	for (int i = 0; i < RESOURCES; i++) {
@@ -201,7 +201,7 @@ static void a_duplicate_keeps_nobody_waiting(void **state)
 		release(r, capability);
 		is_served_at_once(r, first);
 		struct answer a = waiter_answer(twice, r->target, AT_ONCE_MS);
-		assert_problem(a, i == 0 ? 409 : 404, ends[i], "applied");
+		assert_problem(a, i == 0 ? 409 : 410, ends[i], "applied");
 		raw_close(twice);
 		is_served_at_once(r, second);
 		assert_problem(waiter_answer(reused, r->target, AT_ONCE_MS), 422, "idempotency_key_reused", "none");
