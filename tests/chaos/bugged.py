@@ -11,27 +11,25 @@ SOURCE, COPY = BUILD.parent, BUILD / "bugged"
 RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB=OFF")  # nobody here looks at its pages
 
 
+PARTS = "CMakeLists.txt openapi.yaml openapi service handlers lua tools packaging tests/fuzz".split()
+
+
 def copy_source():
     """What the daemon and the targets of tests/fuzz are built of; files that did not change keep
-    their time, so that little is built anew.
+    their time, so that little is built again. What is gone there goes here.
     """
-    for path in (
-        "CMakeLists.txt",
-        "openapi.yaml",
-        "openapi",
-        "service",
-        "handlers",
-        "lua",
-        "tools",
-        "packaging",
-        "tests/fuzz",
-    ):
-        for file in sorted((SOURCE / path).rglob("*")) if (SOURCE / path).is_dir() else [SOURCE / path]:
+    copied = set()
+    for path in (SOURCE / part for part in PARTS):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             to = COPY / "source" / file.relative_to(SOURCE)
             if file.is_file() and not {"node_modules", "corpus"} & set(file.parts):
+                copied.add(to)
                 to.parent.mkdir(parents=True, exist_ok=True)
                 if not to.exists() or to.read_bytes() != file.read_bytes():
                     shutil.copy(file, to)
+    for file in (COPY / "source").rglob("*"):
+        if file.is_file() and file not in copied:
+            file.unlink()
 
 
 def change(file, old, new):

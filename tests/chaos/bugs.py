@@ -29,9 +29,9 @@ BUGS = {
         [
             (
                 "service/call/call_wire.c",
-                "\tif (fate == REDIS_DEFERRED) {\n",
-                "\tif (fate == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
-                "\tif (fate == REDIS_DEFERRED) {\n",
+                "\tif (outcome == REDIS_DEFERRED) {\n",
+                "\tif (outcome == REDIS_UNKNOWN) {\n\t\tc->redis.deadline_us = loop_now_us() + 1000000;\n\t\treturn redis_defer(&c->redis);\n\t}\n"
+                "\tif (outcome == REDIS_DEFERRED) {\n",
             )
         ],
         {"counters", "one key, one effect", "effect none is true"},
