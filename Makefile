@@ -2,7 +2,8 @@
 # sudo.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
-RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
+RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates \
+	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libssl-dev libxxhash-dev redis-server curl
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema faketime jq \
 	nginx caddy haproxy mandoc $(if $(shell command -v node),,nodejs)
@@ -13,7 +14,8 @@ CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of
 # bench/peers/package.json.
-BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind $(NPM_PACKAGES)
+BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
+	$(NPM_PACKAGES)
 # The tests of the pages /ui and /docs, in a browser.
 BROWSER_PACKAGES := $(RUN_PACKAGES) chromium $(NPM_PACKAGES)
 # Without numbers: Debian 12 and 13 have their own.
@@ -21,7 +23,8 @@ ANALYZE_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) clang-tidy cppche
 VALGRIND_PACKAGES := $(TEST_PACKAGES) valgrind
 FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang libclang-rt-dev
 # An image is built by docker or podman where one answers, else by buildah on a root of debootstrap.
-IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl $(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
+IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl \
+	$(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
 # What dpkg-shlibdeps is in, and what it asks.
 DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
@@ -43,9 +46,12 @@ define install
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
 endef
 
-.PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos chaos-selftest chaos-parts soak \
-	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart test-debian13 test-deb image \
-	clean packages-run packages-test packages-clients packages-lint packages-deb packages-roots packages-image packages-analyze \
+.PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
+	chaos-selftest chaos-parts soak \
+	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart \
+		test-debian13 test-deb image \
+	clean packages-run packages-test packages-clients packages-lint packages-deb packages-roots \
+		packages-image packages-analyze \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
 run: packages-run build
@@ -64,12 +70,15 @@ test: packages-test
 # The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
 # and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
 check: packages-test packages-lint
-	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | cut -d/ -f2; exit 2; }
+	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | \
+		cut -d/ -f2; exit 2; }
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/test_$(PATTERN)[._]*jsonl
-	@ctest --preset release -j $(TEST_JOBS) --no-tests=error -R '^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^docs/($(PATTERN)|README)$$'
-	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json build/exchanges/test_$(PATTERN)[._]*jsonl
+	@ctest --preset release -j $(TEST_JOBS) --no-tests=error -R \
+		'^(scripts|api|cluster)/test_$(PATTERN)(_|$$)|^docs/($(PATTERN)|README)$$'
+	@tests/validate_exchanges.py --pattern $(PATTERN) build/generated/openapi.json \
+		build/exchanges/test_$(PATTERN)[._]*jsonl
 	@tools/lint/run
 
 # Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a
@@ -167,8 +176,10 @@ bench-instructions: packages-bench build
 # RELIABILITY.md. QUICK=1 takes some minutes. SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos
 # soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
 verify: packages-test
-	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
-		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) $(if $(SOAK_SECONDS),--soak-seconds $(SOAK_SECONDS)) $(STEPS)
+	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
+		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) \
+		$(if $(SOAK_SECONDS),--soak-seconds $(SOAK_SECONDS)) $(STEPS)
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there
 # already.
@@ -178,7 +189,8 @@ install:
 	@DESTDIR=$(DESTDIR) cmake --install build --strip
 
 deb: packages-deb
-	@cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
+	@cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF \
+		-DCMAKE_INSTALL_PREFIX=/usr >/dev/null
 	@cmake --build build-deb -j $(JOBS)
 	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/*.deb
@@ -193,8 +205,10 @@ test-debian13: packages-roots
 	@$(SUDO) tools/debian_root make trixie $(DEBIAN13)
 	@$(SUDO) tools/debian_root tree $(DEBIAN13)
 	@$(SUDO) tools/debian_root run $(DEBIAN13) sh -c 'apt-get update -qq && \
-		apt-get install -y -qq --no-install-recommends make $(filter valkey-server,$(PATTERND_TEST_REDIS)) >/dev/null'
-	@$(SUDO) tools/debian_root run $(DEBIAN13) PATTERND_TEST_REDIS=$(PATTERND_TEST_REDIS) make -C /src test JOBS=$(JOBS)
+		apt-get install -y -qq --no-install-recommends make \
+		$(filter valkey-server,$(PATTERND_TEST_REDIS)) >/dev/null'
+	@$(SUDO) tools/debian_root run $(DEBIAN13) PATTERND_TEST_REDIS=$(PATTERND_TEST_REDIS) make -C /src test \
+		JOBS=$(JOBS)
 
 # The package, made and tried in a fresh Debian 12 and a fresh Debian 13.
 test-deb: packages-roots
