@@ -1,6 +1,6 @@
 /*
- * fences: the highest fencing number that each resource has seen. The check is one script
- * (lua/fences/fence_check.lua).
+ * fences: the highest fencing token seen under each name. Each operation is one script
+ * (lua/fences/fence_*.lua).
  *
  * For a resource that cannot compare and keep a number itself. Knows nothing of locks: any number
  * may be a fence.
@@ -8,7 +8,7 @@
 #include "handler.h"
 #include "kinds.h"
 
-/* ---- POST /fences/{resource} ---- */
+/* ---- POST /fences/{name} ---- */
 
 static void on_checked(struct request *req, const struct reply *r)
 {
@@ -18,13 +18,13 @@ static void on_checked(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) < 1) {
 		struct json_out *o = problem_begin(req, P_STALE_FENCE,
 						   "fencing token %lld is below %lld, the highest that '%s' has seen",
-						   (long long)in->fence, (long long)highest, in->resource.at);
+						   (long long)in->fence, (long long)highest, in->name.at);
 		out_int(o, "highest", highest);
 		problem_end(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "resource", in->resource);
+	out_text(o, "name", in->name);
 	out_int(o, "fence", in->fence);
 	out_int(o, "highest", highest);
 	answer_end(req);
@@ -32,8 +32,72 @@ static void on_checked(struct request *req, const struct reply *r)
 
 void fence_check(struct request *req, const struct fence_check_input *in)
 {
-	struct call *c = handler_call(req, &fence_check_script, KEY_FENCE, in->resource);
+	struct call *c = handler_call(req, &fence_check_script, KEY_FENCE, in->name);
 
 	call_int(c, in->fence);
 	call_send(c, on_checked);
+}
+
+/* ---- GET /fences/{name} ---- */
+
+static void out_state(struct json_out *o, struct text name, const struct reply *r)
+{
+	int64_t highest = reply_int(r, 2);
+
+	out_text(o, "name", name);
+	out_int_or_null(o, "highest", highest > 0, highest);
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct fence_get_input *in = req->input;
+
+	out_state(answer_begin(req, 200), in->name, r);
+	answer_end(req);
+}
+
+void fence_get(struct request *req, const struct fence_get_input *in)
+{
+	call_send(handler_call(req, &fence_get_script, KEY_FENCE, in->name), on_state);
+}
+
+/* ---- DELETE /fences/{name} ---- */
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct fence_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_problem(req, P_NOT_FOUND, "fence '%s' does not exist", in->name.at);
+}
+
+void fence_delete(struct request *req, const struct fence_delete_input *in)
+{
+	call_send(handler_call(req, &fence_delete_script, KEY_FENCE, in->name), on_deleted);
+}
+
+/* ---- GET /fences ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return handler_call(req, &fence_get_script, KEY_FENCE, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (reply_int(r, 2) == 0)
+		return; /* deleted meanwhile */
+	out_object(o, NULL);
+	out_state(o, name, r);
+	out_close(o);
+}
+
+void fence_list(struct request *req, const struct fence_list_input *in)
+{
+	static const struct list_of fences = { .kind = KEY_FENCE, .look = get_one, .item = item_of };
+
+	list_keys(req, &fences, in->match, in->cursor, in->limit);
 }

@@ -208,17 +208,26 @@ void semaphore_permit_extend(struct request *req, const struct semaphore_permit_
 
 /* ---- GET /semaphores/{name} ---- */
 
+enum { STATE_LIMIT = 2, STATE_HELD, STATE_WAITERS, STATE_HOLDERS };
+
+static void out_state(struct json_out *o, struct text name, const struct reply *r)
+{
+	int64_t held = reply_int(r, STATE_HELD);
+
+	out_text(o, "name", name);
+	out_int_or_null(o, "limit", held > 0, reply_int(r, STATE_LIMIT));
+	out_int(o, "held", held);
+	out_int(o, "waiters", reply_int(r, STATE_WAITERS));
+}
+
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct semaphore_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
-	out_text(o, "name", in->name);
-	out_int(o, "limit", reply_int(r, 2));
-	out_int(o, "held", reply_int(r, 3));
-	out_int(o, "waiters", reply_int(r, 4));
+	out_state(o, in->name, r);
 	out_array(o, "holders");
-	for (size_t i = 5; i + 1 < r->count; i += 2) {
+	for (size_t i = STATE_HOLDERS; i + 1 < r->count; i += 2) {
 		out_object(o, NULL);
 		out_owner(o, reply_text(r, i));
 		out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, i + 1)));
@@ -232,4 +241,45 @@ static void on_state(struct request *req, const struct reply *r)
 void semaphore_get(struct request *req, const struct semaphore_get_input *in)
 {
 	call_send(semaphore_call(req, &semaphore_get_script, in->name), on_state);
+}
+
+/* ---- DELETE /semaphores/{name} ---- */
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct semaphore_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_problem(req, P_NOT_FOUND, "semaphore '%s' does not exist", in->name.at);
+}
+
+void semaphore_delete(struct request *req, const struct semaphore_delete_input *in)
+{
+	call_send(semaphore_call(req, &semaphore_delete_script, in->name), on_deleted);
+}
+
+/* ---- GET /semaphores ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return semaphore_call(req, &semaphore_get_script, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (reply_int(r, STATE_HELD) == 0)
+		return; /* all released; the key lives until the last permit would have expired */
+	out_object(o, NULL);
+	out_state(o, name, r);
+	out_close(o);
+}
+
+void semaphore_list(struct request *req, const struct semaphore_list_input *in)
+{
+	static const struct list_of semaphores = { .kind = KEY_SEMAPHORE, .look = get_one, .item = item_of };
+
+	list_keys(req, &semaphores, in->match, in->cursor, in->limit);
 }

@@ -1,6 +1,6 @@
 -- fence_check: lets a fence pass that is not below the highest one seen so far, and remembers it.
 -- KEYS[1]  the highest fence seen: counter, no TTL
--- ARGV[1]  the fence, 0 to 2^53 - 1
+-- ARGV[1]  the fence, 1 to 2^53 - 1
 -- Returns {1, now, highest} passed: highest is the fence itself
 --         {-1, now, highest} stale: a higher one was seen
 -- Errors: WRONGTYPE, nothing done. O(1).

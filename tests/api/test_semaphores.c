@@ -54,7 +54,8 @@ static void until_in_line(int count)
 static void so_many_and_no_more(void **state)
 {
 	(void)state;
-	assert_int_equal(int_at(get("/semaphores/s"), "/held"), 0);
+	assert_string_equal(get("/semaphores/s").body,
+			    "{\"name\":\"s\",\"limit\":null,\"held\":0,\"waiters\":0,\"holders\":[]}\n");
 	struct answer a = post(PERMITS, "{\"limit\":2,\"owner\":\"a\"}");
 	struct answer b = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"); /* ends after a, which is told first then */
 	assert_status(a, 201);
@@ -147,6 +148,61 @@ static void a_retry_gets_the_first_permit(void **state)
 	raw_close(r);
 }
 
+static void the_list_has_what_is_held(void **state)
+{
+	(void)state;
+	assert_string_equal(get("/semaphores").body, "{\"items\":[],\"next_cursor\":null}\n");
+	struct answer a = post(PERMITS, "{\"limit\":2}");
+	assert_status(post("/semaphores/other/permits", "{\"limit\":7}"), 201);
+	server_command(&redis, "SET p:semaphore:{foreign} mine");
+	assert_status(post("/locks/l", NULL), 201);
+	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 2);
+	struct answer some = get_all("/semaphores?match=o*");
+	assert_int_equal(json_array_size(json_at(some, "/items")), 1);
+	assert_string_equal(text_at(some, "/items/0/name"), "other");
+	assert_int_equal(int_at(some, "/items/0/limit"), 7);
+	assert_int_equal(int_at(some, "/items/0/held"), 1);
+	assert_int_equal(int_at(some, "/items/0/waiters"), 0);
+	give_back(text_at(a, "/permit")); /* its key stays, and it is held no more */
+	assert_int_equal(json_array_size(json_at(get_all("/semaphores"), "/items")), 1);
+}
+
+static void delete_ends_all_permits(void **state)
+{
+	(void)state;
+	assert_problem(http(client, "DELETE", "/semaphores/s", NULL), 404, "not_found", "none");
+	struct answer a = post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}");
+	assert_status(give_back(text_at(post(PERMITS, "{\"limit\":2}"), "/permit")), 204);
+	assert_status(http(client, "DELETE", "/semaphores/s", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
+	assert_problem(give_back(text_at(a, "/permit")), 410, "permit_expired", "none");
+	assert_problem(http(client, "DELETE", "/semaphores/s", NULL), 404, "not_found", "none");
+	assert_problem(http(client, "DELETE", "/semaphores/..", NULL), 400, "reserved_name", "none");
+}
+
+/* All that have room go on at once, in their order; the others wait on. */
+static void delete_lets_waiters_in(void **state)
+{
+	static const char body[] = "{\"limit\":2,\"ttl_ms\":60000,\"wait_ms\":30000}";
+	struct raw *waiting[3];
+
+	(void)state;
+	assert_status(post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"), 201);
+	assert_status(post(PERMITS, "{\"limit\":2,\"ttl_ms\":60000}"), 201);
+	for (int i = 0; i < 3; i++) {
+		waiting[i] = queue_up(patternd.port, body, "");
+		until_in_line(i + 1);
+	}
+	assert_status(http(client, "DELETE", "/semaphores/s", NULL), 204);
+	assert_status(raw_answer(waiting[0], SOON_MS), 201);
+	assert_status(raw_answer(waiting[1], SOON_MS), 201);
+	until_in_line(1);
+	assert_int_equal(int_at(get("/semaphores/s"), "/held"), 2);
+	for (int i = 0; i < 3; i++)
+		raw_close(waiting[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +211,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_crowd_over_two_daemons_goes_in_order, stage_forget),
 		cmocka_unit_test_teardown(who_leaves_is_out_of_the_line, stage_forget),
 		cmocka_unit_test_teardown(a_retry_gets_the_first_permit, stage_forget),
+		cmocka_unit_test_teardown(the_list_has_what_is_held, stage_forget),
+		cmocka_unit_test_teardown(delete_ends_all_permits, stage_forget),
+		cmocka_unit_test_teardown(delete_lets_waiters_in, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("semaphores", tests, stage_open, stage_close);

@@ -1,5 +1,5 @@
 /*
- * The fence script on a real Redis: what passes, what is kept, and that nothing foreign is touched.
+ * The fence scripts on a real Redis: what passes, what is kept, and that nothing foreign is touched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,12 +36,12 @@ static void what_is_not_below_the_highest_passes(void **state)
 		int64_t outcome;
 		const char *highest;
 	} rows[] = {
-		{ "0", PASSED, "0" },
-		{ "0", PASSED, "0" },
+		{ "1", PASSED, "1" },
+		{ "1", PASSED, "1" },
 		{ "1795219450378210", PASSED, "1795219450378210" },
 		{ "1795219450378210", PASSED, "1795219450378210" },
 		{ "1795219450378209", STALE, "1795219450378210" },
-		{ "0", STALE, "1795219450378210" },
+		{ "1", STALE, "1795219450378210" },
 		{ "1795219450378211", PASSED, "1795219450378211" },
 		{ "9007199254740991", PASSED, "9007199254740991" },
 		{ "9007199254740990", STALE, "9007199254740991" },
@@ -78,6 +78,32 @@ static void a_replay_gets_the_first_answer(void **state)
 			      "IDEMPOTENCY_KEY_REUSED");
 }
 
+static int64_t highest(void)
+{
+	run(&r, &fence_get_script, KEYS(FENCE), ARGS());
+	assert_int_equal(item_int(&r, 0), 0);
+	return item_int(&r, 2);
+}
+
+static int64_t remove_fence(void)
+{
+	run(&r, &fence_delete_script, KEYS(FENCE), ARGS());
+	return item_int(&r, 0);
+}
+
+static void what_was_deleted_was_never_seen(void **state)
+{
+	(void)state;
+	assert_int_equal(highest(), 0);
+	unchanged(&r, assert_int_equal(remove_fence(), 0));
+	check("9007199254740991");
+	unchanged(&r, assert_int_equal(highest(), INT64_C(9007199254740991)));
+	assert_int_equal(remove_fence(), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	assert_int_equal(highest(), 0);
+	assert_int_equal(check("1"), PASSED);
+}
+
 static void a_refusal_is_not_kept(void **state)
 {
 	(void)state;
@@ -99,15 +125,18 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		script_stage_empty(NULL);
 		assert_int_not_equal(server_command(&r, foreign[i])->type, REDIS_REPLY_ERROR);
 		unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &fence_get_script, KEYS(FENCE), ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &fence_delete_script, KEYS(FENCE), ARGS(), "WRONGTYPE"));
 	}
 }
 
-static void a_full_redis_refuses(void **state)
+static void a_full_redis_refuses_a_check_and_still_deletes(void **state)
 {
 	(void)state;
 	check("5");
 	server_command(&r, "CONFIG SET maxmemory 1");
 	unchanged(&r, run_fails(&r, &fence_check_script, KEYS(FENCE), ARGS("7"), "OOM"));
+	assert_int_equal(remove_fence(), 1);
 }
 
 int main(void)
@@ -115,9 +144,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_is_not_below_the_highest_passes, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
+		cmocka_unit_test_setup(what_was_deleted_was_never_seen, script_stage_empty),
 		cmocka_unit_test_setup(a_refusal_is_not_kept, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_full_redis_refuses, script_stage_empty),
+		cmocka_unit_test_setup(a_full_redis_refuses_a_check_and_still_deletes, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -375,6 +375,50 @@ static void who_waits_is_told_when_an_end_comes_nearer(void **state)
 	line_hear(&r, NULL);
 }
 
+/* ---- Deleting ---- */
+
+static int64_t remove_semaphore(void)
+{
+	run(&r, &semaphore_delete_script, keys, ARGS());
+	return item_int(&r, 0);
+}
+
+static void delete_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	unchanged(&r, assert_int_equal(remove_semaphore(), 0));
+	take(2, "p1");
+	take(2, "p2");
+	assert_int_equal(leave("p2", ""), 1);
+	assert_int_equal(remove_semaphore(), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	assert_int_equal(extend("p1", "30000"), NO_SUCH);
+	assert_int_equal(leave("p1", ""), NO_SUCH);
+	assert_int_equal(leave("p2", ""), NO_SUCH); /* nor is its release remembered */
+	unchanged(&r, assert_int_equal(remove_semaphore(), 0));
+}
+
+/* The first waiter gets the offer, also when an earlier one went to a daemon that is gone. */
+static void delete_offers_to_the_first_waiter(void **state)
+{
+	(void)state;
+	take(1, "p1");
+	stand_for(1, A1, "p2");
+	stand_for(1, B1, "p3");
+	line_hear(&r, SEMAPHORE);
+	assert_int_equal(remove_semaphore(), 1);
+	assert_string_equal(line_heard(&r), "@" A1 ".1 1000");
+	assert_string_equal(line_tickets(&r, SEMAPHORE), A1 ".1 " B1 ".1");
+	assert_int_equal(remove_semaphore(), 0); /* an offer is made once */
+	assert_string_equal(line_heard(&r), "");
+	line_lapse(&r, SEMAPHORE);
+	assert_int_equal(remove_semaphore(), 0);
+	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".1");
+	assert_int_equal(stand_for(1, B1, "p3"), TAKEN);
+	look(1, 1, 0);
+	line_hear(&r, NULL);
+}
+
 /* ---- Records, foreign keys ---- */
 
 static void a_replay_gets_the_first_permit(void **state)
@@ -420,6 +464,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 			continue;
 		unchanged(&r, run_fails(&r, &semaphore_permit_leave_script, keys, ARGS(A1, "p1"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &semaphore_permit_extend_script, three_keys, ARGS("p1", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &semaphore_delete_script, keys, ARGS(), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &semaphore_get_script, three_keys, ARGS(), "WRONGTYPE"));
 	}
 }
@@ -433,6 +478,7 @@ static void a_full_redis_refuses_a_permit_and_still_takes_one_back(void **state)
 	server_command(&r, "CONFIG SET maxmemory 1");
 	unchanged(&r, run_fails(&r, &semaphore_permit_acquire_script, keys, args_of(&t), "OOM"));
 	assert_int_equal(leave("p1", ""), 1);
+	assert_int_equal(remove_semaphore(), 1);
 }
 
 int main(void)
@@ -450,6 +496,8 @@ int main(void)
 		cmocka_unit_test_teardown(each_waits_for_his_own_limit, script_stage_empty),
 		cmocka_unit_test_teardown(the_end_of_a_permit_offers_it_to_the_first, script_stage_empty),
 		cmocka_unit_test_teardown(who_waits_is_told_when_an_end_comes_nearer, script_stage_empty),
+		cmocka_unit_test_teardown(delete_leaves_nothing_behind, script_stage_empty),
+		cmocka_unit_test_teardown(delete_offers_to_the_first_waiter, script_stage_empty),
 		cmocka_unit_test_teardown(a_replay_gets_the_first_permit, script_stage_empty),
 		cmocka_unit_test_teardown(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_teardown(a_full_redis_refuses_a_permit_and_still_takes_one_back, script_stage_empty),

@@ -1,0 +1,9 @@
+-- fence_delete: removes the highest fence seen.
+-- KEYS[1]  the highest fence seen: counter, no TTL
+-- Returns {1, now} removed, {0, now} it was not there
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time last_fence
+--@flags allow-oom
+local now = now_ms()
+last_fence(KEYS[1]) -- UNLINK would take anything
+return { redis.call('UNLINK', KEYS[1]), now }

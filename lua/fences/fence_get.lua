@@ -1,0 +1,7 @@
+-- fence_get: the highest fence seen.
+-- KEYS[1]  the highest fence seen: counter, no TTL
+-- Returns {0, now, highest}; highest is 0 when there is none
+-- Errors: WRONGTYPE. O(1).
+--@include time last_fence
+--@reads
+return { 0, now_ms(), last_fence(KEYS[1]) }
