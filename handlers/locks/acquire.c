@@ -19,8 +19,8 @@ static void on_revoked(struct request *req, const struct reply *r)
 
 	answer_problem_effect(req, P_NOT_ENOUGH_REPLICAS, r ? EFFECT_NONE : EFFECT_UNKNOWN,
 			      "%lld of %lld replicas acknowledged '%s' in time, %lld of which are connected; %s",
-			      (long long)wanted->safety.acked - 1, (long long)wanted->min_replicas, wanted->names[0].at,
-			      (long long)wanted->safety.of - 1,
+			      (long long)wanted->safety.acknowledged - 1, (long long)wanted->min_replicas,
+			      wanted->names[0].at, (long long)wanted->safety.servers - 1,
 			      r ? "it was released" : "it could not be released either, and is held until it expires");
 }
 

@@ -20,19 +20,24 @@ void lock_out_owner(struct json_out *o, struct text owner)
 	out_text_or_null(o, "owner", owner);
 }
 
+void lock_out_fence(struct json_out *o, int64_t fence)
+{
+	out_int_or_null(o, "fence", fence > 0, fence);
+}
+
 void lock_out_safety(struct json_out *o, const struct lock_safety *safety)
 {
 	out_object(o, "safety");
 	out_string(o, "mode", safety->mode);
-	out_int(o, "acked", safety->acked);
-	out_int(o, "of", safety->of);
+	out_int(o, "acknowledged", safety->acknowledged);
+	out_int(o, "servers", safety->servers);
 	out_close(o);
 }
 
 void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms)
 {
-	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
-	out_int(o, "expires_at_ms", expires_at_ms);
+	out_int_or_null(o, "ttl_ms", expires_at_ms > 0, request_ms_until(req, expires_at_ms));
+	out_int_or_null(o, "expires_at_ms", expires_at_ms > 0, expires_at_ms);
 }
 
 void lock_answer_not_holder(struct request *req, struct text name)

@@ -16,7 +16,7 @@ enum { LOCKS_MAX = 16 }; /* at once */
 /* On how many servers a grant is, of those that could have it. */
 struct lock_safety {
 	const char *mode; /* "single", "replicated" or "quorum" */
-	int64_t acked, of;
+	int64_t acknowledged, servers;
 };
 
 /* What is wanted, and what became of it. In the request's arena. */
@@ -67,8 +67,9 @@ void lock_answer_held(struct request *req, struct text name, const struct reply 
 void lock_call_keys(struct call *c, struct text name, const char *const *parts);
 extern const char *const lock_parts_to_release[], *const lock_parts_to_extend[], *const lock_parts_to_get[];
 
-/* Members of an answer. */
+/* Members of an answer. Null: 0 as a fence or an instant, as a free lock has them. */
 void lock_out_owner(struct json_out *o, struct text owner);
+void lock_out_fence(struct json_out *o, int64_t fence);
 void lock_out_safety(struct json_out *o, const struct lock_safety *safety);
 void lock_out_time(struct json_out *o, struct request *req, int64_t expires_at_ms);
 

@@ -143,28 +143,22 @@ static void on_released(struct request *req, const struct reply *r)
 
 void lock_release(struct request *req, const struct lock_release_input *in)
 {
-	struct text token = in->lock_token.at ? in->lock_token : in->token;
-
-	if (in->force && token.at) {
-		answer_field_problem(req, P_INVALID_VALUE, "?force", "cannot be combined with a token");
+	if (in->force && in->lock_token.at) {
+		answer_field_problem(req, P_INVALID_VALUE, "?force", "cannot be combined with the header Lock-Token");
 		return;
 	}
-	if (!in->force && !token.at) {
+	if (!in->force && !in->lock_token.at) {
 		answer_field_problem(req, P_MISSING_FIELD,
-				     "Lock-Token:", "is required, as a header: the token of the hold");
-		return;
-	}
-	if (in->token.at && !text_equal(token, in->token)) {
-		answer_field_problem(req, P_INVALID_VALUE, "?token", "is another token than the header Lock-Token");
+				     "Lock-Token:", "is required: send the token of the hold in this header");
 		return;
 	}
 	if (lock_quorum_is_mode()) {
-		lock_quorum_release(req, in, token);
+		lock_quorum_release(req, in);
 		return;
 	}
 	struct call *c = script_call(req, &lock_release_script);
 	lock_call_keys(c, in->name, lock_parts_to_release);
-	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, token));
+	call_text(c, in->force ? TEXT("") : handler_secret_hash(req, in->lock_token));
 	call_int(c, in->force);
 	call_send(c, on_released);
 }
@@ -195,7 +189,7 @@ static void on_state(struct request *req, const struct reply *r)
 	out_bool(o, "held", held);
 	lock_out_owner(o, is_shared ? (struct text){ 0 } : reply_text(r, LOCK_STATE_HOLDERS));
 	out_text_or_null(o, "mode", mode);
-	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
+	lock_out_fence(o, reply_int(r, LOCK_STATE_FENCE));
 	lock_out_time(o, req, reply_int(r, LOCK_STATE_EXPIRES_AT));
 	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
 	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));

@@ -37,16 +37,19 @@ static struct lock_round *begin(struct request *req, const struct quorum_lock *g
 	return lock_round_new(req, w, ttl_ms);
 }
 
-static struct lock_safety safety_of(const struct lock_round *r, size_t acked)
+static struct lock_safety safety_of(const struct lock_round *r, size_t acknowledged)
 {
-	return (struct lock_safety){ "quorum", (int64_t)acked, (int64_t)r->of };
+	return (struct lock_safety){ "quorum", (int64_t)acknowledged, (int64_t)r->of };
 }
 
-/* By the daemon's own clock: those of the servers may differ, and none of them is the lock's. */
+/*
+ * By the daemon's own clock: those of the servers may differ, and none of them is the lock's. Null
+ * for a free lock.
+ */
 static void out_left(struct json_out *o, int64_t left_ms)
 {
-	out_int(o, "ttl_ms", left_ms);
-	out_int(o, "expires_at_ms", left_ms ? loop_wall_ms() + left_ms : 0);
+	out_int_or_null(o, "ttl_ms", left_ms > 0, left_ms);
+	out_int_or_null(o, "expires_at_ms", left_ms > 0, loop_wall_ms() + left_ms);
 }
 
 /* ---- Releasing what has no majority ---- */
@@ -142,15 +145,15 @@ static void answer_acquired(struct lock_round *r, int64_t left_ms)
 
 static void on_fenced(struct lock_round *r)
 {
-	size_t acked = lock_round_count(r, 1);
+	size_t acknowledged = lock_round_count(r, 1);
 	int64_t left_ms = lock_round_left_ms(r);
 
-	if (acked >= lock_round_majority(r) && left_ms > 0) {
+	if (acknowledged >= lock_round_majority(r) && left_ms > 0) {
 		answer_acquired(r, left_ms);
 		return;
 	}
 	release_all(r);
-	lock_round_answer_none(r, EFFECT_NONE, acked,
+	lock_round_answer_none(r, EFFECT_NONE, acknowledged,
 			       left_ms > 0 ? "kept it (it is released)" : "kept it when its time was over");
 }
 
@@ -345,12 +348,12 @@ static struct call *ask_to_release(struct lock_round *r)
 	return c;
 }
 
-void lock_quorum_release(struct request *req, const struct lock_release_input *in, struct text token)
+void lock_quorum_release(struct request *req, const struct lock_release_input *in)
 {
 	struct quorum_lock w = { .name = in->name, .hash = TEXT(""), .is_forced = in->force };
 
 	if (!in->force)
-		w.hash = handler_secret_hash(req, token);
+		w.hash = handler_secret_hash(req, in->lock_token);
 	struct lock_round *r = begin(req, &w, 0);
 	if (r)
 		lock_round_ask(r, ask_to_release, on_released);
@@ -382,14 +385,14 @@ static void on_state(struct lock_round *r)
 		lock_round_answer_none(r, EFFECT_NONE, r->said, "could be asked");
 		return;
 	}
-	bool is_held = lock_round_holder(r, &holder_of_state, &holder);
+	bool is_held = lock_round_holder(r, &holder_of_state, &holder) && holder.left_ms > 0;
 	struct text none = { 0 }, metadata = is_held ? reply_text(holder.reply, LOCK_STATE_METADATA) : none;
 	struct json_out *o = answer_begin(r->req, 200);
 	out_text(o, "name", w->name);
 	out_bool(o, "held", is_held);
 	lock_out_owner(o, is_held ? reply_text(holder.reply, holder_of_state.owner) : none);
 	out_text(o, "mode", is_held ? TEXT("exclusive") : none);
-	out_int(o, "fence", is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
+	lock_out_fence(o, is_held ? reply_int(holder.reply, holder_of_state.fence) : highest_fence(r));
 	out_left(o, holder.left_ms);
 	out_int(o, "holds", is_held);
 	out_int(o, "waiters", 0);

@@ -15,8 +15,7 @@ bool lock_quorum_is_mode(void);
 
 void lock_quorum_acquire(struct request *req, const struct lock_acquire_input *in);
 void lock_quorum_extend(struct request *req, const struct lock_extend_input *in);
-/* `token` is absent to release it from any holder. */
-void lock_quorum_release(struct request *req, const struct lock_release_input *in, struct text token);
+void lock_quorum_release(struct request *req, const struct lock_release_input *in);
 void lock_quorum_get(struct request *req, const struct lock_get_input *in);
 
 /* True: it was answered that a quorum has no such operation. `what`, for a person. */

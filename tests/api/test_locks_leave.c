@@ -108,7 +108,7 @@ static void at_the_same_time(struct raw *releaser, struct raw *leaver, void (*le
 {
 	char release[192];
 
-	snprintf(release, sizeof(release), "DELETE " LOCK_A "?token=%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	snprintf(release, sizeof(release), "DELETE " LOCK_A " HTTP/1.1\r\nHost: localhost\r\nLock-Token: %s\r\n\r\n",
 		 line_token);
 	if (leave_after_us < 0)
 		leave(leaver);

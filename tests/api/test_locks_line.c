@@ -203,7 +203,7 @@ static void *take_turns(void *arg)
 
 	client_timeout_ms(c, 30000);
 	for (int i = 0; i < TURNS; i++) {
-		char target[96];
+		char header[96];
 		struct answer a = http(c, "POST", "/locks/crowd", "{\"wait_ms\":30000,\"ttl_ms\":60000}");
 		struct turn t = { .fence = json_integer_value(json_at(a, "/fence")), .from_us = monotonic_us() };
 		if (a.status != 201) {
@@ -212,11 +212,11 @@ static void *take_turns(void *arg)
 			continue;
 		}
 		clashes += atomic_fetch_add(&inside, 1) != 0;
-		snprintf(target, sizeof(target), "/locks/crowd?token=%s", json_string_value(json_at(a, "/token")));
+		snprintf(header, sizeof(header), "Lock-Token: %s", json_string_value(json_at(a, "/token")));
 		atomic_fetch_sub(&inside, 1);
 		t.to_us = monotonic_us();
 		turns[atomic_fetch_add(&turn_count, 1)] = t;
-		failures += http(c, "DELETE", target, NULL).status != 200;
+		failures += http(c, "DELETE", "/locks/crowd", NULL, header).status != 200;
 		client_forget(c);
 	}
 	return NULL;

@@ -206,7 +206,7 @@ static bool redis_keeps(const char *text)
 /* Neither what Redis keeps, nor what it was ever sent, nor the log. */
 static void a_token_is_told_to_its_holder_only(void **state)
 {
-	char body[96], target[96];
+	char body[96], header[96];
 	const char *tokens[3];
 
 	(void)state;
@@ -219,8 +219,8 @@ static void a_token_is_told_to_its_holder_only(void **state)
 	assert_status(extend(tokens[1], 60000, KEY "two"), 200);
 	tokens[2] = text_at(http(client, "POST", "/locks/b", a_minute, KEY "three"), "/token");
 	assert_status(http(client, "POST", "/locks/b", a_minute, KEY "three"), 201);
-	snprintf(target, sizeof(target), "/locks/a?token=%s", tokens[0]);
-	assert_status(http(client, "DELETE", target, NULL, "X-Request-ID: the-last"), 200);
+	snprintf(header, sizeof(header), "Lock-Token: %s", tokens[0]);
+	assert_status(http(client, "DELETE", "/locks/a", NULL, header, "X-Request-ID: the-last"), 200);
 	wait_until(proc_said(&patternd[0].proc, "the-last"), SOON_MS);
 	for (int i = 0; i < 3; i++) {
 		assert_false(redis_keeps(tokens[i]));

@@ -362,9 +362,9 @@ static void force_is_a_scope_of_its_own(void **state)
 	struct answer a = post_as(SECRET, "/locks/a", "{}");
 	assert_status(a, 201);
 	assert_forbidden(http(client, "DELETE", "/locks/a?force=true", NULL, SECRET), "locks:a:force");
-	assert_forbidden(http(client, "DELETE", "/locks/a?token=none", NULL, AUTHORIZATION("forcer")),
+	assert_forbidden(http(client, "DELETE", "/locks/a", NULL, "Lock-Token: none", AUTHORIZATION("forcer")),
 			 "locks:a:acquire");
-	assert_status(http(client, "DELETE", "/locks/a?token=none&force=false", NULL, SECRET), 409);
+	assert_status(http(client, "DELETE", "/locks/a?force=false", NULL, "Lock-Token: none", SECRET), 409);
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, AUTHORIZATION("forcer")), 200);
 	assert_status(post_as(SECRET, "/locks/a", "{}"), 201);
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL, AUTHORIZATION("both")), 200);
@@ -438,7 +438,7 @@ static const char *const granting[][3] = {
 static void nothing_tells_what_was_granted(void **state)
 {
 	enum { GRANTS = sizeof(granting) / sizeof(granting[0]) };
-	char *secrets[GRANTS], target[256];
+	char *secrets[GRANTS], target[256], header[256];
 
 	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--log-level", "debug");
@@ -453,7 +453,9 @@ static void nothing_tells_what_was_granted(void **state)
 	/* Each is shown again, where it fits and where it does not. */
 	for (size_t i = 0; i < GRANTS; i++) {
 		snprintf(target, sizeof(target), "/locks/%s?token=%s", i ? "h" : "g", secrets[i]);
-		http(client, "DELETE", target, NULL);
+		snprintf(header, sizeof(header), "Lock-Token: %s", secrets[i]);
+		http(client, "DELETE", target, NULL, header);
+		http(client, "DELETE", i ? "/locks/h" : "/locks/g", NULL, header);
 		snprintf(target, sizeof(target), "/semaphores/g/permits/%s", secrets[i]);
 		http(client, "DELETE", target, NULL);
 		snprintf(target, sizeof(target), "/queues/g/deliveries/%s", secrets[i]);

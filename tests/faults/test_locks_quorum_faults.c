@@ -43,8 +43,8 @@ static void assert_taken(struct answer a, int acked)
 {
 	assert_status(a, 201);
 	assert_string_equal(text_at(a, "/safety/mode"), "quorum");
-	assert_int_equal(int_at(a, "/safety/acked"), acked);
-	assert_int_equal(int_at(a, "/safety/of"), 3);
+	assert_int_equal(int_at(a, "/safety/acknowledged"), acked);
+	assert_int_equal(int_at(a, "/safety/servers"), 3);
 }
 
 /* ---- Dead ---- */
@@ -61,7 +61,7 @@ static void one_dead_of_three_is_no_matter(void **state)
 	assert_true(bool_at(http(quorum.c[1], "GET", "/locks/a", NULL), "/held"));
 	struct answer e = extend(text_at(a, "/token"));
 	assert_status(e, 200);
-	assert_int_equal(int_at(e, "/safety/acked"), 2);
+	assert_int_equal(int_at(e, "/safety/acknowledged"), 2);
 	assert_int_equal(int_at(release(text_at(a, "/token")), "/holds"), 0);
 	assert_problem(release(text_at(a, "/token")), 409, "not_holder", "none");
 	assert_int_equal(quorum_copies("a"), 0);

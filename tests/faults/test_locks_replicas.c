@@ -82,8 +82,8 @@ static void assert_replicated(struct answer a, int status, int acked)
 {
 	assert_status(a, status);
 	assert_string_equal(text_at(a, "/safety/mode"), "replicated");
-	assert_int_equal(int_at(a, "/safety/acked"), acked);
-	assert_int_equal(int_at(a, "/safety/of"), 1 + REPLICAS);
+	assert_int_equal(int_at(a, "/safety/acknowledged"), acked);
+	assert_int_equal(int_at(a, "/safety/servers"), 1 + REPLICAS);
 }
 
 static bool is_free(void)
@@ -111,8 +111,8 @@ static void what_replicas_have_is_told(void **state)
 	assert_status(release(text_at(a, "/token")), 200);
 	a = acquire("{\"min_replicas\":0}"); /* nobody asked */
 	assert_string_equal(text_at(a, "/safety/mode"), "single");
-	assert_int_equal(int_at(a, "/safety/acked"), 1);
-	assert_int_equal(int_at(a, "/safety/of"), 1);
+	assert_int_equal(int_at(a, "/safety/acknowledged"), 1);
+	assert_int_equal(int_at(a, "/safety/servers"), 1);
 	assert_problem(acquire("{\"min_replicas\":17}"), 400, "out_of_range", "none");
 	assert_problem(acquire("{\"min_replicas\":-1}"), 400, "out_of_range", "none");
 }
@@ -373,8 +373,8 @@ static void every_master_of_a_cluster_asks_its_own(void **state)
 		snprintf(target, sizeof(target), "/locks/%d", i);
 		struct answer a;
 		wait_until((a = http(c, "POST", target, one, KEY "k")).status == 201, SOON_MS);
-		assert_int_equal(int_at(a, "/safety/acked"), 2);
-		assert_int_equal(int_at(a, "/safety/of"), 2);
+		assert_int_equal(int_at(a, "/safety/acknowledged"), 2);
+		assert_int_equal(int_at(a, "/safety/servers"), 2);
 	}
 	assert_problem(http(c, "POST", "/locks/a", two, KEY "k"), 503, "not_enough_replicas", "none");
 	assert_int_equal(cluster_command(&cluster, "p:lock:{a}", "EXISTS %s", "p:lock:{a}")->integer, 0);
@@ -405,7 +405,7 @@ static void a_failover_keeps_what_all_replicas_had(void **state)
 	struct answer b;
 	wait_until((b = http(c, "POST", "/locks/b", one)).status == 201, SOON_MS);
 	assert_string_equal(text_at(b, "/safety/mode"), "replicated");
-	assert_int_equal(int_at(b, "/safety/acked"), 2);
+	assert_int_equal(int_at(b, "/safety/acknowledged"), 2);
 	assert_true(int_at(b, "/fence") > int_at(a, "/fence"));
 	client_close(c);
 	daemon_stop(&d);

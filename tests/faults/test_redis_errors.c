@@ -148,7 +148,7 @@ struct foreign {
 static const struct foreign foreigners[] = {
 	{ "RPUSH p:lock:{w} x", "POST", "/locks/w", NULL },
 	{ "RPUSH p:lock:{w} x", "GET", "/locks/w", NULL },
-	{ "RPUSH p:lock:{w} x", "DELETE", "/locks/w?token=aaaaaaaaaaaaaaaaaaaaaa", NULL },
+	{ "RPUSH p:lock:{w} x", "DELETE", "/locks/w", NULL },
 	{ "RPUSH p:queue:{w} x", "POST", "/queues/w/messages", "{\"body\":1}" },
 	{ "RPUSH p:queue:{w} x", "POST", "/queues/w/receive", NULL },
 	{ "RPUSH p:queue:{w} x", "GET", "/queues/w", NULL },
@@ -214,7 +214,7 @@ static void test_foreign_keys(void **state)
 		server_command(&redis, "FLUSHALL");
 		char *verb = strtok(command, " "), *key = strtok(NULL, " ");
 		server_command(&redis, "%s %s x", verb, key);
-		struct answer a = http(client, row->method, row->target, row->body);
+		struct answer a = http(client, row->method, row->target, row->body, "Lock-Token: x");
 		const char *flaw = problem_flaw(a, 500, "foreign_key", "none");
 		/* Nothing is half done: there is still that one key. */
 		if (!flaw && server_command(&redis, "DBSIZE")->integer != 1)
@@ -254,7 +254,7 @@ static void test_out_of_memory(void **state)
 {
 	(void)state;
 	struct answer a = http(client, "POST", "/locks/before", NULL);
-	char target[128];
+	char token[128];
 
 	assert_status(a, 201);
 	server_command(&redis, "CONFIG SET maxmemory 1");
@@ -262,8 +262,8 @@ static void test_out_of_memory(void **state)
 	assert_problem(http(client, "POST", "/pv/full", NULL), 503, "redis_out_of_memory", "none");
 	assert_status(http(client, "GET", "/locks/before", NULL), 200);
 	/* What only frees works all the same. */
-	snprintf(target, sizeof(target), "/locks/before?token=%s", text_at(a, "/token"));
-	assert_status(http(client, "DELETE", target, NULL), 200);
+	snprintf(token, sizeof(token), "Lock-Token: %s", text_at(a, "/token"));
+	assert_status(http(client, "DELETE", "/locks/before", NULL, token), 200);
 	server_command(&redis, "CONFIG SET maxmemory 0");
 	assert_status(http(client, "POST", "/locks/full", NULL), 201);
 }

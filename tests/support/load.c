@@ -101,7 +101,7 @@ static void account(struct load *l, size_t name, enum kind kind, struct answer a
 	}
 }
 
-static struct answer ask(struct caller *c, const char *method, const char *target, const char *body)
+static struct answer ask(struct caller *c, const char *method, const char *target, const char *body, const char *header)
 {
 	char request[512];
 	int64_t sent_us = monotonic_us();
@@ -111,9 +111,10 @@ static struct answer ask(struct caller *c, const char *method, const char *targe
 		c->r = raw_try_connect(c->l->plan.port);
 		c->is_over = false;
 	}
-	snprintf(request, sizeof(request),
-		 "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-		 method, target, strlen(body), body);
+	snprintf(
+		request, sizeof(request),
+		"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
+		method, target, strlen(body), header, body);
 	if (!c->r || !raw_text(c->r, request))
 		return (struct answer){ .error = "the daemon takes no connection", .body = "" };
 	struct answer a = raw_answer(c->r, PATIENCE_MS);
@@ -137,7 +138,7 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 		snprintf(target, sizeof(target), "/queues/%s/messages", is);
 	else
 		snprintf(target, sizeof(target), "/%s/%s", kind == LOCK ? "locks" : "counters", is);
-	struct answer a = ask(c, kind == LOOK ? "GET" : "POST", target, kind == TAKE ? limited : bodies[kind]);
+	struct answer a = ask(c, kind == LOOK ? "GET" : "POST", target, kind == TAKE ? limited : bodies[kind], "");
 	const char *flaw = flaw_of(c->l, kind, a);
 	if (flaw)
 		note_flaw(c->l, target, a, flaw);
@@ -148,10 +149,11 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 /* It may be lost to a failover, and may have ended meanwhile. */
 static void give_back(struct caller *c, size_t name, const char *token)
 {
-	char target[160];
+	char target[96], header[96];
 
-	snprintf(target, sizeof(target), "/locks/%s?token=%s", c->l->plan.names[name], token);
-	struct answer a = ask(c, "DELETE", target, "");
+	snprintf(target, sizeof(target), "/locks/%s", c->l->plan.names[name]);
+	snprintf(header, sizeof(header), "Lock-Token: %s\r\n", token);
+	struct answer a = ask(c, "DELETE", target, "", header);
 	const char *flaw = flaw_of(c->l, LOCK, a);
 	if (flaw)
 		note_flaw(c->l, target, a, flaw);

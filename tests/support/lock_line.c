@@ -29,10 +29,10 @@ void line_hold(const char *body)
 
 void line_release(int i)
 {
-	char target[128];
+	char header[128];
 
-	snprintf(target, sizeof(target), LOCK_A "?token=%s", line_token);
-	assert_status(http(pair.c[i], "DELETE", target, NULL), 200);
+	snprintf(header, sizeof(header), "Lock-Token: %s", line_token);
+	assert_status(http(pair.c[i], "DELETE", LOCK_A, NULL, header), 200);
 }
 
 int64_t line_waiters(void)

@@ -4,7 +4,7 @@
  *	server_kill(&quorum.servers[0]);
  *	quorum_wait_up(2);
  *	struct answer a = http(quorum.c[0], "POST", "/locks/a", NULL);
- *	assert_int_equal(int_at(a, "/safety/acked"), 2);
+ *	assert_int_equal(int_at(a, "/safety/acknowledged"), 2);
  *	assert_int_equal(quorum_copies("a"), 2);
  *
  *	cmocka_unit_test_teardown(a_test, quorum_forget), ...
