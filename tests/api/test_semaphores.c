@@ -178,7 +178,21 @@ static void delete_ends_all_permits(void **state)
 	assert_problem(extend(text_at(a, "/permit"), "{}"), 410, "permit_expired", "none");
 	assert_problem(give_back(text_at(a, "/permit")), 410, "permit_expired", "none");
 	assert_problem(http(client, "DELETE", "/semaphores/s", NULL), 404, "not_found", "none");
-	assert_problem(http(client, "DELETE", "/semaphores/..", NULL), 400, "reserved_name", "none");
+}
+
+static void reserved_names_are_refused(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "GET", "/semaphores/.", NULL },
+		{ "DELETE", "/semaphores/..", NULL },
+		{ "POST", "/semaphores/../permits", "{\"limit\":1}" },
+		{ "DELETE", "/semaphores/../permits/p", NULL },
+		{ "POST", "/semaphores/../permits/p/extend", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_problem(http(client, rows[i][0], rows[i][1], rows[i][2]), 400, "reserved_name", "none");
 }
 
 /* All that have room go on at once, in their order; the others wait on. */
@@ -214,6 +228,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_list_has_what_is_held, stage_forget),
 		cmocka_unit_test_teardown(delete_ends_all_permits, stage_forget),
 		cmocka_unit_test_teardown(delete_lets_waiters_in, stage_forget),
+		cmocka_unit_test_teardown(reserved_names_are_refused, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("semaphores", tests, stage_open, stage_close);
