@@ -17,6 +17,19 @@ void handler_call_optional(struct call *c, bool has, int64_t value)
 		call_string(c, "");
 }
 
+void handler_call_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms)
+{
+	if (reset)
+		call_string(c, "null");
+	else
+		handler_call_optional(c, has, ttl_ms);
+}
+
+void handler_out_expiry(struct json_out *o, const struct reply *r, size_t i)
+{
+	out_int_or_null(o, "expires_at_ms", reply_int(r, i) > 0, reply_int(r, i));
+}
+
 struct text handler_random(struct request *req, size_t digits)
 {
 	char hex[HANDLER_SECRET_DIGITS + 1];

@@ -29,6 +29,12 @@ enum { HANDLER_SECRET_DIGITS = 32 };
 struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name);
 /* An argument that may be absent, which is "". */
 void handler_call_optional(struct call *c, bool has, int64_t value);
+/*
+ * `ttl_ms` of a body, for lua/lib/expiry.lua: null (reset) is "null"; absent is "". And item `i` of
+ * its reply as `expires_at_ms`.
+ */
+void handler_call_ttl(struct call *c, bool has, bool reset, int64_t ttl_ms);
+void handler_out_expiry(struct json_out *o, const struct reply *r, size_t i);
 
 /*
  * At most HANDLER_SECRET_DIGITS random hex digits, in the request's arena; and what Redis keeps of
