@@ -19,7 +19,7 @@ WIDTH = 0.5  # of the square that the places are in, in degrees
 
 NEARBY = f"/geo/nearby?set=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
 GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
-BEST, ZREVRANGE = "/leaderboards/bench?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
+BEST, ZREVRANGE = "/leaderboards/bench/members?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
 # What it is, patternd's request, and the path of webdis's GET.
 SCORE = ("a score", ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})), "/ZADD/board/7/m@")
 PAIRS = [

@@ -86,11 +86,12 @@ TOURS = {
     "leaderboards": [
         "leaderboard_put", "leaderboard_member_put", "leaderboard_member_increment",
         ("leaderboard_member_put", {"member": "CN"}),
-        "leaderboard_member_get", "leaderboard_get", "leaderboard_list", "leaderboard_around_list",
-        ("leaderboard_put", {"board": "more"}),
-        ("leaderboard_member_put", {"board": "more"}),
-        ("leaderboard_union", {"board": "all", "sources": ["medals", "more"], "weights": [1, 2]}),
-        "leaderboard_member_delete",
+        "leaderboard_member_get", "leaderboard_get", "leaderboard_patch", "leaderboard_list", "leaderboard_member_list",
+        "leaderboard_around_list",
+        ("leaderboard_put", {"name": "more"}),
+        ("leaderboard_member_put", {"name": "more"}),
+        ("leaderboard_union", {"name": "all", "sources": ["medals", "more"], "weights": [1, 2]}),
+        "leaderboard_member_delete", "leaderboard_delete",
     ],
     "sales": [
         ("sale_put", OPEN),

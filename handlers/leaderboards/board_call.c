@@ -33,16 +33,17 @@ void board_call_keys(struct call *c, struct text board)
 	call_key(c, KEY_BOARD, board, "ranks");
 }
 
-void board_out(struct json_out *o, struct text board, struct text dimensions, int64_t size)
+void board_out(struct json_out *o, struct text name, const struct reply *r)
 {
-	struct board_dimensions d = board_dimensions_of(dimensions);
+	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
-	out_text(o, "board", board);
+	out_text(o, "name", name);
 	out_array(o, "dimensions");
 	for (size_t i = 0; i < d.count; i++)
 		out_text(o, NULL, d.names[i]);
 	out_close(o);
-	out_int(o, "size", size);
+	out_int(o, "size", reply_int(r, 3));
+	handler_out_expiry(o, r, 4);
 }
 
 void board_answer_not_found(struct request *req, struct text board)

@@ -22,8 +22,8 @@ struct text board_dimensions_text(struct request *req, struct text lines);
 /* Adds the board's keys: itself, its places, its ranks. */
 void board_call_keys(struct call *c, struct text board);
 
-/* The members of an open object, of a whole board. */
-void board_out(struct json_out *o, struct text board, struct text dimensions, int64_t size);
+/* The members of an open object, of a board; from board_reply of lua/leaderboards/lib_board.lua. */
+void board_out(struct json_out *o, struct text name, const struct reply *r);
 
 void board_answer_not_found(struct request *req, struct text board);
 

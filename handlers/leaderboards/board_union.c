@@ -57,14 +57,14 @@ static void answer_differ(struct request *req, const struct reply *r)
 	int64_t source = reply_int(r, 2);
 	bool known = source >= 0 && (size_t)source < in->sources.count;
 
-	answer_differs(req, known ? in->sources.items[source] : in->board, reply_text(r, 3), reply_text(r, 4));
+	answer_differs(req, known ? in->sources.items[source] : in->name, reply_text(r, 3), reply_text(r, 4));
 }
 
 static void answer_made(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_union_input *in = req->input;
 
-	board_out(answer_begin(req, 200), in->board, reply_text(r, 2), reply_int(r, 3));
+	board_out(answer_begin(req, 200), in->name, r);
 	answer_end(req);
 }
 
@@ -88,9 +88,9 @@ static void end(struct request *req, const struct board_union *b)
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_end_script);
 
-	board_call_keys(c, in->board);
-	call_key(c, KEY_BOARD, in->board, b->places);
-	call_key(c, KEY_BOARD, in->board, b->ranks);
+	board_call_keys(c, in->name);
+	call_key(c, KEY_BOARD, in->name, b->places);
+	call_key(c, KEY_BOARD, in->name, b->ranks);
 	call_text(c, b->dimensions);
 	call_int(c, b->built);
 	call_send(c, on_ended);
@@ -128,8 +128,8 @@ static void rank(struct request *req, const struct board_union *b)
 	const struct leaderboard_union_input *in = req->input;
 	struct call *c = script_call(req, &leaderboard_union_rank_script);
 
-	call_key(c, KEY_BOARD, in->board, b->places);
-	call_key(c, KEY_BOARD, in->board, b->ranks);
+	call_key(c, KEY_BOARD, in->name, b->places);
+	call_key(c, KEY_BOARD, in->name, b->ranks);
 	call_string(c, b->cursor);
 	call_int(c, (int64_t)board_dimensions_of(b->dimensions).count);
 	call_int(c, b->built);
@@ -180,7 +180,7 @@ static void add(struct request *req, const struct board_union *b)
 
 	call_key(c, KEY_BOARD, source, NULL);
 	call_key(c, KEY_BOARD, source, "places");
-	call_key(c, KEY_BOARD, in->board, b->places);
+	call_key(c, KEY_BOARD, in->name, b->places);
 	call_string(c, b->cursor);
 	call_source(req, c, b);
 	call_send(c, on_added);
@@ -198,7 +198,7 @@ static void on_paged(struct request *req, const struct reply *r)
 		return;
 	}
 	struct call *c = script_call(req, &leaderboard_union_put_script);
-	call_key(c, KEY_BOARD, in->board, b->places);
+	call_key(c, KEY_BOARD, in->name, b->places);
 	call_text(c, arena_copy(&req->arena, reply_text(r, 2).at, reply_text(r, 2).len));
 	call_source(req, c, b);
 	for (size_t i = 0; i < found->count; i++)
@@ -227,7 +227,7 @@ static void next_step(struct request *req)
 
 	if (b->source == in->sources.count)
 		rank(req, b);
-	else if (slots_are_one(in->sources.items[b->source], in->board))
+	else if (slots_are_one(in->sources.items[b->source], in->name))
 		add(req, b);
 	else
 		ask_page(req, b);
@@ -264,9 +264,9 @@ static void on_begun(struct request *req, const struct reply *r)
 static void begin(struct request *req)
 {
 	const struct leaderboard_union_input *in = req->input;
-	struct call *c = handler_call(req, &leaderboard_union_begin_script, KEY_BOARD, in->board);
+	struct call *c = handler_call(req, &leaderboard_union_begin_script, KEY_BOARD, in->name);
 
-	call_key(c, KEY_BOARD, in->board, "ranks");
+	call_key(c, KEY_BOARD, in->name, "ranks");
 	for (size_t i = 0; i < in->sources.count; i++)
 		call_key(c, KEY_BOARD, in->sources.items[i], NULL);
 	call_send(c, on_begun);
@@ -286,7 +286,7 @@ static void compare(struct request *req, const struct board_union *b)
 			return;
 		}
 		if (state->is_there && differs && (is_source || state->size > 0)) {
-			answer_differs(req, is_source ? in->sources.items[i] : in->board, state->dimensions, first);
+			answer_differs(req, is_source ? in->sources.items[i] : in->name, state->dimensions, first);
 			return;
 		}
 	}
@@ -320,9 +320,9 @@ static void get_all(struct request *req)
 		return;
 	}
 	for (size_t i = 0; i <= in->sources.count; i++) {
-		struct text board = i < in->sources.count ? in->sources.items[i] : in->board;
-		struct call *c = handler_call(req, &leaderboard_get_script, KEY_BOARD, board);
-		call_key(c, KEY_BOARD, board, "ranks");
+		struct text board = i < in->sources.count ? in->sources.items[i] : in->name;
+		struct call *c = script_call(req, &leaderboard_get_script);
+		board_call_keys(c, board);
 		call_tag(c, i);
 		call_send(c, on_state);
 	}
@@ -355,7 +355,7 @@ void leaderboard_union(struct request *req, const struct leaderboard_union_input
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
-	const struct slots *slots = handler_slots(req, in->board, in->sources.items, in->sources.count);
+	const struct slots *slots = handler_slots(req, in->name, in->sources.items, in->sources.count);
 	req->work = b;
 	if (slots && slots->count > 1)
 		get_all(req);

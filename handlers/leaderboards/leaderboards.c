@@ -70,26 +70,33 @@ static void write_ranked(struct json_out *o, const struct board_dimensions *d, s
 	out_close(o);
 }
 
-/* ---- PUT, GET /leaderboards/{board}, GET /leaderboards ---- */
+/* ---- PUT, PATCH, GET, DELETE /leaderboards/{name}, GET /leaderboards ---- */
 
-static void on_configured(struct request *req, const struct reply *r)
+static void answer_board(struct request *req, int status, struct text name, const struct reply *r)
 {
-	const struct leaderboard_put_input *in = req->input;
-	const struct text *dimensions = req->work;
-
 	if (reply_int(r, 0) < 0) {
-		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
-			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->board.at,
-			       board_dimensions_text(req, reply_text(r, 2)).at);
+		board_answer_not_found(req, name);
 		return;
 	}
-	board_out(answer_begin(req, reply_int(r, 0) == 2 ? 201 : 200), in->board, *dimensions, reply_int(r, 2));
+	board_out(answer_begin(req, status), name, r);
 	answer_end(req);
+}
+
+static void on_replaced(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_put_input *in = req->input;
+
+	if (reply_int(r, 0) < 0)
+		answer_problem(req, P_LEADERBOARD_DIMENSIONS_DIFFER,
+			       "leaderboard '%s' has members, so it keeps its dimensions %s", in->name.at,
+			       board_dimensions_text(req, reply_text(r, 2)).at);
+	else
+		answer_board(req, reply_int(r, 0) == 2 ? 201 : 200, in->name, r);
 }
 
 void leaderboard_put(struct request *req, const struct leaderboard_put_input *in)
 {
-	struct text parts[2 * DIMENSIONS_MAX], *dimensions = arena_alloc(&req->arena, sizeof(*dimensions));
+	struct text parts[2 * DIMENSIONS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < in->dimensions.count; i++) {
@@ -97,61 +104,56 @@ void leaderboard_put(struct request *req, const struct leaderboard_put_input *in
 			parts[n++] = TEXT("\n");
 		parts[n++] = in->dimensions.items[i];
 	}
-	req->work = dimensions;
-	struct call *c = board_call(req, &leaderboard_put_script, in->board);
-	if (dimensions) {
-		*dimensions = arena_join(&req->arena, parts, n);
-		call_text(c, *dimensions);
-	}
-	call_send(c, on_configured);
+	struct call *c = board_call(req, &leaderboard_put_script, in->name);
+	call_text(c, arena_join(&req->arena, parts, n));
+	handler_call_ttl(c, in->has_ttl_ms, !in->has_ttl_ms, in->ttl_ms);
+	call_send(c, on_replaced);
 }
 
-static void write_page(struct request *req, struct text board, const struct reply *r)
+static void on_patched(struct request *req, const struct reply *r)
 {
-	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
-	const struct reply *elements = reply_item(r, 5);
-	struct json_out *o = answer_begin(req, 200);
+	const struct leaderboard_patch_input *in = req->input;
 
-	board_out(o, board, reply_text(r, 2), reply_int(r, 3));
-	out_array(o, "items");
-	for (size_t i = 0; i < elements->count; i++) {
-		out_object(o, NULL);
-		write_ranked(o, &d, reply_text(elements, i), reply_int(r, 4) + (int64_t)i);
-		out_close(o);
-	}
-	out_close(o);
-	answer_end(req);
+	answer_board(req, 200, in->name, r);
 }
 
-static void on_page(struct request *req, const struct reply *r)
+void leaderboard_patch(struct request *req, const struct leaderboard_patch_input *in)
+{
+	struct call *c = board_call(req, &leaderboard_patch_script, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
+}
+
+static void on_state(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_get_input *in = req->input;
 
-	if (reply_int(r, 0) < 0)
-		board_answer_not_found(req, in->board);
-	else
-		write_page(req, in->board, r);
+	answer_board(req, 200, in->name, r);
 }
 
 void leaderboard_get(struct request *req, const struct leaderboard_get_input *in)
 {
-	struct call *c = handler_call(req, &leaderboard_page_script, KEY_BOARD, in->board);
+	call_send(board_call(req, &leaderboard_get_script, in->name), on_state);
+}
 
-	call_key(c, KEY_BOARD, in->board, "ranks");
-	call_int(c, in->offset);
-	call_int(c, in->limit);
-	call_string(c, orders[in->order]);
-	call_send(c, on_page);
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		board_answer_not_found(req, in->name);
+}
+
+void leaderboard_delete(struct request *req, const struct leaderboard_delete_input *in)
+{
+	call_send(board_call(req, &leaderboard_delete_script, in->name), on_deleted);
 }
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	struct call *c = script_call(req, &leaderboard_get_script);
-
 	(void)part;
-	call_key(c, KEY_BOARD, name, NULL);
-	call_key(c, KEY_BOARD, name, "ranks");
-	return c;
+	return board_call(req, &leaderboard_get_script, name);
 }
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
@@ -161,7 +163,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	if (reply_int(r, 0) < 0)
 		return;
 	out_object(o, NULL);
-	board_out(o, name, reply_text(r, 2), reply_int(r, 3));
+	board_out(o, name, r);
 	out_close(o);
 }
 
@@ -172,7 +174,61 @@ void leaderboard_list(struct request *req, const struct leaderboard_list_input *
 	list_keys(req, &boards, in->match, in->cursor, in->limit);
 }
 
-/* ---- PUT, PATCH, GET, DELETE /leaderboards/{board}/members/{member} ---- */
+/* ---- GET /leaderboards/{name}/members ---- */
+
+static void answer_page(struct request *req, const struct reply *r)
+{
+	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
+	const struct reply *elements = reply_item(r, 5);
+	int64_t first = reply_int(r, 4), next = first + (int64_t)elements->count;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "items");
+	for (size_t i = 0; i < elements->count; i++) {
+		out_object(o, NULL);
+		write_ranked(o, &d, reply_text(elements, i), first + (int64_t)i);
+		out_close(o);
+	}
+	out_close(o);
+	out_text(o, "next_cursor",
+		 next < reply_int(r, 3) ? arena_printf(&req->arena, "%" PRId64, next) : (struct text){ 0 });
+	answer_end(req);
+}
+
+static void on_page(struct request *req, const struct reply *r)
+{
+	const struct leaderboard_member_list_input *in = req->input;
+
+	if (reply_int(r, 0) < 0)
+		board_answer_not_found(req, in->name);
+	else
+		answer_page(req, r);
+}
+
+/* A cursor is a position from 0. Returns NULL when the request is answered, since it is none. */
+static struct call *page_call(struct request *req, struct text board, struct text cursor, int64_t limit, int order)
+{
+	if (cursor.at && (cursor.len > 15 || strspn(cursor.at, "0123456789") != cursor.len)) {
+		handler_answer_cursor(req);
+		return NULL;
+	}
+	struct call *c = handler_call(req, &leaderboard_member_list_script, KEY_BOARD, board);
+	call_key(c, KEY_BOARD, board, "ranks");
+	call_text(c, cursor.at ? cursor : TEXT("0"));
+	call_int(c, limit);
+	call_string(c, orders[order]);
+	return c;
+}
+
+void leaderboard_member_list(struct request *req, const struct leaderboard_member_list_input *in)
+{
+	struct call *c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
+
+	if (c)
+		call_send(c, on_page);
+}
+
+/* ---- PUT, GET, DELETE /leaderboards/{name}/members/{member}, POST .../increment ---- */
 
 static void answer_unknown_dimensions(struct request *req, struct text board, const struct reply *r)
 {
@@ -214,12 +270,12 @@ static void on_put(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_put_input *in = req->input;
 
-	answer_changed(req, in->board, in->member, r);
+	answer_changed(req, in->name, in->member, r);
 }
 
 void leaderboard_member_put(struct request *req, const struct leaderboard_member_put_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_member_put_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_put_script, in->name);
 
 	call_text(c, in->member);
 	call_string(c, "set");
@@ -234,12 +290,12 @@ static void on_added(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_increment_input *in = req->input;
 
-	answer_changed(req, in->board, in->member, r);
+	answer_changed(req, in->name, in->member, r);
 }
 
 void leaderboard_member_increment(struct request *req, const struct leaderboard_member_increment_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_member_put_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_put_script, in->name);
 
 	call_text(c, in->member);
 	call_string(c, "add");
@@ -255,7 +311,7 @@ static void on_member(struct request *req, const struct reply *r)
 	const struct leaderboard_member_get_input *in = req->input;
 	struct board_dimensions d = board_dimensions_of(reply_text(r, 2));
 
-	if (!is_there(req, r, in->board, in->member))
+	if (!is_there(req, r, in->name, in->member))
 		return;
 	write_ranked(answer_begin(req, 200), &d, reply_text(r, 4), reply_int(r, 3));
 	answer_end(req);
@@ -263,7 +319,7 @@ static void on_member(struct request *req, const struct reply *r)
 
 void leaderboard_member_get(struct request *req, const struct leaderboard_member_get_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_member_get_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_get_script, in->name);
 
 	call_text(c, in->member);
 	call_string(c, orders[in->order]);
@@ -274,34 +330,40 @@ static void on_removed(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_member_delete_input *in = req->input;
 
-	if (is_there(req, r, in->board, in->member))
+	if (is_there(req, r, in->name, in->member))
 		answer_empty(req, 204);
 }
 
 void leaderboard_member_delete(struct request *req, const struct leaderboard_member_delete_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_member_delete_script, in->board);
+	struct call *c = board_call(req, &leaderboard_member_delete_script, in->name);
 
 	call_text(c, in->member);
 	call_send(c, on_removed);
 }
 
-/* ---- GET /leaderboards/{board}/members/{member}/around ---- */
+/* ---- GET /leaderboards/{name}/members/{member}/around ---- */
 
 static void on_around(struct request *req, const struct reply *r)
 {
 	const struct leaderboard_around_list_input *in = req->input;
 
-	if (is_there(req, r, in->board, in->member))
-		write_page(req, in->board, r);
+	if (is_there(req, r, in->name, in->member))
+		answer_page(req, r);
 }
 
 void leaderboard_around_list(struct request *req, const struct leaderboard_around_list_input *in)
 {
-	struct call *c = board_call(req, &leaderboard_around_list_script, in->board);
+	struct call *c;
 
-	call_text(c, in->member);
-	call_int(c, in->n);
-	call_string(c, orders[in->order]);
-	call_send(c, on_around);
+	if (in->cursor.at) {
+		c = page_call(req, in->name, in->cursor, in->limit, (int)in->order);
+	} else {
+		c = board_call(req, &leaderboard_around_list_script, in->name);
+		call_text(c, in->member);
+		call_int(c, in->limit);
+		call_string(c, orders[in->order]);
+	}
+	if (c)
+		call_send(c, on_around);
 }

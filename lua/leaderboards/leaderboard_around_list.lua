@@ -1,6 +1,7 @@
--- leaderboard_around_list: a member with those just before and behind it.
+-- leaderboard_around_list: a member in the middle of its neighbours; near an end of the board, nearer
+-- to that end.
 -- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
--- ARGV  1 the member, 2 how many on either side, at most 499, 3 'desc' or 'asc'
+-- ARGV  1 the member, 2 how many in all, 1 to 1000, 3 'desc' or 'asc'
 -- Returns {0, now, dimensions (a line each), size, first position, {elements of the ranks}}
 --         {-1, now} there is no board, {-2, now} there is no such member
 -- Errors: WRONGTYPE. O(log n + page).
@@ -12,6 +13,7 @@ local place = board and read_place(KEYS[2], ARGV[1], #board.names)
 if not place then
   return {board and -2 or -1, now}
 end
-local beside = tonumber(ARGV[2])
+local count, last = tonumber(ARGV[2]), redis.call('ZCARD', KEYS[3]) - 1
 local position = position_of(KEYS[3], place .. ARGV[1], #board.names, ARGV[3])
-return page_at(now, KEYS[3], board, math.max(position - beside, 0), position + beside, ARGV[3])
+local from = math.max(math.min(position - math.floor((count - 1) / 2), last - count + 1), 0)
+return page_at(now, KEYS[3], board, from, from + count - 1, ARGV[3])

@@ -8,7 +8,7 @@
 --         {-3, now, dimensions, unknown names...} the board does not have these
 -- Scores that stay as they were keep their arrival, and so their place among equals.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time board
+--@include time expiry board
 --@idempotent
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
@@ -55,6 +55,9 @@ if not is_same then
   redis.call('ZADD', KEYS[3], 0, place .. member)
   redis.call('HSET', KEYS[2], member, place)
   redis.call('HSET', KEYS[1], 'last', digits(arrival))
+  if redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
+    expire(KEYS, expires_at(KEYS))
+  end
 end
 local element = place .. member
 return {old and 1 or 2, now, board.text, redis.call('ZRANK', KEYS[3], element), element}

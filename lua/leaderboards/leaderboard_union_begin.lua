@@ -5,7 +5,7 @@
 --         {-1, now, source, from 0} it is not there
 --         {-2, now, source (-1: the board itself, which has members), its dimensions, those of the
 --         first source} differ
---         {1, now, dimensions, size} of a request that was answered before: as
+--         {1, the board} of a request that was answered before: as
 --         leaderboard_union_end
 -- Errors: WRONGTYPE, nothing done. O(sources), at most 100.
 --@include time board

@@ -2,17 +2,17 @@
 -- KEYS  1 the board, 2 its places, 3 its ranks, 4 the places and 5 the ranks that were built
 --       (leaderboards/lib_board.lua)
 -- ARGV  1 the dimensions (a line each), 2 how many members were built
--- Returns {1, now, dimensions, size}
+-- Returns {1, the board (leaderboards/lib_board.lua: board_reply)}
 --         {-2, now, -1, its dimensions, those of the union} the board has got other dimensions and
 --         members meanwhile
 --         {-3, now} what was built was lost
 -- Errors: WRONGTYPE, nothing done. O(1); what was on the board is freed in the background.
---@include time board
+--@include time expiry board
 --@idempotent
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
 local now = math.floor(now_us / 1000)
-local size = tonumber(ARGV[2])
+local size, board_keys = tonumber(ARGV[2]), {KEYS[1], KEYS[2], KEYS[3]}
 local board = read_board(KEYS[1])
 local old_size = redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[2]) -- fails here, and not half-way, when it is no hash
@@ -26,8 +26,7 @@ redis.call('UNLINK', KEYS[2], KEYS[3])
 if size > 0 then
   redis.call('RENAME', KEYS[4], KEYS[2])
   redis.call('RENAME', KEYS[5], KEYS[3])
-  redis.call('PERSIST', KEYS[2])
-  redis.call('PERSIST', KEYS[3])
 end
 redis.call('HSET', KEYS[1], 'dimensions', ARGV[1], 'last', digits(math.max(board and board.last or 0, now_us)))
-return {1, now, ARGV[1], size}
+expire(board_keys, expires_at(board_keys))
+return board_reply(1, now, ARGV[1])

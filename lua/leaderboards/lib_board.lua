@@ -1,9 +1,10 @@
 -- A board ranks members by one to four scores of 32 bits, exactly. A sorted set's score is a
 -- double, which holds no two of them, so all its scores are 0 and Redis orders its members by their
--- bytes. Wants lib/time.lua. The keys:
+-- bytes. Needs lib/time.lua; board_reply also lib/expiry.lua. KEYS, in this order:
 --   p:board:{name}   hash: dimensions (their names, a line each), last (the latest arrival, us)
 --   ...:places       hash: member to place
 --   ...:ranks        sorted set, every score 0: the place with the member behind it
+-- All three expire together.
 -- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest
 -- bytes are the highest scores, and of equal ones whoever came to them first. Arrivals are Redis's
 -- clock, and rise with every change.
@@ -25,6 +26,12 @@ local function read_board(key)
     names[#names + 1] = name
   end
   return {names = names, text = f[1], last = tonumber(f[2] or '0')}
+end
+
+-- board_reply(outcome, now, text): the reply that describes the board of KEYS: {outcome, now,
+-- dimensions (a line each), size, expires_at_ms (expiry_reply)}.
+local function board_reply(outcome, now, text)
+  return {outcome, now, text, redis.call('ZCARD', KEYS[3]), expiry_reply(expires_at(KEYS))}
 end
 
 -- checked_place(place, dimensions): raises WRONGTYPE when these bytes are too few for a place. What

@@ -13,6 +13,7 @@
 
 #include "stage.h"
 
+#define MEMBERS "/leaderboards/b/members"
 #define MEDALS "{\"dimensions\":[\"gold\",\"silver\",\"bronze\"]}"
 
 static struct answer put(const char *member, const char *scores)
@@ -28,9 +29,9 @@ static struct answer add(const char *member, const char *scores)
 {
 	char target[160], body[256];
 
-	snprintf(target, sizeof(target), "/leaderboards/b/members/%s", member);
+	snprintf(target, sizeof(target), "/leaderboards/b/members/%s/increment", member);
 	snprintf(body, sizeof(body), "{\"scores\":{%s}}", scores);
-	return http(client, "PATCH", target, body);
+	return post(target, body);
 }
 
 /* The members of a page, in its order: "b c a"; their ranks must count on from `first_rank`. */
@@ -57,7 +58,7 @@ static void dimensions_count_one_after_the_other(void **state)
 	(void)state;
 	struct answer a = http(client, "PUT", "/leaderboards/b", MEDALS);
 	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/board"), "b");
+	assert_string_equal(text_at(a, "/name"), "b");
 	assert_string_equal(text_at(a, "/dimensions/2"), "bronze");
 	assert_int_equal(int_at(a, "/size"), 0);
 	a = put("many", "\"gold\":5,\"silver\":15");
@@ -68,8 +69,8 @@ static void dimensions_count_one_after_the_other(void **state)
 	assert_int_equal(int_at(a, "/scores/bronze"), 0);
 	assert_int_equal(int_at(put("few", "\"silver\":1,\"gold\":50"), "/rank"), 1);
 	assert_int_equal(int_at(get("/leaderboards/b/members/many"), "/rank"), 2);
-	assert_page("/leaderboards/b", 1, "few many");
-	assert_page("/leaderboards/b?order=asc", 1, "many few");
+	assert_page(MEMBERS, 1, "few many");
+	assert_page(MEMBERS "?order=asc", 1, "many few");
 }
 
 static void scores_are_exact_to_the_last_bit(void **state)
@@ -85,7 +86,7 @@ static void scores_are_exact_to_the_last_bit(void **state)
 	assert_int_equal(int_at(put("first", scores), "/rank"), 1);
 	assert_int_equal(int_at(get("/leaderboards/b/members/first"), "/scores/d"), 4294967295);
 	assert_int_equal(int_at(get("/leaderboards/b/members/second"), "/scores/d"), 4294967294);
-	assert_page("/leaderboards/b", 1, "first second");
+	assert_page(MEMBERS, 1, "first second");
 	assert_int_equal(int_at(add("second", "\"d\":1"), "/rank"), 2); /* equal now, and later */
 	struct answer a = add("second", "\"a\":-1,\"d\":1");
 	assert_problem(a, 409, "score_out_of_range", "none");
@@ -102,14 +103,14 @@ static void first_come_is_ahead_of_equals(void **state)
 	put("z", "\"points\":7");
 	put("a", "\"points\":7");
 	put("m", "\"points\":7");
-	assert_page("/leaderboards/b", 1, "z a m");
-	assert_page("/leaderboards/b?order=asc", 1, "z a m");
+	assert_page(MEMBERS, 1, "z a m");
+	assert_page(MEMBERS "?order=asc", 1, "z a m");
 	assert_int_equal(int_at(put("z", "\"points\":7"), "/rank"), 1); /* nothing changed */
 	assert_int_equal(int_at(add("z", "\"points\":0"), "/rank"), 1);
 	add("z", "\"points\":1");
 	assert_int_equal(int_at(add("z", "\"points\":-1"), "/rank"), 3); /* away and back */
-	assert_page("/leaderboards/b", 1, "a m z");
-	assert_page("/leaderboards/b?order=asc&offset=1&limit=1", 2, "m");
+	assert_page(MEMBERS, 1, "a m z");
+	assert_page(MEMBERS "?order=asc&cursor=1&limit=1", 2, "m");
 }
 
 /* ---- Pages and neighbours ---- */
@@ -123,23 +124,64 @@ static void pages_and_neighbours(void **state)
 		snprintf(scores, sizeof(scores), "\"p\":%d", 10 * ('k' - c));
 		put((char[]){ c, '\0' }, scores);
 	}
-	assert_page("/leaderboards/b?limit=3", 1, "a b c");
-	assert_page("/leaderboards/b?offset=8&limit=3", 9, "i j");
-	assert_page("/leaderboards/b?offset=10", 11, "");
-	assert_page("/leaderboards/b?offset=9007199254740991&limit=1000", 1, "");
-	assert_page("/leaderboards/b?offset=1&limit=2&order=asc", 2, "i h");
-	assert_page("/leaderboards/b/members/e/around?n=2", 3, "c d e f g");
-	assert_page("/leaderboards/b/members/e/around?n=0", 5, "e");
-	assert_page("/leaderboards/b/members/a/around?n=2", 1, "a b c");
-	assert_page("/leaderboards/b/members/j/around", 5, "e f g h i j");
-	assert_page("/leaderboards/b/members/i/around?n=1&order=asc", 1, "j i h");
+	assert_page(MEMBERS "?limit=3", 1, "a b c");
+	assert_page(MEMBERS "?cursor=8&limit=3", 9, "i j");
+	assert_page(MEMBERS "?cursor=10", 11, "");
+	assert_page(MEMBERS "?cursor=900719925474099&limit=1000", 1, "");
+	assert_page(MEMBERS "?cursor=1&limit=2&order=asc", 2, "i h");
+	assert_page(MEMBERS "/e/around?limit=5", 3, "c d e f g");
+	assert_page(MEMBERS "/e/around?limit=4", 4, "d e f g");
+	assert_page(MEMBERS "/e/around?limit=1", 5, "e");
+	assert_page(MEMBERS "/a/around?limit=3", 1, "a b c");
+	assert_page(MEMBERS "/j/around?limit=3", 8, "h i j");
+	assert_page(MEMBERS "/j/around", 1, "a b c d e f g h i j");
+	assert_page(MEMBERS "/i/around?limit=3&order=asc", 1, "j i h");
 	assert_int_equal(int_at(get("/leaderboards/b/members/i?order=asc"), "/rank"), 2);
-	assert_int_equal(int_at(get("/leaderboards/b/members/i/around"), "/size"), 10);
-	assert_problem(get("/leaderboards/b?limit=1001"), 400, "out_of_range", "none");
-	assert_problem(get("/leaderboards/b?limit=0"), 400, "out_of_range", "none");
-	assert_problem(get("/leaderboards/b?offset=-1"), 400, "out_of_range", "none");
-	assert_problem(get("/leaderboards/b?order=up"), 400, "invalid_value", "none");
-	assert_problem(get("/leaderboards/b/members/e/around?n=500"), 400, "out_of_range", "none");
+	assert_problem(get(MEMBERS "?limit=1001"), 400, "out_of_range", "none");
+	assert_problem(get(MEMBERS "?limit=0"), 400, "out_of_range", "none");
+	assert_problem(get(MEMBERS "?cursor=-1"), 400, "invalid_value", "none");
+	assert_problem(get(MEMBERS "?cursor=1000000000000000"), 400, "invalid_value", "none");
+	assert_problem(get(MEMBERS "/e/around?cursor=e"), 400, "invalid_value", "none");
+	assert_problem(get(MEMBERS "?order=up"), 400, "invalid_value", "none");
+	assert_problem(get(MEMBERS "/e/around?limit=1001"), 400, "out_of_range", "none");
+}
+
+/* Follows next_cursor; the members of all pages must be `wanted`, and none may be empty. */
+static void assert_pages(const char *target, const char *wanted)
+{
+	char got[64] = "", next[160];
+	const json_t *item, *cursor;
+	size_t i;
+
+	snprintf(next, sizeof(next), "%s", target);
+	do {
+		struct answer a = get(next);
+		assert_status(a, 200);
+		assert_true(json_array_size(json_at(a, "/items")) > 0);
+		json_array_foreach(json_at(a, "/items"), i, item)
+			strcat(got, json_string_value(json_object_get(item, "member")));
+		cursor = json_at(a, "/next_cursor");
+		if (json_is_string(cursor))
+			snprintf(next, sizeof(next), "%s&cursor=%s", target, json_string_value(cursor));
+	} while (json_is_string(cursor));
+	assert_true(json_is_null(cursor));
+	assert_string_equal(got, wanted);
+}
+
+static void a_cursor_leads_to_the_end(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
+	for (char c = 'a'; c <= 'h'; c++) {
+		char scores[16];
+		snprintf(scores, sizeof(scores), "\"p\":%d", 10 * ('k' - c));
+		put((char[]){ c, '\0' }, scores);
+	}
+	assert_pages(MEMBERS "?limit=3", "abcdefgh");
+	assert_pages(MEMBERS "?limit=4", "abcdefgh");
+	assert_pages(MEMBERS "?limit=3&order=asc", "hgfedcba");
+	assert_pages(MEMBERS "/d/around?limit=3", "cdefgh");
+	assert_pages(MEMBERS "/d/around?limit=3&order=asc", "edcba");
 }
 
 /* ---- Members and boards ---- */
@@ -163,6 +205,7 @@ static void members_come_change_and_go(void **state)
 	assert_problem(get("/leaderboards/b/members/m/around"), 404, "not_found", "none");
 	assert_int_equal(int_at(get("/leaderboards/b/members/n"), "/rank"), 1);
 	assert_int_equal(int_at(get("/leaderboards/b"), "/size"), 1);
+	assert_page(MEMBERS, 1, "n");
 }
 
 static void a_retried_add_counts_once(void **state)
@@ -170,7 +213,7 @@ static void a_retried_add_counts_once(void **state)
 	(void)state;
 	http(client, "PUT", "/leaderboards/b", MEDALS);
 	for (int i = 0; i < 2; i++) {
-		struct answer a = http(client, "PATCH", "/leaderboards/b/members/m", "{\"scores\":{\"gold\":5}}",
+		struct answer a = http(client, "POST", MEMBERS "/m/increment", "{\"scores\":{\"gold\":5}}",
 				       "Idempotency-Key: one");
 		assert_status(a, 201);
 		assert_int_equal(int_at(a, "/rank"), 1);
@@ -181,19 +224,22 @@ static void a_retried_add_counts_once(void **state)
 
 static void boards_are_made_looked_at_and_listed(void **state)
 {
-	static const char *const methods[][2] = {
-		{ "PUT", "{\"scores\":{\"gold\":1}}" },
-		{ "PATCH", "{\"scores\":{\"gold\":1}}" },
-		{ "GET", NULL },
-		{ "DELETE", NULL },
+	static const char *const requests[][3] = {
+		{ "GET", "/leaderboards/b", NULL },
+		{ "PATCH", "/leaderboards/b", "{}" },
+		{ "DELETE", "/leaderboards/b", NULL },
+		{ "GET", MEMBERS, NULL },
+		{ "PUT", MEMBERS "/m", "{\"scores\":{\"gold\":1}}" },
+		{ "POST", MEMBERS "/m/increment", "{\"scores\":{\"gold\":1}}" },
+		{ "GET", MEMBERS "/m", NULL },
+		{ "DELETE", MEMBERS "/m", NULL },
+		{ "GET", MEMBERS "/m/around", NULL },
+		{ "GET", MEMBERS "/m/around?cursor=1", NULL },
 	};
 
 	(void)state;
-	assert_problem(get("/leaderboards/b"), 404, "not_found", "none");
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		assert_problem(http(client, methods[i][0], "/leaderboards/b/members/m", methods[i][1]), 404,
-			       "not_found", "none");
-	assert_problem(get("/leaderboards/b/members/m/around"), 404, "not_found", "none");
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		assert_problem(http(client, requests[i][0], requests[i][1], requests[i][2]), 404, "not_found", "none");
 	assert_status(http(client, "PUT", "/leaderboards/b", MEDALS), 201);
 	assert_status(http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"points\"]}"),
 		      200); /* no members yet */
@@ -206,11 +252,50 @@ static void boards_are_made_looked_at_and_listed(void **state)
 	server_command(&redis, "SET p:board:{foreign} x");
 	a = get("/leaderboards");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
-	assert_string_equal(text_at(a, "/items/0/board"), "b");
+	assert_string_equal(text_at(a, "/items/0/name"), "b");
 	assert_string_equal(text_at(a, "/items/0/dimensions/0"), "gold");
 	assert_int_equal(int_at(a, "/items/0/size"), 1);
 	assert_int_equal(json_array_size(json_at(get("/leaderboards?match=x*"), "/items")), 0);
 	assert_problem(get("/leaderboards/foreign"), 500, "foreign_key", "none");
+}
+
+static void a_deleted_board_leaves_nothing(void **state)
+{
+	(void)state;
+	http(client, "PUT", "/leaderboards/b", MEDALS);
+	http(client, "PUT", "/leaderboards/other", MEDALS);
+	put("m", "\"gold\":1");
+	assert_status(http(client, "DELETE", "/leaderboards/b", NULL), 204);
+	assert_problem(http(client, "DELETE", "/leaderboards/b", NULL), 404, "not_found", "none");
+	assert_problem(get(MEMBERS "/m"), 404, "not_found", "none");
+	assert_status(get("/leaderboards/other"), 200);
+	assert_int_equal(server_command(&redis, "EXISTS p:board:{b} p:board:{b}:places p:board:{b}:ranks")->integer, 0);
+	server_command(&redis, "SET p:board:{foreign} x");
+	assert_problem(http(client, "DELETE", "/leaderboards/foreign", NULL), 500, "foreign_key", "none");
+}
+
+static void put_replaces_and_patch_merges_the_expiry(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"],\"ttl_ms\":60000}");
+	assert_status(a, 201);
+	int64_t expires_at = int_at(a, "/expires_at_ms");
+	put("m", "\"p\":1");
+	assert_int_equal(int_at(get("/leaderboards/b"), "/expires_at_ms"), expires_at);
+	assert_int_equal(int_at(get("/leaderboards"), "/items/0/expires_at_ms"), expires_at);
+	assert_int_equal(int_at(http(client, "PATCH", "/leaderboards/b", "{}"), "/expires_at_ms"), expires_at);
+	a = http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":120000}");
+	assert_status(a, 200);
+	assert_in_range(int_at(a, "/expires_at_ms"), expires_at + 60000, expires_at + 65000);
+	a = http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":null}");
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_int_equal(int_at(a, "/size"), 1);
+	http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":60000}");
+	a = http(client, "PUT", "/leaderboards/b", "{\"dimensions\":[\"p\"]}");
+	assert_status(a, 200);
+	assert_true(json_is_null(json_at(a, "/expires_at_ms"))); /* what PUT does not name has its default */
+	assert_problem(http(client, "PATCH", "/leaderboards/b", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
+	assert_problem(http(client, "PATCH", "/leaderboards/b", NULL), 400, "missing_field", "none");
 }
 
 static void mistakes_are_named(void **state)
@@ -266,7 +351,7 @@ static void names_of_all_kinds(void **state)
 		}
 		assert_status(a, 201);
 		assert_int_equal(int_at(a, "/scores/金"), 3);
-		snprintf(target, sizeof(target), "/leaderboards/b?offset=%zu&limit=1", i);
+		snprintf(target, sizeof(target), "/leaderboards/b/members?cursor=%zu&limit=1", i);
 		assert_string_equal(text_at(get(target), "/items/0/member"), rows[i][1]);
 	}
 }
@@ -279,9 +364,12 @@ int main(void)
 		TEST(scores_are_exact_to_the_last_bit),
 		TEST(first_come_is_ahead_of_equals),
 		TEST(pages_and_neighbours),
+		TEST(a_cursor_leads_to_the_end),
 		TEST(members_come_change_and_go),
 		TEST(a_retried_add_counts_once),
 		TEST(boards_are_made_looked_at_and_listed),
+		TEST(a_deleted_board_leaves_nothing),
+		TEST(put_replaces_and_patch_merges_the_expiry),
 		TEST(mistakes_are_named),
 		TEST(names_of_all_kinds),
 	};

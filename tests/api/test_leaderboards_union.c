@@ -73,24 +73,24 @@ static void a_week_is_made_of_its_days(void **state)
 	make_days();
 	struct answer a = post(WEEK, "{\"sources\":[\"mon\",\"tue\"]}");
 	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/board"), "week");
+	assert_string_equal(text_at(a, "/name"), "week");
 	assert_string_equal(text_at(a, "/dimensions/1"), "silver");
 	assert_int_equal(int_at(a, "/size"), 3);
-	assert_board("/leaderboards/week", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: he came first */
+	assert_board("/leaderboards/week/members", "ann 2 6, bob 2 0, cat 2 0"); /* bob before cat: he came first */
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"weights\":[1,3]}"), 200);
-	assert_board("/leaderboards/week", "cat 6 0, ann 4 8, bob 2 0");
+	assert_board("/leaderboards/week/members", "cat 6 0, ann 4 8, bob 2 0");
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"max\"}"), 200);
-	assert_board("/leaderboards/week", "bob 2 0, cat 2 0, ann 1 5");
+	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 5");
 	assert_status(post(WEEK, "{\"sources\":[\"mon\",\"tue\"],\"aggregate\":\"min\",\"weights\":[]}"), 200);
-	assert_board("/leaderboards/week", "bob 2 0, cat 2 0, ann 1 1");
+	assert_board("/leaderboards/week/members", "bob 2 0, cat 2 0, ann 1 1");
 	/* Itself as a source, and one twice. */
 	assert_status(post(WEEK, "{\"sources\":[\"week\",\"tue\",\"tue\"]}"), 200);
-	assert_board("/leaderboards/week", "cat 6 0, ann 3 3, bob 2 0");
+	assert_board("/leaderboards/week/members", "cat 6 0, ann 3 3, bob 2 0");
 	/* What was united goes on as any other board. */
 	put("week", "bob", 9, 9);
 	assert_status(http(client, "DELETE", "/leaderboards/week/members/cat", NULL), 204);
-	assert_board("/leaderboards/week", "bob 9 9, ann 3 3");
-	assert_board("/leaderboards/mon", "bob 2 0, ann 1 5");
+	assert_board("/leaderboards/week/members", "bob 9 9, ann 3 3");
+	assert_board("/leaderboards/mon/members", "bob 2 0, ann 1 5");
 }
 
 static void what_does_not_fit_changes_nothing(void **state)
@@ -116,7 +116,7 @@ static void what_does_not_fit_changes_nothing(void **state)
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/weights");
 	assert_problem(post(WEEK, "{\"sources\":[]}"), 400, "out_of_range", "none");
-	assert_board("/leaderboards/week", "old 1 1");
+	assert_board("/leaderboards/week/members", "old 1 1");
 	/* Nothing is left behind: four boards, two or three keys each. */
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 3 + 3 + 1 + 1 + 3);
 }
@@ -133,7 +133,7 @@ static void a_retry_gets_the_first_answer(void **state)
 		assert_int_equal(int_at(a, "/size"), 2);
 		put("mon", "new", 1, 1);
 	}
-	assert_board("/leaderboards/week", "bob 2 0, ann 1 5");
+	assert_board("/leaderboards/week/members", "bob 2 0, ann 1 5");
 	assert_problem(http(client, "POST", WEEK, "{\"sources\":[\"tue\"]}", "Idempotency-Key: one"), 422,
 		       "idempotency_key_reused", "none");
 }
@@ -166,7 +166,7 @@ static void *look_on(void *arg)
 	struct client *own = client_open(patternd.port);
 
 	while (!atomic_load(&l->done)) {
-		struct answer a = http(own, "GET", "/leaderboards/week?limit=1", NULL);
+		struct answer a = http(own, "GET", "/leaderboards/week", NULL);
 		int64_t size = json_integer_value(json_at(a, "/size"));
 		l->old += size == 1;
 		l->all += size == MANY;
@@ -200,7 +200,7 @@ static void it_appears_at_once(void **state)
 	pthread_join(looker.thread, NULL);
 	assert_int_equal(looker.other, 0);
 	assert_in_range(server_scripts_run(&redis), 3 * MANY / 200, 1000000);
-	assert_board("/leaderboards/week?limit=2", "m3000 6000 0, m2999 5998 0");
+	assert_board("/leaderboards/week/members?limit=2", "m3000 6000 0, m2999 5998 0");
 }
 
 /* Thousands of steps take the memory of one. */
@@ -224,7 +224,7 @@ static void it_takes_no_memory(void **state)
 	pthread_join(looker.thread, NULL);
 	if (!daemon_is_sanitized())
 		assert_in_range(looker.most_kib, 1, before_kib + GROWTH_KIB);
-	assert_board("/leaderboards/week?limit=1", "m3000 150000 0");
+	assert_board("/leaderboards/week/members?limit=1", "m3000 150000 0");
 }
 
 /*
@@ -253,7 +253,7 @@ static void a_daemon_that_dies_leaves_the_board_as_it_was(void **state)
 	char key[128];
 	snprintf(key, sizeof(key), "%s", left->element[0]->str);
 	assert_in_range(server_command(&redis, "PTTL %s", key)->integer, 1, 60000);
-	assert_board("/leaderboards/week", "old 1 1");
+	assert_board("/leaderboards/week/members", "old 1 1");
 	assert_int_equal(json_array_size(json_at(get("/leaderboards"), "/items")), 2);
 }
 

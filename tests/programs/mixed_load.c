@@ -73,7 +73,7 @@ static const struct visit visits[] = {
 	  { { "POST", "/counters/c-#", "{\"n\":1}", NULL, NULL }, { "GET", "/counters/c-#", NULL, NULL, NULL } } },
 	{ "leaderboards",
 	  { { "PUT", "/leaderboards/medals/members/m#", "{\"scores\":{\"gold\":%,\"silver\":#}}", NULL, NULL },
-	    { "GET", "/leaderboards/medals?limit=10", NULL, NULL, NULL } } },
+	    { "GET", "/leaderboards/medals/members?limit=10", NULL, NULL, NULL } } },
 	{ "bitmaps",
 	  { { "PUT", "/bitmaps/b-@/bits/%", "{\"value\":1}", NULL, NULL },
 	    { "GET", "/bitmaps/b-@/count", NULL, NULL, NULL } } },

@@ -36,7 +36,7 @@ const char *board_lines(size_t dimensions)
 
 void board_make(const char *board, size_t dimensions)
 {
-	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions)));
+	run(&r, &leaderboard_put_script, BOARD_KEYS(board), ARGS(board_lines(dimensions), "null"));
 	assert_int_equal(item_int(&r, 0), 2);
 }
 
@@ -86,17 +86,17 @@ int board_page(const char *board, int64_t from, int64_t count, const char *order
 
 	snprintf(text[0], DIGITS, "%lld", (long long)from);
 	snprintf(text[1], DIGITS, "%lld", (long long)count);
-	run(&r, &leaderboard_page_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
+	run(&r, &leaderboard_member_list_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
 	    ARGS(text[0], text[1], order));
 	return page_told(dimensions, found);
 }
 
-int board_around(const char *board, const char *member, int64_t beside, const char *order, size_t dimensions,
+int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
 		 struct ranked *found)
 {
 	char text[DIGITS];
 
-	snprintf(text, DIGITS, "%lld", (long long)beside);
+	snprintf(text, DIGITS, "%lld", (long long)count);
 	run(&r, &leaderboard_around_list_script, BOARD_KEYS(board), ARGS(member, text, order));
 	return page_told(dimensions, found);
 }

@@ -38,7 +38,7 @@ int64_t board_put(const char *board, const char *member, const char *how, size_t
  */
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
-int board_around(const char *board, const char *member, int64_t beside, const char *order, size_t dimensions,
+int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
 		 struct ranked *found);
 
 /* The position from 0; -1: there is no board, -2: no such member. */

@@ -95,12 +95,14 @@ static void board_is_as_the_model(const char *order)
 	same(all, from, count, size);
 	if (size == 0)
 		return;
-	int at = (int)next_random((uint32_t)size), beside = (int)next_random(6);
+	int at = (int)next_random((uint32_t)size), around = 1 + (int)next_random(12);
 	assert_int_equal(board_position("b", all[at].is.member, order), at);
-	board_around("b", all[at].is.member, beside, order, dimensions, found);
-	int first = at > beside ? at - beside : 0;
+	board_around("b", all[at].is.member, around, order, dimensions, found);
+	int first = at - (around - 1) / 2;
+	first = first > size - around ? size - around : first;
+	first = first < 0 ? 0 : first;
 	assert_int_equal(item_int(&r, 4), first);
-	same(all, first, at + beside - first + 1, size);
+	same(all, first, around, size);
 }
 
 /* Few different scores, so that many are equal; the ends of the range among them. */
@@ -222,21 +224,81 @@ static void dimensions_change_while_there_are_no_members(void **state)
 
 	(void)state;
 	board_make("b", 1);
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
 	assert_int_equal(item_int(&r, 0), 1);
 	board_put("b", "m", "set", 2, scores);
-	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0")));
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0"));
+	unchanged(&r, run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null")));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d1\nd0", "null"));
 	assert_int_equal(item_int(&r, 0), -1);
 	assert_string_equal(item_text(&r, 2), "d0\nd1");
-	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1"));
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
 	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, 3), 1);
 	/* Somebody deleted the first key by hand: a new board has none of the old one's members. */
 	server_command(&r, "DEL " B);
 	board_make("b", 3);
 	assert_int_equal(board_page("b", 0, 10, "desc", 3, found), 0);
 	assert_int_equal(redis_exists(&r, B ":places"), 0);
+}
+
+/* Whichever keys exist expire together, in at most `most` ms; -1: they do not expire. */
+static void assert_expiry(int keys, int most)
+{
+	static const char *const names[] = { B, B ":places", B ":ranks" };
+	const long long at = server_command(&r, "PEXPIRETIME " B)->integer;
+
+	assert_true(most < 0 ? at == -1 : at > redis_now_ms(&r) && at <= redis_now_ms(&r) + most);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(redis_exists(&r, names[i]), (int)i < keys);
+		if ((int)i < keys)
+			assert_int_equal(server_command(&r, "PEXPIRETIME %s", names[i])->integer, at);
+	}
+	run(&r, &leaderboard_get_script, BOARD_KEYS, ARGS());
+	assert_int_equal(item_int(&r, 4), at);
+}
+
+static void all_keys_of_a_board_expire_together(void **state)
+{
+	static const int64_t one[] = { 1 }, two[] = { 2 };
+
+	(void)state;
+	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "60000"));
+	assert_expiry(1, 60000);
+	board_put("b", "m", "set", 1, one); /* makes the others */
+	assert_expiry(3, 60000);
+	board_put("b", "m", "add", 1, two); /* the ranks lose their only element, and get another */
+	assert_expiry(3, 60000);
+	run(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"));
+	board_put("b", "m", "set", 1, one);
+	board_put("b", "n", "set", 1, one);
+	assert_expiry(3, 60000);
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS(""));
+	assert_expiry(3, 60000);
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("null"));
+	assert_expiry(3, -1);
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90"));
+	assert_expiry(3, 90);
+	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+	unchanged(&r, run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90")));
+	run(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("90"));
+	assert_int_equal(item_int(&r, 0), -1);
+}
+
+/* A large board is gone at once: its members are freed in the background. */
+static void a_large_board_is_deleted_in_no_time(void **state)
+{
+	enum { MANY = 100000 };
+
+	(void)state;
+	board_fill("b", MANY, 1);
+	server_command(&r, "CONFIG RESETSTAT");
+	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	assert_non_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_unlink:calls=1,"));
+	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
+	run(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS());
+	assert_int_equal(item_int(&r, 0), -1);
 }
 
 static void a_replay_gets_the_first_rank(void **state)
@@ -271,9 +333,13 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		unchanged(&r, run_fails(&r, &leaderboard_member_put_script, BOARD_KEYS, ARGS("n", "set", "d0", "1"),
 					"WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &leaderboard_member_delete_script, BOARD_KEYS, ARGS("m"), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0", "null"), "WRONGTYPE"));
+		if (i < 2) {
+			unchanged(&r, run_fails(&r, &leaderboard_patch_script, BOARD_KEYS, ARGS("9"), "WRONGTYPE"));
+			unchanged(&r, run_fails(&r, &leaderboard_delete_script, BOARD_KEYS, ARGS(), "WRONGTYPE"));
+		}
 		if (i != 2)
-			run_fails(&r, &leaderboard_page_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
+			run_fails(&r, &leaderboard_member_list_script, KEYS(B, B ":ranks"), ARGS("0", "1", "asc"),
 				  "WRONGTYPE");
 		run_fails(&r, &leaderboard_around_list_script, BOARD_KEYS, ARGS("m", "1", "desc"), "WRONGTYPE");
 	}
@@ -307,7 +373,7 @@ static void cost(const char *board, uint32_t members, double out[3])
 			else if (kind == 1)
 				assert_int_equal(board_page(board, at, 10, order, 3, found), 10);
 			else
-				assert_true(board_around(board, member, 5, order, 3, found) >= 6);
+				assert_int_equal(board_around(board, member, 11, order, 3, found), 11);
 		}
 		out[kind] = microseconds_a_call();
 	}
@@ -347,6 +413,8 @@ int main(void)
 		TEST(arrivals_rise_whatever_the_clock_says),
 		TEST(what_is_not_there_is_told),
 		TEST(dimensions_change_while_there_are_no_members),
+		TEST(all_keys_of_a_board_expire_together),
+		TEST(a_large_board_is_deleted_in_no_time),
 		TEST(a_replay_gets_the_first_rank),
 		TEST(a_foreign_key_stays_as_it_is),
 		TEST(a_large_board_costs_hardly_more),

@@ -413,6 +413,31 @@ static void an_empty_union_empties_the_board(void **state)
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
 
+/* What was built had a TTL of its own; the board keeps its. */
+static void a_union_keeps_the_expiry_of_its_board(void **state)
+{
+	static const char *const keys[] = { B, B ":places", B ":ranks" };
+	static const int64_t one[] = { 1, 1 };
+
+	(void)state;
+	make_sources(D);
+	board_make("week", D);
+	board_put("mon", "m", "set", D, one);
+	for (int round = 0; round < 3; round++) {
+		struct building b = { .cursor = "0" };
+		long long at = -1;
+		if (round > 0) {
+			at = redis_now_ms(&r) + 100000 * round;
+			server_command(&r, "PEXPIREAT " B " %lld", at);
+		}
+		add_all(&b, 0, 1, "sum");
+		rank_all(&b);
+		assert_int_equal(end(&b), 1);
+		for (size_t i = 0; i < 3; i++)
+			assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys[i])->integer, at);
+	}
+}
+
 static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;
@@ -440,7 +465,8 @@ int main(void)
 		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
 		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
 		TEST(a_score_too_large_ends_it),          TEST(a_replay_is_told_at_the_beginning),
-		TEST(an_empty_union_empties_the_board),   TEST(a_foreign_key_stays_as_it_is),
+		TEST(an_empty_union_empties_the_board),   TEST(a_union_keeps_the_expiry_of_its_board),
+		TEST(a_foreign_key_stays_as_it_is),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

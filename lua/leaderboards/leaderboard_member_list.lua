@@ -1,4 +1,4 @@
--- leaderboard_page: the members at some positions of a board.
+-- leaderboard_member_list: the members at some positions of a board.
 -- KEYS  1 the board, 2 its ranks (leaderboards/lib_board.lua)
 -- ARGV  1 the first position, from 0, 2 how many, at most 1000, 3 'desc' or 'asc'
 -- Returns {0, now, dimensions (a line each), size, first position, {elements of the ranks}}

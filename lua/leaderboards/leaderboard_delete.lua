@@ -1,0 +1,12 @@
+-- leaderboard_delete: deletes a board with all its members, freed in the background.
+-- KEYS  1 the board, 2 its places, 3 its ranks (leaderboards/lib_board.lua)
+-- Returns {1, now}, {-1, now} there is no board
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time board
+--@flags allow-oom
+local now = now_ms()
+if not read_board(KEYS[1]) then
+  return {-1, now}
+end
+redis.call('UNLINK', unpack(KEYS))
+return {1, now}
