@@ -95,10 +95,11 @@ TOURS = {
     ],
     "sales": [
         ("sale_put", OPEN),
-        "sale_get", "sale_list", "sale_claim",
+        "sale_get", "sale_patch", "sale_list", "sale_claim_acquire", "sale_claim_list",
         ("sale_claim_confirm", {"claim": "$claim"}),
-        "sale_claim",
+        "sale_claim_acquire",
         ("sale_claim_release", {"claim": "$claim"}),
+        "sale_delete",
     ],
     "cache, keys, topics": [
         "cache_fill",

@@ -18,7 +18,7 @@
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_BOARD \
 	"board" /* hash: dimensions; TTL. parts `places`, `ranks`: see lua/leaderboards/lib_board.lua; `union:...`: TTL */
-#define KEY_SALE "sale" /* hash: settings, counts. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
+#define KEY_SALE "sale" /* hash: settings, counts; TTL. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
 #define KEY_BLOOM \
 	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; no TTL */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */

@@ -1,6 +1,7 @@
--- What the sale scripts share. Wants lib/time.lua. KEYS, the same in every sale script:
---   1  p:sale:{name}   hash: opens_at_ms, closes_at_ms (0: never), stock, per_user (0: no limit), hold_ms; held and
---                      confirmed: the quantities that are
+-- What the sale scripts share. Needs lib/time.lua and lib/expiry.lua. KEYS, the same in every sale
+-- script; all of them expire together:
+--   1  p:sale:{name}   hash: the settings (SALE_SETTINGS; 0: none); held and confirmed: the quantities
+--                      that are
 --   2  ...:claims      hash: claim to '<held, confirmed or released> <quantity> <expires_at_ms> <user>'; a
 --                      released one has the quantity 0, and is kept for a minute at most, so that a
 --                      repeated release succeeds
@@ -8,29 +9,28 @@
 --   4  ...:users       hash: user to the quantity that is held and confirmed
 -- A claim is the instant at which its hold ends, a dot, and random digits.
 local sale_key, claims_key, holds_key, users_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local sale_keys = {sale_key, claims_key, holds_key, users_key}
+local SALE_SETTINGS = {'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'retention_ms'}
 local SETTLED_MOST = 100
 
 -- read_sale(): its settings and counts, or nil when there is none; fails when a key is of a foreign
 -- type. O(1).
 local function read_sale()
-  local f = redis.call('HMGET', sale_key, 'opens_at_ms', 'closes_at_ms', 'stock', 'per_user', 'hold_ms', 'held',
-    'confirmed')
+  local f = redis.call('HMGET', sale_key, 'held', 'confirmed', unpack(SALE_SETTINGS))
   redis.call('HLEN', claims_key)
   redis.call('ZCARD', holds_key)
   redis.call('HLEN', users_key)
-  for i = 1, 7 do
-    f[i] = tonumber(f[i] or '')
+  local sale, is_whole = {held = tonumber(f[1] or ''), confirmed = tonumber(f[2] or '')}, true
+  for i, name in ipairs(SALE_SETTINGS) do
+    sale[name] = tonumber(f[i + 2] or '')
+    is_whole = is_whole and sale[name]
   end
-  if not (f[1] and f[2] and f[3] and f[4] and f[5] and f[6] and f[7]) then
-    if redis.call('EXISTS', sale_key) == 1 then
-      error(redis.error_reply('WRONGTYPE the key holds a hash that is not a sale'))
-    end
-    return nil
+  if is_whole and sale.held and sale.confirmed then
+    return sale
+  elseif redis.call('EXISTS', sale_key) == 1 then
+    error(redis.error_reply('WRONGTYPE the key holds a hash that is not a sale'))
   end
-  return {
-    opens_at_ms = f[1], closes_at_ms = f[2], stock = f[3], per_user = f[4], hold_ms = f[5], held = f[6],
-    confirmed = f[7],
-  }
+  return nil
 end
 
 -- claim_of(record): {state, quantity, expires_at_ms, user}; nil when there is no such claim, or it
@@ -77,11 +77,56 @@ local function settle(sale, now)
   return #over < SETTLED_MOST
 end
 
--- told(sale, outcome, now): the reply that tells of a sale: {outcome, now, opens_at_ms,
--- closes_at_ms, stock, per_user, hold_ms, held, confirmed}.
+-- told(sale, outcome, now): the reply that describes a sale: {outcome, now, opens_at_ms,
+-- closes_at_ms, stock, per_user, hold_ms, retention_ms, held, confirmed, expires_at_ms
+-- (expiry_reply)}.
 local function told(sale, outcome, now)
   return {
-    outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.held,
-    sale.confirmed,
+    outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,
+    sale.held, sale.confirmed, expiry_reply(expires_at(sale_keys)),
   }
+end
+
+-- sale_expiry(sale, now): when a sale with these settings expires: retention_ms after it closed and
+-- the last hold can have ended, at the earliest in the next millisecond; false: never.
+local function sale_expiry(sale, now)
+  if sale.closes_at_ms == 0 or sale.retention_ms == 0 then
+    return false
+  end
+  local last = redis.call('ZRANGE', holds_key, '-1', '-1', 'WITHSCORES')
+  local ends_at_ms = math.max(sale.closes_at_ms + sale.hold_ms, tonumber(last[2] or '0'))
+  return math.max(ends_at_ms + sale.retention_ms, now + 1)
+end
+
+-- change(sale, now): gives a sale, nil for a new one, the settings in ARGV, in the order of
+-- SALE_SETTINGS; '' stays as it is. Returns the reply:
+-- {2, the sale (told)} created, {1, the same} changed
+-- {-2, now, ...the sale as it was} more is held and confirmed than this stock
+-- {-3, now} it would close before it opens
+-- {0, now, ...} holds that are over were settled, and there are more: call again
+-- O(SETTLED_MOST log n). What a sale left whose first key alone was deleted goes too, freed in the
+-- background.
+local function change(sale, now)
+  local wanted, is_settled = {held = 0, confirmed = 0}, true
+  for i, name in ipairs(SALE_SETTINGS) do
+    wanted[name] = tonumber(ARGV[i]) or sale[name]
+  end
+  if wanted.closes_at_ms > 0 and wanted.closes_at_ms <= wanted.opens_at_ms then
+    return {-3, now}
+  end
+  if not sale then
+    redis.call('UNLINK', claims_key, holds_key, users_key)
+  else
+    is_settled = settle(sale, now)
+    wanted.held, wanted.confirmed = sale.held, sale.confirmed
+    if wanted.stock < sale.held + sale.confirmed then
+      return told(sale, is_settled and -2 or 0, now)
+    end
+  end
+  for _, name in ipairs(SALE_SETTINGS) do
+    redis.call('HSET', sale_key, name, digits(wanted[name]))
+  end
+  redis.call('HSET', sale_key, 'held', digits(wanted.held), 'confirmed', digits(wanted.confirmed))
+  expire(sale_keys, sale_expiry(wanted, now))
+  return told(wanted, sale and 1 or 2, now)
 end

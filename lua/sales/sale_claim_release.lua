@@ -5,7 +5,7 @@
 --         {-1, now} there is no sale, {-2, now} there is no such claim, {-3, now} it is confirmed,
 --         {-4, now} its hold expired, or was released more than a minute ago
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time sale
+--@include time expiry sale
 --@flags allow-oom
 local now = now_ms()
 local sale = read_sale()

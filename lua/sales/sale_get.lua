@@ -4,7 +4,7 @@
 --         0}
 --         {-1, now} there is no sale
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time sale
+--@include time expiry sale
 --@flags allow-oom
 local now = now_ms()
 local sale = read_sale()

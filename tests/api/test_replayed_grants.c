@@ -192,12 +192,12 @@ static void a_delivery(void)
 
 static void a_sale(void)
 {
-	assert_status(ask(0, "PUT", "/sales/a", "{\"opens_at_ms\":0,\"stock\":1,\"hold_ms\":60000}", NULL), 201);
+	assert_status(ask(0, "PUT", "/sales/a", "{\"stock\":1,\"hold_ms\":60000}", NULL), 201);
 }
 
 static void a_short_sale(void)
 {
-	assert_status(ask(0, "PUT", "/sales/a", "{\"opens_at_ms\":0,\"stock\":1,\"hold_ms\":1000}", NULL), 201);
+	assert_status(ask(0, "PUT", "/sales/a", "{\"stock\":1,\"hold_ms\":1000}", NULL), 201);
 }
 
 /* ---- The table ---- */
@@ -275,7 +275,7 @@ static const struct grant grants[] = {
 	  410,
 	  "ticket_expired",
 	  { ticket_is_used, value_is_deleted } },
-	{ "sale_claim",
+	{ "sale_claim_acquire",
 	  a_sale,
 	  stock_is_anothers,
 	  "/sales/a/claims",
@@ -284,7 +284,7 @@ static const struct grant grants[] = {
 	  410,
 	  "claim_expired",
 	  { claim_is_given_back } },
-	{ "sale_claim",
+	{ "sale_claim_acquire",
 	  a_short_sale,
 	  stock_is_anothers,
 	  "/sales/a/claims",

@@ -20,6 +20,11 @@ static struct answer configure(const char *body)
 	return http(client, "PUT", "/sales/s", body);
 }
 
+static struct answer patch(const char *body)
+{
+	return http(client, "PATCH", "/sales/s", body);
+}
+
 static struct answer claim(const char *user, int quantity, const char *key_header)
 {
 	char body[128];
@@ -72,11 +77,13 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	assert_problem(get("/sales/s"), 404, "not_found", "none");
 	struct answer a = configure("{\"stock\":5}");
 	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/sale"), "s");
+	assert_string_equal(text_at(a, "/name"), "s");
 	assert_string_equal(text_at(a, "/state"), "open");
-	assert_int_equal(int_at(a, "/opens_at_ms"), 0);
+	assert_true(json_is_null(json_at(a, "/opens_at_ms")));
 	assert_true(json_is_null(json_at(a, "/closes_at_ms")));
 	assert_true(json_is_null(json_at(a, "/per_user")));
+	assert_true(json_is_null(json_at(a, "/retention_ms")));
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
 	assert_int_equal(int_at(a, "/hold_ms"), 300000);
 	assert_int_equal(int_at(a, "/remaining"), 5);
 	a = configure(
@@ -94,6 +101,82 @@ static void a_sale_is_made_looked_at_and_changed(void **state)
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
 	assert_problem(configure("{\"per_user\":1}"), 400, "missing_field", "none");
 	assert_problem(configure("{\"stock\":1,\"per_user\":0}"), 400, "out_of_range", "none");
+	assert_problem(configure("{\"stock\":1,\"opens_at_ms\":0}"), 400, "out_of_range", "none");
+}
+
+/* PATCH changes what it names, null is the default, and the rest stays. */
+static void a_patch_merges(void **state)
+{
+	(void)state;
+	assert_problem(patch("{\"stock\":1}"), 404, "not_found", "none");
+	configure("{\"stock\":5,\"per_user\":2,\"hold_ms\":60000,\"opens_at_ms\":7,\"closes_at_ms\":253402300799999}");
+	struct answer a = patch("{\"stock\":6}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/stock"), 6);
+	assert_int_equal(int_at(a, "/per_user"), 2);
+	assert_int_equal(int_at(a, "/hold_ms"), 60000);
+	assert_int_equal(int_at(a, "/opens_at_ms"), 7);
+	assert_int_equal(int_at(a, "/closes_at_ms"), 253402300799999);
+	a = patch("{\"per_user\":null,\"hold_ms\":null,\"opens_at_ms\":null}");
+	assert_true(json_is_null(json_at(a, "/per_user")));
+	assert_true(json_is_null(json_at(a, "/opens_at_ms")));
+	assert_int_equal(int_at(a, "/hold_ms"), 300000);
+	assert_int_equal(int_at(a, "/stock"), 6);
+	patch("{\"opens_at_ms\":1000}");
+	a = patch("{\"closes_at_ms\":1000}"); /* held against what the sale has */
+	assert_problem(a, 400, "invalid_value", "none");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "/closes_at_ms");
+	assert_int_equal(int_at(get("/sales/s"), "/closes_at_ms"), 253402300799999);
+	assert_status(claim("u", 4, NO_KEY), 201);
+	a = patch("{\"stock\":3}");
+	assert_problem(a, 409, "stock_below_sold", "none");
+	assert_int_equal(int_at(a, "/held"), 4);
+	assert_int_equal(int_at(patch("{}"), "/stock"), 6);
+	assert_problem(patch("{\"stock\":null}"), 400, "wrong_type", "none");
+	assert_problem(patch(NULL), 400, "missing_field", "none");
+}
+
+static void a_deleted_sale_leaves_nothing(void **state)
+{
+	char held[64];
+
+	(void)state;
+	assert_problem(http(client, "DELETE", "/sales/s", NULL), 404, "not_found", "none");
+	configure("{\"stock\":5}");
+	http(client, "PUT", "/sales/other", "{\"stock\":1}");
+	snprintf(held, sizeof(held), "%s", text_at(claim("u", 2, NO_KEY), "/claim"));
+	assert_status(http(client, "DELETE", "/sales/s", NULL), 204);
+	assert_problem(http(client, "DELETE", "/sales/s", NULL), 404, "not_found", "none");
+	assert_problem(confirm(held), 404, "not_found", "none");
+	assert_status(get("/sales/other"), 200);
+	assert_int_equal(server_command(&redis, "EXISTS p:sale:{s} p:sale:{s}:claims p:sale:{s}:holds p:sale:{s}:users")
+				 ->integer,
+			 0);
+	assert_status(configure("{\"stock\":5}"), 201);
+	assert_counts(5, 0, 0);
+}
+
+static void a_sale_expires_after_its_end(void **state)
+{
+	char body[160];
+
+	(void)state;
+	int64_t closes_at = redis_now_ms() + 100000;
+	snprintf(body, sizeof(body), "{\"stock\":5,\"hold_ms\":1000,\"closes_at_ms\":%lld,\"retention_ms\":50000}",
+		 (long long)closes_at);
+	struct answer a = configure(body);
+	assert_int_equal(int_at(a, "/retention_ms"), 50000);
+	assert_int_equal(int_at(a, "/expires_at_ms"), closes_at + 51000); /* the last hold may end a second later */
+	assert_status(claim("u", 1, NO_KEY), 201);
+	assert_int_equal(int_at(get("/sales/s"), "/expires_at_ms"), closes_at + 51000);
+	assert_int_equal(int_at(get_all("/sales"), "/items/0/expires_at_ms"), closes_at + 51000);
+	assert_true(json_is_null(json_at(patch("{\"retention_ms\":null}"), "/expires_at_ms")));
+	assert_int_equal(int_at(patch("{\"retention_ms\":1}"), "/expires_at_ms"), closes_at + 1001);
+	assert_true(json_is_null(json_at(patch("{\"closes_at_ms\":null}"), "/expires_at_ms")));
+	patch("{\"closes_at_ms\":1,\"hold_ms\":1}"); /* closed long ago, but what is held may be confirmed */
+	assert_status(get("/sales/s"), 200);
+	wait_until(get("/sales/s").status == 404, SOON_MS);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
 static void a_running_sale_is_changed(void **state)
@@ -136,7 +219,7 @@ static void sales_are_listed_by_state(void **state)
 		snprintf(target, sizeof(target), "/sales?state=%s", states[i]);
 		a = get_all(target);
 		assert_int_equal(json_array_size(json_at(a, "/items")), 1);
-		assert_string_equal(text_at(a, "/items/0/sale"), states[i]);
+		assert_string_equal(text_at(a, "/items/0/name"), states[i]);
 		assert_string_equal(text_at(a, "/items/0/state"), states[i]);
 		assert_int_equal(int_at(a, "/items/0/stock"), (int)i + 1);
 	}
@@ -155,7 +238,7 @@ static void a_claim_is_held_and_confirmed_or_given_back(void **state)
 	configure("{\"stock\":5,\"hold_ms\":60000}");
 	struct answer a = claim("u", 2, NO_KEY);
 	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/sale"), "s");
+	assert_string_equal(text_at(a, "/name"), "s");
 	assert_string_equal(text_at(a, "/user"), "u");
 	assert_int_equal(int_at(a, "/quantity"), 2);
 	assert_int_equal(int_at(a, "/remaining"), 3);
@@ -181,6 +264,38 @@ static void a_claim_is_held_and_confirmed_or_given_back(void **state)
 	assert_problem(http(client, "POST", "/sales/none/claims", "{\"user\":\"u\"}"), 404, "not_found", "none");
 	assert_problem(http(client, "POST", "/sales/none/claims/1.a/confirm", NULL), 404, "not_found", "none");
 	assert_problem(http(client, "DELETE", "/sales/none/claims/1.a", NULL), 404, "not_found", "none");
+}
+
+static void claims_are_listed(void **state)
+{
+	enum { MANY = 60 };
+	char ids[MANY][64], seen[MANY] = { 0 };
+	size_t at;
+	const json_t *item;
+
+	(void)state;
+	assert_problem(get("/sales/s/claims"), 404, "not_found", "none");
+	configure("{\"stock\":100,\"hold_ms\":60000}");
+	assert_int_equal(json_array_size(json_at(get("/sales/s/claims"), "/items")), 0);
+	for (int i = 0; i < MANY; i++)
+		snprintf(ids[i], sizeof(ids[i]), "%s", text_at(claim(i ? "v w" : "u", 1, NO_KEY), "/claim"));
+	assert_status(confirm(ids[0]), 200);
+	assert_status(give_back(ids[1]), 204); /* is remembered, and is no claim any more */
+	struct answer a = get_all("/sales/s/claims?limit=7");
+	assert_int_equal(json_array_size(json_at(a, "/items")), MANY - 1);
+	json_array_foreach(json_at(a, "/items"), at, item) {
+		const char *id = json_string_value(json_object_get(item, "claim"));
+		int i = 0;
+		while (i < MANY && strcmp(ids[i], id) != 0)
+			i++;
+		assert_true(i < MANY && i != 1 && !seen[i]);
+		seen[i] = 1;
+		assert_string_equal(json_string_value(json_object_get(item, "state")), i ? "held" : "confirmed");
+		assert_string_equal(json_string_value(json_object_get(item, "user")), i ? "v w" : "u");
+		assert_int_equal(json_integer_value(json_object_get(item, "quantity")), 1);
+		assert_int_equal(json_is_null(json_object_get(item, "expires_at_ms")), i == 0);
+	}
+	assert_problem(get("/sales/s/claims?cursor=x"), 400, "invalid_value", "none");
 }
 
 static void what_is_not_confirmed_returns(void **state)
@@ -284,9 +399,13 @@ int main(void)
 #define TEST(function) cmocka_unit_test_teardown(function, stage_forget)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sale_is_made_looked_at_and_changed),
+		TEST(a_patch_merges),
+		TEST(a_deleted_sale_leaves_nothing),
+		TEST(a_sale_expires_after_its_end),
 		TEST(a_running_sale_is_changed),
 		TEST(sales_are_listed_by_state),
 		TEST(a_claim_is_held_and_confirmed_or_given_back),
+		TEST(claims_are_listed),
 		TEST(what_is_not_confirmed_returns),
 		TEST(refusals_say_why),
 		TEST(a_retry_holds_nothing_twice),

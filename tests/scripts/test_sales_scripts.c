@@ -18,7 +18,7 @@
 #define SALE_KEYS KEYS(S, S ":claims", S ":holds", S ":users")
 
 /* The items of a reply that tells of a sale. */
-enum { OUTCOME, NOW, OPENS_AT, CLOSES_AT, STOCK, PER_USER, HOLD, HELD, CONFIRMED, MORE };
+enum { OUTCOME, NOW, OPENS_AT, CLOSES_AT, STOCK, PER_USER, HOLD, RETENTION, HELD, CONFIRMED, EXPIRES_AT, MORE };
 
 static uint32_t seed;
 static uint32_t next_random(uint32_t below)
@@ -39,7 +39,7 @@ static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int
 
 	run(&r, &sale_put_script, SALE_KEYS,
 	    ARGS(number(text[0], opens_at), number(text[1], closes_at), number(text[2], stock),
-		 number(text[3], per_user), number(text[4], hold)));
+		 number(text[3], per_user), number(text[4], hold), "0"));
 	return item_int(&r, OUTCOME);
 }
 
@@ -50,7 +50,7 @@ static int64_t claim(const char *user, int64_t quantity, char id[40])
 	char text[24], nonce[24];
 
 	snprintf(nonce, sizeof(nonce), "%016x", ++made);
-	run(&r, &sale_claim_script, SALE_KEYS, ARGS(nonce, user, number(text, quantity)));
+	run(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(nonce, user, number(text, quantity)));
 	if (item_int(&r, OUTCOME) == 1)
 		snprintf(id, 40, "%s", item_text(&r, 2));
 	return item_int(&r, OUTCOME);
@@ -179,7 +179,7 @@ static void configure_step(void)
 	int64_t hold = 1 + next_random(12);
 	outcome = configure(0, 0, stock, m.per_user, hold);
 	model_settle(item_int(&r, NOW));
-	assert_int_equal(outcome, stock < m.held + m.confirmed ? -1 : 1);
+	assert_int_equal(outcome, stock < m.held + m.confirmed ? -2 : 1);
 	if (outcome < 0)
 		m.per_user = item_int(&r, PER_USER);
 	m.stock = outcome < 0 ? m.stock : stock;
@@ -286,7 +286,7 @@ static void many_ended_holds_take_several_calls(void **state)
 	assert_int_equal(look(), 0);
 	assert_int_equal(item_int(&r, MORE), 0);
 	assert_int_equal(item_int(&r, HELD), 230);
-	assert_int_equal(configure(0, 0, 229, 0, 1000), -1);
+	assert_int_equal(configure(0, 0, 229, 0, 1000), -2);
 	assert_int_equal(configure(0, 0, 230, 0, 1000), 1);
 }
 
@@ -354,7 +354,7 @@ static void a_replay_gets_the_first_claim(void **state)
 	(void)state;
 	configure(0, 0, 2, 0, 60000);
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &sale_claim_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
+		run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS(i ? "b" : "a", "u", "1"), "p:idem:{k}",
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, OUTCOME), 1);
 		if (i == 0)
@@ -362,13 +362,13 @@ static void a_replay_gets_the_first_claim(void **state)
 		assert_string_equal(item_text(&r, 2), id);
 	}
 	assert_int_equal(confirm(id), 1);
-	run_with_record(&r, &sale_claim_script, SALE_KEYS, ARGS("b", "u", "1"), "p:idem:{k}", FINGERPRINT_A);
+	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("b", "u", "1"), "p:idem:{k}", FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), id);
-	run_with_record(&r, &sale_claim_script, SALE_KEYS, ARGS("c", "u", "1"), "p:idem:{l}", FINGERPRINT_A);
+	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("c", "u", "1"), "p:idem:{l}", FINGERPRINT_A);
 	snprintf(id, sizeof(id), "%s", item_text(&r, 2));
 	assert_int_equal(give_back(id), 1);
-	unchanged(&r, run_with_record_ended(&r, &sale_claim_script, SALE_KEYS, ARGS("d", "u", "1"), "p:idem:{l}",
-					    FINGERPRINT_A));
+	unchanged(&r, run_with_record_ended(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("d", "u", "1"),
+					    "p:idem:{l}", FINGERPRINT_A));
 }
 
 static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
@@ -382,6 +382,78 @@ static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
 	assert_int_equal(configure(0, 0, 5, 1, 60000), 2);
 	assert_int_equal(confirm(id), -3);
 	assert_int_equal(claim("u", 1, id), 1);
+}
+
+/* The keys that exist expire at the instant `at`; -1: they do not. */
+static void assert_expiry(int64_t at, int keys)
+{
+	static const char *const names[] = { S, S ":claims", S ":holds", S ":users" };
+
+	for (int i = 0; i < 4; i++)
+		if (redis_exists(&r, names[i])) {
+			assert_int_equal(server_command(&r, "PEXPIRETIME %s", names[i])->integer, at);
+			keys--;
+		}
+	assert_int_equal(keys, 0);
+	look();
+	assert_int_equal(item_int(&r, EXPIRES_AT), at);
+}
+
+static void keep_for(const char *retention_ms)
+{
+	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "", "", "", "", retention_ms));
+	assert_int_equal(item_int(&r, OUTCOME), 1);
+}
+
+static void all_keys_of_a_sale_expire_together(void **state)
+{
+	char id[40], other[40];
+
+	(void)state;
+	int64_t closes_at = redis_now_ms(&r) + 100000;
+	configure(0, closes_at, 100, 0, 60000);
+	assert_expiry(-1, 1);
+	claim("u", 1, id);
+	assert_expiry(-1, 4);
+	keep_for("5000");
+	assert_expiry(closes_at + 60000 + 5000, 4);
+	assert_int_equal(confirm(id), 1); /* no hold is left: that key goes */
+	assert_expiry(closes_at + 65000, 3);
+	claim("v", 1, id); /* and is made anew */
+	claim("w", 1, other);
+	assert_expiry(closes_at + 65000, 4);
+	assert_int_equal(give_back(other), 1);
+	assert_expiry(closes_at + 65000, 4);
+	/* A hold that ends later than the present settings allow keeps the sale. */
+	int64_t ends_at = strtoll(id, NULL, 10);
+	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "1", "", "", "1", ""));
+	assert_expiry(ends_at + 5000, 4);
+	keep_for("0");
+	assert_expiry(-1, 4);
+	/* All of it lies in the past: it goes at once. */
+	assert_int_equal(give_back(id), 1);
+	server_command(&r, "ZADD " S ":holds 5 %s", id);
+	server_command(&r, "ZREM " S ":holds %s", other);
+	keep_for("1");
+	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+}
+
+static void a_sale_with_many_claims_is_deleted_in_no_time(void **state)
+{
+	char id[40];
+
+	(void)state;
+	configure(0, 0, 1000, 0, 60000);
+	for (int i = 0; i < 1000; i++)
+		claim("u", 1, id);
+	server_command(&r, "CONFIG RESETSTAT");
+	run(&r, &sale_delete_script, SALE_KEYS, ARGS());
+	assert_int_equal(item_int(&r, OUTCOME), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+	assert_non_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_unlink:calls=1,"));
+	assert_null(strstr(server_command(&r, "INFO commandstats")->str, "cmdstat_del:"));
+	run(&r, &sale_delete_script, SALE_KEYS, ARGS());
+	assert_int_equal(item_int(&r, OUTCOME), -1);
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
@@ -399,11 +471,15 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		if (i == 4)
 			server_command(&r, "DEL " S);
 		server_command(&r, foreign[i], S);
-		unchanged(&r, run_fails(&r, &sale_claim_script, SALE_KEYS, ARGS("a", "u", "1"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("a", "u", "1"), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &sale_get_script, SALE_KEYS, ARGS(), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &sale_claim_confirm_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
 		unchanged(&r, run_fails(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id), "WRONGTYPE"));
-		unchanged(&r, run_fails(&r, &sale_put_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1"), "WRONGTYPE"));
+		unchanged(&r,
+			  run_fails(&r, &sale_put_script, SALE_KEYS, ARGS("0", "0", "1", "0", "1", "0"), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_patch_script, SALE_KEYS, ARGS("", "", "1", "", "", ""), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_delete_script, SALE_KEYS, ARGS(), "WRONGTYPE"));
+		unchanged(&r, run_fails(&r, &sale_claim_list_script, SALE_KEYS, ARGS("0", "9"), "WRONGTYPE"));
 	}
 }
 
@@ -420,6 +496,8 @@ int main(void)
 		TEST(what_is_not_there_is_told),
 		TEST(a_replay_gets_the_first_claim),
 		TEST(a_sale_made_anew_has_nothing_of_the_old_one),
+		TEST(all_keys_of_a_sale_expire_together),
+		TEST(a_sale_with_many_claims_is_deleted_in_no_time),
 		TEST(a_foreign_key_stays_as_it_is),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

@@ -13,10 +13,10 @@ function openAll(page) {
 	const cards = el('div', { class: 'grid' });
 	const none = el('p', { class: 'empty', hidden: true }, 'There are no sales.');
 	const all = { node: el('div', {}, cards, none), show(items) {
-		keyed(cards, items, (sale) => sale.sale, card);
+		keyed(cards, items, (sale) => sale.name, card);
 		none.hidden = items.length > 0;
 	} };
-	return listing(page, { what: 'sales', where: '/sales', name: (one) => one.sale, open: (name) => route('sales', name), shown: all });
+	return listing(page, { what: 'sales', where: '/sales', name: (one) => one.name, open: (name) => route('sales', name), shown: all });
 }
 
 function openOne(page, name) {
@@ -28,7 +28,7 @@ function openOne(page, name) {
 	};
 }
 
-function card({ sale: name }) {
+function card({ name }) {
 	const state = el('span', { class: 'badge' });
 	const stock = parts();
 	const about = facts(`Sale ${name}`);
@@ -42,8 +42,9 @@ function card({ sale: name }) {
 			['Stock', number(sale.stock)],
 			['A user', `${number(sale.per_user)} at most`],
 			['Held for', duration(sale.hold_ms)],
-			['Opens', when(sale.opens_at_ms)],
+			['Opens', sale.opens_at_ms ? when(sale.opens_at_ms) : 'from the start'],
 			['Closes', sale.closes_at_ms ? when(sale.closes_at_ms) : 'never'],
+			['Expires', sale.expires_at_ms ? when(sale.expires_at_ms) : 'never'],
 		]);
 	} };
 }

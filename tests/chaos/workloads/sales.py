@@ -3,7 +3,7 @@ their time.
 """
 STOCK, PER_USER, HOLD_MS, USERS = 40, 3, 700, 25
 SECONDS_EACH = 3
-SETTINGS = {"opens_at_ms": 0, "stock": STOCK, "per_user": PER_USER, "hold_ms": HOLD_MS}
+SETTINGS = {"stock": STOCK, "per_user": PER_USER, "hold_ms": HOLD_MS}
 
 
 def names(seconds):

@@ -1,4 +1,4 @@
--- sale_claim: holds a quantity for a user.
+-- sale_claim_acquire: holds a quantity for a user.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
 -- Returns {1, now, claim, expires_at_ms, remaining}
@@ -8,7 +8,7 @@
 --         too little is left
 -- A replay: the reply of then, while the claim is held or confirmed.
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
---@include time sale
+--@include time expiry sale
 --@idempotent
 local now = now_ms()
 local user, quantity = ARGV[2], tonumber(ARGV[3])
@@ -41,4 +41,8 @@ redis.call('HSET', claims_key, claim, table.concat({'held', digits(quantity), di
 redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
 redis.call('HINCRBY', users_key, user, digits(quantity))
 redis.call('HINCRBY', sale_key, 'held', digits(quantity))
+local sale_expires_at = expires_at(sale_keys)
+if sale_expires_at then -- the others may be new keys
+  expire(sale_keys, sale_expires_at)
+end
 return {1, now, claim, expires_at_ms, remaining - quantity}, true

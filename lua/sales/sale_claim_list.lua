@@ -1,0 +1,27 @@
+-- sale_claim_list: one page of the claims that are held or confirmed, by HSCAN.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims the page takes, at most 1000
+-- Returns {0, now, next cursor ('0': that was all), claim, state, quantity, expires_at_ms, user, ...}:
+--         five for each
+--         {-1, now} there is no sale, {-2, now} that was no cursor
+-- Errors: WRONGTYPE. O(page), and at most 2000 claims are looked at, for a millisecond.
+--@include time out_of_time expiry sale scan_page
+--@reads
+local now = now_ms()
+if not read_sale() then
+  return {-1, now}
+end
+local claims, next_cursor = scan_page('HSCAN', claims_key, ARGV[1], '', tonumber(ARGV[2]))
+if not claims then
+  return {-2, now}
+end
+local reply = {0, now, next_cursor}
+for i, record in ipairs(#claims > 0 and redis.call('HMGET', claims_key, unpack(claims)) or {}) do
+  local c = claim_of(record)
+  if c and (c.state == 'confirmed' or c.state == 'held' and c.expires_at_ms > now) then
+    for _, value in ipairs({claims[i], c.state, c.quantity, c.expires_at_ms, c.user}) do
+      reply[#reply + 1] = value
+    end
+  end
+end
+return reply

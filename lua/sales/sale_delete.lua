@@ -1,0 +1,12 @@
+-- sale_delete: deletes a sale with all its claims, freed in the background.
+-- KEYS  the sale's (sales/lib_sale.lua)
+-- Returns {1, now}, {-1, now} there is no sale
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time expiry sale
+--@flags allow-oom
+local now = now_ms()
+if not read_sale() then
+  return {-1, now}
+end
+redis.call('UNLINK', unpack(sale_keys))
+return {1, now}
