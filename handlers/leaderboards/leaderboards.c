@@ -106,7 +106,7 @@ void leaderboard_put(struct request *req, const struct leaderboard_put_input *in
 	}
 	struct call *c = board_call(req, &leaderboard_put_script, in->name);
 	call_text(c, arena_join(&req->arena, parts, n));
-	handler_call_ttl(c, in->has_ttl_ms, !in->has_ttl_ms, in->ttl_ms);
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
 	call_send(c, on_replaced);
 }
 
