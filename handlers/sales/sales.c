@@ -431,7 +431,7 @@ void sale_claim_confirm(struct request *req, const struct sale_claim_confirm_inp
 	call_send(c, on_confirmed);
 }
 
-static void on_given_back(struct request *req, const struct reply *r)
+static void on_released(struct request *req, const struct reply *r)
 {
 	const struct sale_claim_release_input *in = req->input;
 
@@ -458,5 +458,5 @@ void sale_claim_release(struct request *req, const struct sale_claim_release_inp
 	struct call *c = sale_call(req, &sale_claim_release_script, in->name);
 
 	call_text(c, in->claim);
-	call_send(c, on_given_back);
+	call_send(c, on_released);
 }

@@ -9,8 +9,8 @@
 --         {-2, now, source, its dimensions, those wanted} they differ now
 --         {-3, now} what was built was lost; {-4, now, member, dimension} its score would be larger
 --         than 2^32-1
--- After a refusal what was built is gone.
--- A member keeps the latest arrival of all sources. One that HSCAN tells twice counts once: it
+-- After a refusal what was built is deleted.
+-- A member keeps the latest arrival of all sources. One that HSCAN returns twice counts once: it
 -- bears the source's number.
 -- Errors: WRONGTYPE, nothing done. O(STEP) in HSCAN's sense.
 --@include time board board_union

@@ -1,4 +1,4 @@
--- leaderboard_union_put: adds what leaderboard_union_page told to the union that is being built
+-- leaderboard_union_put: adds what leaderboard_union_page returned to the union that is being built
 -- aside.
 -- KEYS  1 what is built (leaderboards/lib_board_union.lua)
 -- ARGV  1 cursor, only handed back, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or

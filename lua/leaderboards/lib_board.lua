@@ -6,7 +6,7 @@
 --   ...:ranks        sorted set, every score 0: the place with the member behind it
 -- All three expire together.
 -- A place is 2^32-1 minus each score, then the arrival in two words, all big-endian: the smallest
--- bytes are the highest scores, and of equal ones whoever came to them first. Arrivals are Redis's
+-- bytes are the highest scores, and of equal ones the earliest arrival. Arrivals are Redis's
 -- clock, and rise with every change.
 local SCORE_MAX = 4294967295
 local WORD = 4

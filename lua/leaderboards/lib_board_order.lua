@@ -1,5 +1,5 @@
 -- Positions from 0 in a board, in either order. 'desc', the highest scores first, is the order of
--- the sorted set. 'asc' has the lowest first, and of equals still whoever came first: groups of
+-- the sorted set. 'asc' has the lowest first, and of equals still the earliest: groups of
 -- equals from the back, each from its front.
 -- Wants leaderboards/lib_board.lua.
 
@@ -28,7 +28,7 @@ end
 -- n + to - from).
 local function ascending(ranks, from, to, dimensions)
   -- Read from the back, each run of equals is then turned round. The runs at the ends may be parts
-  -- of larger groups, of which the page wants another part: those are read anew.
+  -- of larger groups, of which the page wants another part: those are read again.
   local back = redis.call('ZRANGE', ranks, digits(from), digits(to), 'REV')
   local elements, n, start, head_bytes = {}, #back, 1, WORD * dimensions
   local head = n > 0 and string.sub(back[1], 1, head_bytes)
@@ -59,7 +59,7 @@ local function ascending(ranks, from, to, dimensions)
   return elements
 end
 
--- page_at(now, ranks, board, from, to, order): the reply that tells a page:
+-- page_at(now, ranks, board, from, to, order): the reply with a page:
 -- {0, now, dimensions (a line each), size, position of the first, {elements}}.
 local function page_at(now, ranks, board, from, to, order)
   local elements

@@ -77,10 +77,10 @@ local function settle(sale, now)
   return #over < SETTLED_MOST
 end
 
--- told(sale, outcome, now): the reply that describes a sale: {outcome, now, opens_at_ms,
+-- sale_reply(sale, outcome, now): the reply that describes a sale: {outcome, now, opens_at_ms,
 -- closes_at_ms, stock, per_user, hold_ms, retention_ms, held, confirmed, expires_at_ms
 -- (expiry_reply)}.
-local function told(sale, outcome, now)
+local function sale_reply(sale, outcome, now)
   return {
     outcome, now, sale.opens_at_ms, sale.closes_at_ms, sale.stock, sale.per_user, sale.hold_ms, sale.retention_ms,
     sale.held, sale.confirmed, expiry_reply(expires_at(sale_keys)),
@@ -100,10 +100,10 @@ end
 
 -- change(sale, now): gives a sale, nil for a new one, the settings in ARGV, in the order of
 -- SALE_SETTINGS; '' stays as it is. Returns the reply:
--- {2, the sale (told)} created, {1, the same} changed
+-- {2, the sale (sale_reply)} created, {1, the same} changed
 -- {-2, now, ...the sale as it was} more is held and confirmed than this stock
 -- {-3, now} it would close before it opens
--- {0, now, ...} holds that are over were settled, and there are more: call again
+-- {0, now, ...} expired holds were settled, and there are more: call again
 -- O(SETTLED_MOST log n). What a sale left whose first key alone was deleted goes too, freed in the
 -- background.
 local function change(sale, now)
@@ -120,7 +120,7 @@ local function change(sale, now)
     is_settled = settle(sale, now)
     wanted.held, wanted.confirmed = sale.held, sale.confirmed
     if wanted.stock < sale.held + sale.confirmed then
-      return told(sale, is_settled and -2 or 0, now)
+      return sale_reply(sale, is_settled and -2 or 0, now)
     end
   end
   for _, name in ipairs(SALE_SETTINGS) do
@@ -128,5 +128,5 @@ local function change(sale, now)
   end
   redis.call('HSET', sale_key, 'held', digits(wanted.held), 'confirmed', digits(wanted.confirmed))
   expire(sale_keys, sale_expiry(wanted, now))
-  return told(wanted, sale and 1 or 2, now)
+  return sale_reply(wanted, sale and 1 or 2, now)
 end

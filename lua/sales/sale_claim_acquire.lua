@@ -2,7 +2,7 @@
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- ARGV  1 random digits for the claim, 2 the user, 3 the quantity
 -- Returns {1, now, claim, expires_at_ms, remaining}
---         {0, now} holds that are over were settled, and there are more: call again
+--         {0, now} expired holds were settled, and there are more: call again
 --         {-1, now} there is no sale, {-2, now, opens_at_ms, closes_at_ms} it is not open
 --         {-3, now, what the user has, per_user} that would be too much, {-4, now, remaining, held}
 --         too little is left

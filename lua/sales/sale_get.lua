@@ -1,6 +1,6 @@
 -- sale_get: the settings and counts of a sale, after the holds that are over were settled.
 -- KEYS  the sale's (sales/lib_sale.lua)
--- Returns {0, the sale (sales/lib_sale.lua: told), 1 when more holds may be over: call again; else
+-- Returns {0, the sale (sales/lib_sale.lua: sale_reply), 1 when more holds may have ended: call again; else
 --         0}
 --         {-1, now} there is no sale
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
@@ -12,6 +12,6 @@ if not sale then
   return {-1, now}
 end
 local is_settled = settle(sale, now)
-local reply = told(sale, 0, now)
+local reply = sale_reply(sale, 0, now)
 reply[#reply + 1] = is_settled and 0 or 1
 return reply

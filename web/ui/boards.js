@@ -1,4 +1,4 @@
-// Leaderboards: who is in front.
+// Leaderboards: members by rank.
 import { path } from './api.js';
 import { el, facts, route, table } from './dom.js';
 import { instant, number } from './format.js';
@@ -58,7 +58,7 @@ function openOne(page, name) {
 }
 
 function members(dimensions) {
-	return table({ label: 'Ranks', key: (one) => one.member, empty: 'Nobody is on this board.', columns: [
+	return table({ label: 'Ranks', key: (one) => one.member, empty: 'This board has no members.', columns: [
 		{ title: 'Rank', number: true, text: (one) => number(one.rank) },
 		{ title: 'Member', kind: 'head', text: (one) => one.member },
 		...dimensions.map((dimension) => ({ title: dimension, number: true, text: (one) => number(one.scores[dimension]) })),
