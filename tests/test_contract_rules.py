@@ -21,7 +21,7 @@ NOT_IMPERATIVE = set("one this the a an whether how what which all names".split(
 NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit"}
 CREATED_BY_USE = "locks semaphores fences uv pv counters feeds sets bitmaps checkins cache keys topics".split()
 NOT_DELETED = {"topics"}  # nothing of a topic is kept
-OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "user", "max", "n"}
+OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", "resource", "max", "n"}
 
 
 class Contract:
