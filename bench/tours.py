@@ -80,8 +80,8 @@ TOURS = {
         "set_member_get", "set_member_list",
         ("set_combine", {"intersect": ["likers-7", "likers-8"]}),
         "set_member_delete",
-        "bitmap_put", "bitmap_get", "bitmap_bit_put", "bitmap_bit_get", "bitmap_count", "bitmap_position_get",
-        "bitmap_field_update", "bitmap_delete",
+        "bitmap_put", "bitmap_get", "bitmap_list", "bitmap_bit_put", "bitmap_bit_get", "bitmap_count",
+        "bitmap_position_get", "bitmap_field_write", "bitmap_delete",
     ],
     "leaderboards": [
         "leaderboard_put", "leaderboard_member_put", "leaderboard_member_increment",

@@ -32,6 +32,34 @@ static bool is_within_limit(struct request *req, const char *pointer, int64_t la
 	return false;
 }
 
+/* ---- GET /bitmaps ---- */
+
+static struct call *get_size(struct request *req, struct text name, struct text part)
+{
+	struct call *c = command_call(req, "STRLEN", false);
+
+	(void)part;
+	call_key(c, KEY_BITMAP, name, NULL);
+	return c;
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	out_int(o, "bytes", r->integer);
+	out_close(o);
+}
+
+void bitmap_list(struct request *req, const struct bitmap_list_input *in)
+{
+	static const struct list_of bitmaps = { .kind = KEY_BITMAP, .look = get_size, .item = item_of };
+
+	list_keys(req, &bitmaps, in->match, in->cursor, in->limit);
+}
+
 /* ---- GET, PUT, DELETE /bitmaps/{name} ---- */
 
 static void on_bytes(struct request *req, const struct reply *r)
@@ -221,7 +249,7 @@ static void on_position(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "name", in->name);
 	out_int(o, "bit", in->bit);
-	out_int(o, "position", reply_int(r, 2));
+	out_int_or_null(o, "position", reply_int(r, 2) >= 0, reply_int(r, 2));
 	answer_end(req);
 }
 
@@ -261,11 +289,11 @@ static int64_t bits_of(struct text type)
  * Where operation `i` reads or writes. False when it cannot be done; then the request has been
  * answered.
  */
-static bool find_field(struct request *req, size_t i, const struct bitmap_field_update_operations_item *op,
+static bool find_field(struct request *req, size_t i, const struct bitmap_field_write_operations_item *op,
 		       int64_t *bits, int64_t *offset)
 {
 	const char *where = op->has_element ? "/element" : "/offset";
-	bool writes = op->op != BITMAP_FIELD_UPDATE_OPERATIONS_ITEM_OP_GET;
+	bool writes = op->op != BITMAP_FIELD_WRITE_OPERATIONS_ITEM_OP_GET;
 	char pointer[POINTER_SIZE];
 
 	*bits = bits_of(op->type);
@@ -316,15 +344,15 @@ static void on_fields(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void bitmap_field_update(struct request *req, const struct bitmap_field_update_input *in)
+void bitmap_field_write(struct request *req, const struct bitmap_field_write_input *in)
 {
 	static const char *const ops[] = { NULL, "GET", "SET", "INCRBY" }; /* by the contract's enums */
 	static const char *const overflows[] = { NULL, "WRAP", "SAT", "FAIL" };
-	struct call *c = handler_call(req, &bitmap_field_update_script, KEY_BITMAP, in->name);
+	struct call *c = handler_call(req, &bitmap_field_write_script, KEY_BITMAP, in->name);
 	int64_t bits, offset;
 
 	for (size_t i = 0; i < in->operations.count; i++) {
-		const struct bitmap_field_update_operations_item *op = &in->operations.items[i];
+		const struct bitmap_field_write_operations_item *op = &in->operations.items[i];
 		if (!find_field(req, i, op, &bits, &offset))
 			return;
 		call_string(c, ops[op->op]);

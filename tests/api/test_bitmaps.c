@@ -107,6 +107,24 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
+/* An empty bitmap is listed; other kinds, and a key of another type under a bitmap's name, are not. */
+static void the_list_has_bitmaps_only(void **state)
+{
+	(void)state;
+	put("/bitmaps/b", "{\"base64\":\"AP+A\"}");
+	put("/bitmaps/empty", "{\"base64\":\"\"}");
+	put("/sets/b/members/x", NULL);
+	server_command(&redis, "RPUSH p:bitmap:{foreign} x");
+	struct answer a = get_all("/bitmaps");
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+	size_t at = strcmp(text_at(a, "/items/0/name"), "b") != 0;
+	assert_string_equal(text_at(a, at ? "/items/1/name" : "/items/0/name"), "b");
+	assert_int_equal(int_at(a, at ? "/items/1/bytes" : "/items/0/bytes"), 3);
+	assert_int_equal(int_at(a, at ? "/items/0/bytes" : "/items/1/bytes"), 0);
+	assert_int_equal(json_array_size(json_at(get("/bitmaps?match=x*"), "/items")), 0);
+}
+
 static void base64_is_taken_strictly(void **state)
 {
 	static const char *const rows[][2] = {
@@ -263,7 +281,9 @@ static void positions_are_those_of_redis(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(target, sizeof(target), "/bitmaps/%s/position?%s", rows[i].name, rows[i].range);
 		struct answer a = get(target);
-		if (int_at(a, "/position") != rows[i].position)
+		if (rows[i].position < 0)
+			assert_true(json_is_null(json_at(a, "/position")));
+		else if (int_at(a, "/position") != rows[i].position)
 			fail_msg("%s: %lld", target, (long long)int_at(a, "/position"));
 		assert_int_equal(int_at(a, "/bit"), target[strlen("/bitmaps/") + strlen(rows[i].name) + 14] - '0');
 	}
@@ -283,8 +303,8 @@ static void a_large_bitmap_is_searched_whole(void **state)
 	assert_int_equal(int_at(get("/bitmaps/b/count?start=1&end=99999998&unit=bit"), "/count"), 1);
 	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=1"), "/position"), 50000000);
 	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001&unit=bit"), "/position"), 99999999);
-	assert_int_equal(int_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998&unit=bit"), "/position"),
-			 -1);
+	assert_true(json_is_null(
+		json_at(get("/bitmaps/b/position?bit=1&start=50000001&end=99999998&unit=bit"), "/position")));
 }
 
 /* ---- Fields ---- */
@@ -502,6 +522,7 @@ int main(void)
 		cmocka_unit_test_teardown(bits_are_written_and_read, stage_forget),
 		cmocka_unit_test_teardown(offsets_end_where_redis_ends, stage_forget),
 		cmocka_unit_test_teardown(a_bitmap_goes_in_and_comes_out, stage_forget),
+		cmocka_unit_test_teardown(the_list_has_bitmaps_only, stage_forget),
 		cmocka_unit_test_teardown(base64_is_taken_strictly, stage_forget),
 		cmocka_unit_test_teardown(parts_of_a_bitmap, stage_forget),
 		cmocka_unit_test_teardown(a_large_bitmap_is_read_in_parts, stage_forget),

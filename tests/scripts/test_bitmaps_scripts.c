@@ -89,7 +89,7 @@ static void must_be_as_bitfield(const struct asked *a)
 	static int64_t values[OPERATIONS_MAX];
 	static bool done[OPERATIONS_MAX];
 
-	run(&r, &bitmap_field_update_script, KEYS(KEY), a->args);
+	run(&r, &bitmap_field_write_script, KEYS(KEY), a->args);
 	assert_int_equal(r.reply->elements, 2 + 2 * a->count);
 	for (size_t i = 0; i < a->count; i++)
 		done[i] = told_value(i, &values[i]);
@@ -170,7 +170,7 @@ static void the_last_digit_is_kept(void **state)
 	ask(&a, "INCRBY", 'i', 64, 3, "-1", "WRAP");
 	ask(&a, "INCRBY", 'u', 54, 200, "9007199254740993", "FAIL");
 	ask(&a, "SET", 'i', 54, 300, "-1", "FAIL");
-	run(&r, &bitmap_field_update_script, KEYS(KEY), a.args);
+	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
 	for (size_t i = 0; i + 1 < a.count; i++) {
 		int64_t value = 0;
 		assert_true(told_value(i, &value));
@@ -178,7 +178,7 @@ static void the_last_digit_is_kept(void **state)
 	}
 	a.count = 0;
 	ask(&a, "GET", 'i', 54, 300, "", "WRAP");
-	run(&r, &bitmap_field_update_script, KEYS(KEY), a.args);
+	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
 	assert_int_equal(item_int(&r, 2), -1); /* its upper 22 bits */
 	assert_int_equal(item_int(&r, 3), UINT32_MAX);
 }
@@ -193,18 +193,17 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	ask(&written, "GET", 'u', 4, 0, "", "WRAP");
 	ask(&written, "SET", 'u', 4, 0, "0", "WRAP");
 	unchanged(&r, {
-		run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), look.args, RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), 0);
 	});
-	run(&r, &bitmap_field_update_script, KEYS(KEY), written.args);
+	run(&r, &bitmap_field_write_script, KEYS(KEY), written.args);
 	assert_int_equal(item_int(&r, 0), 1);
 	unchanged(&r, { /* it is there now: what is refused does not even make it longer */
-			run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), refused.args, RECORD,
-					FINGERPRINT_A);
+			run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
 			assert_int_equal(item_int(&r, 0), 0);
 	});
 	server_command(&r, "DEL " KEY);
-	run(&r, &bitmap_field_update_script, KEYS(KEY), refused.args);
+	run(&r, &bitmap_field_write_script, KEYS(KEY), refused.args);
 	assert_int_equal(item_int(&r, 0), 1); /* BITFIELD makes the bitmap before it refuses */
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 1);
 }
@@ -218,16 +217,16 @@ static void a_replay_keeps_every_digit(void **state)
 	server_command(&r, "BITFIELD " KEY " SET i64 0 9007199254740992");
 	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
 	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
-	run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
 	assert_true(told_value(0, &first));
 	assert_true(first == 9007199254740993);
 	assert_false(told_value(1, &nothing));
 	unchanged(&r, {
-		run_with_record(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
 		assert_true(told_value(0, &again));
 		assert_true(again == first);
 		assert_false(told_value(1, &nothing));
-		run_with_record_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
+		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
 				      "IDEMPOTENCY_KEY_REUSED");
 	});
 }
@@ -431,7 +430,7 @@ static void foreign_keys_stay_as_they_are(void **state)
 		run_fails(&r, &bitmap_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
 		run_fails(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"), "WRONGTYPE");
 		run_fails(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"), "WRONGTYPE");
-		run_with_record_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
+		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A,
 				      "WRONGTYPE");
 	});
 }
@@ -446,7 +445,7 @@ static void a_full_redis_still_reads_and_frees(void **state)
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("0", "1"), "OOM");
 	run_fails(&r, &bitmap_put_script, KEYS(KEY), ARGS("x"), "OOM");
-	run_fails(&r, &bitmap_field_update_script, KEYS(KEY), a.args, "OOM");
+	run_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, "OOM");
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	run(&r, &bitmap_position_get_script, KEYS(KEY), ARGS("1", "0", "", "BYTE"));
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());

@@ -96,7 +96,7 @@ static void wide_integers(void **state)
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
 		const void *in;
 		struct request *req = filled("POST", "/bitmaps/b/fields", text_of(taken[i].body), &in);
-		const struct bitmap_field_update_input *fields = in;
+		const struct bitmap_field_write_input *fields = in;
 		assert_non_null(in);
 		assert_true(fields->operations.items[0].has_value);
 		assert_true(fields->operations.items[0].value == taken[i].value);

@@ -1,4 +1,4 @@
--- bitmap_field_update: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD. Lua's
+-- bitmap_field_write: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD. Lua's
 -- numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text,
 -- and what is told is read as two fields, the lower 32 bits and those above. The value is upper *
 -- 2^32 + lower, which the caller puts together.
