@@ -71,10 +71,11 @@ TOURS = {
         ("uv_add", {"page": "cart"}),
         "uv_get", "uv_union_get", "uv_list",
         ("uv_merge", {"page": "both", "from": None, "to": None}),
-        "pv_add", "pv_get", ("checkin_put", DAY), "checkin_get", ("checkin_delete", DAY),
+        "pv_add", "pv_get", ("checkin_day_put", DAY), "checkin_get", "checkin_list", "checkin_patch",
+        ("checkin_day_delete", DAY), ("checkin_day_put", DAY), "checkin_delete",
     ],
     "collections": [
-        "bloom_put", "bloom_add", "bloom_exists", "bloom_get", "bloom_delete",
+        "bloom_put", "bloom_add", "bloom_exists", "bloom_get", "bloom_list", "bloom_patch", "bloom_delete",
         "counter_increment", "counter_get", "feed_item_push", "feed_item_list", "set_member_put",
         ("set_member_put", {"name": "likers-8"}),
         "set_member_get", "set_member_list",

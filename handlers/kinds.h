@@ -20,14 +20,14 @@
 	"board" /* hash: dimensions; TTL. parts `places`, `ranks`: see lua/leaderboards/lib_board.lua; `union:...`: TTL */
 #define KEY_SALE "sale" /* hash: settings, counts; TTL. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
 #define KEY_BLOOM \
-	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; no TTL */
+	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; TTL of PUT or PATCH */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
 #define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL. part `excess`: string, TTL */
 #define KEY_SET "set"         /* set; no TTL */
 #define KEY_CACHE \
 	"cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/cache/lib_cache.lua; TTL */
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */
-#define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/checkins/lib_checkin.lua; no TTL */
+#define KEY_CHECKIN "checkin" /* hash: days as bits, see lua/checkins/lib_checkin.lua; TTL of PATCH */
 #define KEY_POLICY "policy"   /* hash: a rate-limit policy; no TTL */
 
 #endif

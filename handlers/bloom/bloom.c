@@ -30,7 +30,7 @@ struct bloom_work {
 	/* Of bloom_add and bloom_exists */
 	const struct script *script;
 	size_t step_items;
-	struct text filter;
+	struct text name;
 	size_t item_count;
 	XXH128_canonical_t *hashes; /* of the distinct items, in the order in which they come first */
 	char *found;                /* a digit for each of them */
@@ -51,14 +51,14 @@ static struct bloom_work *work_new(struct request *req)
 	return req->work = w;
 }
 
-static struct call *filter_call(struct request *req, const struct script *s, struct text filter, size_t segments)
+static struct call *filter_call(struct request *req, const struct script *s, struct text name, size_t segments)
 {
 	struct call *c = script_call(req, s);
 	char digits[TEXT_DIGITS];
 
-	call_key(c, KEY_BLOOM, filter, NULL);
+	call_key(c, KEY_BLOOM, name, NULL);
 	for (size_t i = 0; i < segments; i++)
-		call_key(c, KEY_BLOOM, filter, text_of_int((int64_t)i, digits).at);
+		call_key(c, KEY_BLOOM, name, text_of_int((int64_t)i, digits).at);
 	return c;
 }
 
@@ -78,18 +78,46 @@ static bool is_again(struct request *req, const struct reply *r)
 	return true; /* a call that is sent after an answer goes nowhere */
 }
 
-static void answer_no_filter(struct request *req, struct text filter)
+static void answer_no_filter(struct request *req, struct text name)
 {
-	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; create it with PUT", filter.at);
+	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; create it with PUT", name.at);
 }
 
-/* ---- PUT, GET /bloom/{filter} ---- */
+/* ---- What a reply tells of a filter ---- */
 
-enum { FIRST_LAYER = 4, LAYER_ITEMS = 5 }; /* in a reply: bits, hashes, capacity, items, bits that are set */
+/* For each layer: bits, hashes, capacity, items, bits that are set. */
+enum { CAPACITY = 2, ERROR_RATE, EXPIRES_AT, FIRST_LAYER, LAYER_ITEMS = 5 };
+
+struct layer_sums {
+	int64_t size, bits, set;
+	int64_t hashes; /* of the newest */
+	double right;   /* how often no layer errs */
+};
 
 static double fill_of(int64_t set, int64_t bits)
 {
 	return bits > 0 ? (double)set / (double)bits : 0;
+}
+
+static struct layer_sums sum_layers(const struct reply *r)
+{
+	struct layer_sums s = { .right = 1 };
+
+	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
+		s.bits += reply_int(r, i);
+		s.hashes = reply_int(r, i + 1);
+		s.size += reply_int(r, i + 3);
+		s.set += reply_int(r, i + 4);
+		s.right *= 1 - __builtin_powi(fill_of(reply_int(r, i + 4), reply_int(r, i)), (int)s.hashes);
+	}
+	return s;
+}
+
+static void write_settings(struct json_out *o, struct text name, const struct reply *r)
+{
+	out_text(o, "name", name);
+	out_int(o, "capacity", reply_int(r, CAPACITY));
+	out_real(o, "error_rate", reply_real(r, ERROR_RATE));
 }
 
 static void write_layers(struct json_out *o, const struct reply *r)
@@ -107,30 +135,51 @@ static void write_layers(struct json_out *o, const struct reply *r)
 	out_close(o);
 }
 
-static void answer_filter(struct request *req, int status, struct text filter, const struct reply *r)
+static void answer_filter(struct request *req, int status, struct text name, const struct reply *r)
 {
-	int64_t size = 0, bits = 0, set = 0, hashes = 0;
-	double right = 1; /* how often no layer errs */
-
-	for (size_t i = FIRST_LAYER; i + LAYER_ITEMS <= r->count; i += LAYER_ITEMS) {
-		bits += reply_int(r, i);
-		hashes = reply_int(r, i + 1);
-		size += reply_int(r, i + 3);
-		set += reply_int(r, i + 4);
-		right *= 1 - __builtin_powi(fill_of(reply_int(r, i + 4), reply_int(r, i)), (int)hashes);
-	}
+	struct layer_sums s = sum_layers(r);
 	struct json_out *o = answer_begin(req, status);
-	out_text(o, "filter", filter);
-	out_int(o, "capacity", reply_int(r, 2));
-	out_real(o, "error_rate", reply_real(r, 3));
-	out_int(o, "size", size);
-	out_int(o, "bits", bits);
-	out_int(o, "hashes", hashes);
-	out_real(o, "fill", fill_of(set, bits));
-	out_real(o, "expected_error", 1 - right);
+
+	write_settings(o, name, r);
+	out_int(o, "size", s.size);
+	out_int(o, "bits", s.bits);
+	out_int(o, "hashes", s.hashes);
+	out_real(o, "fill", fill_of(s.set, s.bits));
+	out_real(o, "expected_error", 1 - s.right);
+	handler_out_expiry(o, r, EXPIRES_AT);
 	write_layers(o, r);
 	answer_end(req);
 }
+
+/* ---- GET /bloom ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return filter_call(req, &bloom_get_script, name, 0);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (reply_int(r, 0) < 0)
+		return;
+	out_object(o, NULL);
+	write_settings(o, name, r);
+	out_int(o, "size", sum_layers(r).size);
+	handler_out_expiry(o, r, EXPIRES_AT);
+	out_close(o);
+}
+
+void bloom_list(struct request *req, const struct bloom_list_input *in)
+{
+	static const struct list_of filters = { .kind = KEY_BLOOM, .look = get_one, .item = item_of };
+
+	list_keys(req, &filters, in->match, in->cursor, in->limit);
+}
+
+/* ---- PUT, PATCH, GET /bloom/{name} ---- */
 
 static void put(struct request *req);
 
@@ -141,13 +190,14 @@ static void on_put(struct request *req, const struct reply *r)
 	if (is_again(req, r)) {
 		put(req);
 	} else if (reply_int(r, 0) < 0) {
-		struct json_out *o = problem_begin(req, P_FILTER_EXISTS, "filter '%s' was created for %lld items at %g",
-						   in->filter.at, (long long)reply_int(r, 2), reply_real(r, 3));
-		out_int(o, "capacity", reply_int(r, 2));
-		out_real(o, "error_rate", reply_real(r, 3));
+		struct json_out *o =
+			problem_begin(req, P_FILTER_EXISTS, "filter '%s' was created for %lld items at %g", in->name.at,
+				      (long long)reply_int(r, CAPACITY), reply_real(r, ERROR_RATE));
+		out_int(o, "capacity", reply_int(r, CAPACITY));
+		out_real(o, "error_rate", reply_real(r, ERROR_RATE));
 		problem_end(req);
 	} else {
-		answer_filter(req, reply_int(r, 0) > 0 ? 201 : 200, in->filter, r);
+		answer_filter(req, reply_int(r, 0) == 1 ? 201 : 200, in->name, r);
 	}
 }
 
@@ -155,10 +205,11 @@ static void put(struct request *req)
 {
 	const struct bloom_put_input *in = req->input;
 	const struct bloom_work *w = req->work;
-	struct call *c = filter_call(req, &bloom_put_script, in->filter, w->segments);
+	struct call *c = filter_call(req, &bloom_put_script, in->name, w->segments);
 
 	call_int(c, in->capacity);
 	call_real(c, in->error_rate);
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms || !in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_put);
 }
 
@@ -169,22 +220,53 @@ void bloom_put(struct request *req, const struct bloom_put_input *in)
 		put(req);
 }
 
+static void patch(struct request *req);
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct bloom_patch_input *in = req->input;
+
+	if (is_again(req, r))
+		patch(req);
+	else if (reply_int(r, 0) < 0)
+		answer_no_filter(req, in->name);
+	else
+		answer_filter(req, 200, in->name, r);
+}
+
+static void patch(struct request *req)
+{
+	const struct bloom_patch_input *in = req->input;
+	const struct bloom_work *w = req->work;
+	struct call *c = filter_call(req, &bloom_patch_script, in->name, w->segments);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
+}
+
+void bloom_patch(struct request *req, const struct bloom_patch_input *in)
+{
+	(void)in; /* as bloom_put */
+	if (work_new(req))
+		patch(req);
+}
+
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct bloom_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
-		answer_no_filter(req, in->filter);
+		answer_no_filter(req, in->name);
 	else
-		answer_filter(req, 200, in->filter, r);
+		answer_filter(req, 200, in->name, r);
 }
 
 void bloom_get(struct request *req, const struct bloom_get_input *in)
 {
-	call_send(filter_call(req, &bloom_get_script, in->filter, 0), on_state);
+	call_send(filter_call(req, &bloom_get_script, in->name, 0), on_state);
 }
 
-/* ---- DELETE /bloom/{filter} ---- */
+/* ---- DELETE /bloom/{name} ---- */
 
 static void on_deleted(struct request *req, const struct reply *r)
 {
@@ -193,11 +275,11 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 	if (is_again(req, r)) {
 		req->has_effect = req->has_effect || reply_int(r, 0) == AGAIN;
-		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
+		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
 	} else if (reply_int(r, 0) > 0 || req->has_effect) { /* another request may have made the last step */
 		answer_empty(req, 204);
 	} else {
-		answer_no_filter(req, in->filter);
+		answer_no_filter(req, in->name);
 	}
 }
 
@@ -206,10 +288,10 @@ void bloom_delete(struct request *req, const struct bloom_delete_input *in)
 	const struct bloom_work *w = work_new(req);
 
 	if (w)
-		call_send(filter_call(req, &bloom_delete_script, in->filter, w->segments), on_deleted);
+		call_send(filter_call(req, &bloom_delete_script, in->name, w->segments), on_deleted);
 }
 
-/* ---- POST /bloom/{filter}/add, /exists ---- */
+/* ---- POST /bloom/{name}/add, /exists ---- */
 
 /*
  * The number of a hash: that of an equal one before it, or a new one. `table` has a power of two of
@@ -300,10 +382,10 @@ static void on_step(struct request *req, const struct reply *r)
 	if (is_again(req, r)) {
 		send_step(req, from);
 	} else if (outcome == -1) {
-		answer_no_filter(req, w->filter);
+		answer_no_filter(req, w->name);
 	} else if (outcome < 0) {
 		answer_problem(req, P_FILTER_FULL,
-			       "filter '%s' is full: another layer would make it larger than 2^32 bits", w->filter.at);
+			       "filter '%s' is full: another layer would make it larger than 2^32 bits", w->name.at);
 	} else if (digits.len == 0 || digits.len > end - from) {
 		answer_internal(req, "the script returned another number of items");
 	} else {
@@ -325,7 +407,7 @@ static void on_step(struct request *req, const struct reply *r)
 static void send_step(struct request *req, size_t from)
 {
 	const struct bloom_work *w = req->work;
-	struct call *c = filter_call(req, w->script, w->filter, w->segments);
+	struct call *c = filter_call(req, w->script, w->name, w->segments);
 
 	for (size_t i = from; i < end_of_step(w, from); i++)
 		call_text(c, (struct text){ (const char *)w->hashes[i].digest, sizeof(w->hashes[i].digest) });
@@ -335,7 +417,7 @@ static void send_step(struct request *req, size_t from)
 	call_send(c, on_step);
 }
 
-static void ask(struct request *req, const struct script *s, struct text filter, const struct text *items, size_t count)
+static void ask(struct request *req, const struct script *s, struct text name, const struct text *items, size_t count)
 {
 	struct bloom_work *w = work_new(req);
 
@@ -343,7 +425,7 @@ static void ask(struct request *req, const struct script *s, struct text filter,
 		return;
 	w->script = s;
 	w->step_items = s == &bloom_add_script ? ADD_ITEMS : EXISTS_ITEMS;
-	w->filter = filter;
+	w->name = name;
 	w->item_count = count;
 	if (take_items(req, w, items))
 		send_more(req, w, 1); /* the first shows the way: whether there is a filter, and how many keys it has */
@@ -351,10 +433,10 @@ static void ask(struct request *req, const struct script *s, struct text filter,
 
 void bloom_add(struct request *req, const struct bloom_add_input *in)
 {
-	ask(req, &bloom_add_script, in->filter, in->items.items, in->items.count);
+	ask(req, &bloom_add_script, in->name, in->items.items, in->items.count);
 }
 
 void bloom_exists(struct request *req, const struct bloom_exists_input *in)
 {
-	ask(req, &bloom_exists_script, in->filter, in->items.items, in->items.count);
+	ask(req, &bloom_exists_script, in->name, in->items.items, in->items.count);
 }

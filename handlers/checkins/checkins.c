@@ -1,34 +1,70 @@
 /*
- * checkins: the days on which a user was there, each operation one script
+ * checkins: the days on which a user checked in, each operation one script
  * (lua/checkins/checkin_*.lua). Days are numbers without years or months, so that streaks go over
- * their ends; which days a range has, and today, is the script's word.
+ * their ends. The script decides which days a range has, and which day is today.
  */
 #include "handler.h"
 #include "kinds.h"
 
 enum { MOST_DAYS = 36600 }; /* of a range: a hundred years */
 
-/* ---- PUT, DELETE /checkins/{user}/{date} ---- */
+/* ---- GET /checkins ---- */
 
-static void on_put(struct request *req, const struct reply *r)
+static struct call *get_expiry(struct request *req, struct text name, struct text part)
 {
-	const struct checkin_put_input *in = req->input;
-	struct json_out *o = answer_begin(req, reply_int(r, 0) > 0 ? 201 : 200);
+	struct call *c = command_call(req, "PEXPIRETIME", false);
 
-	out_text(o, "user", in->user);
-	out_text(o, "date", in->date);
+	(void)part;
+	call_key(c, KEY_CHECKIN, name, NULL);
+	return c;
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	if (r->integer == -2) /* it is gone meanwhile */
+		return;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	out_int_or_null(o, "expires_at_ms", r->integer > 0, r->integer);
+	out_close(o);
+}
+
+void checkin_list(struct request *req, const struct checkin_list_input *in)
+{
+	static const struct list_of names = { .kind = KEY_CHECKIN, .look = get_expiry, .item = item_of };
+
+	list_typed_keys(req, &names, in->match, "hash", in->cursor, in->limit);
+}
+
+/* ---- PATCH, DELETE /checkins/{name} ---- */
+
+static void answer_no_checkins(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "'%s' has no check-ins", name.at);
+}
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct checkin_patch_input *in = req->input;
+
+	if (reply_int(r, 0) < 0) {
+		answer_no_checkins(req, in->name);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "name", in->name);
+	handler_out_expiry(o, r, 2);
 	answer_end(req);
 }
 
-void checkin_put(struct request *req, const struct checkin_put_input *in)
+void checkin_patch(struct request *req, const struct checkin_patch_input *in)
 {
-	int64_t day;
+	struct call *c = handler_call(req, &checkin_patch_script, KEY_CHECKIN, in->name);
 
-	if (!handler_day(req, in->date, "{date}", &day))
-		return;
-	struct call *c = handler_call(req, &checkin_put_script, KEY_CHECKIN, in->user);
-	call_int(c, day);
-	call_send(c, on_put);
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -36,24 +72,60 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct checkin_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "'%s' did not check in on %s", in->user.at, in->date.at);
+		answer_no_checkins(req, in->name);
 }
 
 void checkin_delete(struct request *req, const struct checkin_delete_input *in)
+{
+	call_send(handler_call(req, &checkin_delete_script, KEY_CHECKIN, in->name), on_deleted);
+}
+
+/* ---- PUT, DELETE /checkins/{name}/{date} ---- */
+
+static void on_put(struct request *req, const struct reply *r)
+{
+	const struct checkin_day_put_input *in = req->input;
+	struct json_out *o = answer_begin(req, reply_int(r, 0) > 0 ? 201 : 200);
+
+	out_text(o, "name", in->name);
+	out_text(o, "date", in->date);
+	answer_end(req);
+}
+
+void checkin_day_put(struct request *req, const struct checkin_day_put_input *in)
 {
 	int64_t day;
 
 	if (!handler_day(req, in->date, "{date}", &day))
 		return;
-	struct call *c = handler_call(req, &checkin_delete_script, KEY_CHECKIN, in->user);
+	struct call *c = handler_call(req, &checkin_day_put_script, KEY_CHECKIN, in->name);
 	call_int(c, day);
-	call_send(c, on_deleted);
+	call_send(c, on_put);
 }
 
-/* ---- GET /checkins/{user} ---- */
+static void on_day_deleted(struct request *req, const struct reply *r)
+{
+	const struct checkin_day_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_problem(req, P_NOT_FOUND, "'%s' did not check in on %s", in->name.at, in->date.at);
+}
+
+void checkin_day_delete(struct request *req, const struct checkin_day_delete_input *in)
+{
+	int64_t day;
+
+	if (!handler_day(req, in->date, "{date}", &day))
+		return;
+	struct call *c = handler_call(req, &checkin_day_delete_script, KEY_CHECKIN, in->name);
+	call_int(c, day);
+	call_send(c, on_day_deleted);
+}
+
+/* ---- GET /checkins/{name} ---- */
 
 /* The script's reply: the range, and its days as bits. */
-enum { FIRST_DAY = 2, LAST_DAY, DAY_OF_BITS, BITS };
+enum { FIRST_DAY = 2, LAST_DAY, DAY_OF_BITS, BITS, EXPIRES_AT };
 
 /* Days as bits, in the order of SETBIT. */
 struct checkin_days {
@@ -95,7 +167,7 @@ static void on_days(struct request *req, const struct reply *r)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "user", in->user);
+	out_text(o, "name", in->name);
 	handler_out_day(o, "from", from);
 	handler_out_day(o, "to", to);
 	out_array(o, "days");
@@ -121,6 +193,7 @@ static void on_days(struct request *req, const struct reply *r)
 		handler_out_day(o, "first_day", first);
 	else
 		out_null(o, "first_day");
+	handler_out_expiry(o, r, EXPIRES_AT);
 	answer_end(req);
 }
 
@@ -131,7 +204,7 @@ void checkin_get(struct request *req, const struct checkin_get_input *in)
 	if ((in->from.at && !handler_day(req, in->from, "?from", &from)) ||
 	    (in->to.at && !handler_day(req, in->to, "?to", &to)))
 		return;
-	struct call *c = handler_call(req, &checkin_get_script, KEY_CHECKIN, in->user);
+	struct call *c = handler_call(req, &checkin_get_script, KEY_CHECKIN, in->name);
 	handler_call_optional(c, in->from.at != NULL, from);
 	handler_call_optional(c, in->to.at != NULL, to);
 	call_int(c, MOST_DAYS);

@@ -1,26 +1,32 @@
--- bloom_put: makes a filter. Bits are allocated by what adds.
+-- bloom_put: creates a filter, or replaces the expiry of one that has the same capacity and error
+-- rate. bloom_add allocates the bits.
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV[1]  capacity: items, at least 1
 -- ARGV[2]  the error rate promised, above 0 and below 1
--- Returns {1, now, capacity, error rate as text, for each layer: bits, hashes, capacity, items,
---         bits set}: made
---         {0, the same} it was there, with the same capacity and error rate
+-- ARGV[3]  ttl_ms, as lua/lib/expiry.lua reads it
+-- Returns {1, now, capacity, error rate as text, expires_at_ms (-1: never), for each layer: bits,
+--         hashes, capacity, items, bits set}: created
+--         {2, the same} it was there, and its expiry is replaced
 --         {-4, the same} it is there with another capacity or error rate
---         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); one of this name is
---         still being deleted
--- Errors: WRONGTYPE, nothing done. O(1).
---@include time bloom
+--         {-2, now, segments}, {-3, now}: call again (bloom/lib_bloom.lua); for -3 one of this name
+--         is still being deleted
+-- Errors: WRONGTYPE, nothing done. O(segments).
+--@include time expiry bloom
 local now = now_ms()
 local filter, left = bloom_read()
-if filter then
-  local is_same = tonumber(filter.capacity) == tonumber(ARGV[1]) and tonumber(filter.error_rate) == tonumber(ARGV[2])
-  return bloom_told(is_same and 0 or -4, now, filter)
-elseif left and #KEYS - 1 < left then
-  return { -2, now, left }
+local function is_other()
+  return tonumber(filter.capacity) ~= tonumber(ARGV[1]) or tonumber(filter.error_rate) ~= tonumber(ARGV[2])
+end
+if filter and is_other() then
+  return bloom_told(-4, now, filter, expires_at({ KEYS[1] }))
+elseif #KEYS - 1 < (left or filter and filter.segments or 0) then
+  return { -2, now, left or filter.segments }
+elseif filter then
+  return bloom_told(2, now, filter, bloom_expire(filter, now, ARGV[3]))
 elseif left and not bloom_free(left) then
   return { -3, now }
 end
-filter = { capacity = ARGV[1], error_rate = ARGV[2], keys = 1 }
+filter = { capacity = ARGV[1], error_rate = ARGV[2], segments = 0, keys = 1 }
 redis.call('HSET', KEYS[1], 'capacity', ARGV[1], 'error_rate', ARGV[2], 'segments', '0')
 bloom_grow(filter)
-return bloom_told(1, now, filter)
+return bloom_told(1, now, filter, bloom_expire(filter, now, ARGV[3]))

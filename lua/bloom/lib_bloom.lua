@@ -5,10 +5,10 @@
 -- KEYS[1]    a hash: capacity, error_rate, layers (how many), segments (how many are allocated),
 --            and for each layer, from layer:1 on, "<bits> <hashes> <capacity> <items> <bits that
 --            are set>"; or, while it is being deleted, deleting and segments (how many are left).
---            No TTL
+--            Its expiry is that of the filter
 -- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all
 --            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
---            allocated; one of these takes half a millisecond.
+--            allocated; one of these takes half a millisecond. They expire with the hash
 -- Replies that all have in common:
 --   {-1, now}            there is no filter
 --   {-2, now, segments}  it has more segments than were named as KEYS: call again with that many
@@ -149,9 +149,20 @@ local function bloom_has(filter, newest, hash)
   return false, calls
 end
 
--- What is told of a filter: capacity, error rate, and five numbers for each layer.
-local function bloom_told(outcome, now, filter)
-  local reply = { outcome, now, tonumber(filter.capacity), filter.error_rate }
+-- Sets the expiry of a filter, which may be '' (lua/lib/expiry.lua): its hash and all its segments
+-- expire together. Returns it. All segments must be among KEYS.
+local function bloom_expire(filter, now, ttl)
+  local at = expiry_after(ttl, now, expires_at({ KEYS[1] }))
+  if ttl ~= '' then
+    bloom_check(filter)
+    expire(KEYS, at)
+  end
+  return at
+end
+
+-- The reply of a filter: capacity, error rate, expiry, and five numbers for each layer.
+local function bloom_told(outcome, now, filter, at)
+  local reply = { outcome, now, tonumber(filter.capacity), filter.error_rate, expiry_reply(at) }
   for _, layer in ipairs(filter) do
     for _, name in ipairs({ 'bits', 'hashes', 'capacity', 'items', 'set' }) do
       reply[#reply + 1] = layer[name]

@@ -1,21 +1,9 @@
--- checkin_delete: takes a day back. A field without days goes, and with the last one the key.
--- KEYS[1]  the user's check-ins
--- ARGV[1]  the day, in days since 1970
--- Returns {1, now} taken back, {0, now} it was not noted
--- Errors: WRONGTYPE, nothing done. O(1).
---@include time checkin
+-- checkin_delete: deletes all check-ins of a name.
+-- KEYS[1]  the check-ins of a name
+-- Returns {1, now} deleted, {0, now} there were none
+-- Errors: WRONGTYPE, nothing done. O(1); Redis frees the memory of a large hash in the background.
+--@include time
 --@flags allow-oom
 local now = now_ms()
-local field, at, bit_value = checkin_place(tonumber(ARGV[1]))
-local days = redis.call('HGET', KEYS[1], field) or ''
-local byte = string.byte(days, at) or 0
-if bit.band(byte, bit_value) == 0 then
-  return {0, now}
-end
-days = string.sub(days, 1, at - 1) .. string.char(byte - bit_value) .. string.sub(days, at + 1)
-if string.find(days, '[^%z]') then
-  redis.call('HSET', KEYS[1], field, days)
-else
-  redis.call('HDEL', KEYS[1], field)
-end
-return {1, now}
+redis.call('HLEN', KEYS[1]) -- UNLINK would take any type
+return {redis.call('UNLINK', KEYS[1]), now}

@@ -1,12 +1,13 @@
--- checkin_get: the days of a range.
--- KEYS[1]  the user's check-ins
+-- checkin_get: the days of a range, and the expiry.
+-- KEYS[1]  the check-ins of a name
 -- ARGV[1]  first day, in days since 1970; '' for the earliest that the range may have
 -- ARGV[2]  last day; '' for today
 -- ARGV[3]  how many days a range may have
--- Returns {0, now, first day, last day, day of the first bit, days as bits in the order of SETBIT}
+-- Returns {0, now, first day, last day, day of the first bit, days as bits in the order of SETBIT,
+--         expires_at_ms (-1: never)}
 --         {-1, now, first day, last day} there is no such range
 -- Errors: WRONGTYPE. O(days / BLOCK_DAYS).
---@include time checkin
+--@include time expiry checkin
 --@reads
 local now = now_ms()
 local most = tonumber(ARGV[3])
@@ -25,4 +26,4 @@ for i = 1, #fields do
   local days = blocks[i] or ''
   blocks[i] = days .. string.rep('\0', BLOCK_DAYS / 8 - #days)
 end
-return {0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks)}
+return {0, now, first, last, first_block * BLOCK_DAYS, table.concat(blocks), expiry_reply(expires_at(KEYS))}

@@ -1,4 +1,4 @@
--- A user's check-ins are a hash: field n holds the days from n * BLOCK_DAYS on, as bits in the
+-- The check-ins of a name are a hash: field n holds the days from n * BLOCK_DAYS on, as bits in the
 -- order of SETBIT, counted from 1970-01-01. 46 bytes, so that a hash of a few years stays a
 -- listpack; and no year, so that none has an end to think of.
 local BLOCK_DAYS = 368

@@ -98,7 +98,7 @@ static void a_filter_is_made_looked_at_and_deleted(void **state)
 	assert_problem(http(client, "DELETE", "/bloom/seen", NULL), 404, "not_found", "none");
 	struct answer a = put("seen", "{\"capacity\":1000,\"error_rate\":0.01}");
 	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/filter"), "seen");
+	assert_string_equal(text_at(a, "/name"), "seen");
 	assert_int_equal(int_at(a, "/capacity"), 1000);
 	assert_true(real_at(a, "/error_rate") == 0.01);
 	assert_int_equal(int_at(a, "/size"), 0);
@@ -115,6 +115,62 @@ static void a_filter_is_made_looked_at_and_deleted(void **state)
 	assert_status(http(client, "DELETE", "/bloom/seen", NULL), 204);
 	assert_problem(get("/bloom/seen"), 404, "not_found", "none");
 	assert_status(put("seen", "{\"capacity\":1001,\"error_rate\":0.01}"), 201);
+}
+
+/* Other kinds, segments, and a key of another type under a filter's name are not listed. */
+static void the_list_has_filters_only(void **state)
+{
+	(void)state;
+	put("a", "{\"capacity\":1000,\"error_rate\":0.01,\"ttl_ms\":60000}");
+	put("b", "{\"capacity\":10,\"error_rate\":0.1}");
+	assert_status(post("/bloom/a/add", "{\"items\":[\"x\",\"y\"]}"), 200);
+	assert_status(http(client, "PUT", "/sets/c/members/x", NULL), 201);
+	server_command(&redis, "SET p:bloom:{foreign} x");
+	struct answer list = get_all("/bloom");
+	assert_status(list, 200);
+	assert_int_equal(json_array_size(json_at(list, "/items")), 2);
+	bool is_first = strcmp(text_at(list, "/items/0/name"), "a") == 0;
+	assert_true(json_is_null(json_at(list, is_first ? "/items/1/expires_at_ms" : "/items/0/expires_at_ms")));
+	list = get_all("/bloom?match=a*");
+	assert_int_equal(json_array_size(json_at(list, "/items")), 1);
+	assert_string_equal(text_at(list, "/items/0/name"), "a");
+	assert_int_equal(int_at(list, "/items/0/capacity"), 1000);
+	assert_true(real_at(list, "/items/0/error_rate") == 0.01);
+	assert_int_equal(int_at(list, "/items/0/size"), 2);
+	assert_int_equal(int_at(list, "/items/0/expires_at_ms"),
+			 server_command(&redis, "PEXPIRETIME p:bloom:{a}")->integer);
+}
+
+/* The filter has eleven segments, more than the daemon names as keys at first. */
+static void a_filter_expires_whole(void **state)
+{
+	(void)state;
+	assert_problem(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
+	put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}");
+	assert_true(json_is_null(json_at(get("/bloom/seen"), "/expires_at_ms")));
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), "/added", "t");
+	struct answer a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":60000}");
+	assert_status(a, 200);
+	int64_t at = int_at(a, "/expires_at_ms");
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}")->integer, at);
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}:10")->integer, at);
+	assert_told(post("/bloom/seen/add", "{\"items\":[\"b\"]}"), "/added", "t");
+	assert_int_equal(int_at(http(client, "PATCH", "/bloom/seen", "{}"), "/expires_at_ms"), at);
+	assert_int_equal(int_at(get("/bloom/seen"), "/expires_at_ms"), at);
+	a = http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":null}");
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_int_equal(int_at(a, "/size"), 2);
+	assert_int_equal(server_command(&redis, "PEXPIRETIME p:bloom:{seen}:10")->integer, -1);
+	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001,\"ttl_ms\":60000}");
+	assert_status(a, 200);
+	assert_true(int_at(a, "/expires_at_ms") >= at);
+	a = put("seen", "{\"capacity\":3000000,\"error_rate\":0.000001}"); /* absent is the default: for ever */
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_status(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":1}"), 200);
+	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 5000);
+	assert_problem(get("/bloom/seen"), 404, "not_found", "none");
+	assert_problem(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
+	assert_problem(http(client, "PATCH", "/bloom/seen", "{\"capacity\":1}"), 400, "unknown_field", "none");
 }
 
 static void values_out_of_range_are_named(void **state)
@@ -390,6 +446,7 @@ static void foreign_keys_are_told(void **state)
 	server_command(&redis, "SET p:bloom:{seen} x");
 	assert_problem(get("/bloom/seen"), 500, "foreign_key", "none");
 	assert_problem(put("seen", "{\"capacity\":10,\"error_rate\":0.1}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "PATCH", "/bloom/seen", "{\"ttl_ms\":1}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/bloom/seen", NULL), 500, "foreign_key", "none");
 	assert_problem(post("/bloom/seen/add", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
 	assert_problem(post("/bloom/seen/exists", "{\"items\":[\"a\"]}"), 500, "foreign_key", "none");
@@ -406,6 +463,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_filter_is_made_looked_at_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(the_list_has_filters_only, stage_forget),
+		cmocka_unit_test_teardown(a_filter_expires_whole, stage_forget),
 		cmocka_unit_test_teardown(values_out_of_range_are_named, stage_forget),
 		cmocka_unit_test_teardown(items_are_told_in_their_order, stage_forget),
 		cmocka_unit_test_teardown(a_thousand_items_with_repeats, stage_forget),

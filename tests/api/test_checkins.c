@@ -67,7 +67,7 @@ static void a_day_is_noted_and_taken_back(void **state)
 	(void)state;
 	struct answer a = check("PUT", "alice", "2026-11-20");
 	assert_status(a, 201);
-	assert_string_equal(text_at(a, "/user"), "alice");
+	assert_string_equal(text_at(a, "/name"), "alice");
 	assert_string_equal(text_at(a, "/date"), "2026-11-20");
 	assert_status(check("PUT", "alice", "2026-11-20"), 200);
 	a = look("alice", "2026-11-01", "2026-11-30");
@@ -134,6 +134,48 @@ static const struct story stories[] = {
 	{ { "0001-01-01", "0001-01-02" }, "0001-01-01", "0001-01-02", 2, 2, 2, "0001-01-01" },
 	{ { "9999-12-30", "9999-12-31" }, "9999-01-01", "9999-12-31", 2, 2, 2, "9999-12-30" },
 };
+
+/* Other kinds, and a key of another type under a name of check-ins, are not listed. */
+static void the_list_has_names_with_checkins_only(void **state)
+{
+	(void)state;
+	check_in("alice", "2026-11-20");
+	check_in("bob", "2026-11-20");
+	assert_status(http(client, "PUT", "/sets/c/members/x", NULL), 201);
+	server_command(&redis, "SET p:checkin:{foreign} x");
+	assert_status(http(client, "PATCH", "/checkins/alice", "{\"ttl_ms\":60000}"), 200);
+	struct answer a = get_all("/checkins");
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+	bool is_first = strcmp(text_at(a, "/items/0/name"), "alice") == 0;
+	assert_string_equal(text_at(a, is_first ? "/items/1/name" : "/items/0/name"), "bob");
+	assert_true(json_is_null(json_at(a, is_first ? "/items/1/expires_at_ms" : "/items/0/expires_at_ms")));
+	assert_int_equal(int_at(a, is_first ? "/items/0/expires_at_ms" : "/items/1/expires_at_ms"),
+			 server_command(&redis, "PEXPIRETIME p:checkin:{alice}")->integer);
+	assert_int_equal(json_array_size(json_at(get("/checkins?match=x*"), "/items")), 0);
+}
+
+static void all_days_expire_or_are_deleted(void **state)
+{
+	(void)state;
+	assert_problem(http(client, "PATCH", "/checkins/alice", "{\"ttl_ms\":60000}"), 404, "not_found", "none");
+	assert_problem(http(client, "DELETE", "/checkins/alice", NULL), 404, "not_found", "none");
+	check_in("alice", "2026-11-20");
+	assert_true(json_is_null(json_at(get("/checkins/alice"), "/expires_at_ms")));
+	struct answer a = http(client, "PATCH", "/checkins/alice", "{\"ttl_ms\":60000}");
+	assert_status(a, 200);
+	assert_string_equal(text_at(a, "/name"), "alice");
+	int64_t at = int_at(a, "/expires_at_ms");
+	check_in("alice", "2020-11-20");
+	assert_int_equal(int_at(get("/checkins/alice"), "/expires_at_ms"), at);
+	assert_int_equal(int_at(http(client, "PATCH", "/checkins/alice", "{}"), "/expires_at_ms"), at);
+	a = http(client, "PATCH", "/checkins/alice", "{\"ttl_ms\":null}");
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_true(json_is_null(json_at(get("/checkins/alice"), "/expires_at_ms")));
+	assert_status(http(client, "DELETE", "/checkins/alice", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_problem(http(client, "DELETE", "/checkins/alice", NULL), 404, "not_found", "none");
+}
 
 static void streaks_go_over_the_ends_of_months_and_years(void **state)
 {
@@ -288,6 +330,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_day_is_noted_and_taken_back, stage_forget),
+		cmocka_unit_test_teardown(the_list_has_names_with_checkins_only, stage_forget),
+		cmocka_unit_test_teardown(all_days_expire_or_are_deleted, stage_forget),
 		cmocka_unit_test_teardown(streaks_go_over_the_ends_of_months_and_years, stage_forget),
 		cmocka_unit_test_teardown(figures_are_those_of_a_plain_table, stage_forget),
 		cmocka_unit_test_teardown(today_is_redis_s, stage_forget),

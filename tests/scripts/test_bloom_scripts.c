@@ -17,7 +17,7 @@
 #define FILTER "p:bloom:{f}"
 #define RECORD "p:idem:{f}:k"
 
-enum { THERE = 0, MADE = 1, NOT_THERE = -1, MORE_KEYS = -2, AGAIN = -3, OTHER = -4, FULL = -4 };
+enum { MADE = 1, THERE = 2, NOT_THERE = -1, MORE_KEYS = -2, AGAIN = -3, OTHER = -4, FULL = -4 };
 enum { SEGMENTS = 40, SEGMENT_BYTES = 1048576, AT_ONCE = 100, BITS_A_CALL = 160 };
 
 /* The filter's keys with this many segments, ended by NULL. */
@@ -36,7 +36,13 @@ static const char *const *keys(int segments)
 
 static int64_t put(const char *capacity, const char *error_rate)
 {
-	run(&r, &bloom_put_script, keys(SEGMENTS), ARGS(capacity, error_rate));
+	run(&r, &bloom_put_script, keys(SEGMENTS), ARGS(capacity, error_rate, "null"));
+	return item_int(&r, 0);
+}
+
+static int64_t patch(int segments, const char *ttl_ms)
+{
+	run(&r, &bloom_patch_script, keys(segments), ARGS(ttl_ms));
 	return item_int(&r, 0);
 }
 
@@ -96,7 +102,7 @@ static int found(uint64_t family, int from, int to)
 
 static void layer_is(size_t number, int64_t bits, int64_t hash_count, int64_t capacity, int64_t items)
 {
-	size_t i = 4 + 5 * (number - 1);
+	size_t i = 5 + 5 * (number - 1);
 
 	assert_int_equal(item_int(&r, i), bits);
 	assert_int_equal(item_int(&r, i + 1), hash_count);
@@ -126,7 +132,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		assert_int_equal(put(rows[i].capacity, rows[i].error_rate), MADE);
 		assert_int_equal(item_int(&r, 2), atoll(rows[i].capacity));
 		assert_near(item_real(&r, 3), atof(rows[i].error_rate), 0);
-		assert_int_equal(r.reply->elements, 4 + 5);
+		assert_int_equal(r.reply->elements, 5 + 5);
 		layer_is(1, rows[i].bits, rows[i].hashes, atoll(rows[i].capacity), 0);
 		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1); /* no bits yet */
 		assert_int_equal(redis_pttl_ms(&r, FILTER), -1);
@@ -158,6 +164,7 @@ static void what_was_never_made_is_not_there(void **state)
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
 		run(&r, &bloom_delete_script, keys(1), ARGS());
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
+		assert_int_equal(patch(1, "60000"), NOT_THERE);
 	});
 }
 
@@ -169,11 +176,11 @@ static void bits_are_the_models(const struct bloom_model *m)
 	int segment = 0;
 
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-	assert_int_equal(r.reply->elements, 4 + 5 * m->layer_count);
+	assert_int_equal(r.reply->elements, 5 + 5 * m->layer_count);
 	for (size_t i = 0; i < m->layer_count; i++) {
 		const struct bloom_layer *l = &m->layers[i];
 		layer_is(i + 1, (int64_t)l->bits, l->hashes, (int64_t)l->capacity, (int64_t)l->items);
-		assert_int_equal(item_int(&r, 8 + 5 * i), l->set);
+		assert_int_equal(item_int(&r, 9 + 5 * i), l->set);
 	}
 	for (size_t i = 0; i < m->layer_count; i++) {
 		const struct bloom_layer *l = &m->layers[i];
@@ -238,7 +245,7 @@ static void a_layer_may_have_several_segments(void **state)
 		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + (again < 4 ? again + 1 : 4));
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
-	} while (item_int(&r, 7) == 0);
+	} while (item_int(&r, 8) == 0);
 	assert_int_equal(again, 5); /* one segment a call, then the item */
 	add(3, 1, 200, added + 1);
 	for (int i = 0; i < 200; i++) {
@@ -418,7 +425,7 @@ static void deleting_goes_in_steps(void **state)
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
 			run(&r, &bloom_exists_script, keys(11), hashes(12, 0, 1, NULL));
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
-			run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01"));
+			run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01", "null"));
 			assert_int_equal(item_int(&r, 0), MORE_KEYS);
 			assert_int_equal(item_int(&r, 2), 3);
 	});
@@ -458,6 +465,96 @@ static void bits_left_behind_are_not_taken_over(void **state)
 	add(13, 49, 50, added);
 	assert_int_equal(added[0], '1');
 	assert_int_equal(found(13, 0, 49), 0);
+}
+
+/* ---- Expiry ---- */
+
+/* Every key of the filter expires at that instant; -1: never. */
+static void all_expire_at(int segments, int64_t at)
+{
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + segments);
+	for (int i = 0; i <= segments; i++)
+		assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys(segments)[i])->integer, at);
+}
+
+/* The filter has four segments, and one of them is named as a key too few. */
+static void all_keys_expire_together(void **state)
+{
+	(void)state;
+	char added[1];
+
+	assert_int_equal(put("1000000", "0.000001"), MADE);
+	add(16, 0, 1, added);
+	unchanged(&r, {
+		assert_int_equal(patch(3, "60000"), MORE_KEYS);
+		assert_int_equal(item_int(&r, 2), 4);
+		assert_int_equal(patch(4, ""), 0);
+		assert_int_equal(item_int(&r, 4), -1);
+	});
+	assert_int_equal(patch(4, "60000"), 1);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	all_expire_at(4, at);
+	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
+	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(patch(4, ""), 0);
+	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(patch(4, "null"), 1);
+	assert_int_equal(item_int(&r, 4), -1);
+	all_expire_at(4, -1);
+}
+
+/* Segments of the first layer and of a later one are allocated after the expiry was set. */
+static void later_segments_expire_with_the_filter(void **state)
+{
+	(void)state;
+	char added[20];
+
+	run(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "60000"));
+	assert_int_equal(item_int(&r, 0), MADE);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	add(17, 0, 5, added);
+	all_expire_at(1, at);
+	add(17, 5, 20, added);
+	all_expire_at(2, at);
+}
+
+static void a_filter_that_is_put_again_gets_another_expiry(void **state)
+{
+	(void)state;
+	char added[20];
+
+	assert_int_equal(put("10", "0.01"), MADE);
+	add(18, 0, 20, added);
+	unchanged(&r, {
+		run(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "60000"));
+		assert_int_equal(item_int(&r, 0), MORE_KEYS);
+		assert_int_equal(item_int(&r, 2), 2);
+		run(&r, &bloom_put_script, keys(2), ARGS("10", "0.02", "60000"));
+		assert_int_equal(item_int(&r, 0), OTHER);
+	});
+	run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01", "60000"));
+	assert_int_equal(item_int(&r, 0), THERE);
+	all_expire_at(2, item_int(&r, 4));
+	assert_int_equal(put("10", "0.01"), THERE);
+	all_expire_at(2, -1);
+	assert_int_equal(found(18, 0, 20), 20);
+}
+
+static void an_expired_filter_leaves_nothing(void **state)
+{
+	(void)state;
+	char added[20];
+
+	assert_int_equal(put("10", "0.01"), MADE);
+	add(19, 0, 20, added);
+	assert_int_equal(patch(2, "1"), 1);
+	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+	assert_int_equal(put("10", "0.01"), MADE);
+	add(19, 0, 1, added);
+	assert_int_equal(added[0], '1');
+	all_expire_at(1, -1);
 }
 
 /* ---- Replays ---- */
@@ -506,6 +603,7 @@ static void all_are_refused(void)
 	unchanged(&r, {
 		run_fails(&r, &bloom_add_script, keys(2), hashes(15, 0, 5, "0"), "WRONGTYPE");
 		run_fails(&r, &bloom_exists_script, keys(2), hashes(15, 0, 5, NULL), "WRONGTYPE");
+		run_fails(&r, &bloom_patch_script, keys(2), ARGS("60000"), "WRONGTYPE");
 	});
 }
 
@@ -527,7 +625,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		server_command(&r, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
 		all_are_refused();
 		unchanged(&r, {
-			run_fails(&r, &bloom_put_script, keys(1), ARGS("10", "0.01"), "WRONGTYPE");
+			run_fails(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "null"), "WRONGTYPE");
 			run_fails(&r, &bloom_get_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
 			run_fails(&r, &bloom_delete_script, keys(1), ARGS(), "WRONGTYPE");
 		});
@@ -578,6 +676,10 @@ int main(void)
 		cmocka_unit_test_setup(deleting_goes_in_steps, script_stage_empty),
 		cmocka_unit_test_setup(making_goes_on_with_a_deletion_that_broke_off, script_stage_empty),
 		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
+		cmocka_unit_test_setup(all_keys_expire_together, script_stage_empty),
+		cmocka_unit_test_setup(later_segments_expire_with_the_filter, script_stage_empty),
+		cmocka_unit_test_setup(a_filter_that_is_put_again_gets_another_expiry, script_stage_empty),
+		cmocka_unit_test_setup(an_expired_filter_leaves_nothing, script_stage_empty),
 		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(a_filter_that_lost_bits_says_so, script_stage_empty),

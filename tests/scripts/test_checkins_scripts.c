@@ -60,7 +60,7 @@ static void days_are_those_of_a_plain_table(void **state)
 	for (int i = 0; i < 4000; i++) {
 		int at = (i % 3 ? 1200 : 0) + rand_r(&seed) % (i % 3 ? 300 : DAYS);
 		bool takes_back = rand_r(&seed) % 3 == 0;
-		int64_t outcome = put(takes_back ? &checkin_delete_script : &checkin_put_script, FIRST + at);
+		int64_t outcome = put(takes_back ? &checkin_day_delete_script : &checkin_day_put_script, FIRST + at);
 		assert_int_equal(outcome, noted[at] == takes_back);
 		noted[at] = !takes_back;
 	}
@@ -73,12 +73,56 @@ static void days_are_those_of_a_plain_table(void **state)
 	/* A block is bits as SETBIT makes them, so that one can look. */
 	for (int at = 0; at < DAYS; at++)
 		if (noted[at])
-			put(&checkin_delete_script, FIRST + at);
+			put(&checkin_day_delete_script, FIRST + at);
 	assert_int_equal(redis_exists(&r, KEY), 0); /* nothing is left of what was taken back */
-	put(&checkin_put_script, 368 + 9);
+	put(&checkin_day_put_script, 368 + 9);
 	redisReply *field = server_command(&r, "HGET " KEY " 1");
 	assert_int_equal(field->len, 2);
 	assert_memory_equal(field->str, "\0\x40", 2);
+}
+
+/* Later days do not lose the expiry; the days go with the key, and new ones have none. */
+static void all_days_expire_together(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
+		assert_int_equal(item_int(&r, 0), -1);
+	});
+	put(&checkin_day_put_script, 1);
+	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	int64_t at = item_int(&r, 2);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	put(&checkin_day_put_script, 1000);
+	put(&checkin_day_delete_script, 1);
+	look(1, 2);
+	assert_int_equal(item_int(&r, 6), at);
+	run(&r, &checkin_patch_script, KEYS(KEY), ARGS(""));
+	assert_int_equal(item_int(&r, 0), 0);
+	assert_int_equal(item_int(&r, 2), at);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " KEY)->integer, at);
+	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("null"));
+	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
+	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("1"));
+	wait_until(redis_exists(&r, KEY) == 0, 5000);
+	put(&checkin_day_put_script, 1);
+	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
+}
+
+static void all_days_are_deleted(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	put(&checkin_day_put_script, 1);
+	put(&checkin_day_put_script, 1000);
+	run(&r, &checkin_delete_script, KEYS(KEY), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, KEY), 0);
 }
 
 static void the_first_and_the_last_day(void **state)
@@ -87,12 +131,12 @@ static void the_first_and_the_last_day(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(put(&checkin_put_script, ends[i]), 1);
-		assert_int_equal(put(&checkin_put_script, ends[i]), 0);
+		assert_int_equal(put(&checkin_day_put_script, ends[i]), 1);
+		assert_int_equal(put(&checkin_day_put_script, ends[i]), 0);
 		look(ends[i], ends[i]);
 		assert_true(is_told(ends[i]));
-		assert_int_equal(put(&checkin_delete_script, ends[i]), 1);
-		assert_int_equal(put(&checkin_delete_script, ends[i]), 0);
+		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 1);
+		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 0);
 	}
 }
 
@@ -101,7 +145,7 @@ static void a_century_is_one_call(void **state)
 {
 	(void)state;
 	for (int64_t day = 0; day < 36600; day += 61)
-		put(&checkin_put_script, day);
+		put(&checkin_day_put_script, day);
 	look(0, 36599);
 	for (int64_t day = 0; day < 36600; day++)
 		assert_int_equal(is_told(day), day % 61 == 0);
@@ -143,27 +187,33 @@ static void foreign_keys_stay_as_they_are(void **state)
 	(void)state;
 	server_command(&r, "SET " KEY " x");
 	unchanged(&r, {
-		run_fails(&r, &checkin_put_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
-		run_fails(&r, &checkin_delete_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &checkin_day_put_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &checkin_day_delete_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
 		run_fails(&r, &checkin_get_script, KEYS(KEY), ARGS("1", "2", MOST), "WRONGTYPE");
+		run_fails(&r, &checkin_patch_script, KEYS(KEY), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &checkin_delete_script, KEYS(KEY), ARGS(), "WRONGTYPE");
 	});
 }
 
 static void a_full_redis_still_looks_and_forgets(void **state)
 {
 	(void)state;
-	put(&checkin_put_script, 1);
+	put(&checkin_day_put_script, 1);
 	server_command(&r, "CONFIG SET maxmemory 1");
-	run_fails(&r, &checkin_put_script, KEYS(KEY), ARGS("2"), "OOM");
+	run_fails(&r, &checkin_day_put_script, KEYS(KEY), ARGS("2"), "OOM");
 	look(1, 1);
 	assert_true(is_told(1));
-	assert_int_equal(put(&checkin_delete_script, 1), 1);
+	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(put(&checkin_day_delete_script, 1), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(days_are_those_of_a_plain_table, script_stage_empty),
+		cmocka_unit_test_setup(all_days_expire_together, script_stage_empty),
+		cmocka_unit_test_setup(all_days_are_deleted, script_stage_empty),
 		cmocka_unit_test_setup(the_first_and_the_last_day, script_stage_empty),
 		cmocka_unit_test_setup(a_century_is_one_call, script_stage_empty),
 		cmocka_unit_test_setup(ranges_are_checked_by_redis_s_clock, script_stage_empty),

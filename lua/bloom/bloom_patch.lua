@@ -1,0 +1,18 @@
+-- bloom_patch: changes when a filter expires.
+-- KEYS     the filter's (bloom/lib_bloom.lua)
+-- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
+-- Returns {1, now, capacity, error rate as text, expires_at_ms (-1: never), for each layer: bits,
+--         hashes, capacity, items, bits set}: changed
+--         {0, the same} nothing was asked for
+--         {-1, now}, {-2, now, segments}: see bloom/lib_bloom.lua
+-- Errors: WRONGTYPE, nothing done. O(segments).
+--@include time expiry bloom
+--@flags allow-oom
+local now = now_ms()
+local filter = bloom_read()
+if not filter then
+  return { -1, now }
+elseif #KEYS - 1 < filter.segments then
+  return { -2, now, filter.segments }
+end
+return bloom_told(ARGV[1] == '' and 0 or 1, now, filter, bloom_expire(filter, now, ARGV[1]))

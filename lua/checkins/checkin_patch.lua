@@ -1,0 +1,18 @@
+-- checkin_patch: changes when the check-ins of a name expire.
+-- KEYS[1]  the check-ins of a name
+-- ARGV[1]  ttl_ms, as lua/lib/expiry.lua reads it
+-- Returns {1, now, expires_at_ms (-1: never)} changed, {0, the same} nothing was asked for
+--         {-1, now} there are no check-ins
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time expiry
+--@flags allow-oom
+local now = now_ms()
+if redis.call('HLEN', KEYS[1]) == 0 then
+  return {-1, now}
+end
+local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+if ARGV[1] == '' then
+  return {0, now, expiry_reply(at)}
+end
+expire(KEYS, at)
+return {1, now, expiry_reply(at)}
