@@ -27,7 +27,7 @@ elseif filter.segments < filter.keys - 1 then
     redis.call('UNLINK', KEYS[key]) -- of a filter whose hash was removed by hand: its bits are none of ours
   end
   redis.call('SETBIT', KEYS[key], bloom_bytes(newest, key) * 8 - 1, 0)
-  expire({ KEYS[key] }, expires_at({ KEYS[1] }))
+  bloom_expire_segment(key, expires_at({ KEYS[1] }))
   redis.call('HSET', KEYS[1], 'segments', digits(key - 1))
   return { -3, now }
 end

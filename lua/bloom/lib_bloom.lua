@@ -8,13 +8,15 @@
 --            Its expiry is that of the filter
 -- KEYS[2..]  the segments: strings of 1 MiB, the last of a layer shorter, numbered through all
 --            layers. A string of hundreds of MiB would hold Redis for as many ms where it is
---            allocated; one of these takes half a millisecond. They expire with the hash
+--            allocated; one of these takes half a millisecond. They expire with the hash, but of
+--            more than eight the others follow 100 ms later each eight: Redis frees 8 MiB at a time
 -- Replies that all have in common:
 --   {-1, now}            there is no filter
 --   {-2, now, segments}  it has more segments than were named as KEYS: call again with that many
 --   {-3, now}            a piece of the work was done: call again
 local bloom_segment_bits = 8388608
 local bloom_most_segments = 512 -- 2^32 bits
+local bloom_freed_at_once = 8   -- segments
 local bloom_least_bits = 1024   -- fewer make the rate a matter of luck
 local bloom_most_calls = 160    -- of GETBIT and SETBIT in one script: a fifth of a millisecond or two
 
@@ -149,13 +151,21 @@ local function bloom_has(filter, newest, hash)
   return false, calls
 end
 
--- Sets the expiry of a filter, which may be '' (lua/lib/expiry.lua): its hash and all its segments
--- expire together. Returns it. All segments must be among KEYS.
+-- Sets the expiry of the segment KEYS[key], when the filter expires at `at`.
+local function bloom_expire_segment(key, at)
+  expire({ KEYS[key] }, at and at + math.floor((key - 2) / bloom_freed_at_once) * 100)
+end
+
+-- Sets the expiry of a filter to a request's `ttl` (lua/lib/expiry.lua), and returns it. All
+-- segments must be among KEYS.
 local function bloom_expire(filter, now, ttl)
   local at = expiry_after(ttl, now, expires_at({ KEYS[1] }))
   if ttl ~= '' then
     bloom_check(filter)
-    expire(KEYS, at)
+    expire({ KEYS[1] }, at)
+    for key = 2, filter.segments + 1 do
+      bloom_expire_segment(key, at)
+    end
   end
   return at
 end
@@ -174,7 +184,7 @@ end
 -- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone,
 -- and it says true.
 local function bloom_free(left)
-  local from = math.max(left - 8, 0)
+  local from = math.max(left - bloom_freed_at_once, 0)
   for key = from + 2, left + 1 do
     redis.call('UNLINK', KEYS[key])
   end

@@ -10,93 +10,15 @@
 
 #include <cmocka.h>
 
+#include "bloom_filter.h"
 #include "bloom_model.h"
 #include "run_script.h"
 #include "script_stage.h"
 
-#define FILTER "p:bloom:{f}"
 #define RECORD "p:idem:{f}:k"
 
 enum { MADE = 1, THERE = 2, NOT_THERE = -1, MORE_KEYS = -2, AGAIN = -3, OTHER = -4, FULL = -4 };
-enum { SEGMENTS = 40, SEGMENT_BYTES = 1048576, AT_ONCE = 100, BITS_A_CALL = 160 };
-
-/* The filter's keys with this many segments, ended by NULL. */
-static const char *const *keys(int segments)
-{
-	static char text[SEGMENTS][32];
-	static const char *list[SEGMENTS + 2] = { FILTER };
-
-	for (int i = 0; i < segments; i++) {
-		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
-		list[i + 1] = text[i];
-	}
-	list[segments + 1] = NULL;
-	return list;
-}
-
-static int64_t put(const char *capacity, const char *error_rate)
-{
-	run(&r, &bloom_put_script, keys(SEGMENTS), ARGS(capacity, error_rate, "null"));
-	return item_int(&r, 0);
-}
-
-static int64_t patch(int segments, const char *ttl_ms)
-{
-	run(&r, &bloom_patch_script, keys(segments), ARGS(ttl_ms));
-	return item_int(&r, 0);
-}
-
-/* The arguments of a step: hashes `from` to `to` of a family, and for an add the part's name. */
-static const char *const *hashes(uint64_t family, int from, int to, const char *part)
-{
-	static char text[AT_ONCE][BLOOM_HASH + 1];
-	static const char *list[AT_ONCE + 2];
-	int n = 0;
-
-	assert_in_range(to - from, 1, AT_ONCE);
-	for (int i = from; i < to; i++, n++) {
-		bloom_hash(family, (uint64_t)i, text[n]);
-		list[n] = text[n];
-	}
-	list[n++] = part;
-	list[n] = NULL;
-	return list;
-}
-
-/* Adds items until the script has taken them all. */
-static void add(uint64_t family, int from, int to, char *added)
-{
-	while (from < to) {
-		int end = to - from > 20 ? from + 20 : to;
-		run(&r, &bloom_add_script, keys(SEGMENTS), hashes(family, from, end, "0"));
-		if (item_int(&r, 0) == AGAIN)
-			continue;
-		assert_int_equal(item_int(&r, 0), 1);
-		size_t n = strlen(item_text(&r, 2));
-		assert_in_range(n, 1, end - from);
-		memcpy(added, item_text(&r, 2), n);
-		added += n;
-		from += (int)n;
-	}
-}
-
-/* How many of the items are there. */
-static int found(uint64_t family, int from, int to)
-{
-	int there = 0;
-
-	while (from < to) {
-		int end = to - from > AT_ONCE ? from + AT_ONCE : to;
-		run(&r, &bloom_exists_script, keys(SEGMENTS), hashes(family, from, end, NULL));
-		assert_int_equal(item_int(&r, 0), 0);
-		const char *digits = item_text(&r, 2);
-		for (const char *c = digits; *c; c++)
-			there += *c == '1';
-		assert_in_range(strlen(digits), 1, end - from);
-		from += (int)strlen(digits);
-	}
-	return there;
-}
+enum { SEGMENT_BYTES = 1048576, BITS_A_CALL = 160 };
 
 /* ---- Making and looking ---- */
 
@@ -129,7 +51,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
-		assert_int_equal(put(rows[i].capacity, rows[i].error_rate), MADE);
+		assert_int_equal(filter_put(rows[i].capacity, rows[i].error_rate), MADE);
 		assert_int_equal(item_int(&r, 2), atoll(rows[i].capacity));
 		assert_near(item_real(&r, 3), atof(rows[i].error_rate), 0);
 		assert_int_equal(r.reply->elements, 5 + 5);
@@ -142,12 +64,12 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 static void a_filter_is_made_once(void **state)
 {
 	(void)state;
-	assert_int_equal(put("1000", "0.01"), MADE);
+	assert_int_equal(filter_put("1000", "0.01"), MADE);
 	unchanged(&r, {
-		assert_int_equal(put("1000", "0.01"), THERE);
+		assert_int_equal(filter_put("1000", "0.01"), THERE);
 		layer_is(1, 11028, 8, 1000, 0);
-		assert_int_equal(put("1000", "0.010000000000000002"), OTHER);
-		assert_int_equal(put("1001", "0.01"), OTHER);
+		assert_int_equal(filter_put("1000", "0.010000000000000002"), OTHER);
+		assert_int_equal(filter_put("1001", "0.01"), OTHER);
 		assert_int_equal(item_int(&r, 2), 1000);
 	});
 }
@@ -158,13 +80,14 @@ static void what_was_never_made_is_not_there(void **state)
 	unchanged(&r, {
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
-		run(&r, &bloom_exists_script, keys(1), hashes(1, 0, 1, NULL));
+		run(&r, &bloom_exists_script, filter_keys(1), filter_hashes(1, 0, 1, NULL));
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
-		run_with_record(&r, &bloom_add_script, keys(1), hashes(1, 0, 1, "0"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(1, 0, 1, "0"), RECORD,
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
-		run(&r, &bloom_delete_script, keys(1), ARGS());
+		run(&r, &bloom_delete_script, filter_keys(1), ARGS());
 		assert_int_equal(item_int(&r, 0), NOT_THERE);
-		assert_int_equal(patch(1, "60000"), NOT_THERE);
+		assert_int_equal(filter_patch(1, "60000"), NOT_THERE);
 	});
 }
 
@@ -204,9 +127,9 @@ static void adding_is_what_the_model_does(void **state)
 	struct bloom_model m = { .capacity = 60, .error_rate = 0.1 };
 	char added[1300], hash[BLOOM_HASH + 1];
 
-	assert_int_equal(put("60", "0.1"), MADE);
-	add(1, 0, 1000, added);
-	add(1, 200, 500, added + 1000);
+	assert_int_equal(filter_put("60", "0.1"), MADE);
+	filter_add(1, 0, 1000, added);
+	filter_add(1, 200, 500, added + 1000);
 	for (int i = 0; i < 1300; i++) {
 		bloom_hash(1, (uint64_t)(i < 1000 ? i : i - 800), hash);
 		assert_int_equal(added[i] == '1', bloom_model_add(&m, hash));
@@ -214,14 +137,14 @@ static void adding_is_what_the_model_does(void **state)
 	}
 	assert_int_equal(m.layer_count, 5);
 	bits_are_the_models(&m);
-	assert_int_equal(found(1, 0, 1000), 1000);
+	assert_int_equal(filter_found(1, 0, 1000), 1000);
 	int wrong = 0;
 	for (int i = 0; i < 2000; i++) {
 		bloom_hash(2, (uint64_t)i, hash);
 		wrong += bloom_model_has(&m, hash);
 	}
 	assert_true(wrong > 0);
-	unchanged(&r, assert_int_equal(found(2, 0, 2000), wrong));
+	unchanged(&r, assert_int_equal(filter_found(2, 0, 2000), wrong));
 	bloom_model_free(&m);
 }
 
@@ -233,29 +156,29 @@ static void a_layer_may_have_several_segments(void **state)
 	char added[200], hash[BLOOM_HASH + 1];
 	int again = 0;
 
-	assert_int_equal(put("1000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("1000000", "0.000001"), MADE);
 	for (int given = 0; given < 4; given++) {
-		unchanged(&r, run(&r, &bloom_add_script, keys(given), hashes(3, 0, 1, "0")));
-		run(&r, &bloom_add_script, keys(given), hashes(3, 0, 1, "0"));
+		unchanged(&r, run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0")));
+		run(&r, &bloom_add_script, filter_keys(given), filter_hashes(3, 0, 1, "0"));
 		assert_int_equal(item_int(&r, 0), MORE_KEYS);
 		assert_int_equal(item_int(&r, 2), 4);
 	}
 	do {
-		run(&r, &bloom_add_script, keys(4), hashes(3, 0, 1, "0"));
+		run(&r, &bloom_add_script, filter_keys(4), filter_hashes(3, 0, 1, "0"));
 		assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + (again < 4 ? again + 1 : 4));
 		run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 		again++;
 	} while (item_int(&r, 8) == 0);
 	assert_int_equal(again, 5); /* one segment a call, then the item */
-	add(3, 1, 200, added + 1);
+	filter_add(3, 1, 200, added + 1);
 	for (int i = 0; i < 200; i++) {
 		bloom_hash(3, (uint64_t)i, hash);
 		assert_true(bloom_model_add(&m, hash));
 	}
 	bits_are_the_models(&m);
-	assert_int_equal(found(3, 0, 200), 200);
-	assert_int_equal(found(4, 0, 200), 0);
-	run(&r, &bloom_exists_script, keys(3), hashes(3, 0, 1, NULL));
+	assert_int_equal(filter_found(3, 0, 200), 200);
+	assert_int_equal(filter_found(4, 0, 200), 0);
+	run(&r, &bloom_exists_script, filter_keys(3), filter_hashes(3, 0, 1, NULL));
 	assert_int_equal(item_int(&r, 0), MORE_KEYS);
 	assert_int_equal(item_int(&r, 2), 4);
 	bloom_model_free(&m);
@@ -270,16 +193,16 @@ static void the_error_rate_is_kept(void **state)
 	enum { CAPACITY = 5000, ASKED = 40000 };
 	static char added[4 * CAPACITY];
 
-	assert_int_equal(put("5000", "0.01"), MADE);
-	add(5, 0, CAPACITY, added);
-	double at_capacity = (double)found(6, 0, ASKED) / ASKED;
-	add(5, CAPACITY, 4 * CAPACITY, added);
-	double at_four_times = (double)found(6, 0, ASKED) / ASKED;
+	assert_int_equal(filter_put("5000", "0.01"), MADE);
+	filter_add(5, 0, CAPACITY, added);
+	double at_capacity = (double)filter_found(6, 0, ASKED) / ASKED;
+	filter_add(5, CAPACITY, 4 * CAPACITY, added);
+	double at_four_times = (double)filter_found(6, 0, ASKED) / ASKED;
 	print_message("promised 0.01, measured %.5f at capacity, %.5f at four times that\n", at_capacity,
 		      at_four_times);
 	assert_true(at_capacity > 0.001 && at_capacity <= 0.012);
 	assert_true(at_four_times > at_capacity && at_four_times <= 0.012);
-	assert_int_equal(found(5, 0, 4 * CAPACITY), 4 * CAPACITY);
+	assert_int_equal(filter_found(5, 0, 4 * CAPACITY), 4 * CAPACITY);
 }
 
 /* False positives of the model, which is bit for bit the script's: many more can be asked for. */
@@ -345,17 +268,17 @@ static long long bits_asked(void)
 static void a_call_ends_when_it_has_asked_for_enough(void **state)
 {
 	(void)state;
-	char added[AT_ONCE];
+	char added[FILTER_AT_ONCE];
 
-	assert_int_equal(put("1000", "0.000001"), MADE); /* 21 hashes */
-	add(9, 0, 1, added);
+	assert_int_equal(filter_put("1000", "0.000001"), MADE); /* 21 hashes */
+	filter_add(9, 0, 1, added);
 	server_command(&r, "CONFIG RESETSTAT");
-	run(&r, &bloom_add_script, keys(SEGMENTS), hashes(9, 1, AT_ONCE, "0"));
+	run(&r, &bloom_add_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 1, FILTER_AT_ONCE, "0"));
 	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
-	add(9, 1, AT_ONCE, added);
+	filter_add(9, 1, FILTER_AT_ONCE, added);
 	server_command(&r, "CONFIG RESETSTAT");
-	run(&r, &bloom_exists_script, keys(SEGMENTS), hashes(9, 0, AT_ONCE, NULL));
+	run(&r, &bloom_exists_script, filter_keys(FILTER_SEGMENTS), filter_hashes(9, 0, FILTER_AT_ONCE, NULL));
 	assert_int_equal(strlen(item_text(&r, 2)), (BITS_A_CALL + 20) / 21);
 	assert_int_equal(bits_asked(), (BITS_A_CALL + 20) / 21 * 21);
 }
@@ -363,16 +286,16 @@ static void a_call_ends_when_it_has_asked_for_enough(void **state)
 static void a_full_layer_ends_a_call(void **state)
 {
 	(void)state;
-	assert_int_equal(put("3", "0.01"), MADE);
-	run(&r, &bloom_add_script, keys(4), hashes(10, 0, 5, "0"));
+	assert_int_equal(filter_put("3", "0.01"), MADE);
+	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
 	assert_int_equal(item_int(&r, 0), AGAIN); /* bits */
-	run(&r, &bloom_add_script, keys(4), hashes(10, 0, 5, "0"));
+	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 0, 5, "0"));
 	assert_string_equal(item_text(&r, 2), "111");
-	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_int_equal(item_int(&r, 0), AGAIN); /* a layer */
-	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_int_equal(item_int(&r, 0), AGAIN); /* its bits */
-	run(&r, &bloom_add_script, keys(4), hashes(10, 3, 5, "0"));
+	run(&r, &bloom_add_script, filter_keys(4), filter_hashes(10, 3, 5, "0"));
 	assert_string_equal(item_text(&r, 2), "11");
 	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 	layer_is(1, 1024, 8, 3, 3);
@@ -393,10 +316,10 @@ static void the_largest_filter_is_full_at_last(void **state)
 		snprintf(text[i], sizeof(text[i]), FILTER ":%d", i);
 		all[i + 1] = text[i];
 	}
-	assert_int_equal(put("100000000", "0.000001"), MADE);
+	assert_int_equal(filter_put("100000000", "0.000001"), MADE);
 	server_command(&r, "HSET " FILTER " layer:1 %s", "3019787018 21 100000000 100000000 1509897187");
 	unchanged(&r, {
-		run_with_record(&r, &bloom_add_script, all, hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bloom_add_script, all, filter_hashes(11, 0, 1, "0"), RECORD, FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 0), FULL);
 	});
 }
@@ -409,27 +332,27 @@ static void deleting_goes_in_steps(void **state)
 	(void)state;
 	char added[1];
 
-	assert_int_equal(put("3000000", "0.000001"), MADE);
-	add(12, 0, 1, added);
+	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	filter_add(12, 0, 1, added);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 12);
-	run(&r, &bloom_delete_script, keys(4), ARGS());
+	run(&r, &bloom_delete_script, filter_keys(4), ARGS());
 	assert_int_equal(item_int(&r, 0), MORE_KEYS);
 	assert_int_equal(item_int(&r, 2), 11);
-	run(&r, &bloom_delete_script, keys(11), ARGS());
+	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
 	assert_int_equal(item_int(&r, 0), AGAIN);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 4);
 	unchanged(&r, { /* it is there for nobody any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
-			run(&r, &bloom_add_script, keys(11), hashes(12, 0, 1, "0"));
+			run(&r, &bloom_add_script, filter_keys(11), filter_hashes(12, 0, 1, "0"));
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
-			run(&r, &bloom_exists_script, keys(11), hashes(12, 0, 1, NULL));
+			run(&r, &bloom_exists_script, filter_keys(11), filter_hashes(12, 0, 1, NULL));
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
-			run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01", "null"));
+			run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "null"));
 			assert_int_equal(item_int(&r, 0), MORE_KEYS);
 			assert_int_equal(item_int(&r, 2), 3);
 	});
-	run(&r, &bloom_delete_script, keys(3), ARGS());
+	run(&r, &bloom_delete_script, filter_keys(3), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
 }
@@ -439,15 +362,15 @@ static void making_goes_on_with_a_deletion_that_broke_off(void **state)
 	(void)state;
 	char added[2];
 
-	assert_int_equal(put("3000000", "0.000001"), MADE);
-	add(12, 0, 1, added);
-	run(&r, &bloom_delete_script, keys(11), ARGS());
+	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	filter_add(12, 0, 1, added);
+	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
 	assert_int_equal(item_int(&r, 0), AGAIN);
-	assert_int_equal(put("10", "0.01"), MADE);
+	assert_int_equal(filter_put("10", "0.01"), MADE);
 	layer_is(1, 1024, 8, 10, 0);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1);
 	assert_int_equal(server_command(&r, "HEXISTS " FILTER " deleting")->integer, 0);
-	add(12, 0, 1, added);
+	filter_add(12, 0, 1, added);
 	assert_int_equal(added[0], '1');
 }
 
@@ -457,104 +380,14 @@ static void bits_left_behind_are_not_taken_over(void **state)
 	(void)state;
 	char added[50];
 
-	assert_int_equal(put("100", "0.01"), MADE);
-	add(13, 0, 50, added);
+	assert_int_equal(filter_put("100", "0.01"), MADE);
+	filter_add(13, 0, 50, added);
 	server_command(&r, "DEL " FILTER);
-	assert_int_equal(put("100", "0.01"), MADE);
-	assert_int_equal(found(13, 0, 50), 0);
-	add(13, 49, 50, added);
+	assert_int_equal(filter_put("100", "0.01"), MADE);
+	assert_int_equal(filter_found(13, 0, 50), 0);
+	filter_add(13, 49, 50, added);
 	assert_int_equal(added[0], '1');
-	assert_int_equal(found(13, 0, 49), 0);
-}
-
-/* ---- Expiry ---- */
-
-/* Every key of the filter expires at that instant; -1: never. */
-static void all_expire_at(int segments, int64_t at)
-{
-	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + segments);
-	for (int i = 0; i <= segments; i++)
-		assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys(segments)[i])->integer, at);
-}
-
-/* The filter has four segments, and one of them is named as a key too few. */
-static void all_keys_expire_together(void **state)
-{
-	(void)state;
-	char added[1];
-
-	assert_int_equal(put("1000000", "0.000001"), MADE);
-	add(16, 0, 1, added);
-	unchanged(&r, {
-		assert_int_equal(patch(3, "60000"), MORE_KEYS);
-		assert_int_equal(item_int(&r, 2), 4);
-		assert_int_equal(patch(4, ""), 0);
-		assert_int_equal(item_int(&r, 4), -1);
-	});
-	assert_int_equal(patch(4, "60000"), 1);
-	int64_t at = item_int(&r, 4);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
-	all_expire_at(4, at);
-	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
-	assert_int_equal(item_int(&r, 4), at);
-	assert_int_equal(patch(4, ""), 0);
-	assert_int_equal(item_int(&r, 4), at);
-	assert_int_equal(patch(4, "null"), 1);
-	assert_int_equal(item_int(&r, 4), -1);
-	all_expire_at(4, -1);
-}
-
-/* Segments of the first layer and of a later one are allocated after the expiry was set. */
-static void later_segments_expire_with_the_filter(void **state)
-{
-	(void)state;
-	char added[20];
-
-	run(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "60000"));
-	assert_int_equal(item_int(&r, 0), MADE);
-	int64_t at = item_int(&r, 4);
-	assert_int_equal(at, item_int(&r, 1) + 60000);
-	add(17, 0, 5, added);
-	all_expire_at(1, at);
-	add(17, 5, 20, added);
-	all_expire_at(2, at);
-}
-
-static void a_filter_that_is_put_again_gets_another_expiry(void **state)
-{
-	(void)state;
-	char added[20];
-
-	assert_int_equal(put("10", "0.01"), MADE);
-	add(18, 0, 20, added);
-	unchanged(&r, {
-		run(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "60000"));
-		assert_int_equal(item_int(&r, 0), MORE_KEYS);
-		assert_int_equal(item_int(&r, 2), 2);
-		run(&r, &bloom_put_script, keys(2), ARGS("10", "0.02", "60000"));
-		assert_int_equal(item_int(&r, 0), OTHER);
-	});
-	run(&r, &bloom_put_script, keys(2), ARGS("10", "0.01", "60000"));
-	assert_int_equal(item_int(&r, 0), THERE);
-	all_expire_at(2, item_int(&r, 4));
-	assert_int_equal(put("10", "0.01"), THERE);
-	all_expire_at(2, -1);
-	assert_int_equal(found(18, 0, 20), 20);
-}
-
-static void an_expired_filter_leaves_nothing(void **state)
-{
-	(void)state;
-	char added[20];
-
-	assert_int_equal(put("10", "0.01"), MADE);
-	add(19, 0, 20, added);
-	assert_int_equal(patch(2, "1"), 1);
-	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
-	assert_int_equal(put("10", "0.01"), MADE);
-	add(19, 0, 1, added);
-	assert_int_equal(added[0], '1');
-	all_expire_at(1, -1);
+	assert_int_equal(filter_found(13, 0, 49), 0);
 }
 
 /* ---- Replays ---- */
@@ -564,34 +397,35 @@ static void each_part_is_done_once(void **state)
 	(void)state;
 	char added[20];
 
-	assert_int_equal(put("100", "0.01"), MADE);
-	add(14, 0, 3, added);
-	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+	assert_int_equal(filter_put("100", "0.01"), MADE);
+	filter_add(14, 0, 3, added);
+	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), "011");
 	int64_t now_ms = item_int(&r, 1);
 	assert_in_range(redis_pttl_ms(&r, RECORD), 86390000, 86400000);
 	wait_until(redis_now_ms(&r) > now_ms, 5000);
 	unchanged(&r, {
-		run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 2, 5, "0"), RECORD, FINGERPRINT_A);
+		run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 2, 5, "0"), RECORD,
+				FINGERPRINT_A);
 		assert_string_equal(item_text(&r, 2), "011");
 		assert_true(item_int(&r, 1) > now_ms);
 	});
 	/* A part that broke off the first time is done now; all of it has one end. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
-	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
+	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
 	/* The same key with another body: also a part that the first did not have is refused. */
 	unchanged(&r, {
-		run_with_record_fails(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "0"), RECORD, FINGERPRINT_B,
-				      "IDEMPOTENCY_KEY_REUSED");
-		run_with_record_fails(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "60"), RECORD, FINGERPRINT_B,
-				      "IDEMPOTENCY_KEY_REUSED");
+		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
+				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
+		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
+				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
 	/* What only prepares is no answer, and is not kept. */
 	server_command(&r, "DEL " FILTER);
-	assert_int_equal(put("100", "0.01"), MADE);
-	run_with_record(&r, &bloom_add_script, keys(1), hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
+	assert_int_equal(filter_put("100", "0.01"), MADE);
+	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), AGAIN);
 	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
 }
@@ -601,9 +435,9 @@ static void each_part_is_done_once(void **state)
 static void all_are_refused(void)
 {
 	unchanged(&r, {
-		run_fails(&r, &bloom_add_script, keys(2), hashes(15, 0, 5, "0"), "WRONGTYPE");
-		run_fails(&r, &bloom_exists_script, keys(2), hashes(15, 0, 5, NULL), "WRONGTYPE");
-		run_fails(&r, &bloom_patch_script, keys(2), ARGS("60000"), "WRONGTYPE");
+		run_fails(&r, &bloom_add_script, filter_keys(2), filter_hashes(15, 0, 5, "0"), "WRONGTYPE");
+		run_fails(&r, &bloom_exists_script, filter_keys(2), filter_hashes(15, 0, 5, NULL), "WRONGTYPE");
+		run_fails(&r, &bloom_patch_script, filter_keys(2), ARGS("60000"), "WRONGTYPE");
 	});
 }
 
@@ -625,9 +459,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		server_command(&r, foreign[i], "9999999999 4 1 0 0"); /* more bits than a filter may have */
 		all_are_refused();
 		unchanged(&r, {
-			run_fails(&r, &bloom_put_script, keys(1), ARGS("10", "0.01", "null"), "WRONGTYPE");
+			run_fails(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "null"), "WRONGTYPE");
 			run_fails(&r, &bloom_get_script, KEYS(FILTER), ARGS(), "WRONGTYPE");
-			run_fails(&r, &bloom_delete_script, keys(1), ARGS(), "WRONGTYPE");
+			run_fails(&r, &bloom_delete_script, filter_keys(1), ARGS(), "WRONGTYPE");
 		});
 	}
 }
@@ -644,20 +478,20 @@ static void a_filter_that_lost_bits_says_so(void **state)
 
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
 		script_stage_empty(NULL);
-		assert_int_equal(put("10", "0.01"), MADE);
-		add(15, 0, 20, added);
+		assert_int_equal(filter_put("10", "0.01"), MADE);
+		filter_add(15, 0, 20, added);
 		server_command(&r, lost[i]);
 		all_are_refused();
-		run(&r, &bloom_delete_script, keys(2), ARGS());
+		run(&r, &bloom_delete_script, filter_keys(2), ARGS());
 		assert_int_equal(item_int(&r, 0), 1);
 		assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
 	}
-	assert_int_equal(put("10", "0.01"), MADE);
-	add(15, 0, 20, added);
+	assert_int_equal(filter_put("10", "0.01"), MADE);
+	filter_add(15, 0, 20, added);
 	server_command(&r, "DEL " FILTER ":0");
 	server_command(&r, "LPUSH " FILTER ":0 x");
 	all_are_refused();
-	unchanged(&r, run_fails(&r, &bloom_delete_script, keys(2), ARGS(), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &bloom_delete_script, filter_keys(2), ARGS(), "WRONGTYPE"));
 }
 
 int main(void)
@@ -676,10 +510,6 @@ int main(void)
 		cmocka_unit_test_setup(deleting_goes_in_steps, script_stage_empty),
 		cmocka_unit_test_setup(making_goes_on_with_a_deletion_that_broke_off, script_stage_empty),
 		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
-		cmocka_unit_test_setup(all_keys_expire_together, script_stage_empty),
-		cmocka_unit_test_setup(later_segments_expire_with_the_filter, script_stage_empty),
-		cmocka_unit_test_setup(a_filter_that_is_put_again_gets_another_expiry, script_stage_empty),
-		cmocka_unit_test_setup(an_expired_filter_leaves_nothing, script_stage_empty),
 		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 		cmocka_unit_test_setup(a_filter_that_lost_bits_says_so, script_stage_empty),

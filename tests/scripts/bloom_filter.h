@@ -1,0 +1,33 @@
+/*
+ * bloom_filter: one Bloom filter of the scripts' stage, called as the daemon calls it.
+ *
+ *	assert_int_equal(filter_put("1000", "0.01"), 1);
+ *	filter_add(1, 0, 100, added);
+ *	assert_int_equal(filter_found(1, 0, 100), 100);
+ */
+#ifndef TEST_BLOOM_FILTER_H
+#define TEST_BLOOM_FILTER_H
+
+#include <stdint.h>
+
+#define FILTER "p:bloom:{f}"
+
+enum { FILTER_SEGMENTS = 40, FILTER_AT_ONCE = 100 };
+
+/* The filter's keys with this many segments, ended by NULL. */
+const char *const *filter_keys(int segments);
+
+/* The outcome; put without an expiry. */
+int64_t filter_put(const char *capacity, const char *error_rate);
+int64_t filter_patch(int segments, const char *ttl_ms);
+
+/* The arguments of a step: hashes `from` to `to` of a family, and for an add the part's name. */
+const char *const *filter_hashes(uint64_t family, int from, int to, const char *part);
+
+/* Adds items until the script has taken them all; a digit for each in `added`. */
+void filter_add(uint64_t family, int from, int to, char *added);
+
+/* How many of the items are there. */
+int filter_found(uint64_t family, int from, int to);
+
+#endif

@@ -1,0 +1,114 @@
+/* The expiry of a Bloom filter on a real Redis: its hash and all its segments, later ones too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "bloom_filter.h"
+#include "run_script.h"
+#include "script_stage.h"
+
+enum { MADE = 1, THERE = 2, MORE_KEYS = -2, OTHER = -4 };
+
+/* The filter expires at that instant, its segments beyond eight later; -1: never. */
+static void all_expire_at(int segments, int64_t at)
+{
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + segments);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " FILTER)->integer, at);
+	for (int i = 0; i < segments; i++)
+		assert_int_equal(server_command(&r, "PEXPIRETIME " FILTER ":%d", i)->integer,
+				 at < 0 ? at : at + i / 8 * 100);
+}
+
+/* The filter has eleven segments, and one of them is named as a key too few. */
+static void all_keys_expire_together(void **state)
+{
+	(void)state;
+	char added[1];
+
+	assert_int_equal(filter_put("3000000", "0.000001"), MADE);
+	filter_add(16, 0, 1, added);
+	unchanged(&r, {
+		assert_int_equal(filter_patch(10, "60000"), MORE_KEYS);
+		assert_int_equal(item_int(&r, 2), 11);
+		assert_int_equal(filter_patch(11, ""), 0);
+		assert_int_equal(item_int(&r, 4), -1);
+	});
+	assert_int_equal(filter_patch(11, "60000"), 1);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	all_expire_at(11, at);
+	run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
+	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(filter_patch(11, ""), 0);
+	assert_int_equal(item_int(&r, 4), at);
+	assert_int_equal(filter_patch(11, "null"), 1);
+	assert_int_equal(item_int(&r, 4), -1);
+	all_expire_at(11, -1);
+}
+
+/* Segments of the first layer and of a later one are allocated after the expiry was set. */
+static void later_segments_expire_with_the_filter(void **state)
+{
+	(void)state;
+	char added[20];
+
+	run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
+	assert_int_equal(item_int(&r, 0), MADE);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	filter_add(17, 0, 5, added);
+	all_expire_at(1, at);
+	filter_add(17, 5, 20, added);
+	all_expire_at(2, at);
+}
+
+static void a_filter_that_is_put_again_gets_another_expiry(void **state)
+{
+	(void)state;
+	char added[20];
+
+	assert_int_equal(filter_put("10", "0.01"), MADE);
+	filter_add(18, 0, 20, added);
+	unchanged(&r, {
+		run(&r, &bloom_put_script, filter_keys(1), ARGS("10", "0.01", "60000"));
+		assert_int_equal(item_int(&r, 0), MORE_KEYS);
+		assert_int_equal(item_int(&r, 2), 2);
+		run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.02", "60000"));
+		assert_int_equal(item_int(&r, 0), OTHER);
+	});
+	run(&r, &bloom_put_script, filter_keys(2), ARGS("10", "0.01", "60000"));
+	assert_int_equal(item_int(&r, 0), THERE);
+	all_expire_at(2, item_int(&r, 4));
+	assert_int_equal(filter_put("10", "0.01"), THERE);
+	all_expire_at(2, -1);
+	assert_int_equal(filter_found(18, 0, 20), 20);
+}
+
+static void an_expired_filter_leaves_nothing(void **state)
+{
+	(void)state;
+	char added[20];
+
+	assert_int_equal(filter_put("10", "0.01"), MADE);
+	filter_add(19, 0, 20, added);
+	assert_int_equal(filter_patch(2, "1"), 1);
+	wait_until(server_command(&r, "DBSIZE")->integer == 0, 5000);
+	assert_int_equal(filter_put("10", "0.01"), MADE);
+	filter_add(19, 0, 1, added);
+	assert_int_equal(added[0], '1');
+	all_expire_at(1, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(all_keys_expire_together, script_stage_empty),
+		cmocka_unit_test_setup(later_segments_expire_with_the_filter, script_stage_empty),
+		cmocka_unit_test_setup(a_filter_that_is_put_again_gets_another_expiry, script_stage_empty),
+		cmocka_unit_test_setup(an_expired_filter_leaves_nothing, script_stage_empty),
+	};
+	return cmocka_run_group_tests_name("bloom expiry scripts", tests, script_stage_open, script_stage_close);
+}
