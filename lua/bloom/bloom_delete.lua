@@ -1,4 +1,4 @@
--- bloom_delete: one step of deleting a filter. After the first it is there for nobody any more.
+-- bloom_delete: one step of deleting a filter. After the first one the filter does not exist.
 -- KEYS  the filter's (bloom/lib_bloom.lua)
 -- Returns {1, now} it is gone
 --         {-1, now}, {-2, now, segments}, {-3, now}: see bloom/lib_bloom.lua
