@@ -27,7 +27,7 @@ def described(note, batch):
 def patternd(environment, batch):
     queue = f"{environment.url}/queues/tried"
     ask("POST", f"{queue}/messages", {"body": ORDER})
-    message = ask("POST", f"{queue}/receive", {"max": 1})["messages"][0]
+    message = ask("POST", f"{queue}/receive", {"limit": 1})["messages"][0]
     expect(message["body"] == ORDER, f"patternd: {message}")
     ask("DELETE", f"{queue}/deliveries/{message['receipt']}")
     expect(ask("GET", queue)["in_flight"] == 0, "patternd: acknowledge")

@@ -17,7 +17,7 @@ function request()
   if done then return wrk.format("POST", queue .. "/settle", json, '{"done":["' .. table.concat(done, '","') .. '"]}') end
   if ready >= batch then
     ready = ready - batch
-    return wrk.format("POST", queue .. "/receive", json, '{"max":' .. batch .. "}")
+    return wrk.format("POST", queue .. "/receive", json, '{"limit":' .. batch .. "}")
   end
   return wrk.format("POST", queue .. "/messages", json, message)
 end

@@ -1,7 +1,7 @@
 /*
  * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in
  * flight (get, list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
- * lua/queues/message_*.lua), or one that is called until it has finished. Messages on their way are
+ * lua/queues/queue_message_*.lua), or one that is called until it has finished. Messages on their way are
  * in queues.c.
  */
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void on_message(struct request *req, const struct reply *r)
 	const struct queue_message_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
-		answer_no_message(req, in->queue, in->id);
+		answer_no_message(req, in->name, in->id);
 		return;
 	}
 	write_message(answer_begin(req, 200), req, reply_item(r, 2));
@@ -63,7 +63,7 @@ static void on_message(struct request *req, const struct reply *r)
 
 void queue_message_get(struct request *req, const struct queue_message_get_input *in)
 {
-	struct call *c = queue_call(req, &queue_message_get_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_get_script, in->name);
 
 	call_text(c, in->id);
 	call_send(c, on_message);
@@ -78,7 +78,7 @@ static void on_changed(struct request *req, const struct reply *r)
 		return;
 	}
 	if (reply_int(r, 0) < 0) {
-		answer_no_message(req, in->queue, in->id);
+		answer_no_message(req, in->name, in->id);
 		return;
 	}
 	write_message(answer_begin(req, 200), req, reply_item(r, 2));
@@ -95,7 +95,7 @@ void queue_message_patch(struct request *req, const struct queue_message_patch_i
 		answer_field_problem(req, P_MISSING_FIELD, "/delay_ms", "is required, or deliver_at_ms, or priority");
 		return;
 	}
-	struct call *c = queue_call(req, &queue_message_patch_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_patch_script, in->name);
 	call_text(c, in->id);
 	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
 	queue_call_optional(c, in->has_deliver_at_ms, in->deliver_at_ms);
@@ -110,20 +110,20 @@ static void on_cancelled(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) == -2)
 		answer_in_flight(req, in->id, reply_int(r, 2));
 	else if (reply_int(r, 0) < 0)
-		answer_no_message(req, in->queue, in->id);
+		answer_no_message(req, in->name, in->id);
 	else
 		answer_empty(req, 204);
 }
 
 void queue_message_delete(struct request *req, const struct queue_message_delete_input *in)
 {
-	struct call *c = queue_call(req, &queue_message_delete_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_delete_script, in->name);
 
 	call_text(c, in->id);
 	call_send(c, on_cancelled);
 }
 
-/* ---- GET /queues/{queue}/messages ---- */
+/* ---- GET /queues/{name}/messages ---- */
 
 /*
  * A cursor is <priority>.<score>.<sequence>: where the page before ended. False when it has another
@@ -172,7 +172,7 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 				     "must be the next_cursor of an earlier page of this list");
 		return;
 	}
-	struct call *c = queue_call(req, &queue_message_list_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_list_script, in->name);
 	call_string(c, state_names[in->state - 1]);
 	call_int(c, in->limit);
 	call_text(c, priority);
@@ -183,34 +183,32 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 
 /* ---- A queue's counts and settings ---- */
 
-struct queue_settings {
-	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
-	bool paused;
-};
-
-static void write_settings(struct json_out *o, const struct queue_settings *s)
+/* The seven settings of lua/queues/lib_queue_settings.lua, which begin at `at`. */
+static void write_settings(struct json_out *o, const struct reply *r, size_t at)
 {
+	int64_t backoff_base_ms = reply_int(r, at + 2);
+
 	out_object(o, "settings");
-	out_int(o, "visibility_ms", s->visibility_ms);
-	out_int(o, "max_receives", s->max_receives);
-	if (s->backoff_base_ms) {
+	out_int(o, "visibility_ms", reply_int(r, at));
+	out_int(o, "max_receives", reply_int(r, at + 1));
+	if (backoff_base_ms) {
 		out_object(o, "backoff");
-		out_int(o, "base_ms", s->backoff_base_ms);
-		out_int(o, "max_ms", s->backoff_max_ms);
+		out_int(o, "base_ms", backoff_base_ms);
+		out_int(o, "max_ms", reply_int(r, at + 3));
 		out_close(o);
 	} else {
 		out_null(o, "backoff");
 	}
-	out_int(o, "dedupe_ms", s->dedupe_ms);
-	out_int(o, "retention_ms", s->retention_ms);
-	out_bool(o, "paused", s->paused);
+	out_int(o, "dedupe_ms", reply_int(r, at + 4));
+	out_int(o, "retention_ms", reply_int(r, at + 5));
+	out_bool(o, "paused", reply_int(r, at + 6) == 1);
 	out_close(o);
 }
 
 /* The members that a queue and a list have in common. */
-static void write_counts(struct json_out *o, struct text queue, const struct reply *r)
+static void write_counts(struct json_out *o, struct text name, const struct reply *r)
 {
-	out_text(o, "queue", queue);
+	out_text(o, "name", name);
 	out_int(o, "ready", reply_int(r, 2));
 	out_int(o, "delayed", reply_int(r, 3));
 	out_int(o, "in_flight", reply_int(r, 4));
@@ -220,65 +218,86 @@ static void write_counts(struct json_out *o, struct text queue, const struct rep
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
-	const struct queue_settings settings = {
-		.visibility_ms = reply_int(r, 8),
-		.max_receives = reply_int(r, 9),
-		.backoff_base_ms = reply_int(r, 10),
-		.backoff_max_ms = reply_int(r, 11),
-		.dedupe_ms = reply_int(r, 12),
-		.retention_ms = reply_int(r, 13),
-		.paused = reply_int(r, 14) == 1,
-	};
 	int64_t oldest_ready_at_ms = reply_int(r, 6);
 	struct json_out *o = answer_begin(req, 200);
 
-	write_counts(o, in->queue, r);
+	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, 7));
-	out_int(o, "oldest_ready_ms", oldest_ready_at_ms < 0 ? 0 : req->now_ms - oldest_ready_at_ms);
-	write_settings(o, &settings);
+	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+	write_settings(o, r, 8);
 	answer_end(req);
 }
 
 void queue_get(struct request *req, const struct queue_get_input *in)
 {
-	call_send(queue_call(req, &queue_get_script, in->queue), on_state);
+	call_send(queue_call(req, &queue_get_script, in->name), on_state);
 }
 
-static void on_configured(struct request *req, const struct reply *r)
+static void answer_settings(struct request *req, int status, struct text name, const struct reply *r)
+{
+	struct json_out *o = answer_begin(req, status);
+
+	out_text(o, "name", name);
+	write_settings(o, r, 3);
+	answer_end(req);
+}
+
+static bool check_backoff(struct request *req, int64_t base_ms, int64_t max_ms)
+{
+	if (max_ms >= base_ms)
+		return true;
+	answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "must be at least base_ms");
+	return false;
+}
+
+static void on_replaced(struct request *req, const struct reply *r)
 {
 	const struct queue_put_input *in = req->input;
-	const struct queue_settings settings = {
-		.visibility_ms = in->visibility_ms,
-		.max_receives = in->max_receives,
-		.backoff_base_ms = in->has_backoff ? in->backoff.base_ms : 0,
-		.backoff_max_ms = in->backoff.max_ms,
-		.dedupe_ms = in->dedupe_ms,
-		.retention_ms = in->retention_ms,
-		.paused = in->paused,
-	};
 
-	(void)r;
-	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "queue", in->queue);
-	write_settings(o, &settings);
-	answer_end(req);
+	answer_settings(req, reply_int(r, 2) ? 201 : 200, in->name, r);
 }
 
 void queue_put(struct request *req, const struct queue_put_input *in)
 {
-	if (in->has_backoff && in->backoff.max_ms < in->backoff.base_ms) {
-		answer_field_problem(req, P_INVALID_VALUE, "/backoff/max_ms", "must be at least base_ms");
+	if (!check_backoff(req, in->backoff.base_ms, in->backoff.max_ms))
 		return;
-	}
-	struct call *c = queue_call(req, &queue_put_script, in->queue);
+	struct call *c = queue_call(req, &queue_put_script, in->name);
 	call_int(c, in->visibility_ms);
 	call_int(c, in->max_receives);
-	call_int(c, in->has_backoff ? in->backoff.base_ms : 0);
-	call_int(c, in->has_backoff ? in->backoff.max_ms : 0);
+	call_int(c, in->backoff.base_ms); /* 0 without one */
+	call_int(c, in->backoff.max_ms);
 	call_int(c, in->dedupe_ms);
 	call_int(c, in->retention_ms);
 	call_int(c, in->paused);
-	call_send(c, on_configured);
+	call_send(c, on_replaced);
+}
+
+static void on_merged(struct request *req, const struct reply *r)
+{
+	const struct queue_patch_input *in = req->input;
+
+	answer_settings(req, 200, in->name, r);
+}
+
+/* As queue_put.lua wants it: -1 keeps a setting, -2 resets it. */
+static void call_change(struct call *c, bool has, bool reset, int64_t value)
+{
+	call_int(c, has ? value : reset ? -2 : -1);
+}
+
+void queue_patch(struct request *req, const struct queue_patch_input *in)
+{
+	if (!check_backoff(req, in->backoff.base_ms, in->backoff.max_ms))
+		return;
+	struct call *c = queue_call(req, &queue_put_script, in->name);
+	call_change(c, in->has_visibility_ms, in->reset_visibility_ms, in->visibility_ms);
+	call_change(c, in->has_max_receives, in->reset_max_receives, in->max_receives);
+	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.base_ms);
+	call_change(c, in->has_backoff, in->reset_backoff, in->backoff.max_ms);
+	call_change(c, in->has_dedupe_ms, in->reset_dedupe_ms, in->dedupe_ms);
+	call_change(c, in->has_retention_ms, in->reset_retention_ms, in->retention_ms);
+	call_change(c, in->has_paused, in->reset_paused, in->paused);
+	call_send(c, on_merged);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -286,12 +305,12 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct queue_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "queue '%s' does not exist", in->queue.at);
+		answer_problem(req, P_NOT_FOUND, "queue '%s' does not exist", in->name.at);
 }
 
 void queue_delete(struct request *req, const struct queue_delete_input *in)
 {
-	call_send(queue_call(req, &queue_delete_script, in->queue), on_deleted);
+	call_send(queue_call(req, &queue_delete_script, in->name), on_deleted);
 }
 
 /* ---- Many messages at once: scripts that are called, with the total so far, until they have finished ---- */
@@ -345,16 +364,16 @@ static void begin(struct request *req, const struct queue_steps *given)
 
 void queue_redrive(struct request *req, const struct queue_redrive_input *in)
 {
-	struct text max = arena_printf(&req->arena, "%" PRId64, in->max);
+	struct text limit = arena_printf(&req->arena, "%" PRId64, in->limit);
 
-	begin(req, &(struct queue_steps){ &queue_redrive_script, in->queue, max, "redriven" });
+	begin(req, &(struct queue_steps){ &queue_redrive_script, in->name, limit, "redriven" });
 }
 
 void queue_purge(struct request *req, const struct queue_purge_input *in)
 {
 	struct text state = text_of(in->state ? state_names[in->state - 1] : "");
 
-	begin(req, &(struct queue_steps){ &queue_purge_script, in->queue, state, "purged" });
+	begin(req, &(struct queue_steps){ &queue_purge_script, in->name, state, "purged" });
 }
 
 /* ---- GET /queues ---- */

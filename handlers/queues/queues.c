@@ -9,7 +9,7 @@
 #include "handler.h"
 #include "queues/queue_call.h"
 
-/* ---- POST /queues/{queue}/messages: one, or a batch ---- */
+/* ---- POST /queues/{name}/messages: one, or a batch ---- */
 
 /* A field of message `i` of a batch; of a message alone when `i` is negative. */
 static void answer_message_problem(struct request *req, int i, const char *field, const char *detail)
@@ -60,7 +60,7 @@ static void on_sent(struct request *req, const struct reply *r)
 		out_object(o, NULL);
 		out_text(o, "id", reply_text(m, 0));
 		out_bool(o, "duplicate", reply_int(m, 1) == 1);
-		out_int(o, "deliver_at_ms", reply_int(m, 2));
+		out_int_or_null(o, "deliver_at_ms", reply_int(m, 2) > 0, reply_int(m, 2));
 		out_close(o);
 	}
 	out_close(o);
@@ -72,7 +72,7 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	for (size_t i = 0; i < in->messages.count; i++)
 		if (!check_message(req, &in->messages.items[i], (int)i))
 			return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	for (size_t i = 0; i < in->messages.count; i++)
 		add_message(c, &in->messages.items[i]);
 	call_send(c, on_sent);
@@ -100,7 +100,7 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
-	struct call *c = queue_call(req, &queue_message_send_script, in->queue);
+	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	add_message(c, &m);
 	call_send(c, on_sent);
 }
@@ -154,7 +154,7 @@ static void on_acknowledged(struct request *req, const struct reply *r)
 
 void queue_delivery_acknowledge(struct request *req, const struct queue_delivery_acknowledge_input *in)
 {
-	struct call *c = delivery_call(req, &queue_delivery_acknowledge_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_acknowledge_script, in->name, in->receipt);
 
 	if (c)
 		call_send(c, on_acknowledged);
@@ -181,7 +181,7 @@ static void on_extended(struct request *req, const struct reply *r)
 
 void queue_delivery_extend(struct request *req, const struct queue_delivery_extend_input *in)
 {
-	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_extend_script, in->name, in->receipt);
 
 	if (!c)
 		return;
@@ -192,6 +192,7 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 static void on_rejected(struct request *req, const struct reply *r)
 {
 	bool is_dead = reply_int(r, 3) == 1;
+	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, 4);
 
 	if (reply_int(r, 0) < 0) {
 		answer_stale(req);
@@ -200,7 +201,7 @@ static void on_rejected(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	out_text(o, "id", reply_text(r, 2));
 	out_bool(o, "dead", is_dead);
-	out_int(o, "deliver_at_ms", is_dead ? 0 : reply_int(r, 4));
+	out_int_or_null(o, "deliver_at_ms", deliver_at_ms > 0, deliver_at_ms);
 	answer_end(req);
 }
 
@@ -211,7 +212,7 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 				     "cannot be combined with dead, since a dead letter is not redelivered");
 		return;
 	}
-	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->queue, in->receipt);
+	struct call *c = delivery_call(req, &queue_delivery_reject_script, in->name, in->receipt);
 	if (!c)
 		return;
 	queue_call_optional(c, in->has_delay_ms, in->delay_ms);
@@ -220,7 +221,7 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 	call_send(c, on_rejected);
 }
 
-/* ---- POST /queues/{queue}/settle: many deliveries end at once ---- */
+/* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
@@ -238,7 +239,7 @@ static void on_settled(struct request *req, const struct reply *r)
 	struct json_out *o = answer_begin(req, 200);
 	size_t at = 2;
 
-	out_array(o, "results");
+	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->done.count; i++)
 		out_settled(o, in->done.items[i], reply_int(r, at++));
 	for (size_t i = 0; i < in->reject.count; i++)
@@ -253,13 +254,13 @@ static bool check_receipts(struct request *req, const struct queue_delivery_sett
 	struct text pointer = { 0 };
 
 	for (size_t i = 0; i < in->done.count && !pointer.at; i++)
-		if (!queue_is_receipt(req, in->queue, in->done.items[i]))
+		if (!queue_is_receipt(req, in->name, in->done.items[i]))
 			pointer = arena_printf(&req->arena, "/done/%zu", i);
 	for (size_t i = 0; i < in->reject.count && !pointer.at; i++)
-		if (!queue_is_receipt(req, in->queue, in->reject.items[i].receipt))
+		if (!queue_is_receipt(req, in->name, in->reject.items[i].receipt))
 			pointer = arena_printf(&req->arena, "/reject/%zu/receipt", i);
 	if (pointer.at)
-		answer_no_receipt(req, pointer.at, in->queue);
+		answer_no_receipt(req, pointer.at, in->name);
 	return !pointer.at;
 }
 
@@ -272,7 +273,7 @@ void queue_delivery_settle(struct request *req, const struct queue_delivery_sett
 	}
 	if (!check_receipts(req, in))
 		return;
-	struct call *c = queue_call(req, &queue_delivery_settle_script, in->queue);
+	struct call *c = queue_call(req, &queue_delivery_settle_script, in->name);
 	call_int(c, (int64_t)in->done.count);
 	for (size_t i = 0; i < in->done.count; i++)
 		call_receipt(req, c, in->done.items[i]);

@@ -23,12 +23,12 @@ struct receive_order {
 	const struct text *queues;
 	size_t queue_count;
 	bool names_queue; /* in each message */
-	int64_t max, wait_ms;
+	int64_t limit, wait_ms;
 	bool has_visibility_ms, acknowledge;
 	int64_t visibility_ms;
 	bool in_turn;                      /* the queues lie in several slots: one is asked after the other ... */
 	size_t at;                         /* ... this one now; those before it had no more */
-	struct queue_delivery *deliveries; /* `max` of them at most */
+	struct queue_delivery *deliveries; /* `limit` of them at most */
 	size_t count, body_bytes;
 };
 
@@ -92,7 +92,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 {
 	size_t end = order->in_turn ? order->at + 1 : order->queue_count;
 
-	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->max; i++) {
+	for (size_t i = FIRST_MESSAGE; i < r->count && order->count < (size_t)order->limit; i++) {
 		const struct reply *m = order->in_turn ? reply_keep(&req->arena, reply_item(r, i)) : reply_item(r, i);
 		if (!m)
 			break;
@@ -107,7 +107,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 
 static bool wants_more(const struct receive_order *order)
 {
-	return order->count < (size_t)order->max && order->body_bytes < BODIES_MAX;
+	return order->count < (size_t)order->limit && order->body_bytes < BODIES_MAX;
 }
 
 /*
@@ -203,7 +203,7 @@ static void receive(struct request *req)
 	struct call *c = script_call(req, &queue_message_receive_script);
 	for (size_t i = order->at; i < end; i++)
 		queue_call_keys(c, order->queues[i]);
-	call_int(c, order->max - (int64_t)order->count);
+	call_int(c, order->limit - (int64_t)order->count);
 	queue_call_optional(c, order->has_visibility_ms, order->visibility_ms);
 	call_text(c, handler_random(req, NONCE_DIGITS));
 	call_int(c, order->acknowledge);
@@ -226,7 +226,7 @@ static void begin(struct request *req, const struct receive_order *given)
 {
 	const struct slots *slots = slots_of(req, given->queues, given->queue_count);
 	struct receive_order *order = arena_alloc(&req->arena, sizeof(*order));
-	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->max * sizeof(*deliveries));
+	struct queue_delivery *deliveries = arena_alloc(&req->arena, (size_t)given->limit * sizeof(*deliveries));
 
 	if (given->acknowledge && given->has_visibility_ms) {
 		answer_field_problem(req, P_INVALID_VALUE, "/visibility_ms",
@@ -248,16 +248,16 @@ static void begin(struct request *req, const struct receive_order *given)
 		return;
 	for (size_t i = 0; i < given->queue_count; i++)
 		wait_on(req, script_key(req, KEY_QUEUE, given->queues[i], NULL));
-	wait_on_units(req, (unsigned)given->max);
+	wait_on_units(req, (unsigned)given->limit);
 	attempt(req);
 }
 
 void queue_message_receive(struct request *req, const struct queue_message_receive_input *in)
 {
 	begin(req, &(struct receive_order){
-			   .queues = &in->queue,
+			   .queues = &in->name,
 			   .queue_count = 1,
-			   .max = in->max,
+			   .limit = in->limit,
 			   .wait_ms = in->wait_ms,
 			   .has_visibility_ms = in->has_visibility_ms,
 			   .visibility_ms = in->visibility_ms,
@@ -271,7 +271,7 @@ void queue_message_receive_any(struct request *req, const struct queue_message_r
 			   .queues = in->queues.items,
 			   .queue_count = in->queues.count,
 			   .names_queue = true,
-			   .max = in->max,
+			   .limit = in->limit,
 			   .wait_ms = in->wait_ms,
 			   .has_visibility_ms = in->has_visibility_ms,
 			   .visibility_ms = in->visibility_ms,

@@ -49,8 +49,5 @@ for _, m in ipairs(ended) do
 end
 ready = ready + ended_count - #ended
 local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired }
-for i, name in ipairs(SETTINGS) do
-  reply[8 + i] = setting(queue, name)
-end
-reply[#reply + 1] = queue.paused and 1 or 0
+add_settings(reply, queue)
 return reply

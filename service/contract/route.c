@@ -111,7 +111,7 @@ static bool takes_tail(const struct text *segments, size_t count)
 	return false;
 }
 
-/* Fewer parameters win: /queues/receive goes before /queues/{queue}. */
+/* Fewer parameters win: /queues/receive goes before /queues/{name}. */
 static size_t parameters_of(const struct operation *op)
 {
 	size_t n = 0;

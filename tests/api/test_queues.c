@@ -27,7 +27,7 @@ static void a_message_is_sent_received_and_done(void **state)
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 	assert_int_equal(int_at(a, "/messages/0/sent_at_ms"), int_at(sent, "/messages/0/deliver_at_ms"));
 	assert_in_range(int_at(a, "/messages/0/visible_until_ms") - VISIBILITY_MS, before_ms, redis_now_ms());
-	assert_int_equal(count_in(receive("{\"max\":100}")), 0);
+	assert_int_equal(count_in(receive("{\"limit\":100}")), 0);
 	for (int i = 0; i < 2; i++) { /* again is as good as once */
 		struct answer done = acknowledge(receipt_in(a));
 		assert_status(done, 204);
@@ -50,8 +50,8 @@ static void order_is_by_priority_then_due_then_arrival(void **state)
 	assert_ids(a, IDS("late", "first", "second", "low", "urgent late", "urgent", "third"));
 	assert_int_equal(int_at(a, "/messages/0/deliver_at_ms") - int_at(a, "/messages/1/deliver_at_ms"), 40);
 	wait_until(count_of("/ready") == 7, SOON_MS);
-	assert_ids(receive("{\"max\":5}"), IDS("urgent", "urgent late", "first", "second", "third"));
-	a = receive("{\"max\":5}");
+	assert_ids(receive("{\"limit\":5}"), IDS("urgent", "urgent late", "first", "second", "third"));
+	a = receive("{\"limit\":5}");
 	assert_ids(a, IDS("late", "low"));
 	assert_int_equal(int_at(a, "/messages/1/priority"), 9);
 	assert_int_equal(int_at(a, "/messages/1/body"), 4);
@@ -100,7 +100,7 @@ static void what_is_wrong_with_a_message_stores_none(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 	strcpy(batch + len, "]}");
 	assert_int_equal(count_in(send_body(batch)), 100);
-	assert_int_equal(count_in(receive("{\"max\":100}")), 100);
+	assert_int_equal(count_in(receive("{\"limit\":100}")), 100);
 }
 
 static void a_message_comes_when_it_is_due(void **state)
@@ -137,7 +137,7 @@ static void a_message_comes_when_it_is_due(void **state)
 
 /* ---- Ids ---- */
 
-/* Sends with an id once more: it must be a duplicate, with this deliver_at_ms. */
+/* Sends with an id once more: it must be a duplicate, with this deliver_at_ms; 0 for null. */
 static void assert_duplicate(const char *id, int64_t deliver_at_ms)
 {
 	char body[128];
@@ -147,7 +147,8 @@ static void assert_duplicate(const char *id, int64_t deliver_at_ms)
 	assert_status(a, 201);
 	assert_ids(a, IDS(id));
 	assert_true(bool_at(a, "/messages/0/duplicate"));
-	assert_int_equal(int_at(a, "/messages/0/deliver_at_ms"), deliver_at_ms);
+	assert_int_equal(json_integer_value(json_at(a, "/messages/0/deliver_at_ms")), deliver_at_ms);
+	assert_int_equal(json_is_null(json_at(a, "/messages/0/deliver_at_ms")), deliver_at_ms == 0);
 }
 
 static void an_id_is_sent_once(void **state)
@@ -164,7 +165,7 @@ static void an_id_is_sent_once(void **state)
 	assert_status(reject(receipt_in(a), "{\"dead\":true}"), 200);
 	assert_duplicate("a", 0);
 	assert_status(http(client, "POST", "/queues/q/redrive", NULL), 200);
-	a = receive("{\"max\":10}");
+	a = receive("{\"limit\":10}");
 	assert_ids(a, IDS("a"));
 	assert_string_equal(text_at(a, "/messages/0/body"), "the first");
 	assert_status(acknowledge(receipt_in(a)), 204);
@@ -177,7 +178,7 @@ static void an_id_is_sent_once(void **state)
 	a = send_body("{\"messages\":[{\"body\":1,\"id\":\"b\"},{\"body\":2,\"id\":\"b\"}]}");
 	assert_false(bool_at(a, "/messages/0/duplicate"));
 	assert_true(bool_at(a, "/messages/1/duplicate"));
-	assert_int_equal(int_at(receive("{\"max\":10}"), "/messages/0/body"), 1);
+	assert_int_equal(int_at(receive("{\"limit\":10}"), "/messages/0/body"), 1);
 	a = send_body("{\"body\":1}"); /* one that the daemon made is an id as well */
 	assert_duplicate(text_at(a, "/messages/0/id"), int_at(a, "/messages/0/deliver_at_ms"));
 }
@@ -205,7 +206,7 @@ static void an_id_is_free_again(void **state)
 
 static void receive_takes_up_to_max(void **state)
 {
-	static const char *const refused[] = { "{\"max\":0}", "{\"max\":101}", "{\"visibility_ms\":0}",
+	static const char *const refused[] = { "{\"limit\":0}", "{\"limit\":101}", "{\"visibility_ms\":0}",
 					       "{\"visibility_ms\":43200001}" };
 	char *big = malloc(BIG_BYTES + 64);
 
@@ -217,10 +218,10 @@ static void receive_takes_up_to_max(void **state)
 	assert_problem(http(client, "POST", "/queues/receive/receive", NULL), 400, "reserved_name", "none");
 	assert_ids(receive("{}"), IDS("a"));
 	int64_t before_ms = redis_now_ms();
-	struct answer a = receive("{\"max\":2,\"visibility_ms\":43200000}");
+	struct answer a = receive("{\"limit\":2,\"visibility_ms\":43200000}");
 	assert_ids(a, IDS("b", "c"));
 	assert_in_range(int_at(a, "/messages/1/visible_until_ms") - 43200000, before_ms, redis_now_ms());
-	assert_ids(receive("{\"max\":3}"), IDS("d"));
+	assert_ids(receive("{\"limit\":3}"), IDS("d"));
 	assert_int_equal(count_of("/in_flight"), 4);
 
 	assert_non_null(big); /* the bodies of one answer stay within 1 MiB */
@@ -231,7 +232,7 @@ static void receive_takes_up_to_max(void **state)
 		assert_status(send_body(big), 201);
 	free(big);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(count_in(receive("{\"max\":10}")), 1);
+		assert_int_equal(count_in(receive("{\"limit\":10}")), 1);
 }
 
 static void what_is_not_acknowledged_comes_again(void **state)

@@ -55,8 +55,8 @@ static void settings_are_replaced_as_a_whole(void **state)
 	assert_settings(queue("GET", NULL), rows[3].wanted); /* of a queue that was never used */
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		struct answer a = queue("PUT", rows[i].body);
-		assert_status(a, 200);
-		assert_string_equal(text_at(a, "/queue"), "q");
+		assert_status(a, i == 0 ? 201 : 200);
+		assert_string_equal(text_at(a, "/name"), "q");
 		assert_settings(a, rows[i].wanted);
 		assert_settings(queue("GET", NULL), rows[i].wanted);
 		if (i > 0)
@@ -70,11 +70,62 @@ static void settings_are_replaced_as_a_whole(void **state)
 	}
 }
 
+/* RFC 7396: what is named changes, null resets, the rest stays. */
+static void settings_are_merged(void **state)
+{
+	static const struct {
+		const char *body;
+		int64_t wanted[7];
+	} rows[] = {
+		{ "{}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+		{ "{\"paused\":true}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
+		{ "{\"visibility_ms\":7,\"max_receives\":8,\"backoff\":{\"base_ms\":2,\"max_ms\":3},\"dedupe_ms\":0}",
+		  { 7, 8, 2, 3, 0, DEFAULT_RETENTION_MS, 1 } },
+		{ "{\"retention_ms\":9,\"visibility_ms\":null}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 1 } },
+		{ "{\"paused\":false}", { VISIBILITY_MS, 8, 2, 3, 0, 9, 0 } },
+		{ "{\"backoff\":null,\"max_receives\":null,\"dedupe_ms\":null,\"retention_ms\":null,\"paused\":true}",
+		  { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 1 } },
+		{ "{\"paused\":null}", { VISIBILITY_MS, 5, 0, 0, DEFAULT_DEDUPE_MS, DEFAULT_RETENTION_MS, 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct answer a = queue("PATCH", rows[i].body);
+		assert_status(a, 200);
+		assert_string_equal(text_at(a, "/name"), "q");
+		assert_settings(a, rows[i].wanted);
+		assert_settings(queue("GET", NULL), rows[i].wanted);
+	}
+	assert_problem(queue("PATCH", NULL), 400, "missing_field", "none");
+	assert_problem(queue("PATCH", "{\"backoff\":{\"base_ms\":5,\"max_ms\":4}}"), 400, "invalid_value", "none");
+	assert_problem(queue("PATCH", "{\"backoff\":{\"max_ms\":4}}"), 400, "missing_field", "none");
+	assert_settings(queue("GET", NULL), rows[0].wanted);
+}
+
+/* Whatever makes a queue, PUT replaces it afterwards: even without settings it is there. */
+static void a_put_says_whether_it_created(void **state)
+{
+	(void)state;
+	assert_problem(queue("PUT", NULL), 400, "missing_field", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	assert_status(queue("PUT", "{}"), 201);
+	assert_status(queue("PUT", "{}"), 200);
+	assert_status(queue("DELETE", NULL), 204);
+	assert_status(queue("PATCH", "{}"), 200);
+	assert_int_equal(json_array_size(json_at(http(client, "GET", "/queues", NULL), "/items")), 1);
+	assert_status(queue("PUT", "{}"), 200);
+	assert_status(queue("DELETE", NULL), 204);
+	send_body("{\"body\":1}");
+	assert_status(queue("PUT", "{\"max_receives\":9}"), 200);
+	assert_int_equal(count_of("/ready"), 1);
+}
+
 static void counts_tell_every_state(void **state)
 {
 	(void)state;
 	assert_counts(0, 0, 0, 0);
-	assert_int_equal(count_of("/oldest_ready_ms"), 0);
+	const json_t *none = json_at(queue("GET", NULL), "/oldest_ready_ms");
+	assert_true(json_is_null(none));
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* to look makes no queue */
 	send_each_state();
 	assert_counts(2, 1, 1, 1);
@@ -82,11 +133,11 @@ static void counts_tell_every_state(void **state)
 	struct answer a = queue("GET", NULL);
 	assert_in_range(int_at(a, "/oldest_ready_ms"), before_ms - due_ms, redis_now_ms() - due_ms);
 	assert_int_equal(int_at(a, "/expired"), 0);
-	assert_string_equal(text_at(a, "/queue"), "q");
+	assert_string_equal(text_at(a, "/name"), "q");
 	/* What nobody has settled yet counts as what it is. */
 	configure("{\"max_receives\":1}");
 	send_body("{\"body\":1,\"id\":\"back\",\"max_receives\":2,\"priority\":0}");
-	assert_int_equal(count_in(receive("{\"max\":3,\"visibility_ms\":100}")), 3);
+	assert_int_equal(count_in(receive("{\"limit\":3,\"visibility_ms\":100}")), 3);
 	wait_until(count_of("/in_flight") == 1, SOON_MS);
 	assert_counts(1, 1, 1, 3);
 }
@@ -140,9 +191,9 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 	send_many(3000, "");
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 0);
 	for (int i = 0; i < 30; i++)
-		assert_int_equal(count_in(receive("{\"max\":100,\"visibility_ms\":300}")), 100);
+		assert_int_equal(count_in(receive("{\"limit\":100,\"visibility_ms\":300}")), 100);
 	wait_until(count_of("/in_flight") == 0, SOON_MS);
-	assert_int_equal(int_at(post("/redrive", "{\"max\":2500}", NULL), "/redriven"), 2500);
+	assert_int_equal(int_at(post("/redrive", "{\"limit\":2500}", NULL), "/redriven"), 2500);
 	assert_counts(2500, 0, 0, 500);
 	assert_int_equal(int_at(post("/redrive", NULL, NULL), "/redriven"), 500);
 	assert_counts(3000, 0, 0, 0);
@@ -154,12 +205,12 @@ static void purge_and_redrive_go_on_until_they_have_finished(void **state)
 
 static void redrive_takes_the_longest_dead_first(void **state)
 {
-	static const char *const refused[] = { "{\"max\":0}", "{\"max\":100001}" };
+	static const char *const refused[] = { "{\"limit\":0}", "{\"limit\":100001}" };
 
 	(void)state;
 	send_body(
 		"{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\",\"priority\":0}]}");
-	struct answer a = receive("{\"max\":3}");
+	struct answer a = receive("{\"limit\":3}");
 	assert_ids(a, IDS("c", "a", "b"));
 	for (int i = 2; i >= 0; i--) {
 		char pointer[64];
@@ -171,14 +222,14 @@ static void redrive_takes_the_longest_dead_first(void **state)
 	assert_ids_of(list("?state=dead"), "items", IDS("b", "a", "c"));
 	for (size_t i = 0; i < ROWS(refused); i++)
 		assert_problem(post("/redrive", refused[i], NULL), 400, "out_of_range", "none");
-	assert_int_equal(int_at(post("/redrive", "{\"max\":1}", NULL), "/redriven"), 1);
+	assert_int_equal(int_at(post("/redrive", "{\"limit\":1}", NULL), "/redriven"), 1);
 	a = message("GET", "b", NULL);
 	assert_string_equal(text_at(a, "/state"), "ready");
 	assert_int_equal(int_at(a, "/receives"), 0);
 	assert_true(json_is_null(json_at(a, "/reason")));
 	next_ms();
-	assert_int_equal(int_at(post("/redrive", "{\"max\":10}", NULL), "/redriven"), 2);
-	assert_ids(receive("{\"max\":10}"), IDS("c", "b", "a"));
+	assert_int_equal(int_at(post("/redrive", "{\"limit\":10}", NULL), "/redriven"), 2);
+	assert_ids(receive("{\"limit\":10}"), IDS("c", "b", "a"));
 }
 
 /* ---- Whole queues ---- */
@@ -213,15 +264,15 @@ static void queues_are_listed_with_their_counts(void **state)
 	configure("{\"paused\":true}");
 	struct answer a = http(client, "GET", "/queues", NULL);
 	const json_t *item = json_at(a, "/items/0");
-	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:b}", "queue", "q", "ready", 2, "delayed", 1,
-				   "in_flight", 1, "dead", 1, "paused", 1);
+	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:b}", "name", "q", "ready", 2, "delayed", 1, "in_flight",
+				   1, "dead", 1, "paused", 1);
 	assert_true(json_equal(item, wanted));
 	json_decref(wanted);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 
 	for (int i = 0; i < 40; i++) {
 		snprintf(target, sizeof(target), "/queues/many:%d", i);
-		assert_status(http(client, "PUT", target, "{}"), 200);
+		assert_status(http(client, "PUT", target, "{}"), 201);
 		server_command(&redis, "MSET foreign:%d 1 p:queues:{many:%d} 1 p:lock:{many:%d} 1", i, i, i);
 	}
 	do {
@@ -230,7 +281,7 @@ static void queues_are_listed_with_their_counts(void **state)
 		assert_status(a, 200);
 		for (size_t i = 0; i < json_array_size(json_at(a, "/items")); i++) {
 			item = json_array_get(json_at(a, "/items"), i);
-			found[atoi(json_string_value(json_object_get(item, "queue")) + strlen("many:"))] = 1;
+			found[atoi(json_string_value(json_object_get(item, "name")) + strlen("many:"))] = 1;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
 			 json_is_null(json_at(a, "/next_cursor")) ? "" : text_at(a, "/next_cursor"));
@@ -243,6 +294,7 @@ static void queues_are_listed_with_their_counts(void **state)
 static const char *const operations[][3] = {
 	{ "GET", "", NULL },
 	{ "PUT", "", "{}" },
+	{ "PATCH", "", "{}" },
 	{ "DELETE", "", NULL },
 	{ "POST", "/purge", NULL },
 	{ "POST", "/redrive", NULL },
@@ -284,6 +336,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(settings_are_replaced_as_a_whole, forget_all),
+		cmocka_unit_test_teardown(settings_are_merged, forget_all),
+		cmocka_unit_test_teardown(a_put_says_whether_it_created, forget_all),
 		cmocka_unit_test_teardown(counts_tell_every_state, forget_all),
 		cmocka_unit_test_teardown(purge_removes_one_state_or_all, forget_all),
 		cmocka_unit_test_teardown(purge_and_redrive_go_on_until_they_have_finished, forget_all),

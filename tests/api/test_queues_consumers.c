@@ -47,7 +47,7 @@ static void a_retried_send_sends_once(void **state)
 
 static void a_retried_receive_gets_the_same_delivery(void **state)
 {
-	static const char two[] = "{\"max\":2,\"visibility_ms\":60000}", moment[] = "{\"visibility_ms\":30}";
+	static const char two[] = "{\"limit\":2,\"visibility_ms\":60000}", moment[] = "{\"visibility_ms\":30}";
 
 	(void)state;
 	struct answer first = post("/receive", two, KEY "one");
@@ -149,7 +149,7 @@ static void a_retried_purge_or_redrive_is_done_once(void **state)
  */
 static void a_killed_daemon_loses_no_message(void **state)
 {
-	static const char receive_both[] = "{\"max\":2,\"visibility_ms\":1500}";
+	static const char receive_both[] = "{\"limit\":2,\"visibility_ms\":1500}";
 	struct daemon doomed = { 0 };
 	struct answer again;
 
@@ -162,9 +162,9 @@ static void a_killed_daemon_loses_no_message(void **state)
 	daemon_kill(&doomed);
 	assert_int_equal(http(consumer, "DELETE", "/queues/q", NULL).status, 0);
 	assert_string_equal(post("/receive", receive_both, KEY "one").body, taken.body);
-	assert_int_equal(count_in(receive("{\"max\":10}")), 0);
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
 	assert_status(acknowledge(receipt_in(taken)), 204); /* the first was done, the second never */
-	wait_until((again = receive("{\"max\":10}"), count_in(again) > 0), SOON_MS);
+	wait_until((again = receive("{\"limit\":10}"), count_in(again) > 0), SOON_MS);
 	assert_ids(again, IDS("b"));
 	assert_string_equal(text_at(again, "/messages/0/body"), "b");
 	assert_int_equal(int_at(again, "/messages/0/receives"), 2);
@@ -244,7 +244,7 @@ static void *consume(void *arg)
 		bool is_left = turn % 5 == 4;
 		int visibility_ms = is_left ? MOMENT_MS : VISIBILITY_MS;
 		char body[64];
-		snprintf(body, sizeof(body), "{\"max\":%d,\"visibility_ms\":%d}", 1 + turn % 7, visibility_ms);
+		snprintf(body, sizeof(body), "{\"limit\":%d,\"visibility_ms\":%d}", 1 + turn % 7, visibility_ms);
 		struct answer a = http(r->client, "POST", "/queues/q/receive", body);
 		const json_t *list = json_at(a, "/messages");
 		r->faults += a.status != 200;

@@ -79,7 +79,7 @@ static void a_change_moves_a_message(void **state)
 	assert_problem(message("PATCH", "ready", NULL), 400, "missing_field", "none");
 	assert_problem(message("PATCH", "ready", "{\"delay_ms\":0,\"deliver_at_ms\":0}"), 400, "invalid_value", "none");
 	assert_problem(message("PATCH", "ready", "{\"priority\":10}"), 400, "out_of_range", "none");
-	assert_ids(receive("{\"max\":10}"), IDS("urgent", "delayed", "dead", "ready"));
+	assert_ids(receive("{\"limit\":10}"), IDS("urgent", "delayed", "dead", "ready"));
 }
 
 static void cancel_takes_what_nobody_works_on(void **state)
@@ -97,7 +97,7 @@ static void cancel_takes_what_nobody_works_on(void **state)
 	assert_counts(0, 0, 1, 0);
 	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:ids")->integer, 1);
 	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:body")->integer, 1);
-	assert_int_equal(count_in(receive("{\"max\":10}")), 0);
+	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
 	assert_problem(http(client, "DELETE", "/queues/never/messages/a", NULL), 404, "not_found", "none");
 	send_body("{\"body\":1,\"id\":\"done\"}");
 	assert_status(acknowledge(receipt_in(receive(NULL))), 204);

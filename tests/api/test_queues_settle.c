@@ -12,7 +12,7 @@ static void deliver(int count)
 	char body[64], pointer[64];
 
 	send_many(count, "");
-	snprintf(body, sizeof(body), "{\"max\":%d}", count);
+	snprintf(body, sizeof(body), "{\"limit\":%d}", count);
 	struct answer a = receive(body);
 	assert_int_equal(count_in(a), count);
 	for (int i = 0; i < count; i++) {
@@ -39,9 +39,9 @@ static void assert_result(struct answer a, int i, const char *receipt, const cha
 {
 	char pointer[64];
 
-	snprintf(pointer, sizeof(pointer), "/results/%d/receipt", i);
+	snprintf(pointer, sizeof(pointer), "/deliveries/%d/receipt", i);
 	assert_string_equal(text_at(a, pointer), receipt);
-	snprintf(pointer, sizeof(pointer), "/results/%d/outcome", i);
+	snprintf(pointer, sizeof(pointer), "/deliveries/%d/outcome", i);
 	assert_string_equal(text_at(a, pointer), outcome);
 }
 
@@ -54,7 +54,7 @@ static void each_gets_its_outcome_in_order(void **state)
 				 "{\"receipt\":\"$5\"}],\"done\":[\"$1\",\"$2\",\"$3\"]}",
 				 NULL);
 	assert_status(a, 200);
-	assert_int_equal(json_array_size(json_at(a, "/results")), 6);
+	assert_int_equal(json_array_size(json_at(a, "/deliveries")), 6);
 	assert_result(a, 0, receipts[0], "done");
 	assert_result(a, 1, receipts[1], "stale");
 	assert_result(a, 2, receipts[2], "done");
@@ -76,7 +76,7 @@ static void settings_hold_as_for_a_single_reject(void **state)
 	(void)state;
 	configure("{\"max_receives\":2,\"backoff\":{\"base_ms\":60000,\"max_ms\":60000}}");
 	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":1,\"id\":\"b\",\"max_receives\":1}]}");
-	struct answer got = receive("{\"max\":2}");
+	struct answer got = receive("{\"limit\":2}");
 	snprintf(receipts[0], sizeof(receipts[0]), "%s", text_at(got, "/messages/0/receipt"));
 	snprintf(receipts[1], sizeof(receipts[1]), "%s", text_at(got, "/messages/1/receipt"));
 	int64_t before_ms = redis_now_ms();
@@ -139,13 +139,13 @@ static void a_hundred_fit_and_one_more_does_not(void **state)
 			continue;
 		}
 		assert_status(a, 200);
-		assert_int_equal(json_array_size(json_at(a, "/results")), BATCH);
+		assert_int_equal(json_array_size(json_at(a, "/deliveries")), BATCH);
 		assert_result(a, BATCH - 1, receipts[BATCH - 1], "done");
 		assert_counts(0, 0, 0, 0);
 	}
 }
 
-static void a_retry_gets_the_first_results(void **state)
+static void a_retry_gets_the_first_outcomes(void **state)
 {
 	static const char both[] = "{\"done\":[\"$1\"],\"reject\":[{\"receipt\":\"$2\"}]}";
 
@@ -173,7 +173,7 @@ int main(void)
 		cmocka_unit_test_teardown(settings_hold_as_for_a_single_reject, forget_all),
 		cmocka_unit_test_teardown(what_is_malformed_settles_nothing, forget_all),
 		cmocka_unit_test_teardown(a_hundred_fit_and_one_more_does_not, forget_all),
-		cmocka_unit_test_teardown(a_retry_gets_the_first_results, forget_all),
+		cmocka_unit_test_teardown(a_retry_gets_the_first_outcomes, forget_all),
 	};
 
 	return cmocka_run_group_tests_name("queue settle", tests, start, stop);

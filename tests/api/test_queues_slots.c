@@ -68,13 +68,13 @@ static void in_order_of_preference(void **state)
 	send(low, 2);
 	send(middle, 3);
 	send(high, 4);
-	struct answer a = receive(queues(high, low, middle, ",\"max\":2"));
+	struct answer a = receive(queues(high, low, middle, ",\"limit\":2"));
 	assert_status(a, 200);
 	assert_int_equal(json_array_size(json_at(a, "/messages")), 2);
 	must_have(a, 0, high, 4);
 	must_have(a, 1, low, 1);
 	assert_int_equal(count_of(middle, "/in_flight"), 0);
-	a = receive(queues(high, low, middle, ",\"max\":9,\"acknowledge\":true"));
+	a = receive(queues(high, low, middle, ",\"limit\":9,\"acknowledge\":true"));
 	assert_int_equal(json_array_size(json_at(a, "/messages")), 2);
 	must_have(a, 0, low, 2);
 	must_have(a, 1, middle, 3);
@@ -183,7 +183,7 @@ static void *take_all(void *arg)
 	char body[256];
 
 	for (int none = 0; none < 2;) {
-		snprintf(body, sizeof(body), "{\"queues\":[\"%s\",\"%s\",\"%s\"],\"max\":7,\"acknowledge\":true}",
+		snprintf(body, sizeof(body), "{\"queues\":[\"%s\",\"%s\",\"%s\"],\"limit\":7,\"acknowledge\":true}",
 			 names[number % 3], names[(number + 1) % 3], names[(number + 2) % 3]);
 		struct answer a = http(c, "POST", "/queues/receive", body);
 		const json_t *messages = json_at(a, "/messages");
@@ -232,12 +232,12 @@ static void what_was_taken_for_who_left_goes_back(void **state)
 	send(low, 1);
 	send(middle, 2);
 	proc_signal(last_node(), SIGSTOP);
-	struct raw *w = pair_ask(0, "/queues/receive", queues(low, middle, high, ",\"max\":9"), "");
+	struct raw *w = pair_ask(0, "/queues/receive", queues(low, middle, high, ",\"limit\":9"), "");
 	wait_until(count_of(low, "/in_flight") == 1 && count_of(middle, "/in_flight") == 1, SOON_MS);
 	raw_reset(w);
 	wait_until(count_of(low, "/ready") == 1 && count_of(middle, "/ready") == 1, SOON_MS);
 	wake_last_node();
-	struct answer a = receive(queues(middle, low, high, ",\"max\":9"));
+	struct answer a = receive(queues(middle, low, high, ",\"limit\":9"));
 	must_have(a, 0, middle, 2);
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);
 }
@@ -248,9 +248,9 @@ static void a_node_that_does_not_answer_leaves_the_others(void **state)
 	send(low, 1);
 	send(high, 3);
 	proc_signal(last_node(), SIGSTOP);
-	struct answer lost = receive(queues(low, high, middle, ",\"max\":9,\"acknowledge\":true"));
+	struct answer lost = receive(queues(low, high, middle, ",\"limit\":9,\"acknowledge\":true"));
 	send(low, 2);
-	struct answer not_asked = receive(queues(low, high, middle, ",\"max\":9"));
+	struct answer not_asked = receive(queues(low, high, middle, ",\"limit\":9"));
 	struct answer none = receive(queues(high, middle, low, ""));
 	wake_last_node();
 	/* Sent and not answered: its messages may be gone, and the answer says so. */

@@ -75,10 +75,10 @@ static void the_first_queue_goes_first(void **state)
 	send_to("b", "{\"messages\":[{\"body\":3},{\"body\":4,\"delay_ms\":60000}]}");
 	send_to("c", "{\"messages\":[{\"body\":5}]}");
 	assert_messages(receive("{\"queues\":[\"c\",\"a\",\"b\"]}"), "c/5");
-	assert_messages(receive("{\"queues\":[\"c\",\"a\",\"b\"],\"max\":2}"), "a/2 a/1");
+	assert_messages(receive("{\"queues\":[\"c\",\"a\",\"b\"],\"limit\":2}"), "a/2 a/1");
 	send_to("a", "{\"messages\":[{\"body\":6},{\"body\":7}]}");
-	assert_messages(receive("{\"queues\":[\"b\",\"c\",\"a\"],\"max\":100}"), "b/3 a/6 a/7");
-	assert_messages(receive("{\"queues\":[\"a\",\"b\",\"c\"],\"max\":100}"), "");
+	assert_messages(receive("{\"queues\":[\"b\",\"c\",\"a\"],\"limit\":100}"), "b/3 a/6 a/7");
+	assert_messages(receive("{\"queues\":[\"a\",\"b\",\"c\"],\"limit\":100}"), "");
 }
 
 static void each_message_is_a_delivery_of_its_queue(void **state)
@@ -86,10 +86,10 @@ static void each_message_is_a_delivery_of_its_queue(void **state)
 	char path[128];
 
 	(void)state;
-	assert_status(http(client, "PUT", "/queues/b", "{\"visibility_ms\":5000}"), 200);
+	assert_status(http(client, "PATCH", "/queues/b", "{\"visibility_ms\":5000}"), 200);
 	send_to("a", "{\"body\":1,\"id\":\"m\",\"priority\":2}");
 	send_to("b", "{\"body\":2,\"id\":\"m\"}");
-	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"max\":2}");
+	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}");
 	assert_messages(a, "a/1 b/2");
 	assert_string_equal(text_at(a, "/messages/0/id"), "m");
 	assert_int_equal(int_at(a, "/messages/0/priority"), 2);
@@ -111,7 +111,7 @@ static void one_visibility_holds_for_all(void **state)
 	(void)state;
 	send_to("a", "{\"body\":1}");
 	send_to("b", "{\"body\":2}");
-	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"max\":2,\"visibility_ms\":7000}");
+	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"limit\":2,\"visibility_ms\":7000}");
 	int64_t later_ms = int_at(a, "/messages/1/visible_until_ms") - int_at(a, "/messages/0/visible_until_ms");
 	assert_in_range(later_ms, 0, redis.cluster ? 1000 : 0);
 }
@@ -121,7 +121,7 @@ static void they_may_be_acknowledged_at_once(void **state)
 	(void)state;
 	send_to("a", "{\"body\":1,\"id\":\"m\"}");
 	send_to("b", "{\"body\":2,\"id\":\"m\"}");
-	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"max\":2,\"acknowledge\":true}");
+	struct answer a = receive("{\"queues\":[\"a\",\"b\"],\"limit\":2,\"acknowledge\":true}");
 	assert_messages(a, "a/1 b/2");
 	assert_true(json_is_null(json_at(a, "/messages/1/receipt")));
 	assert_true(json_is_null(json_at(a, "/messages/1/visible_until_ms")));
@@ -137,10 +137,10 @@ static void a_paused_queue_is_passed_over(void **state)
 	(void)state;
 	send_to("a", "{\"body\":1}");
 	send_to("b", "{\"body\":2}");
-	assert_status(http(client, "PUT", "/queues/a", "{\"paused\":true}"), 200);
-	assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), "b/2");
-	assert_status(http(client, "PUT", "/queues/a", "{}"), 200);
-	assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), "a/1");
+	assert_status(http(client, "PATCH", "/queues/a", "{\"paused\":true}"), 200);
+	assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), "b/2");
+	assert_status(http(client, "PATCH", "/queues/a", "{\"paused\":false}"), 200);
+	assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), "a/1");
 }
 
 /* Whichever of the queues it is: nothing is taken from the others. */
@@ -150,10 +150,10 @@ static void a_foreign_key_spares_the_others(void **state)
 	send_to("a", "{\"body\":1}");
 	server_command(&redis, "SET p:queue:{b}:dead foreign");
 	if (redis.cluster) { /* one after the other, there: the first has been taken from, and is told */
-		assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), "a/1");
+		assert_messages(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), "a/1");
 		return;
 	}
-	assert_problem(receive("{\"queues\":[\"a\",\"b\"],\"max\":2}"), 500, "foreign_key", "none");
+	assert_problem(receive("{\"queues\":[\"a\",\"b\"],\"limit\":2}"), 500, "foreign_key", "none");
 	assert_int_equal(int_at(get("/queues/a"), "/ready"), 1);
 }
 
@@ -173,7 +173,7 @@ static void queues_are_1_to_16_each_once(void **state)
 		{ "{\"queues\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\",\"11\",\"12\",\"13\",\"14\",\"15\","
 		  "\"16\",\"17\"]}",
 		  "out_of_range", "/queues" },
-		{ "{\"queues\":[\"a\"],\"max\":101}", "out_of_range", "/max" },
+		{ "{\"queues\":[\"a\"],\"limit\":101}", "out_of_range", "/limit" },
 		{ "{\"queues\":[\"a\"],\"wait_ms\":60001}", "out_of_range", "/wait_ms" },
 	};
 
@@ -243,7 +243,7 @@ static void waiting_has_an_end(void **state)
 static void waiting_may_acknowledge(void **state)
 {
 	(void)state;
-	struct raw *w = parked("b", "{\"queues\":[\"a\",\"b\"],\"acknowledge\":true,\"max\":5," LONG "}");
+	struct raw *w = parked("b", "{\"queues\":[\"a\",\"b\"],\"acknowledge\":true,\"limit\":5," LONG "}");
 	send_to("b", "{\"messages\":[{\"body\":1,\"id\":\"m\"},{\"body\":2}]}");
 	assert_messages(waiter_answer(w, target, SOON_MS), "b/1 b/2");
 	assert_problem(get("/queues/b/messages/m"), 404, "not_found", "none");

@@ -126,7 +126,7 @@ static void queue_is_deleted(void)
 static void message_is_anothers(void)
 {
 	ask(0, "POST", "/queues/a/messages", "{\"body\":1}", NULL);
-	assert_status(ask(0, "POST", "/queues/a/receive", "{\"max\":10}", NULL), 200);
+	assert_status(ask(0, "POST", "/queues/a/receive", "{\"limit\":10}", NULL), 200);
 }
 
 static void claim_is_given_back(void)

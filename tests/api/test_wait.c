@@ -60,7 +60,7 @@ static struct answer delivery(const char *receipt, const char *verb, const char 
 
 static void configure(const char *settings)
 {
-	assert_status(http(client, "PUT", "/queues/q", settings), 200);
+	assert_in_range(http(client, "PUT", "/queues/q", settings).status, 200, 201);
 }
 
 static void send_one(const char *body)
@@ -80,7 +80,7 @@ static void an_empty_queue_is_waited_at_for_wait_ms(void **state)
 		{ receive_q, "{\"wait_ms\":0}", 0 },
 		{ receive_q, "{\"wait_ms\":2}", 2 },
 		{ receive_q, "{\"wait_ms\":200}", 200 },
-		{ receive_q, "{\"wait_ms\":200,\"max\":10,\"acknowledge\":true}", 200 },
+		{ receive_q, "{\"wait_ms\":200,\"limit\":10,\"acknowledge\":true}", 200 },
 		{ "/queues/receive", "{\"queues\":[\"q\",\"r\"],\"wait_ms\":200}", 200 },
 		{ "/queues/receive", "{\"queues\":[\"q\"]}", 0 },
 	};
@@ -110,7 +110,7 @@ static void what_is_there_is_not_waited_for(void **state)
 {
 	(void)state;
 	send_one("{\"body\":1}");
-	struct answer a = post(receive_q, "{\"max\":10," LONG "}"); /* one is enough */
+	struct answer a = post(receive_q, "{\"limit\":10," LONG "}"); /* one is enough */
 	assert_int_equal(count_in(a), 1);
 	assert_in_range(a.took_us, 0, SLACK_MS * 1000);
 }
@@ -259,7 +259,7 @@ static void an_event_ends_it(void **state)
 
 	int64_t start_us = monotonic_us();
 	e->before();
-	struct raw *w = parked("{" LONG ",\"max\":10}");
+	struct raw *w = parked("{" LONG ",\"limit\":10}");
 	e->then();
 	struct answer a = waiter_answer(w, receive_q, SOON_MS);
 	int64_t took_ms = (monotonic_us() - start_us) / 1000;
@@ -283,7 +283,7 @@ static void pausing_hands_out_nothing(void **state)
 	assert_int_equal(waiting_at(&patternd), 1);
 	configure("{\"paused\":false}");
 	assert_int_equal(count_in(waiter_answer(second, receive_q, SOON_MS)), 1);
-	assert_int_equal(count_in(post(receive_q, "{\"max\":10}")), 1);
+	assert_int_equal(count_in(post(receive_q, "{\"limit\":10}")), 1);
 	raw_close(first);
 	raw_close(second);
 }
@@ -338,8 +338,8 @@ static void a_try_that_fails_ends_it(void **state)
 static void max_and_priority_count_for_those_who_wait(void **state)
 {
 	(void)state;
-	struct raw *first = parked("{" LONG ",\"max\":3}");
-	struct raw *second = parked("{" LONG ",\"max\":3}");
+	struct raw *first = parked("{" LONG ",\"limit\":3}");
+	struct raw *second = parked("{" LONG ",\"limit\":3}");
 	send_one("{\"messages\":[{\"body\":5,\"priority\":9},{\"body\":3},{\"body\":4},{\"body\":1,\"priority\":0},"
 		 "{\"body\":2,\"priority\":1}]}");
 	struct answer a = waiter_answer(first, receive_q, SOON_MS), b = waiter_answer(second, receive_q, SOON_MS);
@@ -439,7 +439,7 @@ static void a_long_request_waits_too(void **state)
 	(void)state;
 	assert_non_null(body);
 	snprintf(target, sizeof(target), "/queues/%s/receive", name);
-	snprintf(body, 20000, "{%16000s" LONG ",\"max\":7%3000s}", "", "");
+	snprintf(body, 20000, "{%16000s" LONG ",\"limit\":7%3000s}", "", "");
 	snprintf(headers, sizeof(headers), "X-Request-ID: kept\r\nX-Much: %01000d\r\n", 0);
 	struct raw *w = waiter_at(&patternd, target, body, headers);
 	wait_until(all_parked(&patternd, 1), SOON_MS);

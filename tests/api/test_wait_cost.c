@@ -191,7 +191,7 @@ static void attempts_accumulate_no_memory(void **state)
 		long leaving; /* commands; -1: as many as there are slots, and the ticket */
 	} rows[] = {
 		{ "queue", "q", receive_q, LONG, 0 },
-		{ "queue", "r", "/queues/receive", "{\"queues\":[\"r\",\"s\"],\"max\":10,\"wait_ms\":60000}", 0 },
+		{ "queue", "r", "/queues/receive", "{\"queues\":[\"r\",\"s\"],\"limit\":10,\"wait_ms\":60000}", 0 },
 		{ "lock", "l", "/locks/l", "{\"wait_ms\":60000,\"owner\":\"a\",\"metadata\":{\"of\":[1,2,3]}}", 1 },
 		{ "lock", "l", "/locks", "{\"names\":[\"l\",\"m\"],\"wait_ms\":60000}", -1 },
 		{ "semaphore", "s", "/semaphores/s/permits", "{\"limit\":1,\"wait_ms\":60000}", 1 },

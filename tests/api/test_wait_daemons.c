@@ -288,7 +288,7 @@ static int work(struct raw *w, const char *body, bool seen[], int *twice)
  */
 static void what_a_killed_one_had_taken_comes_back(void **state)
 {
-	static const char body[] = "{" LONG ",\"visibility_ms\":1000,\"max\":3}";
+	static const char body[] = "{" LONG ",\"visibility_ms\":1000,\"limit\":3}";
 	struct daemon doomed = { 0 };
 	struct raw *victims[CROWD];
 	bool seen[MESSAGES] = { false };

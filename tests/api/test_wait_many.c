@@ -178,7 +178,7 @@ static void each_of_many_goes_to_one(void **state)
 	for (int way = 0; way < 3; way++) {
 		bool seen[CROWD] = { false };
 		if (way == 2)
-			assert_status(http(client, "PUT", "/queues/q", "{\"paused\":true}"), 200);
+			assert_status(http(client, "PATCH", "/queues/q", "{\"paused\":true}"), 200);
 		gather("{" LONG "}");
 		char *at = body + sprintf(body, "{\"messages\":[");
 		for (int i = 0; i < CROWD; i++)
@@ -186,7 +186,7 @@ static void each_of_many_goes_to_one(void **state)
 		strcpy(at, "]}");
 		assert_status(post("/queues/q/messages", body), 201);
 		if (way == 2)
-			assert_status(http(client, "PUT", "/queues/q", "{}"), 200);
+			assert_status(http(client, "PATCH", "/queues/q", "{\"paused\":null}"), 200);
 		for (int i = 0; i < CROWD; i++) {
 			int64_t number = number_for(crowd[i]);
 			assert_in_range(number, 0, CROWD - 1);
@@ -203,7 +203,7 @@ static void max_spares_the_others_the_way(void **state)
 	(void)state;
 	struct raw *w[3];
 	for (int i = 0; i < 3; i++)
-		w[i] = waiter_parked(&patternd, &redis, "q", "{" LONG ",\"max\":5}");
+		w[i] = waiter_parked(&patternd, &redis, "q", "{" LONG ",\"limit\":5}");
 	long long scripts = server_scripts_run(&redis);
 	assert_status(post("/queues/q/messages", "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3},{\"body\":4},"
 						 "{\"body\":5},{\"body\":6},{\"body\":7}]}"),

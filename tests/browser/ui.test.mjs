@@ -29,7 +29,7 @@ async function fill(url) {
     await api(url, 'POST', `/locks/${name(one)}`, { ttl_ms: 600_000, owner: one, metadata: { job: one } });
     await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }] });
     await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }] });
-    const { messages: [taken] } = await api(url, 'POST', `/queues/${name(one)}/receive`, { max: 1 });
+    const { messages: [taken] } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
     await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
     await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
     await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });

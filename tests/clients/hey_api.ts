@@ -1,6 +1,6 @@
 // What @hey-api/openapi-ts makes of the contract, at work.
 import assert from 'node:assert/strict';
-import { lockAcquire, lockRelease, queueAcknowledge, queueReceive, queueSend, ratelimitTake } from './hey-api/index.js';
+import { lockAcquire, lockRelease, queueDeliveryAcknowledge, queueMessageReceive, queueMessageSend, ratelimitTake } from './hey-api/index.js';
 import { client } from './hey-api/client.gen.js';
 import type { LockHeldProblem, Problem, RateLimitedProblem, RateLimitRequest } from './hey-api/index.js';
 
@@ -21,14 +21,14 @@ async function locks() {
 }
 
 async function queues() {
-  const path = { queue: 'invoices' };
-  const { data: sent } = await queueSend({ path, body: { id: 'invoice-7', body: { invoice: 7 } } });
+  const path = { name: 'invoices' };
+  const { data: sent } = await queueMessageSend({ path, body: { id: 'invoice-7', body: { invoice: 7 } } });
   assert.equal(sent?.messages[0]?.id, 'invoice-7');
-  const { data: received } = await queueReceive({ path, body: { max: 10, wait_ms: 5000 } });
+  const { data: received } = await queueMessageReceive({ path, body: { limit: 10, wait_ms: 5000 } });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { invoice: 7 });
   assert(message.receipt); // null where a message is taken and done
-  const { response } = await queueAcknowledge({ path: { ...path, receipt: message.receipt } });
+  const { response } = await queueDeliveryAcknowledge({ path: { ...path, receipt: message.receipt } });
   assert.equal(response.status, 204);
 }
 

@@ -22,14 +22,14 @@ async function locks() {
 }
 
 async function queues() {
-  const path = { queue: 'orders' };
-  const { data: sent } = await patternd.POST('/queues/{queue}/messages', { params: { path }, body: { id: 'order-15', body: { order: 15 } } });
+  const path = { name: 'orders' };
+  const { data: sent } = await patternd.POST('/queues/{name}/messages', { params: { path }, body: { id: 'order-15', body: { order: 15 } } });
   assert.equal(sent?.messages[0]?.id, 'order-15');
-  const { data: received } = await patternd.POST('/queues/{queue}/receive', { params: { path }, body: { max: 10, wait_ms: 5000 } });
+  const { data: received } = await patternd.POST('/queues/{name}/receive', { params: { path }, body: { limit: 10, wait_ms: 5000 } });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { order: 15 });
   assert(message.receipt); // null where a message is taken and done
-  const { response } = await patternd.DELETE('/queues/{queue}/deliveries/{receipt}', { params: { path: { ...path, receipt: message.receipt } } });
+  const { response } = await patternd.DELETE('/queues/{name}/deliveries/{receipt}', { params: { path: { ...path, receipt: message.receipt } } });
   assert.equal(response.status, 204);
 }
 

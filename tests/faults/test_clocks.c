@@ -140,7 +140,7 @@ static int64_t leave_something(struct client *c)
 
 static size_t receive_all(struct client *c)
 {
-	return json_array_size(json_at(http(c, "POST", "/queues/j/receive", "{\"max\":10}"), "/messages"));
+	return json_array_size(json_at(http(c, "POST", "/queues/j/receive", "{\"limit\":10}"), "/messages"));
 }
 
 /* An hour later all has ended that lasts half an hour. */

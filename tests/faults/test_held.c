@@ -136,7 +136,7 @@ static void kill_messages(void)
 	done("PUT", "/queues/q", "{\"max_receives\":1}");
 	send_messages();
 	for (int i = 0; i < 20; i++)
-		done("POST", "/queues/q/receive", "{\"max\":100,\"visibility_ms\":1}");
+		done("POST", "/queues/q/receive", "{\"limit\":100,\"visibility_ms\":1}");
 }
 
 static void fill_feed(void)
@@ -279,9 +279,9 @@ static const struct row rows[] = {
 	  .trail = "}",
 	  .tail = "]}",
 	  .count = 100 },
-	{ .method = "POST", .target = "/queues/q/receive", .head = "{\"max\":100}" },
+	{ .method = "POST", .target = "/queues/q/receive", .head = "{\"limit\":100}" },
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_messages },
-	{ .method = "POST", .target = "/queues/q/redrive", .head = "{\"max\":100000}", .again = kill_messages },
+	{ .method = "POST", .target = "/queues/q/redrive", .head = "{\"limit\":100000}", .again = kill_messages },
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = kill_messages },
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_large },
 	{ .method = "DELETE", .target = "/queues/q", .again = send_messages },

@@ -178,7 +178,7 @@ static void kill_messages(void)
 	done("PUT", "/queues/q", "{\"max_receives\":1}");
 	send_messages();
 	for (int i = 0; i < 30; i++) {
-		struct answer a = post("/queues/q/receive", "{\"max\":100}");
+		struct answer a = post("/queues/q/receive", "{\"limit\":100}");
 		char body[40000];
 		size_t n = (size_t)snprintf(body, sizeof(body), "{\"reject\":[");
 		json_t *message;
@@ -269,7 +269,7 @@ struct row {
 static const struct row rows[] = {
 	{ "a push that drops far more", fill_feed, "/feeds/f", "{\"items\":[1],\"keep\":10}", .others = push_more },
 	{ "a purge", send_messages, "/queues/q/purge", "{}", .others = send_messages },
-	{ "a redrive", kill_messages, "/queues/q/redrive", "{\"max\":2500}", .others = kill_messages },
+	{ "a redrive", kill_messages, "/queues/q/redrive", "{\"limit\":2500}", .others = kill_messages },
 	{ "items of a filter that grows", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}", 1000,
 	  grow_filter },
 	{ "items of a filter that is made again", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}",

@@ -174,13 +174,13 @@ struct won {
 };
 
 static const struct won wins[] = {
-	{ "waiting", "/queues/q/receive", "{" LONG ",\"max\":2}" },
-	{ "not waiting", "/queues/q/receive", "{\"max\":2}" },
-	{ "for good", "/queues/q/receive", "{" LONG ",\"max\":2,\"acknowledge\":true}" },
-	{ "for good, not waiting", "/queues/q/receive", "{\"max\":2,\"acknowledge\":true}" },
-	{ "of several queues", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2}" },
+	{ "waiting", "/queues/q/receive", "{" LONG ",\"limit\":2}" },
+	{ "not waiting", "/queues/q/receive", "{\"limit\":2}" },
+	{ "for good", "/queues/q/receive", "{" LONG ",\"limit\":2,\"acknowledge\":true}" },
+	{ "for good, not waiting", "/queues/q/receive", "{\"limit\":2,\"acknowledge\":true}" },
+	{ "of several queues", "/queues/receive", "{\"queues\":[\"p\",\"q\"]," LONG ",\"limit\":2}" },
 	{ "of several queues for good", "/queues/receive",
-	  "{\"queues\":[\"p\",\"q\"]," LONG ",\"max\":2,\"acknowledge\":true}" },
+	  "{\"queues\":[\"p\",\"q\"]," LONG ",\"limit\":2,\"acknowledge\":true}" },
 };
 
 /* Asks, and leaves before Redis does what was asked. */
@@ -211,14 +211,14 @@ static void what_was_won_for_nobody_was_not_received(void **state)
 	const struct won *w = *state;
 
 	for (enum leaving way = 0; way < WAYS; way++) {
-		assert_status(http(client, "PUT", "/queues/q", "{\"max_receives\":1}"), 200);
+		assert_status(http(client, "PATCH", "/queues/q", "{\"max_receives\":1}"), 200);
 		send_to("q",
 			"{\"messages\":[{\"body\":{\"n\":[1]},\"id\":\"a\",\"priority\":3},{\"body\":2,\"priority\":3}]}");
 		ask_and_leave(w, way, "");
 		wait_until(count_of("q", "/ready") == 2, SOON_MS);
 		send_to("q", "{\"body\":3,\"priority\":3}");
 		assert_true(bool_at(post("/queues/q/messages", "{\"body\":9,\"id\":\"a\"}"), "/messages/0/duplicate"));
-		struct answer a = receive("q", "{\"max\":10}");
+		struct answer a = receive("q", "{\"limit\":10}");
 		assert_int_equal(count_in(a), 3);
 		assert_string_equal(text_at(a, "/messages/0/id"), "a");
 		assert_int_equal(int_at(a, "/messages/0/body/n/0"), 1);
@@ -300,7 +300,7 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
 		assert_int_equal(count_in(a), 2);
 		assert_int_equal(int_at(a, "/messages/1/body"), 2);
 		assert_int_equal(int_at(a, "/messages/1/receives"), 1);
-		assert_int_equal(count_in(receive("q", "{\"max\":10}")), 1);
+		assert_int_equal(count_in(receive("q", "{\"limit\":10}")), 1);
 		forget(NULL);
 	}
 }
@@ -454,7 +454,7 @@ static bool look_after(const struct round *r, int i, bool acknowledge)
 	assert_false(r->got);
 	assert_int_equal(ready, 1);
 	assert_int_equal(in_flight, 0);
-	struct answer a = receive(queue, "{\"max\":10}");
+	struct answer a = receive(queue, "{\"limit\":10}");
 	assert_int_equal(count_in(a), 1);
 	assert_string_equal(text_at(a, "/messages/0/id"), "m");
 	assert_int_equal(int_at(a, "/messages/0/receives"), 1);

@@ -168,7 +168,7 @@ static void a_hundred_of_each_fit(void **state)
 	assert_counts(&r, "q", 0, BATCH_MAX, 0, 0);
 }
 
-static void a_replay_gets_the_first_results(void **state)
+static void a_replay_gets_the_first_outcomes(void **state)
 {
 	const char *record = queue_key("q", ":idem:k");
 	char record_key[64], nonce[17], seq[17];
@@ -234,7 +234,7 @@ int main(void)
 		cmocka_unit_test_setup(the_same_receipt_counts_once, script_stage_empty),
 		cmocka_unit_test_setup(one_past_its_ttl_is_dropped_and_counted, script_stage_empty),
 		cmocka_unit_test_setup(a_hundred_of_each_fit, script_stage_empty),
-		cmocka_unit_test_setup(a_replay_gets_the_first_results, script_stage_empty),
+		cmocka_unit_test_setup(a_replay_gets_the_first_outcomes, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_can_be_drained, script_stage_empty),
 	};

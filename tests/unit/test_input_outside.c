@@ -37,8 +37,8 @@ static void names(void **state)
 		{ "/locks/%7D", "invalid_name {name}" },
 		{ "/locks/.", "reserved_name {name}" },
 		{ "/locks/%2e%2e", "reserved_name {name}" },
-		{ "/queues/receive", "reserved_name {queue}" },
-		{ "/queues/rec%65ive/messages/1", "reserved_name {queue}" },
+		{ "/queues/receive", "reserved_name {name}" },
+		{ "/queues/rec%65ive/messages/1", "reserved_name {name}" },
 		{ "/geo/nearby/members/x", "reserved_name {set}" },
 		{ "/geo/nearby?set=nearby&longitude=1&latitude=1&radius=1", "reserved_name ?set" },
 		{ "/geo/s/members/%01", "invalid_name {member}" },
@@ -118,7 +118,7 @@ static void values_and_defaults(void **state)
 	req = filled("POST", "/queues/a%20b/messages",
 		     TEXT("{\"messages\":[{\"body\":[1],\"id\":\"i\"},{\"body\":2,\"ttl_ms\":9}]}"), &in);
 	const struct queue_message_send_input *send = in;
-	assert_true(text_is(send->queue, "a b") && !send->body.at && send->messages.count == 2);
+	assert_true(text_is(send->name, "a b") && !send->body.at && send->messages.count == 2);
 	assert_true(text_is(send->messages.items[0].body, "[1]") && text_is(send->messages.items[0].id, "i"));
 	assert_true(!send->messages.items[0].has_ttl_ms && send->messages.items[1].has_ttl_ms);
 	assert_true(send->messages.items[1].ttl_ms == 9 && send->messages.items[1].priority == 4);

@@ -188,7 +188,7 @@ static void methods(void **state)
 		{ "HEAD", "/ratelimit", "POST" },
 		{ "GET", "/locks/x/extend", "POST" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
-		{ "POST", "/queues/q", "GET, HEAD, PUT, DELETE" },
+		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE" },
 		{ "DELETE", "/uv/pages", "GET, HEAD, POST" },
 	};
 
@@ -213,7 +213,7 @@ static void near_paths(void **state)
 		{ "GET", "/ratelimit/authorise", "; did you mean GET /ratelimit/authorize?" },
 		{ "GET", "/lock/x", "; did you mean GET /locks/{name}?" },
 		{ "DELETE", "/Locks/x?force=true", "; did you mean DELETE /locks/{name}?" },
-		{ "POST", "/queue/q/message", "; did you mean POST /queues/{queue}/messages?" },
+		{ "POST", "/queue/q/message", "; did you mean POST /queues/{name}/messages?" },
 		{ "POST", "/locks/x/extends", "; did you mean POST /locks/{name}/extend?" },
 		{ "BREW", "/helthz", "; did you mean GET /healthz?" },
 		{ "GET", "/healthz/", "; did you mean GET /healthz?" },

@@ -14,9 +14,9 @@ const SPAN_S = 600;
 const depths = new Map();
 
 function remember(queue) {
-	if (!depths.has(queue.queue))
-		depths.set(queue.queue, new History(STATES.length, SPAN_S));
-	const history = depths.get(queue.queue);
+	if (!depths.has(queue.name))
+		depths.set(queue.name, new History(STATES.length, SPAN_S));
+	const history = depths.get(queue.name);
 	history.add(Date.now() / 1000, STATES.map((state) => queue[state]));
 	return history;
 }
@@ -27,20 +27,20 @@ export function open(page) {
 
 function openAll(page) {
 	const all = table({
-		label: 'Queues', key: (queue) => queue.queue, empty: 'No queue has been used.',
+		label: 'Queues', key: (queue) => queue.name, empty: 'No queue has been used.',
 		columns: [
-			{ title: 'Queue', kind: 'head', text: (queue) => queue.queue, link: (queue) => route('queues', queue.queue) },
+			{ title: 'Queue', kind: 'head', text: (queue) => queue.name, link: (queue) => route('queues', queue.name) },
 			...STATES.map((state) => ({ title: title(state), number: true, make: () => count(state) })),
 			{ title: 'State', text: (queue) => queue.paused ? 'paused' : 'open' },
 			...page.write ? [{ title: '', kind: 'actions', make: buttons(...actions(page)) }] : [],
 		],
 	});
 	const plots = el('div', { class: 'grid' });
-	const look = listing(page, { what: 'queues', where: '/queues', name: (one) => one.queue, open: (name) => route('queues', name), shown: all });
+	const look = listing(page, { what: 'queues', where: '/queues', name: (one) => one.name, open: (name) => route('queues', name), shown: all });
 	page.root.append(plots);
 	return async () => {
 		const items = await look();
-		keyed(plots, items.slice(0, 12), (queue) => queue.queue, (queue) => depthPlot(queue.queue));
+		keyed(plots, items.slice(0, 12), (queue) => queue.name, (queue) => depthPlot(queue.name));
 		for (const queue of items)
 			remember(queue);
 	};
@@ -58,37 +58,30 @@ function depthPlot(name) {
 
 /** What can be done with a queue; in the list and on its own page. */
 function actions(page) {
-	const at = (queue) => path('queues', queue.queue);
+	const at = (queue) => path('queues', queue.name);
 	return [
-		{ label: 'Redrive', about: (queue) => queue.queue, when: (queue) => queue.dead > 0, act: (queue) => redrive(page, queue) },
-		{ label: 'Pause', about: (queue) => queue.queue, when: (queue) => !queue.paused, act: (queue) => pause(page, queue, true) },
-		{ label: 'Resume', about: (queue) => queue.queue, when: (queue) => queue.paused, act: (queue) => pause(page, queue, false) },
-		{ label: 'Purge', about: (queue) => queue.queue, danger: true, when: (queue) => STATES.some((state) => queue[state] > 0),
+		{ label: 'Redrive', about: (queue) => queue.name, when: (queue) => queue.dead > 0, act: (queue) => redrive(page, queue) },
+		{ label: 'Pause', about: (queue) => queue.name, when: (queue) => !queue.paused, act: (queue) => pause(page, queue, true) },
+		{ label: 'Resume', about: (queue) => queue.name, when: (queue) => queue.paused, act: (queue) => pause(page, queue, false) },
+		{ label: 'Purge', about: (queue) => queue.name, danger: true, when: (queue) => STATES.some((state) => queue[state] > 0),
 			act: (queue) => purge(page, at(queue), queue) },
 	];
 }
 
 async function redrive(page, queue) {
-	const said = await askUser({ title: `Redrive '${queue.queue}'?`, go: 'Redrive',
+	const said = await askUser({ title: `Redrive '${queue.name}'?`, go: 'Redrive',
 		text: `Up to 1000 of its ${number(queue.dead)} dead messages become ready, those that died first going first.` });
 	if (said)
-		await page.act('POST', path('queues', queue.queue, 'redrive'), {}, ({ redriven }) => `Ready again: ${number(redriven)}.`);
+		await page.act('POST', path('queues', queue.name, 'redrive'), {}, ({ redriven }) => `Ready again: ${number(redriven)}.`);
 }
 
-/** PUT replaces all settings, so that the others are read first. */
 async function pause(page, queue, paused) {
-	const at = path('queues', queue.queue);
-	try {
-		const { settings } = await page.ask('GET', at);
-		const body = Object.fromEntries(Object.entries({ ...settings, paused }).filter(([, value]) => value !== null));
-		await page.act('PUT', at, body, () => `'${queue.queue}' is ${paused ? 'paused: it takes messages and gives none out' : 'open'}.`);
-	} catch (error) {
-		page.fail(error);
-	}
+	await page.act('PATCH', path('queues', queue.name), { paused },
+		() => `'${queue.name}' is ${paused ? 'paused: it accepts messages and delivers none' : 'open'}.`);
 }
 
 async function purge(page, at, queue) {
-	const said = await askUser({ title: `Purge '${queue.queue}'?`, danger: true, go: 'Purge', text: 'What is removed cannot be brought back.',
+	const said = await askUser({ title: `Purge '${queue.name}'?`, danger: true, go: 'Purge', text: 'What is removed cannot be brought back.',
 		fields: [{ name: 'state', label: 'Messages that are', options: ['dead', 'ready', 'delayed', 'in flight', 'in any state'] }] });
 	if (said) {
 		const body = said.state === 'in any state' ? {} : { state: said.state.replace(' ', '_') };
@@ -133,7 +126,7 @@ function openOne(page, name, state = 'ready') {
 function settingFacts({ settings, oldest_ready_ms: oldest, expired }) {
 	return [
 		['State', settings.paused ? 'paused' : 'open'],
-		['Oldest ready message', oldest ? `due for ${duration(oldest)}` : '–'],
+		['Oldest ready message', oldest === null ? '–' : `due for ${duration(oldest)}`],
 		['Expired so far', number(expired)],
 		['Visibility', duration(settings.visibility_ms)],
 		['Receives until dead', number(settings.max_receives)],

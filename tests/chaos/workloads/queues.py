@@ -36,7 +36,7 @@ def produce_for_those_who_wait(client):
 
 def receive(client, name, most, wait_ms, visibility_ms):
     request = ("queue.receive", name, "POST", f"/queues/{name}/receive")
-    body = {"max": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}
+    body = {"limit": most, "wait_ms": wait_ms, "visibility_ms": visibility_ms}
     answer = client.settle(*request, body=body) if client.chance(0.3) else client.call(*request, body=body)
     return answer.body["messages"] if answer.is_ok else []
 
