@@ -13,6 +13,7 @@
 #include "process/config.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "request/traceparent.h"
 
 enum {
 	MAX_TARGET_BYTES = 8192,
@@ -63,23 +64,13 @@ static void identify(struct precheck *p)
 		p->req->request_id = TEXT("-");
 }
 
-static bool is_lower_hex(const char *s, size_t n)
-{
-	return strspn(s, "0123456789abcdef") >= n;
-}
-
-/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, no id all zeros. Others are ignored. */
+/* One that is not valid, or came twice, is ignored. */
 static void trace(struct precheck *p)
 {
 	struct text t = header(p, HEADER_TRACEPARENT);
 
-	if (p->headers.count[HEADER_TRACEPARENT] != 1 || t.len < 55 || !is_lower_hex(t.at, 2) ||
-	    memcmp(t.at, "ff", 2) == 0 || (t.len > 55 && (memcmp(t.at, "00", 2) == 0 || t.at[55] != '-')) ||
-	    t.at[2] != '-' || !is_lower_hex(t.at + 3, 32) || t.at[35] != '-' || !is_lower_hex(t.at + 36, 16) ||
-	    t.at[52] != '-' || !is_lower_hex(t.at + 53, 2) || strspn(t.at + 3, "0") >= 32 ||
-	    strspn(t.at + 36, "0") >= 16)
-		return;
-	p->req->trace_id = arena_copy(&p->req->arena, t.at + 3, 32);
+	if (p->headers.count[HEADER_TRACEPARENT] == 1 && traceparent_is_valid(t))
+		p->req->traceparent = arena_copy(&p->req->arena, t.at, TRACEPARENT_LEN);
 }
 
 /* ---- Framing ---- */

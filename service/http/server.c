@@ -26,6 +26,7 @@
 #include "process/metrics.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "request/traceparent.h"
 
 enum {
 	CONNECTION_MEMORY = 12 * 1024, /* request line, headers and response headers */
@@ -296,7 +297,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	metrics_request(operation_index(req->op), status, duration_us, request_waited_us(req));
 	struct log_request line = {
 		.request_id = req->request_id,
-		.trace_id = req->trace_id,
+		.trace_id = traceparent_trace_id(req->traceparent),
 		.caller = req->caller,
 		.operation = req->op ? req->op->id : "-",
 		.method = req->method ? req->method : "-",

@@ -78,7 +78,7 @@ struct request {
 	size_t body_discarded;   /* bytes beyond the body's limit or memory, which are dropped */
 	const struct json *json; /* in the arena */
 	struct text request_id, idempotency_key;
-	struct text trace_id;              /* of a valid traceparent; else absent */
+	struct text traceparent;           /* TRACEPARENT_LEN bytes of a valid one; else absent */
 	struct text caller;                /* the label of its token; absent: it has none */
 	const unsigned char *token_digest; /* while the scopes depend on the input; else NULL */
 	const char *cors_origin;           /* static: the allowed origin it comes from, or NULL */

@@ -9,11 +9,12 @@
 #include "given.h"
 #include "http/precheck.h"
 #include "request/etag.h"
+#include "request/traceparent.h"
 #include "world.h"
 
 static void check_identity(const struct request *req)
 {
-	struct text id = req->request_id, trace = req->trace_id;
+	struct text id = req->request_id, trace = traceparent_trace_id(req->traceparent);
 
 	CHECK(id.len >= 1 && id.len <= 128);
 	for (size_t i = 0; i < id.len; i++)
