@@ -31,7 +31,7 @@ TOURS = {
         "semaphore_delete",
     ],
     "queues": [
-        "queue_put", "queue_message_send", "queue_message_get", "queue_message_list",
+        "queue_put", ("queue_patch", {"paused": False}), "queue_message_send", "queue_message_get", "queue_message_list",
         ("queue_message_patch", {"delay_ms": 0}),
         "queue_message_receive",
         ("queue_delivery_extend", {"receipt": "$receipt"}),

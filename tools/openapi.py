@@ -40,7 +40,7 @@ from c_literal import c_literal, c_rows
 from contract import METHODS, Node, Wrong, follow
 
 # the machine's, not part of any input
-MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match"}
+MACHINE_HEADERS = {"idempotency-key", "x-request-id", "if-match", "if-none-match", "traceparent"}
 # Words of C among names: the member gets an _ behind.
 C_WORDS = {"default", "double", "float", "int", "long", "register", "short", "static", "switch", "union", "volatile"}
 SCOPE = re.compile(r"([a-z]+):(?:\{([a-z_]+)(?:\.([a-z_]+))?\}:)?([a-z_]+)(?: (if|unless) ([a-z_]+))?")

@@ -10,6 +10,7 @@
 #include "handler.h"
 #include "kinds.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
 
 /* As the scripts know them; in the order of the contract's enum. */
 static const char *const state_names[] = { "ready", "delayed", "in_flight", "dead" };
@@ -29,7 +30,7 @@ static void write_message(struct json_out *o, struct request *req, const struct 
 		state = TEXT("ready");
 	out_text(o, "id", reply_text(m, 0));
 	out_text(o, "state", state);
-	out_raw(o, "body", reply_text(m, 2));
+	queue_content_out(o, reply_text(m, 2));
 	out_int(o, "priority", reply_int(m, 3));
 	out_int(o, "receives", reply_int(m, 4));
 	out_int(o, "sent_at_ms", reply_int(m, 5));

@@ -8,6 +8,8 @@
  */
 #include "handler.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
+#include "request/traceparent.h"
 
 /* ---- POST /queues/{name}/messages: one, or a batch ---- */
 
@@ -31,13 +33,19 @@ static bool check_message(struct request *req, const struct queue_message_send_m
 		answer_message_problem(req, i, "ttl_ms", "ends before the message is due");
 		return false;
 	}
+	if (m->traceparent.at && !traceparent_is_valid(m->traceparent)) {
+		answer_message_problem(
+			req, i, "traceparent",
+			"must be 2, 32, 16 and 2 lowercase hex digits with dashes between, no id of zeros only");
+		return false;
+	}
 	return true;
 }
 
-static void add_message(struct call *c, const struct queue_message_send_messages_item *m)
+static void add_message(struct request *req, struct call *c, const struct queue_message_send_messages_item *m)
 {
 	call_text(c, m->id);
-	call_text(c, m->body);
+	call_text(c, queue_content(req, m));
 	call_int(c, m->priority);
 	call_int(c, m->has_delay_ms ? m->delay_ms : 0);
 	queue_call_optional(c, m->has_deliver_at_ms, m->deliver_at_ms);
@@ -74,13 +82,25 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 			return;
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	for (size_t i = 0; i < in->messages.count; i++)
-		add_message(c, &in->messages.items[i]);
+		add_message(req, c, &in->messages.items[i]);
 	call_send(c, on_sent);
+}
+
+/* Those of a message alone have a type of their own. Without memory call_send answers. */
+static void take_headers(struct request *req, const struct queue_message_send_input *in,
+			 struct queue_message_send_messages_item *m)
+{
+	m->headers.items = arena_alloc(&req->arena, in->headers.count * sizeof(*m->headers.items));
+	m->headers.count = m->headers.items ? in->headers.count : 0;
+	for (size_t i = 0; i < m->headers.count; i++) {
+		m->headers.items[i].key = in->headers.items[i].key;
+		m->headers.items[i].value = in->headers.items[i].value;
+	}
 }
 
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
-	const struct queue_message_send_messages_item m = {
+	struct queue_message_send_messages_item m = {
 		.body = in->body,
 		.id = in->id,
 		.priority = in->priority,
@@ -92,6 +112,7 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 		.ttl_ms = in->ttl_ms,
 		.has_max_receives = in->has_max_receives,
 		.max_receives = in->max_receives,
+		.traceparent = in->traceparent,
 	};
 
 	if (in->messages.items) {
@@ -100,8 +121,9 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
+	take_headers(req, in, &m);
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
-	add_message(c, &m);
+	add_message(req, c, &m);
 	call_send(c, on_sent);
 }
 

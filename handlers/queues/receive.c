@@ -9,6 +9,7 @@
 #include "handler.h"
 #include "kinds.h"
 #include "queues/queue_call.h"
+#include "queues/queue_content.h"
 
 enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4, QUEUE_OF = 7 };
 
@@ -49,7 +50,7 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 		out_text(o, "queue", queue);
 	out_text(o, "id", reply_text(m, 0));
 	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, reply_text(m, 1), receipt));
-	out_raw(o, "body", reply_text(m, 2));
+	queue_content_out(o, reply_text(m, 2));
 	out_int(o, "priority", reply_int(m, 3));
 	out_int(o, "receives", reply_int(m, 4));
 	out_int(o, "sent_at_ms", reply_int(m, 5));

@@ -8,7 +8,8 @@
 --   12     ...:flight             sorted set: sequence by visible_until_ms
 --   13     ...:dead               sorted set: sequence by died_at_ms
 --   14     ...:meta               hash: sequence to record (below)
---   15     ...:body               hash: sequence to JSON text
+--   15     ...:body               hash: sequence to body as JSON text, behind traceparent and
+--          headers where the sender gave them (handlers/queues/queue_content.h); no script reads it
 --   16     ...:ids                hash: id given by a sender to its sequence, '' once the message is acknowledged
 --   17     ...:done               sorted set: what is remembered, by the instant until which: the id of an acknowledged
 --                                 message, and, below 0, an acknowledgement: sequence, tab, nonce.

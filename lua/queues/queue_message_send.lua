@@ -1,7 +1,7 @@
 -- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a
 -- duplicate, not a second message.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  seven a message: id ('': one is made), body (JSON text), priority 0..9, delay_ms,
+-- ARGV  seven a message: id ('': one is made), body (as stored), priority 0..9, delay_ms,
 --       deliver_at_ms (-1: delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0:
 --       the queue's)
 -- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the

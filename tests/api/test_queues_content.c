@@ -1,0 +1,214 @@
+/* Queues over HTTP: what a message carries beside its body, its traceparent and its headers. */
+#include "queue_asked.h"
+
+#define TRACE(version, id, span) version "-" id "-" span "-01"
+#define ID "0af7651916cd43dd8448eb211c80319c"
+#define OWN TRACE("00", ID, "b7ad6b7169203331")
+#define REQUESTS TRACE("00", "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+#define HEADER "traceparent: "
+#define ZEROS "0000000000000000"
+
+/* What Redis holds as the body of the only message. */
+static const char *stored(void)
+{
+	return server_command(&redis, "HVALS p:queue:{q}:body")->element[0]->str;
+}
+
+/* A member that is absent is "". */
+static const char *member(const json_t *message, const char *name)
+{
+	const char *text = json_string_value(json_object_get(message, name));
+
+	return text ? text : "";
+}
+
+static void assert_carried(const char *where, const json_t *m, const char *traceparent, const char *headers)
+{
+	json_t *wanted = *headers ? json_loads(headers, 0, NULL) : NULL;
+	const json_t *found = json_object_get(m, "headers");
+
+	if (strcmp(member(m, "traceparent"), traceparent) != 0 || (wanted ? !json_equal(found, wanted) : found != NULL))
+		fail_msg("%s: %s", where, json_dumps(m, 0));
+	json_decref(wanted);
+}
+
+/* Every operation that shows a message, in each state that it goes through. */
+static void everything_that_shows_a_message_shows_them(void **state)
+{
+	static const struct {
+		const char *fields, *traceparent, *headers;
+	} rows[] = {
+		{ "", "", "" },
+		{ ",\"headers\":{}", "", "" },
+		{ ",\"traceparent\":\"" OWN "\"", OWN, "" },
+		{ ",\"headers\":{\"a\":\"b\"}", "", "{\"a\":\"b\"}" },
+		{ ",\"traceparent\":\"" OWN
+		  "\",\"headers\":{\"content-type\":\"a/b\",\"\\ttab\\\"\":\"\\t\\n\\u00e9\"}",
+		  OWN, "{\"content-type\":\"a/b\",\"\\ttab\\\"\":\"\\t\\n\\u00e9\"}" },
+	};
+	static const char given[] = "{ \"order\":\t1.10 }";
+	char body[512];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		const char *trace = rows[i].traceparent, *headers = rows[i].headers;
+		snprintf(body, sizeof(body),
+			 i % 2 ? "{\"messages\":[{\"id\":\"a\",\"body\":%s%s}]}" : "{\"id\":\"a\",\"body\":%s%s}",
+			 given, rows[i].fields);
+		assert_status(send_body(body), 201);
+		assert_int_equal(strcmp(stored(), given) == 0, !*trace && !*headers);
+		assert_carried("get", message("GET", "a", NULL).json, trace, headers);
+		assert_carried("patch", message("PATCH", "a", "{\"priority\":1}").json, trace, headers);
+		assert_carried("list", json_at(list(""), "/items/0"), trace, headers);
+		struct answer a = receive(NULL);
+		assert_carried("receive", json_at(a, "/messages/0"), trace, headers);
+		assert_non_null(strstr(a.body, given));
+		assert_status(reject(receipt_in(a), "{\"dead\":true}"), 200);
+		assert_carried("dead letter", json_at(list("?state=dead"), "/items/0"), trace, headers);
+		assert_status(post("/redrive", NULL, NULL), 200);
+		a = receive("{\"acknowledge\":true}");
+		assert_carried("for good", json_at(a, "/messages/0"), trace, headers);
+		forget_all(NULL);
+	}
+}
+
+static void a_message_without_one_has_that_of_its_request(void **state)
+{
+	static const struct {
+		const char *given, *kept;
+	} rows[] = {
+		{ REQUESTS, REQUESTS },
+		{ TRACE("cc", ID, "b7ad6b7169203331") "-later", TRACE("cc", ID, "b7ad6b7169203331") },
+		{ REQUESTS "-later", "" },
+		{ TRACE("00", ZEROS ZEROS, "b7ad6b7169203331"), "" },
+		{ "none", "" },
+	};
+	static const char both[] = "{\"messages\":[{\"body\":1},{\"body\":2,\"traceparent\":\"" OWN "\"}]}";
+	char header[128];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		snprintf(header, sizeof(header), HEADER "%s", rows[i].given);
+		assert_status(http(client, "POST", "/queues/q/messages", both, header), 201);
+		struct answer a = receive("{\"limit\":2}");
+		assert_carried(rows[i].given, json_at(a, "/messages/0"), rows[i].kept, "");
+		assert_carried(rows[i].given, json_at(a, "/messages/1"), OWN, "");
+		assert_status(http(client, "POST", "/queues/q/messages", "{\"body\":3}", header), 201);
+		assert_carried(rows[i].given, json_at(receive(NULL), "/messages/0"), rows[i].kept, "");
+	}
+}
+
+/* A client that retries begins another span. */
+static void a_retry_may_be_of_another_span(void **state)
+{
+	static const char target[] = "/queues/q/messages", body[] = "{\"body\":1}";
+
+	(void)state;
+	assert_status(http(client, "POST", target, body, KEY "once", HEADER REQUESTS), 201);
+	assert_status(http(client, "POST", target, body, KEY "once", HEADER OWN), 201);
+	struct answer a = receive("{\"limit\":2}");
+	assert_int_equal(count_in(a), 1);
+	assert_carried("the first", json_at(a, "/messages/0"), REQUESTS, "");
+}
+
+static void what_breaks_their_rules_is_refused(void **state)
+{
+	static const struct {
+		const char *fields, *code, *pointer;
+	} rows[] = {
+		{ "\"traceparent\":\"\"", "out_of_range", "/traceparent" },
+		{ "\"traceparent\":\"" OWN "-later\"", "out_of_range", "/traceparent" },
+		{ "\"traceparent\":\"" TRACE("ff", ID, "b7ad6b7169203331") "\"", "invalid_value", "/traceparent" },
+		{ "\"traceparent\":\"" TRACE("00", ID, ZEROS) "\"", "invalid_value", "/traceparent" },
+		{ "\"traceparent\":\"" TRACE("00", ZEROS ZEROS, "b7ad6b7169203331") "\"", "invalid_value",
+		  "/traceparent" },
+		{ "\"traceparent\":\"" TRACE("00", ID, "B7AD6B7169203331") "\"", "invalid_value", "/traceparent" },
+		{ "\"traceparent\":null", "wrong_type", "/traceparent" },
+		{ "\"headers\":[]", "wrong_type", "/headers" },
+		{ "\"headers\":{\"a\":1}", "wrong_type", "/headers/a" },
+		{ "\"headers\":{\"\":\"b\"}", "out_of_range", "/headers/" },
+	};
+	char body[512], pointer[64];
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ROWS(rows); i++) {
+		bool alone = i % 2;
+		snprintf(body, sizeof(body), alone ? "{\"body\":1,%s}" : "{\"messages\":[{\"body\":1,%s}]}",
+			 rows[i / 2].fields);
+		struct answer a = send_body(body);
+		assert_problem(a, 400, rows[i / 2].code, "none");
+		snprintf(pointer, sizeof(pointer), "%s%s", alone ? "" : "/messages/0", rows[i / 2].pointer);
+		assert_string_equal(text_at(a, "/errors/0/pointer"), pointer);
+	}
+	assert_problem(send_body("{\"messages\":[{\"body\":1}],\"headers\":{\"a\":\"b\"}}"), 400, "invalid_value",
+		       "none");
+	assert_counts(0, 0, 0, 0);
+}
+
+/* So many headers, with names and values of so many bytes. */
+static struct answer send_headers(int count, int name_len, int value_len)
+{
+	static char body[16384];
+	char *at = body + sprintf(body, "{\"body\":1,\"headers\":{");
+
+	for (int i = 0; i < count; i++)
+		at += sprintf(at, "%s\"%0*d\":\"%0*d\"", i ? "," : "", name_len, i, value_len, 0);
+	strcpy(at, "}}");
+	return send_body(body);
+}
+
+static void their_limits(void **state)
+{
+	(void)state;
+	assert_status(send_headers(16, 64, 256), 201);
+	struct answer a = receive(NULL);
+	assert_int_equal(json_object_size(json_at(a, "/messages/0/headers")), 16);
+	assert_problem(send_headers(17, 2, 1), 400, "out_of_range", "none");
+	assert_problem(send_headers(1, 65, 1), 400, "out_of_range", "none");
+	assert_problem(send_headers(1, 1, 257), 400, "out_of_range", "none");
+}
+
+/* A message of `--max-body-bytes` has room for its trace. */
+static void the_largest_body_has_room_for_them(void **state)
+{
+	enum { MOST = 1 << 20 };
+	char *body = malloc(MOST + 64), *end = body + sprintf(body, "{\"body\":\"");
+
+	(void)state;
+	memset(end, 'x', MOST);
+	strcpy(end + MOST, "\"}");
+	assert_status(http(client, "POST", "/queues/q/messages", body, HEADER REQUESTS), 201);
+	free(body);
+	struct answer a = receive(NULL);
+	assert_int_equal(strlen(text_at(a, "/messages/0/body")), MOST);
+	assert_carried("large", json_at(a, "/messages/0"), REQUESTS, "");
+}
+
+/* What others wrote into Redis is no message; nothing of it leaves. */
+static void damaged_content_is_refused(void **state)
+{
+	(void)state;
+	send_body("{\"id\":\"a\",\"body\":1}");
+	char *seq = strdup(server_command(&redis, "HGET p:queue:{q}:ids a")->str);
+	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\t\t{\t1", "\t\tnull\t" };
+	for (size_t i = 0; i < ROWS(damaged); i++) {
+		server_command(&redis, "HSET p:queue:{q}:body %s %s", seq, damaged[i]);
+		assert_int_equal(message("GET", "a", NULL).status, 500);
+	}
+	free(seq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(everything_that_shows_a_message_shows_them, forget_all),
+		cmocka_unit_test_teardown(a_message_without_one_has_that_of_its_request, forget_all),
+		cmocka_unit_test_teardown(a_retry_may_be_of_another_span, forget_all),
+		cmocka_unit_test_teardown(what_breaks_their_rules_is_refused, forget_all),
+		cmocka_unit_test_teardown(their_limits, forget_all),
+		cmocka_unit_test_teardown(the_largest_body_has_room_for_them, forget_all),
+		cmocka_unit_test_teardown(damaged_content_is_refused, forget_all),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
