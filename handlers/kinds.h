@@ -10,7 +10,7 @@
 #define KEY_LOCK "lock" /* hash: holder; TTL. parts: `fence`: counter, no TTL; `readers`, `waiters`, `offer`: TTL */
 #define KEY_SEMAPHORE "semaphore" /* hash: limit, owners; TTL. parts `permits`, `waiters`, `offer`: TTL */
 #define KEY_FENCE "fence"         /* counter, no TTL */
-#define KEY_LIMIT "limit"         /* parts `<policy>:funnel`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
+#define KEY_LIMIT "limit"         /* parts `<policy>:gcra`, `<policy>:sliding_window`, `<policy>:fixed_window`; TTL */
 #define KEY_QUEUE "queue"         /* hash: settings, counters, sequence. parts: see lua/queues/lib_queue.lua */
 #define KEY_GEO "geo"             /* sorted set of GEOADD, or hash: cells, size; parts 0, 1, ...: cells; no TTL */
 #define KEY_TOPIC "topic"         /* no key: the name of a channel */

@@ -26,7 +26,7 @@ const schema = { body: asked, response: { 200: answer, 429: answer } };
 app.post('/ratelimit', { schema }, async (request, reply) => {
 	const { key, limit, window_ms, cost, burst } = request.body;
 	const [allowed, now, capacity, remaining, retryAt, resetAt] = await redis.evalsha(
-		sha, 1, `p:limit:{${key}}:default:funnel`, limit, window_ms, cost, burst, '');
+		sha, 1, `p:limit:{${key}}:default:gcra`, limit, window_ms, cost, burst, '');
 	reply.code(allowed ? 200 : 429);
 	return {
 		allowed: allowed === 1, limit: capacity, remaining, retry_after_ms: retryAt < 0 ? -1 : retryAt - now,

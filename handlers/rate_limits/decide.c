@@ -31,7 +31,7 @@ static void on_all_decided(struct request *req, const struct reply *r)
 
 static void decide_one(struct request *req, const struct limit_check *c)
 {
-	static const struct script *const scripts[] = { &ratelimit_funnel_script, &ratelimit_sliding_window_script,
+	static const struct script *const scripts[] = { &ratelimit_gcra_script, &ratelimit_sliding_window_script,
 							&ratelimit_fixed_window_script };
 	const struct limit *l = &c->policy.limit;
 	struct call *call = script_call(req, scripts[l->algorithm - 1]);
@@ -40,7 +40,7 @@ static void decide_one(struct request *req, const struct limit_check *c)
 	call_int(call, l->limit);
 	call_int(call, l->window_ms);
 	call_int(call, c->cost);
-	if (l->algorithm == FUNNEL)
+	if (l->algorithm == GCRA)
 		call_int(call, l->burst);
 	else if (l->algorithm == SLIDING_WINDOW)
 		call_int(call, l->count_refused);

@@ -5,10 +5,10 @@
 
 #include "kinds.h"
 
-const char *const limit_algorithm_names[ALGORITHMS] = { "funnel", "sliding_window", "fixed_window" };
+const char *const limit_algorithm_names[ALGORITHMS] = { "gcra", "sliding_window", "fixed_window" };
 
 /*
- * Units of lua/rate_limits/lib_limit_funnel.lua: less than 2^52 of them, so that the script
+ * Units of lua/rate_limits/lib_limit_gcra.lua: less than 2^52 of them, so that the script
  * computes in whole numbers below 2^53.
  */
 static int64_t largest_burst(const struct limit *l)
@@ -20,7 +20,7 @@ static int64_t largest_burst(const struct limit *l)
 		divisor = rest;
 		rest = next;
 	}
-	return l->algorithm == FUNNEL ? ((INT64_C(1) << 52) - 1) / (l->window_ms / divisor) : INT64_MAX;
+	return l->algorithm == GCRA ? ((INT64_C(1) << 52) - 1) / (l->window_ms / divisor) : INT64_MAX;
 }
 
 struct limit_request *limit_request_new(struct request *req, size_t count)
@@ -39,7 +39,7 @@ struct limit_request *limit_request_new(struct request *req, size_t count)
 
 const char *limit_state_part(struct request *req, struct text discriminator, int algorithm)
 {
-	static const char *const usual[] = { "default:funnel", "default:sliding_window", "default:fixed_window" };
+	static const char *const usual[] = { "default:gcra", "default:sliding_window", "default:fixed_window" };
 
 	if (text_is(discriminator, "default"))
 		return usual[algorithm - 1];
@@ -69,9 +69,8 @@ static bool is_sound(struct request *req, const struct limit *l, const char *at)
 {
 	int64_t most = largest_burst(l);
 
-	if (l->has_burst && l->algorithm != FUNNEL)
-		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"),
-				     "belongs to the algorithm funnel");
+	if (l->has_burst && l->algorithm != GCRA)
+		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/burst"), "belongs to the algorithm gcra");
 	else if (l->count_refused && l->algorithm != SLIDING_WINDOW)
 		answer_field_problem(req, P_INVALID_VALUE, pointer(req, at, "/count_refused"),
 				     "belongs to the algorithm sliding_window");
@@ -162,7 +161,7 @@ struct call *limit_call(struct request *req, const struct slots_group *some, boo
 		call_int(call, l->limit);
 		call_int(call, l->window_ms);
 		call_int(call, c->cost);
-		call_int(call, l->algorithm == FUNNEL ? l->burst : l->count_refused);
+		call_int(call, l->algorithm == GCRA ? l->burst : l->count_refused);
 		call_int(call, c->policy.shadow);
 	}
 	call_int(call, is_refused);

@@ -20,12 +20,12 @@ enum { LIMIT_HEAD_FIELDS = 2 }; /* of a reply, before the first check */
  * Their names, from 0; everywhere else an algorithm is its number in the contract's enums, from 1.
  */
 extern const char *const limit_algorithm_names[ALGORITHMS];
-enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
+enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 
 struct limit {
 	int algorithm;
 	int64_t limit, window_ms;
-	int64_t burst; /* what it holds at once: `limit`, unless a funnel has another */
+	int64_t burst; /* what it holds at once: `limit`, unless a leaky bucket has another */
 	bool has_burst;
 	bool count_refused;
 };

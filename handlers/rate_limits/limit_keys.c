@@ -109,7 +109,7 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 		return;
 	struct limit_check *c = &wanted->checks[0];
 	c->discriminator = discriminator_of(in->policy);
-	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : FUNNEL;
+	c->policy.limit.algorithm = in->algorithm ? (int)in->algorithm : GCRA;
 	if (in->policy.at && !in->algorithm && !text_is(in->policy, "default")) {
 		c->policy_name = in->policy;
 		policy_cache_fill(req, refund);

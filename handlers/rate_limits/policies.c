@@ -15,7 +15,7 @@ static void write_policy(struct json_out *o, struct text name, const struct limi
 	out_string(o, "algorithm", limit_algorithm_names[p->limit.algorithm - 1]);
 	out_int(o, "limit", p->limit.limit);
 	out_int(o, "window_ms", p->limit.window_ms);
-	out_int_or_null(o, "burst", p->limit.algorithm == FUNNEL, p->limit.burst);
+	out_int_or_null(o, "burst", p->limit.algorithm == GCRA, p->limit.burst);
 	out_bool(o, "count_refused", p->limit.count_refused);
 	out_string(o, "on_error", p->open ? "open" : "closed");
 	out_bool(o, "shadow", p->shadow);

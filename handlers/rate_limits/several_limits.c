@@ -1,14 +1,14 @@
 /*
  * several_limits: one decision over limits in several slots of a Cluster, slot by slot, in the
  * order of the slots. When one refuses, those before it are compensated
- * (lua/rate_limits/ratelimit_give_back.lua), and those after it only report their state. So no
+ * (lua/rate_limits/ratelimit_compensate.lua), and those after it only report their state. So no
  * limit is ever exceeded, but another caller may be refused meanwhile.
  */
 #include "rate_limits/several_limits.h"
 #include "kinds.h"
 #include "rate_limits/rate_limit_response.h"
 
-enum { CHECK_FIELDS = 5 }; /* of ratelimit_give_back's reply */
+enum { CHECK_FIELDS = 5 }; /* of ratelimit_compensate's reply */
 
 /* In the request's arena. */
 struct limit_series {
@@ -47,7 +47,7 @@ static struct slots_group taken_of(const struct limit_request *wanted, size_t g,
 static struct call *compensate(struct request *req, const struct slots_group *taken, int64_t taken_at_ms)
 {
 	const struct limit_request *wanted = req->work;
-	struct call *call = script_call(req, &ratelimit_give_back_script);
+	struct call *call = script_call(req, &ratelimit_compensate_script);
 
 	for (size_t i = 0; i < taken->count; i++) {
 		const struct limit_check *c = &wanted->checks[taken->which[i]];

@@ -3,7 +3,7 @@
 -- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window, as it
 -- was written: a longer window holds from the next counted call on, a shorter one at once.
 --
--- decide and commit as for the funnel.
+-- decide and commit as for gcra.
 local function fixed_window_decide(key, now, limit, window, cost)
   local used, started, lasts = 0, now, window
   local stored = redis.call('GET', key)

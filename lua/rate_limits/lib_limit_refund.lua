@@ -1,18 +1,18 @@
 -- What is given back, of any limit: as much as is still counted, so that no call passes earlier
 -- than if the cost had never been taken. Wants the limits' own files.
 
--- What drained since cannot come back: all that drains in `age` ms, but for a funnel that `lasts`
--- so many ms more with nothing but the cost and what was in it before.
-local function funnel_refund(key, cost, age, lasts, found)
+-- What drained since cannot come back: all that drains in `age` ms, but for a leaky bucket that
+-- `lasts` so many ms more with nothing but the cost and what was in it before.
+local function gcra_refund(key, cost, age, lasts, found)
   local limit, window, at, level, burst = found[7], found[8], found[9], found[10], found[11]
-  local drain, drop = funnel_units(limit, window)
+  local drain, drop = gcra_units(limit, window)
   local weight = math.min(cost * drop, 2 ^ 52)
   local back = math.min(level, weight, math.max(0, weight - age * drain, lasts * drain))
   if back > 0 and back == level then
     redis.call('DEL', key)
   elseif back > 0 then
     level = level - back
-    funnel_commit(key, at + math.ceil(level / drain), limit, window, at, level, burst)
+    gcra_commit(key, at + math.ceil(level / drain), limit, window, at, level, burst)
   end
   return math.ceil(back / drop)
 end
@@ -47,13 +47,13 @@ local function sliding_window_refund(key, cost, taken_at, found)
   return start - base
 end
 -- limit_refund(key, algorithm, cost, taken_at, whole_at, found): how much. `found` is what decide
--- returned without parameters, nil where there is nothing; whole_at is when a funnel would have
--- been empty, as of when the cost was taken; 0 where that is not known.
+-- returned without parameters, nil where there is nothing; whole_at is when a leaky bucket would
+-- have been empty, as of when the cost was taken; 0 where that is not known.
 local function limit_refund(key, algorithm, cost, taken_at, whole_at, found)
   if not found[1] then
     return 0
   elseif algorithm == 1 then
-    return funnel_refund(key, cost, math.max(0, found[9] - taken_at), whole_at - 1 - found[9], found)
+    return gcra_refund(key, cost, math.max(0, found[9] - taken_at), whole_at - 1 - found[9], found)
   elseif algorithm == 2 then
     return sliding_window_refund(key, cost, taken_at, found)
   end

@@ -8,7 +8,7 @@
 -- last written stays gone when the window becomes longer. It expires when the window is empty.
 -- After a step back of Redis's clock it is the time of the latest entry. O(log n) a call.
 --
--- decide and commit as for the funnel; count_refused makes a refused call count all the same.
+-- decide and commit as for gcra; count_refused makes a refused call count all the same.
 
 -- The rank of the first entry in ranks low..high whose running total is at least `need`; high when
 -- there is none.

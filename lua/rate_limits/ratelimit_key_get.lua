@@ -1,13 +1,13 @@
 -- ratelimit_key_get: what a key's limit stands at, with the parameters that it was last used with.
--- KEYS  1 funnel  2 sliding window  3 fixed window
+-- KEYS  1 gcra  2 sliding window  3 fixed window
 -- ARGV  1 number of the algorithm to look at, 0 for the first that was used
 -- Returns {0, now_ms, algorithm (1..3, 0 never used), limit, window_ms, capacity, remaining,
 -- retry_at_ms | -1, reset_at_ms}: as a call of cost 1 would find it. O(log n).
---@include time limit_funnel limit_sliding_window limit_fixed_window
+--@include time limit_gcra limit_sliding_window limit_fixed_window
 --@reads
 local now = now_ms()
 local wanted = tonumber(ARGV[1])
-for algorithm, decide in ipairs({ funnel_decide, sliding_window_decide, fixed_window_decide }) do
+for algorithm, decide in ipairs({ gcra_decide, sliding_window_decide, fixed_window_decide }) do
   if wanted == 0 or wanted == algorithm then
     local allowed, capacity, remaining, _, reset_at, more_at, limit, window = decide(KEYS[algorithm], now, nil, nil, 0)
     if allowed then

@@ -1,15 +1,16 @@
 -- ratelimit_refund: gives cost back, at most what is counted now.
 -- KEYS  1 state (lib/limit_*.lua)
--- ARGV  1 algorithm (1 funnel, 2 sliding window, 3 fixed window)  2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
+-- ARGV  1 algorithm (1 gcra, 2 sliding window, 3 fixed window)
+--       2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
 -- Returns {refunded, now_ms, algorithm | 0 no state, limit, window_ms, capacity, remaining,
--- retry_at_ms | -1, reset_at_ms}: afterwards, as a call of cost 1 would find it. Of a funnel what
--- drains in age_ms does not come back; a drop that comes back in part is told as one.
+-- retry_at_ms | -1, reset_at_ms}: afterwards, as a call of cost 1 would find it. Of a leaky bucket
+-- what drains in age_ms does not come back; a drop that comes back in part is told as one.
 -- Errors: WRONGTYPE, nothing done. O(log n).
---@include time limit_funnel limit_sliding_window limit_fixed_window limit_refund
+--@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@idempotent
 local now = now_ms()
 local algorithm = tonumber(ARGV[1])
-local decide = ({ funnel_decide, sliding_window_decide, fixed_window_decide })[algorithm]
+local decide = ({ gcra_decide, sliding_window_decide, fixed_window_decide })[algorithm]
 local d = { decide(KEYS[1], now, nil, nil, 0) }
 if not d[1] then
   return { 0, now, 0, 0, 0, 0, 0, -1, now }

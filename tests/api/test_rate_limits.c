@@ -62,7 +62,7 @@ static void throttle_of_redis_cell(void **state)
 
 static void waiting_as_told_is_enough(void **state)
 {
-	static const char *const algorithms[] = { "funnel", "sliding_window", "fixed_window" };
+	static const char *const algorithms[] = { "gcra", "sliding_window", "fixed_window" };
 	char body[160];
 
 	(void)state;
@@ -272,9 +272,9 @@ static void idempotency_key_of_a_refusal_may_be_tried_again(void **state)
 static void foreign_key_is_told_and_kept(void **state)
 {
 	(void)state;
-	server_command(&redis, "SADD p:limit:{f}:default:funnel mine");
+	server_command(&redis, "SADD p:limit:{f}:default:gcra mine");
 	assert_problem(take("{\"key\":\"f\",\"limit\":1,\"window_ms\":1000}"), 500, "foreign_key", "none");
-	assert_int_equal(server_command(&redis, "SCARD p:limit:{f}:default:funnel")->integer, 1);
+	assert_int_equal(server_command(&redis, "SCARD p:limit:{f}:default:gcra")->integer, 1);
 }
 
 int main(void)

@@ -58,7 +58,7 @@ static void all_are_taken(void **state)
 	assert_string_equal(header_of(a, "RateLimit-Limit"), "3");
 	assert_string_equal(header_of(a, "RateLimit-Remaining"), "2");
 	/* Counted where each would be alone. */
-	assert_int_equal(remaining("u", "funnel"), 2);
+	assert_int_equal(remaining("u", "gcra"), 2);
 	assert_int_equal(remaining("u", "fixed_window"), 4);
 	assert_int_equal(remaining("everybody", "sliding_window"), 7);
 	a = post("/ratelimit", "{\"key\":\"u\",\"limit\":3,\"window_ms\":3600000}");
@@ -89,7 +89,7 @@ static void of_one_key_by_one_algorithm(void **state)
 	assert_int_equal(int_at(a, "/refunded"), 1);
 	assert_status(take(both), 200);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{u}:minute:fixed_window p:limit:{u}:hour:fixed_window "
-						"p:limit:{v}:default:funnel")
+						"p:limit:{v}:default:gcra")
 				 ->integer,
 			 3);
 }
@@ -157,7 +157,7 @@ static void policies_among_them(void **state)
 	assert_int_equal(int_at(a, "/checks/1/retry_after_ms"), -1);
 	a = take(checks);
 	assert_problem(a, 429, "rate_limited", "none");
-	assert_int_equal(remaining("a", "funnel"), 7);
+	assert_int_equal(remaining("a", "gcra"), 7);
 	assert_problem(take("{\"key\":\"a\",\"policy\":\"p\"},{\"key\":\"a\",\"policy\":\"nowhere\"}"), 404,
 		       "not_found", "none");
 	a = take("{\"key\":\"c\",\"policy\":\"s\"}"); /* of shadows alone, the values are theirs */

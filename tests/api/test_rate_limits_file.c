@@ -105,8 +105,8 @@ static void file_goes_first(void **state)
 	assert_int_equal(int_at(a, "/limit"), 5);
 	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:one:sliding_window")->integer, 1);
 	/* Another daemon may keep a policy of that name in Redis: here it does not count. */
-	server_command(&redis, "HSET p:policy:{one} algorithm funnel limit 99 window_ms 1000");
-	server_command(&redis, "HSET p:policy:{four} algorithm funnel limit 4 window_ms 1000");
+	server_command(&redis, "HSET p:policy:{one} algorithm gcra limit 99 window_ms 1000");
+	server_command(&redis, "HSET p:policy:{four} algorithm gcra limit 4 window_ms 1000");
 	assert_int_equal(int_at(http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"one\"}"), "/limit"), 5);
 	assert_int_equal(int_at(http(c, "GET", "/ratelimit/policies/one", NULL), "/limit"), 5);
 	assert_int_equal(int_at(http(c, "GET", "/ratelimit/policies/four", NULL), "/limit"), 4);
@@ -122,8 +122,8 @@ static void file_is_listed_first(void **state)
 	const char *path = file_with("{\"one\":{" FITS "},\"two\":{" FITS "},\"three\":{" FITS "}}");
 	daemon_start(&patternd, "--redis", redis.url, "--policies", path);
 	struct client *c = client_open(patternd.port);
-	server_command(&redis, "HSET p:policy:{one} algorithm funnel limit 99 window_ms 1000");
-	server_command(&redis, "HSET p:policy:{tea} algorithm funnel limit 4 window_ms 1000");
+	server_command(&redis, "HSET p:policy:{one} algorithm gcra limit 99 window_ms 1000");
+	server_command(&redis, "HSET p:policy:{tea} algorithm gcra limit 4 window_ms 1000");
 	do {
 		snprintf(target, sizeof(target), "/ratelimit/policies?match=*t*&limit=1%s%s", *cursor ? "&cursor=" : "",
 			 cursor);

@@ -39,7 +39,7 @@ static void stored_and_told(void **state)
 	a = get("/ratelimit/policies/p");
 	assert_status(a, 200);
 	assert_string_equal(text_at(a, "/policy"), "p");
-	assert_string_equal(text_at(a, "/algorithm"), "funnel");
+	assert_string_equal(text_at(a, "/algorithm"), "gcra");
 	assert_int_equal(int_at(a, "/limit"), 30);
 	assert_int_equal(int_at(a, "/window_ms"), 60000);
 	assert_int_equal(int_at(a, "/burst"), 15);
@@ -145,15 +145,15 @@ static void used_by_name(void **state)
 	assert_string_equal(text_at(a, "/policy"), "p");
 	assert_status(take("{\"key\":\"k\",\"policy\":\"q\",\"cost\":2}"), 200);
 	assert_status(take("{\"key\":\"k\",\"limit\":2,\"window_ms\":3600000}"), 200);
-	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:p:funnel p:limit:{k}:q:fixed_window "
-						"p:limit:{k}:default:funnel")
+	assert_int_equal(server_command(&redis, "EXISTS p:limit:{k}:p:gcra p:limit:{k}:q:fixed_window "
+						"p:limit:{k}:default:gcra")
 				 ->integer,
 			 3);
 	a = take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
 	assert_problem(a, 400, "cost_above_limit", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/cost");
 	assert_problem(take("{\"key\":\"k\",\"policy\":\"default\"}"), 400, "reserved_name", "none");
-	a = take("{\"key\":\"k\",\"policy\":\"p\",\"limit\":3,\"algorithm\":\"funnel\"}");
+	a = take("{\"key\":\"k\",\"policy\":\"p\",\"limit\":3,\"algorithm\":\"gcra\"}");
 	assert_problem(a, 400, "invalid_value", "none");
 	assert_int_equal(json_array_size(json_at(a, "/errors")), 2);
 }
@@ -299,7 +299,7 @@ static void more_policies_than_are_kept(void **state)
 	(void)state;
 	for (int i = 1; i <= 5000; i++)
 		server_command(&redis,
-			       "HSET p:policy:{n%d} algorithm funnel limit %d window_ms 1000 burst 0 count_refused 0 "
+			       "HSET p:policy:{n%d} algorithm gcra limit %d window_ms 1000 burst 0 count_refused 0 "
 			       "on_error closed shadow 0 key_header %s",
 			       i, i, "");
 	for (int i = 1; i <= 5000; i++) {
@@ -315,12 +315,12 @@ static void more_policies_than_are_kept(void **state)
 static void foreign_policy_is_told(void **state)
 {
 	static const char *const odd[] = { "limit 5",
-					   "algorithm funnel limit x window_ms 5",
-					   "algorithm funnel limit 5",
+					   "algorithm gcra limit x window_ms 5",
+					   "algorithm gcra limit 5",
 					   "algorithm odd limit 5 window_ms 5",
-					   "algorithm funnel limit 5 window_ms 99999999999999",
-					   "algorithm funnel limit 5 window_ms 5 burst -1",
-					   "algorithm funnel limit 999999937 window_ms 31622400000 burst 1000000" };
+					   "algorithm gcra limit 5 window_ms 99999999999999",
+					   "algorithm gcra limit 5 window_ms 5 burst -1",
+					   "algorithm gcra limit 999999937 window_ms 31622400000 burst 1000000" };
 
 	(void)state;
 	server_command(&redis, "SET p:policy:{f} x");

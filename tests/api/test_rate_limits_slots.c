@@ -82,7 +82,7 @@ static void refused_is_told_as_of_one_slot(void **state)
 				assert_problem(answers[i], 429, "rate_limited", "none");
 			else
 				assert_status(answers[i], 200);
-			static const char *const algorithms[] = { "funnel", "sliding_window", "fixed_window" };
+			static const char *const algorithms[] = { "gcra", "sliding_window", "fixed_window" };
 			for (int k = 0; k < 3; k++)
 				assert_int_equal(remaining_of(keys[k], algorithms[k]),
 						 limits[k] - (refuses < 3 ? 2 : 3));
@@ -117,7 +117,7 @@ static void what_counts_refusals_counts_them(void **state)
 		assert_problem(a, 429, "rate_limited", "none");
 		assert_int_equal(int_at(a, "/checks/0/remaining"), 3);
 		assert_int_equal(remaining_of(counts, "sliding_window"), 3);
-		assert_int_equal(remaining_of(middle, "funnel"), 0);
+		assert_int_equal(remaining_of(middle, "gcra"), 0);
 	}
 }
 
@@ -149,13 +149,13 @@ static void a_record_needs_one_slot(void **state)
 	(void)state;
 	assert_problem(http(pair.c[0], "POST", "/ratelimit", checks_of(keys, limits, ""), "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
-	assert_int_equal(remaining_of(low, "funnel"), 0); /* no state: nothing happened */
+	assert_int_equal(remaining_of(low, "gcra"), 0); /* no state: nothing happened */
 	const char *beside[] = { low, low, low };
 	for (int i = 0; i < 2; i++)
 		assert_status(http(pair.c[0], "POST", "/ratelimit", checks_of(beside, limits, ""),
 				   "Idempotency-Key: k"),
 			      200);
-	assert_int_equal(remaining_of(low, "funnel"), 4);
+	assert_int_equal(remaining_of(low, "gcra"), 4);
 }
 
 static void it_waits_until_all_fit(void **state)
@@ -170,7 +170,7 @@ static void it_waits_until_all_fit(void **state)
 	assert_status(take(body), 200);
 	struct answer a = take(body);
 	assert_status(a, 200);
-	assert_int_equal(remaining_of(low, "funnel"), 7);
+	assert_int_equal(remaining_of(low, "gcra"), 7);
 }
 
 /* ---- Many at once ---- */
@@ -191,8 +191,8 @@ static void *call(void *arg)
 			 "{\"checks\":[{\"name\":\"a\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
 			 "\"window_ms\":86400000},{\"name\":\"b\",\"key\":\"%s\",\"algorithm\":\"%s\",\"limit\":%d,"
 			 "\"window_ms\":86400000}]}",
-			 turned ? high : low, turned ? "fixed_window" : "funnel", turned ? 60 : 100,
-			 turned ? low : high, turned ? "funnel" : "fixed_window", turned ? 100 : 60);
+			 turned ? high : low, turned ? "fixed_window" : "gcra", turned ? 60 : 100, turned ? low : high,
+			 turned ? "gcra" : "fixed_window", turned ? 100 : 60);
 		int status = http(c, "POST", "/ratelimit", body).status;
 		me->granted += status == 200;
 		if (status != 200 && status != 429)
@@ -219,7 +219,7 @@ static void many_at_once_never_get_more(void **state)
 		granted += callers[i].granted;
 	}
 	assert_int_equal(granted, 60);
-	assert_int_equal(remaining_of(low, "funnel"), 40);
+	assert_int_equal(remaining_of(low, "gcra"), 40);
 	assert_int_equal(remaining_of(high, "fixed_window"), 0);
 }
 
@@ -236,7 +236,7 @@ static void what_is_no_limit_takes_nothing(void **state)
 	snprintf(key, sizeof(key), "p:limit:{%s}:default:fixed_window", high);
 	server_command(&pair.redis, "SET %s foreign", key);
 	assert_problem(take(checks_of(keys, limits, "")), 500, "foreign_key", "none");
-	assert_int_equal(remaining_of(low, "funnel"), 4);
+	assert_int_equal(remaining_of(low, "gcra"), 4);
 	assert_int_equal(remaining_of(middle, "sliding_window"), 4);
 }
 
@@ -264,7 +264,7 @@ static void a_node_that_does_not_answer_takes_nothing(void **state)
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct answer a = take(checks_of(keys, limits, ""));
-	int64_t left = remaining_of(low, "funnel") + remaining_of(middle, "sliding_window");
+	int64_t left = remaining_of(low, "gcra") + remaining_of(middle, "sliding_window");
 	const char *beside[] = { high, name_beside(high, 1), name_beside(high, 2) };
 	struct answer one = http(pair.c[1], "POST", "/ratelimit", checks_of(beside, limits, "")); /* slot */
 	wake_last_node();
@@ -292,7 +292,7 @@ static void what_cannot_be_given_back_is_unknown(void **state)
 	struct answer a = take(checks_of(keys, limits, ""));
 	server_command(first, "ACL SETUSER default +@all");
 	assert_problem(a, 429, "rate_limited", "unknown");
-	assert_int_equal(remaining_of(low, "funnel"), 4);
+	assert_int_equal(remaining_of(low, "gcra"), 4);
 }
 
 /* What grants when Redis cannot decide grants then, too; and it was not counted. */
@@ -331,9 +331,9 @@ static void who_leaves_takes_nothing(void **state)
 	assert_status(take(checks_of(keys, limits, "")), 200);
 	proc_signal(last_node(), SIGSTOP);
 	struct raw *r = pair_ask(0, "/ratelimit", checks_of(keys, limits, ""), "");
-	wait_until(remaining_of(low, "funnel") == 3, SOON_MS);
+	wait_until(remaining_of(low, "gcra") == 3, SOON_MS);
 	raw_reset(r);
-	wait_until(remaining_of(low, "funnel") == 4 && remaining_of(middle, "sliding_window") == 4, SOON_MS);
+	wait_until(remaining_of(low, "gcra") == 4 && remaining_of(middle, "sliding_window") == 4, SOON_MS);
 	wake_last_node();
 }
 

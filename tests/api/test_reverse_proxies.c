@@ -280,8 +280,8 @@ static void fails_as_told(void **state)
 	put_policy(",\"on_error\":\"open\"");
 	start(&p, kind);
 	assert_status(ask(requests[0]), 200);
-	server_command(&redis, "DEL p:limit:{127.0.0.1}:web:funnel");
-	server_command(&redis, "SADD p:limit:{127.0.0.1}:web:funnel foreign");
+	server_command(&redis, "DEL p:limit:{127.0.0.1}:web:gcra");
+	server_command(&redis, "SADD p:limit:{127.0.0.1}:web:gcra foreign");
 	assert_status(ask(requests[0]), 200);
 	put_policy("");
 	struct answer a = ask(requests[1]);

@@ -146,7 +146,7 @@ test('each view shows what the API was given, hostile names as text', SLOW, asyn
 
   await go(page, 'limits');
   await rowHas(page, 'replies', '30 in 1 min', '15');
-  await rowHas(page, HOSTILE, 'default', 'funnel');
+  await rowHas(page, HOSTILE, 'default', 'gcra');
   await row(page, HOSTILE).getByRole('link').click();
   await shows(page.locator('dd', { hasText: '9 of 10' }));
 
@@ -206,7 +206,7 @@ test('nothing can be changed where it only shows', SLOW, async (t) => {
   page.on('request', (request) => request.method() !== 'GET' && asked.push(request.method()));
   await shows(page.getByText('read only'));
   const offers = /^(Redrive|Purge|Pause|Resume|Release|Reschedule|Cancel|Forget|Try it)/;
-  for (const view of [['queues'], ['queues', 'plain', 'dead'], ['locks'], ['locks', 'plain'], ['limits'], ['limits', 'default', 'funnel', 'plain']]) {
+  for (const view of [['queues'], ['queues', 'plain', 'dead'], ['locks'], ['locks', 'plain'], ['limits'], ['limits', 'default', 'gcra', 'plain']]) {
     await go(page, ...view);
     await page.locator('td.head, dd').first().waitFor();
     assert.equal(await page.getByRole('button', { name: offers }).count(), 0, view.join('/'));

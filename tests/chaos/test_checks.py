@@ -512,8 +512,8 @@ class Limits(unittest.TestCase):
         self.assertEqual(self.takes(limit, (0, 990, 1010, 1020)), [])
         self.assertEqual(self.takes(limit, (0, 100, 200, 300, 400)), ["limits hold"])
 
-    def test_funnel(self):
-        limit = {"algorithm": "funnel", "limit": 10, "window_ms": 1000, "burst": 2}
+    def test_gcra(self):
+        limit = {"algorithm": "gcra", "limit": 10, "window_ms": 1000, "burst": 2}
         self.assertEqual(self.takes(limit, (0, 1, 100, 200, 300)), [])
         self.assertEqual(self.takes(limit, (0, 1, 2, 3)), ["limits hold"])
 

@@ -92,7 +92,7 @@ static void restart_off_by(int seconds, struct client *c)
 	wait_until(http(c, "GET", "/locks/a", NULL).status == 200, SOON_MS);
 }
 
-static const char *const limits[] = { "funnel", "sliding_window", "fixed_window" };
+static const char *const limits[] = { "gcra", "sliding_window", "fixed_window" };
 
 static struct answer wait_and_take(struct client *c, const char *algorithm, int wait_ms)
 {

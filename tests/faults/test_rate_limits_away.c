@@ -130,10 +130,10 @@ static void out_of_order(void **state)
 	must_grant(take("open"));
 	assert_problem(take("closed"), 503, "redis_out_of_memory", "none");
 	server_command(&redis, "CONFIG SET maxmemory 0");
-	server_command(&redis, "DEL p:limit:{k}:open:funnel");
-	server_command(&redis, "SADD p:limit:{k}:open:funnel x");
+	server_command(&redis, "DEL p:limit:{k}:open:gcra");
+	server_command(&redis, "SADD p:limit:{k}:open:gcra x");
 	must_grant(take("open"));
-	server_command(&redis, "DEL p:limit:{k}:open:funnel");
+	server_command(&redis, "DEL p:limit:{k}:open:gcra");
 	assert_true(counts());
 }
 
@@ -184,7 +184,7 @@ static void believed_for_a_second_at_most(void **state)
 
 	(void)state;
 	daemon_start(&other, "--redis", proxy_url(slow), "--redis-timeout-ms", "5000");
-	server_command(&redis, "HSET p:policy:{slow} algorithm funnel limit 100 window_ms 1000");
+	server_command(&redis, "HSET p:policy:{slow} algorithm gcra limit 100 window_ms 1000");
 	int64_t begun_ms = monotonic_ms();
 	assert_int_equal(limit_told(ask_for(other.port)), 100);
 	server_command(&redis, "HSET p:policy:{slow} limit 200");

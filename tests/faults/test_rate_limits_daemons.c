@@ -25,7 +25,7 @@ enum {
 	DAEMONS = 8,
 	HOUR_S = 3600,
 	LIMIT = 20,
-	BURST = 10, /* of the funnel */
+	BURST = 10, /* of the leaky bucket */
 	WINDOW_MS = 150,
 	ROUNDS = 2,
 	ENOUGH = 7 * LIMIT / 2, /* grants of a round */
@@ -178,10 +178,10 @@ static void assert_at_most(int64_t most, int64_t from_ms, int64_t to_ms)
 }
 
 /*
- * The most that a funnel may grant from one instant to another, and a sliding window: one that is
- * open at one end, so many times.
+ * The most that a leaky bucket may grant from one instant to another, and a sliding window: one
+ * that is open at one end, so many times.
  */
-static int64_t most_of_funnel(int64_t ms)
+static int64_t most_of_gcra(int64_t ms)
 {
 	return BURST + ms * LIMIT / WINDOW_MS;
 }
@@ -200,9 +200,9 @@ static void hold_each_stretch(int64_t (*most)(int64_t ms))
 					       grants[j].max_ms);
 }
 
-static void hold_funnel(void)
+static void hold_gcra(void)
 {
-	hold_each_stretch(most_of_funnel);
+	hold_each_stretch(most_of_gcra);
 }
 
 static void hold_sliding_window(void)
@@ -267,7 +267,7 @@ static int perhaps_within(int64_t from_ms, int64_t to_ms)
 }
 
 /* From one grant on it may have been filled faster than it drained. */
-static bool full_funnel(struct instant at)
+static bool full_gcra(struct instant at)
 {
 	for (int i = 0; i < granted; i++) {
 		int64_t drained = (at.min_ms - grants[i].max_ms) * LIMIT;
@@ -346,11 +346,11 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	static struct limit funnel = { "funnel", BURST, hold_funnel, full_funnel },
+	static struct limit gcra = { "gcra", BURST, hold_gcra, full_gcra },
 			    sliding = { "sliding_window", 0, hold_sliding_window, full_window },
 			    fixed = { "fixed_window", 0, hold_fixed_window, full_window };
 	const struct CMUnitTest tests[] = {
-		{ funnel.algorithm, never_more_than_is_allowed, NULL, NULL, &funnel },
+		{ gcra.algorithm, never_more_than_is_allowed, NULL, NULL, &gcra },
 		{ sliding.algorithm, never_more_than_is_allowed, NULL, NULL, &sliding },
 		{ fixed.algorithm, never_more_than_is_allowed, NULL, NULL, &fixed },
 	};

@@ -85,9 +85,9 @@ static void those_who_wait_are_let_in(void **state)
 
 int main(void)
 {
-	static char funnel[] = "funnel", sliding[] = "sliding_window", fixed[] = "fixed_window";
+	static char gcra[] = "gcra", sliding[] = "sliding_window", fixed[] = "fixed_window";
 	const struct CMUnitTest tests[] = {
-		{ funnel, those_who_wait_are_let_in, NULL, NULL, funnel },
+		{ gcra, those_who_wait_are_let_in, NULL, NULL, gcra },
 		{ sliding, those_who_wait_are_let_in, NULL, NULL, sliding },
 		{ fixed, those_who_wait_are_let_in, NULL, NULL, fixed },
 	};

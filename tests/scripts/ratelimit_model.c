@@ -40,7 +40,7 @@ void limit_model_see(struct limit_model *m, int64_t now_ms)
 		m->exists = false;
 }
 
-/* ---- The funnel ---- */
+/* ---- The leaky bucket ---- */
 
 bool limit_units(const struct limit_rule *rule, int64_t *drain, int64_t *drop)
 {
@@ -69,8 +69,8 @@ static int64_t level_at(const struct limit_model *m, int64_t now, int64_t at, co
 	return level > 0 ? (int64_t)level : 0;
 }
 
-static struct limit_answer funnel_decide(const struct limit_model *m, int64_t now, const struct limit_rule *rule,
-					 int64_t cost, struct limit_model *next)
+static struct limit_answer gcra_decide(const struct limit_model *m, int64_t now, const struct limit_rule *rule,
+				       int64_t cost, struct limit_model *next)
 {
 	int64_t at = m->exists ? larger(now, m->at) : now, drain, drop;
 
@@ -93,7 +93,7 @@ static struct limit_answer funnel_decide(const struct limit_model *m, int64_t no
 	return a;
 }
 
-static int64_t funnel_give_back(struct limit_model *m, int64_t now, int64_t cost, int64_t age, int64_t lasts)
+static int64_t gcra_compensate(struct limit_model *m, int64_t now, int64_t cost, int64_t age, int64_t lasts)
 {
 	int64_t drain, drop, at = larger(now, m->at);
 
@@ -137,7 +137,7 @@ static struct limit_answer fixed_decide(const struct limit_model *m, int64_t now
 	return a;
 }
 
-static int64_t fixed_give_back(struct limit_model *m, int64_t now, int64_t cost, int64_t taken_at)
+static int64_t fixed_compensate(struct limit_model *m, int64_t now, int64_t cost, int64_t taken_at)
 {
 	if (now >= m->ends_at || m->at > taken_at)
 		return 0;
@@ -239,7 +239,7 @@ static struct limit_answer sliding_decide(const struct limit_model *m, int64_t n
 	return a;
 }
 
-static int64_t sliding_give_back(struct limit_model *m, int64_t now, int64_t cost, int64_t age)
+static int64_t sliding_compensate(struct limit_model *m, int64_t now, int64_t cost, int64_t age)
 {
 	int64_t used;
 	size_t left = left_by(m, larger(now, m->at), m->rule.window_ms, &used);
@@ -266,8 +266,8 @@ struct limit_answer limit_model_decide(const struct limit_model *m, int64_t now_
 	*next = *m;
 	next->exists = true;
 	next->rule = *rule;
-	if (m->algorithm == FUNNEL)
-		return funnel_decide(m, now_ms, rule, cost, next);
+	if (m->algorithm == GCRA)
+		return gcra_decide(m, now_ms, rule, cost, next);
 	if (m->algorithm == SLIDING_WINDOW)
 		return sliding_decide(m, now_ms, rule, cost, next);
 	return fixed_decide(m, now_ms, rule, cost, next);
@@ -282,26 +282,26 @@ int64_t limit_model_refund(struct limit_model *m, int64_t now_ms, int64_t cost, 
 {
 	if (!m->exists)
 		return 0;
-	if (m->algorithm == FUNNEL)
-		return funnel_give_back(m, now_ms, cost, age_ms, 0);
+	if (m->algorithm == GCRA)
+		return gcra_compensate(m, now_ms, cost, age_ms, 0);
 	if (m->algorithm == SLIDING_WINDOW)
-		return sliding_give_back(m, now_ms, cost, age_ms);
+		return sliding_compensate(m, now_ms, cost, age_ms);
 	int64_t at = now_ms < m->ends_at ? larger(now_ms, m->at) : now_ms;
-	return fixed_give_back(m, now_ms, cost, at - age_ms);
+	return fixed_compensate(m, now_ms, cost, at - age_ms);
 }
 
-int64_t limit_model_give_back(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
-			      int64_t taken_at, int64_t whole_at)
+int64_t limit_model_compensate(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
+			       int64_t taken_at, int64_t whole_at)
 {
 	bool same = rule->limit == m->rule.limit && rule->window_ms == m->rule.window_ms;
 	int64_t at = larger(now_ms, m->at), lasts = same ? whole_at - 1 - at : 0;
 
 	if (!m->exists)
 		return 0;
-	if (m->algorithm == FUNNEL)
-		return funnel_give_back(m, now_ms, cost, larger(0, at - taken_at), lasts);
+	if (m->algorithm == GCRA)
+		return gcra_compensate(m, now_ms, cost, larger(0, at - taken_at), lasts);
 	taken_at = whole_at - rule->window_ms;
 	if (m->algorithm == SLIDING_WINDOW)
-		return sliding_give_back(m, now_ms, cost, at - taken_at);
-	return fixed_give_back(m, now_ms, cost, taken_at);
+		return sliding_compensate(m, now_ms, cost, at - taken_at);
+	return fixed_compensate(m, now_ms, cost, taken_at);
 }

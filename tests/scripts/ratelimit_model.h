@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FUNNEL = 1, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS_END };
+enum { GCRA = 1, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS_END };
 enum { LIMIT_LOG_MAX = 512 };
 
 struct limit_rule {
 	int64_t limit, window_ms;
-	int64_t burst; /* `limit`, unless it is a funnel */
+	int64_t burst; /* `limit`, unless it is a leaky bucket */
 	bool count_refused;
 };
 
@@ -35,8 +35,8 @@ struct limit_model {
 	bool exists;
 	struct limit_rule rule; /* as it was written last */
 	int64_t ends_at;
-	int64_t at;    /* the funnel's level is of then; the fixed window began then; the log was written then */
-	int64_t level; /* of a funnel, in its units; what a fixed window has counted */
+	int64_t at;    /* the leaky bucket's level is of then; the fixed window began then; the log was written then */
+	int64_t level; /* of a leaky bucket, in its units; what a fixed window has counted */
 	size_t count;
 	struct {
 		int64_t at, cost;
@@ -44,8 +44,8 @@ struct limit_model {
 };
 
 /*
- * A drop is `drop` units, and `drain` units leave a funnel in a millisecond. False: its room is
- * 2^52 units or more, which is not exact.
+ * A drop is `drop` units, and `drain` units leave a leaky bucket in a millisecond. False: its room
+ * is 2^52 units or more, which is not exact.
  */
 bool limit_units(const struct limit_rule *rule, int64_t *drain, int64_t *drop);
 
@@ -63,7 +63,7 @@ int64_t limit_model_refund(struct limit_model *m, int64_t now_ms, int64_t cost, 
  * The same for a call that is known: taken by `rule` at `taken_at`, when the limit would have been
  * whole at `whole_at`.
  */
-int64_t limit_model_give_back(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
-			      int64_t taken_at, int64_t whole_at);
+int64_t limit_model_compensate(struct limit_model *m, int64_t now_ms, const struct limit_rule *rule, int64_t cost,
+			       int64_t taken_at, int64_t whole_at);
 
 #endif

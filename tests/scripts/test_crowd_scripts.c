@@ -137,7 +137,7 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 	for (int i = from; i < from + count; i++) {
 		snprintf(key, sizeof(key), "p:limit:{caller-%d}:default:%s", i, name);
 		redisAppendCommand(r.context, "EVALSHA %s 1 %s 1 %d 1 %d %s", s->sha1, key, window_ms,
-				   s == &ratelimit_funnel_script, "");
+				   s == &ratelimit_gcra_script, "");
 	}
 	for (int i = 0; i < count; i++) {
 		assert_int_equal(redisGetReply(r.context, (void **)&reply), REDIS_OK);
@@ -158,7 +158,7 @@ static void limits_of_many_keys_leave_nothing(void **state)
 	static const struct {
 		const struct script *script;
 		const char *name;
-	} limits[] = { { &ratelimit_funnel_script, "funnel" },
+	} limits[] = { { &ratelimit_gcra_script, "gcra" },
 		       { &ratelimit_sliding_window_script, "sliding_window" },
 		       { &ratelimit_fixed_window_script, "fixed_window" } };
 	int64_t before = memory();

@@ -16,31 +16,31 @@
 
 enum { GRANTED, NOW, HEAD };                                                   /* of a reply */
 enum { FITS, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT, CHECK_FIELDS }; /* of each check in it */
-enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
+enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 enum { CHECKS = 5, LOG_MAX = 20000, ARGUMENTS = 6 };
 
 /* A limit, and what it has counted: entries of which each algorithm reads its own use. */
 struct model {
 	int algorithm;
-	int64_t limit, window, extra; /* burst of a funnel; 1: a refused call counts too */
+	int64_t limit, window, extra; /* burst of a leaky bucket; 1: a refused call counts too */
 	bool shadow;
-	int64_t level, level_at; /* funnel */
+	int64_t level, level_at; /* of a leaky bucket */
 	int64_t used, started;   /* fixed window */
 	int64_t at[LOG_MAX], cost[LOG_MAX];
 	size_t count; /* sliding window */
 };
 
 static struct model models[CHECKS] = {
-	{ .algorithm = FUNNEL, .limit = 400, .window = 100, .extra = 9 },
+	{ .algorithm = GCRA, .limit = 400, .window = 100, .extra = 9 },
 	{ .algorithm = SLIDING_WINDOW, .limit = 60, .window = 40 },
 	{ .algorithm = FIXED_WINDOW, .limit = 45, .window = 30 },
 	{ .algorithm = SLIDING_WINDOW, .limit = 90, .window = 10, .extra = 1 },
-	{ .algorithm = FUNNEL, .limit = 100, .window = 100, .extra = 3, .shadow = true },
+	{ .algorithm = GCRA, .limit = 100, .window = 100, .extra = 3, .shadow = true },
 };
 
-static const char *const keys[] = { "p:limit:{a}:x:funnel",       "p:limit:{a}:x:sliding_window",
+static const char *const keys[] = { "p:limit:{a}:x:gcra",         "p:limit:{a}:x:sliding_window",
 				    "p:limit:{a}:x:fixed_window", "p:limit:{a}:y:sliding_window",
-				    "p:limit:{a}:z:funnel",       NULL };
+				    "p:limit:{a}:z:gcra",         NULL };
 
 static uint32_t seed;
 static uint32_t next_random(uint32_t below)
@@ -63,7 +63,7 @@ static int64_t in_use(struct model *m, int64_t now)
 {
 	int64_t used = 0;
 
-	if (m->algorithm == FUNNEL) {
+	if (m->algorithm == GCRA) {
 		int64_t level = m->level - (now - m->level_at) * m->limit;
 		m->level = level > 0 ? level : 0;
 		m->level_at = now;
@@ -82,17 +82,17 @@ static int64_t in_use(struct model *m, int64_t now)
 
 static int64_t unit_of(const struct model *m)
 {
-	return m->algorithm == FUNNEL ? m->window : 1;
+	return m->algorithm == GCRA ? m->window : 1;
 }
 
 static int64_t room_of(const struct model *m)
 {
-	return m->algorithm == FUNNEL ? m->extra * m->window : m->limit;
+	return m->algorithm == GCRA ? m->extra * m->window : m->limit;
 }
 
 static void count(struct model *m, int64_t now, int64_t cost)
 {
-	if (m->algorithm == FUNNEL) {
+	if (m->algorithm == GCRA) {
 		m->level += cost * m->window;
 	} else if (m->algorithm == FIXED_WINDOW) {
 		if (m->used == 0)
@@ -182,7 +182,7 @@ static void all_follow_their_models(void **state)
 /* One says no: what the others count must not move, to the last byte. */
 static void refusal_takes_nothing(void **state)
 {
-	const char *const three[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
+	const char *const three[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
 				      "p:limit:{a}:x:fixed_window", NULL };
 	const char *const some[] = { "1", "1", "3600000", "1", "9",       "0", "2", "9", "3600000", "1",
 				     "0", "0", "3",       "9", "3600000", "1", "0", "0", NULL };
@@ -204,7 +204,7 @@ static void refusal_takes_nothing(void **state)
 static void foreign_type_in_the_last_key_half_applies_nothing(void **state)
 {
 	const char *const args[] = { "1", "9", "1000", "1", "9", "0", "3", "9", "1000", "1", "0", "0", NULL };
-	const char *const two[] = { "p:limit:{a}:x:funnel", "p:limit:{b}:x:fixed_window", NULL };
+	const char *const two[] = { "p:limit:{a}:x:gcra", "p:limit:{b}:x:fixed_window", NULL };
 
 	(void)state;
 	server_command(&r, "RPUSH p:limit:{b}:x:fixed_window x");
@@ -219,7 +219,7 @@ static void foreign_type_in_the_last_key_half_applies_nothing(void **state)
 static void replay_takes_nothing(void **state)
 {
 	const char *const args[] = { "1", "1", "3600000", "1", "9", "0", "3", "9", "3600000", "2", "0", "0", NULL };
-	const char *const two[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:fixed_window", NULL };
+	const char *const two[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:fixed_window", NULL };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {

@@ -21,8 +21,8 @@
 
 static const int64_t begin_ms = INT64_C(1700000000000), year_ms = INT64_C(31622400000);
 
-static const char *const keys[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
-				    "p:limit:{a}:x:fixed_window", NULL };
+static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window", "p:limit:{a}:x:fixed_window",
+				    NULL };
 
 static volatile int64_t *clock_us; /* Redis's */
 static int64_t now_ms;
@@ -56,7 +56,7 @@ static void clock_set(int64_t ms)
 	now_ms = ms;
 	*clock_us = ms * 1000 + 999;
 	server_command(&r, "EXISTS %s %s %s", keys[0], keys[1], keys[2]);
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		limit_model_see(&models[a], now_ms);
 }
 
@@ -92,7 +92,7 @@ static void clock_leap(void)
 static void begin_anew(uint64_t with_seed)
 {
 	seed = with_seed;
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		models[a] = (struct limit_model){ .algorithm = a };
 	clock_set(begin_ms);
 }
@@ -119,13 +119,12 @@ static void must_be(struct limit_answer wanted, size_t at, bool is_single)
 
 static int64_t last_argument(int algorithm, const struct limit_rule *rule)
 {
-	return algorithm == FUNNEL ? rule->burst : rule->count_refused;
+	return algorithm == GCRA ? rule->burst : rule->count_refused;
 }
 
 static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
 {
-	static const struct script *const scripts[] = { NULL, &ratelimit_funnel_script,
-							&ratelimit_sliding_window_script,
+	static const struct script *const scripts[] = { NULL, &ratelimit_gcra_script, &ratelimit_sliding_window_script,
 							&ratelimit_fixed_window_script };
 	static struct limit_model next;
 	struct limit_model *m = &models[algorithm];
@@ -205,7 +204,7 @@ static bool granted_by(const struct limit_rule rules[], const int64_t costs[], c
 	static struct limit_model next;
 	bool granted = true;
 
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		granted &= shadows[a] || limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next).allowed;
 	return granted;
 }
@@ -217,7 +216,7 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 	const bool shadows[] = { false, random_below(5) == 0, random_below(5) == 0, random_below(5) == 0 };
 	const char *args[FIELDS * 3 + 1] = { NULL };
 
-	for (int a = FUNNEL, n = 0; a < ALGORITHMS_END; a++) {
+	for (int a = GCRA, n = 0; a < ALGORITHMS_END; a++) {
 		const int64_t values[FIELDS] = {
 			a, rules[a].limit, rules[a].window_ms, costs[a], last_argument(a, &rules[a]), shadows[a]
 		};
@@ -227,7 +226,7 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 	run(&r, &ratelimit_take_all_script, keys, args);
 	bool granted = granted_by(rules, costs, shadows);
 	agree(0, granted);
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++) {
+	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		struct limit_answer wanted = limit_model_decide(&models[a], now_ms, &rules[a], costs[a], &next);
 		bool fits = wanted.allowed;
 		bool counts = limit_model_counts(&models[a], &rules[a], costs[a], granted && fits);
@@ -238,22 +237,22 @@ static void take_all(const struct limit_rule rules[], const int64_t costs[])
 		else if (fits)
 			wanted = limit_model_decide(&models[a], now_ms, &rules[a], 0, &next);
 		wanted.allowed = fits;
-		must_be(wanted, 2 + FIELDS * (size_t)(a - FUNNEL), false);
+		must_be(wanted, 2 + FIELDS * (size_t)(a - GCRA), false);
 	}
 }
 
-static void give_back(int algorithm)
+static void compensate(int algorithm)
 {
 	struct given *g = &given[algorithm];
 	static struct limit_model next;
 
 	if (g->cost == 0)
 		return;
-	run(&r, &ratelimit_give_back_script, KEYS(keys[algorithm - 1]),
+	run(&r, &ratelimit_compensate_script, KEYS(keys[algorithm - 1]),
 	    ARGS(digits_of(g->taken_at), digits_of(algorithm), digits_of(g->rule.limit), digits_of(g->rule.window_ms),
 		 digits_of(g->cost), digits_of(last_argument(algorithm, &g->rule)),
 		 digits_of(g->whole_at - g->taken_at)));
-	limit_model_give_back(&models[algorithm], now_ms, &g->rule, g->cost, g->taken_at, g->whole_at);
+	limit_model_compensate(&models[algorithm], now_ms, &g->rule, g->cost, g->taken_at, g->whole_at);
 	struct limit_answer wanted = limit_model_decide(&models[algorithm], now_ms, &g->rule, 0, &next);
 	const int64_t fields[] = { wanted.capacity, wanted.remaining, wanted.retry_at, wanted.reset_at,
 				   wanted.more_at };
@@ -266,7 +265,7 @@ static void give_back(int algorithm)
 
 static struct limit_rule any_rule(int algorithm)
 {
-	static const struct limit_rule funnels[] = {
+	static const struct limit_rule buckets[] = {
 		{ 10, 1000, 7, false },
 		{ 1, 1000, 3, false },
 		{ 3, 7, 5, false },
@@ -293,7 +292,7 @@ static struct limit_rule any_rule(int algorithm)
 		{ 1000000000, 31622400000, 1000000000, false },
 	};
 
-	return algorithm == FUNNEL ? ONE_OF(funnels) : ONE_OF(windows);
+	return algorithm == GCRA ? ONE_OF(buckets) : ONE_OF(windows);
 }
 
 /* A log of many entries would make the model slow: what is large is taken in large parts. */
@@ -309,9 +308,9 @@ static int64_t any_cost(const struct limit_rule *rule)
 
 static void do_anything(struct limit_rule rules[])
 {
-	int algorithm = FUNNEL + (int)random_below(3);
+	int algorithm = GCRA + (int)random_below(3);
 	const struct limit_rule *rule = &rules[algorithm];
-	const int64_t costs[] = { 0, any_cost(&rules[FUNNEL]), any_cost(&rules[SLIDING_WINDOW]),
+	const int64_t costs[] = { 0, any_cost(&rules[GCRA]), any_cost(&rules[SLIDING_WINDOW]),
 				  any_cost(&rules[FIXED_WINDOW]) };
 	const int64_t ages[] = { 0, 0, 1, 350, 1100, random_below(rule->window_ms), year_ms };
 
@@ -326,7 +325,7 @@ static void do_anything(struct limit_rule rules[])
 		take_all(rules, costs);
 		break;
 	case 3:
-		give_back(algorithm);
+		compensate(algorithm);
 		break;
 	default:
 		if (!take(algorithm, rule, costs[algorithm]) && costs[algorithm] && !rule->count_refused &&
@@ -342,11 +341,11 @@ static void clock_leaps_and_parameters_change(void **state)
 
 	(void)state;
 	begin_anew(1);
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++)
+	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		rules[a] = any_rule(a);
 	for (step = 0; step < STEPS; step++) {
 		int changed = (int)random_below(20);
-		if (changed >= FUNNEL && changed < ALGORITHMS_END)
+		if (changed >= GCRA && changed < ALGORITHMS_END)
 			rules[changed] = any_rule(changed);
 		clock_leap();
 		do_anything(rules);
@@ -369,10 +368,10 @@ static size_t extremes(int algorithm, struct limit_rule out[])
 			limit_units(&rule, &drain, &drop);
 			int64_t most = ((INT64_C(1) << 52) - 1) / drop;
 			const int64_t bursts[] = { 1, most < 1000000000 ? most : 1000000000 };
-			for (size_t b = 0; b < (algorithm == FUNNEL ? 2 : 1); b++) {
-				if (algorithm == FUNNEL)
+			for (size_t b = 0; b < (algorithm == GCRA ? 2 : 1); b++) {
+				if (algorithm == GCRA)
 					rule.burst = bursts[b];
-				assert_true(algorithm != FUNNEL || limit_units(&rule, &drain, &drop));
+				assert_true(algorithm != GCRA || limit_units(&rule, &drain, &drop));
 				out[n++] = rule;
 			}
 		}
@@ -407,7 +406,7 @@ static void every_pair_of_extremes(void **state)
 
 	(void)state;
 	begin_anew(2);
-	for (int a = FUNNEL; a < ALGORITHMS_END; a++) {
+	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		size_t count = extremes(a, rules);
 		for (size_t i = 0; i < count; i++)
 			for (size_t k = 0; k < count; k++)

@@ -17,10 +17,10 @@
 enum { REFUNDED, NOW, ALGORITHM, LIMIT, WINDOW, CAPACITY, REMAINING, RETRY_AT, RESET_AT }; /* of a refund */
 enum { TAKE_ALLOWED, TAKE_NOW, TAKE_CAPACITY, TAKE_REMAINING, TAKE_RETRY_AT };
 
-static const char *const keys[] = { NULL, "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
+static const char *const keys[] = { NULL, "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
 				    "p:limit:{a}:x:fixed_window" };
 static const char *const numbers[] = { NULL, "1", "2", "3" };
-enum { FUNNEL = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
+enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 
 static const char *number(char out[24], int64_t n)
 {
@@ -31,14 +31,13 @@ static const char *number(char out[24], int64_t n)
 /* Burst is the limit, refused calls do not count. */
 static bool take(int algorithm, int64_t limit, int64_t window, int64_t cost)
 {
-	static const struct script *const scripts[] = { NULL, &ratelimit_funnel_script,
-							&ratelimit_sliding_window_script,
+	static const struct script *const scripts[] = { NULL, &ratelimit_gcra_script, &ratelimit_sliding_window_script,
 							&ratelimit_fixed_window_script };
 	char text[3][24];
 
 	run(&r, scripts[algorithm], KEYS(keys[algorithm]),
 	    ARGS(number(text[0], limit), number(text[1], window), number(text[2], cost),
-		 algorithm == FUNNEL ? number(text[0], limit) : "0"));
+		 algorithm == GCRA ? number(text[0], limit) : "0"));
 	return item_int(&r, TAKE_ALLOWED) == 1;
 }
 
@@ -54,7 +53,7 @@ static int64_t refund(int algorithm, int64_t cost, int64_t age)
 static void never_above_full(void **state)
 {
 	(void)state;
-	for (int a = FUNNEL; a <= FIXED_WINDOW; a++) {
+	for (int a = GCRA; a <= FIXED_WINDOW; a++) {
 		assert_int_equal(refund(a, 5, 0), 0); /* there is nothing */
 		assert_int_equal(item_int(&r, ALGORITHM), 0);
 		assert_int_equal(server_command(&r, "EXISTS %s", keys[a])->integer, 0);
@@ -71,7 +70,7 @@ static void never_above_full(void **state)
 static void parts_come_back(void **state)
 {
 	(void)state;
-	for (int a = FUNNEL; a <= FIXED_WINDOW; a++) {
+	for (int a = GCRA; a <= FIXED_WINDOW; a++) {
 		assert_true(take(a, 10, 3600000, 4));
 		assert_true(take(a, 10, 3600000, 3));
 		assert_int_equal(refund(a, 5, 0), 5);
@@ -121,7 +120,7 @@ static void long_log_at_once(void **state)
 static void foreign_types_are_left_alone(void **state)
 {
 	(void)state;
-	for (int a = FUNNEL; a <= FIXED_WINDOW; a++) {
+	for (int a = GCRA; a <= FIXED_WINDOW; a++) {
 		server_command(&r, "SADD %s x", keys[a]);
 		unchanged(&r, run_fails(&r, &ratelimit_refund_script, KEYS(keys[a]), ARGS(numbers[a], "1", "0"),
 					"WRONGTYPE"));

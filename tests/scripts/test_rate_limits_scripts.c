@@ -45,17 +45,17 @@ static void take(const struct script *s, const char *key, const int64_t args[4])
 		 number(text[3], args[3])));
 }
 
-/* ---- The funnel ---- */
+/* ---- The leaky bucket ---- */
 
-struct funnel_model {
+struct gcra_model {
 	int64_t level, at;
 };
 
-static void funnel_step(struct funnel_model *m, int64_t limit, int64_t window, int64_t cost, int64_t burst)
+static void gcra_step(struct gcra_model *m, int64_t limit, int64_t window, int64_t cost, int64_t burst)
 {
 	int64_t args[] = { limit, window, cost, burst };
 
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
 	int64_t now = item_int(&r, NOW), room = burst * window, weight = cost * window;
 	int64_t level = m->level - (now - m->at) * limit;
 	if (level < 0)
@@ -69,28 +69,28 @@ static void funnel_step(struct funnel_model *m, int64_t limit, int64_t window, i
 	assert_int_equal(item_int(&r, REMAINING), (room - level) / window);
 	assert_int_equal(item_int(&r, RESET_AT), now + ceiling(level, limit));
 	if (allowed && cost > 0)
-		*m = (struct funnel_model){ level, now };
+		*m = (struct gcra_model){ level, now };
 }
 
-static void funnel_follows_its_model(void **state)
+static void gcra_follows_its_model(void **state)
 {
-	struct funnel_model m = { 0 };
+	struct gcra_model m = { 0 };
 
 	(void)state;
 	seed = 1;
 	for (int i = 0; i < 3000; i++)
-		funnel_step(&m, 10000, 1000, next_random(4), 7);
+		gcra_step(&m, 10000, 1000, next_random(4), 7);
 }
 
 /* redis-cell#11 and #50: wrong at thousands a second. Here every drop is accounted for. */
-static void funnel_is_exact_at_ten_thousand_a_second(void **state)
+static void gcra_is_exact_at_ten_thousand_a_second(void **state)
 {
-	struct funnel_model m = { 0 };
+	struct gcra_model m = { 0 };
 	int64_t first = 0, last = 0, allowed = 0;
 
 	(void)state;
 	for (int i = 0; i < 6000; i++) {
-		funnel_step(&m, 10000, 1000, 1, 20);
+		gcra_step(&m, 10000, 1000, 1, 20);
 		last = item_int(&r, NOW);
 		first = first ? first : last;
 		allowed += item_int(&r, ALLOWED);
@@ -98,33 +98,33 @@ static void funnel_is_exact_at_ten_thousand_a_second(void **state)
 	assert_true(allowed <= 20 + (last - first) * 10);
 }
 
-static void funnel_keeps_its_drops_when_the_parameters_change(void **state)
+static void gcra_keeps_its_drops_when_the_parameters_change(void **state)
 {
 	int64_t old[] = { 1, 3600000, 6, 10 }, changed[] = { 1, 7200000, 0, 10 };
 
 	(void)state;
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", old);
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", old);
 	assert_int_equal(item_int(&r, REMAINING), 4);
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", changed);
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
 	assert_int_equal(item_int(&r, REMAINING), 4);
 	changed[3] = 4; /* fewer than are in it: full, until they have drained */
 	changed[2] = 1;
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", changed);
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", changed);
 	assert_int_equal(item_int(&r, ALLOWED), 0);
 	assert_int_equal(item_int(&r, REMAINING), 0);
 }
 
-static void funnel_refusal_writes_nothing(void **state)
+static void gcra_refusal_writes_nothing(void **state)
 {
 	int64_t args[] = { 1, 3600000, 3, 3 };
 
 	(void)state;
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
-	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:funnel");
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
+	redisReply *kept = server_command(&r, "GET p:limit:{a}:default:gcra");
 	char *before = strdup(kept->str);
-	take(&ratelimit_funnel_script, "p:limit:{a}:default:funnel", args);
+	take(&ratelimit_gcra_script, "p:limit:{a}:default:gcra", args);
 	assert_int_equal(item_int(&r, ALLOWED), 0);
-	kept = server_command(&r, "GET p:limit:{a}:default:funnel");
+	kept = server_command(&r, "GET p:limit:{a}:default:gcra");
 	assert_string_equal(kept->str, before);
 	free(before);
 }
@@ -259,19 +259,19 @@ static void fixed_window_starts_with_its_first_call(void **state)
 static void foreign_types_are_left_alone(void **state)
 {
 	(void)state;
-	server_command(&r, "SET p:limit:{b}:default:funnel x");
+	server_command(&r, "SET p:limit:{b}:default:gcra x");
 	server_command(&r, "ZADD p:limit:{b}:default:sliding_window 1 x");
 	server_command(&r, "SET p:limit:{b}:default:fixed_window x");
-	run_fails(&r, &ratelimit_funnel_script, KEYS("p:limit:{b}:default:funnel"), ARGS("1", "1000", "1", "1"),
+	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{b}:default:gcra"), ARGS("1", "1000", "1", "1"),
 		  "WRONGTYPE");
 	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{b}:default:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
 	run_fails(&r, &ratelimit_fixed_window_script, KEYS("p:limit:{b}:default:fixed_window"), ARGS("1", "1000", "1"),
 		  "WRONGTYPE");
-	server_command(&r, "SADD p:limit:{a}:default:funnel x");
+	server_command(&r, "SADD p:limit:{a}:default:gcra x");
 	server_command(&r, "SET p:limit:{a}:default:sliding_window x");
 	server_command(&r, "SADD p:limit:{a}:default:fixed_window x");
-	run_fails(&r, &ratelimit_funnel_script, KEYS("p:limit:{a}:default:funnel"), ARGS("1", "1000", "1", "1"),
+	run_fails(&r, &ratelimit_gcra_script, KEYS("p:limit:{a}:default:gcra"), ARGS("1", "1000", "1", "1"),
 		  "WRONGTYPE");
 	run_fails(&r, &ratelimit_sliding_window_script, KEYS("p:limit:{a}:default:sliding_window"),
 		  ARGS("1", "1000", "1", "0"), "WRONGTYPE");
@@ -281,7 +281,7 @@ static void foreign_types_are_left_alone(void **state)
 
 static void look_needs_no_parameters(void **state)
 {
-	static const char *const keys[] = { "p:limit:{a}:default:funnel", "p:limit:{a}:default:sliding_window",
+	static const char *const keys[] = { "p:limit:{a}:default:gcra", "p:limit:{a}:default:sliding_window",
 					    "p:limit:{a}:default:fixed_window", NULL };
 	static const char *const numbers[] = { "1", "2", "3" };
 	int64_t args[] = { 10, 3600000, 4, 10 };
@@ -289,7 +289,7 @@ static void look_needs_no_parameters(void **state)
 	(void)state;
 	run(&r, &ratelimit_key_get_script, keys, ARGS("0"));
 	assert_int_equal(item_int(&r, 2), 0);
-	take(&ratelimit_funnel_script, keys[0], args);
+	take(&ratelimit_gcra_script, keys[0], args);
 	args[3] = 0;
 	take(&ratelimit_sliding_window_script, keys[1], args);
 	take(&ratelimit_fixed_window_script, keys[2], args);
@@ -305,25 +305,25 @@ static void look_needs_no_parameters(void **state)
 
 static void replay_takes_nothing(void **state)
 {
-	static const char *const keys[] = { "p:limit:{a}:default:funnel", NULL };
+	static const char *const keys[] = { "p:limit:{a}:default:gcra", NULL };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		run_with_record(&r, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"),
-				"p:limit:{a}:idem:x", FINGERPRINT_A);
+		run_with_record(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
+				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, REMAINING), 8);
 	}
-	run_with_record_fails(&r, &ratelimit_funnel_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
+	run_with_record_fails(&r, &ratelimit_gcra_script, keys, ARGS("1", "3600000", "1", "9"), "p:limit:{a}:idem:x",
 			      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(funnel_follows_its_model, script_stage_empty),
-		cmocka_unit_test_teardown(funnel_is_exact_at_ten_thousand_a_second, script_stage_empty),
-		cmocka_unit_test_teardown(funnel_keeps_its_drops_when_the_parameters_change, script_stage_empty),
-		cmocka_unit_test_teardown(funnel_refusal_writes_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(gcra_follows_its_model, script_stage_empty),
+		cmocka_unit_test_teardown(gcra_is_exact_at_ten_thousand_a_second, script_stage_empty),
+		cmocka_unit_test_teardown(gcra_keeps_its_drops_when_the_parameters_change, script_stage_empty),
+		cmocka_unit_test_teardown(gcra_refusal_writes_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_follows_its_model, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_counts_what_was_refused_when_told, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),

@@ -113,7 +113,7 @@ static void values_and_defaults(void **state)
 
 	assert_true(text_is(take->key, "k") && take->limit == 5 && take->window_ms == 60000 && take->cost == 1);
 	assert_true(take->has_burst && take->burst == 7 && !take->count_refused);
-	assert_int_equal(take->algorithm, RATELIMIT_TAKE_ALGORITHM_FUNNEL);
+	assert_int_equal(take->algorithm, RATELIMIT_TAKE_ALGORITHM_GCRA);
 	asked_end(req);
 	req = filled("POST", "/queues/a%20b/messages",
 		     TEXT("{\"messages\":[{\"body\":[1],\"id\":\"i\"},{\"body\":2,\"ttl_ms\":9}]}"), &in);

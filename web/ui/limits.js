@@ -1,4 +1,4 @@
-// Rate limits: policies, keys that have state, and a trial of a limit that draws how its funnel
+// Rate limits: policies, keys that have state, and a trial of a limit that draws how its bucket
 // fills and drains.
 import { ask, list, path, Problem } from './api.js';
 import { askUser, field } from './dialog.js';
@@ -23,7 +23,7 @@ function openAll(page) {
 		{ title: 'Policy', kind: 'head', text: (one) => one.policy },
 		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
 		{ title: 'Limit', number: true, text: perWindow },
-		{ title: 'Burst', number: true, text: (one) => one.algorithm === 'funnel' ? number(one.burst) : '–' },
+		{ title: 'Burst', number: true, text: (one) => one.algorithm === 'gcra' ? number(one.burst) : '–' },
 		{ title: 'Without Redis', text: (one) => one.on_error === 'open' ? 'lets through' : 'refuses' },
 		{ title: 'Shadow', text: (one) => one.shadow ? 'yes' : 'no' },
 		{ title: 'From', text: (one) => one.source },
@@ -36,7 +36,7 @@ function openAll(page) {
 	const trial = page.write ? tester(page) : null;
 	page.root.append(el('h2', {}, 'Policies'), policies.node, ...trial ? [trial.node] : [], el('h2', {}, 'Keys'));
 	const look = listing(page, { what: 'keys', where: '/ratelimit/keys', name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
-		open: (name) => route('limits', 'default', 'funnel', name), shown: keys });
+		open: (name) => route('limits', 'default', 'gcra', name), shown: keys });
 	return async () => {
 		const [stored] = await Promise.all([list('/ratelimit/policies', { name: (one) => one.policy, signal: page.signal }), look()]);
 		policies.show(stored.items);
@@ -73,7 +73,7 @@ function openOne(page, policy, algorithm, key) {
 /** What the form of the trial has. */
 const FIELDS = [
 	{ name: 'policy', label: 'Policy', options: [OWN] },
-	{ name: 'algorithm', label: 'Algorithm', options: ['funnel', 'sliding window', 'fixed window'] },
+	{ name: 'algorithm', label: 'Algorithm', options: ['gcra', 'sliding window', 'fixed window'] },
 	{ name: 'limit', label: 'Limit', type: 'number', min: 1, max: 1000000000, value: '10', required: true },
 	{ name: 'seconds', label: 'Window, s', type: 'number', min: 1, max: 31622400, value: '5', required: true },
 	{ name: 'burst', label: 'Burst', type: 'number', min: 1, max: 1000000000, value: '8', required: true },
@@ -135,7 +135,7 @@ function demand(form) {
 		return { key, policy: value('policy') };
 	const algorithm = value('algorithm').replace(' ', '_');
 	const numbers = { algorithm, limit: Number(value('limit')), window_ms: Number(value('seconds')) * 1000 };
-	return algorithm === 'funnel' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
+	return algorithm === 'gcra' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
 }
 
 const pause = (ms, signal) => new Promise((resolve) => {
@@ -182,7 +182,7 @@ async function take(body) {
 }
 
 /**
- * The points of the drawing. Between two tries a funnel drains steadily: it is empty after
+ * The points of the drawing. Between two tries a leaky bucket drains steadily: it is empty after
  * reset_after_ms.
  */
 class Trial {

@@ -7,7 +7,7 @@ import bisect
 import math
 
 ROUNDING_US = 2000
-LOOK_US = 5000000  # how far a funnel is looked at
+LOOK_US = 5000000  # how far a leaky bucket is looked at
 
 
 def check(history, findings):
@@ -30,7 +30,7 @@ def check(history, findings):
 
 def most_within(limit, us):
     """How many a limit lets through in any stretch of so many microseconds."""
-    if limit["algorithm"] == "funnel":
+    if limit["algorithm"] == "gcra":
         return limit["burst"] + math.floor(limit["limit"] * (us + ROUNDING_US) / (limit["window_ms"] * 1000))
     if limit["algorithm"] == "sliding_window":
         return limit["limit"]
@@ -42,13 +42,13 @@ def check_rate(findings, name, allowed):
         return
     limit = allowed[0].sent
     window_us = limit["window_ms"] * 1000 - ROUNDING_US
-    is_funnel = limit["algorithm"] == "funnel"
+    is_gcra = limit["algorithm"] == "gcra"
     for i, first in enumerate(allowed):
         ends = []
         for call in allowed[i:]:
-            if call.start > first.start + (LOOK_US if is_funnel else window_us):
+            if call.start > first.start + (LOOK_US if is_gcra else window_us):
                 break
-            if is_funnel or call.end < first.start + window_us:
+            if is_gcra or call.end < first.start + window_us:
                 bisect.insort(ends, call.end)
         for count, end in enumerate(ends, 1):
             if count > most_within(limit, end - first.start):

@@ -4,12 +4,12 @@ long as they are told.
 import time
 
 SHARED = {
-    "funnel": {"algorithm": "funnel", "limit": 20, "window_ms": 1000, "burst": 10},
+    "gcra": {"algorithm": "gcra", "limit": 20, "window_ms": 1000, "burst": 10},
     "sliding": {"algorithm": "sliding_window", "limit": 20, "window_ms": 1000},
     "fixed": {"algorithm": "fixed_window", "limit": 20, "window_ms": 1000},
 }
 LONE = {
-    "funnel": {"algorithm": "funnel", "limit": 10, "window_ms": 1000, "burst": 3},
+    "gcra": {"algorithm": "gcra", "limit": 10, "window_ms": 1000, "burst": 3},
     "sliding": {"algorithm": "sliding_window", "limit": 5, "window_ms": 500},
     "fixed": {"algorithm": "fixed_window", "limit": 5, "window_ms": 500},
 }

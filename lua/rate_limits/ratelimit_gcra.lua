@@ -1,15 +1,15 @@
--- ratelimit_funnel: takes `cost` drops from a funnel, or says when they fit.
--- KEYS  1 state (rate_limits/lib_limit_funnel.lua)
+-- ratelimit_gcra: takes `cost` drops from a leaky bucket, or says when they fit.
+-- KEYS  1 state (rate_limits/lib_limit_gcra.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 burst
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,
 -- more_at_ms | 0}. A refusal writes nothing. O(1).
---@include time limit_funnel
+--@include time limit_gcra
 --@idempotent
 local now = now_ms()
 local cost = ARGV[3] + 0
 local allowed, capacity, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst =
-  funnel_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost, ARGV[4] + 0)
+  gcra_decide(KEYS[1], now, ARGV[1] + 0, ARGV[2] + 0, cost, ARGV[4] + 0)
 if allowed == 1 and cost > 0 then
-  funnel_commit(KEYS[1], reset_at, limit, window, at, level, burst)
+  gcra_commit(KEYS[1], reset_at, limit, window, at, level, burst)
 end
 return { allowed, now, capacity, remaining, retry_at, reset_at, more_at }

@@ -1,14 +1,14 @@
--- ratelimit_give_back: undoes what ratelimit_take_all took a moment ago, because limits in other
+-- ratelimit_compensate: undoes what ratelimit_take_all took a moment ago, because limits in other
 -- slots refused.
 -- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
--- ARGV  1 taken_at_ms, as told then; six a check: algorithm (1 funnel, 2 sliding window, 3 fixed
---       window), limit, window_ms, cost, burst of a funnel, and how long it was until the limit
---       would have been whole again, ms, as told then
+-- ARGV  1 taken_at_ms, as replied then; six a check: algorithm (1 gcra, 2 sliding window, 3 fixed
+--       window), limit, window_ms, cost, burst of a leaky bucket, and how long it was until the
+--       limit would have been whole again, ms, as replied then
 -- Returns {1, now_ms, then five a check: capacity, remaining, -1, reset_at_ms, more_at_ms | 0,
--- afterwards}. Nobody gets in earlier than if it had never been taken: of a funnel only what cannot
--- have drained meanwhile comes back, of a window only what it still counts.
+-- afterwards}. No call passes earlier than if it had never been taken: of a leaky bucket only what
+-- cannot have drained meanwhile comes back, of a window only what it still counts.
 -- Errors: WRONGTYPE, nothing done. O(checks), times O(log n) for a sliding window.
---@include time limit_funnel limit_sliding_window limit_fixed_window limit_refund
+--@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@flags allow-oom
 local now = now_ms()
 local FIELDS = 6
@@ -19,7 +19,7 @@ for i = 1, #KEYS do
   local c = { limit = tonumber(ARGV[at + 2]), window = tonumber(ARGV[at + 3]), cost = tonumber(ARGV[at + 4]) }
   c.algorithm, c.whole_at = tonumber(ARGV[at + 1]), taken_at + tonumber(ARGV[at + 6])
   c.burst = c.algorithm == 1 and tonumber(ARGV[at + 5]) or nil
-  c.decide = ({ funnel_decide, sliding_window_decide, fixed_window_decide })[c.algorithm]
+  c.decide = ({ gcra_decide, sliding_window_decide, fixed_window_decide })[c.algorithm]
   c.found = { c.decide(KEYS[i], now, nil, nil, 0) }
   checks[i] = c
 end

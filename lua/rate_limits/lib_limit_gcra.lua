@@ -1,44 +1,44 @@
--- The funnel: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
+-- gcra: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
 -- CL.THROTTLE).
 --
 -- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". limit and window_ms, divided by
 -- their greatest common divisor, are the units that drain in a millisecond and the units of a drop.
 -- The daemon refuses a burst of 2^52 units, so all levels and instants are whole numbers below
--- 2^53, where Lua is exact. The state expires when the funnel is empty. at_ms never goes back:
--- after a step of Redis's clock nothing drains until that instant comes again, and all instants
--- count from it.
+-- 2^53, where Lua is exact. The state expires when the leaky bucket is empty. at_ms never goes
+-- back: after a step of Redis's clock nothing drains until that instant comes again, and all
+-- instants count from it.
 
 -- The units that drain in a millisecond, and those of a drop.
-local function funnel_units(limit, window)
+local function gcra_units(limit, window)
   local divisor, rest = limit, window
   while rest > 0 do
     divisor, rest = rest, divisor % rest
   end
   return limit / divisor, window / divisor
 end
--- funnel_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining,
+-- gcra_decide(key, now, limit, window, cost, burst): allowed (1 or 0), capacity, remaining,
 -- retry_at (-1 when allowed), reset_at, more_at (0 when full), all as they are once it is
--- committed; limit, window, the instant they count from; then what funnel_commit wants. With limit
+-- committed; limit, window, the instant they count from; then what gcra_commit wants. With limit
 -- nil the parameters are the stored ones; nil when there are none. (This is the hottest path of
 -- all: plain values and no table, and n + -n % d, which is n rounded up to a multiple of d, instead
 -- of calls.)
-local function funnel_decide(key, now, limit, window, cost, burst)
+local function gcra_decide(key, now, limit, window, cost, burst)
   local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
   local stored = redis.call('GET', key)
   if stored then
     local l, since, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
     if not l then
-      error(redis.error_reply('WRONGTYPE the key holds text that is not a funnel'))
+      error(redis.error_reply('WRONGTYPE the key holds text that is not a leaky bucket'))
     end
     level, at, old_window, old_limit = l + 0, since + 0, old_window + 0, old_limit + 0
     if not limit then
       limit, window, burst = old_limit, old_window, old_burst + 0
     end
-    drain, drop = funnel_units(limit, window)
+    drain, drop = gcra_units(limit, window)
     if old_limit ~= limit or old_window ~= window then
       -- level * drop / old_drop, rounded up; 2^52, beyond every room, where it is more. The product
       -- may have 87 bits: in parts.
-      local old_drain, old_drop = funnel_units(old_limit, old_window)
+      local old_drain, old_drop = gcra_units(old_limit, old_window)
       local part = level % old_drop
       local upper, lower = part * math.floor(drop / 2 ^ 18), part * (drop % 2 ^ 18)
       local middle = upper % old_drop * 2 ^ 18
@@ -52,7 +52,7 @@ local function funnel_decide(key, now, limit, window, cost, burst)
       if level < 0 then level = 0 end
     end
   elseif limit then
-    drain, drop = funnel_units(limit, window)
+    drain, drop = gcra_units(limit, window)
   else
     return nil
   end
@@ -74,6 +74,6 @@ local function funnel_decide(key, now, limit, window, cost, burst)
   end
   return allowed, burst, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst
 end
-local function funnel_commit(key, reset_at, limit, window, at, level, burst)
+local function gcra_commit(key, reset_at, limit, window, at, level, burst)
   redis.call('SET', key, string.format('%d %d %d %d %d', level, at, window, limit, burst), 'PXAT', string.format('%d', reset_at))
 end

@@ -15,9 +15,9 @@
 #include "script_stage.h"
 
 enum { NOW = 1, FIRST = 2, TAKEN_FIELDS = 6 };
-enum { FUNNEL, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
+enum { GCRA, SLIDING_WINDOW, FIXED_WINDOW, ALGORITHMS };
 
-static const char *const keys[] = { "p:limit:{a}:x:funnel", "p:limit:{a}:x:sliding_window",
+static const char *const keys[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
 				    "p:limit:{a}:x:fixed_window" };
 
 static const char *digits_of(int64_t value)
@@ -41,18 +41,18 @@ static struct taken take(int algorithm, int64_t limit, int64_t window, int64_t c
 {
 	run(&r, &ratelimit_take_all_script, KEYS(keys[algorithm]),
 	    ARGS(digits_of(algorithm + 1), digits_of(limit), digits_of(window), digits_of(cost),
-		 algorithm == FUNNEL ? digits_of(limit) : "0", "0"));
+		 algorithm == GCRA ? digits_of(limit) : "0", "0"));
 	assert_int_equal(item_int(&r, 0), 1);
 	int64_t now = item_int(&r, NOW);
 	return (struct taken){ algorithm, limit, window, cost, now, item_int(&r, FIRST + 4) - now };
 }
 
 /* Returns what remains afterwards. */
-static int64_t give_back(struct taken t)
+static int64_t compensate(struct taken t)
 {
-	run(&r, &ratelimit_give_back_script, KEYS(keys[t.algorithm]),
+	run(&r, &ratelimit_compensate_script, KEYS(keys[t.algorithm]),
 	    ARGS(digits_of(t.at_ms), digits_of(t.algorithm + 1), digits_of(t.limit), digits_of(t.window),
-		 digits_of(t.cost), t.algorithm == FUNNEL ? digits_of(t.limit) : "0", digits_of(t.reset_after_ms)));
+		 digits_of(t.cost), t.algorithm == GCRA ? digits_of(t.limit) : "0", digits_of(t.reset_after_ms)));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, FIRST), t.limit);
 	assert_int_equal(item_int(&r, FIRST + 2), -1);
@@ -64,10 +64,10 @@ static void as_if_it_had_never_been_taken(void **state)
 	(void)state;
 	for (int a = 0; a < ALGORITHMS; a++) {
 		struct taken first = take(a, 10, 86400000, 3), second = take(a, 10, 86400000, 4);
-		assert_int_equal(give_back(second), 7);
+		assert_int_equal(compensate(second), 7);
 		struct taken third = take(a, 10, 86400000, 2);
-		assert_int_equal(give_back(first), 8);
-		assert_int_equal(give_back(third), 10);
+		assert_int_equal(compensate(first), 8);
+		assert_int_equal(compensate(third), 10);
 		assert_int_equal(redis_exists(&r, keys[a]), 0);
 	}
 }
@@ -76,9 +76,9 @@ static void as_if_it_had_never_been_taken(void **state)
 static void nothing_is_lost_while_others_lie_before_it(void **state)
 {
 	(void)state;
-	take(FUNNEL, 1000, 3600000, 500);
+	take(GCRA, 1000, 3600000, 500);
 	for (int i = 0; i < 300; i++)
-		assert_in_range(give_back(take(FUNNEL, 1000, 3600000, 7)), 500, 501);
+		assert_in_range(compensate(take(GCRA, 1000, 3600000, 7)), 500, 501);
 }
 
 /* What was counted in a window that has ended is not given back: it would be somebody else's. */
@@ -90,20 +90,20 @@ static void not_what_is_over(void **state)
 		;
 	take(FIXED_WINDOW, 5, 500, 3);
 	take(SLIDING_WINDOW, 5, 500, 3);
-	assert_int_equal(give_back(ends), 2);
-	assert_int_equal(give_back(leaves), 2);
+	assert_int_equal(compensate(ends), 2);
+	assert_int_equal(compensate(leaves), 2);
 }
 
-/* A funnel that drained what was given back, and took from others since. */
-static void not_what_a_funnel_took_from_others(void **state)
+/* A leaky bucket that drained what was given back, and took from others since. */
+static void not_what_a_bucket_took_from_others(void **state)
 {
 	(void)state;
-	struct taken mine = take(FUNNEL, 1000, 1000, 5); /* a drop a millisecond */
+	struct taken mine = take(GCRA, 1000, 1000, 5); /* a drop a millisecond */
 	while (redis_now_ms(&r) <= mine.at_ms + 50)
 		;
-	take(FUNNEL, 1000, 1000, 900);
+	take(GCRA, 1000, 1000, 900);
 	int64_t taken_ms = item_int(&r, NOW);
-	int64_t remaining = give_back(mine);
+	int64_t remaining = compensate(mine);
 	int64_t passed_ms = item_int(&r, NOW) - taken_ms;
 	assert_in_range(remaining, 100, 100 + passed_ms);
 }
@@ -112,10 +112,10 @@ static void foreign_type_changes_nothing(void **state)
 {
 	(void)state;
 	server_command(&r, "SET %s text", keys[FIXED_WINDOW]);
-	take(FUNNEL, 5, 60000, 1);
-	run_fails(&r, &ratelimit_give_back_script, KEYS(keys[FUNNEL], keys[FIXED_WINDOW]),
+	take(GCRA, 5, 60000, 1);
+	run_fails(&r, &ratelimit_compensate_script, KEYS(keys[GCRA], keys[FIXED_WINDOW]),
 		  ARGS("0", "1", "5", "60000", "1", "5", "12000", "3", "5", "60000", "1", "0", "0"), "WRONGTYPE");
-	run(&r, &ratelimit_take_all_script, KEYS(keys[FUNNEL]), ARGS("1", "5", "60000", "0", "5", "0"));
+	run(&r, &ratelimit_take_all_script, KEYS(keys[GCRA]), ARGS("1", "5", "60000", "0", "5", "0"));
 	assert_int_equal(item_int(&r, FIRST + 2), 4);
 }
 
@@ -141,7 +141,7 @@ int main(void)
 		cmocka_unit_test_teardown(as_if_it_had_never_been_taken, script_stage_empty),
 		cmocka_unit_test_teardown(nothing_is_lost_while_others_lie_before_it, script_stage_empty),
 		cmocka_unit_test_teardown(not_what_is_over, script_stage_empty),
-		cmocka_unit_test_teardown(not_what_a_funnel_took_from_others, script_stage_empty),
+		cmocka_unit_test_teardown(not_what_a_bucket_took_from_others, script_stage_empty),
 		cmocka_unit_test_teardown(foreign_type_changes_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(refused_elsewhere, script_stage_empty),
 	};
