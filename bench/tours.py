@@ -56,7 +56,7 @@ TOURS = {
     ],
     "rate limits": [
         "ratelimit_take", "ratelimit_key_get", "ratelimit_key_list", "ratelimit_refund", "ratelimit_take", "ratelimit_key_delete",
-        "ratelimit_policy_put", "ratelimit_policy_get", "ratelimit_policy_list",
+        "ratelimit_policy_put", "ratelimit_policy_patch", "ratelimit_policy_get", "ratelimit_policy_list",
         ("ratelimit_authorize", {"policy": "replies", "X-Real-IP": "203.0.113.7"}),
         ("ratelimit_authorize_path", {"X-Real-IP": "203.0.113.7"}),
         "ratelimit_policy_delete",

@@ -18,7 +18,7 @@ const asked = {
 const answer = {
 	type: 'object',
 	properties: {
-		allowed: { type: 'boolean' }, limit: integer, remaining: integer, retry_after_ms: integer, reset_after_ms: integer,
+		allowed: { type: 'boolean' }, limit: integer, remaining: integer, retry_after_ms: { type: ['integer', 'null'] }, reset_after_ms: integer,
 	},
 };
 const schema = { body: asked, response: { 200: answer, 429: answer } };
@@ -29,7 +29,7 @@ app.post('/ratelimit', { schema }, async (request, reply) => {
 		sha, 1, `p:limit:{${key}}:default:gcra`, limit, window_ms, cost, burst, '');
 	reply.code(allowed ? 200 : 429);
 	return {
-		allowed: allowed === 1, limit: capacity, remaining, retry_after_ms: retryAt < 0 ? -1 : retryAt - now,
+		allowed: allowed === 1, limit: capacity, remaining, retry_after_ms: retryAt < 0 ? null : retryAt - now,
 		reset_after_ms: resetAt - now,
 	};
 });
@@ -50,7 +50,7 @@ app.post('/flexible', { schema }, async (request, reply) => {
 	const allowed = said.consumedPoints <= limit;
 	reply.code(allowed ? 200 : 429);
 	return {
-		allowed, limit, remaining: said.remainingPoints, retry_after_ms: allowed ? -1 : said.msBeforeNext,
+		allowed, limit, remaining: said.remainingPoints, retry_after_ms: allowed ? null : said.msBeforeNext,
 		reset_after_ms: said.msBeforeNext,
 	};
 });

@@ -197,6 +197,14 @@ static int64_t number_at(const struct reply *r, size_t i)
 	return digits.at ? strtoll(digits.at, NULL, 10) : 0;
 }
 
+/* Absent: none. */
+static void set_key_header(struct limit_policy *p, struct text header)
+{
+	memset(p->key_header, 0, sizeof(p->key_header));
+	if (header.len)
+		memcpy(p->key_header, header.at, header.len);
+}
+
 bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 {
 	struct text header = reply_text(r, 9);
@@ -212,8 +220,8 @@ bool limit_policy_read(const struct reply *r, struct limit_policy *out)
 		.open = text_is(reply_text(r, 7), "open"),
 		.shadow = number_at(r, 8) != 0,
 	};
-	if (header.len > 0 && header.len <= PLAIN_NAME_MAX)
-		memcpy(out->key_header, header.at, header.len);
+	if (header.len <= PLAIN_NAME_MAX)
+		set_key_header(out, header);
 	const struct limit *l = &out->limit;
 	return header.len <= PLAIN_NAME_MAX && l->algorithm && is_in(l->limit, 1, MOST) && is_in(l->burst, 1, MOST) &&
 	       is_in(l->window_ms, 1, WINDOW_MOST_MS) && l->burst <= largest_burst(l);
@@ -231,7 +239,32 @@ bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_pu
 		.open = in->on_error == RATELIMIT_POLICY_PUT_ON_ERROR_OPEN,
 		.shadow = in->shadow,
 	};
-	if (in->key_header.at)
-		memcpy(out->key_header, in->key_header.at, in->key_header.len);
+	set_key_header(out, in->key_header);
 	return is_sound(req, &out->limit, "");
+}
+
+/* `null` resets a member to its default. */
+bool limit_policy_merge(struct request *req, const struct ratelimit_policy_patch_input *in, struct limit_policy *out)
+{
+	struct limit *l = &out->limit;
+
+	if (in->has_algorithm || in->reset_algorithm)
+		l->algorithm = in->has_algorithm ? (int)in->algorithm : GCRA;
+	if (in->has_limit)
+		l->limit = in->limit;
+	if (in->has_window_ms)
+		l->window_ms = in->window_ms;
+	if (in->has_burst || in->reset_burst)
+		l->has_burst = in->has_burst;
+	if (in->has_burst || !l->has_burst)
+		l->burst = in->has_burst ? in->burst : l->limit;
+	if (in->has_count_refused || in->reset_count_refused)
+		l->count_refused = in->count_refused;
+	if (in->has_on_error || in->reset_on_error)
+		out->open = in->on_error == RATELIMIT_POLICY_PATCH_ON_ERROR_OPEN;
+	if (in->has_shadow || in->reset_shadow)
+		out->shadow = in->shadow;
+	if (in->has_key_header || in->reset_key_header)
+		set_key_header(out, in->key_header);
+	return is_sound(req, l, "");
 }

@@ -106,7 +106,8 @@ struct limit_decision limit_unused(const struct limit *limit);
 /* The reply of ratelimit_policy_get.lua. False: another program put it there. */
 bool limit_policy_read(const struct reply *r, struct limit_policy *out);
 void limit_answer_foreign_policy(struct request *req, struct text name);
-/* Of a request to store one; false: it was answered. */
+/* Of a request to store one, or to change the one that is in `out`; false: it was answered. */
 bool limit_policy_of_input(struct request *req, const struct ratelimit_policy_put_input *in, struct limit_policy *out);
+bool limit_policy_merge(struct request *req, const struct ratelimit_policy_patch_input *in, struct limit_policy *out);
 
 #endif

@@ -17,16 +17,17 @@ static void write_state(struct json_out *o, struct request *req, struct text key
 			const char *algorithm, const struct reply *r)
 {
 	int64_t retry_at_ms = reply_int(r, 7);
+	bool exists = reply_int(r, 2) > 0;
 
 	out_text(o, "key", key);
 	out_text(o, "policy", policy);
 	out_text(o, "algorithm", text_of(algorithm));
 	out_bool(o, "allowed", retry_at_ms < 0);
-	out_int(o, "limit", reply_int(r, 5));
-	out_int(o, "window_ms", reply_int(r, 4));
-	out_int(o, "remaining", reply_int(r, 6));
-	out_int(o, "retry_after_ms", retry_at_ms < 0 ? -1 : request_ms_until(req, retry_at_ms));
-	out_int(o, "reset_after_ms", request_ms_until(req, reply_int(r, 8)));
+	out_int_or_null(o, "limit", exists, reply_int(r, 5));
+	out_int_or_null(o, "window_ms", exists, reply_int(r, 4));
+	out_int_or_null(o, "remaining", exists, reply_int(r, 6));
+	out_int_or_null(o, "retry_after_ms", retry_at_ms >= 0, request_ms_until(req, retry_at_ms));
+	out_int_or_null(o, "reset_after_ms", exists, request_ms_until(req, reply_int(r, 8)));
 }
 
 /* ---- GET /ratelimit/keys/{key} ---- */

@@ -3,7 +3,6 @@
  * file, which goes first.
  */
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "kinds.h"
@@ -11,7 +10,7 @@
 
 static void write_policy(struct json_out *o, struct text name, const struct limit_policy *p, const char *source)
 {
-	out_text(o, "policy", name);
+	out_text(o, "name", name);
 	out_string(o, "algorithm", limit_algorithm_names[p->limit.algorithm - 1]);
 	out_int(o, "limit", p->limit.limit);
 	out_int(o, "window_ms", p->limit.window_ms);
@@ -46,12 +45,16 @@ static bool refuse_fixed(struct request *req, struct text name)
 	return true;
 }
 
-/* ---- PUT and DELETE ---- */
+/* ---- PUT, PATCH and DELETE ---- */
+
+enum { POLICY_FIELDS = 8 }; /* of ratelimit_policy_get's reply, from LIMIT_HEAD_FIELDS on */
+enum { PATCH_ATTEMPTS = 5 };
 
 /* A change under way. */
 struct policy_change {
 	struct limit_policy policy;
 	int64_t asked_us;
+	int attempts; /* of a PATCH */
 };
 
 static struct policy_change *change_new(struct request *req)
@@ -66,40 +69,92 @@ static struct policy_change *change_new(struct request *req)
 	return change;
 }
 
+static struct call *put_call(struct request *req, struct text name, const struct limit_policy *p)
+{
+	struct call *c = handler_call(req, &ratelimit_policy_put_script, KEY_POLICY, name);
+
+	call_string(c, limit_algorithm_names[p->limit.algorithm - 1]);
+	call_int(c, p->limit.limit);
+	call_int(c, p->limit.window_ms);
+	call_int(c, p->limit.has_burst ? p->limit.burst : 0);
+	call_int(c, p->limit.count_refused);
+	call_string(c, p->open ? "open" : "closed");
+	call_int(c, p->shadow);
+	call_string(c, p->key_header);
+	return c;
+}
+
 static void on_put(struct request *req, const struct reply *r)
 {
 	const struct ratelimit_policy_put_input *in = req->input;
 	const struct policy_change *change = req->work;
 
-	policy_cache_changed(in->policy, &change->policy, change->asked_us);
-	answer_policy(req, reply_int(r, 0) == 1 ? 201 : 200, in->policy, &change->policy, "redis");
+	policy_cache_changed(in->name, &change->policy, change->asked_us);
+	answer_policy(req, reply_int(r, 0) == 1 ? 201 : 200, in->name, &change->policy, "redis");
 }
 
 void ratelimit_policy_put(struct request *req, const struct ratelimit_policy_put_input *in)
 {
 	struct policy_change *change = change_new(req);
 
-	if (!change || refuse_fixed(req, in->policy) || !limit_policy_of_input(req, in, &change->policy))
+	if (!change || refuse_fixed(req, in->name) || !limit_policy_of_input(req, in, &change->policy))
 		return;
-	const struct limit_policy *p = &change->policy;
-	struct call *c = handler_call(req, &ratelimit_policy_put_script, KEY_POLICY, in->policy);
-	call_string(c, "algorithm");
-	call_string(c, limit_algorithm_names[p->limit.algorithm - 1]);
-	call_string(c, "limit");
-	call_int(c, p->limit.limit);
-	call_string(c, "window_ms");
-	call_int(c, p->limit.window_ms);
-	call_string(c, "burst");
-	call_int(c, p->limit.has_burst ? p->limit.burst : 0);
-	call_string(c, "count_refused");
-	call_int(c, p->limit.count_refused);
-	call_string(c, "on_error");
-	call_string(c, p->open ? "open" : "closed");
-	call_string(c, "shadow");
-	call_int(c, p->shadow);
-	call_string(c, "key_header");
-	call_string(c, p->key_header);
-	call_send(c, on_put);
+	call_send(put_call(req, in->name, &change->policy), on_put);
+}
+
+static void read_for_patch(struct request *req, struct text name);
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_policy_patch_input *in = req->input;
+	struct policy_change *change = req->work;
+
+	if (reply_int(r, 0) > 0) {
+		policy_cache_changed(in->name, &change->policy, change->asked_us);
+		answer_policy(req, 200, in->name, &change->policy, "redis");
+	} else if (++change->attempts < PATCH_ATTEMPTS) {
+		read_for_patch(req, in->name);
+	} else {
+		answer_problem(req, P_CONTENTION, "policy '%s' was changed by others during each of %d attempts",
+			       in->name.at, PATCH_ATTEMPTS);
+	}
+}
+
+/* Stores the merged policy, unless another change came between. */
+static void on_read_for_patch(struct request *req, const struct reply *r)
+{
+	const struct ratelimit_policy_patch_input *in = req->input;
+	struct policy_change *change = req->work;
+
+	if (reply_int(r, 0) < 0) {
+		answer_unknown(req, in->name);
+		return;
+	}
+	if (!limit_policy_read(r, &change->policy)) {
+		limit_answer_foreign_policy(req, in->name);
+		return;
+	}
+	if (!limit_policy_merge(req, in, &change->policy))
+		return;
+	const struct reply *old = reply_keep(&req->arena, r);
+	struct call *c = put_call(req, in->name, &change->policy);
+	for (size_t i = 0; i < POLICY_FIELDS; i++)
+		call_text(c, reply_text(old, LIMIT_HEAD_FIELDS + i));
+	call_send(c, on_patched);
+}
+
+static void read_for_patch(struct request *req, struct text name)
+{
+	struct policy_change *change = req->work;
+
+	change->asked_us = loop_now_us();
+	call_send(handler_call(req, &ratelimit_policy_get_script, KEY_POLICY, name), on_read_for_patch);
+}
+
+void ratelimit_policy_patch(struct request *req, const struct ratelimit_policy_patch_input *in)
+{
+	if (change_new(req) && !refuse_fixed(req, in->name))
+		read_for_patch(req, in->name);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -107,16 +162,16 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct ratelimit_policy_delete_input *in = req->input;
 	const struct policy_change *change = req->work;
 
-	policy_cache_changed(in->policy, NULL, change->asked_us);
+	policy_cache_changed(in->name, NULL, change->asked_us);
 	if (!handler_removed(req, r))
-		answer_unknown(req, in->policy);
+		answer_unknown(req, in->name);
 }
 
 void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_delete_input *in)
 {
-	if (!change_new(req) || refuse_fixed(req, in->policy))
+	if (!change_new(req) || refuse_fixed(req, in->name))
 		return;
-	struct call *c = handler_call(req, &ratelimit_policy_delete_script, KEY_POLICY, in->policy);
+	struct call *c = handler_call(req, &ratelimit_policy_delete_script, KEY_POLICY, in->name);
 	call_send(c, on_deleted);
 }
 
@@ -128,11 +183,11 @@ static void on_state(struct request *req, const struct reply *r)
 	struct limit_policy policy;
 
 	if (reply_int(r, 0) < 0)
-		answer_unknown(req, in->policy);
+		answer_unknown(req, in->name);
 	else if (limit_policy_read(r, &policy))
-		answer_policy(req, 200, in->policy, &policy, "redis");
+		answer_policy(req, 200, in->name, &policy, "redis");
 	else
-		limit_answer_foreign_policy(req, in->policy);
+		limit_answer_foreign_policy(req, in->name);
 }
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
@@ -146,12 +201,12 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 void ratelimit_policy_get(struct request *req, const struct ratelimit_policy_get_input *in)
 {
-	const struct limit_policy *p = policy_cache_fixed(in->policy);
+	const struct limit_policy *p = policy_cache_fixed(in->name);
 
 	if (p)
-		answer_policy(req, 200, in->policy, p, "file");
+		answer_policy(req, 200, in->name, p, "file");
 	else
-		call_send(get_one(req, in->policy, (struct text){ 0 }), on_state);
+		call_send(get_one(req, in->name, (struct text){ 0 }), on_state);
 }
 
 /* ---- GET /ratelimit/policies: first the file's, on pages of their own ---- */

@@ -3,7 +3,7 @@
  * Redis or not.
  *
  * The file is a JSON object: {"replies": {"limit": 30, "window_ms": 60000}, ...}, each member a
- * name and what PUT /ratelimit/policies/{policy} takes. It is held against that operation's own
+ * name and what PUT /ratelimit/policies/{name} takes. It is held against that operation's own
  * rows of the contract, so the two cannot differ.
  */
 #include "json/json_read.h"
@@ -67,7 +67,7 @@ static bool load_policy(struct request *req, const char *name, struct text body)
 	const struct ratelimit_policy_put_input *in = input_fill(req);
 	if (!in || !limit_policy_of_input(req, in, &policy))
 		return refuse_as_answered(req, name);
-	return policy_cache_fix(in->policy, &policy) || refuse(name, "", "is one policy too many");
+	return policy_cache_fix(in->name, &policy) || refuse(name, "", "is one policy too many");
 }
 
 static bool load_one(const struct json *value)

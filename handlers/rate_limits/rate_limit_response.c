@@ -91,7 +91,7 @@ static void write_values(struct json_out *o, const struct limit_check *c, bool a
 	out_bool(o, "allowed", allowed);
 	out_int(o, "limit", c->decision.capacity);
 	out_int(o, "remaining", c->decision.remaining);
-	out_int(o, "retry_after_ms", allowed ? -1 : c->decision.retry_after_ms);
+	out_int_or_null(o, "retry_after_ms", !allowed, c->decision.retry_after_ms);
 	out_int(o, "reset_after_ms", c->decision.reset_after_ms);
 	out_text(o, "policy", c->discriminator);
 }

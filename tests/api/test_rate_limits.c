@@ -26,7 +26,7 @@ static void first_call_tells_all(void **state)
 	assert_true(bool_at(a, "/allowed"));
 	assert_int_equal(int_at(a, "/limit"), 15);
 	assert_int_equal(int_at(a, "/remaining"), 14);
-	assert_int_equal(int_at(a, "/retry_after_ms"), -1);
+	assert_true(json_is_null(json_at(a, "/retry_after_ms")));
 	assert_int_equal(int_at(a, "/reset_after_ms"), 2000);
 	assert_string_equal(text_at(a, "/policy"), "default");
 	assert_string_equal(header_of(a, "RateLimit-Policy"), "\"default\";q=30;w=60");
@@ -183,7 +183,7 @@ static void look_list_forget(void **state)
 	struct answer a = http(client, "GET", "/ratelimit/keys/x", NULL);
 	assert_status(a, 200);
 	assert_true(json_is_null(json_at(a, "/algorithm")));
-	assert_int_equal(int_at(a, "/remaining"), 0);
+	assert_true(json_is_null(json_at(a, "/remaining")));
 	assert_problem(http(client, "DELETE", "/ratelimit/keys/x", NULL), 404, "not_found", "none");
 	take("{\"key\":\"x\",\"limit\":5,\"window_ms\":3600000,\"algorithm\":\"fixed_window\",\"cost\":2}");
 	take("{\"key\":\"x\",\"limit\":9,\"window_ms\":3600000,\"algorithm\":\"sliding_window\"}");

@@ -100,6 +100,7 @@ static void file_goes_first(void **state)
 	assert_string_equal(text_at(a, "/on_error"), "open");
 	assert_string_equal(text_at(a, "/source"), "file");
 	assert_problem(http(c, "PUT", "/ratelimit/policies/one", "{" FITS "}"), 409, "policy_fixed", "none");
+	assert_problem(http(c, "PATCH", "/ratelimit/policies/one", "{}"), 409, "policy_fixed", "none");
 	assert_problem(http(c, "DELETE", "/ratelimit/policies/one", NULL), 409, "policy_fixed", "none");
 	a = http(c, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"one\"}");
 	assert_int_equal(int_at(a, "/limit"), 5);
@@ -131,7 +132,7 @@ static void file_is_listed_first(void **state)
 		assert_status(a, 200);
 		assert_in_range(json_array_size(json_at(a, "/items")), 0, 1);
 		if (json_array_size(json_at(a, "/items")) == 1) {
-			strcat(strcat(all, text_at(a, "/items/0/policy")), " ");
+			strcat(strcat(all, text_at(a, "/items/0/name")), " ");
 			strcat(strcat(all, text_at(a, "/items/0/source")), " ");
 		}
 		snprintf(cursor, sizeof(cursor), "%s",

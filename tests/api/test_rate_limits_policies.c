@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
+#include "raw.h"
 #include "stage.h"
 #include "stride.h"
+#include "waiter.h"
+
+enum { SOON_MS = 5000 };
 
 static struct answer put(const char *policy, const char *body)
 {
@@ -38,7 +42,7 @@ static void stored_and_told(void **state)
 	assert_string_equal(text_at(a, "/source"), "redis");
 	a = get("/ratelimit/policies/p");
 	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/policy"), "p");
+	assert_string_equal(text_at(a, "/name"), "p");
 	assert_string_equal(text_at(a, "/algorithm"), "gcra");
 	assert_int_equal(int_at(a, "/limit"), 30);
 	assert_int_equal(int_at(a, "/window_ms"), 60000);
@@ -63,6 +67,106 @@ static void stored_and_told(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
+/* ---- PATCH ---- */
+
+static const char policy_m[] = "/ratelimit/policies/m";
+
+static struct answer patch(const char *body)
+{
+	return http(client, "PATCH", policy_m, body);
+}
+
+static void patched_member_by_member(void **state)
+{
+	(void)state;
+	assert_problem(patch("{\"limit\":5}"), 404, "not_found", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* PATCH makes none */
+	put("m", "{\"limit\":30,\"window_ms\":60000,\"burst\":15,\"on_error\":\"open\",\"shadow\":true,"
+		 "\"key_header\":\"X-Real-IP\"}");
+	take("{\"key\":\"k\",\"policy\":\"m\"}"); /* the daemon knows it now */
+	struct answer a = patch("{\"burst\":20,\"shadow\":false}");
+	assert_status(a, 200);
+	assert_string_equal(a.body, get(policy_m).body);
+	assert_string_equal(a.body,
+			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":30,\"window_ms\":60000,\"burst\":20,"
+			    "\"count_refused\":false,\"on_error\":\"open\",\"shadow\":false,"
+			    "\"key_header\":\"X-Real-IP\",\"source\":\"redis\"}\n");
+	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"m\"}"), "/limit"), 20);
+	assert_string_equal(patch("{}").body, a.body);
+	assert_string_equal(patch("{\"burst\":null,\"limit\":7,\"on_error\":null,\"key_header\":null}").body,
+			    "{\"name\":\"m\",\"algorithm\":\"gcra\",\"limit\":7,\"window_ms\":60000,\"burst\":7,"
+			    "\"count_refused\":false,\"on_error\":\"closed\",\"shadow\":false,\"key_header\":null,"
+			    "\"source\":\"redis\"}\n");
+	/* No burst was given, so it goes with the limit. */
+	assert_int_equal(int_at(patch("{\"limit\":8}"), "/burst"), 8);
+	assert_status(patch("{\"algorithm\":\"sliding_window\",\"count_refused\":true}"), 200);
+	a = patch("{\"algorithm\":null,\"count_refused\":null,\"window_ms\":1000}");
+	assert_string_equal(text_at(a, "/algorithm"), "gcra");
+	assert_false(bool_at(a, "/count_refused"));
+	assert_int_equal(int_at(a, "/window_ms"), 1000);
+}
+
+static void what_patch_would_break_is_refused(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "{\"algorithm\":\"fixed_window\"}", "invalid_value", "/burst" },
+		{ "{\"algorithm\":\"sliding_window\",\"count_refused\":true}", "invalid_value", "/burst" },
+		{ "{\"count_refused\":true}", "invalid_value", "/count_refused" },
+		{ "{\"limit\":999999937,\"window_ms\":31622400000}", "out_of_range", "/burst" },
+		{ "{\"limit\":null}", "wrong_type", "/limit" },
+		{ "{\"window_ms\":null}", "wrong_type", "/window_ms" },
+		{ "{\"burst\":0}", "out_of_range", "/burst" },
+		{ "{\"name\":\"q\"}", "unknown_field", "/name" },
+	};
+
+	(void)state;
+	put("m", "{\"limit\":200000,\"window_ms\":60000,\"burst\":150000}");
+	char *before = strdup(get(policy_m).body);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct answer a = patch(rows[i][0]);
+		assert_problem(a, 400, rows[i][1], "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i][2]);
+	}
+	assert_problem(patch(NULL), 400, "missing_field", "none");
+	assert_string_equal(get(policy_m).body, before);
+	free(before);
+	assert_problem(http(client, "PATCH", "/ratelimit/policies/default", "{}"), 400, "reserved_name", "none");
+}
+
+/* Two daemons read the policy before either writes: both changes take effect. */
+static void changes_at_once_all_take_effect(void **state)
+{
+	struct daemon other = { 0 };
+	struct daemon *const daemons[] = { &patternd, &other };
+	static const char *const bodies[] = { "{\"limit\":31}", "{\"burst\":16}" };
+	struct raw *asked[2];
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url, "--redis-timeout-ms", "10000");
+	put("m", "{\"limit\":30,\"window_ms\":60000,\"burst\":15}");
+	server_command(&redis, "CLIENT PAUSE 10000 WRITE");
+	for (int i = 0; i < 2; i++) {
+		long commands = metric_of(daemons[i], "redis_commands_total");
+		char request[256];
+		snprintf(request, sizeof(request),
+			 "PATCH %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+			 "Content-Length: %zu\r\n\r\n%s",
+			 policy_m, strlen(bodies[i]), bodies[i]);
+		asked[i] = raw_connect(daemons[i]->port);
+		raw_text(asked[i], request);
+		wait_until(metric_of(daemons[i], "redis_commands_total") >= commands + 2, SOON_MS);
+	}
+	server_command(&redis, "CLIENT UNPAUSE");
+	for (int i = 0; i < 2; i++) {
+		assert_status(raw_answer(asked[i], SOON_MS), 200);
+		raw_close(asked[i]);
+	}
+	struct answer a = get(policy_m);
+	assert_int_equal(int_at(a, "/limit"), 31);
+	assert_int_equal(int_at(a, "/burst"), 16);
+	daemon_stop(&other);
+}
+
 struct row {
 	const char *policy, *body, *code, *pointer;
 };
@@ -70,10 +174,10 @@ struct row {
 static void what_is_none_is_refused(void **state)
 {
 	static const struct row rows[] = {
-		{ "default", "{\"limit\":1,\"window_ms\":1000}", "reserved_name", "{policy}" },
-		{ "a%20b", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
-		{ "a%C3%A9", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
-		{ "a%3Ab", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{policy}" },
+		{ "default", "{\"limit\":1,\"window_ms\":1000}", "reserved_name", "{name}" },
+		{ "a%20b", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
+		{ "a%C3%A9", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
+		{ "a%3Ab", "{\"limit\":1,\"window_ms\":1000}", "invalid_name", "{name}" },
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"algorithm\":\"fixed_window\",\"burst\":5}", "invalid_value",
 		  "/burst" },
 		{ "a", "{\"limit\":1,\"window_ms\":1000,\"count_refused\":true}", "invalid_value", "/count_refused" },
@@ -115,7 +219,7 @@ static void every_policy_is_listed(void **state)
 		assert_true(n <= 7);
 		for (size_t i = 0; i < n; i++) {
 			const json_t *item = json_array_get(json_at(a, "/items"), i);
-			int at = atoi(json_string_value(json_object_get(item, "policy")) + strlen("many."));
+			int at = atoi(json_string_value(json_object_get(item, "name")) + strlen("many."));
 			distinct += !seen[at];
 			seen[at] = true;
 		}
@@ -158,6 +262,17 @@ static void used_by_name(void **state)
 	assert_int_equal(json_array_size(json_at(a, "/errors")), 2);
 }
 
+static void assert_nothing_is_known(struct answer a)
+{
+	static const char *const numbers[] = { "/limit", "/window_ms", "/remaining", "/retry_after_ms",
+					       "/reset_after_ms" };
+
+	assert_status(a, 200);
+	assert_true(bool_at(a, "/allowed"));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_true(json_is_null(json_at(a, numbers[i])));
+}
+
 static void looked_at_and_forgotten_by_policy(void **state)
 {
 	(void)state;
@@ -170,9 +285,10 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	a = get("/ratelimit/keys/k");
 	assert_string_equal(text_at(a, "/policy"), "default");
 	assert_true(json_is_null(json_at(a, "/algorithm")));
+	assert_nothing_is_known(a);
 	a = get("/ratelimit/keys/k?policy=never-stored");
-	assert_status(a, 200);
 	assert_true(json_is_null(json_at(a, "/algorithm")));
+	assert_nothing_is_known(a);
 	a = get("/ratelimit/keys?match=k");
 	assert_string_equal(text_at(a, "/items/0/policy"), "p");
 	assert_string_equal(text_at(a, "/items/0/algorithm"), "fixed_window");
@@ -211,10 +327,8 @@ static void given_back_without_policy(void **state)
 	a = get("/ratelimit/keys/k");
 	assert_int_equal(int_at(a, "/remaining"), 7);
 	a = post("/ratelimit/refund", "{\"key\":\"never\"}");
-	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/refunded"), 0);
-	assert_int_equal(int_at(a, "/limit"), 0);
-	assert_true(bool_at(a, "/allowed"));
+	assert_nothing_is_known(a);
 	assert_problem(post("/ratelimit/refund", "{\"key\":\"k\",\"cost\":0}"), 400, "out_of_range", "none");
 }
 
@@ -231,7 +345,7 @@ static void shadow_tells_and_grants(void **state)
 		assert_true(bool_at(a, "/allowed"));
 		assert_false(bool_at(a, "/shadow_allowed"));
 		assert_int_equal(int_at(a, "/remaining"), 0);
-		assert_int_equal(int_at(a, "/retry_after_ms"), -1);
+		assert_true(json_is_null(json_at(a, "/retry_after_ms")));
 		assert_null(header_of(a, "Retry-After"));
 	}
 }
@@ -326,6 +440,7 @@ static void foreign_policy_is_told(void **state)
 	server_command(&redis, "SET p:policy:{f} x");
 	assert_problem(get("/ratelimit/policies/f"), 500, "foreign_key", "none");
 	assert_problem(put("f", "{\"limit\":1,\"window_ms\":1}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "PATCH", "/ratelimit/policies/f", "{}"), 500, "foreign_key", "none");
 	assert_problem(http(client, "DELETE", "/ratelimit/policies/f", NULL), 500, "foreign_key", "none");
 	assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
@@ -338,6 +453,8 @@ static void foreign_policy_is_told(void **state)
 		for (int k = 0; k < n; k += 2)
 			server_command(&redis, "HSET p:policy:{f} %s %s", argv[k], argv[k + 1]);
 		assert_problem(get("/ratelimit/policies/f"), 500, "foreign_key", "none");
+		assert_problem(http(client, "PATCH", "/ratelimit/policies/f", "{\"limit\":1}"), 500, "foreign_key",
+			       "none");
 		assert_problem(take("{\"key\":\"k\",\"policy\":\"f\"}"), 500, "foreign_key", "none");
 	}
 }
@@ -346,6 +463,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(stored_and_told, stage_forget),
+		cmocka_unit_test_teardown(patched_member_by_member, stage_forget),
+		cmocka_unit_test_teardown(what_patch_would_break_is_refused, stage_forget),
+		cmocka_unit_test_teardown(changes_at_once_all_take_effect, stage_forget),
 		cmocka_unit_test_teardown(what_is_none_is_refused, stage_forget),
 		cmocka_unit_test_teardown(every_policy_is_listed, stage_forget),
 		cmocka_unit_test_teardown(used_by_name, stage_forget),

@@ -38,7 +38,7 @@ static void forms(void **state)
 					    "ratelimit:a%3Ab:take",
 					    "ratelimit:%2A:take",
 					    "ratelimit:%25:take",
-					    "ratelimit:*:list_policies",
+					    "ratelimit:*:manage_policy",
 					    "locks:#1:read",
 					    "locks:\xc3\xa9:read" };
 	static const char *const bad[] = { "",

@@ -19,8 +19,8 @@ export function open(page) {
 }
 
 function openAll(page) {
-	const policies = table({ label: 'Policies', key: (one) => one.policy, empty: 'There are no policies.', columns: [
-		{ title: 'Policy', kind: 'head', text: (one) => one.policy },
+	const policies = table({ label: 'Policies', key: (one) => one.name, empty: 'There are no policies.', columns: [
+		{ title: 'Policy', kind: 'head', text: (one) => one.name },
 		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
 		{ title: 'Limit', number: true, text: perWindow },
 		{ title: 'Burst', number: true, text: (one) => one.algorithm === 'gcra' ? number(one.burst) : '–' },
@@ -38,7 +38,7 @@ function openAll(page) {
 	const look = listing(page, { what: 'keys', where: '/ratelimit/keys', name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
 		open: (name) => route('limits', 'default', 'gcra', name), shown: keys });
 	return async () => {
-		const [stored] = await Promise.all([list('/ratelimit/policies', { name: (one) => one.policy, signal: page.signal }), look()]);
+		const [stored] = await Promise.all([list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal }), look()]);
 		policies.show(stored.items);
 		trial?.offer(stored.items);
 	};
@@ -51,7 +51,7 @@ function openOne(page, policy, algorithm, key) {
 	const used = () => ({ key });
 	const bar = buttons({ label: 'Forget', about: () => key, danger: true, act: async () => {
 		if (await askUser({ title: `Forget '${key}'?`, danger: true, go: 'Forget', text: `Its limit under '${policy}' is whole again at once.` }))
-			await page.act('DELETE', at, undefined, () => `'${key}' starts anew.`);
+			await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
 	} })(used);
 	bar.update({ key });
 	page.root.append(el('a', { class: 'back', href: '#/limits' }, 'All limits'), ...page.write ? [bar.node] : [], level, state.node);
@@ -62,7 +62,7 @@ function openOne(page, policy, algorithm, key) {
 		state.show([
 			['Policy', one.policy],
 			['Algorithm', one.algorithm ? inWords(one.algorithm) : 'never used'],
-			['Remaining', `${number(one.remaining)} of ${number(one.limit)}`],
+			['Remaining', one.algorithm ? `${number(one.remaining)} of ${number(one.limit)}` : '–'],
 			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
 			['Window', one.window_ms ? duration(one.window_ms) : '–'],
@@ -119,10 +119,10 @@ function tester(page) {
 	return {
 		node: el('section', { class: 'stack', 'aria-labelledby': 'trial' }, el('h2', { id: 'trial' }, 'Try a limit'), form, told, drawing.node),
 		offer(policies) {
-			for (const { policy } of policies)
-				if (!known.has(policy)) {
-					known.add(policy);
-					input('policy').append(el('option', { value: policy }, policy));
+			for (const { name } of policies)
+				if (!known.has(name)) {
+					known.add(name);
+					input('policy').append(el('option', { value: name }, name));
 				}
 		},
 	};
