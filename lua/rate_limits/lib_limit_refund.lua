@@ -1,4 +1,4 @@
--- What is given back, of any limit: as much as is still counted, so that no call passes earlier
+-- What is refunded, of any limit: as much as is still counted, so that no call passes earlier
 -- than if the cost had never been taken. Wants the limits' own files.
 
 -- What drained since cannot come back: all that drains in `age` ms, but for a leaky bucket that

@@ -1,4 +1,4 @@
--- ratelimit_key_delete: forgets what was counted.
+-- ratelimit_key_delete: deletes what was counted.
 -- KEYS  1.. the states
 -- Returns {how many there were, now_ms}. O(1); a long log is freed in the background.
 --@include time

@@ -1,4 +1,4 @@
--- ratelimit_key_get: what a key's limit stands at, with the parameters that it was last used with.
+-- ratelimit_key_get: the state of a key's limit, with the parameters that it was last used with.
 -- KEYS  1 gcra  2 sliding window  3 fixed window
 -- ARGV  1 number of the algorithm to look at, 0 for the first that was used
 -- Returns {0, now_ms, algorithm (1..3, 0 never used), limit, window_ms, capacity, remaining,

@@ -1,15 +1,14 @@
 -- ratelimit_policy_put: stores a policy, whole.
 -- KEYS  1 policy: hash, no TTL
--- ARGV  8 values: algorithm, limit, window_ms, burst, count_refused, on_error, shadow, key_header;
---       of a PATCH 8 more, as ratelimit_policy_get returned them: only while the policy has those
+-- ARGV  1..8 the fields (rate_limits/lib_limit_policy.lua); of a PATCH 9..16, as
+--       ratelimit_policy_get returned them: stored only while the policy still has those
 -- Returns {1 it is new | 2 it replaced one | 0 it is another by now, nothing done, now_ms}.
 -- Errors: WRONGTYPE, nothing done. O(1).
---@include time
-local FIELDS = { 'algorithm', 'limit', 'window_ms', 'burst', 'count_refused', 'on_error', 'shadow', 'key_header' }
+--@include time limit_policy
 local outcome = redis.call('HLEN', KEYS[1]) > 0 and 2 or 1
-local old, new = redis.call('HMGET', KEYS[1], unpack(FIELDS)), {}
-for i, field in ipairs(FIELDS) do
-  if ARGV[#FIELDS + i] and (outcome == 1 or ARGV[#FIELDS + i] ~= (old[i] or '')) then
+local old, new = redis.call('HMGET', KEYS[1], unpack(POLICY_FIELDS)), {}
+for i, field in ipairs(POLICY_FIELDS) do
+  if ARGV[#POLICY_FIELDS + i] and (outcome == 1 or ARGV[#POLICY_FIELDS + i] ~= (old[i] or '')) then
     return { 0, now_ms() }
   end
   new[2 * i - 1], new[2 * i] = field, ARGV[i]

@@ -1,10 +1,10 @@
--- ratelimit_refund: gives cost back, at most what is counted now.
+-- ratelimit_refund: refunds cost, at most what is counted now.
 -- KEYS  1 state (lib/limit_*.lua)
 -- ARGV  1 algorithm (1 gcra, 2 sliding window, 3 fixed window)
 --       2 cost, at least 1  3 age_ms: it was taken so long ago, or longer
 -- Returns {refunded, now_ms, algorithm | 0 no state, limit, window_ms, capacity, remaining,
 -- retry_at_ms | -1, reset_at_ms}: afterwards, as a call of cost 1 would find it. Of a leaky bucket
--- what drains in age_ms does not come back; a drop that comes back in part is told as one.
+-- what drains in age_ms does not come back; a drop that comes back in part counts as one.
 -- Errors: WRONGTYPE, nothing done. O(log n).
 --@include time limit_gcra limit_sliding_window limit_fixed_window limit_refund
 --@idempotent
