@@ -21,7 +21,7 @@
 #define KEY_SALE "sale" /* hash: settings, counts; TTL. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
 #define KEY_BLOOM \
 	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; TTL of PUT or PATCH */
-#define KEY_COUNTER "counter" /* hash: counters by name; no TTL */
+#define KEY_COUNTER "counter" /* hash: counters by name; no TTL unless asked for */
 #define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL. part `excess`: string, TTL */
 #define KEY_SET "set"         /* set; no TTL */
 #define KEY_CACHE \

@@ -44,7 +44,7 @@ async function placeOrder(tab, { fence }) {
     console.log(`checkout: ${tab} comes too late, its fence is stale`);
     return undefined;
   }
-  const { counters } = await call('POST', '/counters/shop', { orders: 1 });
+  const { counters } = await call('POST', '/counters/shop/increment', { orders: 1 });
   const order = counters.orders;
   // A real shop waits half an hour for the money.
   await call('POST', '/queues/unpaid/messages', { id: `order-${order}`, body: { order }, delay_ms: 500 });

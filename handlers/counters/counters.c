@@ -1,11 +1,11 @@
 /*
  * counters: counters within +-(2^53 - 1), many under one name. Each operation is one script
- * (lua/counters/counters/).
+ * (lua/counters/counter_*.lua).
  */
 #include "handler.h"
 #include "kinds.h"
 
-/* ---- POST /counters/{name} ---- */
+/* ---- POST /counters/{name}/increment ---- */
 
 static void on_added(struct request *req, const struct reply *r)
 {
@@ -45,24 +45,84 @@ void counter_increment(struct request *req, const struct counter_increment_input
 	call_send(c, on_added);
 }
 
-/* ---- GET /counters/{name} ---- */
+/* ---- GET, PATCH, DELETE /counters/{name} ---- */
 
-static void on_state(struct request *req, const struct reply *r)
+static void answer_state(struct request *req, struct text name, const struct reply *r)
 {
-	const struct counter_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
-	out_text(o, "name", in->name);
+	out_text(o, "name", name);
 	out_object(o, "counters");
-	for (size_t i = 2; i + 1 < r->count; i += 2) {
+	for (size_t i = 3; i + 1 < r->count; i += 2) {
 		out_key(o, reply_text(r, i));
 		out_int(o, NULL, reply_int(r, i + 1));
 	}
 	out_close(o);
+	handler_out_expiry(o, r, 2);
 	answer_end(req);
+}
+
+static void answer_none(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "there are no counters under '%s'", name.at);
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct counter_get_input *in = req->input;
+
+	answer_state(req, in->name, r);
 }
 
 void counter_get(struct request *req, const struct counter_get_input *in)
 {
 	call_send(handler_call(req, &counter_get_script, KEY_COUNTER, in->name), on_state);
+}
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct counter_patch_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_state(req, in->name, r);
+	else
+		answer_none(req, in->name);
+}
+
+void counter_patch(struct request *req, const struct counter_patch_input *in)
+{
+	struct call *c = handler_call(req, &counter_patch_script, KEY_COUNTER, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct counter_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_none(req, in->name);
+}
+
+void counter_delete(struct request *req, const struct counter_delete_input *in)
+{
+	call_send(handler_call(req, &counter_delete_script, KEY_COUNTER, in->name), on_deleted);
+}
+
+/* ---- GET /counters ---- */
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req, (void)part, (void)r;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	out_close(o);
+}
+
+void counter_list(struct request *req, const struct counter_list_input *in)
+{
+	static const struct list_of counters = { .kind = KEY_COUNTER, .item = item_of };
+
+	list_keys(req, &counters, in->match, in->cursor, in->limit);
 }

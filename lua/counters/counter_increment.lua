@@ -1,5 +1,5 @@
 -- counter_increment: adds to counters, to all of them or to none.
--- KEYS[1]  the counters: hash, no TTL
+-- KEYS[1]  the counters: hash; its TTL, if it has one, stays
 -- ARGV     name, what to add (within +-(2^53 - 1)); and so on, at most 100, none twice
 -- Returns {1, now, value, ...}: what each counter is now, in the order of ARGV
 --         {-1, now, name, value, what to add} the sum of the first such is beyond +-(2^53 - 1)

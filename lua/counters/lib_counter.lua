@@ -9,3 +9,16 @@ local function counter_value(text)
   end
   return value
 end
+
+-- counter_state(key): all counters, name, value, and so on. What has more fields than counters
+-- could raises WRONGTYPE. O(counters), at most 500.
+local function counter_state(key)
+  if redis.call('HLEN', key) > 500 then
+    error(redis.error_reply('WRONGTYPE the key holds more fields than counters'))
+  end
+  local flat = redis.call('HGETALL', key)
+  for i = 2, #flat, 2 do
+    flat[i] = counter_value(flat[i])
+  end
+  return flat
+end

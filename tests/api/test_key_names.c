@@ -90,7 +90,7 @@ static void check_key(const redisReply *key, const char *kind)
 static void each_name_has_a_key_of_its_own(void **state)
 {
 	(void)state;
-	ask_all("/counters/", "", "{\"n\":1}", 200);
+	ask_all("/counters/", "/increment", "{\"n\":1}", 200);
 	const redisReply *keys = server_command(&redis, "KEYS *");
 	assert_int_equal(keys->elements, count);
 	for (size_t i = 0; i < keys->elements; i++) {

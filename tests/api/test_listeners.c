@@ -110,7 +110,7 @@ static void test_unix_socket(void **state)
 	struct client *c = client_open(1);
 	client_by_unix(c, path);
 	for (int i = 0; i < 50; i++)
-		assert_status(http(c, "POST", "/counters/n", "{\"a\":1}"), 200);
+		assert_status(http(c, "POST", "/counters/n/increment", "{\"a\":1}"), 200);
 	/* Names that were not configured are refused here, too. */
 	assert_problem(http(c, "GET", "/locks/a", NULL, "Host: evil.example"), 403, "host_not_allowed", "none");
 	struct answer info = http(c, "GET", "/info", NULL);
@@ -334,7 +334,7 @@ static void test_health_listener(void **state)
 	assert_status(http(c, "GET", "/healthz", NULL, "Host: 10.1.2.3:8380"), 200);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_problem(http(c, "GET", others[i], NULL), 404, "unknown_path", "none");
-	assert_problem(http(c, "POST", "/counters/never", "{\"a\":1}"), 404, "unknown_path", "none");
+	assert_problem(http(c, "POST", "/counters/never/increment", "{\"a\":1}"), 404, "unknown_path", "none");
 	assert_problem(http(c, "POST", "/healthz", NULL), 405, "method_not_allowed", "none");
 	client_close(c);
 	c = client_open(patternd.port);

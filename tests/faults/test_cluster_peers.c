@@ -192,13 +192,14 @@ static void to_strangers(void **state)
 static void keys_on_their_way(void **state)
 {
 	int slot = slot_of(stage_names[0]);
-	char target[64];
+	char target[64], added[80];
 
 	(void)state;
 	cluster_mark_moving(&cluster, slot, 0, 1);
 	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
+	snprintf(added, sizeof(added), "%s/increment", target);
 	for (int i = 0; i < 3; i++) /* one key: ASK leads to it */
-		assert_status(http(client, "POST", target, "{\"n\":1}"), 200);
+		assert_status(http(client, "POST", added, "{\"n\":1}"), 200);
 	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
 	struct answer a = send_to(stage_names[0]); /* several: they may be at either end */
 	assert_status(a, 503);
@@ -304,16 +305,17 @@ static void a_node_leaves(void **state)
 /* Requests pass, answers are lost: what was sent has an unknown effect, and is never sent again. */
 static void answers_are_lost(void **state)
 {
-	char target[64];
+	char target[64], added[80];
 
 	(void)state;
 	warm_up();
 	snprintf(target, sizeof(target), "/counters/%s", stage_names[0]);
-	assert_status(http(client, "POST", target, "{\"n\":1}"), 200);
+	snprintf(added, sizeof(added), "%s/increment", target);
+	assert_status(http(client, "POST", added, "{\"n\":1}"), 200);
 	for (int i = 0; i < 5; i++) {
 		int64_t before = int_at(http(client, "GET", target, NULL), "/counters/n");
 		proxy_set(cluster.nodes[0].proxy, (struct proxy_fault){ .cut = true });
-		struct answer a = http(client, "POST", target, "{\"n\":1}");
+		struct answer a = http(client, "POST", added, "{\"n\":1}");
 		assert_problem(a, 504, "no_answer", "unknown");
 		assert_failed_in_time(a);
 		assert_status(send_to(stage_names[1]), 201);

@@ -104,7 +104,7 @@ static void next_gets_his_own(int serial)
 
 	for (int i = 0; i < PROBES; i++) {
 		struct client *c = client_open(port);
-		snprintf(target, sizeof(target), "/counters/probe-%d-%d", serial, i);
+		snprintf(target, sizeof(target), "/counters/probe-%d-%d/increment", serial, i);
 		snprintf(body, sizeof(body), "{\"n\":%d}", 1000 + serial * PROBES + i);
 		struct answer a = http(c, "POST", target, body);
 		assert_status(a, 200);

@@ -65,7 +65,7 @@ static void add_counting(struct bytes *b, const char *headers, size_t headers_le
 	struct bytes given = { .len = headers_len };
 
 	memcpy(given.at, headers, headers_len);
-	add(b, "POST /counters/h%d HTTP/1.1\r\n" HOST JSON "Content-Length: 7\r\n", serial);
+	add(b, "POST /counters/h%d/increment HTTP/1.1\r\n" HOST JSON "Content-Length: 7\r\n", serial);
 	add_bytes(b, &given);
 	add(b, "\r\n{\"n\":1}");
 }
@@ -106,7 +106,7 @@ static void send_front(const char *how, const char *length, const struct bytes *
 {
 	struct bytes b = { .len = 0 };
 
-	add(&b, "POST /counters/front HTTP/1.1\r\n" HOST JSON);
+	add(&b, "POST /counters/front/increment HTTP/1.1\r\n" HOST JSON);
 	if (before)
 		add(&b, "%s%s\r\n", length, before);
 	add_bytes(&b, line);

@@ -37,13 +37,13 @@ static void play_connection(const void *what)
 	(void)what;
 	ask(r, "POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
 	await(r, "the first of two");
-	say(r, "POST /counters/torture HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
+	say(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
 	       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
 	say(r, "4\r\n\":1}\r\n0\r\n\r\n");
 	await(r, "the second of two");
 	leave(r);
 	r = come();
-	say(r, "POST /counters/torture HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{");
+	say(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{");
 	leave(r);
 }
 

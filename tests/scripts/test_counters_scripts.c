@@ -41,9 +41,9 @@ static void adding_answers_what_is(void **state)
 	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
 	unchanged(&r, run(&r, &counter_get_script, KEYS(COUNTERS), ARGS()));
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(r.reply->elements, 2 + 6);
+	assert_int_equal(r.reply->elements, 3 + 6);
 	run(&r, &counter_get_script, KEYS("p:counter:{none}"), ARGS());
-	assert_int_equal(r.reply->elements, 2);
+	assert_int_equal(r.reply->elements, 3);
 }
 
 /* From a value by an amount: what is then, or NULL where that is out of range. */
@@ -80,7 +80,7 @@ static void sums_are_exact_to_the_last_digit(void **state)
 			assert_int_equal(add("n", rows[i][1]), ADDED);
 			assert_int_equal(item_int(&r, 2), strtoll(rows[i][2], NULL, 10));
 			run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-			assert_int_equal(item_int(&r, 3), strtoll(rows[i][2], NULL, 10));
+			assert_int_equal(item_int(&r, 4), strtoll(rows[i][2], NULL, 10));
 			continue;
 		}
 		unchanged(&r, {
@@ -150,7 +150,7 @@ static void a_name_has_so_many_counters(void **state)
 		assert_int_equal(add(name, "1"), ADDED);
 	}
 	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
-	assert_int_equal(r.reply->elements, 2 + 1000);
+	assert_int_equal(r.reply->elements, 3 + 1000);
 }
 
 static void a_replay_gets_the_first_answer(void **state)
@@ -192,7 +192,10 @@ static void a_foreign_key_stays_as_it_is(void **state)
 						ARGS("good", "1", "bad", "-1"), RECORD, FINGERPRINT_A, "WRONGTYPE"));
 	}
 	server_command(&r, "HSET " COUNTERS " bad x");
-	unchanged(&r, run_fails(&r, &counter_get_script, KEYS(COUNTERS), ARGS(), "WRONGTYPE"));
+	unchanged(&r, {
+		run_fails(&r, &counter_get_script, KEYS(COUNTERS), ARGS(), "WRONGTYPE");
+		run_fails(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("1"), "WRONGTYPE");
+	});
 	for (int i = 0; i < 501; i++)
 		server_command(&r, "HSET p:counter:{many} f%d 1", i);
 	run_fails(&r, &counter_get_script, KEYS("p:counter:{many}"), ARGS(), "WRONGTYPE");
@@ -200,7 +203,50 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, {
 		run_fails(&r, &counter_increment_script, KEYS("p:counter:{text}"), ARGS("n", "1"), "WRONGTYPE");
 		run_fails(&r, &counter_get_script, KEYS("p:counter:{text}"), ARGS(), "WRONGTYPE");
+		run_fails(&r, &counter_patch_script, KEYS("p:counter:{text}"), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &counter_delete_script, KEYS("p:counter:{text}"), ARGS(), "WRONGTYPE");
 	});
+}
+
+static void the_expiry_stays_until_it_is_changed(void **state)
+{
+	(void)state;
+	int64_t before = redis_now_ms(&r), at;
+
+	add("n", "1");
+	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
+	assert_int_equal(item_int(&r, 2), -1);
+	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	at = item_int(&r, 2);
+	assert_string_equal(item_text(&r, 3), "n");
+	assert_in_range(at, before + 60000, redis_now_ms(&r) + 60000);
+	add("n", "1");
+	add("m", "1");
+	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, at);
+	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS(""));
+	assert_int_equal(item_int(&r, 2), at);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " COUNTERS)->integer, at);
+	run(&r, &counter_get_script, KEYS(COUNTERS), ARGS());
+	assert_int_equal(item_int(&r, 2), at);
+	run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("null"));
+	assert_int_equal(item_int(&r, 2), -1);
+	assert_int_equal(redis_pttl_ms(&r, COUNTERS), -1);
+}
+
+static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &counter_patch_script, KEYS(COUNTERS), ARGS("60000"));
+		assert_int_equal(item_int(&r, 0), 0);
+		run(&r, &counter_delete_script, KEYS(COUNTERS), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	add("n", "1");
+	run(&r, &counter_delete_script, KEYS(COUNTERS), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, COUNTERS), 0);
 }
 
 int main(void)
@@ -213,6 +259,8 @@ int main(void)
 		cmocka_unit_test_setup(a_name_has_so_many_counters, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
+		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -136,6 +136,8 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 		snprintf(target, sizeof(target), "/ratelimit");
 	else if (kind == SEND)
 		snprintf(target, sizeof(target), "/queues/%s/messages", is);
+	else if (kind == COUNT)
+		snprintf(target, sizeof(target), "/counters/%s/increment", is);
 	else
 		snprintf(target, sizeof(target), "/%s/%s", kind == LOCK ? "locks" : "counters", is);
 	struct answer a = ask(c, kind == LOOK ? "GET" : "POST", target, kind == TAKE ? limited : bodies[kind], "");

@@ -252,7 +252,7 @@ static void maps(void **state)
 		{ "{\"scores\":{\"a\":4294967296,\"b~/\":null}}", "out_of_range /scores/a /scores/b~0~1" },
 		{ "{\"a\":1}", "unknown_field /a /scores" },
 	};
-	check_bodies("POST", "/counters/c", ROWS(rows));
+	check_bodies("POST", "/counters/c/increment", ROWS(rows));
 	check_bodies("PUT", "/leaderboards/b/members/m", ROWS(scores));
 }
 

@@ -1,0 +1,16 @@
+-- counter_patch: sets when the counters under a name expire.
+-- KEYS[1]  the counters: hash
+-- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
+-- Returns {1, now, expires_at (-1: never), name, value, ...} as counter_get
+--         {0, now} there are none
+-- Errors: as counter_get, nothing done. O(counters), at most 500.
+--@include time expiry counter
+--@flags allow-oom
+local now = now_ms()
+local state = counter_state(KEYS[1])
+if #state == 0 then
+  return { 0, now }
+end
+local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+expire(KEYS, at)
+return { 1, now, expiry_reply(at), unpack(state) }
