@@ -1,6 +1,8 @@
 /* handler: see handler.h. */
 #include "handler.h"
 
+#include <stdlib.h>
+
 struct call *handler_call(struct request *req, const struct script *s, const char *kind, struct text name)
 {
 	struct call *c = script_call(req, s);
@@ -71,6 +73,24 @@ void handler_answer_cursor(struct request *req)
 {
 	answer_field_problem(req, P_INVALID_VALUE, "?cursor",
 			     "must be the next_cursor of an earlier page of this list");
+}
+
+bool handler_cursor(struct request *req, struct text cursor, int64_t *at)
+{
+	char digits[TEXT_DIGITS];
+
+	*at = cursor.at ? strtoll(cursor.at, NULL, 10) : 0;
+	if (!cursor.at || (*at > 0 && *at < INT64_C(1) << 53 && text_equal(text_of_int(*at, digits), cursor)))
+		return true;
+	handler_answer_cursor(req);
+	return false;
+}
+
+void handler_out_cursor(struct json_out *o, bool has, int64_t at)
+{
+	char digits[TEXT_DIGITS];
+
+	out_text(o, "next_cursor", has ? text_of_int(at, digits) : (struct text){ 0 });
 }
 
 bool handler_day(struct request *req, struct text given, const char *pointer, int64_t *day)

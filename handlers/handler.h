@@ -50,6 +50,13 @@ const struct slots *handler_slots(struct request *req, struct text target, const
 bool handler_removed(struct request *req, const struct reply *r);
 void handler_answer_cursor(struct request *req);
 
+/*
+ * A cursor that is a number of 1 to 2^53 - 1: an offset, a hash. Absent it is 0. False: it is no
+ * such number, which was answered.
+ */
+bool handler_cursor(struct request *req, struct text cursor, int64_t *at);
+void handler_out_cursor(struct json_out *o, bool has, int64_t at);
+
 /* False: the day is invalid, which was answered. */
 bool handler_day(struct request *req, struct text given, const char *pointer, int64_t *day);
 void handler_out_day(struct json_out *o, const char *key, int64_t day);
