@@ -22,8 +22,9 @@
 #define KEY_BLOOM \
 	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; TTL of PUT or PATCH */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL unless asked for */
-#define KEY_FEED "feed"       /* list of JSON texts, the newest first; no TTL. part `excess`: string, TTL */
-#define KEY_SET "set"         /* set; no TTL */
+#define KEY_FEED \
+	"feed" /* list of JSON texts, the newest first. part `meta`: hash of settings; both no TTL unless asked for */
+#define KEY_SET "set" /* set; no TTL unless asked for */
 #define KEY_CACHE \
 	"cache" /* hash: value, version; TTL. parts `fence`, `fill`, `again`: see lua/cache/lib_cache.lua; TTL */
 #define KEY_BITMAP "bitmap"   /* string of SETBIT; no TTL */

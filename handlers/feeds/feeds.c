@@ -8,7 +8,106 @@
 
 enum { MAX_ITEM_BYTES = 65536 };
 
-/* ---- POST /feeds/{name} ---- */
+/* The feed and its settings. */
+static struct call *feed_call(struct request *req, const struct script *s, struct text name)
+{
+	struct call *c = handler_call(req, s, KEY_FEED, name);
+
+	call_key(c, KEY_FEED, name, "meta");
+	return c;
+}
+
+/* ---- GET, PATCH, DELETE /feeds/{name} ---- */
+
+/* Items 2 to 4 are size, limit and expires_at. */
+static void write_state(struct json_out *o, struct text name, const struct reply *r)
+{
+	out_text(o, "name", name);
+	out_int(o, "size", reply_int(r, 2));
+	out_int(o, "limit", reply_int(r, 3));
+	handler_out_expiry(o, r, 4);
+}
+
+static void answer_state(struct request *req, struct text name, const struct reply *r)
+{
+	write_state(answer_begin(req, 200), name, r);
+	answer_end(req);
+}
+
+static void answer_no_feed(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "feed '%s' does not exist", name.at);
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct feed_get_input *in = req->input;
+
+	answer_state(req, in->name, r);
+}
+
+void feed_get(struct request *req, const struct feed_get_input *in)
+{
+	call_send(feed_call(req, &feed_get_script, in->name), on_state);
+}
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct feed_patch_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_state(req, in->name, r);
+	else
+		answer_no_feed(req, in->name);
+}
+
+void feed_patch(struct request *req, const struct feed_patch_input *in)
+{
+	struct call *c = feed_call(req, &feed_patch_script, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct feed_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_no_feed(req, in->name);
+}
+
+void feed_delete(struct request *req, const struct feed_delete_input *in)
+{
+	call_send(feed_call(req, &feed_delete_script, in->name), on_deleted);
+}
+
+/* ---- GET /feeds ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return feed_call(req, &feed_get_script, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req, (void)part;
+	if (reply_int(r, 2) == 0)
+		return;
+	out_object(o, NULL);
+	write_state(o, name, r);
+	out_close(o);
+}
+
+void feed_list(struct request *req, const struct feed_list_input *in)
+{
+	static const struct list_of feeds = { .kind = KEY_FEED, .look = get_one, .item = item_of };
+
+	list_keys(req, &feeds, in->match, in->cursor, in->limit);
+}
+
+/* ---- POST /feeds/{name}/items ---- */
 
 static void answer_pushed(struct request *req, int64_t size)
 {
@@ -20,34 +119,33 @@ static void answer_pushed(struct request *req, int64_t size)
 	answer_end(req);
 }
 
-static struct call *push_call(struct request *req)
+static struct call *push_call(struct request *req, bool has_limit, int64_t limit)
 {
 	const struct feed_item_push_input *in = req->input;
-	struct call *c = handler_call(req, &feed_item_push_script, KEY_FEED, in->name);
+	struct call *c = feed_call(req, &feed_item_push_script, in->name);
 
-	call_key(c, KEY_FEED, in->name, "excess");
-	call_int(c, in->keep);
+	handler_call_optional(c, has_limit, limit);
 	return c;
 }
 
 /* The items are in. As long as the feed has an excess, call again without any, which only drops. */
 static void on_pushed(struct request *req, const struct reply *r)
 {
-	const struct feed_item_push_input *in = req->input;
+	int64_t limit = reply_int(r, 4);
 
 	if (reply_int(r, 3) == 0) {
-		answer_pushed(req, req->has_effect ? in->keep : reply_int(r, 2));
+		answer_pushed(req, req->has_effect ? limit : reply_int(r, 2));
 		return;
 	}
 	req->has_effect = true;
-	struct call *c = push_call(req);
+	struct call *c = push_call(req, true, limit);
 	call_without_record(c); /* what was kept of the first call is what a replay answers */
 	call_send(c, on_pushed);
 }
 
 void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 {
-	struct call *c = push_call(req);
+	struct call *c = push_call(req, in->has_limit, in->limit);
 
 	for (size_t i = 0; i < in->items.count; i++) {
 		struct text item = in->items.items[i];
@@ -61,29 +159,32 @@ void feed_item_push(struct request *req, const struct feed_item_push_input *in)
 	call_send(c, on_pushed);
 }
 
-/* ---- GET /feeds/{name} ---- */
+/* ---- GET /feeds/{name}/items ---- */
 
 static void on_read(struct request *req, const struct reply *r)
 {
 	const struct feed_item_list_input *in = req->input;
-	int64_t size = reply_int(r, 2), next = in->offset + (int64_t)r->count - 3;
 	struct json_out *o = answer_begin(req, 200);
+	int64_t next;
 
-	out_text(o, "name", in->name);
-	out_int(o, "size", size);
+	handler_cursor(req, in->cursor, &next);
+	next += (int64_t)r->count - 3;
 	out_array(o, "items");
 	for (size_t i = 3; i < r->count; i++)
 		out_raw(o, NULL, reply_text(r, i));
 	out_close(o);
-	out_int_or_null(o, "next_offset", next < size, next);
+	handler_out_cursor(o, next < reply_int(r, 2), next);
 	answer_end(req);
 }
 
 void feed_item_list(struct request *req, const struct feed_item_list_input *in)
 {
-	struct call *c = handler_call(req, &feed_item_list_script, KEY_FEED, in->name);
+	int64_t offset;
 
-	call_int(c, in->offset);
+	if (!handler_cursor(req, in->cursor, &offset))
+		return;
+	struct call *c = handler_call(req, &feed_item_list_script, KEY_FEED, in->name);
+	call_int(c, offset);
 	call_int(c, in->limit);
 	call_send(c, on_read);
 }

@@ -142,7 +142,7 @@ static void kill_messages(void)
 static void fill_feed(void)
 {
 	for (int i = 0; i < 4; i++)
-		done("POST", "/feeds/f", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"keep\":10000}"));
+		done("POST", "/feeds/f/items", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"limit\":10000}"));
 }
 
 /* Two boards of 1000, and sets that differ. */
@@ -217,13 +217,13 @@ static const struct row rows[] = {
 	  .count = 1000 },
 	{ .method = "GET", .target = "/geo/nearby?set=split&longitude=1&latitude=1&radius=1&limit=1000" },
 	{ .method = "GET", .target = "/geo/split/members?limit=1000" },
-	{ .method = "GET", .target = "/feeds/f?limit=1000&offset=3000" },
+	{ .method = "GET", .target = "/feeds/f/items?limit=1000&cursor=3000" },
 	{ .method = "POST",
-	  .target = "/feeds/f",
+	  .target = "/feeds/f/items",
 	  .head = "{\"items\":[",
 	  .lead = "\"",
 	  .trail = "\"",
-	  .tail = "],\"keep\":10}",
+	  .tail = "],\"limit\":10}",
 	  .count = 1000,
 	  .again = fill_feed },
 	{ .method = "GET", .target = "/leaderboards/x/members?limit=1000" },

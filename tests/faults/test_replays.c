@@ -152,8 +152,8 @@ static void push(int count, int keep)
 {
 	char tail[32];
 
-	snprintf(tail, sizeof(tail), "],\"keep\":%d}", keep);
-	done("POST", "/feeds/f", many("{\"items\":[", "", 0, count, "", tail));
+	snprintf(tail, sizeof(tail), "],\"limit\":%d}", keep);
+	done("POST", "/feeds/f/items", many("{\"items\":[", "", 0, count, "", tail));
 }
 
 static void fill_feed(void)
@@ -267,7 +267,8 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{ "a push that drops far more", fill_feed, "/feeds/f", "{\"items\":[1],\"keep\":10}", .others = push_more },
+	{ "a push that drops far more", fill_feed, "/feeds/f/items", "{\"items\":[1],\"limit\":10}",
+	  .others = push_more },
 	{ "a purge", send_messages, "/queues/q/purge", "{}", .others = send_messages },
 	{ "a redrive", kill_messages, "/queues/q/redrive", "{\"limit\":2500}", .others = kill_messages },
 	{ "items of a filter that grows", make_filter, "/bloom/b/add", NULL, "{\"items\":[", "\"", "\"", "]}", 1000,

@@ -14,7 +14,7 @@
 #include "script_stage.h"
 
 #define FEED "p:feed:{a}"
-#define EXCESS "p:feed:{a}:excess"
+#define META "p:feed:{a}:meta"
 #define RECORD "p:idem:{a}:k"
 
 /* Puts items "from" to "to" in front, in one call; what it says the feed has. */
@@ -30,7 +30,7 @@ static int64_t push(const char *keep, int from, int to)
 		args[n] = text[n - 1];
 	}
 	args[n] = NULL;
-	run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), args);
+	run(&r, &feed_item_push_script, KEYS(FEED, META), args);
 	assert_int_equal(item_int(&r, 0), 1);
 	return item_int(&r, 2);
 }
@@ -94,7 +94,7 @@ static void much_is_dropped_in_steps(void **state)
 	assert_int_equal(push("500", 0, 0), 500);
 	unchanged(&r, assert_int_equal(push("500", 0, 0), 500));
 	page_is("0", "3", 500, 3299, 3);
-	assert_int_equal(redis_exists(&r, EXCESS), 0);
+	assert_int_equal(server_command(&r, "HEXISTS " META " excess")->integer, 0);
 }
 
 /*
@@ -106,7 +106,7 @@ static void a_late_call_drops_what_was_there(void **state)
 	(void)state;
 	push("10000", 0, 1000);
 	assert_int_equal(push("10", 1000, 1001), 751);
-	assert_in_range(redis_pttl_ms(&r, EXCESS), 86000000, 86400000);
+	assert_string_equal(server_command(&r, "HGET " META " excess")->str, "741");
 	assert_int_equal(push("1000", 2000, 2500), 751); /* drops as many as it brings */
 	assert_int_equal(push("10", 0, 0), 510);
 	unchanged(&r, assert_int_equal(push("10", 0, 0), 510));
@@ -126,14 +126,14 @@ static void a_page_is_bounded_in_bytes(void **state)
 
 	memset(large, '1', sizeof(large) - 1);
 	for (int i = 0; i < 40; i++)
-		run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("100", large));
+		run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", large));
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(item_int(&r, 2), 40);
 	assert_int_equal(r.reply->elements, 3 + 4);
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("38", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 2);
 	memset(too_large, '1', sizeof(too_large) - 1); /* never ours; still a page has one item */
-	run(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("100", "7", too_large));
+	run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", "7", too_large));
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 1);
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("1", "1000"));
@@ -145,16 +145,16 @@ static void a_replay_gets_the_first_answer(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		run_with_record(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD,
+		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
 	}
 	push("10", 3, 6);
 	unchanged(&r, {
-		run_with_record(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1", "2"), RECORD,
+		run_with_record(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1", "2"), RECORD,
 				FINGERPRINT_A);
 		assert_int_equal(item_int(&r, 2), 2);
-		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD,
+		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
 }
@@ -164,10 +164,85 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	(void)state;
 	server_command(&r, "SET " FEED " x");
 	unchanged(&r, {
-		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, EXCESS), ARGS("10", "1"), RECORD,
+		run_with_record_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), RECORD,
 				      FINGERPRINT_A, "WRONGTYPE");
 		run_fails(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "10"), "WRONGTYPE");
+		run_fails(&r, &feed_get_script, KEYS(FEED, META), ARGS(), "WRONGTYPE");
+		run_fails(&r, &feed_patch_script, KEYS(FEED, META), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &feed_delete_script, KEYS(FEED, META), ARGS(), "WRONGTYPE");
 	});
+	server_command(&r, "DEL " FEED);
+	push("10", 0, 1);
+	server_command(&r, "DEL " META);
+	server_command(&r, "SET " META " x");
+	unchanged(&r, {
+		run_fails(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("10", "1"), "WRONGTYPE");
+		run_fails(&r, &feed_patch_script, KEYS(FEED, META), ARGS("1"), "WRONGTYPE");
+	});
+}
+
+static void the_limit_stays_until_it_is_changed(void **state)
+{
+	(void)state;
+	assert_int_equal(push("", 0, 1000), 1000);
+	assert_int_equal(push("", 1000, 1001), 1000);
+	assert_int_equal(push("990", 1001, 1002), 990);
+	assert_int_equal(push("", 1002, 1003), 990);
+	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(item_int(&r, 2), 990);
+	assert_int_equal(item_int(&r, 3), 990);
+	server_command(&r, "DEL " FEED); /* and nothing of it is left in the next one */
+	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(item_int(&r, 3), 1000);
+	assert_int_equal(push("", 0, 1000), 1000);
+	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(item_int(&r, 3), 1000);
+}
+
+static int64_t expires_at(const char *key)
+{
+	return server_command(&r, "PEXPIRETIME %s", key)->integer;
+}
+
+static void both_keys_expire_together(void **state)
+{
+	(void)state;
+	push("10", 0, 1);
+	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(expires_at(FEED), at);
+	assert_int_equal(expires_at(META), at);
+	push("10", 1, 2);
+	assert_int_equal(expires_at(FEED), at);
+	server_command(&r, "DEL " META);
+	push("20", 2, 3); /* makes it again */
+	assert_int_equal(expires_at(FEED), at);
+	assert_int_equal(expires_at(META), at);
+	run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("null"));
+	assert_int_equal(item_int(&r, 4), -1);
+	assert_int_equal(expires_at(FEED), -1);
+	assert_int_equal(expires_at(META), -1);
+	server_command(&r, "PEXPIRE " META " 60000");
+	server_command(&r, "DEL " FEED);
+	push("10", 0, 1); /* what an old feed left behind does not expire under the new one */
+	assert_int_equal(expires_at(FEED), -1);
+	assert_int_equal(expires_at(META), -1);
+}
+
+static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &feed_patch_script, KEYS(FEED, META), ARGS("60000"));
+		assert_int_equal(item_int(&r, 0), 0);
+		run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	push("10", 0, 1);
+	run(&r, &feed_delete_script, KEYS(FEED, META), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
 }
 
 int main(void)
@@ -180,6 +255,9 @@ int main(void)
 		cmocka_unit_test_setup(a_page_is_bounded_in_bytes, script_stage_empty),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
+		cmocka_unit_test_setup(the_limit_stays_until_it_is_changed, script_stage_empty),
+		cmocka_unit_test_setup(both_keys_expire_together, script_stage_empty),
+		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

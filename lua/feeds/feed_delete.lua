@@ -1,0 +1,11 @@
+-- feed_delete: removes a feed.
+-- KEYS[1]  the feed
+-- KEYS[2]  its settings, see feed_item_push
+-- Returns {1, now} removed, {0, now} it had no items
+-- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+--@include time
+--@flags allow-oom
+local now = now_ms()
+local size = redis.call('LLEN', KEYS[1])
+redis.call('UNLINK', unpack(KEYS))
+return { size > 0 and 1 or 0, now }

@@ -1,0 +1,18 @@
+-- feed_patch: sets when a feed expires.
+-- KEYS[1]  the feed
+-- KEYS[2]  its settings, see feed_item_push
+-- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
+-- Returns {1, now, items, limit, expires_at (-1: never)}
+--         {0, now} it has no items
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time expiry feed
+--@flags allow-oom
+local now = now_ms()
+local state = feed_state(KEYS, now)
+if state[3] == 0 then
+  return { 0, now }
+end
+local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+expire(KEYS, at)
+state[1], state[5] = 1, expiry_reply(at)
+return state
