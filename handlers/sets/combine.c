@@ -1,12 +1,16 @@
 /*
- * set_combine: what several sets have together: GET /sets.
+ * set_combine: what several sets have together: GET /sets/combine.
  *
  * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for
  * their sizes; then each slot unites its own, or the slot of the set that counts (the smallest for
  * an intersection, the first for a difference) combines its own, and the others say which of these
  * members stay.
+ *
+ * Members leave in the order of a hash, and a page's cursor is the hash of its last one: members
+ * that appear or vanish between two pages hide no others.
  */
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "handler.h"
 #include "kinds.h"
@@ -16,6 +20,11 @@ enum { MEMBERS_MAX = 1000, FIRST = 2 }; /* as in lua/sets/set_combine.lua; items
 enum set_way { UNION, INTERSECT, SUBTRACT };
 static const char *const ways[] = { "union", "intersect", "subtract" };
 
+struct member {
+	struct text text;
+	int64_t hash;
+};
+
 /* In the request's arena. */
 struct set_combination {
 	enum set_way way;
@@ -24,10 +33,11 @@ struct set_combination {
 	const struct slots *slots;
 	size_t base; /* the slot of the set that counts */
 	size_t pending;
-	int64_t *sizes;       /* of each set */
-	struct text *members; /* so far */
+	int64_t *sizes;         /* of each set */
+	struct member *members; /* so far */
 	size_t member_count, member_room;
-	char *stays; /* a byte for each of them */
+	char *stays;   /* a byte for each of them */
+	int64_t after; /* answer members whose hash is greater */
 };
 
 static void answer_too_many(struct request *req, int64_t members)
@@ -41,20 +51,53 @@ static void answer_too_many(struct request *req, int64_t members)
 	problem_end(req);
 }
 
-static void answer_members(struct request *req, const struct set_combination *co)
+/* Above 0, and small enough for a cursor. */
+static int64_t hash_of(struct text member)
 {
-	struct json_out *o = answer_begin(req, 200);
-	int64_t size = 0;
+	return (int64_t)(XXH3_64bits(member.at, member.len) >> 11 | 1);
+}
 
+static int compare(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	int order = memcmp(x->text.at, y->text.at, x->text.len < y->text.len ? x->text.len : y->text.len);
+	return order ? order : (x->text.len > y->text.len) - (x->text.len < y->text.len);
+}
+
+/* Those that stay, each once, in order. */
+static void arrange(struct set_combination *co)
+{
+	size_t kept = 0, distinct = 0;
+
+	for (size_t i = 0; i < co->member_count; i++)
+		if (!co->stays || co->stays[i])
+			co->members[kept++] = co->members[i];
+	qsort(co->members, kept, sizeof(*co->members), compare);
+	for (size_t i = 0; i < kept; i++)
+		if (distinct == 0 || compare(&co->members[distinct - 1], &co->members[i]) != 0)
+			co->members[distinct++] = co->members[i];
+	co->member_count = distinct;
+}
+
+static void answer_members(struct request *req, struct set_combination *co)
+{
+	const struct set_combine_input *in = req->input;
+	size_t i = 0, end;
+
+	arrange(co);
+	while (i < co->member_count && co->members[i].hash <= co->after)
+		i++;
+	end = i + (size_t)in->limit < co->member_count ? i + (size_t)in->limit : co->member_count;
+	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
-	for (size_t i = 0; i < co->member_count; i++) {
-		if (co->stays && !co->stays[i])
-			continue;
-		out_text(o, NULL, co->members[i]);
-		size++;
-	}
+	for (; i < end; i++)
+		out_text(o, NULL, co->members[i].text);
 	out_close(o);
-	out_int(o, "size", size);
+	out_int(o, "size", (int64_t)co->member_count);
+	handler_out_cursor(o, end < co->member_count, end ? co->members[end - 1].hash : 0);
 	answer_end(req);
 }
 
@@ -83,7 +126,8 @@ static bool take_in(struct request *req, const struct reply *r)
 	}
 	for (size_t i = FIRST; i < r->count && co->member_count < co->member_room; i++) {
 		struct text member = reply_text(r, i);
-		co->members[co->member_count++] = arena_copy(&req->arena, member.at, member.len);
+		co->members[co->member_count++] =
+			(struct member){ arena_copy(&req->arena, member.at, member.len), hash_of(member) };
 	}
 	if (req->arena.failed)
 		answer_no_memory(req, EFFECT_NONE);
@@ -100,27 +144,12 @@ static void on_combined(struct request *req, const struct reply *r)
 
 /* ---- Several: a union ---- */
 
-static int compare(const void *a, const void *b)
-{
-	const struct text *x = a, *y = b;
-	int order = memcmp(x->at, y->at, x->len < y->len ? x->len : y->len);
-
-	return order ? order : (x->len > y->len) - (x->len < y->len);
-}
-
 static void on_united(struct request *req, const struct reply *r)
 {
 	struct set_combination *co = req->work;
-	size_t kept = 0;
 
-	if (!take_in(req, r) || --co->pending > 0)
-		return;
-	qsort(co->members, co->member_count, sizeof(*co->members), compare);
-	for (size_t i = 0; i < co->member_count; i++)
-		if (kept == 0 || compare(&co->members[kept - 1], &co->members[i]) != 0)
-			co->members[kept++] = co->members[i];
-	co->member_count = kept;
-	answer_members(req, co);
+	if (take_in(req, r) && --co->pending == 0)
+		answer_members(req, co);
 }
 
 /* ---- Several: an intersection, a difference ---- */
@@ -153,7 +182,7 @@ static void on_base(struct request *req, const struct reply *r)
 			continue;
 		struct call *c = call_combine(req, &co->slots->groups[g], &set_filter_script);
 		for (size_t i = 0; i < co->member_count; i++)
-			call_text(c, co->members[i]);
+			call_text(c, co->members[i].text);
 		call_send(c, on_filtered);
 	}
 }
@@ -206,18 +235,20 @@ static void on_sizes(struct request *req, const struct reply *r)
 		go_on(req);
 }
 
-/* ---- GET /sets ---- */
+/* ---- GET /sets/combine ---- */
 
 static void combine(struct request *req, enum set_way way, const struct text *names, size_t count)
 {
+	const struct set_combine_input *in = req->input;
 	const struct slots *slots = slots_of(req, names, count);
 	struct set_combination *co = arena_alloc(&req->arena, sizeof(*co));
+	int64_t after;
 
-	if (!slots)
+	if (!slots || !handler_cursor(req, in->cursor, &after))
 		return;
 	size_t room = slots->count * MEMBERS_MAX;
 	int64_t *sizes = arena_alloc(&req->arena, count * sizeof(*sizes));
-	struct text *members = arena_alloc(&req->arena, room * sizeof(*members));
+	struct member *members = arena_alloc(&req->arena, room * sizeof(*members));
 	char *stays = slots->count > 1 && way != UNION ? arena_alloc(&req->arena, room) : NULL;
 	if (req->arena.failed) {
 		answer_no_memory(req, EFFECT_NONE);
@@ -236,6 +267,7 @@ static void combine(struct request *req, enum set_way way, const struct text *na
 		.members = members,
 		.member_room = room,
 		.stays = stays,
+		.after = after,
 		.pending = slots->count,
 	};
 	req->work = co;

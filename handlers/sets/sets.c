@@ -37,7 +37,7 @@ void set_member_put(struct request *req, const struct set_member_put_input *in)
 	call_send(c, on_put);
 }
 
-static void on_state(struct request *req, const struct reply *r)
+static void on_member(struct request *req, const struct reply *r)
 {
 	const struct set_member_get_input *in = req->input;
 
@@ -52,7 +52,7 @@ void set_member_get(struct request *req, const struct set_member_get_input *in)
 	struct call *c = handler_call(req, &set_member_get_script, KEY_SET, in->name);
 
 	call_text(c, in->member);
-	call_send(c, on_state);
+	call_send(c, on_member);
 }
 
 static void on_removed(struct request *req, const struct reply *r)
@@ -71,30 +71,21 @@ void set_member_delete(struct request *req, const struct set_member_delete_input
 	call_send(c, on_removed);
 }
 
-/* ---- GET /sets/{name} ---- */
-
-/* `items`: the reply's from `i` on. */
-static void write_members(struct json_out *o, const struct reply *r, size_t i)
-{
-	out_array(o, "items");
-	for (; i < r->count; i++)
-		out_text(o, NULL, reply_text(r, i));
-	out_close(o);
-}
+/* ---- GET /sets/{name}/members ---- */
 
 static void on_members(struct request *req, const struct reply *r)
 {
-	const struct set_member_list_input *in = req->input;
-	struct text cursor = reply_text(r, 3);
+	struct text cursor = reply_text(r, 2);
 
 	if (reply_int(r, 0) < 0) {
 		handler_answer_cursor(req);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "name", in->name);
-	out_int(o, "size", reply_int(r, 2));
-	write_members(o, r, 4);
+	out_array(o, "items");
+	for (size_t i = 3; i < r->count; i++)
+		out_text(o, NULL, reply_text(r, i));
+	out_close(o);
 	out_text(o, "next_cursor", text_is(cursor, "0") ? (struct text){ 0 } : cursor);
 	answer_end(req);
 }
@@ -110,4 +101,93 @@ void set_member_list(struct request *req, const struct set_member_list_input *in
 	call_text(c, glob);
 	call_int(c, in->limit);
 	call_send(c, on_members);
+}
+
+/* ---- GET, PATCH, DELETE /sets/{name} ---- */
+
+/* Items 2 and 3 are size and expires_at. */
+static void write_state(struct json_out *o, struct text name, const struct reply *r)
+{
+	out_text(o, "name", name);
+	out_int(o, "size", reply_int(r, 2));
+	handler_out_expiry(o, r, 3);
+}
+
+static void answer_state(struct request *req, struct text name, const struct reply *r)
+{
+	write_state(answer_begin(req, 200), name, r);
+	answer_end(req);
+}
+
+static void answer_no_set(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "set '%s' does not exist", name.at);
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct set_get_input *in = req->input;
+
+	answer_state(req, in->name, r);
+}
+
+void set_get(struct request *req, const struct set_get_input *in)
+{
+	call_send(handler_call(req, &set_get_script, KEY_SET, in->name), on_state);
+}
+
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct set_patch_input *in = req->input;
+
+	if (reply_int(r, 0) > 0)
+		answer_state(req, in->name, r);
+	else
+		answer_no_set(req, in->name);
+}
+
+void set_patch(struct request *req, const struct set_patch_input *in)
+{
+	struct call *c = handler_call(req, &set_patch_script, KEY_SET, in->name);
+
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_send(c, on_patched);
+}
+
+static void on_deleted(struct request *req, const struct reply *r)
+{
+	const struct set_delete_input *in = req->input;
+
+	if (!handler_removed(req, r))
+		answer_no_set(req, in->name);
+}
+
+void set_delete(struct request *req, const struct set_delete_input *in)
+{
+	call_send(handler_call(req, &set_delete_script, KEY_SET, in->name), on_deleted);
+}
+
+/* ---- GET /sets ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return handler_call(req, &set_get_script, KEY_SET, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req, (void)part;
+	if (reply_int(r, 2) == 0)
+		return;
+	out_object(o, NULL);
+	write_state(o, name, r);
+	out_close(o);
+}
+
+void set_list(struct request *req, const struct set_list_input *in)
+{
+	static const struct list_of sets = { .kind = KEY_SET, .look = get_one, .item = item_of };
+
+	list_keys(req, &sets, in->match, in->cursor, in->limit);
 }

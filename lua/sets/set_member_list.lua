@@ -3,15 +3,14 @@
 -- ARGV[1]  cursor: '0' to begin, or as answered before
 -- ARGV[2]  glob that members must match (service/call/match.h), '' for all
 -- ARGV[3]  how many members the page takes, at most 1000
--- Returns {0, now, members the set has, next cursor ('0': that was all), member, ...}
+-- Returns {0, now, next cursor ('0': that was all), member, ...}
 --         {-1, now} that was no cursor
 -- Errors: WRONGTYPE. O(page), and at most 2000 members are looked at, for a millisecond.
 --@include time out_of_time scan_page
 --@reads
 local now = now_ms()
-local size = redis.call('SCARD', KEYS[1])
 local members, next_cursor = scan_page('SSCAN', KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]))
 if not members then
   return { -1, now }
 end
-return { 0, now, size, next_cursor, unpack(members) }
+return { 0, now, next_cursor, unpack(members) }

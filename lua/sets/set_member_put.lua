@@ -1,5 +1,5 @@
 -- set_member_put: puts one member into a set.
--- KEYS[1]  the set, no TTL
+-- KEYS[1]  the set; its TTL, if it has one, stays
 -- ARGV[1]  the member
 -- Returns {1, now, members} it is new, {0, now, members} it was there
 -- Errors: WRONGTYPE, nothing done. O(1).

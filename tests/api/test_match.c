@@ -72,7 +72,7 @@ static void every_other_byte_is_literal(void **state)
 {
 	static const char *const names[] = { "a?b",   "a[x]b",    "a%5Cb", "a%5C%5Cb", "a%5Eb",
 					     "a%5Db", "a[%5Eb]b", "axb",   "ab",       "a-b" };
-	static const char *const lists[] = { "/sets/all?match=", "/geo/all/members?match=", "/queues?match=",
+	static const char *const lists[] = { "/sets/all/members?match=", "/geo/all/members?match=", "/queues?match=",
 					     "/keys?match=queue:{" };
 	char target[256];
 

@@ -51,7 +51,7 @@ static bool items_are(struct answer a, const char *letters)
 /* `sets`: names, ended by NULL. */
 static struct answer combine(const char *way, const char *const sets[])
 {
-	char target[512] = "/sets?";
+	char target[512] = "/sets/combine?limit=1000&";
 
 	for (size_t n = strlen(target); *sets; sets++)
 		n += (size_t)snprintf(target + n, sizeof(target) - n, "%s=%s&", way, *sets);
@@ -77,6 +77,25 @@ static void combined_over_slots(void **state)
 	assert_true(items_are(combine("subtract", SETS(middle, low, high)), "gh"));
 	assert_true(items_are(combine("subtract", SETS(high, low, beside, middle)), "yz"));
 	assert_true(items_are(combine("subtract", SETS(beside, high, low)), ""));
+}
+
+/* Over slots, too, each member comes on one page. */
+static void pages_have_each_member_once(void **state)
+{
+	char target[128], letter[2] = "";
+	int seen[128] = { 0 };
+
+	(void)state;
+	fill(low, "abcdef");
+	fill(middle, "cdefgh");
+	snprintf(target, sizeof(target), "/sets/combine?union=%s&union=%s&limit=3", low, middle);
+	assert_int_equal(int_at(get(target), "/size"), 8);
+	struct answer a = get_all(target);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 8);
+	for (size_t i = 0; i < 8; i++) {
+		snprintf(letter, sizeof(letter), "%s", json_string_value(json_array_get(json_at(a, "/items"), i)));
+		assert_int_equal(seen[(int)letter[0]]++, 0);
+	}
 }
 
 static void what_is_not_there_is_empty(void **state)
@@ -131,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(combined_over_slots, stage_forget),
+		cmocka_unit_test_teardown(pages_have_each_member_once, stage_forget),
 		cmocka_unit_test_teardown(what_is_not_there_is_empty, stage_forget),
 		cmocka_unit_test_teardown(too_many_members_are_told, stage_forget),
 		cmocka_unit_test_teardown(a_foreign_key_is_told, stage_forget),

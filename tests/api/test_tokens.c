@@ -334,11 +334,11 @@ static void names_in_bodies(void **state)
 	assert_forbidden(post_as(SECRET, "/uv/b/merge", "{\"sources\":[\"b\"]}"), "uv:b:write");
 	assert_allowed(http(client, "GET", "/uv?pages=b", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/uv?pages=b&pages=a", NULL, SECRET), "uv:a:read");
-	assert_allowed(http(client, "GET", "/sets?union=a", NULL, SECRET));
-	assert_forbidden(http(client, "GET", "/sets?union=a&union=b", NULL, SECRET), "sets:b:read");
+	assert_allowed(http(client, "GET", "/sets/combine?union=a", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/sets/combine?union=a&union=b", NULL, SECRET), "sets:b:read");
 	/* To name nothing is to ask for everything. */
-	assert_forbidden(http(client, "GET", "/sets", NULL, SECRET), "sets:NAME:read");
-	assert_forbidden(http(client, "GET", "/sets?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
+	assert_forbidden(http(client, "GET", "/sets/combine", NULL, SECRET), "sets:NAME:read");
+	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
 			 "leaderboards:c:read");
 	assert_forbidden(http(client, "GET", "/geo/nearby?set=b&longitude=1&latitude=1&radius=1", NULL, SECRET),

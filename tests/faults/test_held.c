@@ -83,8 +83,9 @@ static void is_quick(const char *method, const char *target, const char *body, v
 
 static void no_pattern_holds_redis(void **state)
 {
-	static const char *const lists[] = { "/sets/big?limit=1000&match=", "/geo/big/members?limit=1000&match=",
-					     "/locks?limit=1000&match=", "/keys?limit=1000&match=" };
+	static const char *const lists[] = { "/sets/big/members?limit=1000&match=",
+					     "/geo/big/members?limit=1000&match=", "/locks?limit=1000&match=",
+					     "/keys?limit=1000&match=" };
 	static const char *const letters[] = { "*a", "a*a", "**a", "*b*a" };
 	char target[512];
 
@@ -178,9 +179,9 @@ struct row {
 #define PLACE "\",\"longitude\":1,\"latitude\":1}"
 
 static const struct row rows[] = {
-	{ .method = "GET", .target = "/sets/big?limit=1000" },
-	{ .method = "GET", .target = "/sets?union=one&union=two" },
-	{ .method = "GET", .target = "/sets?intersect=one&intersect=two" },
+	{ .method = "GET", .target = "/sets/big/members?limit=1000" },
+	{ .method = "GET", .target = "/sets/combine?union=one&union=two&limit=1000" },
+	{ .method = "GET", .target = "/sets/combine?intersect=one&intersect=two&limit=1000" },
 	{ .method = "GET", .target = "/keys/set:%7Bbig%7D/elements?limit=1000" },
 	{ .method = "GET", .target = "/keys/geo:%7Bbig%7D/elements?limit=1000" },
 	{ .method = "GET", .target = "/geo/big/members?limit=1000" },

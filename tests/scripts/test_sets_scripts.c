@@ -62,15 +62,14 @@ static int walk(int members, const char *count, const char *match)
 	do {
 		run(&r, &set_member_list_script, KEYS(A), ARGS(cursor, match, count));
 		assert_int_equal(item_int(&r, 0), 0);
-		assert_int_equal(item_int(&r, 2), members);
-		assert_true(r.reply->elements <= 4 + limit);
-		for (size_t i = 4; i < r.reply->elements; i++) {
+		assert_true(r.reply->elements <= 3 + limit);
+		for (size_t i = 3; i < r.reply->elements; i++) {
 			int n = atoi(item_text(&r, i) + 1);
 			assert_in_range(n, 0, members - 1);
 			distinct += !came[n];
 			came[n] = true;
 		}
-		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 3));
+		snprintf(cursor, sizeof(cursor), "%s", item_text(&r, 2));
 		assert_true(++pages <= members + 1);
 	} while (strcmp(cursor, "0") != 0);
 	return distinct;
@@ -89,7 +88,7 @@ static void all_members_can_be_walked(void **state)
 	assert_int_equal(walk(1000, "1000", ""), 1000);
 	assert_int_equal(walk(1000, "50", "m99?"), 10);
 	run(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "100"));
-	assert_in_range(r.reply->elements, 4 + 1, 4 + 100);
+	assert_in_range(r.reply->elements, 3 + 1, 3 + 100);
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		run(&r, &set_member_list_script, KEYS(A), ARGS(wrong[i], "", "10"));
@@ -165,6 +164,42 @@ static void too_much_work_is_refused(void **state)
 	}
 }
 
+static void the_expiry_stays_until_it_is_changed(void **state)
+{
+	(void)state;
+	fill(A, 0, 2);
+	run(&r, &set_get_script, KEYS(A), ARGS());
+	assert_int_equal(item_int(&r, 2), 2);
+	assert_int_equal(item_int(&r, 3), -1);
+	run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
+	assert_int_equal(item_int(&r, 0), 1);
+	int64_t at = item_int(&r, 3);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, at);
+	run(&r, &set_member_put_script, KEYS(A), ARGS("new"));
+	run(&r, &set_member_delete_script, KEYS(A), ARGS("m0"));
+	run(&r, &set_patch_script, KEYS(A), ARGS(""));
+	assert_int_equal(item_int(&r, 3), at);
+	assert_int_equal(server_command(&r, "PEXPIRETIME " A)->integer, at);
+	run(&r, &set_patch_script, KEYS(A), ARGS("null"));
+	assert_int_equal(item_int(&r, 3), -1);
+	assert_int_equal(redis_pttl_ms(&r, A), -1);
+}
+
+static void what_is_not_there_is_neither_changed_nor_removed(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &set_patch_script, KEYS(A), ARGS("60000"));
+		assert_int_equal(item_int(&r, 0), 0);
+		run(&r, &set_delete_script, KEYS(A), ARGS());
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	fill(A, 0, 2);
+	run(&r, &set_delete_script, KEYS(A), ARGS());
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, A), 0);
+}
+
 static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;
@@ -175,6 +210,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 		run_fails(&r, &set_member_get_script, KEYS(A), ARGS("m"), "WRONGTYPE");
 		run_fails(&r, &set_member_delete_script, KEYS(A), ARGS("m"), "WRONGTYPE");
 		run_fails(&r, &set_member_list_script, KEYS(A), ARGS("0", "", "10"), "WRONGTYPE");
+		run_fails(&r, &set_get_script, KEYS(A), ARGS(), "WRONGTYPE");
+		run_fails(&r, &set_patch_script, KEYS(A), ARGS("1"), "WRONGTYPE");
+		run_fails(&r, &set_delete_script, KEYS(A), ARGS(), "WRONGTYPE");
 		run_fails(&r, &set_combine_script, KEYS(B, A), ARGS("union"), "WRONGTYPE");
 		run_fails(&r, &set_combine_script, KEYS("p:set:{none}", A), ARGS("intersect"), "WRONGTYPE");
 	});
@@ -187,6 +225,8 @@ int main(void)
 		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
 		cmocka_unit_test_setup(sets_are_combined, script_stage_empty),
 		cmocka_unit_test_setup(too_much_work_is_refused, script_stage_empty),
+		cmocka_unit_test_setup(the_expiry_stays_until_it_is_changed, script_stage_empty),
+		cmocka_unit_test_setup(what_is_not_there_is_neither_changed_nor_removed, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);

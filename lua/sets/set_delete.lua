@@ -1,0 +1,9 @@
+-- set_delete: removes a set.
+-- KEYS[1]  the set
+-- Returns {1, now} removed, {0, now} it had no members
+-- Errors: WRONGTYPE, nothing done. O(1); memory is freed in the background.
+--@include time
+--@flags allow-oom
+local now = now_ms()
+redis.call('SCARD', KEYS[1])
+return { redis.call('UNLINK', KEYS[1]), now }

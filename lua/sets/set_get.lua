@@ -1,0 +1,7 @@
+-- set_get: how many members a set has, and when it expires.
+-- KEYS[1]  the set
+-- Returns {0, now, members, expires_at (-1: never)}
+-- Errors: WRONGTYPE. O(1).
+--@include time expiry set
+--@reads
+return set_state(KEYS[1], now_ms())

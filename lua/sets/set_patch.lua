@@ -1,0 +1,17 @@
+-- set_patch: sets when a set expires.
+-- KEYS[1]  the set
+-- ARGV[1]  in how many ms; 'null' for never, '' to leave it as it is
+-- Returns {1, now, members, expires_at (-1: never)}
+--         {0, now} it has no members
+-- Errors: WRONGTYPE, nothing done. O(1).
+--@include time expiry set
+--@flags allow-oom
+local now = now_ms()
+local state = set_state(KEYS[1], now)
+if state[3] == 0 then
+  return { 0, now }
+end
+local at = expiry_after(ARGV[1], now, expires_at(KEYS))
+expire(KEYS, at)
+state[1], state[4] = 1, expiry_reply(at)
+return state
