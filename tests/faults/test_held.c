@@ -146,6 +146,12 @@ static void fill_feed(void)
 		done("POST", "/feeds/f/items", many("{\"items\":[", "\"", 0, 1000, "\"", "],\"limit\":10000}"));
 }
 
+/* So many that freeing them takes Redis some 100 ms. */
+static void fill_set(void)
+{
+	make("for i = 1, 200000 do redis.call('SADD', 'p:set:{huge}', 'member' .. i) end");
+}
+
 /* Two boards of 1000, and sets that differ. */
 static void make_others(void)
 {
@@ -286,6 +292,7 @@ static const struct row rows[] = {
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = kill_messages },
 	{ .method = "POST", .target = "/queues/q/purge", .head = "{}", .again = send_large },
 	{ .method = "DELETE", .target = "/queues/q", .again = send_messages },
+	{ .method = "DELETE", .target = "/sets/huge", .again = fill_set },
 	{ .method = "DELETE", .target = "/keys/set:%7Bbig%7D" },
 	{ .method = "DELETE", .target = "/geo/big" },
 };
