@@ -174,8 +174,8 @@ static bool read_body(struct request *req)
 {
 	const struct operation *op = req->op;
 	const struct field all = { .kind = FIELD_OBJECT, .fields = op->fields, .field_count = op->field_count };
-	const struct field *last = &op->fields[op->field_count - 1];
-	const struct field *root = op->field_count && last->place == IN_WHOLE_BODY ? last : &all;
+	const struct field *last = op->field_count ? &op->fields[op->field_count - 1] : &all;
+	const struct field *root = last->place == IN_WHOLE_BODY ? last : &all;
 	struct json_error error;
 
 	if (!op->takes_body || req->body.len == 0)
