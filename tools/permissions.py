@@ -28,12 +28,12 @@ NEEDED = """
 """
 # Without these the daemon does less, as README says beside its line; a user may lack them on
 # purpose.
-OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|ACL WHOAMI|ACL DRYRUN"
+OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
 # Not asked, since few need them: `min_replicas`. And what any user may say, or is said to a
 # Sentinel.
 OTHERS = {"WAIT", "ROLE", "AUTH", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
-SUBCOMMANDS = {"CLIENT", "SCRIPT", "MEMORY", "CLUSTER", "ACL"}
+SUBCOMMANDS = {"CLIENT", "SCRIPT", "PUBSUB", "MEMORY", "CLUSTER", "ACL"}
 
 
 def rows(text):

@@ -1,6 +1,6 @@
 /*
- * topics: publish, and listen as server-sent events. Nothing is kept: only those listening now
- * receive a message.
+ * topics: publish, and listen as server-sent events. Nothing is stored: only clients that listen
+ * now receive a message, and a topic is no more than its subscriptions in Redis.
  */
 #include <stdlib.h>
 
@@ -17,14 +17,59 @@ struct topic_listener {
 	bool has_listened;
 };
 
-/* ---- POST /topics/{topic} ---- */
+/* ---- GET /topics/{name} ---- */
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct topic_get_input *in = req->input;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_text(o, "name", in->name);
+	out_int(o, "daemons", reply_int(r, 2));
+	answer_end(req);
+}
+
+void topic_get(struct request *req, const struct topic_get_input *in)
+{
+	call_send(handler_call(req, &topic_get_script, KEY_TOPIC, in->name), on_state);
+}
+
+/* ---- GET /topics ---- */
+
+static struct call *get_one(struct request *req, struct text name, struct text part)
+{
+	(void)part;
+	return handler_call(req, &topic_get_script, KEY_TOPIC, name);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req, (void)part;
+	if (reply_int(r, 2) == 0)
+		return;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	out_int(o, "daemons", reply_int(r, 2));
+	out_close(o);
+}
+
+void topic_list(struct request *req, const struct topic_list_input *in)
+{
+	static const struct list_of topics = {
+		.kind = KEY_TOPIC, .is_channels = true, .look = get_one, .item = item_of
+	};
+
+	list_keys(req, &topics, in->match, in->cursor, in->limit);
+}
+
+/* ---- POST /topics/{name} ---- */
 
 static void on_published(struct request *req, const struct reply *r)
 {
 	const struct topic_publish_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
 
-	out_text(o, "topic", in->topic);
+	out_text(o, "name", in->name);
 	out_int(o, "published_at_ms", reply_int(r, 3));
 	out_int(o, "daemons", reply_int(r, 2));
 	answer_end(req);
@@ -32,13 +77,13 @@ static void on_published(struct request *req, const struct reply *r)
 
 void topic_publish(struct request *req, const struct topic_publish_input *in)
 {
-	struct call *c = handler_call(req, &topic_publish_script, KEY_TOPIC, in->topic);
+	struct call *c = handler_call(req, &topic_publish_script, KEY_TOPIC, in->name);
 
 	call_text(c, in->body);
 	call_send(c, on_published);
 }
 
-/* ---- GET /topics/{topic}/stream ---- */
+/* ---- GET /topics/{name}/stream ---- */
 
 static void on_subscribed(struct channel_listener *h)
 {
@@ -75,7 +120,7 @@ static void on_left(void *context)
 void topic_stream(struct request *req, const struct topic_stream_input *in)
 {
 	static const struct stream_callbacks owner = { .left = on_left };
-	struct text channel = script_key(req, KEY_TOPIC, in->topic, NULL);
+	struct text channel = script_key(req, KEY_TOPIC, in->name, NULL);
 
 	if (!wait_has_room(req))
 		return;

@@ -1,4 +1,4 @@
--- topic_publish: tells a message to all who listen now.
+-- topic_publish: publishes a message to the daemons that listen now.
 -- KEYS[1]  the topic: no key, a sharded channel of that name
 -- ARGV[1]  the message, JSON text
 -- Returns {1, now, daemons that listen, published_at}. O(daemons that listen).

@@ -42,7 +42,7 @@ struct listing {
 	size_t looks_owed;
 };
 
-static void scan(struct request *req, struct listing *l);
+static void take_step(struct request *req, struct listing *l);
 
 static struct text pattern_of(struct request *req, const struct list_of *of, struct text glob)
 {
@@ -243,16 +243,16 @@ static void answer(struct request *req, struct listing *l)
 static void on_scan(struct request *req, const struct reply *reply)
 {
 	struct listing *l = req->work;
-	struct text next_step = reply_text(reply, 0);
+	struct text next_step = l->of->is_channels ? TEXT("0") : reply_text(reply, 0);
 
 	if (!next_step.at) {
 		answer_problem_effect(req, P_REDIS_ERROR, EFFECT_NONE, "SCAN returned an unexpected reply");
 		return;
 	}
-	keep(req, l, reply_item(reply, 1), next_step);
+	keep(req, l, l->of->is_channels ? reply : reply_item(reply, 1), next_step);
 	bool goes_on = l->found_count == 0 && l->next.at && ++l->rounds < MAX_ROUNDS;
 	if (goes_on && parse_cursor(l, req, l->next))
-		scan(req, l);
+		take_step(req, l);
 	else
 		answer(req, l);
 }
@@ -272,6 +272,25 @@ static void scan(struct request *req, struct listing *l)
 		call_string(c, l->type);
 	}
 	call_send(c, on_scan);
+}
+
+/* A node's channels are one step, since Redis has no cursor over them. */
+static void list_channels(struct request *req, struct listing *l)
+{
+	struct call *c = command_call(req, "PUBSUB", false);
+
+	call_at(c, l->place);
+	call_string(c, "SHARDCHANNELS");
+	call_text(c, l->pattern);
+	call_send(c, on_scan);
+}
+
+static void take_step(struct request *req, struct listing *l)
+{
+	if (l->of->is_channels)
+		list_channels(req, l);
+	else
+		scan(req, l);
 }
 
 void list_keys(struct request *req, const struct list_of *of, struct text match, struct text cursor, int64_t limit)
@@ -311,5 +330,5 @@ void list_typed_keys(struct request *req, const struct list_of *of, struct text 
 		return;
 	}
 	req->work = l;
-	scan(req, l);
+	take_step(req, l);
 }

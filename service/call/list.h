@@ -1,6 +1,6 @@
 /*
- * list: `?match=&cursor=&limit=` over the keys of one kind, or over all of ours, as {"items":
- * [...], "next_cursor": "..." | null}.
+ * list: `?match=&cursor=&limit=` over the keys or channels of one kind, or over all of our keys, as
+ * {"items": [...], "next_cursor": "..." | null}.
  *
  *	static const struct list_of locks = { .kind = KEY_LOCK, .look = look_one, .item = item_of };
  *	list_keys(req, &locks, in->match, in->cursor, in->limit);
@@ -19,6 +19,7 @@ struct list_of {
 	const char *kind;         /* of handlers/kinds.h; NULL: every key, a name is all that follows the prefix */
 	const char *part_pattern; /* glob of what follows the braces, with its colon; NULL: nothing does */
 	bool once_a_name;         /* keys that differ in what follows the braces are one item */
+	bool is_channels;         /* no keys: sharded channels that are subscribed now */
 	/*
 	 * Returns the call that reads one name, for list to send; NULL: an item has nothing but its
 	 * name. `part` is what follows the braces and the colon.

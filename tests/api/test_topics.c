@@ -171,6 +171,56 @@ static void who_leaves_is_forgotten(void **state)
 	wait_until(strstr(get("/metrics").body, "patternd_http_requests_in_progress 1\n") != NULL, SOON_MS);
 }
 
+/* How many topics GET /topics lists on all pages, and how many daemons listen to this one. */
+static size_t topics_listed(const char *query, const char *name, int64_t *daemons)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/topics?%s", query);
+	const json_t *items = json_at(get_all(target), "/items");
+	*daemons = 0;
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const json_t *item = json_array_get(items, i);
+		if (strcmp(json_string_value(json_object_get(item, "name")), name) == 0)
+			*daemons = json_integer_value(json_object_get(item, "daemons"));
+	}
+	return json_array_size(items);
+}
+
+static void topics_with_listeners_are_listed(void **state)
+{
+	struct daemon other = { 0 }, stranger = { 0 };
+	struct events *e[5];
+	int64_t daemons;
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	daemon_start(&stranger, "--redis", redis.url, "--prefix", "stranger:");
+	e[0] = listen_to(patternd.port, "listed-a");
+	e[1] = listen_to(patternd.port, "listed-a");
+	e[2] = listen_to(other.port, "listed-a");
+	e[3] = listen_to(other.port, "listed-b");
+	e[4] = listen_to(stranger.port, "listed-c");
+	assert_status(post("/queues/listed-q/receive", "{\"wait_ms\":1}"), 200); /* its channel is no topic */
+	assert_int_equal(topics_listed("match=listed-*", "listed-a", &daemons), 2);
+	assert_int_equal(daemons, 2);
+	assert_int_equal(topics_listed("match=listed-*&limit=1", "listed-a", &daemons), 2); /* over pages */
+	assert_int_equal(daemons, 2);
+	assert_int_equal(topics_listed("match=*-b", "listed-b", &daemons), 1);
+	assert_int_equal(daemons, 1);
+	assert_int_equal(int_at(get("/topics/listed-a"), "/daemons"), 2);
+	assert_int_equal(int_at(get("/topics/listed-b"), "/daemons"), 1);
+	assert_int_equal(int_at(get("/topics/listed-c"), "/daemons"), 0);
+	assert_string_equal(text_at(get("/topics/listed-c"), "/name"), "listed-c");
+	assert_problem(get("/topics?cursor=x"), 400, "invalid_value", "none");
+	for (size_t i = 0; i < 5; i++)
+		events_close(e[i]);
+	daemon_stop(&other);
+	wait_until(int_at(get("/topics/listed-b"), "/daemons") == 0, SOON_MS);
+	assert_int_equal(topics_listed("match=listed-b", "listed-b", &daemons), 0);
+	daemon_stop(&stranger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +232,7 @@ int main(void)
 		cmocka_unit_test_teardown(one_that_begins_in_the_drain_ends_in_order, stage_forget),
 		cmocka_unit_test_teardown(streams_count_for_max_parked, stage_forget),
 		cmocka_unit_test_teardown(who_leaves_is_forgotten, stage_forget),
+		cmocka_unit_test_teardown(topics_with_listeners_are_listed, stage_forget),
 	};
 
 	return cmocka_run_group_tests_name("topics", tests, stage_open, stage_close);

@@ -1,0 +1,6 @@
+-- topic_get: how many daemons listen to a topic now.
+-- KEYS[1]  the topic: no key, a sharded channel of that name
+-- Returns {0, now, daemons}. O(1).
+--@include time
+--@reads
+return {0, now_ms(), redis.call('PUBSUB', 'SHARDNUMSUB', KEYS[1])[2]}
