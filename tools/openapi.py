@@ -6,10 +6,9 @@ Only const tables and declarations come out, no control flow. It knows flat obje
 one level of array or object, maps (an object whose additionalProperties is a schema; the body
 itself may be one, its member is `body` then), and `x-any: true` (any JSON); anything else in a
 request stops the build. `type: [integer, string]` is an integer that may also come as text of
-decimal digits, for those who cannot write 2^53 and more as a number. An optional member of a body
-that may also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by
-it, as RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is
-absent.
+decimal digits, for those who cannot write 2^53 and more as a number. A member of a body that may
+also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as
+RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
 
     x-name: true        the string follows the rule of names       x-max-bytes   its largest length in bytes
     x-bytes: true       the string is a name of any bytes but NUL, not only UTF-8; not in a body
@@ -225,8 +224,8 @@ class Contract:
         else:
             fail(where, f"the generator knows no {kind!r} here")
         f["any"] = f["any"] or any(i["any"] for i in f["inner"])
-        if nullable and (place != "IN_BODY" or required or "default" in s or s.get("x-any")):
-            fail(where, "null is for optional members of a body that have no default: it resets them")
+        if nullable and (place != "IN_BODY" or "default" in s or s.get("x-any")):
+            fail(where, "null is for members of a body that have no default: it resets them")
         if nullable:
             f.update(companion=True, reset=True, extra=f["extra"] + ".nullable = true, ")
         f["excludes"] = s.get("x-excludes", [])

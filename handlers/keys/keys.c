@@ -1,5 +1,5 @@
 /*
- * keyspace: the keys in Redis below the daemon's prefix, also those of other programs. Each
+ * keys: the keys in Redis below the daemon's prefix, those of other programs included. Each
  * operation is one script (lua/keys/key_*.lua).
  *
  * Nothing outside the prefix can be named: a key is always the prefix and what the client gave.
@@ -91,15 +91,8 @@ static void on_expires(struct request *req, const struct reply *r)
 
 void key_ttl_put(struct request *req, const struct key_ttl_put_input *in)
 {
-	if (in->has_ttl_ms && in->persist) {
-		answer_field_problem(req, P_INVALID_VALUE, "/persist", "cannot be combined with ttl_ms");
-		return;
-	}
-	if (!in->has_ttl_ms && !in->persist) {
-		answer_field_problem(req, P_MISSING_FIELD, "/ttl_ms", "is required, or persist: true instead");
-		return;
-	}
 	struct call *c = key_call(req, &key_ttl_put_script, in->key);
+
 	handler_call_optional(c, in->has_ttl_ms, in->ttl_ms);
 	call_send(c, on_expires);
 }

@@ -163,15 +163,12 @@ static void a_key_is_looked_at_given_a_time_and_deleted(void **state)
 	assert_int_equal(int_at(a, "/ttl_ms"), 60000);
 	assert_int_equal(int_at(a, "/size"), 3);
 	assert_in_range(int_at(get("/keys/k"), "/ttl_ms"), 50000, 60000);
-	a = http(client, "PUT", "/keys/k/ttl", "{\"persist\":true}");
+	a = http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":null}");
 	assert_true(json_is_null(json_at(a, "/ttl_ms")));
 	assert_int_equal(server_command(&redis, "PTTL p:k")->integer, -1);
 	a = http(client, "PUT", "/keys/k/ttl", "{}");
 	assert_problem(a, 400, "missing_field", "none");
 	assert_string_equal(text_at(a, "/errors/0/pointer"), "/ttl_ms");
-	a = http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":1,\"persist\":true}");
-	assert_problem(a, 400, "invalid_value", "none");
-	assert_string_equal(text_at(a, "/errors/0/pointer"), "/persist");
 	assert_problem(http(client, "PUT", "/keys/k/ttl", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 	assert_int_equal(server_command(&redis, "PTTL p:k")->integer, -1);
 	assert_status(http(client, "DELETE", "/keys/k", NULL), 204);
@@ -456,11 +453,11 @@ static void a_lock_that_never_ends_is_freed_by_force(void **state)
 {
 	(void)state;
 	assert_status(post("/locks/a", "{}"), 201);
-	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"persist\":true}"), 200);
+	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"ttl_ms\":null}"), 200);
 	assert_true(bool_at(get("/locks/a"), "/held"));
 	assert_problem(post("/locks/a", "{}"), 409, "lock_held", "none");
 	assert_true(server_command(&redis, "PTTL p:lock:{a}")->integer > 0);
-	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"persist\":true}"), 200);
+	assert_status(http(client, "PUT", target_of("lock:{a}", "/ttl"), "{\"ttl_ms\":null}"), 200);
 	assert_status(http(client, "DELETE", "/locks/a?force=true", NULL), 200);
 	assert_status(post("/locks/a", "{}"), 201);
 }
