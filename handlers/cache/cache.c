@@ -108,6 +108,33 @@ void cache_get(struct request *req, const struct cache_get_input *in)
 		call_send(c, on_got);
 }
 
+/* ---- GET /cache ---- */
+
+static struct call *get_one(struct request *req, struct text key, struct text part)
+{
+	(void)part;
+	return handler_call(req, &cache_item_get_script, KEY_CACHE, key);
+}
+
+static void item_of(struct json_out *o, struct request *req, struct text key, struct text part, const struct reply *r)
+{
+	(void)req, (void)part;
+	if (reply_int(r, 0) < 0)
+		return;
+	out_object(o, NULL);
+	out_text(o, "key", key);
+	out_text(o, "version", reply_text(r, 2));
+	out_int_or_null(o, "expires_at_ms", reply_int(r, 3) >= 0, reply_int(r, 3));
+	out_close(o);
+}
+
+void cache_list(struct request *req, const struct cache_list_input *in)
+{
+	static const struct list_of values = { .kind = KEY_CACHE, .look = get_one, .item = item_of };
+
+	list_keys(req, &values, in->match, in->cursor, in->limit);
+}
+
 /* ---- PUT and DELETE /cache/{key} ---- */
 
 static void answer_stale_fence(struct request *req, struct text key, int64_t fence, int64_t highest)

@@ -85,6 +85,34 @@ static void a_value_is_stored_read_and_deleted(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 1);
 }
 
+/*
+ * Values only: neither a fence, a ticket or an invalidation that is left, nor keys of others, nor
+ * those that another program put below the same prefix.
+ */
+static void values_are_listed(void **state)
+{
+	(void)state;
+	char *version = strdup(text_at(put("{\"value\":{\"secret\":1},\"ttl_ms\":60000}"), "/version"));
+	assert_status(http(client, "PUT", "/cache/b", "{\"value\":2}"), 201);
+	assert_status(http(client, "PUT", "/cache/c", "{\"value\":3}", "Fence: 7"), 201);
+	assert_status(http(client, "DELETE", "/cache/c", NULL), 204);
+	assert_status(http(client, "POST", "/cache/d/fill", NULL), 201);
+	assert_status(http(client, "POST", "/cache/e/invalidate", NULL), 200);
+	assert_status(post("/counters/f", "{\"value\":1}"), 200);
+	server_command(&redis, "SET p:cache:{g} text");
+	assert_status(http(client, "PUT", "/keys/cache%3A%7Bb%7D/ttl", "{\"ttl_ms\":null}"), 200);
+	assert_int_equal(json_array_size(json_at(get_all("/cache?limit=1"), "/items")), 2);
+	assert_int_equal(json_array_size(json_at(get_all("/cache?match=b*"), "/items")), 1);
+	struct answer a = get_all("/cache?match=a");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_string_equal(text_at(a, "/items/0/key"), "a");
+	assert_string_equal(text_at(a, "/items/0/version"), version);
+	assert_in_range(int_at(a, "/items/0/expires_at_ms") - now_ms(), 1, 60000);
+	assert_null(json_at(a, "/items/0/value"));
+	assert_true(json_is_null(json_at(get_all("/cache?match=b"), "/items/0/expires_at_ms")));
+	free(version);
+}
+
 static void any_json_comes_back_as_it_was(void **state)
 {
 	static const char *const values[] = {
@@ -467,6 +495,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_value_is_stored_read_and_deleted, stage_forget),
+		cmocka_unit_test_teardown(values_are_listed, stage_forget),
 		cmocka_unit_test_teardown(any_json_comes_back_as_it_was, stage_forget),
 		cmocka_unit_test_teardown(a_value_may_fill_a_body, stage_forget),
 		cmocka_unit_test_teardown(jitter_spreads_the_end, stage_forget),

@@ -214,6 +214,10 @@ static void model_get(void)
 
 	strcpy(if_match, some_condition());
 	strcpy(if_none_match, some_condition());
+	run(&r, &cache_item_get_script, KEYS(VALUE), ARGS("")); /* what GET /cache lists */
+	assert_int_equal(item_int(&r, 0), model.exists ? 0 : ABSENT);
+	if (model.exists)
+		assert_string_equal(item_text(&r, 2), model.version);
 	int64_t got = get_with(if_match, if_none_match);
 	if (!model.exists) {
 		assert_int_equal(got, ABSENT);

@@ -1,0 +1,12 @@
+-- cache_item_get: a value's version and expiry, without the value.
+-- KEYS[1]  the value
+-- Returns {0, now, version, expires_at (-1: never)}
+--         {-1, now} there is none
+-- Errors: WRONGTYPE. O(1).
+--@include time cache
+--@reads
+local now, version = now_ms(), cache_version(KEYS[1])
+if not version then
+  return {-1, now}
+end
+return {0, now, version, redis.call('PEXPIRETIME', KEYS[1])}
