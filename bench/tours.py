@@ -18,7 +18,7 @@ NOT_MEASURED = {
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
 
 TOURS = {
-    "admin": ["healthz", "readyz", "metrics", "info", "problem_get", "openapi_json"],
+    "daemon": ["healthz_get", "readyz_get", "metrics_get", "info_get", "problem_list", "problem_get", "openapi_get"],
     "locks": [
         "lock_acquire", "lock_get", "lock_list",
         ("lock_extend", {"token": "$token"}),
@@ -107,7 +107,7 @@ TOURS = {
     "cache, keys, topics": [
         "cache_fill",
         ("cache_put", {"Fill-Ticket": "$ticket"}),
-        "cache_get", "key_list", "key_get", "key_element_list", "key_ttl_put", "key_delete",
-        "cache_put", "cache_delete", "cache_invalidate", "topic_publish",
+        "cache_get", "cache_list", "key_list", "key_get", "key_element_list", "key_ttl_put", "key_delete",
+        "cache_put", "cache_delete", "cache_invalidate", "topic_publish", "topic_get", "topic_list",
     ],
 }

@@ -1,5 +1,5 @@
 /*
- * admin: what the daemon reports of itself: health, readiness, metrics, its options, its contract,
+ * daemon: what the daemon reports of itself: health, readiness, metrics, its options, its contract,
  * its problems.
  *
  * None of it asks Redis, so that all of it answers when Redis does not.
@@ -18,14 +18,14 @@
 #include "request/request.h"
 #include "version.h"
 
-void healthz(struct request *req, const struct healthz_input *in)
+void healthz_get(struct request *req, const struct healthz_get_input *in)
 {
 	(void)in;
 	out_string(answer_begin(req, 200), "status", "ok");
 	answer_end(req);
 }
 
-void readyz(struct request *req, const struct readyz_input *in)
+void readyz_get(struct request *req, const struct readyz_get_input *in)
 {
 	(void)in;
 	if (http_draining()) {
@@ -42,7 +42,7 @@ void readyz(struct request *req, const struct readyz_input *in)
 	}
 }
 
-void metrics(struct request *req, const struct metrics_input *in)
+void metrics_get(struct request *req, const struct metrics_get_input *in)
 {
 	(void)in;
 	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(&req->arena));
@@ -80,7 +80,7 @@ static void out_activity(struct json_out *o)
 	out_close(o);
 }
 
-void info(struct request *req, const struct info_input *in)
+void info_get(struct request *req, const struct info_get_input *in)
 {
 	struct json_out *o = answer_begin(req, 200);
 
@@ -113,10 +113,23 @@ void info(struct request *req, const struct info_input *in)
 	answer_end(req);
 }
 
-void openapi_json(struct request *req, const struct openapi_json_input *in)
+void openapi_get(struct request *req, const struct openapi_get_input *in)
 {
 	(void)in;
 	answer_body(req, 200, "application/json", openapi_json_text);
+}
+
+/* ---- GET /problems, /problems/{code} ---- */
+
+static void out_problem(struct json_out *o, struct request *req, const struct problem_row *row)
+{
+	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
+	out_string(o, "code", row->code);
+	out_int(o, "status", row->status);
+	out_string(o, "title", row->title);
+	out_string(o, "effect", effect_name(row->effect));
+	out_string(o, "retry", retry_name(row->retry));
+	out_string(o, "help", row->help);
 }
 
 void problem_get(struct request *req, const struct problem_get_input *in)
@@ -127,13 +140,32 @@ void problem_get(struct request *req, const struct problem_get_input *in)
 		answer_problem(req, P_NOT_FOUND, "no problem has the code '%s'", in->code.at);
 		return;
 	}
+	out_problem(answer_begin(req, 200), req, row);
+	answer_end(req);
+}
+
+/* The cursor is the code of the last problem on the page before. */
+void problem_list(struct request *req, const struct problem_list_input *in)
+{
+	const struct problem_row *row = problem_row(0), *end = row + PROBLEM_COUNT;
+
+	if (in->cursor.at) {
+		row = problem_by_code(in->cursor);
+		if (!row) {
+			answer_field_problem(req, P_INVALID_VALUE, "?cursor",
+					     "must be the next_cursor of an earlier page of this list");
+			return;
+		}
+		row++;
+	}
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "type", arena_join(&req->arena, (struct text[]){ TEXT("/problems/"), text_of(row->code) }, 2));
-	out_string(o, "code", row->code);
-	out_int(o, "status", row->status);
-	out_string(o, "title", row->title);
-	out_string(o, "effect", effect_name(row->effect));
-	out_string(o, "retry", retry_name(row->retry));
-	out_string(o, "help", row->help);
+	out_array(o, "items");
+	for (int64_t room = in->limit; row < end && room > 0; row++, room--) {
+		out_object(o, NULL);
+		out_problem(o, req, row);
+		out_close(o);
+	}
+	out_close(o);
+	out_text(o, "next_cursor", row < end ? text_of(row[-1].code) : (struct text){ 0 });
 	answer_end(req);
 }

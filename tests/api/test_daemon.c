@@ -20,6 +20,13 @@
 
 enum { ANSWER_MS = 5000 };
 
+static const char *const codes[] = {
+#define PROBLEM(name, code, status, effect, retry, title, help) code,
+#include "../../service/request/errors.def"
+#undef PROBLEM
+};
+enum { PROBLEM_COUNT = sizeof(codes) / sizeof(codes[0]) };
+
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
@@ -151,6 +158,35 @@ static void test_problems(void **state)
 	snprintf(target, sizeof(target), "%s", text_at(a, "/type"));
 	assert_status(http(client, "GET", target, NULL), 200);
 	assert_problem(http(client, "GET", "/problems/nonsense", NULL), 404, "not_found", "none");
+}
+
+static void test_problem_list(void **state)
+{
+	char target[128];
+
+	(void)state;
+	struct answer a = http_all(client, "/problems?limit=7");
+	assert_int_equal(json_array_size(json_at(a, "/items")), PROBLEM_COUNT);
+	for (int i = 0; i < PROBLEM_COUNT; i++) {
+		const json_t *item = json_array_get(json_at(a, "/items"), (size_t)i);
+		const char *code = json_string_value(json_object_get(item, "code"));
+		assert_string_equal(code, codes[i]);
+		snprintf(target, sizeof(target), "/problems/%s", code);
+		assert_true(json_equal(item, http(client, "GET", target, NULL).json));
+	}
+	assert_int_equal(json_array_size(json_at(http(client, "GET", "/problems", NULL), "/items")), PROBLEM_COUNT);
+	assert_problem(http(client, "GET", "/problems?cursor=nonsense", NULL), 400, "invalid_value", "none");
+}
+
+/* The contract's codes are those of errors.def, in its order. */
+static void test_problem_codes(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "GET", "/openapi.json", NULL);
+	const json_t *listed = json_at(a, "/components/schemas/ProblemCode/enum");
+	for (size_t i = 0; i < PROBLEM_COUNT && i < json_array_size(listed); i++)
+		assert_string_equal(json_string_value(json_array_get(listed, i)), codes[i]);
+	assert_int_equal(json_array_size(listed), PROBLEM_COUNT);
 }
 
 static void test_headers_of_every_answer(void **state)
@@ -399,6 +435,7 @@ int main(void)
 		TEST(test_health),          TEST(test_info),
 		TEST(test_activity),        TEST(test_openapi),
 		TEST(test_problems),        TEST(test_headers_of_every_answer),
+		TEST(test_problem_list),    TEST(test_problem_codes),
 		TEST(test_request_id),      TEST(test_log_line_of_a_request),
 		TEST(test_bad_traceparent), TEST(test_log_is_json),
 		TEST(test_log_as_text),     TEST(test_long_connection),

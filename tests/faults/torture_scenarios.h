@@ -200,7 +200,7 @@ static const struct scenario {
 
 static const char *const some_operations[] = { "lock_acquire",   "queue_message_send",
 					       "ratelimit_take", "geo_nearby_list",
-					       "lock_list",      "openapi_json",
-					       "metrics",        NULL };
+					       "lock_list",      "openapi_get",
+					       "metrics_get",    NULL };
 
 #endif
