@@ -130,6 +130,8 @@ class Contract:
         why = self.check_headers(response, exchange["headers"])
         if why:
             return why
+        if status < 300 and "idempotent-replayed" in exchange["headers"] and "Idempotent-Replayed" not in response.get("headers", {}):
+            return "the header Idempotent-Replayed is not documented"
         if exchange["method"] == "HEAD" or "content" not in response:
             self.seen |= set() if text else {(operation, status, None)}
             return "a body where there should be none" if text else None

@@ -2,8 +2,9 @@
 
 What is served, linted and made into C is this bundle: each path item of another file stands in its
 path's place, the components of that file among the root's, each $ref is one of the document itself,
-and what every operation has (x-every-operation) is in every operation. Each mapping knows its file
-and line.
+what every operation has (x-every-operation) is in every operation, and what comes with an
+Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one.
+Each mapping knows its file and line.
 
 tools/contract.py [openapi.yaml] prints the bundle as JSON.
 """
@@ -93,6 +94,20 @@ def adopt(root, part):
             ours[name] = component
 
 
+def complete(root, operation, every, replayed):
+    """Adds what all operations share to one."""
+    operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
+    responses = Node({**operation["responses"], **every.get("responses", {})})
+    responses.at = operation.at
+    if any(p.get("$ref", "").endswith("/IdempotencyKey") for p in operation["parameters"]):
+        for status in (s for s in responses if str(s).startswith("2")):
+            response = Node(follow(root, responses[status]))
+            response.at = operation.at
+            response["headers"] = {**response.get("headers", {}), **replayed.get("headers", {})}
+            responses[status] = response
+    operation["responses"] = responses
+
+
 def load(path):
     """The whole contract, bundled."""
     path = pathlib.Path(path)
@@ -117,12 +132,10 @@ def load(path):
                     f"{name}: {{$ref: '{file}#/paths/{pointer}'}}",
                     item.at,
                 )
-    every = root.pop("x-every-operation", {})
+    every, replayed = root.pop("x-every-operation", {}), root.pop("x-every-idempotent-success", {})
     for item in root["paths"].values():
         for operation in (item[m] for m in METHODS if m in item):
-            operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
-            operation["responses"] = Node({**operation["responses"], **every.get("responses", {})})
-            operation["responses"].at = operation.at
+            complete(root, operation, every, replayed)
     return root
 
 
