@@ -28,6 +28,10 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   await page.locator('.opblock').first().waitFor();
   assert.equal(await page.locator('.opblock').count(), operations);
   assert.match(await tryIt(page, '/healthz'), /^200/);
+  await page.getByRole('link', { name: 'Open the page of this daemon' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.getByRole('link', { name: 'API reference' }).click();
+  await page.locator('.opblock').first().waitFor();
   stage.assertClean();
 });
 
