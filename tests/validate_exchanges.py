@@ -130,7 +130,8 @@ class Contract:
         why = self.check_headers(response, exchange["headers"])
         if why:
             return why
-        if status < 300 and "idempotent-replayed" in exchange["headers"] and "Idempotent-Replayed" not in response.get("headers", {}):
+        is_replay = status < 300 and "idempotent-replayed" in exchange["headers"]
+        if is_replay and "Idempotent-Replayed" not in response.get("headers", {}):
             return "the header Idempotent-Replayed is not documented"
         if exchange["method"] == "HEAD" or "content" not in response:
             self.seen |= set() if text else {(operation, status, None)}
