@@ -3,4 +3,6 @@
 -- Returns {0, now, daemons}. O(1).
 --@include time
 --@reads
-return {0, now_ms(), redis.call('PUBSUB', 'SHARDNUMSUB', KEYS[1])[2]}
+local command = {'PUBSUB', 'SHARDNUMSUB', KEYS[1]}
+local counts = redis.call(unpack(command))
+return {0, now_ms(), counts[2]}
