@@ -13,6 +13,8 @@ DAY = {"date": "2020-02-29"}  # is over, wherever this runs
 NOT_MEASURED = {
     "lock_hold": "a stream: it ends when the client leaves",
     "topic_stream": "a stream: it ends when the client leaves",
+    "uv_delete": "a hundred steps of 500 keys",
+    "pv_delete": "a hundred steps of 500 keys",
 }
 
 LIMIT = {"limit": 1000000000, "burst": 1000000000}  # of ratelimit_take many times: all are allowed
@@ -68,10 +70,10 @@ TOURS = {
     ],
     "visitors": [
         "uv_add",
-        ("uv_add", {"page": "cart"}),
+        ("uv_add", {"name": "cart"}),
         "uv_get", "uv_union_get", "uv_list",
-        ("uv_merge", {"page": "both", "from": None, "to": None}),
-        "pv_add", "pv_get", ("checkin_day_put", DAY), "checkin_get", "checkin_list", "checkin_patch",
+        ("uv_merge", {"name": "both", "from": None, "to": None}),
+        "pv_add", "pv_get", "pv_list", ("checkin_day_put", DAY), "checkin_get", "checkin_list", "checkin_patch",
         ("checkin_day_delete", DAY), ("checkin_day_put", DAY), "checkin_delete",
     ],
     "collections": [

@@ -86,7 +86,7 @@ static void ask_parts(struct request *req, struct visitor_days *w, const struct 
 	send_part(req, w, 0);
 }
 
-/* ---- GET /uv ---- */
+/* ---- GET /uv/union ---- */
 
 static void on_summed(struct request *req, const struct reply *r)
 {
@@ -122,13 +122,13 @@ void several_pages_count(struct request *req, struct visitor_days *w, const stru
 
 	ask_parts(req, w,
 		  &(struct page_parts){ .slots = slots,
-					.pages = in->pages.items,
+					.pages = in->name.items,
 					.script = &uv_union_part_script,
 					.next = sum_union,
 					.counted = answer });
 }
 
-/* ---- POST /uv/{page}/merge ---- */
+/* ---- POST /uv/{name}/merge ---- */
 
 static void sum_merge(struct request *req, struct visitor_days *w)
 {
@@ -136,8 +136,8 @@ static void sum_merge(struct request *req, struct visitor_days *w)
 	const struct page_parts *parts = w->parts;
 	struct call *c = script_call(req, &uv_merge_sum_script);
 
-	call_scratch(req, c, in->page);
-	visitor_call_days(c, KEY_UV, in->page, w);
+	call_scratch(req, c, in->name);
+	visitor_call_days(c, KEY_UV, in->name, w);
 	visitor_call_retention(c);
 	call_int(c, w->from);
 	for (size_t g = 0; g < parts->slots->count; g++) {

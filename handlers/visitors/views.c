@@ -4,7 +4,7 @@
  */
 #include "visitors/visitor_call.h"
 
-/* ---- POST, GET /pv/{page} ---- */
+/* ---- POST, GET /pv/{name} ---- */
 
 static void on_viewed(struct request *req, const struct reply *r)
 {
@@ -18,7 +18,7 @@ static void on_viewed(struct request *req, const struct reply *r)
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "page", in->page);
+	out_text(o, "name", in->name);
 	handler_out_day(o, "day", reply_int(r, 3));
 	out_int(o, "count", reply_int(r, 2));
 	answer_end(req);
@@ -29,7 +29,7 @@ static void send_views(struct request *req, struct visitor_days *w)
 	const struct pv_add_input *in = req->input;
 	struct call *c = script_call(req, &pv_add_script);
 
-	visitor_call_days(c, KEY_PV, in->page, w);
+	visitor_call_days(c, KEY_PV, in->name, w);
 	call_int(c, w->to);
 	visitor_call_today(c, w);
 	visitor_call_retention(c);
@@ -53,7 +53,7 @@ static void on_views(struct request *req, const struct reply *r)
 	for (size_t i = 2; i < r->count; i++)
 		sum += reply_int(r, i);
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "page", in->page);
+	out_text(o, "name", in->name);
 	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", sum);
 	visitor_out_days(o, w, r, 2);
@@ -65,7 +65,7 @@ static void send_view_count(struct request *req, struct visitor_days *w)
 	const struct pv_get_input *in = req->input;
 	struct call *c = script_call(req, &pv_get_script);
 
-	visitor_call_days(c, KEY_PV, in->page, w);
+	visitor_call_days(c, KEY_PV, in->name, w);
 	visitor_call_today(c, w);
 	call_send(c, on_views);
 }

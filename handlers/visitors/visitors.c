@@ -1,11 +1,11 @@
 /*
  * visitors: unique visitors, one sketch a page and UTC day. Each operation is one script
  * (lua/visitors/uv_*.lua), unless its pages lie in several slots of a Cluster
- * (visitors/several_pages.c).
+ * (visitors/several_pages.c). Lists and removal: pages.c.
  */
 #include "visitors/several_pages.h"
 
-/* ---- POST, GET /uv/{page} ---- */
+/* ---- POST, GET /uv/{name} ---- */
 
 static void on_visited(struct request *req, const struct reply *r)
 {
@@ -22,7 +22,7 @@ static void send_visitors(struct request *req, struct visitor_days *w)
 	const struct uv_add_input *in = req->input;
 	struct call *c = script_call(req, &uv_add_script);
 
-	visitor_call_days(c, KEY_UV, in->page, w);
+	visitor_call_days(c, KEY_UV, in->name, w);
 	call_int(c, w->to);
 	visitor_call_today(c, w);
 	visitor_call_retention(c);
@@ -44,7 +44,7 @@ static void on_counted(struct request *req, const struct reply *r)
 	if (!visitor_day_was_right(req, r))
 		return;
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "page", in->page);
+	out_text(o, "name", in->name);
 	visitor_out_range(o, w->from, w->to);
 	out_int(o, "count", reply_int(r, 2));
 	out_real(o, "standard_error", visitor_standard_error);
@@ -57,7 +57,7 @@ static void send_count(struct request *req, struct visitor_days *w)
 	const struct uv_get_input *in = req->input;
 	struct call *c = script_call(req, &uv_get_script);
 
-	visitor_call_days(c, KEY_UV, in->page, w);
+	visitor_call_days(c, KEY_UV, in->name, w);
 	visitor_call_today(c, w);
 	call_int(c, 1);
 	call_send(c, on_counted);
@@ -68,7 +68,7 @@ void uv_get(struct request *req, const struct uv_get_input *in)
 	visitor_call_range(req, send_count, 1, in->from, in->to, false);
 }
 
-/* ---- GET /uv ---- */
+/* ---- GET /uv/union ---- */
 
 static void answer_union(struct request *req, int64_t count, const int64_t *pages)
 {
@@ -77,9 +77,9 @@ static void answer_union(struct request *req, int64_t count, const int64_t *page
 	struct json_out *o = answer_begin(req, 200);
 
 	out_array(o, "pages");
-	for (size_t i = 0; i < in->pages.count; i++) {
+	for (size_t i = 0; i < in->name.count; i++) {
 		out_object(o, NULL);
-		out_text(o, "page", in->pages.items[i]);
+		out_text(o, "name", in->name.items[i]);
 		out_int(o, "count", pages[i]);
 		out_close(o);
 	}
@@ -104,7 +104,7 @@ static void on_union(struct request *req, const struct reply *r)
 static void send_union(struct request *req, struct visitor_days *w)
 {
 	const struct uv_union_get_input *in = req->input;
-	const struct slots *slots = slots_of(req, in->pages.items, in->pages.count);
+	const struct slots *slots = slots_of(req, in->name.items, in->name.count);
 
 	if (!slots)
 		return;
@@ -113,8 +113,8 @@ static void send_union(struct request *req, struct visitor_days *w)
 		return;
 	}
 	struct call *c = script_call(req, &uv_get_script);
-	for (size_t i = 0; i < in->pages.count; i++)
-		visitor_call_days(c, KEY_UV, in->pages.items[i], w);
+	for (size_t i = 0; i < in->name.count; i++)
+		visitor_call_days(c, KEY_UV, in->name.items[i], w);
 	visitor_call_today(c, w);
 	call_int(c, w->to - w->from + 1);
 	call_send(c, on_union);
@@ -122,34 +122,10 @@ static void send_union(struct request *req, struct visitor_days *w)
 
 void uv_union_get(struct request *req, const struct uv_union_get_input *in)
 {
-	visitor_call_range(req, send_union, in->pages.count, in->from, in->to, false);
+	visitor_call_range(req, send_union, in->name.count, in->from, in->to, false);
 }
 
-/* ---- GET /uv/pages ---- */
-
-static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
-{
-	(void)req;
-	(void)part;
-	(void)r;
-	out_object(o, NULL);
-	out_text(o, "page", name);
-	out_close(o);
-}
-
-void uv_list(struct request *req, const struct uv_list_input *in)
-{
-	static const struct list_of pages = {
-		.kind = KEY_UV,
-		.part_pattern = ":\?\?\?\?-\?\?-\?\?",
-		.once_a_name = true,
-		.item = item_of,
-	};
-
-	list_keys(req, &pages, in->match, in->cursor, in->limit);
-}
-
-/* ---- POST /uv/{page}/merge ---- */
+/* ---- POST /uv/{name}/merge ---- */
 
 /* Of uv_merge.lua, and of uv_merge_sum.lua. */
 static void on_merged(struct request *req, const struct reply *r)
@@ -161,7 +137,7 @@ static void on_merged(struct request *req, const struct reply *r)
 	/* The range of the reply: a replay answers the days of the first time. */
 	int64_t from = reply_int(r, 3), days = reply_int(r, 4);
 	struct json_out *o = answer_begin(req, 200);
-	out_text(o, "page", in->page);
+	out_text(o, "name", in->name);
 	visitor_out_range(o, from, from + days - 1);
 	out_int(o, "days", reply_int(r, 2));
 	answer_end(req);
@@ -170,7 +146,7 @@ static void on_merged(struct request *req, const struct reply *r)
 static void send_merge(struct request *req, struct visitor_days *w)
 {
 	const struct uv_merge_input *in = req->input;
-	const struct slots *slots = handler_slots(req, in->page, in->sources.items, in->sources.count);
+	const struct slots *slots = handler_slots(req, in->name, in->sources.items, in->sources.count);
 
 	if (!slots)
 		return;
@@ -179,7 +155,7 @@ static void send_merge(struct request *req, struct visitor_days *w)
 		return;
 	}
 	struct call *c = script_call(req, &uv_merge_script);
-	visitor_call_days(c, KEY_UV, in->page, w);
+	visitor_call_days(c, KEY_UV, in->name, w);
 	for (size_t i = 0; i < in->sources.count; i++)
 		visitor_call_days(c, KEY_UV, in->sources.items[i], w);
 	visitor_call_today(c, w);

@@ -332,8 +332,8 @@ static void names_in_bodies(void **state)
 	assert_allowed(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\"]}"));
 	assert_forbidden(post_as(SECRET, "/uv/a/merge", "{\"sources\":[\"b\",\"a\"]}"), "uv:a:read");
 	assert_forbidden(post_as(SECRET, "/uv/b/merge", "{\"sources\":[\"b\"]}"), "uv:b:write");
-	assert_allowed(http(client, "GET", "/uv?pages=b", NULL, SECRET));
-	assert_forbidden(http(client, "GET", "/uv?pages=b&pages=a", NULL, SECRET), "uv:a:read");
+	assert_allowed(http(client, "GET", "/uv/union?name=b", NULL, SECRET));
+	assert_forbidden(http(client, "GET", "/uv/union?name=b&name=a", NULL, SECRET), "uv:a:read");
 	assert_allowed(http(client, "GET", "/sets/combine?union=a", NULL, SECRET));
 	assert_forbidden(http(client, "GET", "/sets/combine?union=a&union=b", NULL, SECRET), "sets:b:read");
 	/* To name nothing is to ask for everything. */

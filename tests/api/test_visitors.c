@@ -56,7 +56,7 @@ static void a_visitor_counts_once_a_day(void **state)
 	assert_true(visit("home", "\"u3\",\"u4\"", MAR_1));
 	struct answer a = get("/uv/home?from=2000-02-28&to=2000-03-02");
 	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/page"), "home");
+	assert_string_equal(text_at(a, "/name"), "home");
 	assert_string_equal(text_at(a, "/from"), "2000-02-28");
 	assert_string_equal(text_at(a, "/to"), "2000-03-02");
 	assert_int_equal(int_at(a, "/count"), 4); /* the union, not the sum */
@@ -71,7 +71,7 @@ static void a_page_never_used_has_zeros(void **state)
 	(void)state;
 	assert_int_equal(int_at(get("/uv/nothing"), "/count"), 0);
 	assert_int_equal(int_at(get("/pv/nothing"), "/count"), 0);
-	struct answer a = get("/uv?pages=x&pages=y");
+	struct answer a = get("/uv/union?name=x&name=y");
 	assert_int_equal(int_at(a, "/count"), 0);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 2);
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0); /* a look leaves nothing */
@@ -115,19 +115,19 @@ static void several_pages_make_one_union(void **state)
 	visit("a", "\"u1\",\"u2\"", FEB_29);
 	visit("a", "\"u3\"", MAR_1);
 	visit("b", "\"u2\",\"u3\",\"u4\"", MAR_1);
-	struct answer a = get("/uv?pages=b&pages=a&pages=nothing&from=2000-02-29&to=2000-03-01");
+	struct answer a = get("/uv/union?name=b&name=a&name=nothing&from=2000-02-29&to=2000-03-01");
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/count"), 4);
 	assert_int_equal(json_array_size(json_at(a, "/pages")), 3);
-	assert_string_equal(text_at(a, "/pages/0/page"), "b");
+	assert_string_equal(text_at(a, "/pages/0/name"), "b");
 	assert_int_equal(int_at(a, "/pages/0/count"), 3);
-	assert_string_equal(text_at(a, "/pages/1/page"), "a");
+	assert_string_equal(text_at(a, "/pages/1/name"), "a");
 	assert_int_equal(int_at(a, "/pages/1/count"), 3);
 	assert_int_equal(int_at(a, "/pages/2/count"), 0);
-	assert_int_equal(int_at(get("/uv?pages=a&pages=b&to=2000-03-01"), "/count"), 3);
-	a = get("/uv");
+	assert_int_equal(int_at(get("/uv/union?name=a&name=b&to=2000-03-01"), "/count"), 3);
+	a = get("/uv/union");
 	assert_problem(a, 400, NULL, "none");
-	assert_string_equal(text_at(a, "/errors/0/pointer"), "?pages");
+	assert_string_equal(text_at(a, "/errors/0/pointer"), "?name");
 }
 
 static void merge_goes_day_by_day(void **state)
@@ -142,7 +142,7 @@ static void merge_goes_day_by_day(void **state)
 	for (int i = 0; i < 2; i++) { /* the second time changes nothing */
 		struct answer a = post("/uv/site/merge", body);
 		assert_status(a, 200);
-		assert_string_equal(text_at(a, "/page"), "site");
+		assert_string_equal(text_at(a, "/name"), "site");
 		assert_string_equal(text_at(a, "/from"), "2000-02-28");
 		assert_string_equal(text_at(a, "/to"), "2000-03-01");
 		assert_int_equal(int_at(a, "/days"), 2);
@@ -162,7 +162,7 @@ static void views_add_up(void **state)
 	(void)state;
 	struct answer a = post("/pv/home", NULL);
 	assert_status(a, 200);
-	assert_string_equal(text_at(a, "/page"), "home");
+	assert_string_equal(text_at(a, "/name"), "home");
 	assert_int_equal(int_at(a, "/count"), 1);
 	stage_forget(NULL);
 	assert_int_equal(int_at(post("/pv/home", "{\"by\":5,\"at_ms\":" FEB_29 "}"), "/count"), 5);
@@ -233,18 +233,22 @@ static void pages_are_listed_once(void **state)
 		visit(target, "\"u\"", FEB_29);
 		visit(target, "\"u\"", MAR_1);
 	}
-	post("/pv/views-only", NULL);
-	struct answer a = get_all("/uv/pages");
+	post("/pv/views-only", "{\"at_ms\":" FEB_29 "}");
+	post("/pv/views-only", "{\"at_ms\":" MAR_1 "}");
+	struct answer a = get_all("/pv");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_string_equal(text_at(a, "/items/0/name"), "views-only");
+	a = get_all("/uv");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 30); /* a day each is no item of its own */
-	assert_int_equal(json_array_size(json_at(get_all("/uv/pages?match=page2*"), "/items")), 11);
+	assert_int_equal(json_array_size(json_at(get_all("/uv?match=page2*"), "/items")), 11);
 	do {
-		snprintf(target, sizeof(target), "/uv/pages?limit=4%s%s", *cursor ? "&cursor=" : "", cursor);
+		snprintf(target, sizeof(target), "/uv?limit=4%s%s", *cursor ? "&cursor=" : "", cursor);
 		a = get(target);
 		size_t n = json_array_size(json_at(a, "/items"));
 		assert_true(n <= 4);
 		for (size_t i = 0; i < n; i++) {
 			const json_t *item = json_array_get(json_at(a, "/items"), i);
-			int at = atoi(json_string_value(json_object_get(item, "page")) + strlen("page"));
+			int at = atoi(json_string_value(json_object_get(item, "name")) + strlen("page"));
 			distinct += !seen[at];
 			seen[at] = true;
 		}
@@ -253,6 +257,31 @@ static void pages_are_listed_once(void **state)
 		assert_true(++pages < 200);
 	} while (*cursor);
 	assert_int_equal(distinct, 30);
+}
+
+/* The first day, the last, and those between of a kind; the other kind, and other pages, stay. */
+static void a_page_is_deleted_whole(void **state)
+{
+	static const char *const ends[] = { "0", FEB_29, "1795310461802", "4102444800000" };
+	static const char *const kinds[][2] = { { "/uv/home", "/pv/home" }, { "/pv/home", "/uv/home" } };
+	char body[64];
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		visit("other", "\"u\"", FEB_29);
+		for (size_t i = 0; i < 4; i++) {
+			visit("home", "\"u\"", ends[i]);
+			snprintf(body, sizeof(body), "{\"at_ms\":%s}", ends[i]);
+			assert_status(post("/pv/home", body), 200);
+		}
+		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 9);
+		assert_status(http(client, "DELETE", kinds[k][0], NULL), 204);
+		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 5);
+		assert_problem(http(client, "DELETE", kinds[k][0], NULL), 404, "not_found", "none");
+		assert_status(http(client, "DELETE", kinds[k][1], NULL), 204);
+		assert_int_equal(int_at(get("/uv/other?to=2000-02-29"), "/count"), 1);
+		stage_forget(NULL);
+	}
 }
 
 static void names_of_all_kinds(void **state)
@@ -264,13 +293,15 @@ static void names_of_all_kinds(void **state)
 		{ "x:2000-01-01", "x:2000-01-01" },
 	};
 	static const char *const reserved[][3] = {
-		{ "POST", "/uv/pages", "{\"visitors\":[\"u\"]}" },
+		{ "POST", "/uv/union", "{\"visitors\":[\"u\"]}" },
 		{ "GET", "/uv/%2E", NULL },
-		{ "GET", "/uv?pages=a&pages=pages", NULL },
+		{ "GET", "/uv/union?name=a&name=union", NULL },
 		{ "POST", "/uv/../merge", "{\"sources\":[\"a\"]}" },
-		{ "POST", "/uv/a/merge", "{\"sources\":[\"pages\"]}" },
-		{ "POST", "/pv/pages", NULL },
-		{ "GET", "/pv/pages", NULL },
+		{ "POST", "/uv/a/merge", "{\"sources\":[\"union\"]}" },
+		{ "POST", "/pv/union", NULL },
+		{ "GET", "/pv/union", NULL },
+		{ "DELETE", "/uv/union", NULL },
+		{ "DELETE", "/pv/..", NULL },
 	};
 	char target[96];
 
@@ -278,10 +309,10 @@ static void names_of_all_kinds(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		visit(rows[i][0], "\"ü/1\"", FEB_29);
 		snprintf(target, sizeof(target), "/uv/%s?to=2000-02-29", rows[i][0]);
-		assert_string_equal(text_at(get(target), "/page"), rows[i][1]);
+		assert_string_equal(text_at(get(target), "/name"), rows[i][1]);
 		assert_int_equal(int_at(get(target), "/count"), 1);
 	}
-	assert_int_equal(json_array_size(json_at(get_all("/uv/pages"), "/items")), sizeof(rows) / sizeof(*rows));
+	assert_int_equal(json_array_size(json_at(get_all("/uv"), "/items")), sizeof(rows) / sizeof(*rows));
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
 		assert_problem(http(client, reserved[i][0], reserved[i][1], reserved[i][2]), 400, "reserved_name",
 			       "none");
@@ -289,7 +320,7 @@ static void names_of_all_kinds(void **state)
 
 static void foreign_keys_are_told_and_kept(void **state)
 {
-	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv?pages=x&pages=f&to=2000-02-29",
+	static const char *const targets[] = { "/uv/f?to=2000-02-29", "/uv/union?name=x&name=f&to=2000-02-29",
 					       "/pv/f?to=2000-02-29" };
 
 	(void)state;
@@ -298,6 +329,8 @@ static void foreign_keys_are_told_and_kept(void **state)
 		assert_problem(get(targets[i]), 500, "foreign_key", "none");
 	assert_problem(post("/uv/f", "{\"visitors\":[\"u\"],\"at_ms\":" FEB_29 "}"), 500, "foreign_key", "none");
 	assert_problem(post("/pv/f", "{\"at_ms\":" FEB_29 "}"), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/uv/f", NULL), 500, "foreign_key", "none");
+	assert_problem(http(client, "DELETE", "/pv/f", NULL), 500, "foreign_key", "none");
 	visit("a", "\"u\"", FEB_29);
 	assert_problem(post("/uv/a/merge", "{\"sources\":[\"f\"],\"to\":\"2000-02-29\"}"), 500, "foreign_key", "none");
 	assert_string_equal(server_command(&redis, "GET p:uv:{f}:2000-02-29")->str, "mine");
@@ -317,6 +350,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_day_of_views_ends_at_2_53, stage_forget),
 		cmocka_unit_test_teardown(a_retry_counts_once, stage_forget),
 		cmocka_unit_test_teardown(pages_are_listed_once, stage_forget),
+		cmocka_unit_test_teardown(a_page_is_deleted_whole, stage_forget),
 		cmocka_unit_test_teardown(names_of_all_kinds, stage_forget),
 		cmocka_unit_test_teardown(foreign_keys_are_told_and_kept, stage_forget),
 	};

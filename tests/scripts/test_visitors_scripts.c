@@ -261,6 +261,28 @@ static void views_are_exact_to_the_end_and_stop_there(void **state)
 	}
 }
 
+static void a_step_of_a_delete_is_all_or_nothing(void **state)
+{
+	(void)state;
+	unchanged(&r, {
+		run(&r, &page_delete_script, KEYS(B2, C1), ARGS("^HYLL"));
+		assert_int_equal(item_int(&r, 0), 0);
+	});
+	run(&r, &page_delete_script, KEYS(A1, B2, A2), ARGS("^HYLL"));
+	assert_int_equal(item_int(&r, 0), 1);
+	assert_int_equal(redis_exists(&r, A1) + redis_exists(&r, A2), 0);
+	assert_int_equal(count_of(B1), 1);
+	server_command(&r, "SET " PV1 " 9007199254740991");
+	server_command(&r, "SET " PV2 " 1x");
+	unchanged(&r, {
+		run_fails(&r, &page_delete_script, KEYS(PV1, B1), ARGS("^%d+$"), "WRONGTYPE");
+		run_fails(&r, &page_delete_script, KEYS(PV1, PV2), ARGS("^%d+$"), "WRONGTYPE");
+		run_fails(&r, &page_delete_script, KEYS(B1, PV1), ARGS("^HYLL"), "WRONGTYPE");
+	});
+	run(&r, &page_delete_script, KEYS(PV1), ARGS("^%d+$"));
+	assert_int_equal(redis_exists(&r, PV1), 0);
+}
+
 static void replays_get_the_first_answer(void **state)
 {
 	(void)state;
@@ -343,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup(days_without_visitors_are_left_alone, two_days),
 		cmocka_unit_test_setup(views_add_up, script_stage_empty),
 		cmocka_unit_test_setup(views_are_exact_to_the_end_and_stop_there, script_stage_empty),
+		cmocka_unit_test_setup(a_step_of_a_delete_is_all_or_nothing, two_days),
 		cmocka_unit_test_setup(replays_get_the_first_answer, two_days),
 		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_still_counts, two_days),

@@ -58,7 +58,7 @@ static void names(void **state)
 	assert_string_equal(verdict("GET", target, NOTHING), "invalid_name {name}");
 	assert_string_equal(verdict("POST", "/ratelimit", TEXT("{\"key\":\"a\\u0000\",\"limit\":1,\"window_ms\":1}")),
 			    "invalid_name /key");
-	assert_string_equal(verdict("POST", "/uv/p/merge", TEXT("{\"sources\":[\"a\",\"pages\",\"..\"]}")),
+	assert_string_equal(verdict("POST", "/uv/p/merge", TEXT("{\"sources\":[\"a\",\"union\",\"..\"]}")),
 			    "reserved_name /sources/1 /sources/2");
 }
 
@@ -124,9 +124,9 @@ static void values_and_defaults(void **state)
 	assert_true(send->messages.items[1].ttl_ms == 9 && send->messages.items[1].priority == 4);
 	assert_null(send->messages.items[1].id.at);
 	asked_end(req);
-	req = filled("GET", "/uv?pages=a&from=2026-01-01&pages=b", NOTHING, &in);
+	req = filled("GET", "/uv/union?name=a&from=2026-01-01&name=b", NOTHING, &in);
 	const struct uv_union_get_input *uv = in;
-	assert_true(uv->pages.count == 2 && text_is(uv->pages.items[1], "b") && text_is(uv->from, "2026-01-01") &&
+	assert_true(uv->name.count == 2 && text_is(uv->name.items[1], "b") && text_is(uv->from, "2026-01-01") &&
 		    !uv->to.at);
 	asked_end(req);
 	given_header = TEXT("secret");

@@ -67,8 +67,8 @@ static void paths(void **state)
 		/* The path that is spelled out goes before the one with a parameter. */
 		{ "GET", TEXT("/geo/nearby"), "geo_nearby_list" },
 		{ "GET", TEXT("/geo/near"), "geo_get near" },
-		{ "GET", TEXT("/uv/pages"), "uv_list" },
-		{ "POST", TEXT("/uv/pages"), "uv_add pages" }, /* input refuses the name */
+		{ "GET", TEXT("/uv/union"), "uv_union_get" },
+		{ "POST", TEXT("/uv/union"), "uv_add union" }, /* input refuses the name */
 		{ "DELETE", TEXT("/geo/nearby"), "geo_delete nearby" },
 		/* Cut first, decoded afterwards. */
 		{ "GET", TEXT("/locks/a%2Fb"), "lock_get a/b" },
@@ -153,7 +153,7 @@ static void queries(void **state)
 		{ "GET", TEXT("/locks?m%61tch=x"), "lock_list match=x" },
 		{ "GET", TEXT("/locks?match=a/b?c"), "lock_list match=a/b?c" },
 		{ "GET", TEXT("/locks?match=%ff"), "lock_list match=\xff" },
-		{ "GET", TEXT("/uv?pages=a&pages=b"), "uv_union_get pages=a pages=b" },
+		{ "GET", TEXT("/uv/union?name=a&name=b"), "uv_union_get name=a name=b" },
 		{ "GET", TEXT("/locks/x?y#z"), "lock_get x y#z=" },
 	};
 	char target[3000];
@@ -189,7 +189,7 @@ static void methods(void **state)
 		{ "GET", "/locks/x/extend", "POST" },
 		{ "POST", "/queues/q/messages/1", "GET, HEAD, PATCH, DELETE" },
 		{ "POST", "/queues/q", "GET, HEAD, PUT, PATCH, DELETE" },
-		{ "DELETE", "/uv/pages", "GET, HEAD, POST" },
+		{ "PATCH", "/uv/union", "GET, HEAD, POST, DELETE" },
 	};
 
 	check(ROWS(rows));

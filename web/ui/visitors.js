@@ -15,10 +15,10 @@ export function open(page) {
 }
 
 function openAll(page) {
-	const all = table({ label: 'Pages', key: (one) => one.page, empty: 'No page has visitors.', columns: [
-		{ title: 'Page', kind: 'head', text: (one) => one.page, link: (one) => route('visitors', one.page) },
+	const all = table({ label: 'Pages', key: (one) => one.name, empty: 'No page has visitors.', columns: [
+		{ title: 'Page', kind: 'head', text: (one) => one.name, link: (one) => route('visitors', one.name) },
 	] });
-	return listing(page, { what: 'pages', where: '/uv/pages', name: (one) => one.page, open: (name) => route('visitors', name), shown: all });
+	return listing(page, { what: 'pages', where: '/uv', name: (one) => one.name, open: (name) => route('visitors', name), shown: all });
 }
 
 function openOne(page, name, days = '30') {

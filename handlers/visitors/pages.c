@@ -1,0 +1,106 @@
+/*
+ * pages: lists pages, and deletes them; the same for visitors and views. A page has a key a day,
+ * and no list of its days: a delete goes through all days that it may have, some in each call.
+ */
+#include "visitors/visitor_call.h"
+
+/* ---- GET /uv, GET /pv ---- */
+
+static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
+{
+	(void)req;
+	(void)part;
+	(void)r;
+	out_object(o, NULL);
+	out_text(o, "name", name);
+	out_close(o);
+}
+
+static const char days_pattern[] = ":\?\?\?\?-\?\?-\?\?";
+
+void uv_list(struct request *req, const struct uv_list_input *in)
+{
+	static const struct list_of pages = {
+		.kind = KEY_UV, .part_pattern = days_pattern, .once_a_name = true, .item = item_of
+	};
+
+	list_keys(req, &pages, in->match, in->cursor, in->limit);
+}
+
+void pv_list(struct request *req, const struct pv_list_input *in)
+{
+	static const struct list_of pages = {
+		.kind = KEY_PV, .part_pattern = days_pattern, .once_a_name = true, .item = item_of
+	};
+
+	list_keys(req, &pages, in->match, in->cursor, in->limit);
+}
+
+/* ---- DELETE /uv/{name}, DELETE /pv/{name} ---- */
+
+/* The day after the last one of the contract's at_ms; a merge only takes days that a source has. */
+enum { DAYS_END = 47483, DAYS_A_STEP = 500 };
+
+/* In the request's arena. */
+struct page_delete {
+	const char *kind;
+	const char *form; /* that values of the kind begin with */
+	const char *what; /* for the problem */
+	struct text name;
+	int64_t next_day;
+	struct arena_mark since; /* what comes after are the keys of one step */
+};
+
+static void next_step(struct request *req);
+
+static void on_step(struct request *req, const struct reply *r)
+{
+	struct page_delete *d = req->work;
+
+	req->has_effect = req->has_effect || reply_int(r, 0) > 0;
+	arena_rewind(&req->arena, d->since);
+	if (d->next_day < DAYS_END)
+		next_step(req);
+	else if (req->has_effect)
+		answer_empty(req, 204);
+	else
+		answer_problem(req, P_NOT_FOUND, "page '%s' has no %s", d->name.at, d->what);
+}
+
+static void next_step(struct request *req)
+{
+	struct page_delete *d = req->work;
+	struct call *c = script_call(req, &page_delete_script);
+	struct visitor_days days = { .from = d->next_day, .to = d->next_day + DAYS_A_STEP - 1 };
+
+	if (days.to >= DAYS_END)
+		days.to = DAYS_END - 1;
+	d->next_day = days.to + 1;
+	d->since = arena_mark(&req->arena); /* the call itself must outlive its `done` */
+	visitor_call_days(c, d->kind, d->name, &days);
+	call_string(c, d->form);
+	call_send(c, on_step);
+}
+
+static void delete_page(struct request *req, const struct page_delete *given)
+{
+	struct page_delete *d = req->work = arena_alloc(&req->arena, sizeof(*d));
+
+	if (!d) {
+		answer_no_memory(req, EFFECT_NONE);
+		return;
+	}
+	*d = *given;
+	next_step(req);
+}
+
+void uv_delete(struct request *req, const struct uv_delete_input *in)
+{
+	delete_page(req,
+		    &(struct page_delete){ .kind = KEY_UV, .form = "^HYLL", .what = "visitors", .name = in->name });
+}
+
+void pv_delete(struct request *req, const struct pv_delete_input *in)
+{
+	delete_page(req, &(struct page_delete){ .kind = KEY_PV, .form = "^%d+$", .what = "views", .name = in->name });
+}

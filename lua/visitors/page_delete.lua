@@ -1,0 +1,18 @@
+-- page_delete: one step of removing a page: some of the days that it may have.
+-- KEYS     sketches, or counters, of days; at most 500
+-- ARGV[1]  the pattern of Lua that such a value begins with
+-- Returns {1, now} some were there, {0, now} none was
+-- Errors: WRONGTYPE, nothing done in this step. O(N), about 2 us for each that is there.
+--@include time
+--@flags allow-oom
+if redis.call('EXISTS', unpack(KEYS)) == 0 then
+  return {0, now_ms()}
+end
+for i = 1, #KEYS do
+  local head = redis.call('GETRANGE', KEYS[i], '0', '3')
+  if head ~= '' and not string.find(head, ARGV[1]) then
+    return redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+  end
+end
+redis.call('UNLINK', unpack(KEYS))
+return {1, now_ms()}
