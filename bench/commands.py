@@ -17,7 +17,7 @@ LONGITUDE, LATITUDE, RADIUS_KM = 116.33, 40.02, 5
 WIDTH = 0.5  # of the square that the places are in, in degrees
 
 
-NEARBY = f"/geo/nearby?set=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
+NEARBY = f"/geo/nearby?name=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radius={RADIUS_KM}&unit=km&limit=10"
 GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
 BEST, ZREVRANGE = "/leaderboards/bench/members?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
 # What it is, patternd's request, and the path of webdis's GET.

@@ -66,7 +66,7 @@ TOURS = {
     "geo": [
         "geo_member_put", "geo_member_add", "geo_member_get", "geo_member_list", "geo_member_lookup", "geo_distance_get",
         ("geo_nearby_list", {"longitude": 116.334255, "latitude": 40.0274, "radius": 5}),
-        "geo_get", "geo_list", "geo_member_delete", "geo_delete", "geo_put",
+        "geo_get", "geo_list", "geo_member_delete", "geo_delete", "geo_put", "geo_patch",
     ],
     "visitors": [
         "uv_add",

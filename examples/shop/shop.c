@@ -102,8 +102,8 @@ int main(void)
 	call("POST", "/geo/couriers/members", NULL, NULL, "{s:[{s:s, s:f, s:f}, {s:s, s:f, s:f}, {s:s, s:f, s:f}]}", "members", "member",
 	     "bea", "longitude", 13.3889, "latitude", 52.5170, "member", "cem", "longitude", 13.4050, "latitude", 52.5200, "member", "dan",
 	     "longitude", 13.0645, "latitude", 52.3906);
-	struct answer found = call("GET", "/geo/nearby?set=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km", NULL, NULL, NULL);
-	json_array_foreach(json_object_get(found.json, "results"), i, near)
+	struct answer found = call("GET", "/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km", NULL, NULL, NULL);
+	json_array_foreach(json_object_get(found.json, "items"), i, near)
 		printf("courier: %s is %.1f km away\n", text_of(near, "member"), json_number_value(json_object_get(near, "distance")));
 	call("POST", "/uv/shop", NULL, NULL, "{s:[s, s, s]}", "visitors", "ann", "bob", "ann");
 	json_t *count = json_object_get(call("GET", "/uv/shop", NULL, NULL, NULL).json, "count");

@@ -89,7 +89,7 @@ for (const number of [1, 2, 3, 4]) await comment(number);
 const at = (member, longitude, latitude) => ({ member, longitude, latitude });
 await call('POST', '/geo/couriers/members',
   { members: [at('bea', 13.3889, 52.517), at('cem', 13.405, 52.52), at('dan', 13.0645, 52.3906)] });
-const near = await call('GET', '/geo/nearby?set=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km');
-for (const { member, distance } of near.results) console.log(`courier: ${member} is ${distance.toFixed(1)} km away`);
+const near = await call('GET', '/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km');
+for (const { member, distance } of near.items) console.log(`courier: ${member} is ${distance.toFixed(1)} km away`);
 await call('POST', '/uv/shop', { visitors: ['ann', 'bob', 'ann'] });
 console.log(`visitors: ${(await call('GET', '/uv/shop')).count} today`);

@@ -94,8 +94,8 @@ work
 for number in 1 2 3 4; do comment $number; done
 call POST /geo/couriers/members '{"members":[{"member":"bea","longitude":13.3889,"latitude":52.5170},
 	{"member":"cem","longitude":13.4050,"latitude":52.5200},{"member":"dan","longitude":13.0645,"latitude":52.3906}]}'
-call GET '/geo/nearby?set=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km'
-jq -r '.results[] | "courier: \(.member) is \(.distance * 10 | round / 10) km away"' <<<"$answer"
+call GET '/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km'
+jq -r '.items[] | "courier: \(.member) is \(.distance * 10 | round / 10) km away"' <<<"$answer"
 call POST /uv/shop '{"visitors":["ann","bob","ann"]}'
 call GET /uv/shop
 echo "visitors: $(jq .count <<<"$answer") today"

@@ -9,7 +9,7 @@
 
 #include "geo/geo_call.h"
 
-/* ---- PUT, GET, DELETE /geo/{set}/members/{member} ---- */
+/* ---- PUT, GET, DELETE /geo/{name}/members/{member} ---- */
 
 static void on_put(struct request *req, const struct reply *r)
 {
@@ -24,9 +24,9 @@ static void on_put(struct request *req, const struct reply *r)
 static void send_put(struct request *req)
 {
 	const struct geo_member_put_input *in = req->input;
-	struct call *c = handler_call(req, &geo_member_put_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_member_put_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
+	geo_cell_key(req, c, in->name, geo_cell_of(req, in->member));
 	geo_call_position(c, in->longitude, in->latitude);
 	call_text(c, in->member);
 	geo_send(req, c, on_put);
@@ -45,7 +45,7 @@ static void on_member(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (reply_text(r, 2).len == 0) {
-		geo_answer_no_member(req, in->set, in->member);
+		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
 	geo_write_place(answer_begin(req, 200), in->member, r, 2);
@@ -56,7 +56,7 @@ static void send_member(struct request *req)
 {
 	const struct geo_member_get_input *in = req->input;
 
-	geo_call_lookup(req, in->set, in->member, on_member);
+	geo_call_lookup(req, in->name, in->member, on_member);
 }
 
 void geo_member_get(struct request *req, const struct geo_member_get_input *in)
@@ -72,15 +72,15 @@ static void on_removed(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (!handler_removed(req, r))
-		geo_answer_no_member(req, in->set, in->member);
+		geo_answer_no_member(req, in->name, in->member);
 }
 
 static void send_remove(struct request *req)
 {
 	const struct geo_member_delete_input *in = req->input;
-	struct call *c = handler_call(req, &geo_member_delete_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_member_delete_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->set, geo_cell_of(req, in->member));
+	geo_cell_key(req, c, in->name, geo_cell_of(req, in->member));
 	call_text(c, in->member);
 	geo_send(req, c, on_removed);
 }
@@ -91,7 +91,7 @@ void geo_member_delete(struct request *req, const struct geo_member_delete_input
 	geo_begin(req, send_remove);
 }
 
-/* ---- POST /geo/{set}/members, POST /geo/{set}/lookup ---- */
+/* ---- POST /geo/{name}/members, POST /geo/{name}/lookup ---- */
 
 static void on_added(struct request *req, const struct reply *r)
 {
@@ -111,8 +111,9 @@ static struct text member_to_add(const void *items, size_t i)
 static void send_add(struct request *req)
 {
 	const struct geo_member_add_input *in = req->input;
-	struct call *c = handler_call(req, &geo_member_add_script, KEY_GEO, in->set);
-	const struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_add, in->members.items);
+	struct call *c = handler_call(req, &geo_member_add_script, KEY_GEO, in->name);
+	const struct geo_order *order =
+		geo_group(req, c, in->name, in->members.count, member_to_add, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_call_group(req, c, order, i, in->members.count);
@@ -171,8 +172,8 @@ static void send_lookup(struct request *req)
 {
 	const struct geo_member_lookup_input *in = req->input;
 	struct geo_work *w = req->work;
-	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, in->set);
-	struct geo_order *order = geo_group(req, c, in->set, in->members.count, member_to_find, in->members.items);
+	struct call *c = handler_call(req, &geo_member_lookup_script, KEY_GEO, in->name);
+	struct geo_order *order = geo_group(req, c, in->name, in->members.count, member_to_find, in->members.items);
 
 	for (size_t i = 0; order && i < in->members.count; i++) {
 		geo_call_group(req, c, order, i, in->members.count);
@@ -188,7 +189,7 @@ void geo_member_lookup(struct request *req, const struct geo_member_lookup_input
 	geo_begin(req, send_lookup);
 }
 
-/* ---- GET /geo/{set}/members ---- */
+/* ---- GET /geo/{name}/members ---- */
 
 enum { MEMBER_ITEMS = 4, MOST_CELLS_A_PAGE = 32 };
 
@@ -283,9 +284,9 @@ static void send_page(struct request *req)
 {
 	const struct geo_member_list_input *in = req->input;
 	struct geo_page *p = ((struct geo_work *)req->work)->more;
-	struct call *c = handler_call(req, &geo_member_list_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_member_list_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->set, p->cell);
+	geo_cell_key(req, c, in->name, p->cell);
 	call_text(c, p->cursor);
 	call_text(c, p->match);
 	call_int(c, in->limit - (int64_t)p->count);

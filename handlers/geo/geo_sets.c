@@ -1,53 +1,114 @@
-/* geo_sets: geo sets as such: size, cells, removal, list. */
+/* geo_sets: geo sets as such: settings, removal, list. */
 #include <inttypes.h>
 
 #include "geo/geo_call.h"
 
-static void write_set(struct json_out *o, struct text set, int64_t size, int64_t cells)
+/* From item 2 on a reply has size, cells, expiry. */
+static void write_set(struct json_out *o, struct text name, const struct reply *r)
 {
-	out_text(o, "set", set);
-	out_int(o, "size", size);
-	out_int(o, "cells", cells);
+	out_text(o, "name", name);
+	out_int(o, "size", reply_int(r, 2));
+	out_int(o, "cells", reply_int(r, 3));
+	handler_out_expiry(o, r, 4);
 }
 
-/* ---- GET, PUT, DELETE /geo/{set} ---- */
+static void answer_no_set(struct request *req, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "geo set '%s' does not exist", name.at);
+}
+
+/* A call about the set and all its cells. */
+static struct call *whole_call(struct request *req, const struct script *s, struct text name)
+{
+	const struct geo_work *w = req->work;
+	struct call *c = handler_call(req, s, KEY_GEO, name);
+
+	for (size_t i = 0; i < (size_t)w->cells; i++)
+		geo_cell_key(req, c, name, i);
+	return c;
+}
+
+/* ---- GET, PUT, PATCH, DELETE /geo/{name} ---- */
 
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct geo_get_input *in = req->input;
 
-	write_set(answer_begin(req, 200), in->set, reply_int(r, 2), reply_int(r, 3));
+	write_set(answer_begin(req, 200), in->name, r);
 	answer_end(req);
 }
 
 void geo_get(struct request *req, const struct geo_get_input *in)
 {
-	call_send(handler_call(req, &geo_size_script, KEY_GEO, in->set), on_state);
+	call_send(handler_call(req, &geo_size_script, KEY_GEO, in->name), on_state);
 }
 
-static void on_configured(struct request *req, const struct reply *r)
+static void answer_settings(struct request *req, const struct reply *r, struct text name, int64_t wanted)
+{
+	if (geo_is_again(req, r))
+		return;
+	if (reply_int(r, 0) == -2) {
+		answer_no_set(req, name);
+	} else if (reply_int(r, 0) < 0) {
+		int64_t size = reply_int(r, 2), cells = reply_int(r, 3);
+		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
+						   "'%s' has %" PRId64 " members in %" PRId64 " cells, not %" PRId64
+						   "; ask for %" PRId64 " cells, or use another set",
+						   name.at, size, cells, wanted, cells);
+		out_int(o, "cells", cells);
+		problem_end(req);
+	} else {
+		write_set(answer_begin(req, reply_int(r, 5) > 0 ? 201 : 200), name, r);
+		answer_end(req);
+	}
+}
+
+static void on_put(struct request *req, const struct reply *r)
 {
 	const struct geo_put_input *in = req->input;
 
-	if (reply_int(r, 0) < 0) {
-		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
-						   "'%s' has %" PRId64 " members in %" PRId64
-						   " cells, and would need %" PRId64 ": put them into another set",
-						   in->set.at, reply_int(r, 2), reply_int(r, 3), in->cells);
-		out_int(o, "cells", reply_int(r, 3));
-		problem_end(req);
-		return;
-	}
-	write_set(answer_begin(req, 200), in->set, reply_int(r, 2), reply_int(r, 3));
-	answer_end(req);
+	answer_settings(req, r, in->name, in->cells);
+}
+
+static void send_put(struct request *req)
+{
+	const struct geo_put_input *in = req->input;
+	struct call *c = whole_call(req, &geo_put_script, in->name);
+
+	call_int(c, in->cells);
+	handler_call_ttl(c, in->has_ttl_ms, !in->has_ttl_ms, in->ttl_ms);
+	call_string(c, "");
+	geo_send(req, c, on_put);
 }
 
 void geo_put(struct request *req, const struct geo_put_input *in)
 {
-	struct call *c = handler_call(req, &geo_put_script, KEY_GEO, in->set);
+	(void)in;
+	geo_begin(req, send_put);
+}
 
-	handler_call_optional(c, in->has_cells, in->cells);
-	call_send(c, on_configured);
+static void on_patched(struct request *req, const struct reply *r)
+{
+	const struct geo_patch_input *in = req->input;
+
+	answer_settings(req, r, in->name, in->reset_cells ? 1 : in->cells);
+}
+
+static void send_patch(struct request *req)
+{
+	const struct geo_patch_input *in = req->input;
+	struct call *c = whole_call(req, &geo_put_script, in->name);
+
+	handler_call_optional(c, in->has_cells || in->reset_cells, in->reset_cells ? 1 : in->cells);
+	handler_call_ttl(c, in->has_ttl_ms, in->reset_ttl_ms, in->ttl_ms);
+	call_int(c, 1);
+	geo_send(req, c, on_patched);
+}
+
+void geo_patch(struct request *req, const struct geo_patch_input *in)
+{
+	(void)in;
+	geo_begin(req, send_patch);
 }
 
 static void on_deleted(struct request *req, const struct reply *r)
@@ -57,18 +118,14 @@ static void on_deleted(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "geo set '%s' does not exist", in->set.at);
+		answer_no_set(req, in->name);
 }
 
 static void send_delete(struct request *req)
 {
 	const struct geo_delete_input *in = req->input;
-	const struct geo_work *w = req->work;
-	struct call *c = handler_call(req, &geo_delete_script, KEY_GEO, in->set);
 
-	for (size_t i = 0; i < (size_t)w->cells; i++)
-		geo_cell_key(req, c, in->set, i);
-	geo_send(req, c, on_deleted);
+	geo_send(req, whole_call(req, &geo_delete_script, in->name), on_deleted);
 }
 
 void geo_delete(struct request *req, const struct geo_delete_input *in)
@@ -89,10 +146,10 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 {
 	(void)req;
 	(void)part;
-	if (reply_int(r, 2) == 0 && reply_int(r, 3) == 1)
+	if (reply_int(r, 5) == 0)
 		return;
 	out_object(o, NULL);
-	write_set(o, name, reply_int(r, 2), reply_int(r, 3));
+	write_set(o, name, r);
 	out_close(o);
 }
 

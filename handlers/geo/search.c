@@ -3,9 +3,12 @@
  * one script; of one that is split some cells are searched at a time, no longer than Redis may be
  * held, and the nearest of all are kept here.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "geo/geo_call.h"
 
-/* ---- GET /geo/{set}/distance ---- */
+/* ---- GET /geo/{name}/distance ---- */
 
 static void on_distance(struct request *req, const struct reply *r)
 {
@@ -14,7 +17,7 @@ static void on_distance(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (reply_int(r, 0) < 0) {
-		geo_answer_no_member(req, in->set, reply_text(r, 2));
+		geo_answer_no_member(req, in->name, reply_text(r, 2));
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -26,10 +29,10 @@ static void on_distance(struct request *req, const struct reply *r)
 static void send_distance(struct request *req)
 {
 	const struct geo_distance_get_input *in = req->input;
-	struct call *c = handler_call(req, &geo_distance_get_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_distance_get_script, KEY_GEO, in->name);
 
-	geo_cell_key(req, c, in->set, geo_cell_of(req, in->from));
-	geo_cell_key(req, c, in->set, geo_cell_of(req, in->to));
+	geo_cell_key(req, c, in->name, geo_cell_of(req, in->from));
+	geo_cell_key(req, c, in->name, geo_cell_of(req, in->to));
 	call_text(c, in->from);
 	call_text(c, in->to);
 	call_string(c, geo_units[in->unit]);
@@ -44,19 +47,51 @@ void geo_distance_get(struct request *req, const struct geo_distance_get_input *
 
 /* ---- What was found ---- */
 
-enum { FOUND_ITEMS = 5, CELLS_A_CALL = 64 }; /* an item: member, distance, longitude, latitude, geohash */
+enum {
+	FOUND_ITEMS = 5,
+	CELLS_A_CALL = 64,
+	MAX_FOUND = 1000
+}; /* an item: member, distance, longitude, latitude, geohash */
 
 struct geo_found {
 	struct text member, geohash;
 	double distance, longitude, latitude;
 };
 
-/* A search under way. */
+/*
+ * A search under way. The members of a page come behind those of the pages before, which are found
+ * again: `skipped` is their number, and the cursor. One more than the page takes is asked for, so
+ * that the last page is known to be the last.
+ */
 struct geo_search {
 	double longitude, latitude; /* of the centre */
-	size_t next_cell, count;
-	struct geo_found *found, *spare; /* room for as many as are asked for, each */
+	size_t skipped, most;       /* that are looked for, with those */
+	size_t first, next_cell, count;
+	struct geo_found *found, *spare; /* from number `first` on; room for all, each */
 };
+
+static const struct geo_found *page_begin(const struct geo_search *s)
+{
+	size_t before = s->skipped - s->first;
+
+	return s->found + (before < s->count ? before : s->count);
+}
+
+static const struct geo_found *page_end(const struct geo_search *s, const struct geo_nearby_list_input *in)
+{
+	const struct geo_found *begin = page_begin(s), *end = s->found + s->count;
+
+	return end - begin > in->limit ? begin + in->limit : end;
+}
+
+static void write_cursor(struct json_out *o, const struct geo_search *s, const struct geo_nearby_list_input *in)
+{
+	char digits[TEXT_DIGITS];
+	bool is_last = page_end(s, in) == s->found + s->count;
+
+	out_text_or_null(o, "next_cursor",
+			 is_last ? (struct text){ 0 } : text_of_int((int64_t)s->skipped + in->limit, digits));
+}
 
 static void answer_features(struct request *req, const struct geo_search *s)
 {
@@ -66,7 +101,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 	req->content_type = "application/geo+json";
 	out_string(o, "type", "FeatureCollection");
 	out_array(o, "features");
-	for (const struct geo_found *f = s->found; f < s->found + s->count; f++) {
+	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		out_object(o, NULL);
 		out_string(o, "type", "Feature");
 		out_text(o, "id", f->member);
@@ -86,6 +121,7 @@ static void answer_features(struct request *req, const struct geo_search *s)
 		out_close(o);
 	}
 	out_close(o);
+	write_cursor(o, s, in);
 	answer_end(req);
 }
 
@@ -98,8 +134,8 @@ static void answer_found(struct request *req, const struct geo_search *s)
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
-	out_array(o, "results");
-	for (const struct geo_found *f = s->found; f < s->found + s->count; f++) {
+	out_array(o, "items");
+	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
 		out_object(o, NULL);
 		out_text(o, "member", f->member);
 		geo_write_degrees(o, "longitude", f->longitude);
@@ -110,6 +146,7 @@ static void answer_found(struct request *req, const struct geo_search *s)
 	}
 	out_close(o);
 	out_string(o, "unit", geo_units[in->unit]);
+	write_cursor(o, s, in);
 	answer_end(req);
 }
 
@@ -128,7 +165,7 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 	struct geo_found *into = s->spare;
 	size_t old = 0, count = 0;
 
-	for (; count < (size_t)in->limit && (old < s->count || at + FOUND_ITEMS <= r->count); count++) {
+	for (; s->first + count < s->most && (old < s->count || at + FOUND_ITEMS <= r->count); count++) {
 		bool is_more = at + FOUND_ITEMS <= r->count;
 		if (!is_more || (old < s->count && !is_before(in, reply_real(r, at + 1), s->found[old].distance))) {
 			into[count] = s->found[old++];
@@ -170,7 +207,7 @@ static void on_step(struct request *req, const struct reply *r)
 		send_step(req);
 }
 
-static void tell_shape(struct call *c, const struct geo_nearby_list_input *in)
+static void tell_shape(struct call *c, const struct geo_nearby_list_input *in, const struct geo_search *s)
 {
 	call_string(c, in->has_radius ? "radius" : "box");
 	call_real(c, in->has_radius ? in->radius : in->width);
@@ -180,7 +217,7 @@ static void tell_shape(struct call *c, const struct geo_nearby_list_input *in)
 		call_real(c, in->height);
 	call_string(c, geo_units[in->unit]);
 	call_string(c, in->sort == GEO_NEARBY_LIST_SORT_DESC ? "DESC" : "ASC");
-	call_int(c, in->limit);
+	call_int(c, (int64_t)s->most);
 }
 
 static void send_step(struct request *req)
@@ -188,13 +225,13 @@ static void send_step(struct request *req)
 	const struct geo_nearby_list_input *in = req->input;
 	const struct geo_work *w = req->work;
 	const struct geo_search *s = w->more;
-	struct call *c = handler_call(req, &geo_search_cells_script, KEY_GEO, in->set);
+	struct call *c = handler_call(req, &geo_search_cells_script, KEY_GEO, in->name);
 
 	for (size_t i = s->next_cell; i < (size_t)w->cells && i < s->next_cell + CELLS_A_CALL; i++)
-		geo_cell_key(req, c, in->set, i);
+		geo_cell_key(req, c, in->name, i);
 	geo_call_position(c, s->longitude, s->latitude);
-	tell_shape(c, in);
-	if (s->count == (size_t)in->limit)
+	tell_shape(c, in, s);
+	if (s->count == s->most)
 		call_real(c, s->found[s->count - 1].distance);
 	else
 		call_string(c, "");
@@ -209,7 +246,7 @@ static void on_centre(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (reply_text(r, 2).len == 0) {
-		geo_answer_no_member(req, in->set, in->member);
+		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
 	s->longitude = reply_real(r, 2);
@@ -252,7 +289,7 @@ static void on_found(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (reply_int(r, 0) < 0) {
-		geo_answer_no_member(req, in->set, in->member);
+		geo_answer_no_member(req, in->name, in->member);
 		return;
 	}
 	merge(req, s, r, 2);
@@ -265,7 +302,8 @@ static void on_found(struct request *req, const struct reply *r)
 static void send_whole(struct request *req)
 {
 	const struct geo_nearby_list_input *in = req->input;
-	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->set);
+	const struct geo_search *s = ((struct geo_work *)req->work)->more;
+	struct call *c = handler_call(req, &geo_search_script, KEY_GEO, in->name);
 
 	if (in->member.at) {
 		call_string(c, "member");
@@ -275,36 +313,48 @@ static void send_whole(struct request *req)
 		call_string(c, "point");
 		geo_call_position(c, in->longitude, in->latitude);
 	}
-	tell_shape(c, in);
+	tell_shape(c, in, s);
+	call_int(c, (int64_t)s->skipped);
 	call_send(c, on_found);
 }
 
-static struct geo_search *search_new(struct request *req)
+/* False: that was no cursor. */
+static bool read_cursor(const struct geo_nearby_list_input *in, struct geo_search *s)
 {
-	const struct geo_nearby_list_input *in = req->input;
-	struct geo_search *s = arena_alloc(&req->arena, sizeof(*s));
-	struct geo_found *room = arena_alloc(&req->arena, 2 * (size_t)in->limit * sizeof(*room));
+	size_t digits = in->cursor.at ? strspn(in->cursor.at, "0123456789") : 0;
 
-	if (!s || !room)
-		return NULL;
-	*s = (struct geo_search){ .longitude = in->longitude, .latitude = in->latitude };
-	s->found = room;
-	s->spare = room + in->limit;
-	return s;
+	if (in->cursor.at && (digits != in->cursor.len || digits > 3))
+		return false;
+	s->skipped = in->cursor.at ? strtoul(in->cursor.at, NULL, 10) : 0;
+	s->most = s->skipped + (size_t)in->limit + 1;
+	if (s->most > MAX_FOUND)
+		s->most = MAX_FOUND;
+	return s->skipped < MAX_FOUND;
 }
 
 static void begin_search(struct request *req)
 {
 	const struct geo_nearby_list_input *in = req->input;
 	struct geo_work *w = req->work;
+	struct geo_search s = { .longitude = in->longitude, .latitude = in->latitude };
 
-	w->more = search_new(req);
-	if (!w->more)
+	if (!read_cursor(in, &s)) {
+		handler_answer_cursor(req);
+		return;
+	}
+	s.first = w->cells ? 0 : s.skipped;
+	s.found = arena_alloc(&req->arena, 2 * (s.most - s.first) * sizeof(*s.found));
+	w->more = arena_alloc(&req->arena, sizeof(s));
+	if (!s.found || !w->more) {
 		answer_no_memory(req, EFFECT_NONE);
-	else if (!w->cells)
+		return;
+	}
+	s.spare = s.found + (s.most - s.first);
+	*(struct geo_search *)w->more = s;
+	if (!w->cells)
 		send_whole(req);
 	else if (in->member.at)
-		geo_call_lookup(req, in->set, in->member, on_centre);
+		geo_call_lookup(req, in->name, in->member, on_centre);
 	else
 		send_step(req);
 }

@@ -1,5 +1,5 @@
 -- geo_member_add: puts members where they are now, all or none.
--- KEYS[1]  the set: sorted set of GEOADD, or hash of one that is split; no TTL. KEYS[2..] cells,
+-- KEYS[1]  the set: sorted set of GEOADD, or hash of one with settings. KEYS[2..] cells,
 --          see geo/lib_geo_cells.lua
 -- ARGV     longitude, latitude, member; and so on, at most 1000 members (of one named twice the
 --          last counts); of a split set for each of KEYS[2..] how many, and then these; at last how
@@ -8,7 +8,7 @@
 --         moved or not
 --         {-3, now, cells}: call again, with cells (0: with the set alone)
 -- Errors: WRONGTYPE, or ERR for a place outside the ranges, nothing done. O(N log M).
---@include time geo_cells
+--@include time expiry geo_cells geo_added
 --@idempotent
 local now = now_ms()
 local cells, other = geo_cells(now)
@@ -34,7 +34,5 @@ local added = 0
 for _, group in ipairs(groups) do
   added = added + redis.call('GEOADD', group[1], unpack(group[2]))
 end
-if cells > 0 and added > 0 then
-  redis.call('HINCRBY', KEYS[1], 'size', added)
-end
+geo_added(cells, added)
 return {1, now, added, members - added}

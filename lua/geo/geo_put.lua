@@ -1,23 +1,36 @@
--- geo_put: says over how many sorted sets a set is spread, while it has no members.
--- KEYS[1]  the set
--- ARGV[1]  cells: 1 is one sorted set at KEYS[1]; '' leaves it as it is
--- Returns {1, now, members, cells} it was changed, {0, now, members, cells} it was so before
+-- geo_put: the settings of a set, all of them or (PATCH) some. The set becomes a hash beside its
+-- cells, see geo/lib_geo_cells.lua; of one that was a sorted set that becomes the only cell.
+-- KEYS[1]  the set. KEYS[2..] all its cells, when it has members; '0' of a sorted set
+-- ARGV[1]  cells; '' leaves them
+-- ARGV[2]  ttl_ms as lib/expiry.lua has it
+-- ARGV[3]  '1': only of a set that exists
+-- ARGV[4]  with cells in KEYS: how many
+-- Returns {1, now, members, cells, expires at (-1: never), made (1 or 0)}
 --         {-1, now, members, cells} it has members, and another number of cells
--- Errors: WRONGTYPE, nothing done. O(1).
---@include time geo_size
+--         {-2, now} it does not exist
+--         {-3, now, cells}: call again with so many cells
+-- Errors: WRONGTYPE, nothing done. O(cells).
+--@include time expiry geo_size
 local now = now_ms()
-local size, cells = geo_size()
+local size, cells, kind = geo_size()
 if not size then
   return cells
 end
-if ARGV[1] == '' or tonumber(ARGV[1]) == cells then
-  return {0, now, size, cells}
-end
-if size > 0 then
+local wanted = ARGV[1] == '' and cells or tonumber(ARGV[1])
+if kind == 'none' and ARGV[3] == '1' then
+  return {-2, now}
+elseif size > 0 and wanted ~= cells then
   return {-1, now, size, cells}
+elseif size > 0 and #KEYS - 1 ~= cells then
+  return {-3, now, cells}
 end
-redis.call('DEL', KEYS[1])
-if ARGV[1] ~= '1' then
-  redis.call('HSET', KEYS[1], 'cells', ARGV[1], 'size', '0')
+local at = expiry_after(ARGV[2], now, expires_at({KEYS[1]}))
+if size == 0 then
+  redis.call('DEL', KEYS[1])
+elseif kind == 'zset' then
+  redis.call('ZCARD', KEYS[2]) -- fails here when that is not ours
+  redis.call('RENAME', KEYS[1], KEYS[2])
 end
-return {1, now, size, tonumber(ARGV[1])}
+redis.call('HSET', KEYS[1], 'cells', digits(wanted), 'size', digits(size))
+expire(KEYS, at)
+return {1, now, size, wanted, expiry_reply(at), kind == 'none' and 1 or 0}

@@ -9,6 +9,7 @@
 -- ARGV[7]  unit of these and of the answer: m, km, mi, ft
 -- ARGV[8]  'ASC' or 'DESC'
 -- ARGV[9]  how many at most
+-- ARGV[10] how many of these to leave out, the first
 -- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
 --         {-1, now} the member in the centre is not there
 --         {-3, now, cells}: the set is split
@@ -30,20 +31,20 @@ if ARGV[1] == 'member' then
 end
 local shape = {ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]}
 local found = geo_near(KEYS[1], at, shape, ARGV[8], tonumber(ARGV[9]))
-if #found == 0 then
-  return {0, now}
+local skipped, members = tonumber(ARGV[10]), {}
+for i = skipped + 1, #found do
+  members[#members + 1] = found[i][1]
 end
-local members = {}
-for i = 1, #found do
-  members[i] = found[i][1]
+if #members == 0 then
+  return {0, now}
 end
 local hash = redis.call('GEOHASH', KEYS[1], unpack(members))
 local reply = {0, now}
-for i = 1, #found do
+for i = skipped + 1, #found do
   reply[#reply + 1] = found[i][1]
   reply[#reply + 1] = found[i][2]
   reply[#reply + 1] = found[i][3][1]
   reply[#reply + 1] = found[i][3][2]
-  reply[#reply + 1] = hash[i]
+  reply[#reply + 1] = hash[i - skipped]
 end
 return reply

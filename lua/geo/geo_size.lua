@@ -1,11 +1,12 @@
--- geo_size: how many members a set has, and how many cells.
+-- geo_size: a set's members and settings.
 -- KEYS[1]  the set
--- Returns {0, now, members, cells}: 0 and 1 for one that was never used
+-- Returns {0, now, members, cells, expires at (-1: never), exists (1 or 0)}: 0 members and 1 cell of
+--         one that does not exist
 -- Errors: WRONGTYPE. O(1).
---@include time geo_size
+--@include time expiry geo_size
 --@reads
-local size, cells = geo_size()
+local size, cells, kind = geo_size()
 if not size then
   return cells
 end
-return {0, now_ms(), size, cells}
+return {0, now_ms(), size, cells, expiry_reply(expires_at(KEYS)), kind == 'none' and 0 or 1}

@@ -182,7 +182,7 @@ static void sets_are_looked_at_listed_and_deleted(void **state)
 	server_command(&redis, "SET p:geo:{foreign} x");
 	a = get_all("/geo");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
-	assert_string_equal(text_at(a, "/items/0/set"), "Sicily");
+	assert_string_equal(text_at(a, "/items/0/name"), "Sicily");
 	assert_int_equal(int_at(a, "/items/0/size"), 2);
 	assert_int_equal(json_array_size(json_at(get_all("/geo?match=x*"), "/items")), 0);
 	assert_problem(get("/geo/foreign"), 500, "foreign_key", "none");
@@ -268,7 +268,7 @@ static void names_of_all_kinds(void **state)
 		{ "GET", "/geo/nearby/members", NULL },
 		{ "POST", "/geo/nearby/lookup", "{\"members\":[\"m\"]}" },
 		{ "GET", "/geo/nearby/distance?from=a&to=b", NULL },
-		{ "GET", "/geo/nearby?set=nearby&member=m&radius=1", NULL },
+		{ "GET", "/geo/nearby?name=nearby&member=m&radius=1", NULL },
 		{ "GET", "/geo/..", NULL },
 		{ "DELETE", "/geo/nearby", NULL },
 	};
@@ -277,10 +277,10 @@ static void names_of_all_kinds(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		snprintf(target, sizeof(target), "/geo/%s/members/%s", rows[i][0], rows[i][0]);
-		snprintf(where, sizeof(where), "/geo/nearby?set=%s&member=%s&radius=1", rows[i][0], rows[i][0]);
+		snprintf(where, sizeof(where), "/geo/nearby?name=%s&member=%s&radius=1", rows[i][0], rows[i][0]);
 		assert_status(http(client, "PUT", target, "{\"longitude\":1,\"latitude\":1}"), 201);
 		assert_string_equal(text_at(get(target), "/member"), rows[i][1]);
-		assert_string_equal(text_at(get(where), "/results/0/member"), rows[i][1]);
+		assert_string_equal(text_at(get(where), "/items/0/member"), rows[i][1]);
 	}
 	assert_int_equal(json_array_size(json_at(get_all("/geo"), "/items")), sizeof(rows) / sizeof(*rows));
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)

@@ -1,5 +1,5 @@
 /*
- * Geo sets split into cells (PUT /geo/{set}). The model is a set that is not: whatever both are
+ * Geo sets split into cells (PUT /geo/{name}). The model is a set that is not: whatever both are
  * told, they answer the same, with members that move all over the world. Beside that what is
  * theirs: settings, cursors, removal. Searches: test_geo_seams.c.
  */
@@ -55,13 +55,15 @@ static struct answer in_set(const char *set, const char *method, const char *res
 	return http(client, method, target, body);
 }
 
-static void configure(const char *set, const char *body, int64_t size, int64_t cells)
+static struct answer configure(const char *set, const char *method, const char *body, int status, int64_t size,
+			       int64_t cells)
 {
-	struct answer a = in_set(set, "PUT", "", body);
+	struct answer a = in_set(set, method, "", body);
 
-	assert_status(a, 200);
+	assert_status(a, status);
 	assert_int_equal(int_at(a, "/size"), size);
 	assert_int_equal(int_at(a, "/cells"), cells);
+	return a;
 }
 
 /* The same to both sets; the answers are the same. */
@@ -94,7 +96,7 @@ static void add_members(int from, int count)
 
 static void make_both(const char *cells)
 {
-	configure("split", cells, 0, atoi(strchr(cells, ':') + 1));
+	configure("split", "PUT", cells, 201, 0, atoi(strchr(cells, ':') + 1));
 	add_members(0, MEMBERS);
 }
 
@@ -103,23 +105,23 @@ static void make_both(const char *cells)
 /* Equal distances may come in either order, and be cut off at the end. */
 static void assert_same_results(struct answer plain, struct answer split, const char *asked)
 {
-	size_t count = json_array_size(json_at(plain, "/results"));
+	size_t count = json_array_size(json_at(plain, "/items"));
 
 	assert_status(plain, 200);
 	assert_status(split, 200);
-	if (json_array_size(json_at(split, "/results")) != count)
-		fail_msg("%s: %zu results, not %zu", asked, json_array_size(json_at(split, "/results")), count);
+	if (json_array_size(json_at(split, "/items")) != count)
+		fail_msg("%s: %zu results, not %zu", asked, json_array_size(json_at(split, "/items")), count);
 	for (size_t i = 0; i < count; i++) {
 		char member[40], distance[40];
-		snprintf(member, sizeof(member), "/results/%zu/member", i);
-		snprintf(distance, sizeof(distance), "/results/%zu/distance", i);
+		snprintf(member, sizeof(member), "/items/%zu/member", i);
+		snprintf(distance, sizeof(distance), "/items/%zu/distance", i);
 		if (fabs(real_at(plain, distance) - real_at(split, distance)) > 0.00011)
 			fail_msg("%s: result %zu is %g away, not %g", asked, i, real_at(split, distance),
 				 real_at(plain, distance));
 		bool is_tie = i + 1 == count;
 		for (size_t j = i ? i - 1 : 0; j <= i + 1 && j < count && !is_tie; j++) {
 			char other[40];
-			snprintf(other, sizeof(other), "/results/%zu/distance", j);
+			snprintf(other, sizeof(other), "/items/%zu/distance", j);
 			is_tie = j != i && fabs(real_at(plain, other) - real_at(plain, distance)) < 0.0002;
 		}
 		if (!is_tie && strcmp(text_at(plain, member), text_at(split, member)) != 0)
@@ -132,9 +134,9 @@ static void search_both(const char *what)
 {
 	char target[400];
 
-	snprintf(target, sizeof(target), "/geo/nearby?set=plain&%s", what);
+	snprintf(target, sizeof(target), "/geo/nearby?name=plain&%s", what);
 	struct answer plain = get(target);
-	snprintf(target, sizeof(target), "/geo/nearby?set=split&%s", what);
+	snprintf(target, sizeof(target), "/geo/nearby?name=split&%s", what);
 	assert_same_results(plain, get(target), what);
 }
 
@@ -145,9 +147,9 @@ static void geojson_of_a_split_set(void **state)
 
 	(void)state;
 	make_both("{\"cells\":5}");
-	snprintf(target, sizeof(target), "/geo/nearby?set=plain%s", rest);
+	snprintf(target, sizeof(target), "/geo/nearby?name=plain%s", rest);
 	struct answer plain = http(client, "GET", target, NULL, "Accept: application/geo+json");
-	snprintf(target, sizeof(target), "/geo/nearby?set=split%s", rest);
+	snprintf(target, sizeof(target), "/geo/nearby?name=split%s", rest);
 	struct answer split = http(client, "GET", target, NULL, "Accept: application/geo+json");
 	assert_status(split, 200);
 	assert_string_equal(split.body, plain.body);
@@ -241,7 +243,7 @@ static void no_key_is_much_larger_than_another(void **state)
 	enum { CELLS = 10 };
 
 	(void)state;
-	configure("split", "{\"cells\":10}", 0, CELLS);
+	configure("split", "PUT", "{\"cells\":10}", 201, 0, CELLS);
 	/* All in one street. */
 	static char body[BODY];
 	char *at = body + sprintf(body, "{\"members\":[");
@@ -258,34 +260,99 @@ static void no_key_is_much_larger_than_another(void **state)
 static void cells_are_said_before_there_are_members(void **state)
 {
 	(void)state;
-	configure("a", "{}", 0, 1);
-	configure("a", "{\"cells\":1}", 0, 1);
-	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
-	configure("a", "{\"cells\":3}", 0, 3);
-	configure("a", "{\"cells\":5}", 0, 5);
-	configure("a", "{}", 0, 5);
+	assert_problem(in_set("a", "PUT", "", NULL), 400, NULL, "none");
+	assert_problem(in_set("a", "PATCH", "", "{\"cells\":3}"), 404, "not_found", "none");
+	configure("a", "PUT", "{}", 201, 0, 1);
+	configure("a", "PUT", "{\"cells\":3}", 200, 0, 3);
+	configure("a", "PATCH", "{\"cells\":5}", 200, 0, 5);
+	configure("a", "PATCH", "{}", 200, 0, 5);
 	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
-	configure("a", "{\"cells\":5}", 1, 5);
-	configure("a", "{}", 1, 5);
-	struct answer a = in_set("a", "PUT", "", "{\"cells\":6}");
-	assert_problem(a, 409, "geo_cells_differ", "none");
-	assert_int_equal(int_at(a, "/cells"), 5);
-	assert_problem(in_set("a", "PUT", "", "{\"cells\":1}"), 409, "geo_cells_differ", "none");
+	configure("a", "PUT", "{\"cells\":5}", 200, 1, 5);
+	configure("a", "PATCH", "{\"cells\":5}", 200, 1, 5);
+	configure("a", "PATCH", "{}", 200, 1, 5);
+	static const char *const others[][2] = { { "PUT", "{\"cells\":6}" },
+						 { "PUT", "{}" },
+						 { "PATCH", "{\"cells\":1}" },
+						 { "PATCH", "{\"cells\":null}" } };
+	for (size_t i = 0; i < 4; i++) {
+		struct answer a = in_set("a", others[i][0], "", others[i][1]);
+		assert_problem(a, 409, "geo_cells_differ", "none");
+		assert_int_equal(int_at(a, "/cells"), 5);
+	}
 	assert_status(in_set("a", "DELETE", "/members/x", NULL), 204);
 	assert_int_equal(int_at(in_set("a", "GET", "", NULL), "/size"), 0);
-	configure("a", "{\"cells\":1}", 0, 1); /* one sorted set again */
+	configure("a", "PATCH", "{\"cells\":null}", 200, 0, 1);
 	assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
-	assert_int_equal(server_command(&redis, "ZCARD p:geo:{a}")->integer, 1);
-	assert_problem(in_set("a", "PUT", "", "{\"cells\":2}"), 409, "geo_cells_differ", "none");
+	assert_int_equal(server_command(&redis, "ZCARD p:geo:{a}:0")->integer, 1);
 	assert_problem(in_set("b", "PUT", "", "{\"cells\":0}"), 400, "out_of_range", "none");
-	assert_problem(in_set("b", "PUT", "", "{\"cells\":1025}"), 400, "out_of_range", "none");
+	assert_problem(in_set("b", "PATCH", "", "{\"cells\":1025}"), 400, "out_of_range", "none");
+	assert_problem(in_set("b", "PUT", "", "{\"ttl_ms\":0}"), 400, "out_of_range", "none");
 	assert_problem(in_set("nearby", "PUT", "", "{\"cells\":2}"), 400, "reserved_name", "none");
+	assert_problem(in_set("nearby", "PATCH", "", "{}"), 400, "reserved_name", "none");
+}
+
+/* It keeps its members, and from then on exists without any. */
+static void a_set_made_by_its_members_gets_settings(void **state)
+{
+	static const char *const methods[] = { "PUT", "PATCH" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_status(in_set("a", "PUT", "/members/x", "{\"longitude\":1,\"latitude\":1}"), 201);
+		configure("a", methods[i], "{}", 200, 1, 1);
+		assert_status(in_set("a", "GET", "/members/x", NULL), 200);
+		assert_status(in_set("a", "PUT", "/members/y", "{\"longitude\":1,\"latitude\":1.1}"), 201);
+		struct answer a = get("/geo/nearby?name=a&member=x&radius=100&unit=km");
+		assert_int_equal(json_array_size(json_at(a, "/items")), 2);
+		assert_status(in_set("a", "DELETE", "/members/x", NULL), 204);
+		assert_status(in_set("a", "DELETE", "/members/y", NULL), 204);
+		a = get("/geo");
+		assert_string_equal(text_at(a, "/items/0/name"), "a");
+		assert_status(in_set("a", "DELETE", "", NULL), 204);
+		assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+	}
+}
+
+static struct answer add_fifty(const char *set)
+{
+	static char body[BODY];
+	char *at = body + sprintf(body, "{\"members\":[");
+
+	for (int m = 0; m < 50; m++)
+		at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":1,\"latitude\":1}", m ? "," : "", m);
+	strcpy(at, "]}");
+	return in_set(set, "POST", "/members", body);
+}
+
+static void a_set_expires_whole(void **state)
+{
+	(void)state;
+	struct answer a = configure("a", "PUT", "{\"cells\":3,\"ttl_ms\":600000}", 201, 0, 3);
+	int64_t at = int_at(a, "/expires_at_ms");
+	assert_status(add_fifty("a"), 200);
+	assert_status(in_set("a", "DELETE", "/members/7", NULL), 204);
+	assert_status(in_set("a", "PUT", "/members/7", "{\"longitude\":1,\"latitude\":1}"), 201);
+	assert_int_equal(int_at(configure("a", "PATCH", "{}", 200, 50, 3), "/expires_at_ms"), at);
+	assert_int_equal(int_at(get("/geo"), "/items/0/expires_at_ms"), at);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(server_command(&redis, "PEXPIRETIME p:geo:{a}:%d", i)->integer, at);
+	assert_true(json_is_null(json_at(configure("a", "PUT", "{\"cells\":3}", 200, 50, 3), "/expires_at_ms")));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(server_command(&redis, "PTTL p:geo:{a}:%d", i)->integer, -1);
+	configure("a", "PATCH", "{\"ttl_ms\":600000}", 200, 50, 3);
+	assert_true(json_is_null(json_at(configure("a", "PATCH", "{\"ttl_ms\":null}", 200, 50, 3), "/expires_at_ms")));
+	configure("a", "PATCH", "{\"ttl_ms\":1}", 200, 50, 3);
+	wait_until(server_command(&redis, "DBSIZE")->integer == 0, 20000);
+	a = in_set("a", "GET", "", NULL);
+	assert_int_equal(int_at(a, "/size"), 0);
+	assert_true(json_is_null(json_at(a, "/expires_at_ms")));
+	assert_problem(in_set("a", "PATCH", "", "{}"), 404, "not_found", "none");
 }
 
 static void a_split_set_is_listed_and_deleted(void **state)
 {
 	(void)state;
-	configure("big", "{\"cells\":1024}", 0, 1024);
+	configure("big", "PUT", "{\"cells\":1024}", 201, 0, 1024);
 	struct answer a = get("/geo");
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_int_equal(int_at(a, "/items/0/cells"), 1024);
@@ -312,7 +379,7 @@ static void a_retry_of_many_is_done_once(void **state)
 		"{\"members\":[{\"member\":\"a\",\"longitude\":1,\"latitude\":1},{\"member\":\"b\",\"longitude\":2,\"latitude\":2}]}";
 
 	(void)state;
-	configure("split", "{\"cells\":9}", 0, 9);
+	configure("split", "PUT", "{\"cells\":9}", 201, 0, 9);
 	for (int i = 0; i < 2; i++) {
 		struct answer a = http(client, "POST", "/geo/split/members", body, "Idempotency-Key: once");
 		assert_status(a, 200);
@@ -334,14 +401,9 @@ static void what_is_not_ours_is_left_alone(void **state)
 		       "none");
 	assert_int_equal(server_command(&redis, "HLEN p:geo:{foreign}")->integer, 1);
 	/* A cell that is something else spoils nothing beside it. */
-	configure("split", "{\"cells\":2}", 0, 2);
+	configure("split", "PUT", "{\"cells\":2}", 201, 0, 2);
 	server_command(&redis, "SET p:geo:{split}:1 text");
-	static char body[BODY];
-	char *at = body + sprintf(body, "{\"members\":[");
-	for (int m = 0; m < 50; m++)
-		at += sprintf(at, "%s{\"member\":\"%d\",\"longitude\":1,\"latitude\":1}", m ? "," : "", m);
-	strcpy(at, "]}");
-	assert_problem(in_set("split", "POST", "/members", body), 500, "foreign_key", "none");
+	assert_problem(add_fifty("split"), 500, "foreign_key", "none");
 	assert_int_equal(int_at(in_set("split", "GET", "", NULL), "/size"), 0);
 	assert_int_equal(server_command(&redis, "EXISTS p:geo:{split}:0")->integer, 0);
 }
@@ -354,6 +416,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_list_walks_through_all_cells, stage_forget),
 		cmocka_unit_test_teardown(no_key_is_much_larger_than_another, stage_forget),
 		cmocka_unit_test_teardown(cells_are_said_before_there_are_members, stage_forget),
+		cmocka_unit_test_teardown(a_set_made_by_its_members_gets_settings, stage_forget),
+		cmocka_unit_test_teardown(a_set_expires_whole, stage_forget),
 		cmocka_unit_test_teardown(a_split_set_is_listed_and_deleted, stage_forget),
 		cmocka_unit_test_teardown(a_retry_of_many_is_done_once, stage_forget),
 		cmocka_unit_test_teardown(what_is_not_ours_is_left_alone, stage_forget),

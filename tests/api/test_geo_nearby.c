@@ -87,7 +87,7 @@ static void distance_in_every_unit(void **state)
 static const char *results_of(struct answer a)
 {
 	static char line[256];
-	const json_t *results = json_at(a, "/results"), *r;
+	const json_t *results = json_at(a, "/items"), *r;
 	size_t i, n = 0;
 
 	line[0] = '\0';
@@ -123,14 +123,14 @@ static void nearby_finds_the_nearest_first(void **state)
 	(void)state;
 	add(PALERMO "," CATANIA "," EDGES);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		snprintf(target, sizeof(target), "/geo/nearby?set=Sicily&%s", rows[i].query);
+		snprintf(target, sizeof(target), "/geo/nearby?name=Sicily&%s", rows[i].query);
 		struct answer a = get(target);
 		assert_status(a, 200);
 		assert_string_equal(results_of(a), rows[i].results);
 		assert_string_equal(text_at(a, "/unit"), rows[i].unit);
 	}
-	struct answer a = get("/geo/nearby?set=Sicily&member=Palermo&radius=1");
-	assert_palermo(a, "/results/0");
+	struct answer a = get("/geo/nearby?name=Sicily&member=Palermo&radius=1");
+	assert_palermo(a, "/items/0");
 }
 
 static void nearby_stops_at_ten_unless_told_otherwise(void **state)
@@ -142,14 +142,102 @@ static void nearby_stops_at_ten_unless_told_otherwise(void **state)
 		snprintf(member, sizeof(member), "{\"member\":\"m%d\",\"longitude\":1,\"latitude\":1.%02d}", i, i);
 		add(member);
 	}
-	struct answer a = get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=100&unit=km");
-	assert_int_equal(json_array_size(json_at(a, "/results")), 10);
-	a = get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=100&unit=km&limit=1000");
-	assert_int_equal(json_array_size(json_at(a, "/results")), 12);
-	assert_problem(get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=1&limit=1001"), 400, "out_of_range",
+	struct answer a = get("/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=100&unit=km");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 10);
+	a = get("/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=100&unit=km&limit=1000");
+	assert_int_equal(json_array_size(json_at(a, "/items")), 12);
+	assert_problem(get("/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=1&limit=1001"), 400, "out_of_range",
 		       "none");
-	assert_problem(get("/geo/nearby?set=Sicily&longitude=1&latitude=1&radius=1&limit=0"), 400, "out_of_range",
+	assert_problem(get("/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=1&limit=0"), 400, "out_of_range",
 		       "none");
+}
+
+#define AROUND "/geo/nearby?name=Sicily&longitude=1&latitude=1&radius=1000&unit=km"
+
+/* All members that the pages have, as one line of text; each page but the last is full. */
+static const char *paged(size_t limit, const char *sort)
+{
+	static char line[256];
+	char target[200], cursor[32] = "";
+	size_t i, n = 0;
+	json_t *one;
+
+	do {
+		snprintf(target, sizeof(target), AROUND "&sort=%s&limit=%zu%s%s", sort, limit,
+			 *cursor ? "&cursor=" : "", cursor);
+		struct answer a = get(target);
+		assert_status(a, 200);
+		json_t *items = (json_t *)(uintptr_t)json_at(a, "/items");
+		bool is_last = json_is_null(json_at(a, "/next_cursor"));
+		assert_in_range(json_array_size(items), is_last ? 1 : limit, limit);
+		json_array_foreach(items, i, one)
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s ",
+					      json_string_value(json_object_get(one, "member")));
+		snprintf(cursor, sizeof(cursor), "%s", is_last ? "" : text_at(a, "/next_cursor"));
+	} while (*cursor);
+	return line;
+}
+
+static void nearby_goes_on_page_by_page(void **state)
+{
+	static const char *const settings[] = { NULL, "{}", "{\"cells\":5}" };
+	static const char *const wrong[] = { "x", "-1", "1x", "1-0", "1000", "10000", "99999999999999999999" };
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		if (settings[i])
+			assert_status(http(client, "PUT", "/geo/Sicily", settings[i]), 201);
+		for (int m = 0; m < 12; m++) {
+			snprintf(text, sizeof(text), "{\"member\":\"m%d\",\"longitude\":1,\"latitude\":1.%02d}", m, m);
+			add(text);
+		}
+		for (size_t limit = 1; limit <= 13; limit++) {
+			assert_string_equal(paged(limit, "asc"), "m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 ");
+			assert_string_equal(paged(limit, "desc"), "m11 m10 m9 m8 m7 m6 m5 m4 m3 m2 m1 m0 ");
+		}
+		struct answer a = http(client, "GET", AROUND "&limit=5&cursor=5", NULL, GEOJSON);
+		assert_string_equal(text_at(a, "/features/0/id"), "m5");
+		assert_int_equal(json_array_size(json_at(a, "/features")), 5);
+		assert_string_equal(text_at(a, "/next_cursor"), "10");
+		assert_int_equal(json_array_size(json_at(get(AROUND "&cursor=12"), "/items")), 0);
+		for (size_t w = 0; w < sizeof(wrong) / sizeof(*wrong); w++) {
+			snprintf(text, sizeof(text), AROUND "&cursor=%s", wrong[w]);
+			assert_problem(get(text), 400, "invalid_value", "none");
+		}
+		stage_forget(NULL);
+	}
+}
+
+/* The list ends there, however many members there are. */
+static void nearby_ends_after_a_thousand(void **state)
+{
+	enum { EACH = 1000 };
+	static const char *const settings[] = { "{}", "{\"cells\":5}" };
+	static char body[EACH * 64];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_status(http(client, "PUT", "/geo/Sicily", settings[i]), 201);
+		for (int m = 0; m < 2 * EACH;) {
+			char *at = body + sprintf(body, "{\"members\":[");
+			do
+				at += sprintf(at, "%s{\"member\":\"m%d\",\"longitude\":1,\"latitude\":1.%05d}",
+					      m % EACH ? "," : "", m, m);
+			while (++m % EACH);
+			strcpy(at, "]}");
+			assert_status(http(client, "POST", "/geo/Sicily/members", body), 200);
+		}
+		struct answer a = get(AROUND "&limit=500&cursor=499");
+		assert_int_equal(json_array_size(json_at(a, "/items")), 500);
+		assert_string_equal(text_at(a, "/items/499/member"), "m998");
+		assert_string_equal(text_at(a, "/next_cursor"), "999");
+		a = get(AROUND "&limit=500&cursor=999");
+		assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+		assert_string_equal(text_at(a, "/items/0/member"), "m999");
+		assert_true(json_is_null(json_at(a, "/next_cursor")));
+		stage_forget(NULL);
+	}
 }
 
 static void nearby_wants_one_centre_and_one_shape(void **state)
@@ -181,11 +269,11 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		snprintf(target, sizeof(target), "/geo/nearby?set=nothing&%s", rows[i].query);
+		snprintf(target, sizeof(target), "/geo/nearby?name=nothing&%s", rows[i].query);
 		struct answer a = get(target);
 		if (!rows[i].code) {
 			assert_status(a, 200);
-			assert_int_equal(json_array_size(json_at(a, "/results")), 0);
+			assert_int_equal(json_array_size(json_at(a, "/items")), 0);
 			continue;
 		}
 		assert_problem(a, rows[i].status, rows[i].code, "none");
@@ -193,13 +281,13 @@ static void nearby_wants_one_centre_and_one_shape(void **state)
 			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
 	add(PALERMO);
-	assert_problem(get("/geo/nearby?set=Sicily&member=m&radius=1"), 404, "not_found", "none");
+	assert_problem(get("/geo/nearby?name=Sicily&member=m&radius=1"), 404, "not_found", "none");
 	assert_problem(get("/geo/nearby?member=m&radius=1"), 400, "missing_field", "none");
 }
 
 static void nearby_as_geojson(void **state)
 {
-	static const char target[] = "/geo/nearby?set=Sicily&longitude=15&latitude=37&radius=200&unit=km&sort=desc";
+	static const char target[] = "/geo/nearby?name=Sicily&longitude=15&latitude=37&radius=200&unit=km&sort=desc";
 
 	(void)state;
 	add(PALERMO "," CATANIA);
@@ -216,10 +304,10 @@ static void nearby_as_geojson(void **state)
 	assert_near(real_at(a, "/features/0/properties/distance"), 190.4424, 0);
 	assert_string_equal(text_at(a, "/features/0/properties/unit"), "km");
 	assert_string_equal(text_at(a, "/features/0/properties/geohash"), "sqc8b49rny0");
-	a = http(client, "GET", "/geo/nearby?set=nothing&longitude=1&latitude=1&radius=1", NULL, GEOJSON);
+	a = http(client, "GET", "/geo/nearby?name=nothing&longitude=1&latitude=1&radius=1", NULL, GEOJSON);
 	assert_int_equal(json_array_size(json_at(a, "/features")), 0);
-	assert_problem(http(client, "GET", "/geo/nearby?set=Sicily&member=x&radius=1", NULL, GEOJSON), 404, "not_found",
-		       "none");
+	assert_problem(http(client, "GET", "/geo/nearby?name=Sicily&member=x&radius=1", NULL, GEOJSON), 404,
+		       "not_found", "none");
 	assert_problem(http(client, "GET", target, NULL, "Accept: text/html"), 406, "not_acceptable", "none");
 	static const char *const json[] = { "Accept: */*", "Accept: application/json",
 					    "Accept: text/html, application/*",
@@ -237,6 +325,8 @@ int main(void)
 		cmocka_unit_test_teardown(distance_in_every_unit, stage_forget),
 		cmocka_unit_test_teardown(nearby_finds_the_nearest_first, stage_forget),
 		cmocka_unit_test_teardown(nearby_stops_at_ten_unless_told_otherwise, stage_forget),
+		cmocka_unit_test_teardown(nearby_goes_on_page_by_page, stage_forget),
+		cmocka_unit_test_teardown(nearby_ends_after_a_thousand, stage_forget),
 		cmocka_unit_test_teardown(nearby_wants_one_centre_and_one_shape, stage_forget),
 		cmocka_unit_test_teardown(nearby_as_geojson, stage_forget),
 	};

@@ -80,7 +80,7 @@ static size_t distances_of(const struct area *a, size_t count, double distances[
 
 static void configure(const char *cells)
 {
-	assert_status(http(client, "PUT", "/geo/split", cells), 200);
+	assert_status(http(client, "PUT", "/geo/split", cells), 201);
 }
 
 /*
@@ -121,7 +121,7 @@ static void assert_found(struct answer a, const struct area *area, size_t count,
 	size_t i;
 
 	assert_status(a, 200);
-	results = json_at(a, "/results");
+	results = json_at(a, "/items");
 	if (json_array_size(results) != most)
 		fail_msg("%s: %zu results of %zu, not %zu", asked, json_array_size(results), inside, most);
 	json_array_foreach((json_t *)(uintptr_t)results, i, one) {
@@ -143,7 +143,7 @@ static void search(const struct area *area, int member, size_t count, size_t lim
 	char target[400], *at;
 
 	for (size_t s = 0; s < 2; s++) {
-		at = target + sprintf(target, "/geo/nearby?set=%s&unit=%s&limit=%zu&sort=%s", sets[s], units[unit],
+		at = target + sprintf(target, "/geo/nearby?name=%s&unit=%s&limit=%zu&sort=%s", sets[s], units[unit],
 				      limit, desc ? "desc" : "asc");
 		if (member >= 0)
 			at += sprintf(at, "&member=m%d", member);

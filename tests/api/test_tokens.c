@@ -341,9 +341,9 @@ static void names_in_bodies(void **state)
 	assert_forbidden(http(client, "GET", "/sets/combine?subtract=b&subtract=a", NULL, SECRET), "sets:b:read");
 	assert_forbidden(post_as(SECRET, "/leaderboards/a/union", "{\"sources\":[\"b\",\"c\"]}"),
 			 "leaderboards:c:read");
-	assert_forbidden(http(client, "GET", "/geo/nearby?set=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
+	assert_forbidden(http(client, "GET", "/geo/nearby?name=b&longitude=1&latitude=1&radius=1", NULL, SECRET),
 			 "geo:b:read");
-	assert_allowed(http(client, "GET", "/geo/nearby?set=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
+	assert_allowed(http(client, "GET", "/geo/nearby?name=a&longitude=1&latitude=1&radius=1", NULL, SECRET));
 	/* A proxy's token says which policy it may ask; whatever the method. */
 	assert_allowed(http(client, "DELETE", "/ratelimit/authorize?policy=web&key=k", NULL, SECRET));
 	assert_allowed(http(client, "GET", "/ratelimit/authorize/web/some/path?policy=other", NULL, SECRET));

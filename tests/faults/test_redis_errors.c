@@ -168,7 +168,7 @@ static const struct foreign foreigners[] = {
 	{ "RPUSH p:policy:{w} x", "GET", "/ratelimit/authorize?policy=w&key=k", NULL },
 	{ "RPUSH p:geo:{w} x", "PUT", "/geo/w/members/m", "{\"longitude\":1,\"latitude\":1}" },
 	{ "RPUSH p:geo:{w} x", "POST", "/geo/w/lookup", "{\"members\":[\"m\"]}" },
-	{ "RPUSH p:geo:{w} x", "GET", "/geo/nearby?set=w&longitude=1&latitude=1&radius=5", NULL },
+	{ "RPUSH p:geo:{w} x", "GET", "/geo/nearby?name=w&longitude=1&latitude=1&radius=5", NULL },
 	{ "RPUSH p:uv:{w}:2026-11-20 x", "POST", "/uv/w", "{\"visitors\":[\"u\"],\"at_ms\":1795132800000}" },
 	{ "SET p:uv:{w}:2026-11-20 x", "POST", "/uv/w", "{\"visitors\":[\"u\"],\"at_ms\":1795132800000}" },
 	{ "SET p:uv:{w}:2026-11-20 x", "GET", "/uv/w?from=2026-11-20&to=2026-11-20", NULL },

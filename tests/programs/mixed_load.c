@@ -65,7 +65,7 @@ static const struct visit visits[] = {
 	{ "ratelimit", { { "POST", "/ratelimit", "{\"key\":\"k#\",\"limit\":5,\"window_ms\":1000}", NULL, NULL } } },
 	{ "geo",
 	  { { "PUT", "/geo/shops/members/m#", "{\"longitude\":11.%,\"latitude\":48.#}", NULL, NULL },
-	    { "GET", "/geo/nearby?set=shops&longitude=11.#&latitude=48.%&radius=5&unit=km", NULL, NULL, NULL } } },
+	    { "GET", "/geo/nearby?name=shops&longitude=11.#&latitude=48.%&radius=5&unit=km", NULL, NULL, NULL } } },
 	{ "uv",
 	  { { "POST", "/uv/page-@", "{\"visitors\":[\"u#\",\"u%\"]}", NULL, NULL },
 	    { "GET", "/uv/page-@", NULL, NULL, NULL } } },

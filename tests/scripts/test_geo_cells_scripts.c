@@ -20,7 +20,7 @@
 static int split_in_three(void **state)
 {
 	script_stage_empty(state);
-	run(&r, &geo_put_script, KEYS(SET), ARGS("3"));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "null", ""));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 3), 3);
 	return 0;
@@ -52,13 +52,18 @@ static void who_does_not_know_the_cells_is_told(void **state)
 	misled(3, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"));
 	misled(3, &geo_member_list_script, KEYS(SET), ARGS("0", "", "10"));
 	misled(3, &geo_delete_script, KEYS(SET), ARGS());
-	misled(3, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "1", "", "m", "ASC", "1"));
+	misled(3, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "1", "", "m", "ASC", "1", "0"));
 	misled(3, &geo_search_cells_script, KEYS(SET, CELL("0")),
 	       ARGS("0", "0", "radius", "1", "", "m", "ASC", "1", "", "4"));
+	/* Settings of a set with members need all its cells. */
+	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1"));
+	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
 	/* A set that is one sorted set, or none at all, has none. */
 	run(&r, &geo_member_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
 	misled(0, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
 	misled(0, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
+	misled(1, &geo_put_script, KEYS("p:geo:{t}"), ARGS("1", "null", ""));
 	misled(0, &geo_member_lookup_script, KEYS("p:geo:{u}", "p:geo:{u}:0"), ARGS("1", "a", "2"));
 }
 
@@ -100,12 +105,56 @@ static void the_size_follows(void **state)
 		assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 	}
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
-	run(&r, &geo_put_script, KEYS(SET), ARGS("4"));
+	run(&r, &geo_put_script, KEYS(SET), ARGS("4", "", ""));
 	assert_int_equal(item_int(&r, 0), -1);
 	run(&r, &geo_delete_script, KEYS(SET, CELL("0"), CELL("1"), CELL("2")), ARGS("3"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 0);
+}
+
+static void all_keys_have_one_expiry(void **state)
+{
+	(void)state;
+	run(&r, &geo_put_script, KEYS(SET), ARGS("3", "60000", ""));
+	assert_int_equal(item_int(&r, 5), 0);
+	int64_t at = item_int(&r, 4);
+	assert_int_equal(at, item_int(&r, 1) + 60000);
+	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
+	run(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("2")),
+	    ARGS("1", "1", "1", "b", "1", "2", "2", "c", "3"));
+	static const char *const keys[] = { SET, CELL("0"), CELL("1"), CELL("2") };
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys[i])->integer, at);
+	/* Other settings leave it; null takes it away from all. */
+	const char *const *all = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
+	unchanged(&r, run(&r, &geo_put_script, all, ARGS("", "", "1", "3")));
+	run(&r, &geo_put_script, all, ARGS("3", "null", "", "3"));
+	assert_int_equal(item_int(&r, 4), -1);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(redis_pttl_ms(&r, keys[i]), -1);
+}
+
+/* The sorted set becomes the cell, whole; a key in its way is left alone. */
+static void a_sorted_set_becomes_the_only_cell(void **state)
+{
+	(void)state;
+	server_command(&r, "DEL " SET);
+	unchanged(&r, {
+		run(&r, &geo_put_script, KEYS(SET), ARGS("", "", "1"));
+		assert_int_equal(item_int(&r, 0), -2);
+	});
+	run(&r, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
+	server_command(&r, "SET " CELL("0") " text");
+	unchanged(&r, run_fails(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"), "WRONGTYPE"));
+	server_command(&r, "DEL " CELL("0"));
+	run(&r, &geo_put_script, KEYS(SET, CELL("0")), ARGS("1", "5000", "", "1"));
+	assert_int_equal(item_int(&r, 2), 1);
+	assert_int_equal(item_int(&r, 5), 0);
+	assert_int_equal(server_command(&r, "ZCARD " CELL("0"))->integer, 1);
+	assert_in_range(redis_pttl_ms(&r, CELL("0")), 1, 5000);
+	run(&r, &geo_member_delete_script, KEYS(SET, CELL("0")), ARGS("a", "1"));
+	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 
 /* Between cells no command of Redis tells how far it is: the script's figure is Redis's. */
@@ -172,6 +221,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_go_into_their_cells_or_none_does, split_in_three,
 						script_stage_empty),
 		cmocka_unit_test_setup_teardown(the_size_follows, split_in_three, script_stage_empty),
+		cmocka_unit_test_setup_teardown(all_keys_have_one_expiry, split_in_three, script_stage_empty),
+		cmocka_unit_test_setup_teardown(a_sorted_set_becomes_the_only_cell, split_in_three, script_stage_empty),
 		cmocka_unit_test_setup_teardown(distances_between_cells_are_redis_s_own, split_in_three,
 						script_stage_empty),
 		cmocka_unit_test_setup_teardown(a_search_is_done_in_steps, split_in_three, script_stage_empty),

@@ -97,7 +97,8 @@ static void a_thousand_go_in_at_once(void **state)
 	run(&r, &geo_member_lookup_script, KEYS(SET), names);
 	assert_int_equal(r.reply->elements, 2 + 3 * MEMBERS);
 	assert_near(item_real(&r, 2 + 3 * 999), -179.0 + 0.3 * 999, 0.00001);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000"));
+	run(&r, &geo_search_script, KEYS(SET),
+	    ARGS("point", "0", "0", "radius", "30000", "", "km", "ASC", "1000", "0"));
 	assert_int_equal(found_count(), MEMBERS);
 }
 
@@ -140,8 +141,8 @@ static void circles_find_what_is_inside(void **state)
 {
 	(void)state;
 	unchanged(&r, run(&r, &geo_search_script, KEYS(SET),
-			  ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10")));
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10"));
+			  ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0")));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "0"));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(found_count(), 2);
 	found(2, "Catania", 56.4413);
@@ -150,33 +151,42 @@ static void circles_find_what_is_inside(void **state)
 	assert_string_equal(item_text(&r, 6), "sqdtr74hyu0");
 	found(7, "Palermo", 190.4424);
 	assert_string_equal(item_text(&r, 11), "sqc8b49rny0");
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "190", "", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "190", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "DESC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "DESC", "10", "0"));
 	found(2, "Palermo", 190.4424);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200000", "", "m", "DESC", "1"));
+	run(&r, &geo_search_script, KEYS(SET),
+	    ARGS("point", "15", "37", "radius", "200000", "", "m", "DESC", "1", "0"));
 	assert_int_equal(found_count(), 1);
 	found(2, "Palermo", 190442.4298);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "0", "", "m", "ASC", "1"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "0", "", "m", "ASC", "1", "0"));
+	assert_int_equal(found_count(), 0);
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "1"));
+	assert_int_equal(found_count(), 1);
+	found(2, "Palermo", 190.4424);
+	assert_string_equal(item_text(&r, 6), "sqc8b49rny0");
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "radius", "200", "", "km", "ASC", "10", "2"));
 	assert_int_equal(found_count(), 0);
 }
 
 static void a_member_is_a_centre_too(void **state)
 {
 	(void)state;
-	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Palermo", "", "radius", "167", "", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET),
+	    ARGS("member", "Palermo", "", "radius", "167", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 2);
 	found(2, "Palermo", 0);
 	found(7, "Catania", 166.2742);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Palermo", "", "radius", "166", "", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET),
+	    ARGS("member", "Palermo", "", "radius", "166", "", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Rome", "", "radius", "166", "", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("member", "Rome", "", "radius", "166", "", "km", "ASC", "10", "0"));
 	assert_int_equal(item_int(&r, 0), -1);
 	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
-	    ARGS("member", "Rome", "", "radius", "1", "", "km", "ASC", "10"));
+	    ARGS("member", "Rome", "", "radius", "1", "", "km", "ASC", "10", "0"));
 	assert_int_equal(item_int(&r, 0), -1);
 	run(&r, &geo_search_script, KEYS("p:geo:{none}"),
-	    ARGS("point", "1", "1", "radius", "1", "", "km", "ASC", "10"));
+	    ARGS("point", "1", "1", "radius", "1", "", "km", "ASC", "10", "0"));
 	assert_int_equal(item_int(&r, 0), 0);
 	assert_int_equal(found_count(), 0);
 }
@@ -189,16 +199,16 @@ static void boxes_find_what_is_inside(void **state)
 	(void)state;
 	run(&r, &geo_member_add_script, KEYS(SET),
 	    ARGS("12.758489", "38.788135", "edge1", "17.241510", "38.788135", "edge2"));
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "400", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 4);
 	found(2, "Catania", 56.4413);
 	found(7, "Palermo", 190.4424);
 	found(12, "edge2", 279.7403);
 	found(17, "edge1", 279.7405);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "200", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "400", "200", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
 	found(2, "Catania", 56.4413);
-	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "200", "400", "km", "ASC", "10"));
+	run(&r, &geo_search_script, KEYS(SET), ARGS("point", "15", "37", "box", "200", "400", "km", "ASC", "10", "0"));
 	assert_int_equal(found_count(), 1);
 }
 
@@ -218,7 +228,7 @@ static void a_search_is_one_geosearch(void **state)
 	for (int i = 0; i < 2; i++) {
 		server_command(&r, "CONFIG RESETSTAT");
 		run(&r, &geo_search_script, KEYS(SET),
-		    ARGS("point", "15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1"));
+		    ARGS("point", "15", "37", i ? "box" : "radius", "2000", i ? "2000" : "", "km", "DESC", "1", "0"));
 		assert_int_equal(r.reply->elements, 2 + 5);
 		assert_int_equal(calls_of("geosearch"), 1);
 		assert_int_equal(calls_of("geohash"), 1);
@@ -378,9 +388,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &geo_delete_script, KEYS(SET), ARGS(), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_distance_get_script, KEYS(SET), ARGS("a", "b", "m"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-				ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+				ARGS("point", "1", "1", "radius", "1", "", "m", "ASC", "1", "0"), "WRONGTYPE"));
 	unchanged(&r, run_fails(&r, &geo_search_script, KEYS(SET),
-				ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1"), "WRONGTYPE"));
+				ARGS("member", "a", "", "radius", "1", "", "m", "ASC", "1", "0"), "WRONGTYPE"));
 }
 
 int main(void)

@@ -296,7 +296,7 @@ static void hints(void **state)
 		{ "GET", "/locks?limt=1&zzz=2", NULL,
 		  "?limt is not a query parameter of lock_list; did you mean 'limit'?\n"
 		  "?zzz is not a query parameter of lock_list\n" },
-		{ "GET", "/geo/nearby?longitude=1&radius=1", NULL, "?set is required, as a query parameter\n" },
+		{ "GET", "/geo/nearby?longitude=1&radius=1", NULL, "?name is required, as a query parameter\n" },
 	};
 	check_details(ROWS(rows));
 }

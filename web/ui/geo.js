@@ -15,12 +15,12 @@ export function open(page) {
 }
 
 function openAll(page) {
-	const all = table({ label: 'Sets', key: (one) => one.set, empty: 'There are no sets.', columns: [
-		{ title: 'Set', kind: 'head', text: (one) => one.set, link: (one) => route('geo', one.set) },
+	const all = table({ label: 'Sets', key: (one) => one.name, empty: 'There are no sets.', columns: [
+		{ title: 'Set', kind: 'head', text: (one) => one.name, link: (one) => route('geo', one.name) },
 		{ title: 'Members', number: true, text: (one) => number(one.size) },
 		{ title: 'Cells', number: true, text: (one) => number(one.cells) },
 	] });
-	return listing(page, { what: 'sets', where: '/geo', name: (one) => one.set, open: (name) => route('geo', name), shown: all });
+	return listing(page, { what: 'sets', where: '/geo', name: (one) => one.name, open: (name) => route('geo', name), shown: all });
 }
 
 const FIELDS = [
@@ -70,18 +70,18 @@ function openOne(page, name) {
 			input('latitude').value = members.items[0].latitude.toFixed(5);
 		}
 		about.show([['Members', number(set.size)], ['On the map', number(members.items.length)]]);
-		const results = nearby?.results ?? members.items.slice(0, FIRST);
-		drawing.show(members.items, new Set(nearby?.results.map((one) => one.member)), asked && circle(asked));
-		setText(heading, asked ? `${number(results.length)} within ${asked.radius} ${asked.unit}, the nearest first` : `Members, ${FIRST} at most`);
-		found.show(results);
+		const items = nearby?.items ?? members.items.slice(0, FIRST);
+		drawing.show(members.items, new Set(nearby?.items.map((one) => one.member)), asked && circle(asked));
+		setText(heading, asked ? `${number(items.length)} within ${asked.radius} ${asked.unit}, the nearest first` : `Members, ${FIRST} at most`);
+		found.show(items);
 	};
 }
 
 const circle = ({ longitude, latitude, radius, unit }) =>
 	({ longitude: Number(longitude), latitude: Number(latitude), metres: Number(radius) * METRES[unit] });
 
-function nearTo(page, set, near) {
-	return page.ask('GET', `/geo/nearby?${new URLSearchParams({ set, ...near, limit: MOST })}`);
+function nearTo(page, name, near) {
+	return page.ask('GET', `/geo/nearby?${new URLSearchParams({ name, ...near, limit: MOST })}`);
 }
 
 async function allOf(page, name) {
