@@ -195,7 +195,7 @@ test('a click on the map asks who is near', SLOW, async (t) => {
   await go(page, 'geo', 'plain');
   await page.locator('.map .member').first().waitFor();
   const [request] = await Promise.all([page.waitForRequest(/\/geo\/nearby\?/), page.locator('.map').click({ position: { x: 40, y: 40 } })]);
-  assert.equal(new URL(request.url()).searchParams.get('set'), 'plain');
+  assert.equal(new URL(request.url()).searchParams.get('name'), 'plain');
   await shows(page.getByRole('heading', { name: '0 within 1 km' }));
   stage.assertClean();
 });

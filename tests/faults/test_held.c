@@ -170,6 +170,13 @@ static void make_others(void)
 	     "end");
 	done("PUT", "/bloom/b", "{\"capacity\":1000000,\"error_rate\":0.000001}");
 	done("PUT", "/geo/split", "{\"cells\":256}");
+	for (int day = 1; day <= 500; day++) {
+		snprintf(body, sizeof(body), "{\"visitors\":[\"a\"],\"at_ms\":%d00000}", day * 864);
+		done("POST", "/uv/full", body);
+	}
+	make("for _, key in ipairs(redis.call('KEYS', 'p:uv:{full}:*')) do"
+	     "  redis.call('PFDEBUG', 'TODENSE', key) "
+	     "end");
 	fill_feed();
 	send_messages();
 }
@@ -294,7 +301,9 @@ static const struct row rows[] = {
 	{ .method = "DELETE", .target = "/queues/q", .again = send_messages },
 	{ .method = "DELETE", .target = "/sets/huge", .again = fill_set },
 	{ .method = "DELETE", .target = "/keys/set:%7Bbig%7D" },
+	{ .method = "PATCH", .target = "/geo/split", .head = "{\"ttl_ms\":600000}" },
 	{ .method = "DELETE", .target = "/geo/big" },
+	{ .method = "DELETE", .target = "/uv/full" },
 };
 
 static void the_most_is_quick(void **state)
