@@ -57,7 +57,7 @@ def fill(url, webdis, redis):
 
 def verify(url, webdis):
     """Both found the same places and count nearly the same visitors."""
-    near = ask("GET", url + NEARBY)["results"]
+    near = ask("GET", url + NEARBY)["items"]
     names = ask("GET", webdis + GEOSEARCH)["GEOSEARCH"]
     expect(len(names) == 10 and [place["member"] for place in near] == names, f"nearby: {near}, {names}")
     counts = ask("GET", f"{url}/uv/bench")["count"], ask("GET", f"{webdis}/PFCOUNT/uv")["PFCOUNT"]
