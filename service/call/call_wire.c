@@ -13,11 +13,12 @@
 /* A call that fails at once ends inside of the `done` of the one before. */
 static void run_done(struct call *c, const struct reply *reply)
 {
-	const struct call_result *outer = c->req->result;
+	struct request *req = c->req; /* `done` may rewind the arena to before this call */
+	const struct call_result *outer = req->result;
 
-	c->req->result = &c->result;
-	c->done(c->req, reply);
-	c->req->result = outer;
+	req->result = &c->result;
+	c->done(req, reply);
+	req->result = outer;
 }
 
 static void fail(struct call *c)
@@ -111,6 +112,8 @@ static bool has_ended(const struct reply *reply)
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
+	const struct redis_call sent = c->redis;
+	bool may_fail = c->may_fail;
 
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
@@ -120,8 +123,8 @@ static void hand_over(struct call *c, const struct reply *reply)
 	req->misread |= reply_watched();
 	if (!req->misread)
 		return;
-	redis_reject(&c->redis, "a reply of another form than agreed");
-	if (req->state == CALLING && !c->may_fail)
+	redis_reject(&sent, "a reply of another form than agreed");
+	if (req->state == CALLING && !may_fail)
 		answer_misread(req);
 }
 
