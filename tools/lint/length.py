@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: a function of the daemon has at most 46 lines, a file 450; of the tests 60 and 640.
+"""Lint: a function of the daemon has at most 46 lines, a file 450; of the tests 60 and 680.
 
 Counted as a reader counts, comments and blank lines too; a function from its first line to its
 closing brace. A lone brace in the first column opens a function and another closes it, which is how
@@ -10,7 +10,7 @@ import re
 import tree
 
 FUNCTION_LINES = {"service": 46, "handlers": 46, "tests": 60}
-FILE_LINES = {"service": 450, "handlers": 450, "tests": 640}
+FILE_LINES = {"service": 450, "handlers": 450, "tests": 680}
 NAME = re.compile(r"(\w+)\s*\(")
 
 

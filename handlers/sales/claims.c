@@ -1,0 +1,235 @@
+/*
+ * claims: on the stock of a sale; see sales.h. Each operation is one script
+ * (lua/sales/sale_claim_*.lua), called again while expired holds are settled.
+ */
+#include <inttypes.h>
+
+#include "sales/sales.h"
+
+enum { NONCE_DIGITS = 16 };
+
+static void answer_no_claim(struct request *req, struct text sale, struct text claim)
+{
+	answer_problem(req, P_NOT_FOUND, "'%s' is not a claim of sale '%s'", claim.at, sale.at);
+}
+
+static void answer_claim_expired(struct request *req, struct text claim)
+{
+	answer_problem(req, P_CLAIM_EXPIRED, "the hold of claim '%s' has expired or was released", claim.at);
+}
+
+/* ---- GET /sales/{name}/claims ---- */
+
+static void on_listed(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_list_input *in = req->input;
+
+	if (reply_int(r, 0) == -1) {
+		sale_answer_none(req, in->name);
+		return;
+	} else if (reply_int(r, 0) < 0) {
+		handler_answer_cursor(req);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_array(o, "items");
+	for (size_t i = 3; i + 4 < r->count; i += 5) {
+		struct text state = reply_text(r, i + 1);
+		out_object(o, NULL);
+		out_text(o, "claim", reply_text(r, i));
+		out_text(o, "state", state);
+		out_text(o, "user", reply_text(r, i + 4));
+		out_int(o, "quantity", reply_int(r, i + 2));
+		out_int_or_null(o, "expires_at_ms", text_is(state, "held"), reply_int(r, i + 3));
+		out_close(o);
+	}
+	out_close(o);
+	out_text(o, "next_cursor", text_is(reply_text(r, 2), "0") ? (struct text){ 0 } : reply_text(r, 2));
+	answer_end(req);
+}
+
+void sale_claim_list(struct request *req, const struct sale_claim_list_input *in)
+{
+	struct call *c = sale_call(req, &sale_claim_list_script, in->name);
+
+	call_text(c, in->cursor.at ? in->cursor : TEXT("0"));
+	call_int(c, in->limit);
+	call_send(c, on_listed);
+}
+
+/* ---- POST /sales/{name}/claims ---- */
+
+static void claim(struct request *req);
+
+static void answer_not_open(struct request *req, struct text sale, int64_t opens_at_ms, int64_t closes_at_ms)
+{
+	int state = sale_state(req, opens_at_ms, closes_at_ms);
+	int64_t wait_ms = request_ms_until(req, opens_at_ms);
+	struct json_out *o;
+
+	if (state == SALE_CLOSED) {
+		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' has closed", sale.at);
+	} else {
+		answer_retry_after_ms(req, wait_ms);
+		o = problem_begin(req, P_SALE_NOT_OPEN, "sale '%s' opens in %" PRId64 " ms", sale.at, wait_ms);
+	}
+	out_string(o, "state", sale_state_names[state]);
+	sale_out_setting(o, "opens_at_ms", opens_at_ms);
+	sale_out_setting(o, "closes_at_ms", closes_at_ms);
+	problem_end(req);
+}
+
+static void answer_limit_reached(struct request *req, const struct sale_claim_acquire_input *in, int64_t has,
+				 int64_t per_user)
+{
+	struct json_out *o = problem_begin(req, P_SALE_LIMIT_REACHED,
+					   "user '%s' has %" PRId64 " of sale '%s' and asks for %" PRId64
+					   " more; per_user allows %" PRId64,
+					   in->user.at, has, in->name.at, in->quantity, per_user);
+
+	out_int(o, "claimed", has);
+	out_int(o, "per_user", per_user);
+	problem_end(req);
+}
+
+static void answer_sold_out(struct request *req, const struct sale_claim_acquire_input *in, int64_t remaining,
+			    int64_t held)
+{
+	struct json_out *o = problem_begin(req, P_SALE_SOLD_OUT, "sale '%s' has %" PRId64 " left, and %" PRId64 " held",
+					   in->name.at, remaining, held);
+
+	out_int(o, "remaining", remaining);
+	out_int(o, "held", held);
+	problem_end(req);
+}
+
+static void on_granted(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_acquire_input *in = req->input;
+	struct text claim = reply_text(r, 2);
+	int64_t expires_at_ms = reply_int(r, 3);
+
+	if (!req->result->replayed && request_is_past(req, expires_at_ms)) {
+		answer_problem_effect(req, P_CLAIM_EXPIRED, EFFECT_APPLIED,
+				      "the original request succeeded, but claim '%s' of sale '%s' has expired",
+				      claim.at, in->name.at);
+		return;
+	}
+	struct json_out *o = answer_begin(req, 201);
+	out_text(o, "claim", claim);
+	out_text(o, "name", in->name);
+	out_text(o, "user", in->user);
+	out_int(o, "quantity", in->quantity);
+	out_int(o, "ttl_ms", request_ms_until(req, expires_at_ms));
+	out_int(o, "expires_at_ms", expires_at_ms);
+	out_int(o, "remaining", reply_int(r, 4));
+	answer_end(req);
+}
+
+static void on_claimed(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_acquire_input *in = req->input;
+
+	switch (reply_int(r, 0)) {
+	case 0:
+		claim(req);
+		return;
+	case -1:
+		sale_answer_none(req, in->name);
+		return;
+	case -2:
+		answer_not_open(req, in->name, reply_int(r, 2), reply_int(r, 3));
+		return;
+	case -3:
+		answer_limit_reached(req, in, reply_int(r, 2), reply_int(r, 3));
+		return;
+	case -4:
+		answer_sold_out(req, in, reply_int(r, 2), reply_int(r, 3));
+		return;
+	default:
+		on_granted(req, r);
+	}
+}
+
+static void claim(struct request *req)
+{
+	const struct sale_claim_acquire_input *in = req->input;
+	struct call *c = sale_call(req, &sale_claim_acquire_script, in->name);
+
+	call_text(c, handler_random(req, NONCE_DIGITS));
+	call_text(c, in->user);
+	call_int(c, in->quantity);
+	call_send(c, on_claimed);
+}
+
+void sale_claim_acquire(struct request *req, const struct sale_claim_acquire_input *in)
+{
+	(void)in; /* claim() finds it in the request, at each of its steps */
+	claim(req);
+}
+
+/* ---- POST /sales/{name}/claims/{claim}/confirm, DELETE /sales/{name}/claims/{claim} ---- */
+
+static void on_confirmed(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_confirm_input *in = req->input;
+
+	switch (reply_int(r, 0)) {
+	case -1:
+		sale_answer_none(req, in->name);
+		return;
+	case -2:
+		answer_no_claim(req, in->name, in->claim);
+		return;
+	case -3:
+		answer_claim_expired(req, in->claim);
+		return;
+	default:
+		break;
+	}
+	struct json_out *o = answer_begin(req, 200);
+	out_text(o, "claim", in->claim);
+	out_text(o, "name", in->name);
+	out_text(o, "user", reply_text(r, 2));
+	out_int(o, "quantity", reply_int(r, 3));
+	out_bool(o, "confirmed", true);
+	answer_end(req);
+}
+
+void sale_claim_confirm(struct request *req, const struct sale_claim_confirm_input *in)
+{
+	struct call *c = sale_call(req, &sale_claim_confirm_script, in->name);
+
+	call_text(c, in->claim);
+	call_send(c, on_confirmed);
+}
+
+static void on_released(struct request *req, const struct reply *r)
+{
+	const struct sale_claim_release_input *in = req->input;
+
+	switch (reply_int(r, 0)) {
+	case -1:
+		sale_answer_none(req, in->name);
+		break;
+	case -2:
+		answer_no_claim(req, in->name, in->claim);
+		break;
+	case -4:
+		answer_claim_expired(req, in->claim);
+		break;
+	case -3:
+		answer_problem(req, P_CLAIM_CONFIRMED, "claim '%s' is confirmed and cannot be released", in->claim.at);
+		break;
+	default:
+		answer_empty(req, 204);
+	}
+}
+
+void sale_claim_release(struct request *req, const struct sale_claim_release_input *in)
+{
+	struct call *c = sale_call(req, &sale_claim_release_script, in->name);
+
+	call_text(c, in->claim);
+	call_send(c, on_released);
+}
