@@ -153,10 +153,22 @@ static bool says(const json_t *schema, const char *member, const char *word)
 	return is && strcmp(is, word) == 0;
 }
 
+static bool lists_type(const json_t *schema, const char *type)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(schema, "type"), i, one)
+		if (strcmp(json_string_value(one), type) == 0)
+			return true;
+	return false;
+}
+
 static bool has_type(const json_t *schema, const char *type)
 {
-	return says(schema, "type", type) ||
-	       (strcmp(type, WIDE) == 0 && json_is_array(json_object_get(schema, "type")));
+	if (lists_type(schema, "string"))
+		return strcmp(type, WIDE) == 0;
+	return says(schema, "type", type) || lists_type(schema, type);
 }
 
 static void break_integer(const struct walk *w, const json_t *schema, const char *pointer)
@@ -265,9 +277,10 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 static void break_value(const struct walk *w, const json_t *schema, const char *pointer)
 {
 	for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++)
-		if (has_type(schema, bad_types[i].type))
+		if (has_type(schema, bad_types[i].type) &&
+		    !(strcmp(bad_types[i].text, "null") == 0 && lists_type(schema, "null")))
 			refuse_text(w, bad_types[i].text, bad_types[i].codes, pointer);
-	if (says(schema, "type", "integer"))
+	if (has_type(schema, "integer"))
 		break_integer(w, schema, pointer);
 	if (says(schema, "type", "number"))
 		break_number(w, schema, pointer);
@@ -313,18 +326,20 @@ static void walk_map(const struct walk *w, json_t *map, const json_t *schema, co
 	json_t *value = contract_value(value_schema);
 	size_t most = (size_t)json_integer_value(json_object_get(schema, "maxProperties"));
 	char below[256], long_key[202];
+	/* Keys that are no names are texts of at least one byte. */
+	bool names = json_is_true(json_object_get(contract_member(schema, "propertyNames", NULL), "x-name"));
 
-	for (size_t i = 0; i < sizeof(bad_keys) / sizeof(bad_keys[0]); i++) {
+	for (size_t i = 0; i < (names ? sizeof(bad_keys) / sizeof(bad_keys[0]) : 1); i++) {
 		json_t *bad = map_of(1, bad_keys[i], value);
 		snprintf(below, sizeof(below), "%s/%s", pointer, bad_keys[i]);
-		refuse_object(w, map, bad, "invalid_name reserved_name", below);
+		refuse_object(w, map, bad, names ? "invalid_name reserved_name" : "out_of_range", below);
 		json_decref(bad);
 	}
 	memset(long_key, 'k', sizeof(long_key) - 1);
 	long_key[sizeof(long_key) - 1] = '\0';
 	snprintf(below, sizeof(below), "%s/%s", pointer, long_key);
 	json_t *bad = map_of(1, long_key, value), *many = map_of(most + 1, "k", value), *none = json_object();
-	refuse_object(w, map, bad, "invalid_name", below);
+	refuse_object(w, map, bad, names ? "invalid_name" : "out_of_range", below);
 	refuse_object(w, map, many, "out_of_range", pointer);
 	if (json_integer_value(json_object_get(schema, "minProperties")) > 0)
 		refuse_object(w, map, none, "out_of_range", pointer);

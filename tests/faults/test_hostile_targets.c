@@ -96,8 +96,8 @@ static void paths(const struct contract_operation *op, struct refusals *seen)
 		 * lie one segment further.
 		 */
 		int status = a.status == 400 || a.status == 405 ? a.status : 404;
-		must_refuse(seen, a, status, "unknown_path invalid_name method_not_allowed", NULL, "%s %s", op->method,
-			    target);
+		must_refuse(seen, a, status, "unknown_path invalid_name out_of_range method_not_allowed", NULL, "%s %s",
+			    op->method, target);
 	}
 	free(whole);
 }
