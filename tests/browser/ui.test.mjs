@@ -298,7 +298,7 @@ test('what the API refuses is told in its words', SLOW, async (t) => {
 test('an action that was cut off may have been done', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await go(page, 'queues');
-  await page.route(/\/queues\/plain$/, (route) => route.request().method() === 'PUT' ? route.abort('connectionreset') : route.continue());
+  await page.route(/\/queues\/plain$/, (route) => route.request().method() === 'PATCH' ? route.abort('connectionreset') : route.continue());
   await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
   const told = page.getByRole('alert').filter({ hasText: 'nobody knows whether this was done' });
   await shows(told);

@@ -91,7 +91,7 @@ static long requests_seen(void)
 
 	for (const char *at = a.body; at && (at = strstr(at, series)); at++) {
 		const char *operation = at + sizeof(series) - 1, *value = strstr(operation, "} ");
-		if (value && strncmp(operation, "metrics\"", 8) != 0)
+		if (value && strncmp(operation, "metrics_get\"", 12) != 0)
 			sum += atol(value + 2);
 	}
 	return sum;
