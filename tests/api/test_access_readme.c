@@ -79,10 +79,12 @@ static int close_all(void **state)
 
 /* ---- The user of Redis's ACL ---- */
 
-static void ask_all(void)
+static void ask_all(bool with_deletes)
 {
 	for (size_t i = 0; i < contract_count(); i++) {
 		const struct contract_operation *op = contract_at(i);
+		if (!with_deletes && strcmp(op->method, "DELETE") == 0)
+			continue;
 		char *target = contract_target(op, NULL, NULL);
 		json_t *body = contract_body(op);
 		char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
@@ -116,10 +118,11 @@ static void nothing_was_denied(void)
 static void every_operation_is_allowed(void **state)
 {
 	(void)state;
-	ask_all();
-	ask_all();
+	ask_all(true);
+	ask_all(true);
 	server_command(&redis, "SCRIPT FLUSH");
-	ask_all();
+	ask_all(true);
+	ask_all(false);
 	nothing_was_denied();
 	/* All of it lies below the prefix. */
 	assert_int_equal(server_command(&redis, "EVAL %s 0",
