@@ -21,7 +21,11 @@ NEARBY = f"/geo/nearby?name=bench&longitude={LONGITUDE}&latitude={LATITUDE}&radi
 GEOSEARCH = f"/GEOSEARCH/geo/FROMLONLAT/{LONGITUDE}/{LATITUDE}/BYRADIUS/{RADIUS_KM}/km/ASC/COUNT/10"
 BEST, ZREVRANGE = "/leaderboards/bench/members?limit=10", "/ZREVRANGE/board/0/9/WITHSCORES"
 # What it is, patternd's request, and the path of webdis's GET.
-SCORE = ("a score", ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})), "/ZADD/board/7/m@")
+SCORE = (
+    "a score",
+    ("PUT", "/leaderboards/bench/members/m@", json.dumps({"scores": {"points": 7}})),
+    "/ZADD/board/7/m@",
+)
 PAIRS = [
     ("a visitor", ("POST", "/uv/bench", json.dumps({"visitors": ["u@"]})), "/PFADD/uv/u@"),
     ("visitors of a day", ("GET", "/uv/bench"), "/PFCOUNT/uv"),
@@ -45,9 +49,15 @@ def fill(url, webdis, redis):
     places = [(f"m{i + 1}", near(LONGITUDE), near(LATITUDE)) for i in range(MEMBERS)]
     ask("PUT", f"{url}/leaderboards/bench", {"dimensions": ["points"]})
     for at in range(0, MEMBERS, CHUNK):
-        some = places[at:at + CHUNK]
-        ask("POST", f"{url}/geo/bench/members", {"members": [dict(zip(("member", "longitude", "latitude"), p)) for p in some]})
-        redis_cli(redis, "GEOADD", "geo", *(str(x) for name, longitude, latitude in some for x in (longitude, latitude, name)))
+        some = places[at : at + CHUNK]
+        ask(
+            "POST",
+            f"{url}/geo/bench/members",
+            {"members": [dict(zip(("member", "longitude", "latitude"), p)) for p in some]},
+        )
+        redis_cli(
+            redis, "GEOADD", "geo", *(str(x) for name, longitude, latitude in some for x in (longitude, latitude, name))
+        )
         visitors = [f"u{at + i + 1}" for i in range(CHUNK)]
         ask("POST", f"{url}/uv/bench", {"visitors": visitors})
         redis_cli(redis, "PFADD", "uv", *visitors)
@@ -75,11 +85,19 @@ def contest(environment):
     contestants = []
     for pair in PAIRS:
         ours, theirs = loads(pair, url, webdis)
-        contestants += [Contestant(f"{pair[0]}: patternd", ours, (environment.daemon,)),
-                        Contestant(f"{pair[0]}: webdis", theirs, (service,), pair[2].split("/")[1])]
-    return Contest("Visitors, places, boards", "request", contestants, notes=[
-        "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the "
-        "rank of a member, and ranks whoever came first ahead."])
+        contestants += [
+            Contestant(f"{pair[0]}: patternd", ours, (environment.daemon,)),
+            Contestant(f"{pair[0]}: webdis", theirs, (service,), pair[2].split("/")[1]),
+        ]
+    return Contest(
+        "Visitors, places, boards",
+        "request",
+        contestants,
+        notes=[
+            "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the "
+            "rank of a member, and ranks whoever came first ahead."
+        ],
+    )
 
 
 def goals(_contest):

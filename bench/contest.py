@@ -21,6 +21,7 @@ class Contestant:
 @dataclasses.dataclass
 class Contest:
     """`rounds[i][name]` is what that contestant did in round i."""
+
     title: str
     unit: str
     contestants: list
@@ -61,17 +62,23 @@ def measure(contestant, redis, seconds):
     before = cpu()
     load = contestant.run(seconds)
     service, in_redis = (after - b for after, b in zip(cpu(), before))
-    return {"operations": load.operations, "seconds": load.seconds, "rate": load.operations / load.seconds,
-            "p50_ms": load.p50_us / 1000, "p99_ms": load.p99_us / 1000,
-            "service_us": service / load.operations * 1e6 if services else None,
-            "redis_us": in_redis / load.operations * 1e6,
-            "mib": sum(service.resident_mib() for service in services) if services else None,
-            "generator_cpu": load.cpu_s / load.seconds}, service + in_redis + load.cpu_s
+    return {
+        "operations": load.operations,
+        "seconds": load.seconds,
+        "rate": load.operations / load.seconds,
+        "p50_ms": load.p50_us / 1000,
+        "p99_ms": load.p99_us / 1000,
+        "service_us": service / load.operations * 1e6 if services else None,
+        "redis_us": in_redis / load.operations * 1e6,
+        "mib": sum(service.resident_mib() for service in services) if services else None,
+        "generator_cpu": load.cpu_s / load.seconds,
+    }, service + in_redis + load.cpu_s
 
 
 @dataclasses.dataclass
 class Goal:
     """A figure that patternd promises; of several values, one a round, the median counts."""
+
     what: str
     values: list
     at_most: float = None

@@ -29,11 +29,17 @@ def contest(environment, deep):
         ask("POST", f"{url}/queues/shallow/messages", {"messages": [{"body": ORDER}] * BATCH})
     fill(url, "deep", wanted)
     there = ask("GET", f"{url}/queues/deep")["ready"]
-    contestants = [Contestant(f"{count:,} wait", wrk(url, "queue_triples", "1", BODY, queue), (environment.daemon,))
-                   for queue, count in (("shallow", SHALLOW), ("deep", there))]
+    contestants = [
+        Contestant(f"{count:,} wait", wrk(url, "queue_triples", "1", BODY, queue), (environment.daemon,))
+        for queue, count in (("shallow", SHALLOW), ("deep", there))
+    ]
     memory = int(re.search(r"^used_memory:(\d+)", redis_cli(environment.redis, "INFO", "memory"), re.M)[1])
-    return Contest("A message of a long queue", "message", contestants,
-                   notes=[f"A waiting message of {len(BODY)} bytes takes {memory / there:.0f} bytes of Redis."])
+    return Contest(
+        "A message of a long queue",
+        "message",
+        contestants,
+        notes=[f"A waiting message of {len(BODY)} bytes takes {memory / there:.0f} bytes of Redis."],
+    )
 
 
 def goals(contest):

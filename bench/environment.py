@@ -53,7 +53,9 @@ def start_redis(stage):
 def start_daemon(stage, redis, *options):
     """Its options are the defaults."""
     port = free_port()
-    daemon = stage.start(DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port)
+    daemon = stage.start(
+        DAEMON, "--listen", f"127.0.0.1:{port}", "--redis", f"redis://127.0.0.1:{redis.port}", *options, port=port
+    )
     wait_until(lambda: is_ready(port))
     return daemon
 
@@ -61,15 +63,28 @@ def start_daemon(stage, redis, *options):
 def start_webdis(stage, redis):
     """One thread, as patternd; verbosity 0."""
     port = free_port()
-    config = {"redis_host": "127.0.0.1", "redis_port": redis.port, "http_host": "127.0.0.1", "http_port": port,
-              "threads": 1, "pool_size": 2, "daemonize": False, "database": 0, "verbosity": 0,
-              "logfile": str(stage.folder / "webdis.log")}
+    config = {
+        "redis_host": "127.0.0.1",
+        "redis_port": redis.port,
+        "http_host": "127.0.0.1",
+        "http_port": port,
+        "threads": 1,
+        "pool_size": 2,
+        "daemonize": False,
+        "database": 0,
+        "verbosity": 0,
+        "logfile": str(stage.folder / "webdis.log"),
+    }
     return stage.start("webdis", stage.write("webdis.json", json.dumps(config)), port=port)
 
 
 def redis_cli(redis, *command):
-    return subprocess.run(["redis-cli", "-p", str(redis.port), *command], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["redis-cli", "-p", str(redis.port), *command], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def scripts_run(redis):
-    return sum(map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", redis_cli(redis, "INFO", "commandstats"), re.M)))
+    return sum(
+        map(int, re.findall(r"^cmdstat_eval(?:sha)?:calls=(\d+)", redis_cli(redis, "INFO", "commandstats"), re.M))
+    )

@@ -40,8 +40,12 @@ def wait_at(port, number):
     """A long poll, sent and left alone."""
     s = socket.create_connection(("127.0.0.1", port))
     body = '{"wait_ms":60000}'
-    s.sendall((f"POST /queues/empty-{number % QUEUES}/receive HTTP/1.1\r\nHost: localhost\r\n"
-               f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
+    s.sendall(
+        (
+            f"POST /queues/empty-{number % QUEUES}/receive HTTP/1.1\r\nHost: localhost\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+    )
     return s
 
 
@@ -75,8 +79,20 @@ def bytes_of_suspended(stage, count):
     are there.
     """
     program = stage.folder / "suspender"
-    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", f"-I{TESTS}/support", "-o", program, TESTS / "programs" / "suspender.c",
-                    TESTS / "support" / "loopback.c", "-lmicrohttpd"], check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-O2",
+            "-D_GNU_SOURCE",
+            f"-I{TESTS}/support",
+            "-o",
+            program,
+            TESTS / "programs" / "suspender.c",
+            TESTS / "support" / "loopback.c",
+            "-lmicrohttpd",
+        ],
+        check=True,
+    )
     suspender = stage.start(program, count)
     heard = lambda text: text in suspender.log.read_text()
     wait_until(lambda: heard("listening"))
@@ -92,8 +108,13 @@ def measure(stage):
     starts, binary = start_ms(stage, redis), stripped_kib(stage)
     idle = start_daemon(stage, redis).resident_mib()
     parked, suspended = bytes_of_parked(stage, redis, count), bytes_of_suspended(stage, count)
-    figures = [("binary, stripped", f"{binary:.0f} KiB"), ("start to ready", f"{statistics.median(starts):.1f} ms"),
-               ("resident when idle", f"{idle:.1f} MiB"),
-               ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}")]
-    return figures, [Goal("start to ready, ms", starts, at_most=20),
-                     Goal("a long poll that waits, KiB above libmicrohttpd's own", [(parked - suspended) / 1024], at_most=4)]
+    figures = [
+        ("binary, stripped", f"{binary:.0f} KiB"),
+        ("start to ready", f"{statistics.median(starts):.1f} ms"),
+        ("resident when idle", f"{idle:.1f} MiB"),
+        ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}"),
+    ]
+    return figures, [
+        Goal("start to ready, ms", starts, at_most=20),
+        Goal("a long poll that waits, KiB above libmicrohttpd's own", [(parked - suspended) / 1024], at_most=4),
+    ]

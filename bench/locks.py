@@ -28,9 +28,22 @@ def patternd(environment):
 def start_etcd(stage, folder):
     port, peer = free_port(), free_port()
     client, peers_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
-    return stage.start("etcd", "--data-dir", folder / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
-                       "--listen-peer-urls", peers_url, "--initial-advertise-peer-urls", peers_url, "--initial-cluster",
-                       f"default={peers_url}", port=port)
+    return stage.start(
+        "etcd",
+        "--data-dir",
+        folder / "etcd",
+        "--listen-client-urls",
+        client,
+        "--advertise-client-urls",
+        client,
+        "--listen-peer-urls",
+        peers_url,
+        "--initial-advertise-peer-urls",
+        peers_url,
+        "--initial-cluster",
+        f"default={peers_url}",
+        port=port,
+    )
 
 
 def etcd(environment, name, folder):
@@ -61,8 +74,14 @@ def etcds(environment):
 
 
 def contest(environment):
-    return Contest("A lock", "pair", [patternd(environment), *etcds(environment), redlock(environment)],
-                   notes=["A pair is take and release; latencies are of one of the two. Redis keeps nothing on disk here; etcd always does."])
+    return Contest(
+        "A lock",
+        "pair",
+        [patternd(environment), *etcds(environment), redlock(environment)],
+        notes=[
+            "A pair is take and release; latencies are of one of the two. Redis keeps nothing on disk here; etcd always does."
+        ],
+    )
 
 
 def goals(contest):

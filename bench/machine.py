@@ -9,7 +9,16 @@ import time
 
 from environment import DAEMON, ROOT
 
-PACKAGES = ("redis-server", "webdis", "wrk", "nginx", "libnginx-mod-http-lua", "lua-nginx-redis", "etcd-server", "beanstalkd")
+PACKAGES = (
+    "redis-server",
+    "webdis",
+    "wrk",
+    "nginx",
+    "libnginx-mod-http-lua",
+    "lua-nginx-redis",
+    "etcd-server",
+    "beanstalkd",
+)
 
 
 def said(*command):
@@ -32,8 +41,13 @@ def versions():
 
 
 def describe():
-    return {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cores": os.cpu_count(),
-            "processor": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo"),
-            "memory_gib": round(int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo")) / 2**20, 1),
-            "system": first(r"^PRETTY_NAME=(.*)$", "/etc/os-release"), "kernel": platform.release(),
-            "load_before": os.getloadavg()[0], "versions": versions()}
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "cores": os.cpu_count(),
+        "processor": first(r"^model name\s*:\s*(.*)$", "/proc/cpuinfo"),
+        "memory_gib": round(int(first(r"^MemTotal:\s*(\d+)", "/proc/meminfo")) / 2**20, 1),
+        "system": first(r"^PRETTY_NAME=(.*)$", "/etc/os-release"),
+        "kernel": platform.release(),
+        "load_before": os.getloadavg()[0],
+        "versions": versions(),
+    }

@@ -20,8 +20,7 @@ def node_load(stage, program, *arguments):
     """The process, which is the client, and a function of seconds: peers/load.mjs answers a line
     with a line.
     """
-    process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         bufsize=0)
+    process = start_node(stage, program, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def run(seconds):
         try:

@@ -53,17 +53,31 @@ def beanstalkd(environment):
 def webdis(environment):
     service = start_webdis(environment.stage, environment.redis)
     load = wrk(f"http://127.0.0.1:{service.port}", "list_triples", urllib.parse.quote(BODY, safe=""))
-    return Contestant("a list through webdis", load, (service,), "LPUSH, LMOVE, LREM: 3 requests; no delay, no time of visibility")
+    return Contestant(
+        "a list through webdis", load, (service,), "LPUSH, LMOVE, LREM: 3 requests; no delay, no time of visibility"
+    )
 
 
 def contest(environment):
-    contestants = [patternd(environment, 1), bullmq(environment, 1), beanstalkd(environment), webdis(environment),
-                   patternd(environment, BATCH), bullmq(environment, BATCH)]
-    return Contest("A message", "message", contestants,
-                   notes=["Sent, received and acknowledged; latencies are of one request or call, of BullMQ's of adding."])
+    contestants = [
+        patternd(environment, 1),
+        bullmq(environment, 1),
+        beanstalkd(environment),
+        webdis(environment),
+        patternd(environment, BATCH),
+        bullmq(environment, BATCH),
+    ]
+    return Contest(
+        "A message",
+        "message",
+        contestants,
+        notes=["Sent, received and acknowledged; latencies are of one request or call, of BullMQ's of adding."],
+    )
 
 
 def goals(contest):
     batched = f"patternd, {BATCH} a request", f"BullMQ, {BATCH} a call"
-    return [Goal("messages, of BullMQ's", contest.ratios("rate", "patternd", "BullMQ"), at_least=1.5),
-            Goal(f"messages in batches of {BATCH}, of BullMQ's", contest.ratios("rate", *batched), at_least=4)]
+    return [
+        Goal("messages, of BullMQ's", contest.ratios("rate", "patternd", "BullMQ"), at_least=1.5),
+        Goal(f"messages in batches of {BATCH}, of BullMQ's", contest.ratios("rate", *batched), at_least=4),
+    ]

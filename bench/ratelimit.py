@@ -50,7 +50,9 @@ def through_nginx(environment, sha):
         config = config.replace(name, str(value))
     path = environment.stage.write("nginx.conf", config)
     service = environment.stage.start("nginx", "-c", path, "-e", environment.stage.folder / "nginx.log", port=port)
-    return posts("nginx + Lua", f"http://127.0.0.1:{port}/ratelimit", service, "lua-resty-redis, one worker, the same script")
+    return posts(
+        "nginx + Lua", f"http://127.0.0.1:{port}/ratelimit", service, "lua-resty-redis, one worker, the same script"
+    )
 
 
 def through_fastify(environment, sha):
@@ -66,12 +68,31 @@ def redis_benchmark(redis, sha):
 
     def run(seconds):
         nonlocal rate
-        command = ["redis-benchmark", "-p", redis.port, "-c", CLIENTS, "-P", PIPELINE, "-n", int(rate * seconds), "--csv",
-                   "--precision", "3", "EVALSHA", sha, "1", KEY, *ARGUMENTS]
+        command = [
+            "redis-benchmark",
+            "-p",
+            redis.port,
+            "-c",
+            CLIENTS,
+            "-P",
+            PIPELINE,
+            "-n",
+            int(rate * seconds),
+            "--csv",
+            "--precision",
+            "3",
+            "EVALSHA",
+            sha,
+            "1",
+            KEY,
+            *ARGUMENTS,
+        ]
         out = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
         row = next(csv.DictReader(out.splitlines()))
         operations, rate = int(rate * seconds), float(row["rps"])
-        return Load(operations, operations / rate, float(row["p50_latency_ms"]) * 1000, float(row["p99_latency_ms"]) * 1000)
+        return Load(
+            operations, operations / rate, float(row["p50_latency_ms"]) * 1000, float(row["p99_latency_ms"]) * 1000
+        )
 
     return Contestant(f"redis-benchmark -P {PIPELINE}", run, (), "the floor for Redis: no service at all")
 
@@ -81,7 +102,9 @@ def contest(environment):
     healthz = wrk(f"{environment.url}/healthz", "fixed", "GET")
     contestants = [
         posts("patternd", f"{environment.url}/ratelimit", environment.daemon),
-        through_webdis(environment, sha), through_nginx(environment, sha), *through_fastify(environment, sha),
+        through_webdis(environment, sha),
+        through_nginx(environment, sha),
+        *through_fastify(environment, sha),
         redis_benchmark(environment.redis, sha),
         Contestant("patternd GET /healthz", healthz, (environment.daemon,), "the floor for HTTP: no Redis"),
     ]
@@ -92,12 +115,23 @@ def goals(contest):
     ratios = lambda key, other: contest.ratios(key, "patternd", other)
     return [
         Goal("CPU of POST /ratelimit, of webdis's", ratios("service_us", "webdis"), at_most=0.65, heading_for=0.5),
-        Goal("CPU of POST /ratelimit, of Fastify's with ioredis", ratios("service_us", "Fastify + ioredis"), at_most=0.35,
-             heading_for=0.25),
-        Goal("CPU of POST /ratelimit, of GET /healthz's", ratios("service_us", "patternd GET /healthz"), at_most=1.9,
-             heading_for=1.5),
+        Goal(
+            "CPU of POST /ratelimit, of Fastify's with ioredis",
+            ratios("service_us", "Fastify + ioredis"),
+            at_most=0.35,
+            heading_for=0.25,
+        ),
+        Goal(
+            "CPU of POST /ratelimit, of GET /healthz's",
+            ratios("service_us", "patternd GET /healthz"),
+            at_most=1.9,
+            heading_for=1.5,
+        ),
         Goal("throughput of POST /ratelimit, of webdis's", ratios("rate", "webdis"), at_least=1.2),
         Goal("p99 of POST /ratelimit, of webdis's", ratios("p99_ms", "webdis"), at_most=1.0),
-        Goal(f"Redis CPU of POST /ratelimit, of redis-benchmark's with -P {PIPELINE}",
-             ratios("redis_us", f"redis-benchmark -P {PIPELINE}"), at_most=1.1),
+        Goal(
+            f"Redis CPU of POST /ratelimit, of redis-benchmark's with -P {PIPELINE}",
+            ratios("redis_us", f"redis-benchmark -P {PIPELINE}"),
+            at_most=1.1,
+        ),
     ]

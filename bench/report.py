@@ -13,10 +13,22 @@ class Results:
     seconds: float = 0.0
 
 
-COLUMNS = (("rate", "{unit}s a second", "{:,.0f}"), ("p50_ms", "p50 ms", "{:.2f}"), ("p99_ms", "p99 ms", "{:.2f}"),
-           ("service_us", "CPU of the service, µs", "{:.1f}"), ("redis_us", "CPU of Redis, µs", "{:.1f}"),
-           ("mib", "memory, MiB", "{:.1f}"), ("generator_cpu", "CPU of the generator, cores", "{:.2f}"))
-QUOTED = (("rate", "{:,.0f}"), ("p99_ms", "{:.1f}"), ("service_us", "{:.0f}"), ("redis_us", "{:.0f}"), ("mib", "{:.0f}"))
+COLUMNS = (
+    ("rate", "{unit}s a second", "{:,.0f}"),
+    ("p50_ms", "p50 ms", "{:.2f}"),
+    ("p99_ms", "p99 ms", "{:.2f}"),
+    ("service_us", "CPU of the service, µs", "{:.1f}"),
+    ("redis_us", "CPU of Redis, µs", "{:.1f}"),
+    ("mib", "memory, MiB", "{:.1f}"),
+    ("generator_cpu", "CPU of the generator, cores", "{:.2f}"),
+)
+QUOTED = (
+    ("rate", "{:,.0f}"),
+    ("p99_ms", "{:.1f}"),
+    ("service_us", "{:.0f}"),
+    ("redis_us", "{:.0f}"),
+    ("mib", "{:.0f}"),
+)
 BEGIN, END = "<!-- bench: written by bench/run --quote -->", "<!-- bench: end -->"
 
 
@@ -54,13 +66,15 @@ def goal_row(goal):
 
 def markdown(results):
     machine = results.machine
-    text = (f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
-            f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, "
-            f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
-            "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
-            "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
-            "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
-            "generator. A Node.js client is its own generator, and its CPU the service's.\n")
+    text = (
+        f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
+        f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, "
+        f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
+        "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
+        "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
+        "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
+        "generator. A Node.js client is its own generator, and its CPU the service's.\n"
+    )
     if results.failures:
         text += f"\nCould not be measured: {', '.join(results.failures)}.\n"
     if results.goals:
@@ -74,11 +88,20 @@ def markdown(results):
 def quotation(results, titles):
     """What README says: the main columns of the contests with these titles."""
     machine, contests = results.machine, [c for c in results.contests if c.title in titles]
-    rows = [[contest.title if number == 0 else "", c.name] + [format_cell(contest.median(c.name, key), form) for key, form in QUOTED]
-            for contest in contests for number, c in enumerate(contest.contestants)]
+    rows = [
+        [contest.title if number == 0 else "", c.name]
+        + [format_cell(contest.median(c.name, key), form) for key, form in QUOTED]
+        for contest in contests
+        for number, c in enumerate(contest.contestants)
+    ]
     head = ["", "", "a second", "p99 ms", "CPU, µs", "CPU of Redis, µs", "memory, MiB"]
-    return (f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
-            + table(head, rows) + "\n" + "; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".\n")
+    return (
+        f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
+        + table(head, rows)
+        + "\n"
+        + "; ".join(f"{what}: {measured}" for what, measured in results.figures)
+        + ".\n"
+    )
 
 
 def quote(path, text):
@@ -88,9 +111,21 @@ def quote(path, text):
 
 
 def as_json(results):
-    return json.dumps({
-        "machine": results.machine, "seconds": results.seconds, "figures": dict(results.figures), "failures": results.failures,
-        "contests": [{"title": c.title, "unit": c.unit, "others_cpu": c.others_cpu, "notes": c.notes, "rounds": c.rounds}
-                     for c in results.contests],
-        "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in results.goals],
-    }, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {
+                "machine": results.machine,
+                "seconds": results.seconds,
+                "figures": dict(results.figures),
+                "failures": results.failures,
+                "contests": [
+                    {"title": c.title, "unit": c.unit, "others_cpu": c.others_cpu, "notes": c.notes, "rounds": c.rounds}
+                    for c in results.contests
+                ],
+                "goals": [dataclasses.asdict(g) | {"measured": g.measured(), "met": g.met()} for g in results.goals],
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )

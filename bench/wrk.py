@@ -13,6 +13,7 @@ CLIENTS = 64
 @dataclasses.dataclass
 class Load:
     """What a generator did. `cpu_s` is its own CPU, where it is not the service's."""
+
     operations: int
     seconds: float
     p50_us: float

@@ -17,10 +17,10 @@
 #define KEY_UV "uv"               /* part YYYY-MM-DD: HyperLogLog; TTL of --uv-retention-days */
 #define KEY_PV "pv"               /* part YYYY-MM-DD: counter; TTL of --uv-retention-days */
 #define KEY_BOARD \
-	"board" /* hash: dimensions; TTL. parts `places`, `ranks`: see lua/leaderboards/lib_board.lua; `union:...`: TTL */
+	"board" /* hash: dimensions; TTL. parts `places`, `ranks`, `union:...`: lua/leaderboards/lib_board.lua */
 #define KEY_SALE "sale" /* hash: settings, counts; TTL. parts `claims`, `holds`, `users`: see lua/sales/lib_sale.lua */
 #define KEY_BLOOM \
-	"bloom" /* hash: settings, layers. parts 0, 1, ...: segments of bits; see lua/bloom/lib_bloom.lua; TTL of PUT or PATCH */
+	"bloom" /* hash: settings, layers; TTL if asked for. parts 0, 1, ...: segments; lua/bloom/lib_bloom.lua */
 #define KEY_COUNTER "counter" /* hash: counters by name; no TTL unless asked for */
 #define KEY_FEED \
 	"feed" /* list of JSON texts, the newest first. part `meta`: hash of settings; both no TTL unless asked for */

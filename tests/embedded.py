@@ -42,6 +42,10 @@ class Daemon:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             text = answer.read().decode()
-            return answer.status, answer.headers, json.loads(text) if "json" in answer.headers.get_content_type() else text
+            return (
+                answer.status,
+                answer.headers,
+                json.loads(text) if "json" in answer.headers.get_content_type() else text,
+            )
         finally:
             connection.close()

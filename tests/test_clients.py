@@ -18,7 +18,9 @@ COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 def run(folder, *command, **environment):
     """What it said, both ways. `npx --no` runs what is installed, and fetches nothing."""
-    done = subprocess.run(command, cwd=folder, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     said = COLOUR.sub("", done.stdout)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {said}")
@@ -26,7 +28,9 @@ def run(folder, *command, **environment):
 
 
 def generate(folder, url, *command):
-    said = run(folder, "npx", "--no", "--loglevel=error", *[word.replace("URL", url + "/openapi.json") for word in command])
+    said = run(
+        folder, "npx", "--no", "--loglevel=error", *[word.replace("URL", url + "/openapi.json") for word in command]
+    )
     if re.search(r"warn|error|deprecat|⚠", said, re.I):
         sys.exit(f"{command[0]} finds fault with the contract: {said}")
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the contract against its own rules, which docs/adr or CONTRIBUTING.md explain: test_contract_rules.py [PATTERN]
+"""Holds the contract against its own rules, which docs/adr or CONTRIBUTING.md explain:
+test_contract_rules.py [PATTERN]
 
-One function a rule; its first line is the rule. A finding names file and line. With PATTERN only the findings in
-openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit status is 1 when there is one.
+One function a rule; its first line is the rule. A finding names file and line. With PATTERN only
+the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
+status is 1 when there is one.
 """
 import pathlib
 import re
@@ -13,9 +15,11 @@ sys.path.insert(0, str(TOP / "tools"))
 import contract as contract_file  # noqa: E402
 from contract import METHODS  # noqa: E402
 
-VERBS = set("""get list put patch delete acquire acquire_many release extend hold check send receive receive_any acknowledge
+VERBS = set(
+    """get list put patch delete acquire acquire_many release extend hold check send receive receive_any acknowledge
     reject settle redrive purge take refund authorize authorize_path add exists lookup union combine merge push increment
-    confirm claim invalidate fill publish stream read write count""".split())
+    confirm claim invalidate fill publish stream read write count""".split()
+)
 NOT_IMPERATIVE = set("one this the a an whether how what which all names".split())
 # A kind's first segment, and why it lacks rows of the table of verbs.
 NO_STATE = {"healthz", "readyz", "metrics", "info", "openapi.json", "problems", "ratelimit"}
@@ -27,8 +31,12 @@ OLD_NAMES = {"results", "next_offset", "queue_name", "board", "filter", "page", 
 class Contract:
     def __init__(self):
         self.doc = contract_file.load(TOP / "openapi.yaml")
-        self.operations = [(path, method, item[method], item.get("parameters", []))
-                           for path, item in self.doc["paths"].items() for method in METHODS if method in item]
+        self.operations = [
+            (path, method, item[method], item.get("parameters", []))
+            for path, item in self.doc["paths"].items()
+            for method in METHODS
+            if method in item
+        ]
         self.requests, self.responses = {}, {}
         for _, _, operation, shared in self.operations:
             for parameter in shared + operation["parameters"]:
@@ -82,7 +90,7 @@ def formats(c):
     """Every integer has the format int32 or int64 that its range asks for."""
     for node in [*c.requests.values(), *c.responses.values()]:
         if is_schema(node) and "integer" in types_of(node):
-            small = -2**31 <= node.get("minimum", -2**63) and node.get("maximum", 2**63) < 2**31
+            small = -(2**31) <= node.get("minimum", -(2**63)) and node.get("maximum", 2**63) < 2**31
             wanted = "int32" if small else "int64"
             if node.get("format") != wanted:
                 yield node, f"format: {wanted} is missing or another"
@@ -91,16 +99,24 @@ def formats(c):
 def closed_requests_open_responses(c):
     """Requests are closed, responses are open."""
     for node in c.requests.values():
-        if is_schema(node) and "object" in types_of(node) and "additionalProperties" not in node and "x-any" not in node:
+        if (
+            is_schema(node)
+            and "object" in types_of(node)
+            and "additionalProperties" not in node
+            and "x-any" not in node
+        ):
             yield node, "an object of a request needs additionalProperties: false"
     for node in c.responses.values():
         if is_schema(node) and node.get("additionalProperties") is False:
             yield node, "an object of a response must be open: no additionalProperties: false" + (
-                "; a schema of both needs two" if id(node) in c.requests else "")
+                "; a schema of both needs two" if id(node) in c.requests else ""
+            )
 
 
 def one_table_of_verbs(c):
-    """Each kind has GET /kind, and GET and DELETE of /kind/{name}; PUT replaces whole and PATCH merges."""
+    """Each kind has GET /kind, and GET and DELETE of /kind/{name}; PUT replaces whole and PATCH
+    merges.
+    """
     paths = c.doc["paths"]
     kinds = dict.fromkeys(path.split("/")[1] for path in paths)
     for kind in (k for k in kinds if k not in NO_STATE):
@@ -110,13 +126,21 @@ def one_table_of_verbs(c):
         if not one:
             yield None, f"/{kind}/{{name}} is missing"
             continue
-        for method in ["get", *([] if kind in NOT_DELETED else ["delete"]), *([] if kind in CREATED_BY_USE else ["put", "patch"])]:
+        for method in [
+            "get",
+            *([] if kind in NOT_DELETED else ["delete"]),
+            *([] if kind in CREATED_BY_USE else ["put", "patch"]),
+        ]:
             if method not in paths[one]:
                 yield paths[one], f"{method.upper()} {one} is missing"
     for path, method, operation, _ in c.operations:
         if method == "delete" and set(c.success(operation)) != {"204"} and path != "/locks/{name}":
             yield operation, f"DELETE {path} must be 204"
-        if method in ("put", "patch") and not c.follow(operation.get("requestBody", {})).get("required") and path.count("{") < 2:
+        if (
+            method in ("put", "patch")
+            and not c.follow(operation.get("requestBody", {})).get("required")
+            and path.count("{") < 2
+        ):
             yield operation, f"{method.upper()} {path} needs a body: required: true"
 
 
@@ -148,7 +172,9 @@ def own_name(c):
 
 
 def absent_is_null(c):
-    """What is absent is null or left out: no time or fence of a response is -1, and 0 is no instant."""
+    """What is absent is null or left out: no time or fence of a response is -1, and 0 is no
+    instant.
+    """
     for node in c.responses.values():
         for name, member in (node.get("properties", {}) if is_schema(node) else {}).items():
             member = c.follow(member)
@@ -163,8 +189,14 @@ def absent_is_null(c):
 def operation_ids(c):
     """Operation ids are noun_verb."""
     for path, method, operation, _ in c.operations:
-        noun, verb = next(((operation["operationId"][:-len(v) - 1], v) for v in sorted(VERBS, key=len, reverse=True)
-                           if operation["operationId"].endswith("_" + v)), ("", ""))
+        noun, verb = next(
+            (
+                (operation["operationId"][: -len(v) - 1], v)
+                for v in sorted(VERBS, key=len, reverse=True)
+                if operation["operationId"].endswith("_" + v)
+            ),
+            ("", ""),
+        )
         if not noun:
             yield operation, f"{operation['operationId']}: must be a noun and a verb ({', '.join(sorted(VERBS))})"
         elif verb in ("put", "patch", "delete") and verb != method:
@@ -172,7 +204,9 @@ def operation_ids(c):
 
 
 def words(c):
-    """Each operation has an imperative summary and a description of at most 120 words; each member and parameter says what it is."""
+    """Each operation has an imperative summary and a description of at most 120 words; each member
+    and parameter says what it is.
+    """
     for _, _, operation, shared in c.operations:
         summary, description = operation["summary"], operation.get("description", "")
         if summary.split()[0].lower() in NOT_IMPERATIVE or summary.endswith(".") or len(summary) > 60:
@@ -199,7 +233,9 @@ def examples(c):
 
 
 def no_secret_in_a_query(c):
-    """Tokens, permits, receipts and claims travel in headers, bodies or paths, where proxies do not log them as queries."""
+    """Tokens, permits, receipts and claims travel in headers, bodies or paths, where proxies do not
+    log them as queries.
+    """
     for node in c.requests.values():
         if node.get("in") == "query" and re.search(r"token|permit|receipt|claim|ticket|secret", str(node.get("name"))):
             yield node, f"the query parameter {node['name']} is a capability"
@@ -218,8 +254,19 @@ def whole(c):
             yield tag, f"the tag {tag['name']}: openapi/, handlers/ and docs/ must have {folder}"
 
 
-RULES = (formats, closed_requests_open_responses, one_table_of_verbs, lists, own_name, absent_is_null, operation_ids, words, examples,
-         no_secret_in_a_query, whole)
+RULES = (
+    formats,
+    closed_requests_open_responses,
+    one_table_of_verbs,
+    lists,
+    own_name,
+    absent_is_null,
+    operation_ids,
+    words,
+    examples,
+    no_secret_in_a_query,
+    whole,
+)
 
 
 def main(pattern=None):

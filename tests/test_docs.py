@@ -59,8 +59,24 @@ DURATION = r"(?<![\w.])\d+(?= ms\b)"
 DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
-SECTIONS = ["What it is for", "A session", "What it promises", "Keys in Redis", "The script", "When something fails", "By hand"]
-NO_PATTERN = {"README.md", "errors.md", "retries.md", "from-redis-commands.md", "daemon.md", "reference.md", "redis-keys.md"}
+SECTIONS = [
+    "What it is for",
+    "A session",
+    "What it promises",
+    "Keys in Redis",
+    "The script",
+    "When something fails",
+    "By hand",
+]
+NO_PATTERN = {
+    "README.md",
+    "errors.md",
+    "retries.md",
+    "from-redis-commands.md",
+    "daemon.md",
+    "reference.md",
+    "redis-keys.md",
+}
 
 
 class Differs(Exception):
@@ -69,13 +85,14 @@ class Differs(Exception):
 
 # ---- What is shown, and what came
 
+
 def with_ellipses(text):
     """JSON in which `...` may stand for members, elements or a value: as a member or a string
     '...'.
     """
     out, stack, at = [], [], 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|\.\.\.|[{\[}\],]', text):
-        out.append(text[at:token.start()])
+        out.append(text[at : token.start()])
         at = token.end()
         word = token.group()
         if word in "{[":
@@ -110,7 +127,7 @@ class Text:
     def drop(self, lead):
         """Whether it starts so; and that is taken off."""
         found = self.rest.startswith(lead)
-        self.rest = self.rest[len(lead):] if found else self.rest
+        self.rest = self.rest[len(lead) :] if found else self.rest
         return found
 
     def is_json(self):
@@ -167,7 +184,9 @@ class Session:
 
     def texts(self, shown, came, where):
         fixed = VARIES.split(shown)
-        pattern = "".join(re.escape(part).replace(r"\.\.\.", ".*") if i % 2 == 0 else r"([\w.-]+?)" for i, part in enumerate(fixed))
+        pattern = "".join(
+            re.escape(part).replace(r"\.\.\.", ".*") if i % 2 == 0 else r"([\w.-]+?)" for i, part in enumerate(fixed)
+        )
         found = re.fullmatch(pattern, came, re.S)
         if not found:
             raise Differs(f"{where}: {came!r}, not {shown!r}")
@@ -176,7 +195,7 @@ class Session:
 
     def numbers(self, shown, came, where):
         is_duration = where.endswith("_ms") and shown >= 0 and came >= 0 and are_near(shown, came)
-        if isinstance(shown, int) and shown >= 10 ** 12 and isinstance(came, int):
+        if isinstance(shown, int) and shown >= 10**12 and isinstance(came, int):
             self.same(str(shown), str(came), where)
         elif shown != came and not is_duration:
             raise Differs(f"{where}: {came}, not {shown}")
@@ -240,6 +259,7 @@ class Session:
 
 # ---- Sessions
 
+
 def is_whole(command):
     """Whether a shell would run it as it stands."""
     try:
@@ -273,9 +293,20 @@ class Shell:
         self.jobs = 0
         self.seen = len(self.background.read_text())
         pathlib.Path(folder, ".curlrc").write_text("silent\nshow-error\n")
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {"CURL_HOME": folder, "HOME": folder}
-        self.bash = subprocess.Popen(["bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                     text=True, cwd=folder, env=environment, start_new_session=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
+            "CURL_HOME": folder,
+            "HOME": folder,
+        }
+        self.bash = subprocess.Popen(
+            ["bash", "--norc"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
 
     def run(self, command):
         if command.endswith("&"):
@@ -297,7 +328,7 @@ class Shell:
 
     def more(self):
         """What was said in the background, and not taken yet."""
-        return self.background.read_text()[self.seen:]
+        return self.background.read_text()[self.seen :]
 
     def kill(self):
         if self.bash.returncode is None:
@@ -353,7 +384,9 @@ def run_page(program, page):
                 if shell.bash.returncode is not None:
                     shell = Shell(folder)
                 if not block["reason"]:
-                    findings += run_block(session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}")
+                    findings += run_block(
+                        session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
+                    )
                     count += len(commands(block["text"]))
         finally:
             shell.kill()
@@ -370,6 +403,7 @@ def sessions(program, page):
 
 
 # ---- Links, paths, tags, sections
+
 
 def without_code(text):
     return re.sub(r"^```.*?^```$", lambda m: "\n" * m.group().count("\n"), text, flags=re.M | re.S)
@@ -414,7 +448,10 @@ def contract():
 def check_operations(page, paths):
     """`METHOD /path` is an operation of the contract."""
     text = without_code(page.read_text())
-    known = [(re.sub(r"\\\{[^}]+\\\}", "[^/]+", re.escape(path)), {method.upper() for method in of}) for path, of in paths.items()]
+    known = [
+        (re.sub(r"\\\{[^}]+\\\}", "[^/]+", re.escape(path)), {method.upper() for method in of})
+        for path, of in paths.items()
+    ]
     for word in re.finditer(r"`(GET|PUT|POST|PATCH|DELETE) (/[^\s`?]*)", text):
         if not any(word[1] in methods and re.fullmatch(path, word[2]) for path, methods in known):
             yield f"{page}:{text.count(chr(10), 0, word.start()) + 1}: {word[1]} {word[2]} is no operation"
@@ -437,7 +474,15 @@ def names(page, path):
 def check_tags(page, paths):
     """The page of a tag names each path of the tag."""
     told = reference.pages_of_tags()
-    for path in sorted({path for path, of in paths.items() for operation in of.values() for tag in operation["tags"] if told.get(tag) == page.name}):
+    for path in sorted(
+        {
+            path
+            for path, of in paths.items()
+            for operation in of.values()
+            for tag in operation["tags"]
+            if told.get(tag) == page.name
+        }
+    ):
         if not names(page, path):
             yield f"{page}: does not name {path}"
 

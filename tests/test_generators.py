@@ -61,17 +61,39 @@ components:
 """
 # What is done to a text of the contract, and what the generator says of it.
 WRONG = [
-    ('[integer, "null"], minimum', '[integer, "null"], default: 1, minimum', r":\d+: .*stack_push.ttl: null is for members of a body"),
+    (
+        '[integer, "null"], minimum',
+        '[integer, "null"], default: 1, minimum',
+        r":\d+: .*stack_push.ttl: null is for members of a body",
+    ),
     ("        required: true\n", "", r":\d+: .*stack_push: a body with required members is itself required: true"),
     ("      operationId: stack_push\n", "", r":6: POST /stacks/\{name\}: 'operationId' is missing"),
-    ("operationId: stack_look", "operationId: stack_push", r":6: POST /stacks/\{name\}: stack_push: another operation has this"),
-    ("- $ref: '#/components/parameters/Name'", "- $ref: '#/components/parameters/Nam'",
-     r":4: /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'"),
-    ("schema: {$ref: '#/components/schemas/Stack'}", "schema: {$ref: '#/components/schemata/Stack'}",
-     r":41: components: \$ref '#/components/schemata/Stack': there is no 'schemata'"),
+    (
+        "operationId: stack_look",
+        "operationId: stack_push",
+        r":6: POST /stacks/\{name\}: stack_push: another operation has this",
+    ),
+    (
+        "- $ref: '#/components/parameters/Name'",
+        "- $ref: '#/components/parameters/Nam'",
+        r":4: /stacks/\{name\}: \$ref '#/components/parameters/Nam': there is no 'Nam'",
+    ),
+    (
+        "schema: {$ref: '#/components/schemas/Stack'}",
+        "schema: {$ref: '#/components/schemata/Stack'}",
+        r":41: components: \$ref '#/components/schemata/Stack': there is no 'schemata'",
+    ),
     ("maxItems: 9, ", "", r":23: POST /stacks/\{name\}: 'maxItems' is missing"),
-    ("minimum: 1, maximum: 9, default: 1", "minimum: 1", r":\d+: POST /stacks/\{name\}: stack_push.limit: an integer needs minimum and maximum"),
-    ("/stacks/{name}:\n", "/stacks/{names}:\n", r":32: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names"),
+    (
+        "minimum: 1, maximum: 9, default: 1",
+        "minimum: 1",
+        r":\d+: POST /stacks/\{name\}: stack_push.limit: an integer needs minimum and maximum",
+    ),
+    (
+        "/stacks/{name}:\n",
+        "/stacks/{names}:\n",
+        r":32: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
+    ),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

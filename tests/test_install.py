@@ -52,8 +52,12 @@ def main():
 
         verify(unit, str(program), root)
 
-        for name in ("share/man/man8/patternd.8", "share/bash-completion/completions/patternd",
-                     "share/zsh/vendor-completions/_patternd", "share/fish/vendor_completions.d/patternd.fish"):
+        for name in (
+            "share/man/man8/patternd.8",
+            "share/bash-completion/completions/patternd",
+            "share/zsh/vendor-completions/_patternd",
+            "share/fish/vendor_completions.d/patternd.fish",
+        ):
             assert (program.parent.parent / name).stat().st_size > 1000, name
 
         options = run(program, "--help").split("\nOther\n")[0]
@@ -66,7 +70,9 @@ def main():
         assert "# file" not in as_it_is, as_it_is
 
         settings = [OPTION.match(line).group(1) for line in lines if OPTION.match(line) and not NO_DEFAULT.match(line)]
-        shown = {line.split(" = ")[0]: line.split(" = ")[1].split("  #")[0] for line in as_it_is.split("\n") if " = " in line}
+        shown = {
+            line.split(" = ")[0]: line.split(" = ")[1].split("  #")[0] for line in as_it_is.split("\n") if " = " in line
+        }
         without = {line[1:].split(" = ")[0] for line in lines if NO_DEFAULT.match(line)}
         assert not any(shown.get(name) for name in without), f"one of these has a default: {sorted(without)}"
         everything = root / "everything.conf"

@@ -65,8 +65,11 @@ def faults(where, expression, legend, metrics, operations):
             if label not in labels:
                 yield f"{where}: {name} has no label {label}"
             if label == "operation":
-                yield from (f"{where}: there is no operation {part}" for part in value.split("|")
-                            if not any(re.fullmatch(part, operation) for operation in operations))
+                yield from (
+                    f"{where}: there is no operation {part}"
+                    for part in value.split("|")
+                    if not any(re.fullmatch(part, operation) for operation in operations)
+                )
     asked = {label.strip() for group in GROUPING.findall(expression) for label in group.split(",")}
     shown = {label for label in SHOWN.findall(legend)}
     yield from (f"{where}: nothing has the label {label}" for label in sorted((asked | shown) - known))

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Each bug that the self-tests of chaos, fuzz and soak plant has one place in the source: (file, old text, new text)."""
+"""Each bug that the self-tests of chaos, fuzz and soak plant has one place in the source: (file,
+old text, new text).
+"""
 import ast
 import pathlib
 import sys

@@ -40,16 +40,24 @@ FULL = os.environ.get("PATTERND_FULL")  # each other type of each element, not o
 # First words of errors that mean something to the daemon (service/call/call_problem.c).
 AGREED_ERRORS = {"WRONGTYPE", "IDEMPOTENCY_KEY_REUSED"}
 OTHER_TYPES = {
-    "string": ("SET", "foreign"), "hash": ("HSET", "field", "foreign"), "list": ("RPUSH", "foreign"), "set": ("SADD", "foreign"),
-    "zset": ("ZADD", "1", "foreign"), "stream": ("XADD", "1-1", "field", "foreign"),
+    "string": ("SET", "foreign"),
+    "hash": ("HSET", "field", "foreign"),
+    "list": ("RPUSH", "foreign"),
+    "set": ("SADD", "foreign"),
+    "zset": ("ZADD", "1", "foreign"),
+    "stream": ("XADD", "1-1", "field", "foreign"),
 }
 # What else is asked, for scripts that no tour runs.
 MORE_TOURS = {
     "shared": [
-        ("lock_acquire", {"mode": "shared"}), ("lock_acquire", {"mode": "shared"}),
-        ("lock_acquire", {"mode": "shared", "token": "$token"}), "lock_get", "lock_list",
-        ("lock_extend", {"token": "$token"}), ("lock_release", {"Lock-Token": "$token"}),
-    ],
+        ("lock_acquire", {"mode": "shared"}),
+        ("lock_acquire", {"mode": "shared"}),
+        ("lock_acquire", {"mode": "shared", "token": "$token"}),
+        "lock_get",
+        "lock_list",
+        ("lock_extend", {"token": "$token"}),
+        ("lock_release", {"Lock-Token": "$token"}),
+    ]
 }
 
 
@@ -151,6 +159,7 @@ class Proxy:
         def back():
             while more := upstream.file.read1(65536):
                 client.socket.sendall(more)
+
         threading.Thread(target=back, daemon=True).start()
         while True:
             upstream.socket.sendall(encode(command))
@@ -158,7 +167,7 @@ class Proxy:
 
 
 def keys_of(command):
-    return command[3:3 + int(command[2])] if command[0].upper() in (b"EVALSHA", b"EVAL") else []
+    return command[3 : 3 + int(command[2])] if command[0].upper() in (b"EVALSHA", b"EVAL") else []
 
 
 def put_back(redis, keys):
@@ -176,12 +185,18 @@ class Stage:
         self.folder = tempfile.TemporaryDirectory()
         self.contract = instructions.Contract()
         self.checker = validate_exchanges.Contract(contract_path)
-        self.scripts = {hashlib.sha1(path.read_bytes()).hexdigest().encode(): path.stem
-                        for path in (ROOT / "build/generated/lua").glob("*.lua")}
+        self.scripts = {
+            hashlib.sha1(path.read_bytes()).hexdigest().encode(): path.stem
+            for path in (ROOT / "build/generated/lua").glob("*.lua")
+        }
         self.flaws, self.asked = [], 0
         path = f"{self.folder.name}/redis"
-        self.children = [subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", self.folder.name],
-                                          stdout=subprocess.DEVNULL)]
+        self.children = [
+            subprocess.Popen(
+                ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", self.folder.name],
+                stdout=subprocess.DEVNULL,
+            )
+        ]
         try:
             self.open(program, path)
         except BaseException:
@@ -195,8 +210,11 @@ class Stage:
             self.proxy.redis.ask("SCRIPT", "LOAD", source.read_bytes())
         http_path = f"{self.folder.name}/http"
         with open(f"{self.folder.name}/log", "w", encoding="utf-8") as log:
-            self.children.append(subprocess.Popen([program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"],
-                                                  stderr=log))
+            self.children.append(
+                subprocess.Popen(
+                    [program, "--listen", f"unix:{http_path}", "--redis", f"unix://{self.proxy.path}"], stderr=log
+                )
+            )
         instructions.wait_for(lambda: "redis_connected" in pathlib.Path(log.name).read_text(), "the daemon")
         self.http = socket.socket(socket.AF_UNIX)
         self.http.connect(http_path)
@@ -275,7 +293,9 @@ class Keys:
         for (i, key), (what, harm) in itertools.product(numbered, ways.items()):
             yield f"key {i} {what}", [["DEL", key], harm(key)]
         few = ("gone", "a string", "a hash", "a zset") if len(keys) < 7 else ("gone",)
-        for ((i, a), (j, b)), (one, other) in itertools.product(itertools.combinations(numbered, 2), itertools.product(few, few)):
+        for ((i, a), (j, b)), (one, other) in itertools.product(
+            itertools.combinations(numbered, 2), itertools.product(few, few)
+        ):
             yield f"key {i} {one}, key {j} {other}", [["DEL", a, b], ways[one](a), ways[other](b)]
         if keys:
             yield "all keys gone", [["DEL", *keys]]
@@ -288,7 +308,12 @@ class Keys:
             if isinstance(reply, Error):
                 agreed = reply.split(" ", 1)[0] in AGREED_ERRORS
             else:
-                agreed = isinstance(reply, list) and len(reply) > 1 and all(isinstance(item, int) for item in reply[:2]) and None not in reply
+                agreed = (
+                    isinstance(reply, list)
+                    and len(reply) > 1
+                    and all(isinstance(item, int) for item in reply[:2])
+                    and None not in reply
+                )
             if not agreed:
                 self.stage.flaw(f"{name}, {what}: {reply!r:.300}")
 
@@ -362,9 +387,17 @@ class Replies:
         answer, body, _ = self.once(request, (number, path, value))
         self.stage.asked += 1
         method, target = request.decode().split(" ", 2)[:2]
-        why = self.stage.checker.check({
-            "operation": operation, "method": method, "target": target, "status": answer.status, "body": body.decode(),
-            "content_type": answer.headers.get("Content-Type"), "headers": {k.lower(): v for k, v in answer.headers.items()}})
+        why = self.stage.checker.check(
+            {
+                "operation": operation,
+                "method": method,
+                "target": target,
+                "status": answer.status,
+                "body": body.decode(),
+                "content_type": answer.headers.get("Content-Type"),
+                "headers": {k.lower(): v for k, v in answer.headers.items()},
+            }
+        )
         writes = self.stage.checker.operations[operation]["x-effect"] == "writes"
         if not why and b'"internal_error"' in body and json.loads(body)["effect"] != ("unknown" if writes else "none"):
             why = "its effect is not told"

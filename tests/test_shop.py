@@ -41,7 +41,9 @@ class BadWay(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        headers = {k: v for k, v in self.headers.items() if k.lower() in ("content-type", "idempotency-key", "lock-token")}
+        headers = {
+            k: v for k, v in self.headers.items() if k.lower() in ("content-type", "idempotency-key", "lock-token")
+        }
         tries = 3
         if self.command == "POST":
             key = self.headers["Idempotency-Key"]
@@ -96,8 +98,12 @@ def run(name, *command):
 
 
 def main():
-    shops = {"shell": [SHOP / "shop.sh"], "Python": [sys.executable, SHOP / "shop.py"], "JavaScript": ["node", SHOP / "shop.mjs"],
-             "C": [sys.argv[2]]}
+    shops = {
+        "shell": [SHOP / "shop.sh"],
+        "Python": [sys.executable, SHOP / "shop.py"],
+        "JavaScript": ["node", SHOP / "shop.mjs"],
+        "C": [sys.argv[2]],
+    }
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for shop in [pool.submit(run, name, *command) for name, command in shops.items()]:
             shop.result()

@@ -12,12 +12,29 @@ import subprocess
 import sys
 
 PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
-SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "FILES", "ENVIRONMENT", "SIGNALS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
+SECTIONS = [
+    "NAME",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "OPTIONS",
+    "FILES",
+    "ENVIRONMENT",
+    "SIGNALS",
+    "EXIT STATUS",
+    "EXAMPLES",
+    "SEE ALSO",
+]
 # What is typed, and what is offered then; None: every option.
 TYPED = [
-    ("patternd --", None), ("patternd --log-f", ["--log-format"]), ("patternd --strict --log-f", ["--log-format"]),
-    ("patternd --log-format ", ["json", "text"]), ("patternd --log-format=t", ["text"]), ("patternd --log-level ", ["debug", "error", "info", "warn"]),
-    ("patternd --config patternd.c", ["patternd.conf"]), ("patternd --pool-size ", []), ("patternd --embedded --log-f", ["--log-format"]),
+    ("patternd --", None),
+    ("patternd --log-f", ["--log-format"]),
+    ("patternd --strict --log-f", ["--log-format"]),
+    ("patternd --log-format ", ["json", "text"]),
+    ("patternd --log-format=t", ["text"]),
+    ("patternd --log-level ", ["debug", "error", "info", "warn"]),
+    ("patternd --config patternd.c", ["patternd.conf"]),
+    ("patternd --pool-size ", []),
+    ("patternd --embedded --log-f", ["--log-format"]),
     ("patternd --zz", []),
 ]
 
@@ -25,7 +42,9 @@ TYPED = [
 def run(*command):
     """Its output; fails when it does, or complains."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=FOLDER)
-    assert done.returncode == 0 and not done.stderr, f"{command} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
+    assert (
+        done.returncode == 0 and not done.stderr
+    ), f"{command} ends with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
@@ -54,7 +73,9 @@ def offered_by_bash(line):
     """The function is called as bash would, which takes the sign in --option=value for a word."""
     words = [w for w in re.split(r"(=)|\s", line) if w is not None]
     words = [w for i, w in enumerate(words) if w or i == len(words) - 1]
-    script = 'source patternd.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _patternd; printf "%s\\n" "${COMPREPLY[@]}"'
+    script = (
+        'source patternd.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _patternd; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
     return run("bash", "--norc", "--noprofile", "-c", script, "bash", *words).split()
 
 
@@ -80,5 +101,10 @@ def zsh():
     return True
 
 
-PARTS = {"manual": manual, "zsh": zsh, "bash": lambda: completion("bash", offered_by_bash), "fish": lambda: completion("fish", offered_by_fish)}
+PARTS = {
+    "manual": manual,
+    "zsh": zsh,
+    "bash": lambda: completion("bash", offered_by_bash),
+    "fish": lambda: completion("fish", offered_by_fish),
+}
 sys.exit(0 if PARTS[sys.argv[3]]() else 77)

@@ -27,6 +27,7 @@ import jsonschema
 
 def strict_json(text):
     """json.loads without NaN, Infinity and repeated members."""
+
     def members(pairs):
         if len(dict(pairs)) != len(pairs):
             raise ValueError("a member stands twice")
@@ -88,7 +89,8 @@ class Contract:
         """Why a value does not fit its schema; None when it does."""
         if id(schema) not in self.validators:
             self.validators[id(schema)] = jsonschema.Draft202012Validator(
-                schema, format_checker=jsonschema.FormatChecker(["date"]))
+                schema, format_checker=jsonschema.FormatChecker(["date"])
+            )
         error = jsonschema.exceptions.best_match(self.validators[id(schema)].iter_errors(value))
         return error and f"/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
 
@@ -173,8 +175,10 @@ def check_file(path):
         why = exchange and contract.check(exchange)
         passed += bool(exchange and not why)
         if why:
-            failures.append(f"{path}:{number}: {exchange['operation'] or '(no route)'}: {exchange['method']} "
-                            f"{exchange['target'][:200]} {exchange['status']}: {why}")
+            failures.append(
+                f"{path}:{number}: {exchange['operation'] or '(no route)'}: {exchange['method']} "
+                f"{exchange['target'][:200]} {exchange['status']}: {why}"
+            )
     return passed, failures, contract.seen
 
 
@@ -187,7 +191,9 @@ def read_contract(path):
 def handled_by(pattern):
     """The operations whose handlers a folder of handlers/ has."""
     folder = pathlib.Path(__file__).resolve().parent.parent / "handlers" / pattern
-    return set(re.findall(r"^void (\w+)\(struct request", "".join(path.read_text() for path in folder.glob("*.c")), re.M))
+    return set(
+        re.findall(r"^void (\w+)\(struct request", "".join(path.read_text() for path in folder.glob("*.c")), re.M)
+    )
 
 
 def main(contract_path, paths, pattern):

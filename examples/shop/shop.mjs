@@ -82,13 +82,16 @@ const second = await takeCart('tab 2');
 await placeOrder('tab 2', second);
 await placeOrder('tab 1', first);
 await giveCartBack(second);
-const unpaid = await call('DELETE', `/queues/unpaid/messages/order-${paid}`, undefined, { mayBe: ['not_found', 'message_in_flight'] });
+const unpaid = await call('DELETE', `/queues/unpaid/messages/order-${paid}`, undefined, {
+  mayBe: ['not_found', 'message_in_flight'],
+});
 console.log(`payment: ${unpaid.code ? 'too late' : 'in time'} for order ${paid}`);
 await work();
 for (const number of [1, 2, 3, 4]) await comment(number);
 const at = (member, longitude, latitude) => ({ member, longitude, latitude });
-await call('POST', '/geo/couriers/members',
-  { members: [at('bea', 13.3889, 52.517), at('cem', 13.405, 52.52), at('dan', 13.0645, 52.3906)] });
+await call('POST', '/geo/couriers/members', {
+  members: [at('bea', 13.3889, 52.517), at('cem', 13.405, 52.52), at('dan', 13.0645, 52.3906)],
+});
 const near = await call('GET', '/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km');
 for (const { member, distance } of near.items) console.log(`courier: ${member} is ${distance.toFixed(1)} km away`);
 await call('POST', '/uv/shop', { visitors: ['ann', 'bob', 'ann'] });

@@ -97,7 +97,11 @@ work()
 for each in range(1, 5):
     comment(each)
 places = {"bea": (13.3889, 52.5170), "cem": (13.4050, 52.5200), "dan": (13.0645, 52.3906)}
-call("POST", "/geo/couriers/members", {"members": [{"member": m, "longitude": x, "latitude": y} for m, (x, y) in places.items()]})
+call(
+    "POST",
+    "/geo/couriers/members",
+    {"members": [{"member": m, "longitude": x, "latitude": y} for m, (x, y) in places.items()]},
+)
 for near in call("GET", "/geo/nearby?name=couriers&longitude=13.3777&latitude=52.5163&radius=5&unit=km")["items"]:
     print(f"courier: {near['member']} is {near['distance']:.1f} km away")
 call("POST", "/uv/shop", {"visitors": ["ann", "bob", "ann"]})

@@ -2,9 +2,9 @@
  * geo_call: what the files of geo share: calls for sets that may be split into cells
  * (lua/geo/lib_geo_cells.lua).
  *
- *	void geo_member_put(struct request *req, const struct geo_member_put_input *in) { geo_begin(req, send_put); }
- *	static void send_put(struct request *req)  { struct call *c = handler_call(...); geo_cell_key(...); ...; geo_send(req, c, on_put); }
- *	static void on_put(struct request *req, const struct reply *r)  { if (geo_is_again(req, r)) return; ... }
+ *	void geo_member_put(struct request *req, ...) { geo_begin(req, send_put); }
+ *	static void send_put(req) { ...; geo_cell_key(...); geo_send(req, c, on_put); }
+ *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
  * Only Redis knows whether a set is split. So each request calls first as if it were not, which is
  * the whole for a set that is one sorted set; a script that knows better says how many cells there

@@ -2,9 +2,9 @@
  * lock_round: one call to all servers of --lock-quorum at once, and a decision once all answered or
  * a short timeout ended.
  *
- *	struct lock_round *r = lock_round_new(req, mine, ttl_ms);    in the request's arena
- *	lock_round_ask(r, ask_to_acquire, decide);                 the rounds of a request follow each other
- *	decide: lock_round_majority(r), r->votes[i] ...         answers, or asks again
+ *	struct lock_round *r = lock_round_new(req, mine, ttl_ms); in the request's arena
+ *	lock_round_ask(r, ask_to_acquire, decide);   one round after the other
+ *	decide: lock_round_majority(r), r->votes[i] ...   answers, or asks again
  *
  * A server that was too slow counts as unreachable; its later answer is ignored. Each has one
  * connection, so its calls stay in order.

@@ -1,8 +1,8 @@
 /*
  * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in
  * flight (get, list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
- * lua/queues/queue_message_*.lua), or one that is called until it has finished. Messages on their way are
- * in queues.c.
+ * lua/queues/queue_message_*.lua), or one that is called until it has finished. Messages on their
+ * way are in queues.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -314,7 +314,7 @@ void queue_delete(struct request *req, const struct queue_delete_input *in)
 	call_send(queue_call(req, &queue_delete_script, in->name), on_deleted);
 }
 
-/* ---- Many messages at once: scripts that are called, with the total so far, until they have finished ---- */
+/* ---- Many messages at once: scripts that are called until they have finished ---- */
 
 /* In the request's arena. */
 struct queue_steps {

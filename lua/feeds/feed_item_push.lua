@@ -1,7 +1,7 @@
 -- feed_item_push: puts items in front of a feed, and drops from its end.
 -- KEYS[1]  the feed: list of JSON texts, the newest first
--- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many at its end
---          are still to be dropped; expires with the feed
+-- KEYS[2]  its settings: hash of `limit`, how many items it keeps, and `excess`, how many at its
+--          end are still to be dropped; expires with the feed
 -- ARGV[1]  how many items the feed keeps from now on; '' as before
 -- ARGV     items as JSON texts, the newest last, at most 1000; none at all to go on dropping
 -- Returns {1, now, items it has, excess, limit}: call again without items as long as there is an

@@ -1,5 +1,5 @@
--- feed_limit(size, kept): how many items a feed of `size` keeps; `kept` is the field of its settings.
--- A feed without items is a new one, whatever an old one left behind.
+-- feed_limit(size, kept): how many items a feed of `size` keeps; `kept` is the field of its
+-- settings. A feed without items is a new one, whatever an old one left behind.
 local function feed_limit(size, kept)
   return size > 0 and tonumber(kept or '') or 1000
 end

@@ -1,5 +1,5 @@
--- geo_added(cells, added): after members were added to KEYS[2..] of a set with `cells` cells: counts
--- them, and lets cells that they made expire with the set. Needs lib/expiry.lua.
+-- geo_added(cells, added): after members were added to KEYS[2..] of a set with `cells` cells:
+-- counts them, and lets cells that they made expire with the set. Needs lib/expiry.lua.
 local function geo_added(cells, added)
   if cells == 0 or added == 0 then
     return

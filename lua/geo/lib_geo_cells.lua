@@ -1,8 +1,9 @@
 -- A set of geo: one sorted set at KEYS[1]; or, when it has settings, a hash there (cells, size) and
--- that many sorted sets beside it, the cells, that all expire with it. Which cell a member is in is a hash of its name, so a
--- member that moves stays in its cell. A caller learns only from Redis whether a set is split. So
--- each script may be called with the set alone, as if it were not; or with cells as KEYS[2..] and,
--- as the last of ARGV, how many cells the caller takes the set to have.
+-- that many sorted sets beside it, the cells, that all expire with it. Which cell a member is in is
+-- a hash of its name, so a member that moves stays in its cell. A caller learns only from Redis
+-- whether a set is split. So each script may be called with the set alone, as if it were not; or
+-- with cells as KEYS[2..] and, as the last of ARGV, how many cells the caller takes the set to
+-- have.
 
 -- geo_cells(now): how many cells the set has, 0 when it is not split; takes the last of ARGV away.
 -- nil and what to answer when the caller takes it to have another number ({-3, now, cells}), or

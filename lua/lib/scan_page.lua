@@ -1,10 +1,10 @@
 -- scan_page(command, key, cursor, match, limit): one page of a set's members, by SSCAN, ZSCAN or
--- HSCAN (its fields). A step of the scan may return more members than the page has room for (a small
--- set comes in one step, whatever was asked for). They are listed in the order of a digest, and the cursor has the
--- last digest listed, so members that appear or vanish meanwhile shift nothing. `cursor` is '0' to
--- begin, or as returned before; `match` a glob, '' for all. Returns the members and the next
--- cursor, '0' at the end; nil for an invalid cursor. At most 100 steps of 20 members, and a
--- millisecond.
+-- HSCAN (its fields). A step of the scan may return more members than the page has room for (a
+-- small set comes in one step, whatever was asked for). They are listed in the order of a digest,
+-- and the cursor has the last digest listed, so members that appear or vanish meanwhile shift
+-- nothing. `cursor` is '0' to begin, or as returned before; `match` a glob, '' for all. Returns the
+-- members and the next cursor, '0' at the end; nil for an invalid cursor. At most 100 steps of 20
+-- members, and a millisecond.
 -- Needs lib/out_of_time.lua.
 local function scan_page(command, key, cursor, match, limit)
   local stride = command == 'SSCAN' and 1 or 2

@@ -1,8 +1,9 @@
 -- sale_claim_list: one page of the claims that are held or confirmed, by HSCAN.
 -- KEYS  the sale's (sales/lib_sale.lua)
--- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims the page takes, at most 1000
--- Returns {0, now, next cursor ('0': that was all), claim, state, quantity, expires_at_ms, user, ...}:
---         five for each
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many claims the page takes, at most
+--       1000
+-- Returns {0, now, next cursor ('0': that was all), claim, state, quantity, expires_at_ms, user,
+--         ...}: five for each
 --         {-1, now} there is no sale, {-2, now} that was no cursor
 -- Errors: WRONGTYPE. O(page), and at most 2000 claims are looked at, for a millisecond.
 --@include time out_of_time expiry sale scan_page

@@ -1,7 +1,7 @@
 -- sale_get: the settings and counts of a sale, after the holds that are over were settled.
 -- KEYS  the sale's (sales/lib_sale.lua)
--- Returns {0, the sale (sales/lib_sale.lua: sale_reply), 1 when more holds may have ended: call again; else
---         0}
+-- Returns {0, the sale (sales/lib_sale.lua: sale_reply), 1 when more holds may have ended: call
+--         again; else 0}
 --         {-1, now} there is no sale
 -- Errors: WRONGTYPE, nothing done. O(100 log n).
 --@include time expiry sale

@@ -2,7 +2,7 @@
  * token_file: the file of --tokens. Holds the SHA-256 of each token, never the token.
  *
  *	# <SHA-256 of the token in hex> <scope>... [# label]
- *	2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b queues:orders:receive locks:* # worker
+ *	2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b locks:* # worker
  */
 #ifndef PATTERND_TOKEN_FILE_H
 #define PATTERND_TOKEN_FILE_H

@@ -1,8 +1,8 @@
 /*
  * request: what the daemon knows of one HTTP request, from its target to its last byte.
  *
- *	READING --> CALLING --> ANSWERED          freed when the HTTP side is done with it (http_done)
- *	   |         |  ^ |        ^              and Redis owes it nothing more (calls_owed == 0)
+ *	READING --> CALLING --> ANSWERED       freed when the HTTP side is done with it (http_done)
+ *	   |         |  ^ |        ^           and Redis owes it nothing more (calls_owed == 0)
  *	   |     PARKED-+ STREAMING|
  *	   +-----------------------+               READING may go to STREAMING, too
  *

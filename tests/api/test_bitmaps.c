@@ -107,7 +107,9 @@ static void a_bitmap_goes_in_and_comes_out(void **state)
 	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
 }
 
-/* An empty bitmap is listed; other kinds, and a key of another type under a bitmap's name, are not. */
+/*
+ * An empty bitmap is listed; other kinds, and a key of another type under a bitmap's name, are not.
+ */
 static void the_list_has_bitmaps_only(void **state)
 {
 	(void)state;

@@ -21,8 +21,10 @@ test('every operation is there, and can be tried', { timeout: 180_000 }, async (
   const stage = await open();
   t.after(() => stage.close());
   const contract = await (await fetch(`${stage.url}/openapi.json`)).json();
-  const operations = Object.values(contract.paths).reduce((n, item) =>
-    n + ['get', 'put', 'post', 'patch', 'delete'].filter((method) => item[method]).length, 0);
+  const operations = Object.values(contract.paths).reduce(
+    (n, item) => n + ['get', 'put', 'post', 'patch', 'delete'].filter((method) => item[method]).length,
+    0,
+  );
 
   const page = await stage.visit('/docs');
   await page.locator('.opblock').first().waitFor();
@@ -53,5 +55,8 @@ test('where tokens are asked for, the page asks for one', { timeout: 180_000 }, 
   assert.match(await tryIt(page, '/info'), /^200/);
   assert.deepEqual(stage.foreign, []);
   // Chromium itself reports each 401.
-  assert.deepEqual(stage.errors.filter((text) => !text.includes('401')), []);
+  assert.deepEqual(
+    stage.errors.filter((text) => !text.includes('401')),
+    [],
+  );
 });

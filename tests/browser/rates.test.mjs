@@ -9,8 +9,15 @@ const BOUNDS_MS = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 
 
 /** What GET /info serves after requests of these durations. */
 function info(uptime_ms, durations, { started_at_ms = 1, calls = 0, took_ms = 0 } = {}) {
-  const buckets = BOUNDS_MS.map((le_ms) => ({ le_ms, count: durations.filter((ms) => ms <= (le_ms ?? Infinity)).length }));
-  return { started_at_ms, uptime_ms, activity: { requests: { buckets, longest_ms: Math.max(0, ...durations) }, redis: { calls, took_ms } } };
+  const buckets = BOUNDS_MS.map((le_ms) => ({
+    le_ms,
+    count: durations.filter((ms) => ms <= (le_ms ?? Infinity)).length,
+  }));
+  return {
+    started_at_ms,
+    uptime_ms,
+    activity: { requests: { buckets, longest_ms: Math.max(0, ...durations) }, redis: { calls, took_ms } },
+  };
 }
 
 /** The bounds of the bucket of the request that this part of the requests does not exceed. */
@@ -22,13 +29,18 @@ function bucketOf(durations, part) {
 
 test('percentiles lie in their bucket, and not above the longest', () => {
   let seed = 1;
-  const random = () => (seed = seed * 48271 % 2147483647) / 2147483647;
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
   for (let round = 0; round < 2000; round++) {
-    const some = () => Array.from({ length: 1 + random() * 20 }, () => random() * 2 ** (round % 22 - 6));
-    const earlier = some(), later = some(), all = [...earlier, ...later];
+    const some = () => Array.from({ length: 1 + random() * 20 }, () => random() * 2 ** ((round % 22) - 6));
+    const earlier = some(),
+      later = some(),
+      all = [...earlier, ...later];
     const { p50_ms, p99_ms } = between(info(1000, earlier), info(2000, all));
     assert.ok(p50_ms <= p99_ms && p99_ms <= Math.max(...all), `${p50_ms} ${p99_ms} of ${later}`);
-    for (const [part, ms] of [[0.5, p50_ms], [0.99, p99_ms]]) {
+    for (const [part, ms] of [
+      [0.5, p50_ms],
+      [0.99, p99_ms],
+    ]) {
       const [low, high] = bucketOf(later, part);
       assert.ok(low <= ms && ms <= high, `${part}: ${ms} is not in ${low}..${high}, of ${later}`);
     }

@@ -24,14 +24,17 @@ import { chromium } from 'playwright-core';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const PROGRAM = process.env.PATTERND_BIN ?? join(ROOT, 'build/patternd');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const START_MS = 30_000, STEP_MS = 60_000; // machines may be busy
+const START_MS = 30_000,
+  STEP_MS = 60_000; // machines may be busy
 
 /**
  * Starts the daemon on a free port; ready when this returns. `process` is there to be killed, `url`
  * has no slash at its end.
  */
 export async function startDaemon(...options) {
-  const daemon = spawn(PROGRAM, ['--listen', '127.0.0.1:0', '--embedded', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const daemon = spawn(PROGRAM, ['--listen', '127.0.0.1:0', '--embedded', ...options], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const said = [];
   const url = await new Promise((resolve, reject) => {
     daemon.once('error', reject);
@@ -94,8 +97,15 @@ export async function open(...options) {
     executablePath: BROWSER,
     headless: true,
     chromiumSandbox: false,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
   context.setDefaultTimeout(STEP_MS);
   const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console

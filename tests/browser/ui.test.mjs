@@ -27,9 +27,15 @@ async function fill(url) {
   const now = Date.now();
   for (const one of ['plain', HOSTILE]) {
     await api(url, 'POST', `/locks/${name(one)}`, { ttl_ms: 600_000, owner: one, metadata: { job: one } });
-    await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }] });
-    await api(url, 'POST', `/queues/${name(one)}/messages`, { messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }] });
-    const { messages: [taken] } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, {
+      messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }],
+    });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, {
+      messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }],
+    });
+    const {
+      messages: [taken],
+    } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
     await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
     await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
     await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });
@@ -54,16 +60,24 @@ async function begin(t, ...options) {
 }
 
 async function go(page, ...parts) {
-  await page.evaluate((hash) => { location.hash = hash; }, `#/${parts.map(name).join('/')}`);
+  await page.evaluate(
+    (hash) => {
+      location.hash = hash;
+    },
+    `#/${parts.map(name).join('/')}`,
+  );
 }
 
-const row = (page, text) => page.getByRole('row').filter({ has: page.getByRole('cell', { name: text, exact: true }) }).first();
+const row = (page, text) =>
+  page
+    .getByRole('row')
+    .filter({ has: page.getByRole('cell', { name: text, exact: true }) })
+    .first();
 const shows = (locator) => locator.waitFor({ state: 'visible' });
 
 /** The text of a row once it has all of these. */
 async function rowHas(page, text, ...wanted) {
-  for (const one of wanted)
-    await shows(row(page, text).filter({ hasText: one }));
+  for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
 
 test('the overview lives', SLOW, async (t) => {
@@ -72,7 +86,10 @@ test('the overview lives', SLOW, async (t) => {
   await shows(page.locator('.tiles dd.good', { hasText: 'answers' }));
   await shows(page.locator('.plot canvas').first());
   const before = await uptime.innerText();
-  await page.waitForFunction((text) => ![...document.querySelectorAll('.tiles dd')].some((one) => one.textContent === text), before);
+  await page.waitForFunction(
+    (text) => ![...document.querySelectorAll('.tiles dd')].some((one) => one.textContent === text),
+    before,
+  );
   await shows(page.getByText(stage.url));
   stage.assertClean();
 });
@@ -84,7 +101,9 @@ test('the overview polls once a second while it is visible', SLOW, async (t) => 
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);
   let polls = 0;
-  page.on('request', (request) => { polls += request.url().endsWith('/info'); });
+  page.on('request', (request) => {
+    polls += request.url().endsWith('/info');
+  });
   await page.goto(`${stage.url}/ui`);
   const tile = (title, text) => page.locator('.tiles > div', { hasText: title }).locator('dd', { hasText: text });
   await shows(tile('Latency, median', '–'));
@@ -92,14 +111,14 @@ test('the overview polls once a second while it is visible', SLOW, async (t) => 
   await page.clock.runFor(999);
   assert.equal(polls, 2);
   await page.clock.runFor(1);
-  for (const title of ['Latency, median', 'Latency, 99 %'])
-    await shows(tile(title, / m?s$/));
+  for (const title of ['Latency, median', 'Latency, 99 %']) await shows(tile(title, / m?s$/));
   await shows(tile('Requests a second', /^[0-9.,]+$/));
   assert.equal(polls, 3);
-  const hide = (hidden) => page.evaluate((value) => {
-    Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
-    document.dispatchEvent(new Event('visibilitychange'));
-  }, hidden);
+  const hide = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
   await hide(true);
   await page.clock.runFor(10_000);
   await Promise.all([page.waitForResponse(/\/info$/), hide(false)]);
@@ -130,7 +149,13 @@ test('each view shows what the API was given, hostile names as text', SLOW, asyn
   await go(page, 'queues');
   for (const one of ['plain', HOSTILE]) {
     await rowHas(page, one, 'open');
-    assert.deepEqual(await row(page, one).getByRole('cell').allInnerTexts().then((all) => all.slice(0, 6)), [one, '2', '1', '0', '1', 'open']);
+    assert.deepEqual(
+      await row(page, one)
+        .getByRole('cell')
+        .allInnerTexts()
+        .then((all) => all.slice(0, 6)),
+      [one, '2', '1', '0', '1', 'open'],
+    );
   }
   await shows(page.locator('figcaption', { hasText: HOSTILE }));
   await go(page, 'queues', HOSTILE, 'dead');
@@ -176,7 +201,11 @@ test('each view shows what the API was given, hostile names as text', SLOW, asyn
 
 test('a list is filtered by name, and opens one', SLOW, async (t) => {
   const { stage, page } = await begin(t);
-  for (const [view, what] of [['queues', 'queues'], ['limits', 'keys'], ['leaderboards', 'boards']]) {
+  for (const [view, what] of [
+    ['queues', 'queues'],
+    ['limits', 'keys'],
+    ['leaderboards', 'boards'],
+  ]) {
     await go(page, view);
     await shows(row(page, HOSTILE));
     const filter = page.getByLabel(`Filter ${what} by name`);
@@ -194,7 +223,10 @@ test('a click on the map asks who is near', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await go(page, 'geo', 'plain');
   await page.locator('.map .member').first().waitFor();
-  const [request] = await Promise.all([page.waitForRequest(/\/geo\/nearby\?/), page.locator('.map').click({ position: { x: 40, y: 40 } })]);
+  const [request] = await Promise.all([
+    page.waitForRequest(/\/geo\/nearby\?/),
+    page.locator('.map').click({ position: { x: 40, y: 40 } }),
+  ]);
   assert.equal(new URL(request.url()).searchParams.get('name'), 'plain');
   await shows(page.getByRole('heading', { name: '0 within 1 km' }));
   stage.assertClean();
@@ -206,7 +238,14 @@ test('nothing can be changed where it only shows', SLOW, async (t) => {
   page.on('request', (request) => request.method() !== 'GET' && asked.push(request.method()));
   await shows(page.getByText('read only'));
   const offers = /^(Redrive|Purge|Pause|Resume|Release|Reschedule|Cancel|Forget|Try it)/;
-  for (const view of [['queues'], ['queues', 'plain', 'dead'], ['locks'], ['locks', 'plain'], ['limits'], ['limits', 'default', 'gcra', 'plain']]) {
+  for (const view of [
+    ['queues'],
+    ['queues', 'plain', 'dead'],
+    ['locks'],
+    ['locks', 'plain'],
+    ['limits'],
+    ['limits', 'default', 'gcra', 'plain'],
+  ]) {
     await go(page, ...view);
     await page.locator('td.head, dd').first().waitFor();
     assert.equal(await page.getByRole('button', { name: offers }).count(), 0, view.join('/'));
@@ -268,16 +307,28 @@ test('a queue is redriven, paused, opened, rescheduled and purged', SLOW, async 
 test('a limit is tried out, and forgotten', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await go(page, 'limits');
-  for (const [label, value] of [['Limit', '5'], ['Window, s', '600'], ['Burst', '3'], ['Tries', '8'], ['Tries per second', '50']])
+  for (const [label, value] of [
+    ['Limit', '5'],
+    ['Window, s', '600'],
+    ['Burst', '3'],
+    ['Tries', '8'],
+    ['Tries per second', '50'],
+  ])
     await page.getByLabel(label, { exact: true }).fill(value);
   await page.getByRole('button', { name: 'Try it' }).click();
   await shows(page.getByText('3 allowed, 5 refused'));
   await shows(page.locator('figure', { hasText: 'Level' }).locator('canvas'));
   const { items } = await api(stage.url, 'GET', '/ratelimit/keys');
-  assert.deepEqual(items.filter(({ key }) => key.startsWith('ui-trial')), []);
+  assert.deepEqual(
+    items.filter(({ key }) => key.startsWith('ui-trial')),
+    [],
+  );
   assert.deepEqual(stage.foreign, []);
   // Chromium itself reports each 429.
-  assert.deepEqual(stage.errors.filter((text) => !text.includes('429')), []);
+  assert.deepEqual(
+    stage.errors.filter((text) => !text.includes('429')),
+    [],
+  );
 });
 
 test('what the API refuses is told in its words', SLOW, async (t) => {
@@ -286,8 +337,10 @@ test('what the API refuses is told in its words', SLOW, async (t) => {
   const id = (await api(stage.url, 'GET', '/queues/plain/messages')).items[0].id;
   await page.getByRole('button', { name: `Cancel ${id}`, exact: true }).click();
   await api(stage.url, 'DELETE', `/queues/plain/messages/${name(id)}`);
-  const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === 'DELETE'),
-    page.getByRole('button', { name: 'Cancel the message' }).click()]);
+  const [answer] = await Promise.all([
+    page.waitForResponse((one) => one.request().method() === 'DELETE'),
+    page.getByRole('button', { name: 'Cancel the message' }).click(),
+  ]);
   const problem = await answer.json();
   assert.equal(problem.status, 404);
   const told = await page.getByRole('alert').filter({ hasText: problem.detail }).innerText();
@@ -298,7 +351,9 @@ test('what the API refuses is told in its words', SLOW, async (t) => {
 test('an action that was cut off may have been done', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await go(page, 'queues');
-  await page.route(/\/queues\/plain$/, (route) => route.request().method() === 'PATCH' ? route.abort('connectionreset') : route.continue());
+  await page.route(/\/queues\/plain$/, (route) =>
+    route.request().method() === 'PATCH' ? route.abort('connectionreset') : route.continue(),
+  );
   await page.getByRole('button', { name: 'Pause plain', exact: true }).click();
   const told = page.getByRole('alert').filter({ hasText: 'nobody knows whether this was done' });
   await shows(told);
@@ -353,8 +408,7 @@ test('who has no token is not asked again and again', SLOW, async (t) => {
   await shows(dialog);
   await page.getByRole('button', { name: 'Cancel' }).click();
   await shows(enter);
-  for (let looks = 0; looks < 3; looks++)
-    await page.waitForResponse((answer) => answer.status() === 401);
+  for (let looks = 0; looks < 3; looks++) await page.waitForResponse((answer) => answer.status() === 401);
   assert.equal(await dialog.isVisible(), false);
   await enter.click();
   await give(page, 'secret');
@@ -397,10 +451,12 @@ test('the daemon goes and comes back', SLOW, async (t) => {
 
 test('the keyboard is enough', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
-  const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
-  const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+  const press = (...keys) =>
+    keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+  const focused = () =>
+    page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
   async function tabTo(text) {
-    for (let steps = 0; await focused() !== text; steps++) {
+    for (let steps = 0; (await focused()) !== text; steps++) {
       assert.ok(steps < 40, `no way to '${text}'`);
       await press('Tab');
     }
@@ -433,11 +489,25 @@ test('a phone shows it without scrolling sideways', SLOW, async (t) => {
   const long = 'W'.repeat(200);
   await api(stage.url, 'POST', `/locks/${long}`, { ttl_ms: 600_000, owner: long });
   await api(stage.url, 'POST', `/queues/${long}/messages`, { id: long, body: long });
-  for (const view of [[''], ['queues'], ['queues', long], ['locks'], ['locks', long], ['limits'], ['geo'], ['geo', 'plain'], ['visitors', 'plain'],
-    ['leaderboards', 'plain'], ['sales']]) {
+  for (const view of [
+    [''],
+    ['queues'],
+    ['queues', long],
+    ['locks'],
+    ['locks', long],
+    ['limits'],
+    ['geo'],
+    ['geo', 'plain'],
+    ['visitors', 'plain'],
+    ['leaderboards', 'plain'],
+    ['sales'],
+  ]) {
     await go(page, ...view);
     await page.locator('td.head, dd').first().waitFor();
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view.join('/')} is too wide`);
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      `${view.join('/')} is too wide`,
+    );
   }
   stage.assertClean();
 });

@@ -111,8 +111,13 @@ def move_slot(stage, rng):
 
 move_slot.is_alone = True  # what moves is not known to replicas: a failover meanwhile leaves keys behind
 SOME_KEYS = (
-    "p:lock:{lock-0}", "p:lock:{awaited}", "p:queue:{queue-0}", "p:queue:{queue-awaited}", "p:counter:{plain-0}",
-             "p:counter:{keyed-0}", "p:limit:{shared-gcra}",
+    "p:lock:{lock-0}",
+    "p:lock:{awaited}",
+    "p:queue:{queue-0}",
+    "p:queue:{queue-awaited}",
+    "p:counter:{plain-0}",
+    "p:counter:{keyed-0}",
+    "p:limit:{shared-gcra}",
 )
 
 

@@ -1,6 +1,13 @@
 // What @hey-api/openapi-ts makes of the contract, at work.
 import assert from 'node:assert/strict';
-import { lockAcquire, lockRelease, queueDeliveryAcknowledge, queueMessageReceive, queueMessageSend, ratelimitTake } from './hey-api/index.js';
+import {
+  lockAcquire,
+  lockRelease,
+  queueDeliveryAcknowledge,
+  queueMessageReceive,
+  queueMessageSend,
+  ratelimitTake,
+} from './hey-api/index.js';
 import { client } from './hey-api/client.gen.js';
 import type { LockHeldProblem, Problem, RateLimitedProblem, RateLimitRequest } from './hey-api/index.js';
 
@@ -47,7 +54,10 @@ async function mistakes() {
   const { error } = await ratelimitTake({ body: { key: 'bob', limit: 0, window_ms: 60000 } });
   assert(error?.code === 'out_of_range' && error.effect === 'none');
   const { errors } = error as Problem;
-  assert.deepEqual(errors?.map(({ pointer }) => pointer), ['/limit']);
+  assert.deepEqual(
+    errors?.map(({ pointer }) => pointer),
+    ['/limit'],
+  );
   // @ts-expect-error a member that the contract does not know
   const { response } = await ratelimitTake({ body: { key: 'bob', limit: 1, windw_ms: 60000 } });
   assert.equal(response.status, 400);

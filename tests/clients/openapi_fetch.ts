@@ -9,7 +9,10 @@ const patternd = createClient<paths>({ baseUrl: process.env.PATTERND_URL });
 
 async function locks() {
   const name = { params: { path: { name: 'report' } } };
-  const { data: lock, response } = await patternd.POST('/locks/{name}', { ...name, body: { ttl_ms: 30000, owner: 'ann' } });
+  const { data: lock, response } = await patternd.POST('/locks/{name}', {
+    ...name,
+    body: { ttl_ms: 30000, owner: 'ann' },
+  });
   assert.equal(response.status, 201);
   assert(lock);
   const fence: number = lock.fence;
@@ -17,19 +20,29 @@ async function locks() {
   assert(error?.code === 'lock_held');
   const { holder } = error as Schemas['LockHeldProblem'];
   assert.deepEqual([holder?.owner, holder?.fence], ['ann', fence]);
-  const { data: released } = await patternd.DELETE('/locks/{name}', { params: { ...name.params, header: { 'Lock-Token': lock.token } } });
+  const { data: released } = await patternd.DELETE('/locks/{name}', {
+    params: { ...name.params, header: { 'Lock-Token': lock.token } },
+  });
   assert.equal(released?.holds, 0);
 }
 
 async function queues() {
   const path = { name: 'orders' };
-  const { data: sent } = await patternd.POST('/queues/{name}/messages', { params: { path }, body: { id: 'order-15', body: { order: 15 } } });
+  const { data: sent } = await patternd.POST('/queues/{name}/messages', {
+    params: { path },
+    body: { id: 'order-15', body: { order: 15 } },
+  });
   assert.equal(sent?.messages[0]?.id, 'order-15');
-  const { data: received } = await patternd.POST('/queues/{name}/receive', { params: { path }, body: { limit: 10, wait_ms: 5000 } });
+  const { data: received } = await patternd.POST('/queues/{name}/receive', {
+    params: { path },
+    body: { limit: 10, wait_ms: 5000 },
+  });
   const message = received?.messages[0];
   assert.deepEqual(message?.body, { order: 15 });
   assert(message.receipt); // null where a message is taken and done
-  const { response } = await patternd.DELETE('/queues/{name}/deliveries/{receipt}', { params: { path: { ...path, receipt: message.receipt } } });
+  const { response } = await patternd.DELETE('/queues/{name}/deliveries/{receipt}', {
+    params: { path: { ...path, receipt: message.receipt } },
+  });
   assert.equal(response.status, 204);
 }
 
@@ -48,7 +61,10 @@ async function mistakes() {
   const { error } = await patternd.POST('/ratelimit', { body: { key: 'ann', limit: 0, window_ms: 60000 } });
   assert(error?.code === 'out_of_range' && error.effect === 'none');
   const { errors } = error as Schemas['Problem'];
-  assert.deepEqual(errors?.map(({ pointer }) => pointer), ['/limit']);
+  assert.deepEqual(
+    errors?.map(({ pointer }) => pointer),
+    ['/limit'],
+  );
   // @ts-expect-error a limit is a number
   const { response } = await patternd.POST('/ratelimit', { body: { key: 'ann', limit: 'one', window_ms: 60000 } });
   assert.equal(response.status, 400);

@@ -1,5 +1,6 @@
 /*
- * The fence scripts on a real Redis: what passes, what is kept, and that nothing foreign is touched.
+ * The fence scripts on a real Redis: what passes, what is kept, and that nothing foreign is
+ * touched.
  */
 #include <setjmp.h>
 #include <stdarg.h>

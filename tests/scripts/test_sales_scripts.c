@@ -424,7 +424,10 @@ static void all_keys_of_a_sale_expire_together(void **state)
 	assert_expiry(closes_at + 65000, 4);
 	assert_int_equal(give_back(other), 1);
 	assert_expiry(closes_at + 65000, 4);
-	/* A hold, also one that was released, that ends later than the present settings allow keeps the sale. */
+	/*
+	 * A hold, also one that was released, that ends later than the present settings allow keeps
+	 * the sale.
+	 */
 	int64_t ends_at = strtoll(other, NULL, 10);
 	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "1", "", "", "1", ""));
 	assert_expiry(ends_at + 5000, 4);

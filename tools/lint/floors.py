@@ -45,7 +45,12 @@ WRAPPERS = {
     "gnutls/": ["service/http/tls.c"],
     "hiredis/": ["service/redis/reply_reader.c"],
     "openssl/": ["service/core/digest.c", "service/access/access.c", "service/net/tls.c"],
-    "xxhash.h": ["handlers/bloom/bloom.c", "handlers/geo/geo_call.c", "handlers/sets/combine.c", "service/json/json_tree.c"],
+    "xxhash.h": [
+        "handlers/bloom/bloom.c",
+        "handlers/geo/geo_call.c",
+        "handlers/sets/combine.c",
+        "service/json/json_tree.c",
+    ],
     "sys/socket.h": [
         "service/http/http.c",
         "service/http/server.c",

@@ -44,7 +44,11 @@ async function open(bearer) {
 }
 
 // The page is absent with --ui=off.
-fetch('ui', { method: 'HEAD' }).then((answer) => { document.getElementById('ui').hidden = !answer.ok; }).catch(() => {});
+fetch('ui', { method: 'HEAD' })
+  .then((answer) => {
+    document.getElementById('ui').hidden = !answer.ok;
+  })
+  .catch(() => {});
 access.addEventListener('submit', (event) => {
   event.preventDefault();
   open(token.value.trim());

@@ -55,16 +55,17 @@ let declined = false;
  * Cancel.
  */
 function newToken(refused) {
-	if (sessionStorage.getItem(TOKEN) !== refused)
-		return Promise.resolve(true);
-	if (declined)
-		return Promise.resolve(false);
-	asked ??= askForToken().then((token) => {
-		if (token)
-			sessionStorage.setItem(TOKEN, token);
-		declined = !token;
-		return Boolean(token);
-	}).finally(() => { asked = null; });
+	if (sessionStorage.getItem(TOKEN) !== refused) return Promise.resolve(true);
+	if (declined) return Promise.resolve(false);
+	asked ??= askForToken()
+		.then((token) => {
+			if (token) sessionStorage.setItem(TOKEN, token);
+			declined = !token;
+			return Boolean(token);
+		})
+		.finally(() => {
+			asked = null;
+		});
 	return asked;
 }
 
@@ -78,21 +79,23 @@ async function send(method, path, body, until) {
 	for (;;) {
 		const token = sessionStorage.getItem(TOKEN);
 		const headers = { Accept: 'application/json' };
-		if (token)
-			headers.Authorization = `Bearer ${token}`;
-		if (body !== undefined)
-			headers['Content-Type'] = 'application/json';
+		if (token) headers.Authorization = `Bearer ${token}`;
+		if (body !== undefined) headers['Content-Type'] = 'application/json';
 		let response;
 		try {
-			response = await fetch(at(path), { method, headers, signal: until(), cache: 'no-store', body: body && JSON.stringify(body) });
+			response = await fetch(at(path), {
+				method,
+				headers,
+				signal: until(),
+				cache: 'no-store',
+				body: body && JSON.stringify(body),
+			});
 		} catch (error) {
-			if (error.name !== 'AbortError')
-				lost();
+			if (error.name !== 'AbortError') lost();
 			throw new Gone(error.message);
 		}
 		found();
-		if (response.status !== 401 || !await newToken(token))
-			return response;
+		if (response.status !== 401 || !(await newToken(token))) return response;
 	}
 }
 
@@ -110,10 +113,8 @@ export async function ask(method, path, body, signal) {
 		const patience = AbortSignal.timeout(PATIENCE_MS);
 		return signal ? AbortSignal.any([signal, patience]) : patience;
 	});
-	if (!response.ok)
-		throw await problemOf(response);
-	if (response.status === 204)
-		return null;
+	if (!response.ok) throw await problemOf(response);
+	if (response.status === 204) return null;
 	try {
 		return await response.json();
 	} catch (error) {
@@ -136,15 +137,12 @@ export async function list(where, { match, name, pages = 8, most = 500, signal }
 	let cursor = null;
 	do {
 		const params = new URLSearchParams({ limit: 200 });
-		if (match)
-			params.set('match', match.includes('*') ? match : `*${match}*`);
-		if (cursor)
-			params.set('cursor', cursor);
+		if (match) params.set('match', match.includes('*') ? match : `*${match}*`);
+		if (cursor) params.set('cursor', cursor);
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
-		for (const item of page.items)
-			items.set(name(item), item);
+		for (const item of page.items) items.set(name(item), item);
 		cursor = page.next_cursor;
 	} while (cursor && --pages > 0 && items.size < most);
-	const sorted = [...items].sort(([a], [b]) => a < b ? -1 : 1).map(([, item]) => item);
+	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 	return { items: sorted, more: cursor !== null };
 }

@@ -9,8 +9,7 @@ const by = (id) => document.getElementById(id);
  */
 export function askUser({ title, text = '', go, danger = false, fields = [] }) {
 	const dialog = by('dialog');
-	if (dialog.open)
-		return Promise.resolve(null);
+	if (dialog.open) return Promise.resolve(null);
 	by('dialog-title').textContent = title;
 	by('dialog-text').textContent = text;
 	by('dialog-go').textContent = go;
@@ -18,9 +17,16 @@ export function askUser({ title, text = '', go, danger = false, fields = [] }) {
 	by('dialog-fields').replaceChildren(...fields.map(field));
 	return new Promise((resolve) => {
 		by('dialog-cancel').onclick = () => dialog.close('');
-		by('dialog-form').onsubmit = () => { dialog.returnValue = 'go'; };
+		by('dialog-form').onsubmit = () => {
+			dialog.returnValue = 'go';
+		};
 		dialog.returnValue = '';
-		dialog.onclose = () => resolve(dialog.returnValue === 'go' ? Object.fromEntries(new FormData(by('dialog-form'))) : null);
+		dialog.onclose = () =>
+			resolve(
+				dialog.returnValue === 'go'
+					? Object.fromEntries(new FormData(by('dialog-form')))
+					: null,
+			);
 		by('dialog-go').value = 'go';
 		dialog.showModal();
 		(fields.length ? by('dialog-fields').querySelector('input, select') : by('dialog-cancel')).focus();
@@ -32,8 +38,7 @@ export function field({ label, options, value, ...attributes }) {
 	const input = options
 		? el('select', attributes, ...options.map((text) => el('option', { value: text }, text)))
 		: el('input', attributes);
-	if (value !== undefined)
-		input.value = value;
+	if (value !== undefined) input.value = value;
 	return el('label', { class: 'field' }, el('span', {}, label), input);
 }
 

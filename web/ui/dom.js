@@ -15,8 +15,7 @@ export function svg(tag, properties = {}, ...children) {
 
 function fill(node, properties, children) {
 	for (const [name, value] of Object.entries(properties)) {
-		if (name.startsWith('on'))
-			node.addEventListener(name.slice(2), value);
+		if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
 		else if (value !== null && value !== undefined && value !== false)
 			node.setAttribute(name, value === true ? '' : value);
 	}
@@ -27,8 +26,7 @@ function fill(node, properties, children) {
 /** Changes a text only when it differs, so that a selection in it lives on. */
 export function setText(node, text) {
 	const string = String(text);
-	if (node.textContent !== string)
-		node.textContent = string;
+	if (node.textContent !== string) node.textContent = string;
 }
 
 /** Where a view is, as a link. */
@@ -49,15 +47,11 @@ export function keyed(parent, items, key, make) {
 		child.update(item);
 		now.set(name, child);
 	}
-	for (const [name, child] of before)
-		if (!now.has(name))
-			child.node.remove();
+	for (const [name, child] of before) if (!now.has(name)) child.node.remove();
 	let at = parent.firstChild;
 	for (const { node } of now.values()) {
-		if (node === at)
-			at = at.nextSibling;
-		else
-			parent.insertBefore(node, at);
+		if (node === at) at = at.nextSibling;
+		else parent.insertBefore(node, at);
 	}
 	parent.children_by_key = now;
 }
@@ -69,8 +63,13 @@ export function keyed(parent, items, key, make) {
  */
 export function table({ label, columns, key, empty }) {
 	const body = el('tbody');
-	const head = el('tr', {}, ...columns.map((column) =>
-		el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title)));
+	const head = el(
+		'tr',
+		{},
+		...columns.map((column) =>
+			el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title),
+		),
+	);
 	const none = el('p', { class: 'empty', hidden: true }, empty);
 	const whole = el('table', { 'aria-label': label }, el('thead', {}, head), body);
 	const node = el('div', { class: 'card flush' }, whole, none);
@@ -91,8 +90,7 @@ function row(columns) {
 		node: el('tr', {}, ...cells.map(({ node }) => node)),
 		update(latest) {
 			item = latest;
-			for (const { update } of cells)
-				update(item);
+			for (const { update } of cells) update(item);
 		},
 	};
 }
@@ -109,8 +107,7 @@ function linked(text, link) {
 		node,
 		update(item) {
 			setText(node, text(item));
-			if (link)
-				node.setAttribute('href', link(item));
+			if (link) node.setAttribute('href', link(item));
 		},
 	};
 }
@@ -121,8 +118,22 @@ function linked(text, link) {
 export function buttons(...those) {
 	return (current) => {
 		const made = those.map(({ label, about, when = () => true, act, danger }) => {
-			const node = el('button', { type: 'button', class: danger ? 'quiet danger' : 'quiet', onclick: () => act(current()) }, label);
-			return { node, update: (item) => { node.hidden = !when(item); node.setAttribute('aria-label', `${label} ${about(item)}`); } };
+			const node = el(
+				'button',
+				{
+					type: 'button',
+					class: danger ? 'quiet danger' : 'quiet',
+					onclick: () => act(current()),
+				},
+				label,
+			);
+			return {
+				node,
+				update: (item) => {
+					node.hidden = !when(item);
+					node.setAttribute('aria-label', `${label} ${about(item)}`);
+				},
+			};
 		});
 		return {
 			node: el('div', { class: 'buttons' }, ...made.map(({ node }) => node)),
@@ -137,10 +148,18 @@ export function facts(label) {
 	return {
 		node,
 		show(pairs) {
-			keyed(node, pairs, ([name]) => name, ([name]) => {
-				const value = el('dd');
-				return { node: el('div', {}, el('dt', {}, name), value), update: (pair) => setText(value, pair[1]) };
-			});
+			keyed(
+				node,
+				pairs,
+				([name]) => name,
+				([name]) => {
+					const value = el('dd');
+					return {
+						node: el('div', {}, el('dt', {}, name), value),
+						update: (pair) => setText(value, pair[1]),
+					};
+				},
+			);
 		},
 	};
 }

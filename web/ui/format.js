@@ -13,16 +13,20 @@ export function rough(value) {
 	return value === null || value === undefined ? '–' : short.format(value);
 }
 
-const UNITS = [['d', 86400000], ['h', 3600000], ['min', 60000], ['s', 1000]];
+const UNITS = [
+	['d', 86400000],
+	['h', 3600000],
+	['min', 60000],
+	['s', 1000],
+];
 
 /** The two largest units: "1 min 20 s". */
 export function duration(ms) {
-	if (ms < 1000)
-		return `${Math.max(0, Math.round(ms))} ms`;
+	if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
 	const first = UNITS.findIndex(([, size]) => ms >= size);
 	const [unit, size] = UNITS[first];
 	const next = UNITS[first + 1];
-	const rest = next ? Math.floor(ms % size / next[1]) : 0;
+	const rest = next ? Math.floor((ms % size) / next[1]) : 0;
 	return `${Math.floor(ms / size)} ${unit}` + (rest ? ` ${rest} ${next[0]}` : '');
 }
 
@@ -37,15 +41,13 @@ export function clock(ms) {
 }
 
 export function bytes(value) {
-	if (value === null || value === undefined)
-		return '–';
+	if (value === null || value === undefined) return '–';
 	const unit = value < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(value) / 10));
 	return `${rough(value / 1024 ** unit)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
 }
 
 /** How long something takes: three digits. */
 export function took(ms) {
-	if (ms === null || ms === undefined)
-		return '–';
+	if (ms === null || ms === undefined) return '–';
 	return ms < 1000 ? `${rough(ms)} ms` : `${rough(ms / 1000)} s`;
 }

@@ -19,26 +19,56 @@ export function open(page) {
 }
 
 function openAll(page) {
-	const policies = table({ label: 'Policies', key: (one) => one.name, empty: 'There are no policies.', columns: [
-		{ title: 'Policy', kind: 'head', text: (one) => one.name },
-		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
-		{ title: 'Limit', number: true, text: perWindow },
-		{ title: 'Burst', number: true, text: (one) => one.algorithm === 'gcra' ? number(one.burst) : '–' },
-		{ title: 'Without Redis', text: (one) => one.on_error === 'open' ? 'lets through' : 'refuses' },
-		{ title: 'Shadow', text: (one) => one.shadow ? 'yes' : 'no' },
-		{ title: 'From', text: (one) => one.source },
-	] });
-	const keys = table({ label: 'Keys', key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]), empty: 'No key has state.', columns: [
-		{ title: 'Key', kind: 'head', text: (one) => one.key, link: (one) => route('limits', one.policy, one.algorithm, one.key) },
-		{ title: 'Policy', text: (one) => one.policy },
-		{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
-	] });
+	const policies = table({
+		label: 'Policies',
+		key: (one) => one.name,
+		empty: 'There are no policies.',
+		columns: [
+			{ title: 'Policy', kind: 'head', text: (one) => one.name },
+			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
+			{ title: 'Limit', number: true, text: perWindow },
+			{
+				title: 'Burst',
+				number: true,
+				text: (one) => (one.algorithm === 'gcra' ? number(one.burst) : '–'),
+			},
+			{
+				title: 'Without Redis',
+				text: (one) => (one.on_error === 'open' ? 'lets through' : 'refuses'),
+			},
+			{ title: 'Shadow', text: (one) => (one.shadow ? 'yes' : 'no') },
+			{ title: 'From', text: (one) => one.source },
+		],
+	});
+	const keys = table({
+		label: 'Keys',
+		key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]),
+		empty: 'No key has state.',
+		columns: [
+			{
+				title: 'Key',
+				kind: 'head',
+				text: (one) => one.key,
+				link: (one) => route('limits', one.policy, one.algorithm, one.key),
+			},
+			{ title: 'Policy', text: (one) => one.policy },
+			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
+		],
+	});
 	const trial = page.write ? tester(page) : null;
-	page.root.append(el('h2', {}, 'Policies'), policies.node, ...trial ? [trial.node] : [], el('h2', {}, 'Keys'));
-	const look = listing(page, { what: 'keys', where: '/ratelimit/keys', name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
-		open: (name) => route('limits', 'default', 'gcra', name), shown: keys });
+	page.root.append(el('h2', {}, 'Policies'), policies.node, ...(trial ? [trial.node] : []), el('h2', {}, 'Keys'));
+	const look = listing(page, {
+		what: 'keys',
+		where: '/ratelimit/keys',
+		name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
+		open: (name) => route('limits', 'default', 'gcra', name),
+		shown: keys,
+	});
 	return async () => {
-		const [stored] = await Promise.all([list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal }), look()]);
+		const [stored] = await Promise.all([
+			list('/ratelimit/policies', { name: (one) => one.name, signal: page.signal }),
+			look(),
+		]);
 		policies.show(stored.items);
 		trial?.offer(stored.items);
 	};
@@ -49,12 +79,29 @@ function openOne(page, policy, algorithm, key) {
 	const level = el('progress', { class: 'level', 'aria-label': 'Used' });
 	const state = facts('State of the key');
 	const used = () => ({ key });
-	const bar = buttons({ label: 'Forget', about: () => key, danger: true, act: async () => {
-		if (await askUser({ title: `Forget '${key}'?`, danger: true, go: 'Forget', text: `Its limit under '${policy}' is whole again at once.` }))
-			await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
-	} })(used);
+	const bar = buttons({
+		label: 'Forget',
+		about: () => key,
+		danger: true,
+		act: async () => {
+			if (
+				await askUser({
+					title: `Forget '${key}'?`,
+					danger: true,
+					go: 'Forget',
+					text: `Its limit under '${policy}' is whole again at once.`,
+				})
+			)
+				await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
+		},
+	})(used);
 	bar.update({ key });
-	page.root.append(el('a', { class: 'back', href: '#/limits' }, 'All limits'), ...page.write ? [bar.node] : [], level, state.node);
+	page.root.append(
+		el('a', { class: 'back', href: '#/limits' }, 'All limits'),
+		...(page.write ? [bar.node] : []),
+		level,
+		state.node,
+	);
 	return async () => {
 		const one = await page.ask('GET', at);
 		level.max = Math.max(one.limit, 1);
@@ -78,24 +125,44 @@ const FIELDS = [
 	{ name: 'seconds', label: 'Window, s', type: 'number', min: 1, max: 31622400, value: '5', required: true },
 	{ name: 'burst', label: 'Burst', type: 'number', min: 1, max: 1000000000, value: '8', required: true },
 	{ name: 'tries', label: 'Tries', type: 'number', min: 1, max: 500, value: '40', required: true },
-	{ name: 'rate', label: 'Tries per second', type: 'number', min: 0.1, max: 50, step: 0.1, value: '4', required: true },
+	{
+		name: 'rate',
+		label: 'Tries per second',
+		type: 'number',
+		min: 0.1,
+		max: 50,
+		step: 0.1,
+		value: '4',
+		required: true,
+	},
 ];
 
 /** A limit tried out with a key of its own, that is forgotten afterwards. */
 function tester(page) {
 	let running = null;
 	page.signal.addEventListener('abort', () => running?.abort());
-	const drawing = plot({ title: 'Level', time: false, text: rough, series: [
-		{ label: 'level', colour: 'accent', fill: true }, { label: 'full at', colour: 'muted', dash: [4, 4] },
-		{ label: 'allowed', colour: 'good', dots: true }, { label: 'refused', colour: 'bad', dots: true }] });
+	const drawing = plot({
+		title: 'Level',
+		time: false,
+		text: rough,
+		series: [
+			{ label: 'level', colour: 'accent', fill: true },
+			{ label: 'full at', colour: 'muted', dash: [4, 4] },
+			{ label: 'allowed', colour: 'good', dots: true },
+			{ label: 'refused', colour: 'bad', dots: true },
+		],
+	});
 	const start = el('button', { type: 'submit', class: 'primary' }, 'Try it');
 	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), start);
-	const told = el('p', { class: 'muted', role: 'status' }, 'A trial takes from a key of its own, which is forgotten afterwards.');
+	const told = el(
+		'p',
+		{ class: 'muted', role: 'status' },
+		'A trial takes from a key of its own, which is forgotten afterwards.',
+	);
 	const input = (name) => form.elements[name];
 	input('policy').onchange = () => {
 		const own = input('policy').value === OWN;
-		for (const name of ['algorithm', 'limit', 'seconds', 'burst'])
-			input(name).disabled = !own;
+		for (const name of ['algorithm', 'limit', 'seconds', 'burst']) input(name).disabled = !own;
 	};
 	form.onsubmit = async (event) => {
 		event.preventDefault();
@@ -117,7 +184,14 @@ function tester(page) {
 	const known = new Set([OWN]);
 	drawing.node.hidden = true;
 	return {
-		node: el('section', { class: 'stack', 'aria-labelledby': 'trial' }, el('h2', { id: 'trial' }, 'Try a limit'), form, told, drawing.node),
+		node: el(
+			'section',
+			{ class: 'stack', 'aria-labelledby': 'trial' },
+			el('h2', { id: 'trial' }, 'Try a limit'),
+			form,
+			told,
+			drawing.node,
+		),
 		offer(policies) {
 			for (const { name } of policies)
 				if (!known.has(name)) {
@@ -131,22 +205,22 @@ function tester(page) {
 function demand(form) {
 	const value = (name) => form.elements[name].value;
 	const key = `ui-trial-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
-	if (value('policy') !== OWN)
-		return { key, policy: value('policy') };
+	if (value('policy') !== OWN) return { key, policy: value('policy') };
 	const algorithm = value('algorithm').replace(' ', '_');
 	const numbers = { algorithm, limit: Number(value('limit')), window_ms: Number(value('seconds')) * 1000 };
 	return algorithm === 'gcra' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
 }
 
-const pause = (ms, signal) => new Promise((resolve) => {
-	const over = () => {
-		clearTimeout(timer);
-		signal.removeEventListener('abort', over);
-		resolve();
-	};
-	const timer = setTimeout(over, ms);
-	signal.addEventListener('abort', over);
-});
+const pause = (ms, signal) =>
+	new Promise((resolve) => {
+		const over = () => {
+			clearTimeout(timer);
+			signal.removeEventListener('abort', over);
+			resolve();
+		};
+		const timer = setTimeout(over, ms);
+		signal.addEventListener('abort', over);
+	});
 
 async function tryOut(form, drawing, signal) {
 	const body = demand(form);
@@ -157,8 +231,7 @@ async function tryOut(form, drawing, signal) {
 	try {
 		for (let done = 0; done < tries && !signal.aborted; done++) {
 			await pause(began + done * every - performance.now(), signal);
-			if (signal.aborted)
-				break;
+			if (signal.aborted) break;
 			const answer = await take(body);
 			trial.add((performance.now() - began) / 1000, answer);
 			drawing.show(trial.columns, trial.told());
@@ -175,8 +248,7 @@ async function take(body) {
 	try {
 		return await ask('POST', '/ratelimit', body);
 	} catch (error) {
-		if (error instanceof Problem && error.said.status === 429)
-			return error.said;
+		if (error instanceof Problem && error.said.status === 429) return error.said;
 		throw error;
 	}
 }
@@ -196,7 +268,7 @@ class Trial {
 		const level = limit - remaining;
 		if (this.last) {
 			const { level: before, at: then, empty } = this.last;
-			const drained = empty > 0 ? before * Math.max(0, 1 - (at - then) * 1000 / empty) : before;
+			const drained = empty > 0 ? before * Math.max(0, 1 - ((at - then) * 1000) / empty) : before;
 			this.put(at - 0.0005, Math.min(drained, level), limit, null, null);
 		}
 		this.put(at, level, limit, allowed ? level : null, allowed ? null : level);

@@ -10,8 +10,20 @@ import { el } from './dom.js';
 export function listing(page, { what, where, name, open, shown }) {
 	let match = '';
 	const more = el('p', { class: 'muted', hidden: true }, 'There are more: filter by name to see others.');
-	page.root.append(search({ label: `Filter ${what} by name`, change: (text) => { match = text; page.refresh(); },
-		open: (text) => { location.hash = open(text); } }), shown.node, more);
+	page.root.append(
+		search({
+			label: `Filter ${what} by name`,
+			change: (text) => {
+				match = text;
+				page.refresh();
+			},
+			open: (text) => {
+				location.hash = open(text);
+			},
+		}),
+		shown.node,
+		more,
+	);
 	return async () => {
 		const found = await list(where, { match, name, signal: page.signal });
 		shown.show(found.items);
@@ -23,11 +35,28 @@ export function listing(page, { what, where, name, open, shown }) {
 /** A filter of a list by name; Enter opens that very name. */
 function search({ label, change, open }) {
 	let timer;
-	const input = el('input', { type: 'search', placeholder: 'Filter, or a whole name', 'aria-label': label, autocomplete: 'off', spellcheck: 'false',
-		oninput: () => { clearTimeout(timer); timer = setTimeout(() => change(input.value), 250); } });
-	return el('form', { class: 'search', role: 'search', onsubmit: (event) => {
-		event.preventDefault();
-		if (input.value)
-			open(input.value);
-	} }, input, el('button', { type: 'submit' }, 'Open'));
+	const input = el('input', {
+		type: 'search',
+		placeholder: 'Filter, or a whole name',
+		'aria-label': label,
+		autocomplete: 'off',
+		spellcheck: 'false',
+		oninput: () => {
+			clearTimeout(timer);
+			timer = setTimeout(() => change(input.value), 250);
+		},
+	});
+	return el(
+		'form',
+		{
+			class: 'search',
+			role: 'search',
+			onsubmit: (event) => {
+				event.preventDefault();
+				if (input.value) open(input.value);
+			},
+		},
+		input,
+		el('button', { type: 'submit' }, 'Open'),
+	);
 }

@@ -8,7 +8,7 @@ const EARTH_M = 6372797.56;
 const RADIANS = Math.PI / 180;
 const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
-const mercator = (latitude) => Math.log(Math.tan(Math.PI / 4 + latitude * RADIANS / 2)) / RADIANS;
+const mercator = (latitude) => Math.log(Math.tan(Math.PI / 4 + (latitude * RADIANS) / 2)) / RADIANS;
 const latitudeOf = (y) => (2 * Math.atan(Math.exp(y * RADIANS)) - Math.PI / 2) / RADIANS;
 
 /** The points that are `metres` away from a centre. */
@@ -16,10 +16,17 @@ function around({ longitude, latitude, metres }) {
 	const angle = Math.min(metres / EARTH_M, Math.PI);
 	return Array.from({ length: 73 }, (_, at) => {
 		const bearing = at * 5 * RADIANS;
-		const sine = Math.sin(latitude * RADIANS) * Math.cos(angle) + Math.cos(latitude * RADIANS) * Math.sin(angle) * Math.cos(bearing);
-		const east = Math.atan2(Math.sin(bearing) * Math.sin(angle) * Math.cos(latitude * RADIANS),
-			Math.cos(angle) - Math.sin(latitude * RADIANS) * sine);
-		return { longitude: longitude + east / RADIANS, latitude: Math.max(-85.05, Math.min(85.05, Math.asin(sine) / RADIANS)) };
+		const sine =
+			Math.sin(latitude * RADIANS) * Math.cos(angle) +
+			Math.cos(latitude * RADIANS) * Math.sin(angle) * Math.cos(bearing);
+		const east = Math.atan2(
+			Math.sin(bearing) * Math.sin(angle) * Math.cos(latitude * RADIANS),
+			Math.cos(angle) - Math.sin(latitude * RADIANS) * sine,
+		);
+		return {
+			longitude: longitude + east / RADIANS,
+			latitude: Math.max(-85.05, Math.min(85.05, Math.asin(sine) / RADIANS)),
+		};
 	});
 }
 
@@ -30,13 +37,21 @@ export class Atlas {
 		this.about = svg('title');
 		this.layers = svg('g');
 		this.drawing.append(this.about, this.layers);
-		this.node = el('figure', { class: 'card' }, el('figcaption', {}, el('span', { class: 'name' }, 'Map'),
-			el('span', { class: 'legend' }, 'click for what is near')), this.drawing);
+		this.node = el(
+			'figure',
+			{ class: 'card' },
+			el(
+				'figcaption',
+				{},
+				el('span', { class: 'name' }, 'Map'),
+				el('span', { class: 'legend' }, 'click for what is near'),
+			),
+			this.drawing,
+		);
 		this.points = [];
 		this.drawing.addEventListener('click', (event) => {
 			const box = this.drawing.getBoundingClientRect();
-			if (this.scale)
-				pick(...this.back(event.clientX - box.left, event.clientY - box.top));
+			if (this.scale) pick(...this.back(event.clientX - box.left, event.clientY - box.top));
 		});
 		new ResizeObserver(() => this.draw()).observe(this.drawing);
 	}
@@ -44,7 +59,10 @@ export class Atlas {
 	/** Members as points, those whose names are in `chosen` set off, and a circle. */
 	show(points, chosen, circle) {
 		Object.assign(this, { points, chosen, circle });
-		setText(this.about, `${points.length} members${circle ? `, ${chosen.size} of them within the circle` : ''}`);
+		setText(
+			this.about,
+			`${points.length} members${circle ? `, ${chosen.size} of them within the circle` : ''}`,
+		);
 		this.draw();
 	}
 
@@ -72,32 +90,49 @@ export class Atlas {
 
 	draw() {
 		const width = this.drawing.clientWidth;
-		if (!width)
-			return;
+		if (!width) return;
 		this.drawing.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
 		const ring = this.circle ? around(this.circle) : [];
 		const extent = [...this.points, ...ring];
-		if (extent.length)
-			this.fit(width, extent);
+		if (extent.length) this.fit(width, extent);
 		else
-			this.fit(width, [{ longitude: -170, latitude: -60 }, { longitude: 170, latitude: 75 }]);
-		const corner = ring.map((point) => this.at(point).map((value) => value.toFixed(1)).join(',')).join(' ');
-		this.layers.replaceChildren(...this.graticule(width),
-			...this.circle ? [svg('polygon', { class: 'ring', points: corner }), this.dot(this.circle, 'centre')] : [],
-			...this.points.map((point) => this.dot(point, this.chosen?.has(point.member) ? 'near' : 'member')));
+			this.fit(width, [
+				{ longitude: -170, latitude: -60 },
+				{ longitude: 170, latitude: 75 },
+			]);
+		const corner = ring
+			.map((point) =>
+				this.at(point)
+					.map((value) => value.toFixed(1))
+					.join(','),
+			)
+			.join(' ');
+		this.layers.replaceChildren(
+			...this.graticule(width),
+			...(this.circle
+				? [svg('polygon', { class: 'ring', points: corner }), this.dot(this.circle, 'centre')]
+				: []),
+			...this.points.map((point) =>
+				this.dot(point, this.chosen?.has(point.member) ? 'near' : 'member'),
+			),
+		);
 	}
 
 	dot(point, kind) {
 		const [cx, cy] = this.at(point);
-		return svg('circle', { class: kind, cx: cx.toFixed(1), cy: cy.toFixed(1), r: kind === 'centre' ? 3 : 4 },
-			svg('title', {}, point.member ?? 'the centre'));
+		return svg(
+			'circle',
+			{ class: kind, cx: cx.toFixed(1), cy: cy.toFixed(1), r: kind === 'centre' ? 3 : 4 },
+			svg('title', {}, point.member ?? 'the centre'),
+		);
 	}
 
 	graticule(width) {
 		const step = STEPS.find((one) => one * this.scale <= width / 4) ?? STEPS.at(-1);
 		const digits = step < 1 ? Math.ceil(-Math.log10(step)) : 0;
 		const lines = [];
-		const line = (d, x, y, text) => lines.push(svg('path', { class: 'grid-line', d }), svg('text', { x, y }, text));
+		const line = (d, x, y, text) =>
+			lines.push(svg('path', { class: 'grid-line', d }), svg('text', { x, y }, text));
 		const [west, south] = this.back(0, HEIGHT);
 		const [east, north] = this.back(width, 0);
 		for (let at = Math.ceil(west / step); at * step <= east; at++) {

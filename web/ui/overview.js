@@ -8,18 +8,42 @@ const EVERY_MS = 1000;
 const SPAN_S = 300;
 
 const PLOTS = [
-	{ title: 'Requests a second', text: rough, series: [
-		{ label: 'all', colour: 'accent', fill: true, of: (said) => said.requests_per_second }] },
-	{ title: 'Latency', text: took, series: [
-		{ label: 'median', colour: 'accent', of: (said) => said.p50_ms },
-		{ label: '99 %', colour: 'delayed', of: (said) => said.p99_ms },
-		{ label: 'Redis', colour: 'ready', of: (said) => said.redis_ms }] },
-	{ title: 'Clients', text: number, steps: COUNTS, series: [
-		{ label: 'connections', colour: 'accent', of: (said) => said.activity.gauges.http_connections },
-		{ label: 'waiting', colour: 'delayed', of: (said) => said.activity.gauges.requests_waiting },
-		{ label: 'calls to Redis', colour: 'ready', of: (said) => said.activity.gauges.redis_calls_in_flight }] },
-	{ title: 'Memory', text: bytes, steps: BYTES, series: [
-		{ label: 'resident', colour: 'accent', fill: true, of: (said) => said.activity.resident_bytes }] },
+	{
+		title: 'Requests a second',
+		text: rough,
+		series: [{ label: 'all', colour: 'accent', fill: true, of: (said) => said.requests_per_second }],
+	},
+	{
+		title: 'Latency',
+		text: took,
+		series: [
+			{ label: 'median', colour: 'accent', of: (said) => said.p50_ms },
+			{ label: '99 %', colour: 'delayed', of: (said) => said.p99_ms },
+			{ label: 'Redis', colour: 'ready', of: (said) => said.redis_ms },
+		],
+	},
+	{
+		title: 'Clients',
+		text: number,
+		steps: COUNTS,
+		series: [
+			{ label: 'connections', colour: 'accent', of: (said) => said.activity.gauges.http_connections },
+			{ label: 'waiting', colour: 'delayed', of: (said) => said.activity.gauges.requests_waiting },
+			{
+				label: 'calls to Redis',
+				colour: 'ready',
+				of: (said) => said.activity.gauges.redis_calls_in_flight,
+			},
+		],
+	},
+	{
+		title: 'Memory',
+		text: bytes,
+		steps: BYTES,
+		series: [
+			{ label: 'resident', colour: 'accent', fill: true, of: (said) => said.activity.resident_bytes },
+		],
+	},
 ];
 const SERIES = PLOTS.flatMap((one) => one.series);
 // Since the page was opened, while it was visible.
@@ -30,8 +54,13 @@ export function open(page) {
 	const plots = PLOTS.map(plot);
 	const about = facts('What runs');
 	const options = facts('Options');
-	page.root.append(tiles, el('div', { class: 'grid' }, ...plots.map(({ node }) => node)), el('h2', {}, 'What runs'), about.node,
-		el('details', { class: 'card options' }, el('summary', {}, 'Options'), options.node));
+	page.root.append(
+		tiles,
+		el('div', { class: 'grid' }, ...plots.map(({ node }) => node)),
+		el('h2', {}, 'What runs'),
+		about.node,
+		el('details', { class: 'card options' }, el('summary', {}, 'Options'), options.node),
+	);
 
 	function draw(said) {
 		keyed(tiles, glance(said), ([name]) => name, tile);
@@ -47,7 +76,10 @@ export function open(page) {
 		const info = await page.ask('GET', '/info');
 		const said = { ...info, ...between(before, info) };
 		before = info;
-		history.add(Date.now() / 1000, SERIES.map(({ of }) => of(said)));
+		history.add(
+			Date.now() / 1000,
+			SERIES.map(({ of }) => of(said)),
+		);
 		draw(said);
 		about.show(running(info));
 		options.show(Object.entries(info.options).map(([name, value]) => [`--${name}`, value || '–']));
@@ -67,13 +99,17 @@ function glance(said) {
 
 function tile([name]) {
 	const value = el('dd');
-	return { node: el('div', {}, el('dt', {}, name), value), update([, text, kind]) {
-		setText(value, text);
-		value.className = kind ?? '';
-	} };
+	return {
+		node: el('div', {}, el('dt', {}, name), value),
+		update([, text, kind]) {
+			setText(value, text);
+			value.className = kind ?? '';
+		},
+	};
 }
 
-const node = ({ address, version, connections }) => `${address} (${version ?? 'unknown version'}, ${number(connections)} connections)`;
+const node = ({ address, version, connections }) =>
+	`${address} (${version ?? 'unknown version'}, ${number(connections)} connections)`;
 
 function running(info) {
 	return [
@@ -83,6 +119,11 @@ function running(info) {
 		['Health', info.health_address ?? '–'],
 		['Mode', info.mode],
 		['Redis', info.redis.nodes.map(node).join(', ')],
-		['Libraries', Object.entries(info.libraries).map((pair) => pair.join(' ')).join(', ')],
+		[
+			'Libraries',
+			Object.entries(info.libraries)
+				.map((pair) => pair.join(' '))
+				.join(', '),
+		],
 	];
 }

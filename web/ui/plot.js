@@ -12,7 +12,12 @@ export const COUNTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((on
 export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function options(width, { series, text, time, steps }) {
-	const axis = { stroke: () => colour('muted'), grid: { stroke: () => colour('line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+	const axis = {
+		stroke: () => colour('muted'),
+		grid: { stroke: () => colour('line'), width: 1 },
+		ticks: { show: false },
+		font: '11px system-ui',
+	};
 	return {
 		width,
 		height: HEIGHT_PX,
@@ -20,10 +25,23 @@ function options(width, { series, text, time, steps }) {
 		cursor: { y: false, points: { size: 6 } },
 		padding: [8, 16, 0, 0],
 		// From nought, and a minute at least: what hardly moves should not look like noise.
-		scales: { x: { time, range: (_, first, last) => time && last ? [Math.min(first, last - 60), last] : [0, last || 1] },
-			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-		axes: [{ ...axis, space: 80, size: 24, values: (_, ticks) => ticks.map((tick) => time ? clock(tick * 1000) : `${tick} s`) },
-			{ ...axis, size: 60, incrs: steps, values: (_, ticks) => ticks.map(text) }],
+		scales: {
+			x: {
+				time,
+				range: (_, first, last) =>
+					time && last ? [Math.min(first, last - 60), last] : [0, last || 1],
+			},
+			y: { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] },
+		},
+		axes: [
+			{
+				...axis,
+				space: 80,
+				size: 24,
+				values: (_, ticks) => ticks.map((tick) => (time ? clock(tick * 1000) : `${tick} s`)),
+			},
+			{ ...axis, size: 60, incrs: steps, values: (_, ticks) => ticks.map(text) },
+		],
 		series: [{}, ...series.map(line)],
 	};
 }
@@ -50,27 +68,32 @@ function line(one) {
  */
 export function plot({ title, series, text, steps, time = true }) {
 	const values = series.map(() => el('b', {}, '–'));
-	const legend = el('span', { class: 'legend' }, ...series.map((one, at) =>
-		el('span', { class: `key ${one.colour}` }, one.label, ' ', values[at])));
+	const legend = el(
+		'span',
+		{ class: 'legend' },
+		...series.map((one, at) => el('span', { class: `key ${one.colour}` }, one.label, ' ', values[at])),
+	);
 	const canvas = el('div', { class: 'plot', 'aria-hidden': 'true' });
-	const node = el('figure', { class: 'card' }, el('figcaption', {}, el('span', { class: 'name' }, title), legend), canvas);
+	const node = el(
+		'figure',
+		{ class: 'card' },
+		el('figcaption', {}, el('span', { class: 'name' }, title), legend),
+		canvas,
+	);
 	let data = [[], ...series.map(() => [])];
 	let drawn = null;
 
 	function draw() {
 		drawn?.destroy();
 		drawn = null;
-		if (data[0].length === 0 || canvas.clientWidth === 0)
-			return;
+		if (data[0].length === 0 || canvas.clientWidth === 0) return;
 		drawn = new window.uPlot(options(canvas.clientWidth, { series, text, time, steps }), data, canvas);
 	}
 	new ResizeObserver(() => {
-		if (drawn && canvas.clientWidth > 0)
-			drawn.setSize({ width: canvas.clientWidth, height: HEIGHT_PX });
-		else
-			draw();
+		if (drawn && canvas.clientWidth > 0) drawn.setSize({ width: canvas.clientWidth, height: HEIGHT_PX });
+		else draw();
 	}).observe(canvas);
-	const repaint = () => canvas.isConnected ? draw() : dark.removeEventListener('change', repaint);
+	const repaint = () => (canvas.isConnected ? draw() : dark.removeEventListener('change', repaint));
 	dark.addEventListener('change', repaint);
 
 	return {
@@ -78,10 +101,8 @@ export function plot({ title, series, text, steps, time = true }) {
 		show(latest, told = latest.slice(1).map((column) => column.at(-1))) {
 			data = latest;
 			values.forEach((value, at) => setText(value, text(told[at])));
-			if (drawn)
-				drawn.setData(data);
-			else
-				draw();
+			if (drawn) drawn.setData(data);
+			else draw();
 		},
 	};
 }
@@ -97,13 +118,14 @@ export class History {
 
 	add(at, values) {
 		const times = this.columns[0];
-		if (times.length && at <= times.at(-1))
-			return;
+		if (times.length && at <= times.at(-1)) return;
 		if (times.length && at - times.at(-1) > GAP_S)
-			this.put(times.at(-1) + 1, values.map(() => null));
+			this.put(
+				times.at(-1) + 1,
+				values.map(() => null),
+			);
 		this.put(at, values);
-		while (times[0] < at - this.span)
-			this.columns.forEach((column) => column.shift());
+		while (times[0] < at - this.span) this.columns.forEach((column) => column.shift());
 	}
 
 	put(at, values) {

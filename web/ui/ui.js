@@ -14,7 +14,8 @@ import * as visitors from './visitors.js';
 const REFRESH_MS = 2000;
 // A list that takes long is asked for less often: this part of the time at most.
 const SHARE = 10;
-const UNKNOWN = 'The daemon did not answer, so nobody knows whether this was done. See what is there before you do it again.';
+const UNKNOWN =
+	'The daemon did not answer, so nobody knows whether this was done. See what is there before you do it again.';
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
 // and may tell which of the other parts is the name of what is shown (`named`).
@@ -76,21 +77,21 @@ class Page {
 	/** Looks now, and then each `every_ms` while the page is visible. */
 	async refresh() {
 		clearTimeout(this.timer);
-		if (this.busy || this.signal.aborted || document.hidden || !daemon.answers)
-			return;
+		if (this.busy || this.signal.aborted || document.hidden || !daemon.answers) return;
 		this.busy = true;
 		const began = performance.now();
 		try {
 			await this.look?.();
-			if (!this.signal.aborted)
-				showProblem(null, 'look');
+			if (!this.signal.aborted) showProblem(null, 'look');
 		} catch (error) {
-			if (!this.signal.aborted)
-				showProblem(error, 'look');
+			if (!this.signal.aborted) showProblem(error, 'look');
 		}
 		this.busy = false;
 		if (!this.signal.aborted)
-			this.timer = setTimeout(() => this.refresh(), Math.max(this.every_ms, SHARE * (performance.now() - began)));
+			this.timer = setTimeout(
+				() => this.refresh(),
+				Math.max(this.every_ms, SHARE * (performance.now() - began)),
+			);
 	}
 
 	close() {
@@ -112,17 +113,13 @@ function say(text) {
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');
-	if (error instanceof Gone)
-		return;
+	if (error instanceof Gone) return;
 	if (!error) {
-		if (of === 'act' || box.dataset.of === 'look')
-			box.hidden = true;
+		if (of === 'act' || box.dataset.of === 'look') box.hidden = true;
 		return;
 	}
-	if (!box.hidden && of === 'look' && box.dataset.of === 'act')
-		return;
-	if (!(error instanceof Problem))
-		console.error(error);
+	if (!box.hidden && of === 'look' && box.dataset.of === 'act') return;
+	if (!(error instanceof Problem)) console.error(error);
 	const { detail, title, status, code, request_id: id, errors = [] } = error.said ?? { detail: error.message };
 	const same = !box.hidden && box.dataset.detail === (detail ?? title);
 	const where = [code, id && `request ${id}`].filter(Boolean).join(' · ');
@@ -132,10 +129,14 @@ function showProblem(error, of = 'act') {
 	}
 	box.dataset.of = of;
 	box.dataset.detail = detail ?? title;
-	box.replaceChildren(el('p', {}, detail ?? title),
-		...errors.length > 1 ? [el('ul', {}, ...errors.map((one) => el('li', {}, `${one.pointer} ${one.detail}`)))] : [],
-		...status === 401 ? [el('button', { type: 'button', onclick: enterToken }, 'Enter a token')] : [],
-		el('small', {}, where));
+	box.replaceChildren(
+		el('p', {}, detail ?? title),
+		...(errors.length > 1
+			? [el('ul', {}, ...errors.map((one) => el('li', {}, `${one.pointer} ${one.detail}`)))]
+			: []),
+		...(status === 401 ? [el('button', { type: 'button', onclick: enterToken }, 'Enter a token')] : []),
+		el('small', {}, where),
+	);
 	box.hidden = false;
 }
 
@@ -165,10 +166,8 @@ function navigate() {
 	by('problem').hidden = true;
 	current = new Page(names.filter((name) => name !== ''));
 	for (const link of by('nav').children) {
-		if (link.dataset.view === first)
-			link.setAttribute('aria-current', 'page');
-		else
-			link.removeAttribute('aria-current');
+		if (link.dataset.view === first) link.setAttribute('aria-current', 'page');
+		else link.removeAttribute('aria-current');
 	}
 	setText(by('title'), current.names[view.named ?? 0] ?? view.title);
 	document.title = `${by('title').textContent} · patternd`;
@@ -191,7 +190,9 @@ async function learn() {
 async function start() {
 	for (const [name, { title }] of VIEWS)
 		by('nav').append(el('a', { href: name ? `#/${name}` : '#/', 'data-view': name }, title));
-	daemon.addEventListener('lost', () => { by('banner').hidden = false; });
+	daemon.addEventListener('lost', () => {
+		by('banner').hidden = false;
+	});
 	daemon.addEventListener('found', async () => {
 		by('banner').hidden = true;
 		await begin();
@@ -209,10 +210,8 @@ async function begin() {
 	try {
 		const known = info;
 		await learn();
-		if (known && known.options.ui === info.options.ui)
-			current.refresh();
-		else
-			navigate();
+		if (known && known.options.ui === info.options.ui) current.refresh();
+		else navigate();
 	} catch (error) {
 		showProblem(error, 'look');
 	}

@@ -15,10 +15,26 @@ export function open(page) {
 }
 
 function openAll(page) {
-	const all = table({ label: 'Pages', key: (one) => one.name, empty: 'No page has visitors.', columns: [
-		{ title: 'Page', kind: 'head', text: (one) => one.name, link: (one) => route('visitors', one.name) },
-	] });
-	return listing(page, { what: 'pages', where: '/uv', name: (one) => one.name, open: (name) => route('visitors', name), shown: all });
+	const all = table({
+		label: 'Pages',
+		key: (one) => one.name,
+		empty: 'No page has visitors.',
+		columns: [
+			{
+				title: 'Page',
+				kind: 'head',
+				text: (one) => one.name,
+				link: (one) => route('visitors', one.name),
+			},
+		],
+	});
+	return listing(page, {
+		what: 'pages',
+		where: '/uv',
+		name: (one) => one.name,
+		open: (name) => route('visitors', name),
+		shown: all,
+	});
 }
 
 function openOne(page, name, days = '30') {
@@ -32,11 +48,23 @@ function openOne(page, name, days = '30') {
 	const sums = facts('In these days');
 	const visitors = bars({ title: 'Unique visitors a day', colour: 'accent' });
 	const views = bars({ title: 'Page views a day', colour: 'delayed' });
-	page.root.append(el('a', { class: 'back', href: '#/visitors' }, 'All pages'), choice, sums.node, visitors.node, views.node);
+	page.root.append(
+		el('a', { class: 'back', href: '#/visitors' }, 'All pages'),
+		choice,
+		sums.node,
+		visitors.node,
+		views.node,
+	);
 	return async () => {
 		const now = Date.now();
-		const query = new URLSearchParams({ from: day(now - (parseInt(range, 10) - 1) * DAY_MS), to: day(now) });
-		const [uv, pv] = await Promise.all([page.ask('GET', `${path('uv', name)}?${query}`), page.ask('GET', `${path('pv', name)}?${query}`)]);
+		const query = new URLSearchParams({
+			from: day(now - (parseInt(range, 10) - 1) * DAY_MS),
+			to: day(now),
+		});
+		const [uv, pv] = await Promise.all([
+			page.ask('GET', `${path('uv', name)}?${query}`),
+			page.ask('GET', `${path('pv', name)}?${query}`),
+		]);
 		sums.show([
 			['Unique visitors', `${number(uv.count)} ± ${number(Math.ceil(uv.count * uv.standard_error))}`],
 			['Page views', number(pv.count)],
