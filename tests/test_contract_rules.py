@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the contract against its own rules, which docs/adr or CONTRIBUTING.md explain:
+"""Holds the contract against its own rules, one function a rule:
 test_contract_rules.py [PATTERN]
 
 One function a rule; its first line is the rule. A finding names file and line. With PATTERN only
