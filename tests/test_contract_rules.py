@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the contract against its own rules, one function a rule:
-test_contract_rules.py [PATTERN]
+"""Holds the contract against its own rules: test_contract_rules.py [PATTERN]
 
 One function a rule; its first line is the rule. A finding names file and line. With PATTERN only
 the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
