@@ -69,6 +69,11 @@ bool handler_removed(struct request *req, const struct reply *r)
 	return true;
 }
 
+void handler_answer_missing(struct request *req, const char *kind, struct text name)
+{
+	answer_problem(req, P_NOT_FOUND, "%s '%s' does not exist", kind, name.at);
+}
+
 void handler_answer_cursor(struct request *req)
 {
 	answer_field_problem(req, P_INVALID_VALUE, "?cursor",

@@ -48,6 +48,8 @@ const struct slots *handler_slots(struct request *req, struct text target, const
 
 /* Answers 204 when the outcome is above 0. False: it is not, and nothing was answered. */
 bool handler_removed(struct request *req, const struct reply *r);
+/* 404: there is no such thing; `kind` is a noun for people. */
+void handler_answer_missing(struct request *req, const char *kind, struct text name);
 void handler_answer_cursor(struct request *req);
 
 /*

@@ -133,7 +133,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct bitmap_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "bitmap '%s' does not exist", in->name.at);
+		handler_answer_missing(req, "bitmap", in->name);
 }
 
 void bitmap_delete(struct request *req, const struct bitmap_delete_input *in)

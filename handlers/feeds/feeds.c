@@ -34,11 +34,6 @@ static void answer_state(struct request *req, struct text name, const struct rep
 	answer_end(req);
 }
 
-static void answer_no_feed(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_FOUND, "feed '%s' does not exist", name.at);
-}
-
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct feed_get_input *in = req->input;
@@ -58,7 +53,7 @@ static void on_patched(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) > 0)
 		answer_state(req, in->name, r);
 	else
-		answer_no_feed(req, in->name);
+		handler_answer_missing(req, "feed", in->name);
 }
 
 void feed_patch(struct request *req, const struct feed_patch_input *in)
@@ -74,7 +69,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct feed_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_no_feed(req, in->name);
+		handler_answer_missing(req, "feed", in->name);
 }
 
 void feed_delete(struct request *req, const struct feed_delete_input *in)

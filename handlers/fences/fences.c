@@ -68,7 +68,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct fence_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "fence '%s' does not exist", in->name.at);
+		handler_answer_missing(req, "fence", in->name);
 }
 
 void fence_delete(struct request *req, const struct fence_delete_input *in)

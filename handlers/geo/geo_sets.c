@@ -12,11 +12,6 @@ static void write_set(struct json_out *o, struct text name, const struct reply *
 	handler_out_expiry(o, r, 4);
 }
 
-static void answer_no_set(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_FOUND, "geo set '%s' does not exist", name.at);
-}
-
 /* A call about the set and all its cells. */
 static struct call *whole_call(struct request *req, const struct script *s, struct text name)
 {
@@ -48,7 +43,7 @@ static void answer_settings(struct request *req, const struct reply *r, struct t
 	if (geo_is_again(req, r))
 		return;
 	if (reply_int(r, 0) == -2) {
-		answer_no_set(req, name);
+		handler_answer_missing(req, "geo set", name);
 	} else if (reply_int(r, 0) < 0) {
 		int64_t size = reply_int(r, 2), cells = reply_int(r, 3);
 		struct json_out *o = problem_begin(req, P_GEO_CELLS_DIFFER,
@@ -118,7 +113,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	if (geo_is_again(req, r))
 		return;
 	if (!handler_removed(req, r))
-		answer_no_set(req, in->name);
+		handler_answer_missing(req, "geo set", in->name);
 }
 
 static void send_delete(struct request *req)

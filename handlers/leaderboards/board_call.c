@@ -45,8 +45,3 @@ void board_out(struct json_out *o, struct text name, const struct reply *r)
 	out_int(o, "size", reply_int(r, 3));
 	handler_out_expiry(o, r, 4);
 }
-
-void board_answer_not_found(struct request *req, struct text board)
-{
-	answer_problem(req, P_NOT_FOUND, "leaderboard '%s' does not exist", board.at);
-}

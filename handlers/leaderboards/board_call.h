@@ -25,6 +25,4 @@ void board_call_keys(struct call *c, struct text board);
 /* The members of an open object, of a board; from board_reply of lua/leaderboards/lib_board.lua. */
 void board_out(struct json_out *o, struct text name, const struct reply *r);
 
-void board_answer_not_found(struct request *req, struct text board);
-
 #endif

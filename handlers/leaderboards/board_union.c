@@ -143,7 +143,7 @@ static void on_added(struct request *req, const struct reply *r)
 	struct board_union *b = req->work;
 
 	if (reply_int(r, 0) == -1) {
-		board_answer_not_found(req, in->sources.items[b->source]);
+		handler_answer_missing(req, "leaderboard", in->sources.items[b->source]);
 	} else if (reply_int(r, 0) == -2) {
 		answer_differ(req, r);
 	} else if (reply_int(r, 0) == -4) {
@@ -252,7 +252,7 @@ static void on_begun(struct request *req, const struct reply *r)
 	if (outcome > 0) {
 		answer_made(req, r); /* before: this is a replay */
 	} else if (outcome == -1 && source >= 0 && (size_t)source < in->sources.count) {
-		board_answer_not_found(req, in->sources.items[source]);
+		handler_answer_missing(req, "leaderboard", in->sources.items[source]);
 	} else if (outcome < 0) {
 		answer_differ(req, r);
 	} else {
@@ -282,7 +282,7 @@ static void compare(struct request *req, const struct board_union *b)
 		const struct board_state *state = &b->states[i];
 		bool is_source = i < in->sources.count, differs = !text_equal(state->dimensions, first);
 		if (is_source && !state->is_there) {
-			board_answer_not_found(req, in->sources.items[i]);
+			handler_answer_missing(req, "leaderboard", in->sources.items[i]);
 			return;
 		}
 		if (state->is_there && differs && (is_source || state->size > 0)) {

@@ -40,7 +40,7 @@ static bool is_there(struct request *req, const struct reply *r, struct text boa
 	if (reply_int(r, 0) >= 0)
 		return true;
 	if (reply_int(r, 0) == -1)
-		board_answer_not_found(req, board);
+		handler_answer_missing(req, "leaderboard", board);
 	else
 		answer_no_member(req, board, member);
 	return false;
@@ -75,7 +75,7 @@ static void write_ranked(struct json_out *o, const struct board_dimensions *d, s
 static void answer_board(struct request *req, int status, struct text name, const struct reply *r)
 {
 	if (reply_int(r, 0) < 0) {
-		board_answer_not_found(req, name);
+		handler_answer_missing(req, "leaderboard", name);
 		return;
 	}
 	board_out(answer_begin(req, status), name, r);
@@ -142,7 +142,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct leaderboard_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		board_answer_not_found(req, in->name);
+		handler_answer_missing(req, "leaderboard", in->name);
 }
 
 void leaderboard_delete(struct request *req, const struct leaderboard_delete_input *in)
@@ -200,7 +200,7 @@ static void on_page(struct request *req, const struct reply *r)
 	const struct leaderboard_member_list_input *in = req->input;
 
 	if (reply_int(r, 0) < 0)
-		board_answer_not_found(req, in->name);
+		handler_answer_missing(req, "leaderboard", in->name);
 	else
 		answer_page(req, r);
 }
@@ -250,7 +250,7 @@ static void answer_changed(struct request *req, struct text board, struct text m
 
 	switch (reply_int(r, 0)) {
 	case -1:
-		board_answer_not_found(req, board);
+		handler_answer_missing(req, "leaderboard", board);
 		return;
 	case -2:
 		answer_problem(req, P_SCORE_OUT_OF_RANGE, "'%s' of '%s' would leave 0 to %" PRIu32, reply_text(r, 2).at,

@@ -306,7 +306,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct queue_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "queue '%s' does not exist", in->name.at);
+		handler_answer_missing(req, "queue", in->name);
 }
 
 void queue_delete(struct request *req, const struct queue_delete_input *in)

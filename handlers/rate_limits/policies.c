@@ -29,11 +29,6 @@ static void answer_policy(struct request *req, int status, struct text name, con
 	answer_end(req);
 }
 
-static void answer_unknown(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_FOUND, "policy '%s' does not exist", name.at);
-}
-
 /* True: it was answered. */
 static bool refuse_fixed(struct request *req, struct text name)
 {
@@ -127,7 +122,7 @@ static void on_read_for_patch(struct request *req, const struct reply *r)
 	struct policy_change *change = req->work;
 
 	if (reply_int(r, 0) < 0) {
-		answer_unknown(req, in->name);
+		handler_answer_missing(req, "policy", in->name);
 		return;
 	}
 	if (!limit_policy_read(r, &change->policy)) {
@@ -164,7 +159,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 
 	policy_cache_changed(in->name, NULL, change->asked_us);
 	if (!handler_removed(req, r))
-		answer_unknown(req, in->name);
+		handler_answer_missing(req, "policy", in->name);
 }
 
 void ratelimit_policy_delete(struct request *req, const struct ratelimit_policy_delete_input *in)
@@ -183,7 +178,7 @@ static void on_state(struct request *req, const struct reply *r)
 	struct limit_policy policy;
 
 	if (reply_int(r, 0) < 0)
-		answer_unknown(req, in->name);
+		handler_answer_missing(req, "policy", in->name);
 	else if (limit_policy_read(r, &policy))
 		answer_policy(req, 200, in->name, &policy, "redis");
 	else

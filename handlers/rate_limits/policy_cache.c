@@ -179,7 +179,7 @@ static void on_found(struct request *req, const struct reply *r)
 	}
 	update(c->policy_name, exists ? &c->policy : NULL, wanted->asked_us);
 	if (!exists) {
-		answer_problem(req, P_NOT_FOUND, "policy '%s' does not exist", c->policy_name.at);
+		handler_answer_missing(req, "policy", c->policy_name);
 		return;
 	}
 	c->has_policy = true;

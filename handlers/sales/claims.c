@@ -25,7 +25,7 @@ static void on_listed(struct request *req, const struct reply *r)
 	const struct sale_claim_list_input *in = req->input;
 
 	if (reply_int(r, 0) == -1) {
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 		return;
 	} else if (reply_int(r, 0) < 0) {
 		handler_answer_cursor(req);
@@ -135,7 +135,7 @@ static void on_claimed(struct request *req, const struct reply *r)
 		claim(req);
 		return;
 	case -1:
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 		return;
 	case -2:
 		answer_not_open(req, in->name, reply_int(r, 2), reply_int(r, 3));
@@ -176,7 +176,7 @@ static void on_confirmed(struct request *req, const struct reply *r)
 
 	switch (reply_int(r, 0)) {
 	case -1:
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 		return;
 	case -2:
 		answer_no_claim(req, in->name, in->claim);
@@ -210,7 +210,7 @@ static void on_released(struct request *req, const struct reply *r)
 
 	switch (reply_int(r, 0)) {
 	case -1:
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 		break;
 	case -2:
 		answer_no_claim(req, in->name, in->claim);

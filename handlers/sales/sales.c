@@ -24,11 +24,6 @@ struct call *sale_call(struct request *req, const struct script *s, struct text 
 	return c;
 }
 
-void sale_answer_none(struct request *req, struct text sale)
-{
-	answer_problem(req, P_NOT_FOUND, "sale '%s' does not exist", sale.at);
-}
-
 /* `closes_at_ms` is 0 for a sale that never closes. */
 int sale_state(const struct request *req, int64_t opens_at_ms, int64_t closes_at_ms)
 {
@@ -82,7 +77,7 @@ static void answer_changed(struct request *req, struct text sale, int64_t stock,
 {
 	switch (reply_int(r, 0)) {
 	case -1:
-		sale_answer_none(req, sale);
+		handler_answer_missing(req, "sale", sale);
 		return;
 	case -2:
 		answer_stock_below_sold(req, sale, stock, r);
@@ -173,7 +168,7 @@ static void on_state(struct request *req, const struct reply *r)
 	const struct sale_get_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 	} else if (reply_int(r, 11) > 0) {
 		get(req);
 	} else {
@@ -200,7 +195,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct sale_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		sale_answer_none(req, in->name);
+		handler_answer_missing(req, "sale", in->name);
 }
 
 void sale_delete(struct request *req, const struct sale_delete_input *in)

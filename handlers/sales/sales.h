@@ -18,8 +18,6 @@ struct call *sale_call(struct request *req, const struct script *s, struct text 
 /* `closes_at_ms` is 0 for a sale that never closes. */
 int sale_state(const struct request *req, int64_t opens_at_ms, int64_t closes_at_ms);
 
-void sale_answer_none(struct request *req, struct text sale);
-
 /* A limit or an instant; 0 is null. */
 void sale_out_setting(struct json_out *o, const char *key, int64_t value);
 

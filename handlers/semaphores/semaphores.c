@@ -250,7 +250,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct semaphore_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_problem(req, P_NOT_FOUND, "semaphore '%s' does not exist", in->name.at);
+		handler_answer_missing(req, "semaphore", in->name);
 }
 
 void semaphore_delete(struct request *req, const struct semaphore_delete_input *in)

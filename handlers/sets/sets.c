@@ -119,11 +119,6 @@ static void answer_state(struct request *req, struct text name, const struct rep
 	answer_end(req);
 }
 
-static void answer_no_set(struct request *req, struct text name)
-{
-	answer_problem(req, P_NOT_FOUND, "set '%s' does not exist", name.at);
-}
-
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct set_get_input *in = req->input;
@@ -143,7 +138,7 @@ static void on_patched(struct request *req, const struct reply *r)
 	if (reply_int(r, 0) > 0)
 		answer_state(req, in->name, r);
 	else
-		answer_no_set(req, in->name);
+		handler_answer_missing(req, "set", in->name);
 }
 
 void set_patch(struct request *req, const struct set_patch_input *in)
@@ -159,7 +154,7 @@ static void on_deleted(struct request *req, const struct reply *r)
 	const struct set_delete_input *in = req->input;
 
 	if (!handler_removed(req, r))
-		answer_no_set(req, in->name);
+		handler_answer_missing(req, "set", in->name);
 }
 
 void set_delete(struct request *req, const struct set_delete_input *in)
