@@ -7,7 +7,7 @@ be allowed.
 Writes permissions.c, the questions that the daemon asks Redis about its user, and permissions.txt,
 the rules of README's ACL line. A command that is called and has no row here fails the build, and so
 does a row that nothing calls. A name that a script computes (`redis.call(size, key)`) counts
-wherever it is a literal; tests/api/test_access_readme.c asks Redis which literals are commands.
+wherever it is a literal; tests/api/test_access_page.c asks Redis which literals are commands.
 """
 import pathlib
 import re
@@ -62,12 +62,12 @@ def check(top, listed):
     if called - known:
         sys.exit(
             f"tools/permissions.py: no row for {', '.join(sorted(called - known))}: add it to NEEDED with its fewest arguments, "
-            "and the rule to the ACL line of README.md"
+            "and the rule to the ACL line of docs/access.md"
         )
     if known - literals:
         sys.exit(
             f"tools/permissions.py: nothing calls {', '.join(sorted(known - literals))}: delete the row, "
-            "and the rule from the ACL line of README.md"
+            "and the rule from the ACL line of docs/access.md"
         )
 
 

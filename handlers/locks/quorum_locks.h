@@ -3,7 +3,7 @@
  * other (Redlock; Redis documentation, "Distributed Locks with Redis"). Each operation of locks.c
  * has its counterpart here.
  *
- * What such a lock promises, and what not: README.md, "What a lock promises".
+ * What such a lock promises, and what not: docs/guarantees.md, "What a lock promises".
  */
 #ifndef PATTERND_LOCK_QUORUM_H
 #define PATTERND_LOCK_QUORUM_H

@@ -1,12 +1,12 @@
-"""What holds in each mode when servers fail, in the words of README.md; the checks count what is
-stated here, and let nothing else pass.
+"""What holds in each mode when servers fail, in the words of docs/guarantees.md; the checks count
+what is stated here and accept nothing else.
 """
 STATED = {
-    "single": "With `appendfsync always` nothing that was answered is lost, whoever is killed, stopped or cut off.",
-    "sentinel": "A failover can lose what the old master answered last and no replica had yet, or what it answered before a Sentinel told the "
-    "daemons of the new one (they listen to all Sentinels, the first counts), as if it had never been asked: a lock can be held "
-    "twice, an accepted message be gone or an acknowledged one come back, a limit or a sale let as much through once more, a "
-    "`Retry-After` be too short, a counter fall behind, an Idempotency-Key be new. Fences rise all the same, and an error that "
-    "says `none` did nothing.",
-    "cluster": "The same, of the slots whose master failed. A slot that moves loses nothing, nor does a failover that a replica was asked for.",
+    "single": "With `appendfsync always` an answered change is never lost, whichever process is killed, stopped or cut off.",
+    "sentinel": "A failover can lose changes as if they were never requested: those that the old master answered last and no "
+    "replica had yet, and those that it answered before a Sentinel reported the new master. (The daemons listen to all Sentinels; "
+    "the first report counts.) Then a lock can be held twice, an accepted message can be missing, an acknowledged one can return, "
+    "a limit or a sale can admit as much once more, a `Retry-After` can be too short, a counter can fall behind, and an "
+    "Idempotency-Key can be new. Fences rise all the same, and an error with the effect `none` did nothing.",
+    "cluster": "The same, for the slots whose master failed. A slot that moves loses nothing, and neither does a requested failover.",
 }

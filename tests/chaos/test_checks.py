@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The checks of chaos on small histories, written by hand: each promise kept, and broken. And
-README.md says what the checks state.
+docs/guarantees.md states what the checks accept.
 """
 import pathlib
 import sys
@@ -654,10 +654,10 @@ class All(unittest.TestCase):
         story.lines.append({"kind": "loop", "longest_iteration_us": 100001})
         self.assertEqual(story.broken(answers), ["nobody is kept waiting"])
 
-    def test_readme_states_the_same(self):
-        readme = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+    def test_guarantees_state_the_same(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/guarantees.md").read_text()
         for mode, text in STATED.items():
-            self.assertTrue(f"| {text} |" in readme, mode)
+            self.assertTrue(f"| {text} |" in page, mode)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /*
- * What the README says of access is so: the user of Redis's ACL that it shows is enough for every
+ * What docs/access.md states about access holds: the user of Redis's ACL that it shows is enough for every
  * operation and for no more.
  */
 #include <ctype.h>
@@ -25,8 +25,8 @@ enum { SOON_MS = 5000, LINE_BYTES = 4096, SOURCES_BYTES = 4 * 1024 * 1024 };
 static struct redis_server redis;
 static struct daemon patternd;
 static struct client *client;
-static char line[LINE_BYTES]; /* of the README, with a password in it */
-static char *readme;
+static char line[LINE_BYTES]; /* of the page, with a password in it */
+static char *page;
 
 static const char *source_folder(void)
 {
@@ -35,13 +35,13 @@ static const char *source_folder(void)
 	return folder ? folder : ".";
 }
 
-/* What follows a mark in the README. */
+/* What follows a mark in docs/access.md. */
 static const char *behind(const char *mark)
 {
-	const char *at = strstr(readme, mark);
+	const char *at = strstr(page, mark);
 
 	if (!at)
-		fail_msg("the README has no '%s'", mark);
+		fail_msg("docs/access.md has no '%s'", mark);
 	return strchr(at, '\n') + 1;
 }
 
@@ -50,9 +50,9 @@ static int open_all(void **state)
 	char path[512], url[128];
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/README.md", source_folder());
-	readme = file_text(path);
-	assert_non_null(readme);
+	snprintf(path, sizeof(path), "%s/docs/access.md", source_folder());
+	page = file_text(path);
+	assert_non_null(page);
 	const char *at = strstr(behind("<!-- acl:"), "ACL SETUSER"), *password = strstr(at, ">PASSWORD");
 	assert_non_null(password);
 	snprintf(line, sizeof(line), "%.*s>secret%.*s", (int)(password - at), at, (int)strcspn(password + 9, "\n"),
@@ -73,7 +73,7 @@ static int close_all(void **state)
 	client_close(client);
 	daemon_stop(&patternd);
 	server_stop(&redis);
-	free(readme);
+	free(page);
 	return 0;
 }
 
@@ -188,7 +188,7 @@ static void every_command_of_the_scripts_is_allowed(void **state)
 			continue;
 		commands++;
 		if (!is_allowed(word))
-			fail_msg("a script calls %s, which the README's line does not allow", word);
+			fail_msg("a script calls %s, which the line of docs/access.md does not allow", word);
 	}
 	assert_true(commands > 100);
 	free(all);
@@ -219,7 +219,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* README's line allows exactly what is called. */
+/* the line of docs/access.md allows exactly what is called. */
 static void the_line_is_what_is_called(void **state)
 {
 	char *rules = collected(), *words = strdup(line);
@@ -228,13 +228,13 @@ static void the_line_is_what_is_called(void **state)
 	(void)state;
 	for (char *rule = strtok(rules, "\n"); rule; rule = strtok(NULL, "\n"), count++)
 		if (!has_word(line, rule))
-			fail_msg("add %s to the ACL line of README.md", rule);
+			fail_msg("add %s to the ACL line of docs/access.md", rule);
 	assert_in_range(count, 70, 200);
 	free(rules);
 	rules = collected();
 	for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
 		if (*word == '+' && !has_word(rules, word))
-			fail_msg("the README's line allows %s, which nothing calls", word);
+			fail_msg("the line of docs/access.md allows %s, which nothing calls", word);
 	free(words);
 	free(rules);
 }
@@ -393,5 +393,5 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_asked_is_said),
 		cmocka_unit_test(the_user_reaches_nothing_else),
 	};
-	return cmocka_run_group_tests_name("access in the README", tests, open_all, close_all);
+	return cmocka_run_group_tests_name("access in docs/access.md", tests, open_all, close_all);
 }
