@@ -1,6 +1,6 @@
 /*
- * What docs/access.md states about access holds: the user of Redis's ACL that it shows is enough for every
- * operation and for no more.
+ * What docs/access.md states about access holds: the user of Redis's ACL that it shows is enough
+ * for every operation and for no more.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -219,7 +219,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* the line of docs/access.md allows exactly what is called. */
+/* The line of docs/access.md allows exactly what is called. */
 static void the_line_is_what_is_called(void **state)
 {
 	char *rules = collected(), *words = strdup(line);

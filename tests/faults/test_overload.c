@@ -1,7 +1,7 @@
 /*
  * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from
  * hundreds of clients while Redis stands still, clients that do not read what they asked for, more
- * requests that wait than may. Its memory stays below what ARCHITECTURE.md says, and what malloc
+ * requests that wait than may. Its memory stays below what docs/operate.md states, and what malloc
  * keeps of it is used again; a request without room is 503 (Retry-After, effect none), and small
  * requests are served.
  */
@@ -469,7 +469,7 @@ static double longest_iteration_ms(void)
 }
 
 /*
- * Below what ARCHITECTURE.md says, where Redis has not taken more than requests may hold. A later
+ * Below what docs/operate.md states, where Redis has not taken more than requests may hold. A later
  * crowd uses again what malloc kept of the first.
  */
 static void assert_crowd_memory(const struct trial *of, long before_kib, bool is_first)
