@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""The pages say what is so: sessions are run, links and paths lead somewhere, each tag of the
-contract has its page, with its operations, and generated pages are of today.
+"""The pages hold: commands are run, links and paths lead somewhere, each tag of the contract has its
+page, with its operations, and generated pages are current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
-Each fenced `console` block of README.md and docs/*.md is typed, command by command, into one shell
-a page, beside a daemon of its own on a private Redis (127.0.0.1:8379 becomes its address). What
-comes must be what is shown:
+Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
+shell a page, beside a daemon of its own on a private Redis. Nothing is replaced in a command; only
+curl's configuration leads 127.0.0.1:8379 to that daemon. So what an answer gave (a token, a receipt)
+goes through shell variables. The output must be what is shown:
 
-- JSON has the same members, and the same values but for these: durations (`*_ms`, `... ms`) may be
-  2 s or a tenth apart; an instant is any instant. Of what the daemon makes by chance or by the
-  clock (tokens, receipts, ids, versions, fences, request ids) each shown one stands for one that
-  came: it is put into later commands, and is the same wherever it is shown again.
-- Days are shifted by as many as the first that differs: who was there on the page's today was there
-  on the test's.
-- Of an answer's head (`curl -i`) the status line and the headers that are shown must be so; there
+- JSON has the same members, and the same values, except: durations (`*_ms`, `... ms`) may be 2 s or
+  a tenth apart; an instant is any instant. Of what the daemon makes by chance or by the clock
+  (tokens, receipts, ids, versions, fences, request ids) each shown one stands for one that came: it
+  is the same wherever it is shown again.
+- Days that no command contains are shifted, all by as many as the first that differs: the page's
+  today is the test's.
+- Of an answer's head (`curl -i`) the status line and the headers that are shown must be equal; there
   may be others.
 - `...` stands for anything: members, elements, a value, a part of a text, further headers, or all
   the rest.
-- What a command with `&` behind it says may be shown behind a later one, and is waited for there;
-  both orders will do.
+- The output of a command with `&` at its end may be shown after a later one, and is waited for
+  there; both orders will do.
 
-A block that cannot be run stands behind `<!-- not run: why -->`.
+A block that cannot be run follows `<!-- not run: why -->`.
 """
 import datetime
 import glob
@@ -35,6 +36,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import xml.etree.ElementTree
 
 
@@ -45,6 +47,7 @@ import contract as contract_file  # noqa: E402
 import reference  # noqa: E402
 
 SHOWN_ADDRESS = "127.0.0.1:8379"
+PAGES = ["*.md", "docs/**/*.md"]
 COMMAND_SECONDS = 20
 BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
@@ -60,23 +63,15 @@ DAY = r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])"
 VARIES = re.compile(f"({MADE}|{INSTANT}|{DURATION}|{DAY})")
 # The sections of a page about a pattern, in this order.
 SECTIONS = [
-    "What it is for",
-    "A session",
-    "What it promises",
+    "When to use it",
+    "Quick example",
+    "Guarantees",
     "Keys in Redis",
     "The script",
     "When something fails",
-    "By hand",
+    "Pitfalls",
 ]
-NO_PATTERN = {
-    "README.md",
-    "errors.md",
-    "retries.md",
-    "from-redis-commands.md",
-    "daemon.md",
-    "reference.md",
-    "redis-keys.md",
-}
+NO_PATTERN = {"daemon.md"}  # though it has tags of the contract
 
 
 class Differs(Exception):
@@ -145,13 +140,14 @@ def are_near(shown_ms, came_ms):
 
 
 class Session:
-    """What is known of a page so far: which made things stand for which, and how far its days lie
-    back.
+    """What is known of a page so far: which made things stand for which, how far its days lie back,
+    and which days were typed.
     """
 
-    def __init__(self, address):
-        self.made = {SHOWN_ADDRESS: address}
+    def __init__(self):
+        self.made = {}
         self.shift = None
+        self.typed = set()
 
     def day(self, shown):
         try:
@@ -159,18 +155,21 @@ class Session:
         except ValueError:
             return shown
 
-    def command(self, shown):
-        for word in re.findall(MADE, shown):
-            if word not in self.made and NOBODYS not in word:
-                raise Differs(f"{word} was not shown before; what nobody has is written with {NOBODYS}")
-        longest_first = sorted(self.made, key=len, reverse=True)
-        shown = re.sub("|".join(map(re.escape, longest_first)), lambda word: self.made[word.group()], shown)
-        return re.sub(DAY, lambda day: self.day(day.group()), shown)
+    def type(self, command):
+        """A reader cannot type what another daemon made."""
+        for word in re.findall(MADE, command):
+            if NOBODYS not in word:
+                raise Differs(
+                    f"{word} is made anew each time: use a variable; what nobody has is written with {NOBODYS}"
+                )
+        self.typed |= set(re.findall(DAY, command))
 
     def same(self, shown, came, where):
         """One of what varies, as a text."""
         if re.fullmatch(MADE, shown) and re.fullmatch(MADE, came):
             ok = self.made.setdefault(shown, came) == came
+        elif shown in self.typed:
+            ok = shown == came
         elif re.fullmatch(DAY, shown) and re.fullmatch(DAY, came):
             if self.shift is None and shown != came:
                 self.shift = (datetime.date.fromisoformat(came) - datetime.date.fromisoformat(shown)).days
@@ -261,7 +260,10 @@ class Session:
 
 
 def is_whole(command):
-    """Whether a shell would run it as it stands."""
+    """Whether a shell would run it as it is."""
+    document = re.search(r"<<'?(\w+)'?", command)
+    if document:
+        return command.endswith("\n" + document[1])
     try:
         shlex.split(command, comments=True)
         return not command.endswith("\\")
@@ -283,16 +285,18 @@ def commands(text):
 
 
 class Shell:
-    """A bash that is told one command after the other. What those in the background say goes to a
+    """A bash that gets one command after the other. The output of those in the background goes to a
     file.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, port):
         self.background = pathlib.Path(folder, "background")
         self.background.touch()
         self.jobs = 0
         self.seen = len(self.background.read_text())
-        pathlib.Path(folder, ".curlrc").write_text("silent\nshow-error\n")
+        pathlib.Path(folder, ".curlrc").write_text(
+            f'silent\nshow-error\nconnect-to = "{SHOWN_ADDRESS}:127.0.0.1:{port}"\n'
+        )
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PATTERND_")} | {
             "CURL_HOME": folder,
             "HOME": folder,
@@ -359,14 +363,14 @@ def run_block(session, shell, text, place):
     """The findings of one block; the first ends it, since what follows builds on it."""
     for shown, output in commands(text):
         try:
-            command = session.command(shown)
-            came = shell.run(command)
+            session.type(shown)
+            came = shell.run(shown)
         except (Differs, BrokenPipeError) as fault:
             return [f"{place}: $ {shown}\n  {fault}"]
         try:
             compare(session, shell, output, came)
         except (Differs, ValueError) as fault:
-            return [f"{place}: $ {command}\n  {fault}\n  came: {came.strip()}"]
+            return [f"{place}: $ {shown}\n  {fault}\n  came: {came.strip()}"]
     return []
 
 
@@ -377,12 +381,12 @@ def run_page(program, page):
     if not BLOCK.search(text):
         return findings, count
     with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
-        session = Session(f"127.0.0.1:{daemon.port}")
-        shell = Shell(folder)
+        session = Session()
+        shell = Shell(folder, daemon.port)
         try:
             for block in BLOCK.finditer(text):
                 if shell.bash.returncode is not None:
-                    shell = Shell(folder)
+                    shell = Shell(folder, daemon.port)
                 if not block["reason"]:
                     findings += run_block(
                         session, shell, block["text"], f"{page}:{text.count(chr(10), 0, block.start('text')) + 1}"
@@ -459,7 +463,8 @@ def check_operations(page, paths):
 
 def check_sections(page):
     headings = re.findall(r"^## (.+)$", without_code(page.read_text()), re.M)
-    if page.name not in NO_PATTERN and headings != SECTIONS:
+    is_pattern = page.name in reference.pages_of_tags().values() and page.name not in NO_PATTERN
+    if is_pattern and headings != SECTIONS:
         yield f"{page}: its sections are {headings}"
 
 
@@ -488,19 +493,33 @@ def check_tags(page, paths):
 
 
 def check_index(page):
-    """Each tag of the contract has a row, with its page; each page is linked."""
+    """Each tag of the contract has a row, with its page; each page of docs/ is linked from another."""
     tags, told = {tag["name"] for tag in contract()["tags"]}, reference.pages_of_tags()
     for tag in sorted(tags ^ told.keys()):
         yield f"{page}: the tag {tag} of openapi.yaml needs a row here with its page" if tag in tags else f"{page}: {tag} is no tag of openapi.yaml"
-    for other in sorted(page.parent.glob("*.md")):
-        if other != page and f"({other.name})" not in page.read_text():
-            yield f"{page}: does not link {other.name}"
+    linked = set()
+    for other in page.parent.glob("**/*.md"):
+        targets = re.findall(r"\]\(([^)#\s]+\.md)", other.read_text())
+        linked |= {(other.parent / target).resolve() for target in targets} - {other.resolve()}
+    for other in sorted(page.parent.glob("**/*.md")):
+        if other != page and other.resolve() not in linked:
+            yield f"{other}: no page links it"
 
 
 def check_generated(page):
     """It is what tools/reference.py makes of the contract and the other pages."""
     if page.read_text() != reference.PAGES[str(page)]():
         yield f"{page}: is not of today's contract and pages: run tools/reference.py"
+
+
+def check_metrics(page, program):
+    """It has each metric of a daemon; what only other options expose it may have, too."""
+    with embedded.Daemon(program) as daemon:
+        url = f"http://127.0.0.1:{daemon.port}/metrics"
+        text = urllib.request.urlopen(url, timeout=COMMAND_SECONDS).read().decode()
+    for name, words in re.findall(r"^# HELP (\S+) (.*)$", text, re.M):
+        if not re.search(rf"^\| `{name}` \| \w+ \| {re.escape(words)} \|$", page.read_text(), re.M):
+            yield f"{page}: has no {name}, or other words for it: correct metrics() of tools/reference.py"
 
 
 def check_kinds(page):
@@ -525,17 +544,18 @@ def main():
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
     paths = contract()["paths"]
     findings, count = [], 0
-    for page in map(pathlib.Path, sys.argv[2:] or sorted([*glob.glob("*.md"), *glob.glob("docs/*.md")])):
+    for page in map(pathlib.Path, sys.argv[2:] or sorted(p for top in PAGES for p in glob.glob(top, recursive=True))):
         found, ran = sessions(program, page)
         count += ran
         findings += [*found, *check_links(page), *check_paths(page)]
-        if page.name == "README.md" or page.parent.name == "docs":
+        if page.name == "README.md" or page.parts[0] == "docs":
             findings += check_operations(page, paths)
         findings += check_generated(page) if str(page) in reference.PAGES else []
         if page.parent.name == "docs":
             findings += [*check_sections(page), *check_tags(page, paths)]
         for name, check in OF_ONE_PAGE.items():
             findings += check(page) if page == pathlib.Path("docs", name) else []
+        findings += check_metrics(page, program) if str(page) == "docs/metrics.md" else []
     print("\n".join(findings) or f"{count} commands answered as shown")
     sys.exit(1 if findings else 0)
 
