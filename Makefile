@@ -1,17 +1,20 @@
 # Thin names over CMake. `make run` and `make test` work on a fresh Debian 12 or 13 as root or with
-# sudo.
+# sudo. A target that is for people has its line of `make help` behind ##.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# OFF builds without the pages /ui and /docs, and fetches nothing from npm.
+WEB := ON
+export DEBIAN_FRONTEND := noninteractive
 # ca-certificates: tools/fetch_npm.py asks npm's registry by HTTPS.
 RUN_PACKAGES := cmake ninja-build gcc libc6-dev pkg-config python3 python3-yaml ca-certificates \
 	libmicrohttpd-dev libgnutls28-dev libhiredis-dev \
 	libssl-dev libxxhash-dev redis-server curl
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-dev python3-jsonschema faketime jq \
-	nginx caddy haproxy mandoc $(if $(shell command -v node),,nodejs)
+	nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
 CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
 # prometheus for its promtool.
-LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus $(NPM_PACKAGES)
+LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of
 # bench/peers/package.json.
 BENCH_PACKAGES := $(RUN_PACKAGES) wrk webdis nginx lua-nginx-redis lua-cjson etcd-server beanstalkd valgrind \
@@ -26,6 +29,7 @@ FUZZ_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) libjansson-dev clang
 IMAGE_PACKAGES = redis-server python3 python3-yaml iproute2 util-linux openssl curl \
 	$(shell docker info >/dev/null 2>&1 || podman info >/dev/null 2>&1 \
 	|| echo buildah debootstrap)
+SITE_PACKAGES := python3 python3-yaml ca-certificates mkdocs
 # What dpkg-shlibdeps is in, and what it asks.
 DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
@@ -39,29 +43,36 @@ SECONDS := 60
 # Debian 13 to build and test in; `rm -rf build-roots` for a fresh one.
 DEBIAN13 := build-roots/trixie-test
 
-# Installs what is missing of the packages in $(1), and starts none of their services; says nothing
+# Installs what is missing of the packages in $(1), and starts none of their services; prints nothing
 # and needs no root when nothing is.
 define install
 	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then echo "installing:" $$missing; $(SUDO) tools/apt_install $$missing; fi
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ -n "$(SUDO)" ] && ! command -v $(SUDO) >/dev/null; then \
+		echo "Debian packages are missing, and there is no sudo here. An administrator can install them:"; \
+		echo "  apt-get install --no-install-recommends" $$missing; exit 1; fi; \
+	echo "installing with apt, which may take some minutes:" $$missing; $(SUDO) tools/apt_install $$missing
 endef
 
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-deb image \
-	clean packages-run packages-test packages-clients packages-lint packages-deb packages-roots \
+		test-debian13 test-deb image site help \
+	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
 		packages-image packages-analyze \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
-run: packages-run build
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' Makefile | sort | awk -F'|' '{ printf "make %-20s %s\n", $$1, $$2 }'
+
+run: packages-run build ## build, and start a daemon with a private Redis; WEB=OFF: without /ui and /docs
 	@exec build/patternd --embedded --log-format text
 
-build:
-	@cmake --preset release -DPATTERND_TESTS=OFF >/dev/null
+build: ## build build/patternd
+	@cmake --preset release -DPATTERND_TESTS=OFF -DPATTERND_WEB=$(WEB) >/dev/null
 	@cmake --build --preset release --target patternd -j $(JOBS)
 
-test: packages-test
+test: packages-test ## all tests, on real redis-servers
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@rm -f build/exchanges/*.jsonl
@@ -69,7 +80,7 @@ test: packages-test
 
 # The tests of one pattern, by its folder's name in handlers/: its scripts, its API on one server
 # and on a Cluster, its page; what its answers and the contract have of each other; and the lints.
-check: packages-test packages-lint
+check: packages-test packages-lint ## one pattern: PATTERN=locks
 	@test -d "handlers/$(PATTERN)" -a -n "$(PATTERN)" || { echo "make check PATTERN=" && ls -d handlers/*/ | \
 		cut -d/ -f2; exit 2; }
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
@@ -83,24 +94,24 @@ check: packages-test packages-lint
 
 # Without the tests that run none of the daemon's code. CLUSTER=1: with the tests of the API on a
 # Cluster, too.
-test-asan: packages-test
+test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster)
 
 # TypeScript clients that two generators of npm's make of the contract.
-test-clients: packages-clients build
+test-clients: packages-clients build ## generated TypeScript clients
 	@tests/test_clients.py build/patternd build/clients
 
 # The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they
 # wait.
-test-valgrind: packages-valgrind
+test-valgrind: packages-valgrind ## tests under memcheck
 	@cmake --preset valgrind >/dev/null
 	@cmake --build --preset valgrind -j $(JOBS)
 	@ctest --preset valgrind -j $$((4 * $(JOBS)))
 
 # The pages /ui and /docs in Chromium, which is steered by playwright-core.
-test-browser: packages-browser tests/browser/node_modules/.package-lock.json build
+test-browser: packages-browser tests/browser/node_modules/.package-lock.json build ## the pages /ui and /docs in Chromium
 	@node --test --test-concurrency=1 tests/browser/
 
 tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json
@@ -108,13 +119,13 @@ tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json
 	@touch $@
 
 # gcc -fanalyzer, clang-tidy and cppcheck, of each file that has changed since they were last asked.
-analyze: packages-analyze
+analyze: packages-analyze ## gcc -fanalyzer, clang-tidy, cppcheck
 	@cmake --preset analyze >/dev/null
 	@cmake --build --preset analyze -j $(JOBS) -- -k 0
 
 # Every call that can fail fails once, in every operation; some minutes. What was counted is in
 # build/torture.json.
-torture: packages-test
+torture: packages-test ## each call that can fail fails once
 	@cmake --preset release -DPATTERND_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@PATTERND_TORTURE_ALL=$(CURDIR)/build/torture.json ctest --preset release -R faults/test_torture -V
@@ -124,11 +135,11 @@ torture: packages-test
 chaos: SECONDS := 30
 SEED := 1
 MODE := single
-chaos: packages-test chaos-parts
+chaos: packages-test chaos-parts ## promises under kills and cuts: SECONDS=30 SEED=1 MODE=single
 	@tests/chaos/run --seconds $(SECONDS) --seed $(SEED) --mode $(MODE) $(if $(BESIDE),--beside $(BESIDE))
 
 # Whether chaos would find them: a daemon with each of the bugs of tests/chaos/bugs.py.
-chaos-selftest: packages-test chaos-parts
+chaos-selftest: packages-test chaos-parts ## whether chaos finds seeded bugs
 	@tests/chaos/selftest
 
 chaos-parts:
@@ -138,20 +149,20 @@ chaos-parts:
 # Minutes of mixed load at half of capacity, with a fault each 20 s; what was seen is in
 # build/soak.json.
 soak: SECONDS := 600
-soak: packages-test soak-parts
+soak: packages-test soak-parts ## ten minutes of mixed load and faults: SECONDS=600
 	@tests/soak/run --seconds $(SECONDS) --seed $(SEED)
 
 # Whether soak would find them: daemons that leak memory, leak descriptors, and block.
-soak-selftest: packages-test soak-parts
+soak-selftest: packages-test soak-parts ## whether soak finds seeded bugs
 	@tests/soak/selftest
 
 soak-parts: chaos-parts
 	@cmake --build --preset release --target mixed_load -j $(JOBS)
 
-lint: packages-lint build
+lint: packages-lint build ## all lints
 	@tools/lint/run
 
-bench: packages-bench bench/peers/node_modules/.package-lock.json build
+bench: packages-bench bench/peers/node_modules/.package-lock.json build ## compare with peers, in ten minutes
 	@bench/run $(BENCH_OPTIONS)
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
@@ -159,23 +170,23 @@ bench/peers/node_modules/.package-lock.json: bench/peers/package-lock.json
 	@touch $@
 
 # A minute for each target, or SECONDS.
-fuzz: packages-fuzz
+fuzz: packages-fuzz ## libFuzzer, SECONDS=60 for each target
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS)
 	@tests/fuzz/run $(SECONDS)
 
 # Whether they would find it: each target with a bug in the daemon's code.
-fuzz-selftest: packages-fuzz
+fuzz-selftest: packages-fuzz ## whether fuzzing finds seeded bugs
 	@tests/fuzz/selftest
 
 # Instructions a request, beside the recorded baseline; RECORD=1 makes this run the baseline.
-bench-instructions: packages-bench build
+bench-instructions: packages-bench build ## instructions a request, beside the baseline
 	@bench/instructions $(if $(RECORD),--record)
 
 # The suite and all that looks for faults, one after the other; hours. What they counted becomes
 # RELIABILITY.md. QUICK=1 takes some minutes. SEEDS=1,2,3 are chaos's, and BESIDE=REV; STEPS="chaos
 # soak" runs these, and keeps the results of others; RESUME=1 goes on where it was interrupted.
-verify: packages-test
+verify: packages-test ## everything that looks for faults; writes RELIABILITY.md
 	@tests/verify/run $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(BESIDE),--beside $(BESIDE)) $(if $(CHAOS_SECONDS),--chaos-seconds $(CHAOS_SECONDS)) \
 		$(if $(FUZZ_SECONDS),--fuzz-seconds $(FUZZ_SECONDS)) \
@@ -183,12 +194,12 @@ verify: packages-test
 
 # Into $(DESTDIR)$(PREFIX); the configuration into $(DESTDIR)/etc/patternd, unless it is there
 # already.
-install:
+install: ## into PREFIX=/usr/local, DESTDIR=
 	@cmake --preset release -DPATTERND_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build --strip
 
-deb: packages-deb
+deb: packages-deb ## a Debian package, in build-deb/
 	@cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=Release -DPATTERND_TESTS=OFF \
 		-DCMAKE_INSTALL_PREFIX=/usr >/dev/null
 	@cmake --build build-deb -j $(JOBS)
@@ -197,11 +208,15 @@ deb: packages-deb
 
 # README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13, or in
 # SUITES=bookworm only; root or sudo.
-quickstart: packages-roots
+quickstart: packages-roots ## README's quick start in fresh Debian roots
 	@$(SUDO) tests/quickstart $(SUITES)
 
+# The documentation as static pages, in build/site.
+site: packages-site ## the documentation as a static site, in build/site
+	@tools/site/build build/site
+
 # These need root or sudo, and some minutes; `.ci/run` does without them.
-test-debian13: packages-roots
+test-debian13: packages-roots ## the suite in a Debian 13 root
 	@$(SUDO) tools/debian_root make trixie $(DEBIAN13)
 	@$(SUDO) tools/debian_root tree $(DEBIAN13)
 	@$(SUDO) tools/debian_root run $(DEBIAN13) sh -c 'apt-get update -qq && \
@@ -211,14 +226,14 @@ test-debian13: packages-roots
 		JOBS=$(JOBS)
 
 # The package, made and tried in a fresh Debian 12 and a fresh Debian 13.
-test-deb: packages-roots
+test-deb: packages-roots ## the package in fresh Debian roots
 	@$(SUDO) packaging/try_deb bookworm
 	@$(SUDO) packaging/try_deb trixie
 
-image: packages-image
+image: packages-image ## the container image
 	@$(SUDO) env ENGINE=$(ENGINE) docker/build
 
-clean:
+clean: ## remove the builds
 	@rm -rf build build-dev build-asan build-fuzz build-analyze build-valgrind
 
 packages-run:
@@ -231,6 +246,8 @@ packages-lint:
 	$(call install,$(LINT_PACKAGES))
 packages-deb:
 	$(call install,$(DEB_PACKAGES))
+packages-site:
+	$(call install,$(SITE_PACKAGES))
 packages-roots:
 	$(call install,$(ROOT_PACKAGES))
 packages-image:
