@@ -107,4 +107,6 @@ PARTS = {
     "bash": lambda: completion("bash", offered_by_bash),
     "fish": lambda: completion("fish", offered_by_fish),
 }
-sys.exit(0 if PARTS[sys.argv[3]]() else 77)
+if not PARTS[sys.argv[3]]():
+    print(f"{sys.argv[3]}: not tried, because the program for it is not installed")
+    sys.exit(77)

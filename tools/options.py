@@ -101,8 +101,8 @@ def help_text(version):
         "",
         "Usage: patternd [OPTION]...",
         "  Each --some-option is also the variable PATTERND_SOME_OPTION and the line",
-        "  'some-option = value' of the --config file. Defaults stand in [brackets];",
-        "  MS are milliseconds. All of it: man patternd.",
+        "  'some-option = value' of the --config file. Defaults are in [brackets];",
+        "  MS are milliseconds. The manual: man patternd.",
         "  Try: patternd --embedded, then curl http://127.0.0.1:8379/healthz",
     ]
     for title, options in groups():
