@@ -334,7 +334,7 @@ struct text metrics_text(struct arena *arena)
 		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
 	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)resident_bytes());
 	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
-	head(&p, "build_info", "gauge", "Always 1; says which version runs.");
+	head(&p, "build_info", "gauge", "Always 1; its label is the version.");
 	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);
 	return (struct text){ p.at, p.len };
 }

@@ -14,7 +14,7 @@ import tree
 
 # What is not written, and what is instead.
 WORDS = [
-    (r"who(?:ever|m|mever|se)?", "name the actor: the client, worker, caller, waiter, daemon"),
+    (r"who(?:ever|m|mever)?", "name the actor: the client, worker, caller, waiter, daemon"),
     (r"nobody|somebody|anybody|everybody|those who", "name the actor: no client, another program"),
     (r"he|him|his|himself", "they, or the noun"),
     (r"tells?|told|telling", "returns, reports, logs, states"),
