@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""How many Redis commands each script runs: tests/test_costs.py PATTERND OPENAPI.YAML [--record]
+
+Walks the tours of bench/tours.py, and MORE_TOURS for what they leave out, and compares each script
+call with tests/scripts/costs.json. The file has a list for each tour: the scripts in the order in
+which they run, each with the exact number of commands inside it. A change that adds a command fails
+here. To accept a change, edit the rows that the failure names, or rewrite the file by --record, and
+give the reason in the commit. A new script needs a step in a tour, or its name in NO_TOUR.
+"""
+import difflib
+import json
+import re
+import sys
+
+sys.dont_write_bytecode = True
+from test_redis_replies import MORE_TOURS as SHARED_TOURS, ROOT, Stage, tours
+
+TABLE = ROOT / "tests" / "scripts" / "costs.json"
+LIMIT = {"limit": 100, "window_ms": 60000, "burst": None}
+CHECKS = [{"name": f"k{i}", "key": "k", "limit": 5, "window_ms": 60000, "algorithm": "gcra"} for i in (1, 2)]
+MORE_TOURS = SHARED_TOURS | {
+    "a lock a second time": [
+        "lock_acquire",
+        ("lock_release", {"Lock-Token": "$token"}),
+        "lock_acquire",
+        ("lock_acquire", {"token": "$token"}),
+        ("lock_release", {"Lock-Token": "$token"}),
+    ],
+    "with an Idempotency-Key": [
+        ("lock_acquire", {"Idempotency-Key": "a", "wait_ms": None}),
+        ("lock_acquire", {"Idempotency-Key": "a", "wait_ms": None}),
+        ("counter_increment", {"Idempotency-Key": "b"}),
+        ("counter_increment", {"Idempotency-Key": "b"}),
+    ],
+    "other limits": [
+        ("ratelimit_take", LIMIT | {"algorithm": "fixed_window"}),
+        ("ratelimit_take", LIMIT | {"algorithm": "fixed_window"}),
+        ("ratelimit_take", LIMIT | {"algorithm": "sliding_window"}),
+        ("ratelimit_take", LIMIT | {"algorithm": "sliding_window"}),
+        (
+            "ratelimit_take",
+            {name: None for name in ("key", "algorithm", "limit", "window_ms", "burst", "cost")} | {"checks": CHECKS},
+        ),
+    ],
+    "what is there already": [
+        "uv_add",
+        "uv_add",
+        "pv_add",
+        "pv_add",
+        "feed_item_push",
+        "feed_item_push",
+        "cache_put",
+        "cache_put",
+        "geo_member_put",
+        "geo_member_put",
+    ],
+}
+# Scripts that no tour runs: those of other topologies, of waiting and of long work.
+NO_TOUR = {
+    "several slots": "geo_search_cells leaderboard_union_page leaderboard_union_put ratelimit_compensate set_filter set_sizes "
+    "uv_merge_part uv_merge_sum uv_union_part uv_union_sum",
+    "several servers": "lock_confirm lock_quorum_fence lock_quorum_take lock_revoke",
+    "a client that disconnects": "lock_leave queue_delivery_return",
+    "500 keys at a time": "page_delete",
+}
+
+
+class Costs:
+    """Counts what Redis runs during each script, by its own statistics."""
+
+    def __init__(self, stage):
+        self.stage, self.redis, self.rows = stage, stage.proxy.redis, []
+        stage.proxy.run = self.run
+
+    def run(self, command):
+        name = self.stage.scripts.get(command[1].lower()) if command[0].upper() == b"EVALSHA" else None
+        if not name:
+            return self.redis.ask(*command)
+        _, reply, statistics = self.redis.ask_all([["CONFIG", "RESETSTAT"], command, ["INFO", "commandstats"]])
+        calls = re.findall(rb"cmdstat_(\S+?):calls=(\d+)", statistics)
+        self.rows.append(f"{name} {sum(int(n) for verb, n in calls if verb not in self.not_counted(name))}")
+        return reply
+
+    def not_counted(self, name):
+        """Commands of other connections; and what out_of_time() asks, which differs by version."""
+        source = (ROOT / "build/generated/lua" / f"{name}.lua").read_text()
+        clock = {b"time", b"info"} if "clock_us" in source else {b"info"}
+        return clock | {b"evalsha", b"config|resetstat", b"ping"}
+
+    def visit(self, operation, request):
+        answer, body = self.stage.ask(request)
+        if answer.status >= 300:
+            self.stage.flaw(f"{operation}: {answer.status} {body}")
+        return body
+
+    def table(self):
+        table = {}
+        for name, tour in (tours.TOURS | MORE_TOURS).items():
+            if name != "daemon":
+                table[name] = self.rows = []
+                self.stage.walk(tour, self.visit)
+        return table
+
+
+def main(program, contract, *options):
+    stage = Stage(program, contract)
+    try:
+        table = Costs(stage).table()
+    finally:
+        stage.stop()
+    seen = {row.split()[0] for rows in table.values() for row in rows}
+    excused = {name for names in NO_TOUR.values() for name in names.split()}
+    for name in sorted((set(stage.scripts.values()) - seen) ^ excused):
+        stage.flaw(f"{name}: needs a step in a tour, or its name in NO_TOUR of tests/test_costs.py, not both")
+    found = json.dumps(table, indent=1) + "\n"
+    if "--record" in options:
+        TABLE.write_text(found)
+    was = TABLE.read_text()
+    sys.stdout.writelines(
+        difflib.unified_diff(was.splitlines(True), found.splitlines(True), "tests/scripts/costs.json", "now", n=1)
+    )
+    if was != found:
+        stage.flaw("scripts run another number of commands: make them cheaper, or edit tests/scripts/costs.json")
+    if stage.flaws:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
