@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "geo/geo_call.h"
+#include "geo/score.h"
 
 /* ---- GET /geo/{name}/distance ---- */
 
@@ -47,17 +48,13 @@ void geo_distance_get(struct request *req, const struct geo_distance_get_input *
 
 /* ---- What was found ---- */
 
-enum {
-	FOUND_ITEMS = 5,
-	CELLS_A_CALL = 64,
-	MAX_FOUND = 1000
-}; /* an item: member, distance, longitude, latitude, geohash */
+enum { FOUND_ITEMS = 3, CELLS_A_CALL = 64, MAX_FOUND = 1000 }; /* an item: member, distance, score */
 
 struct geo_found {
-	struct text member, geohash;
-	double distance, longitude, latitude;
+	struct text member;
+	double distance;
+	int64_t score;
 };
-
 /*
  * A search under way. The members of a page come behind those of the pages before, which are found
  * again: `skipped` is their number, and the cursor. One more than the page takes is asked for, so
@@ -93,6 +90,20 @@ static void write_cursor(struct json_out *o, const struct geo_search *s, const s
 			 is_last ? (struct text){ 0 } : text_of_int((int64_t)s->skipped + in->limit, digits));
 }
 
+struct position {
+	double longitude, latitude;
+	char geohash[GEOHASH_BYTES];
+};
+
+static struct position position_of(const struct geo_found *f)
+{
+	struct position p;
+
+	geo_score_position(f->score, &p.longitude, &p.latitude);
+	geo_score_geohash(p.longitude, p.latitude, p.geohash);
+	return p;
+}
+
 static void answer_features(struct request *req, const struct geo_search *s)
 {
 	const struct geo_nearby_list_input *in = req->input;
@@ -102,21 +113,23 @@ static void answer_features(struct request *req, const struct geo_search *s)
 	out_string(o, "type", "FeatureCollection");
 	out_array(o, "features");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
+		struct position p = position_of(f);
+
 		out_object(o, NULL);
 		out_string(o, "type", "Feature");
 		out_text(o, "id", f->member);
 		out_object(o, "geometry");
 		out_string(o, "type", "Point");
 		out_array(o, "coordinates");
-		geo_write_degrees(o, NULL, f->longitude);
-		geo_write_degrees(o, NULL, f->latitude);
+		geo_write_degrees(o, NULL, p.longitude);
+		geo_write_degrees(o, NULL, p.latitude);
 		out_close(o);
 		out_close(o);
 		out_object(o, "properties");
 		out_text(o, "member", f->member);
 		out_real(o, "distance", f->distance);
 		out_string(o, "unit", geo_units[in->unit]);
-		out_text(o, "geohash", f->geohash);
+		out_string(o, "geohash", p.geohash);
 		out_close(o);
 		out_close(o);
 	}
@@ -136,11 +149,13 @@ static void answer_found(struct request *req, const struct geo_search *s)
 	struct json_out *o = answer_begin(req, 200);
 	out_array(o, "items");
 	for (const struct geo_found *f = page_begin(s); f < page_end(s, in); f++) {
+		struct position p = position_of(f);
+
 		out_object(o, NULL);
 		out_text(o, "member", f->member);
-		geo_write_degrees(o, "longitude", f->longitude);
-		geo_write_degrees(o, "latitude", f->latitude);
-		out_text(o, "geohash", f->geohash);
+		geo_write_degrees(o, "longitude", p.longitude);
+		geo_write_degrees(o, "latitude", p.latitude);
+		out_string(o, "geohash", p.geohash);
 		out_real(o, "distance", f->distance);
 		out_close(o);
 	}
@@ -171,13 +186,11 @@ static void merge(struct request *req, struct geo_search *s, const struct reply 
 			into[count] = s->found[old++];
 			continue;
 		}
-		struct text member = reply_text(r, at), geohash = reply_text(r, at + 4);
+		struct text member = reply_text(r, at);
 		into[count] = (struct geo_found){
 			.member = arena_copy(&req->arena, member.at, member.len),
-			.geohash = arena_copy(&req->arena, geohash.at, geohash.len),
 			.distance = reply_real(r, at + 1),
-			.longitude = reply_real(r, at + 2),
-			.latitude = reply_real(r, at + 3),
+			.score = reply_int(r, at + 2),
 		};
 		at += FOUND_ITEMS;
 	}

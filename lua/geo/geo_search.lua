@@ -10,7 +10,8 @@
 -- ARGV[8]  'ASC' or 'DESC'
 -- ARGV[9]  how many at most
 -- ARGV[10] how many of these to leave out, the first
--- Returns {0, now, member, distance (4 decimals), longitude, latitude, geohash, ...}: five for each
+-- Returns {0, now, member, distance (4 decimals), score, ...}: three for each; the score is
+--         GEOADD's, 52 bits, and the daemon reads position and geohash from it
 --         {-1, now} the member in the centre is not there
 --         {-3, now, cells}: the set is split
 -- Errors: WRONGTYPE. O(all members in the shape, and near it), however few are asked for; O(all
@@ -31,20 +32,10 @@ if ARGV[1] == 'member' then
 end
 local shape = {ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]}
 local found = geo_near(KEYS[1], at, shape, ARGV[8], tonumber(ARGV[9]))
-local skipped, members = tonumber(ARGV[10]), {}
-for i = skipped + 1, #found do
-  members[#members + 1] = found[i][1]
-end
-if #members == 0 then
-  return {0, now}
-end
-local hash = redis.call('GEOHASH', KEYS[1], unpack(members))
-local reply = {0, now}
-for i = skipped + 1, #found do
-  reply[#reply + 1] = found[i][1]
-  reply[#reply + 1] = found[i][2]
-  reply[#reply + 1] = found[i][3][1]
-  reply[#reply + 1] = found[i][3][2]
-  reply[#reply + 1] = hash[i - skipped]
+local reply, n = {0, now}, 2
+for i = ARGV[10] + 1, #found do
+  local one = found[i]
+  reply[n + 1], reply[n + 2], reply[n + 3] = one[1], one[2], one[3]
+  n = n + 3
 end
 return reply

@@ -12,8 +12,8 @@
 -- ARGV[9]  how far away the last of so many is that were found in other cells; '' when fewer were
 --          found
 -- ARGV[10] how many cells the set has
--- Returns {0, now, done, member, distance (4 decimals), longitude, latitude, geohash, ...}: five
---         for each, of the first `done` cells, at least one: when some 1000 members may have been
+-- Returns {0, now, done, member, distance (4 decimals), score, ...}: three for each as of
+--         geo_search, of the first `done` cells, at least one: when some 1000 members may have been
 --         looked at it does not begin another
 --         {-3, now, cells}: the set has another number of cells
 -- Errors: WRONGTYPE. O(members of a cell in the shape, and near it) for the last cell, beyond that
@@ -64,7 +64,7 @@ end
 for i = 2, #KEYS do
   local here, looked_at_all = geo_near(KEYS[i], at, shape, ARGV[7], most)
   for _, one in ipairs(here) do
-    found[#found + 1] = {key = KEYS[i], member = one[1], distance = tonumber(one[2]), told = one[2], at = one[3]}
+    found[#found + 1] = {member = one[1], distance = tonumber(one[2]), told = one[2], score = one[3]}
   end
   -- Redis looks at all members of the nine squares around the shape. When fewer came than were
   -- asked for, these are all in the shape, and so is about a tenth of the squares; unless it is
@@ -82,20 +82,9 @@ for i = 2, #KEYS do
 end
 cut()
 
-local members_of, hash_of = {}, {}
+local reply, n = {0, now, done}, 3
 for _, one in ipairs(found) do
-  members_of[one.key] = members_of[one.key] or {}
-  table.insert(members_of[one.key], one.member)
-end
-for key, members in pairs(members_of) do
-  for i, hash in ipairs(redis.call('GEOHASH', key, unpack(members))) do
-    hash_of[members[i]] = hash
-  end
-end
-local reply = {0, now, done}
-for _, one in ipairs(found) do
-  for _, item in ipairs({one.member, one.told, one.at[1], one.at[2], hash_of[one.member]}) do
-    reply[#reply + 1] = item
-  end
+  reply[n + 1], reply[n + 2], reply[n + 3] = one.member, one.told, one.score
+  n = n + 3
 end
 return reply

@@ -39,13 +39,13 @@ local function geo_is_inside(at, place, shape)
 end
 
 -- geo_near(key, at, shape, order, most): the first `most` members in the shape around `at`
--- (longitude, latitude), as GEOSEARCH answers WITHDIST and WITHCOORD; and true when it looked at
--- all members. One GEOSEARCH, but for a wider shape, of which the first may lie outside: more, each
--- for four times as many, until there are enough.
+-- (longitude, latitude): {member, distance, score} each, as GEOSEARCH returns them WITHDIST and
+-- WITHHASH; and true when it looked at all members. One GEOSEARCH, but for a wider shape, of which
+-- the first may lie outside: more, each for four times as many, until there are enough.
 local function geo_near(key, at, shape, order, most)
   local width, height = geo_wider(tonumber(at[2]), shape)
   local ask = {'GEOSEARCH', key, 'FROMLONLAT', at[1], at[2], 'BYRADIUS', string.format('%.17g', shape[2]), shape[4], order,
-    'WITHDIST', 'WITHCOORD', 'COUNT', most}
+    'WITHDIST', 'WITHHASH', 'COUNT', most}
   if shape[1] == 'box' or width then
     ask[6] = 'BYBOX'
     ask[7] = string.format('%.17g', width or shape[2])
@@ -54,16 +54,18 @@ local function geo_near(key, at, shape, order, most)
   if not width then
     return redis.call(unpack(ask)), false
   end
+  table.insert(ask, 'WITHCOORD') -- dear: Redis prints each with 17 digits
   local inside, asked, found
+  local count_at = #ask - 1
   repeat
-    asked = ask[#ask]
+    asked = ask[count_at]
     found, inside = redis.call(unpack(ask)), {}
     for _, one in ipairs(found) do
-      if #inside < most and geo_is_inside(at, one[3], shape) then
+      if #inside < most and geo_is_inside(at, one[4], shape) then
         inside[#inside + 1] = one
       end
     end
-    ask[#ask] = 4 * asked
+    ask[count_at] = 4 * asked
     -- What follows the first outside of a circle is farther still.
     local is_all = #found < asked or (shape[1] == 'radius' and order == 'ASC' and #inside < #found)
   until #inside == most or is_all

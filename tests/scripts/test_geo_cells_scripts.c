@@ -199,18 +199,18 @@ static void a_search_is_done_in_steps(void **state)
 	const char *const *keys = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "DESC", "10", "", "3"));
 	assert_int_equal(item_int(&r, 2), 2);
-	assert_int_equal(r.reply->elements, 3 + 10 * 5);
+	assert_int_equal(r.reply->elements, 3 + 10 * 3);
 	/* Few are near: all cells at once. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, 2), 3);
-	assert_int_equal(r.reply->elements, 3 + 9 * 5);
+	assert_int_equal(r.reply->elements, 3 + 9 * 3);
 	/* A thin box is among many that it does not hold. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, 2), 2);
 	/* Nobody is asked for who is farther than those who were found elsewhere. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
 	assert_int_equal(item_int(&r, 2), 3);
-	assert_in_range(r.reply->elements, 3 + 5 * 5, 3 + 10 * 5);
+	assert_in_range(r.reply->elements, 3 + 5 * 3, 3 + 10 * 3);
 }
 
 int main(void)
