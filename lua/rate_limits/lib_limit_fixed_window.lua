@@ -1,24 +1,30 @@
 -- The fixed window: a counter that starts with the first counted call and ends window_ms later.
 --
--- State, a string: "<used> <started_at_ms> <limit> <window_ms>". It expires with its window, as it
--- was written: a longer window holds from the next counted call on, a shorter one at once.
+-- State, a string: used, started_at_ms, limit and window_ms, packed as of gcra behind the number
+-- WINDOW_FORM. It expires with its window, as it was written: a longer window holds from the next
+-- counted call on, a shorter one at once.
 --
 -- decide and commit as for gcra.
+local WINDOW_FORM, WINDOW_BYTES = 1145981271, 36 -- the bytes 'WIND'
+
 local function fixed_window_decide(key, now, limit, window, cost)
   local used, started, lasts = 0, now, window
   local stored = redis.call('GET', key)
   if stored then
-    local u, s, l, w = string.match(stored, '^(%d+) (%d+) (%d+) (%d+)$')
-    if not u then
+    local form, u, s, l, w
+    if #stored == WINDOW_BYTES then
+      form, u, s, l, w = struct.unpack('<I4dddd', stored)
+    end
+    if form ~= WINDOW_FORM then
       error(redis.error_reply('WRONGTYPE the key holds text that is not a fixed window'))
     end
     if not limit then
-      limit, window = l + 0, w + 0
+      limit, window = l, w
     end
-    lasts = w + 0
+    lasts = w
     if window < lasts then lasts = window end
     if now < s + lasts then
-      used, started = u + 0, s + 0
+      used, started = u, s
     end
   elseif not limit then
     return nil
@@ -38,5 +44,5 @@ local function fixed_window_decide(key, now, limit, window, cost)
   return allowed, limit, remaining, retry_at, reset_at, more_at, limit, window, now, used, started
 end
 local function fixed_window_commit(key, limit, window, used, started)
-  redis.call('SET', key, string.format('%d %d %d %d', used, started, limit, window), 'PXAT', string.format('%d', started + window))
+  redis.call('SET', key, struct.pack('<I4dddd', WINDOW_FORM, used, started, limit, window), 'PXAT', string.format('%d', started + window))
 end

@@ -1,12 +1,15 @@
 -- gcra: a leaky bucket as meter, which is GCRA counted in drops (ITU-T I.371; redis-cell's
 -- CL.THROTTLE).
 --
--- State, a string: "<level> <at_ms> <window_ms> <limit> <burst>". limit and window_ms, divided by
+-- State, a string: level, at_ms, window_ms, limit and burst, each a double (little-endian), behind
+-- the number GCRA_FORM: text costs Redis a fifth more. limit and window_ms, divided by
 -- their greatest common divisor, are the units that drain in a millisecond and the units of a drop.
 -- The daemon refuses a burst of 2^52 units, so all levels and instants are whole numbers below
 -- 2^53, where Lua is exact. The state expires when the leaky bucket is empty. at_ms never goes
 -- back: after a step of Redis's clock nothing drains until that instant comes again, and all
 -- instants count from it.
+
+local GCRA_FORM, GCRA_BYTES = 1095910215, 44 -- the bytes 'GCRA'
 
 -- The units that drain in a millisecond, and those of a drop.
 local function gcra_units(limit, window)
@@ -26,13 +29,15 @@ local function gcra_decide(key, now, limit, window, cost, burst)
   local level, at, drain, drop, lapses_at = 0, now, nil, nil, nil
   local stored = redis.call('GET', key)
   if stored then
-    local l, since, old_window, old_limit, old_burst = string.match(stored, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-    if not l then
+    local form, old_window, old_limit, old_burst
+    if #stored == GCRA_BYTES then
+      form, level, at, old_window, old_limit, old_burst = struct.unpack('<I4ddddd', stored)
+    end
+    if form ~= GCRA_FORM then
       error(redis.error_reply('WRONGTYPE the key holds text that is not a leaky bucket'))
     end
-    level, at, old_window, old_limit = l + 0, since + 0, old_window + 0, old_limit + 0
     if not limit then
-      limit, window, burst = old_limit, old_window, old_burst + 0
+      limit, window, burst = old_limit, old_window, old_burst
     end
     drain, drop = gcra_units(limit, window)
     if old_limit ~= limit or old_window ~= window then
@@ -75,5 +80,5 @@ local function gcra_decide(key, now, limit, window, cost, burst)
   return allowed, burst, remaining, retry_at, reset_at, more_at, limit, window, at, level, burst
 end
 local function gcra_commit(key, reset_at, limit, window, at, level, burst)
-  redis.call('SET', key, string.format('%d %d %d %d %d', level, at, window, limit, burst), 'PXAT', string.format('%d', reset_at))
+  redis.call('SET', key, struct.pack('<I4ddddd', GCRA_FORM, level, at, window, limit, burst), 'PXAT', string.format('%d', reset_at))
 end
