@@ -12,7 +12,7 @@
 --@idempotent
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
+local now = (now_us - now_us % 1000) / 1000
 local member, adds = ARGV[1], ARGV[2] == 'add'
 local board = read_board(KEYS[1])
 if not board then
@@ -48,14 +48,13 @@ local place = old
 if not is_same then
   local arrival = math.max(board.last + 1, now_us)
   place = place_of(scores, arrival)
-  -- The ranks first: all fails here, and not half-way, when they are no sorted set.
-  if old then
-    redis.call('ZREM', KEYS[3], old .. member)
-  end
-  redis.call('ZADD', KEYS[3], 0, place .. member)
+  -- The ranks first: all fails here, and not half-way, when they are no sorted set. The old place
+  -- goes after the new one came: a set without members would be a new key, without its TTL.
+  redis.call('ZADD', KEYS[3], '0', place .. member)
+  local had_ranks = old and redis.call('ZREM', KEYS[3], old .. member) == 1
   redis.call('HSET', KEYS[2], member, place)
   redis.call('HSET', KEYS[1], 'last', digits(arrival))
-  if redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
+  if not had_ranks and redis.call('ZCARD', KEYS[3]) == 1 then -- the ranks, and maybe the places, are new keys
     expire(KEYS, expires_at(KEYS))
   end
 end

@@ -21,9 +21,12 @@ local function read_board(key)
     end
     return nil
   end
-  local names = {}
-  for name in string.gmatch(f[1], '[^\n]+') do
-    names[#names + 1] = name
+  local names = {f[1]}
+  if string.find(f[1], '\n', 1, true) then
+    names = {}
+    for name in string.gmatch(f[1], '[^\n]+') do
+      names[#names + 1] = name
+    end
   end
   return {names = names, text = f[1], last = tonumber(f[2] or '0')}
 end
@@ -51,12 +54,12 @@ end
 
 -- place_of(scores, arrival), and back: scores_of(place, dimensions).
 local function place_of(scores, arrival)
-  local packed = {}
-  for i, score in ipairs(scores) do
-    packed[i] = struct.pack('>I4', SCORE_MAX - score)
+  local low = arrival % 4294967296
+  local behind = struct.pack('>I4I4', (arrival - low) / 4294967296, low)
+  for i = #scores, 1, -1 do
+    behind = struct.pack('>I4', SCORE_MAX - scores[i]) .. behind
   end
-  packed[#packed + 1] = struct.pack('>I4I4', math.floor(arrival / 4294967296), arrival % 4294967296)
-  return table.concat(packed)
+  return behind
 end
 local function scores_of(place, dimensions)
   local scores = {}
