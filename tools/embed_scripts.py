@@ -7,6 +7,8 @@ A script file reads:
     -- lock_acquire: one line that says what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
     --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what stands above makes do without them
+    --@otherwise wake lock     the same, and makes all below a function of its own, which Redis makes only when
+                               the script gets there: for what usual calls return before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
                                or a replica)
     --@idempotent              wraps the script with lua/lib/idempotency.lua
@@ -44,6 +46,9 @@ def part(name, folder, lib):
 
 
 def with_libraries(text, folder, lib):
+    usual, otherwise, rest = text.partition("--@otherwise ")
+    if otherwise:
+        text = usual + "return (function()\n--@include " + rest + "end)()\n"
     return re.sub(
         r"^--@include[ \t]+(.*)$",
         lambda line: "".join(part(name, folder, lib).read_text() for name in line[1].split()),
@@ -79,7 +84,7 @@ def assemble(path, lib):
         elif word == "reads":
             reads = True
             flags.append("no-writes")
-        elif word != "include":
+        elif word not in ("include", "otherwise"):
             sys.exit(f"{path}: unknown directive --@{word}")
     body = without_idle_functions(code_of(with_libraries(text, path.parent, lib)))
     if wrapper:

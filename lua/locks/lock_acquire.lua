@@ -31,36 +31,44 @@ local ttl_ms, owner, metadata, presented, new_hash, sealed = ARGV[1], ARGV[2], A
 local mode, ticket, wait_ms = ARGV[7], ARGV[8], ARGV[9] + 0
 local t = redis.call('TIME')
 local now_us = t[1] * 1000000 + t[2]
-local now = math.floor(now_us / 1000)
+local now = (now_us - now_us % 1000) / 1000
 local expires_at = now + ttl_ms
 
--- Writes the fence that comes after the last, and returns it as number and text.
-local function next_fence(key, last)
-  local fence = math.max(last + 1, now_us)
-  local text = digits(fence)
-  redis.call('SET', key, text)
-  return fence, text
-end
 local function take_alone(key, fence_text)
   redis.call('HSET', key, 'fence', fence_text, 'owner', owner, 'mode', 'exclusive', 'metadata', metadata,
     't:' .. new_hash, digits(now))
   redis.call('PEXPIREAT', key, digits(expires_at))
 end
 
--- Most are one lock that nobody holds and nobody waits for, taken alone. They are told before the
--- other libraries, so that none of their functions is made: it saves Redis two fifths of what
--- taking costs. What is no fence goes the long way, and is refused there.
+-- Most calls acquire one lock that is free, without waiters, in exclusive mode. They are answered
+-- before the other libraries, so that none of their functions is made: that saves Redis two fifths
+-- of the time. One SET reads the last fence and writes the next one; what is not a fence is put
+-- back, and the long way refuses it.
 if not granted and #KEYS == LOCK_KEYS and presented == '' and mode ~= 'shared' and
-  redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then
-  local last = string.match(redis.call('GET', KEYS[2]) or '0', '^%d+$')
-  if last then
-    local fence, fence_text = next_fence(KEYS[2], last)
+  redis.call('EXISTS', KEYS[1], KEYS[4]) == 0 then
+  local fence, fence_text = now_us, digits(now_us)
+  local last = redis.call('SET', KEYS[2], fence_text, 'KEEPTTL', 'GET')
+  if last and not string.find(last, '^%d+$') then
+    redis.call('SET', KEYS[2], last, 'KEEPTTL')
+  else
+    if last and last + 0 >= fence then -- Redis's clock went back
+      fence = last + 1
+      fence_text = digits(fence)
+      redis.call('SET', KEYS[2], fence_text, 'KEEPTTL')
+    end
     take_alone(KEYS[1], fence_text)
     return { 1, now, owner, 'exclusive', 1, expires_at, sealed, fence }, new_hash
   end
 end
 
---@include last_fence wake waiters lock
+--@otherwise last_fence wake waiters lock
+-- Writes the fence that comes after the last, and returns it as number and text.
+local function next_fence(key, last)
+  local fence = math.max(last + 1, now_us)
+  local text = digits(fence)
+  redis.call('SET', key, text, 'KEEPTTL')
+  return fence, text
+end
 local names = {}
 for i = 1, #KEYS, LOCK_KEYS do
   local lock_key, fence_key, readers_key, waiters_key, offer_key = unpack(KEYS, i, i + LOCK_KEYS - 1)

@@ -10,21 +10,21 @@
 -- last one frees is freed in the background.
 --@flags allow-oom
 --@include time
+local LOCK_FIELDS = 5 -- of one token; see lib_lock.lua
 local is_forced = ARGV[2] == '1'
 local now = now_ms()
 
--- Most have one holder with one token, who gives it back while nobody waits: told before the other
--- libraries, as in lock_acquire.
-if not is_forced and redis.call('EXISTS', KEYS[2], KEYS[3], KEYS[4]) == 0 then
-  local f = redis.call('HMGET', KEYS[1], 'fence', 'mode', 't:' .. ARGV[1])
-  if tonumber(f[1] or '') and f[2] == 'exclusive' and f[3] and redis.call('HLEN', KEYS[1]) == 5 and
-    redis.call('PEXPIRETIME', KEYS[1]) >= 0 then
+-- Most locks have one holder with one token, and no waiters when it is released. They are answered
+-- before the other libraries, as in lock_acquire.
+if not is_forced and redis.call('EXISTS', KEYS[3]) == 0 then
+  local f = redis.call('HMGET', KEYS[1], 'mode', 't:' .. ARGV[1])
+  if f[2] and f[1] == 'exclusive' and redis.call('HLEN', KEYS[1]) == LOCK_FIELDS then
     redis.call('UNLINK', KEYS[1])
     return { 1, now, 0 }
   end
 end
 
---@include wake waiters lock
+--@otherwise wake waiters lock
 local lock = lock_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, '')
 local grant = lock and not is_forced and lock_grant_of(lock, ARGV[1])
