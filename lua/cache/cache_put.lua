@@ -36,7 +36,9 @@ end
 local new = digits(t[1] * 1000000 + t[2]) .. '-' .. ARGV[3]
 redis.call('HSET', KEYS[1], 'value', ARGV[1], 'version', new)
 redis.call('PEXPIREAT', KEYS[1], digits(expires_at))
-redis.call('DEL', KEYS[3])
+if ticket then
+  redis.call('DEL', KEYS[3])
+end
 if fence then
   cache_keep_fence(KEYS[2], fence, expires_at)
 end

@@ -21,8 +21,8 @@ for i = 1, #names do
   end
   new = new + (values[i] and 0 or 1)
 end
-local count = redis.call('HLEN', KEYS[1]) + new
-if new > 0 and count > 500 then
+local count = new > 0 and redis.call('HLEN', KEYS[1]) + new
+if count and count > 500 then
   return { -2, now, count }
 end
 local reply = { 1, now }

@@ -15,7 +15,7 @@ local now = now_ms()
 local size = redis.call('LLEN', KEYS[1])
 local kept = redis.call('HMGET', KEYS[2], 'limit', 'excess')
 local is_new = #ARGV > 1 and (size == 0 or not kept[1])
-local at = size > 0 and expires_at({ KEYS[1] })
+local at = is_new and size > 0 and expires_at({ KEYS[1] })
 local excess = size > 0 and tonumber(kept[2] or '0') or 0
 local limit = tonumber(ARGV[1]) or feed_limit(size, kept[1])
 if #ARGV > 1 then

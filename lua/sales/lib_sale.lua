@@ -17,10 +17,8 @@ local SETTLED_MOST = 100
 -- type. O(1).
 local function read_sale()
   local f = redis.call('HMGET', sale_key, 'held', 'confirmed', unpack(SALE_SETTINGS))
-  redis.call('HLEN', claims_key)
-  redis.call('ZCARD', holds_key)
-  redis.call('HLEN', users_key)
-  local sale, is_whole = {held = tonumber(f[1] or ''), confirmed = tonumber(f[2] or '')}, true
+  local least = math.min(redis.call('HLEN', claims_key), redis.call('ZCARD', holds_key), redis.call('HLEN', users_key))
+  local sale, is_whole = {held = tonumber(f[1] or ''), confirmed = tonumber(f[2] or ''), has_all_keys = least > 0}, true
   for i, name in ipairs(SALE_SETTINGS) do
     sale[name] = tonumber(f[i + 2] or '')
     is_whole = is_whole and sale[name]
@@ -64,6 +62,7 @@ local function take_back(sale, claims)
   end
   redis.call('HDEL', claims_key, unpack(claims))
   redis.call('ZREM', holds_key, unpack(claims))
+  sale.has_all_keys = false -- maybe: a key without elements is gone
   sale.held = redis.call('HINCRBY', sale_key, 'held', digits(0 - sum)) -- not -0, which is no integer to Redis
 end
 
@@ -123,10 +122,12 @@ local function change(sale, now)
       return sale_reply(sale, is_settled and -2 or 0, now)
     end
   end
+  local fields = {'held', digits(wanted.held), 'confirmed', digits(wanted.confirmed)}
   for _, name in ipairs(SALE_SETTINGS) do
-    redis.call('HSET', sale_key, name, digits(wanted[name]))
+    fields[#fields + 1] = name
+    fields[#fields + 1] = digits(wanted[name])
   end
-  redis.call('HSET', sale_key, 'held', digits(wanted.held), 'confirmed', digits(wanted.confirmed))
+  redis.call('HSET', sale_key, unpack(fields))
   expire(sale_keys, sale_expiry(wanted, now))
   return sale_reply(wanted, sale and 1 or 2, now)
 end

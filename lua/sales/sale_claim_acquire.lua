@@ -41,7 +41,7 @@ redis.call('HSET', claims_key, claim, table.concat({'held', digits(quantity), di
 redis.call('ZADD', holds_key, digits(expires_at_ms), claim)
 redis.call('HINCRBY', users_key, user, digits(quantity))
 redis.call('HINCRBY', sale_key, 'held', digits(quantity))
-local sale_expires_at = expires_at(sale_keys)
+local sale_expires_at = not sale.has_all_keys and expires_at(sale_keys)
 if sale_expires_at then -- the others may be new keys
   expire(sale_keys, sale_expires_at)
 end

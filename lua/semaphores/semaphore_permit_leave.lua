@@ -11,7 +11,7 @@ local now = now_ms()
 local s = semaphore_read(KEYS[1], KEYS[2], now)
 local waiters = waiters_read(KEYS[1], KEYS[3], KEYS[4], now, ARGV[1])
 local held = ARGV[2] ~= '' and semaphore_holds(s, ARGV[2])
-local released = ARGV[2] ~= '' and semaphore_was_released(s, ARGV[2])
+local released = not held and ARGV[2] ~= '' and semaphore_was_released(s, ARGV[2])
 waiters_settle(waiters)
 semaphore_settle(s)
 if ARGV[1] ~= '' then
