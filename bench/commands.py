@@ -7,7 +7,7 @@ first for boards.
 import json
 import random
 
-from contest import Contest, Contestant
+from contest import Contest, Contestant, Goal
 from environment import ask, expect, redis_cli, start_webdis
 from wrk import wrk
 
@@ -33,6 +33,15 @@ PAIRS = [
     SCORE,
     ("the best 10 of a board", ("GET", BEST), ZREVRANGE),
 ]
+
+# Times the plain command's CPU of Redis.
+AT_MOST = {
+    "a score": 6,
+    "a visitor": 4,
+    "visitors of a day": 2,
+    "the 10 nearest of 10,000 places": 1.5,
+    "the best 10 of a board": 2,
+}
 
 
 def loads(pair, url, webdis):
@@ -94,11 +103,19 @@ def contest(environment):
         "request",
         contestants,
         notes=[
-            "patternd counts visitors by day, tells distance and position of a place, for which webdis's JSON has no room, and the "
-            "rank of a member, and ranks whoever came first ahead."
+            "patternd counts visitors by day; returns distance and position of a place, and the rank of a member; and of equal "
+            "scores it ranks the earlier one first."
         ],
     )
 
 
-def goals(_contest):
-    return []
+def goals(contest):
+    """CPU of Redis for a request, as a multiple of the plain command's in the same round."""
+    return [
+        Goal(
+            f"CPU of Redis for {what}, of {command.split('/')[1]}'s",
+            contest.ratios("redis_us", f"{what}: patternd", f"{what}: webdis"),
+            at_most=AT_MOST[what],
+        )
+        for what, _, command in PAIRS
+    ]

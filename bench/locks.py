@@ -85,4 +85,11 @@ def contest(environment):
 
 
 def goals(contest):
-    return [Goal("locks taken and released, of etcd's", contest.ratios("rate", "patternd", ETCD), at_least=8)]
+    return [
+        Goal("locks taken and released, of etcd's", contest.ratios("rate", "patternd", ETCD), at_least=8),
+        Goal(
+            "CPU of Redis for a lock taken and released, of node-redlock's",
+            contest.ratios("redis_us", "patternd", "node-redlock"),
+            at_most=1.8,
+        ),
+    ]

@@ -16,6 +16,10 @@ if day_is_wrong(now, ARGV[1]) then
 end
 local size = tonumber(ARGV[2])
 local reply = {0, now, redis.call('PFCOUNT', unpack(KEYS))}
+if size >= #KEYS then -- one group is all together
+  reply[4] = reply[3]
+  return reply
+end
 for first = 1, #KEYS, size do
   reply[#reply + 1] = redis.call('PFCOUNT', unpack(KEYS, first, first + size - 1))
 end
