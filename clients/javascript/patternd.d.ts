@@ -34,7 +34,7 @@ export interface ClientOptions {
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | (string | number)[]>;
   headers?: Record<string, string>;
-  /** The Idempotency-Key of a POST or PATCH, made when absent; '' sends none. */
+  /** The Idempotency-Key of a POST or PATCH, made when absent; '' sends none, for what may happen twice. */
   key?: string;
   /** How long the daemon is asked to wait: added to both bounds. */
   waitMs?: number;

@@ -106,14 +106,14 @@ export class Client {
     if (this.#token) {
       sent.set('Authorization', `Bearer ${this.#token}`);
     }
-    const isUnsafe = method === 'POST' || method === 'PATCH';
-    if (isUnsafe && key !== '') {
+    if ((method === 'POST' || method === 'PATCH') && key !== '') {
       sent.set('Idempotency-Key', key ?? (await makeKey()));
     }
     const init = { method, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) };
     const deadline = now() + timeoutMs + waitMs;
     const attemptMs = Math.min(this.attemptMs, timeoutMs / 3) + waitMs;
     let isDoubtful = false;
+    let isRepeatable = true;
     for (let step = PAUSE_MS; ; step = Math.min(step * 2, PAUSE_MAX_MS)) {
       try {
         return await this.#attempt(url, init, Math.min(attemptMs, deadline - now()));
@@ -121,14 +121,13 @@ export class Client {
         if (!(problem instanceof Problem)) {
           throw problem;
         }
-        if (problem.code === 'idempotency_unavailable' && key === undefined && !isDoubtful) {
+        if (problem.code === 'idempotency_unavailable' && key === undefined && isRepeatable && !isDoubtful) {
           sent.delete('Idempotency-Key'); // a quorum of lock servers, or several slots
-          key = '';
+          isRepeatable = false;
           continue;
         }
         problem.repeated = isDoubtful;
         isDoubtful ||= problem.effect === 'unknown';
-        const isRepeatable = !isUnsafe || sent.has('Idempotency-Key');
         const mayPass = [0, 502, 503, 504].includes(problem.status) || problem.code === 'request_in_progress';
         if (!{ unknown: isRepeatable, none: mayPass }[problem.effect]) {
           throw problem;

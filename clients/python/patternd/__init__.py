@@ -182,7 +182,7 @@ class Client:
         """Any operation of the daemon but streams; `path` is percent-encoded.
 
         POST and PATCH carry `key` as Idempotency-Key, or one made for the call; other methods may
-        be repeated without. key="" sends none: an attempt without an answer is not repeated then.
+        be repeated without. key="" sends none, for what may happen twice.
         """
         sent, content = dict(headers or {}), None
         if body is not None:
@@ -196,7 +196,7 @@ class Client:
         timeout_ms = self.timeout_ms if timeout_ms is None else timeout_ms
         deadline = time.monotonic() + (timeout_ms + wait_ms) / 1000
         attempt_s = (min(self.attempt_ms, timeout_ms / 3) + wait_ms) / 1000
-        is_repeatable, is_doubtful, step = has_key or method not in ("POST", "PATCH"), False, PAUSE_S
+        is_repeatable, is_doubtful, step = True, False, PAUSE_S
         while True:
             try:
                 return self._attempt(method, target, content, sent, min(deadline, time.monotonic() + attempt_s))

@@ -1,0 +1,288 @@
+"""What the Python client promises, asked of a daemon; started by tests/test_libraries.py."""
+import concurrent.futures
+import os
+import pickle
+import socket
+import threading
+import time
+from urllib.parse import quote
+
+from patternd import Client, LockHeld, LockLost, Problem
+
+client = Client(os.environ["PATTERND_URL"])
+
+
+def raised(kind, function):
+    try:
+        function()
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def state(name):
+    told = client.request("GET", f"/queues/{name}").body
+    return {member: told[member] for member in ("ready", "delayed", "in_flight", "dead")}
+
+
+def left(**counts):
+    return {"ready": 0, "delayed": 0, "in_flight": 0, "dead": 0} | counts
+
+
+def enter(lock):
+    with lock:
+        raise AssertionError("entered")
+
+
+def test_lock_is_kept_and_released():
+    with client.lock("kept", ttl_ms=300, owner="test") as lock:
+        time.sleep(0.9)
+        assert not lock.lost.is_set()
+        problem = raised(LockHeld, lambda: enter(client.lock("kept", wait_ms=50)))
+        assert (problem.code, problem.status, problem.effect) == ("lock_held", 409, "none")
+        assert problem.retry_after == 1 and problem.body["holder"]["owner"] == "test" and "kept" in problem.detail
+        assert pickle.loads(pickle.dumps(problem)).code == "lock_held"
+    with client.lock("kept") as again:
+        assert again.fence > lock.fence
+    raised(ZeroDivisionError, lambda: divide_in(client.lock("kept")))
+    assert not client.request("GET", "/locks/kept").body["held"]
+
+
+def divide_in(block):
+    with block:
+        1 / 0
+
+
+def test_lock_waits():
+    first = client.lock("waited", ttl_ms=5000).acquire()
+    threading.Timer(0.3, first.release).start()
+    with client.lock("waited", ttl_ms=200, wait_ms=3000) as second:  # longer than its time to live
+        time.sleep(0.5)
+        assert second.fence > first.fence and not second.lost.is_set()
+
+
+def test_lost_lock_is_reported():
+    def lose():
+        with client.lock("lost", ttl_ms=600) as lock:
+            client.request("DELETE", "/locks/lost", query={"force": "true"})
+            assert lock.lost.wait(0.5), "not reported within a third of ttl_ms"
+
+    assert raised(LockLost, lose).code == "not_holder"
+
+
+def test_lost_daemon_loses_the_lock_in_time():
+    lonely = Client(os.environ["PATTERND_URL"])
+    lock = lonely.lock("lonely", ttl_ms=600).acquire()
+    began, lonely._port, lonely._idle = time.monotonic(), 1, []
+    assert lock.lost.wait(2) and 0.3 < time.monotonic() - began < 0.8  # 0.6, and a busy machine
+    raised(LockLost, lock.release)
+
+
+def test_messages_are_acknowledged():
+    queue = client.queue("acknowledged")
+    parent = "00-0000000000000000000000000000000a-000000000000000b-01"
+    sent = queue.send({"n": 1}, id="one", headers={"tenant": "acme"}, traceparent=parent)
+    assert (sent["id"], sent["duplicate"], queue.send(None, id="one")["duplicate"]) == ("one", False, True)
+    assert len(queue.send_many([{"body": None, "priority": 9}, {"body": "late", "delay_ms": 300}])) == 2
+    stop, seen = threading.Event(), []
+    for message in queue.messages(stop):
+        seen.append(message.body)
+        if message.id == "one":
+            assert (message.headers, message.traceparent, message.receives) == ({"tenant": "acme"}, parent, 1)
+        if message.body == "late":
+            stop.set()
+    assert seen == [{"n": 1}, None, "late"] and state("acknowledged") == left()
+
+
+def test_left_loops_reject():
+    queue = client.queue("rejected")
+    queue.send("a")
+    for leave in (leave_by_error, leave_by_break, leave_by_with):
+        leave(queue)
+        assert state("rejected") == left(ready=1), leave
+    told = client.request("GET", "/queues/rejected/messages").body["items"][0]
+    assert told["receives"] == 3 and told["reason"] == "ZeroDivisionError: division by zero", told
+    for message in queue.messages():
+        assert message.reject(200)
+        break
+    assert state("rejected") == left(delayed=1)
+    for message in queue.messages():
+        assert message.acknowledge() and not message.acknowledge()
+        break
+    assert state("rejected") == left()
+
+
+def leave_by_error(queue):
+    def work():
+        for _ in queue.messages():
+            1 / 0
+
+    raised(ZeroDivisionError, work)
+
+
+def leave_by_break(queue):
+    for _ in queue.messages():
+        break
+
+
+def leave_by_with(queue):
+    messages = queue.messages()  # another reference, so that nothing closes it
+
+    def work():
+        for message in messages:
+            with message:
+                1 / 0
+
+    raised(ZeroDivisionError, work)
+
+
+def test_work_is_extended():
+    queue = client.queue("extended")
+    queue.send("slow")
+    message = queue.receive(visibility_ms=300)
+    time.sleep(1)
+    assert not message.lost.is_set() and state("extended") == left(in_flight=1) and message.acknowledge()
+    queue.send("forgotten")
+    message = queue.receive(visibility_ms=200, max_work_ms=300)
+    assert message.lost.wait(2) and queue.receive(wait_ms=1000).acknowledge() and not message.acknowledge()
+
+
+def test_idle_worker_stops():
+    stop = threading.Event()
+    threading.Timer(0.1, stop.set).start()
+    began = time.monotonic()
+    assert not list(client.queue("idle").messages(stop)) and time.monotonic() - began < 2
+    queue = client.queue("idle")
+    threading.Timer(0.5, queue.send, ("late",)).start()
+    message = queue.receive(wait_ms=3000, visibility_ms=300)  # waits for longer than its visibility
+    time.sleep(0.6)
+    assert not message.lost.is_set() and message.acknowledge()
+
+
+def test_limit():
+    granted, refused = [client.limit("user", limit=1, window_ms=60000) for _ in "ab"]
+    assert granted.allowed and granted.remaining == 0 and granted.retry_after_ms is None
+    assert not refused.allowed and 59000 < refused.retry_after_ms <= 60000 and refused.limit == 1
+    client.request("PUT", "/ratelimit/policies/slow", {"limit": 10, "window_ms": 1000, "burst": 1})
+    waited = [client.limit("user", policy="slow", wait_ms=2000).allowed for _ in "ab"]
+    assert waited == [True, True]
+
+
+def test_cached():
+    calls = []
+
+    def fill():
+        calls.append(1)
+        time.sleep(0.3)
+        return {"n": len(calls)}
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        values = list(pool.map(lambda _: client.cached("value", ttl_ms=60000, fill=fill), range(8)))
+    assert values == [{"n": 1}] * 8 and len(calls) == 1
+    assert client.cached("nothing", 60000, lambda: None) is None and client.cached("nothing", 60000, fill) is None
+    raised(ZeroDivisionError, lambda: client.cached("failing", 60000, lambda: 1 / 0, fill_ms=100))
+    assert client.cached("failing", 60000, lambda: 2) == 2
+    slow = client.cached("slow", 60000, lambda: time.sleep(0.3) or 3, fill_ms=100)  # its ticket has expired
+    assert slow == 3 and client.cached("slow", 60000, lambda: 4) == 4
+
+
+def test_problems():
+    problem = raised(Problem, lambda: client.limit("user", limit=0, window_ms=60000))
+    assert (problem.code, problem.status, problem.effect, problem.repeated) == ("out_of_range", 400, "none", False)
+    assert problem.body["errors"][0]["pointer"] == "/limit"
+    assert raised(Problem, lambda: client.queue("..").send(1)).code == "reserved_name"
+    for name in ("a/b", "ü", "a b?c#d", "%2F"):
+        client.queue(name).send(1)
+        assert state(quote(name, safe="")) == left(ready=1), name
+    raised(ValueError, lambda: client.queue("q").send(float("nan")))
+    raised(ValueError, lambda: Client("redis://127.0.0.1"))
+
+
+def test_deadlines():
+    nothing = Client("http://127.0.0.1:1", timeout_ms=300)
+    began = time.monotonic()
+    problem = raised(Problem, lambda: nothing.queue("q").send(1))
+    assert (problem.code, problem.effect) == ("no_connection", "none") and time.monotonic() - began < 0.4
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nothing answers
+        mute = Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_ms=400, attempt_ms=100)
+        began = time.monotonic()
+        problem = raised(Problem, lambda: mute.queue("q").send(1))
+        assert (problem.code, problem.effect, problem.repeated) == ("no_connection", "unknown", True)
+        assert time.monotonic() - began < 0.6
+        assert raised(Problem, lambda: mute.request("GET", "/x")).effect == "none"
+
+
+def test_trickle_ends_at_the_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle():
+            try:
+                while True:
+                    with listener.accept()[0] as peer:
+                        for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200:
+                            peer.send(bytes([byte]))
+                            time.sleep(0.05)
+            except OSError:
+                pass
+
+        threading.Thread(target=trickle, daemon=True).start()
+        slow = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_ms=400)
+        began = time.monotonic()
+        assert raised(Problem, lambda: slow.request("GET", "/healthz")).code == "no_connection"
+        assert time.monotonic() - began < 0.6
+
+
+def test_unix_socket():
+    with Client("http+unix://" + quote(os.environ["PATTERND_SOCKET"], safe="")).lock("unix") as lock:
+        assert client.request("GET", "/locks/unix").body["fence"] == lock.fence
+
+
+def test_threads_and_forks_share_a_client():
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda n: client.request("POST", "/counters/shared/increment", {"n": 1}), range(200)))
+    child = os.fork()
+    for _ in range(50):
+        told = client.request("POST", "/counters/forked/increment", {"child" if child == 0 else "parent": 1})
+        if list(told.body["counters"]) != ["child" if child == 0 else "parent"]:
+            os._exit(1)  # another's answer
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert client.request("GET", "/counters/shared").body["counters"] == {"n": 200}
+    assert client.request("GET", "/counters/forked").body["counters"] == {"child": 50, "parent": 50}
+
+
+def test_failures_are_repeated_by_their_effect():
+    """Each request is refused with Retry-After, then lost, then answered: see BadWay."""
+    bad = Client(os.environ["PATTERND_BAD_WAY"])
+
+    def lock():
+        with bad.lock("bad", ttl_ms=20000):
+            assert client.request("GET", "/locks/bad").body["held"]
+        assert not client.request("GET", "/locks/bad").body["held"]
+
+    def receive():
+        client.queue("bad").send("a")
+        assert bad.queue("bad").receive(wait_ms=100).acknowledge()
+        assert state("bad") == left()
+
+    def send():
+        bad.queue("bad-sent").send("a")
+        assert state("bad-sent") == left(ready=1)
+
+    def limit():
+        assert bad.limit("bad", limit=5, window_ms=60000).remaining == 4
+
+    def cached():
+        assert bad.cached("bad", 60000, lambda: 7) == 7 and client.cached("bad", 60000, lambda: 8) == 7
+
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        for done in [pool.submit(test) for test in (lock, receive, send, limit, cached)]:
+            done.result()
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        began = time.monotonic()
+        test()
+        print(f"{name} {time.monotonic() - began:.1f} s", flush=True)
