@@ -79,6 +79,12 @@ class BadWay(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = serve
     protocol_version = "HTTP/1.1"
 
+    def handle_one_request(self):
+        try:
+            super().handle_one_request()
+        except ConnectionError:  # the client has left
+            self.close_connection = True
+
     def log_message(self, *_):
         pass
 

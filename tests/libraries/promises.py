@@ -35,8 +35,8 @@ def enter(lock):
 
 
 def test_lock_is_kept_and_released():
-    with client.lock("kept", ttl_ms=300, owner="test") as lock:
-        time.sleep(0.9)
+    with client.lock("kept", ttl_ms=900, owner="test") as lock:
+        time.sleep(2)
         assert not lock.lost.is_set()
         problem = raised(LockHeld, lambda: enter(client.lock("kept", wait_ms=50)))
         assert (problem.code, problem.status, problem.effect) == ("lock_held", 409, "none")
@@ -55,9 +55,9 @@ def divide_in(block):
 
 def test_lock_waits():
     first = client.lock("waited", ttl_ms=5000).acquire()
-    threading.Timer(0.3, first.release).start()
-    with client.lock("waited", ttl_ms=200, wait_ms=3000) as second:  # longer than its time to live
-        time.sleep(0.5)
+    threading.Timer(1, first.release).start()
+    with client.lock("waited", ttl_ms=800, wait_ms=4000) as second:  # longer than its time to live
+        time.sleep(1.3)
         assert second.fence > first.fence and not second.lost.is_set()
 
 
@@ -139,8 +139,8 @@ def leave_by_with(queue):
 def test_work_is_extended():
     queue = client.queue("extended")
     queue.send("slow")
-    message = queue.receive(visibility_ms=300)
-    time.sleep(1)
+    message = queue.receive(visibility_ms=900)
+    time.sleep(2)
     assert not message.lost.is_set() and state("extended") == left(in_flight=1) and message.acknowledge()
     queue.send("forgotten")
     message = queue.receive(visibility_ms=200, max_work_ms=300)
@@ -153,9 +153,9 @@ def test_idle_worker_stops():
     began = time.monotonic()
     assert not list(client.queue("idle").messages(stop)) and time.monotonic() - began < 2
     queue = client.queue("idle")
-    threading.Timer(0.5, queue.send, ("late",)).start()
-    message = queue.receive(wait_ms=3000, visibility_ms=300)  # waits for longer than its visibility
-    time.sleep(0.6)
+    threading.Timer(1.2, queue.send, ("late",)).start()
+    message = queue.receive(wait_ms=4000, visibility_ms=900)  # waits for longer than its visibility
+    time.sleep(1.3)
     assert not message.lost.is_set() and message.acknowledge()
 
 
@@ -281,8 +281,14 @@ def test_failures_are_repeated_by_their_effect():
             done.result()
 
 
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        began = time.monotonic()
-        test()
-        print(f"{name} {time.monotonic() - began:.1f} s", flush=True)
+def run(name):
+    began = time.monotonic()
+    globals()[name]()
+    print(f"{name} {time.monotonic() - began:.1f} s", flush=True)
+
+
+tests = [name for name in list(globals()) if name.startswith("test_")]
+run("test_threads_and_forks_share_a_client")  # alone: a fork takes one thread along
+with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they mostly wait
+    for result in [pool.submit(run, name) for name in tests if "fork" not in name]:
+        result.result()
