@@ -12,7 +12,8 @@ TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev libcurl4-openssl-d
 	nginx caddy haproxy mandoc zsh fish $(if $(shell command -v node),,nodejs)
 # npm comes with the nodejs of others than Debian, and conflicts with Debian's package then.
 NPM_PACKAGES := $(if $(shell command -v npm),,nodejs npm)
-CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES)
+# pip builds the Python client's package, mypy judges its types.
+CLIENT_PACKAGES := $(RUN_PACKAGES) $(NPM_PACKAGES) python3-pip python3-setuptools python3-wheel mypy
 # prometheus for its promtool.
 LINT_PACKAGES := $(TEST_PACKAGES) clang-format prometheus mkdocs $(NPM_PACKAGES)
 # wrk makes the load, valgrind counts instructions; the others are peers, beside those of
@@ -99,8 +100,8 @@ test-asan: packages-test ## tests under AddressSanitizer and UndefinedBehaviorSa
 	@cmake --build --preset asan -j $(JOBS)
 	@ctest --preset asan -j $(TEST_JOBS) $(if $(CLUSTER),,--label-exclude cluster)
 
-# TypeScript clients that two generators of npm's make of the contract.
-test-clients: packages-clients build ## generated TypeScript clients
+# TypeScript clients that two generators of npm's make of the contract, and the packages of clients/.
+test-clients: packages-clients build ## generated TypeScript clients, packages of clients/
 	@tests/test_clients.py build/patternd build/clients
 
 # The daemon of the tests, and the unit tests themselves, under memcheck; most of the time they

@@ -22,6 +22,9 @@ goes through shell variables. The output must be what is shown:
   there; both orders will do.
 
 A block that cannot be run follows `<!-- not run: why -->`.
+
+Then each `python` and `js` block is run beside the same daemon, as a program that imports the client
+of clients/: it must succeed.
 """
 import datetime
 import glob
@@ -54,6 +57,8 @@ SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?^```console\n(?P<text>.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
+INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
 # A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a
 # request id; an instant; a duration; a day.
 MADE = r"(?<![\w.])(?:\d{16}(?:[.-][0-9a-f]{8,16}){0,2}|\d{13}\.[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-\d+)(?![\w])"
@@ -374,8 +379,26 @@ def run_block(session, shell, text, place):
     return []
 
 
+def run_programs(folder, address, page, text):
+    """The findings of a page's programs."""
+    pathlib.Path(folder, "node_modules").mkdir()
+    pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
+    for block in PROGRAM.finditer(text):
+        done = subprocess.run(
+            INTERPRETERS[block["language"]],
+            input=block["text"].replace(SHOWN_ADDRESS, address),
+            env=os.environ | {"PYTHONPATH": str(pathlib.Path("clients/python").resolve())},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+        )
+        if done.returncode != 0:
+            yield f"{page}:{text.count(chr(10), 0, block.start()) + 1}: {done.stdout}{done.stderr}"
+
+
 def run_page(program, page):
-    """The findings of a page's sessions, and how many commands were run."""
+    """The findings of a page's sessions and programs, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
     if not BLOCK.search(text):
@@ -394,6 +417,7 @@ def run_page(program, page):
                     count += len(commands(block["text"]))
         finally:
             shell.kill()
+        findings += run_programs(folder, f"127.0.0.1:{daemon.port}", page, text)
     return findings, count
 
 

@@ -1,0 +1,20 @@
+"""The package of clients/python, as pip builds it, at work; mypy --strict reads it, too."""
+import os
+from typing import Optional
+
+from patternd import Client, Decision, LockHeld, Message
+
+client = Client(os.environ["PATTERND_URL"], timeout_ms=5000)
+with client.lock("wheel", ttl_ms=5000) as lock:
+    fence: int = lock.fence
+    try:
+        client.lock("wheel").acquire()
+    except LockHeld as problem:
+        retry_after: Optional[float] = problem.retry_after
+        assert retry_after == 5 and fence > 0
+client.queue("wheel").send({"n": 1}, id="one", delay_ms=10)
+message: Optional[Message] = client.queue("wheel").receive(wait_ms=5000)
+assert message is not None and message.body == {"n": 1} and message.acknowledge()
+decision: Decision = client.limit("wheel", limit=1, window_ms=60000)
+value: int = client.cached("wheel", ttl_ms=60000, fill=lambda: 7)
+assert decision.allowed and value == 7
