@@ -11,6 +11,7 @@ tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
 What 2. and 3. say is a ledger: no message lost, none worked twice, the lock held by one at a time.
 """
 import collections
+import contextlib
 import http.server
 import itertools
 import json
@@ -181,6 +182,7 @@ class Ledger:
     def await_work(self, seconds):
         deadline = time.monotonic() + seconds
         while len(self.steps("end")) < PROCESSES * MESSAGES and time.monotonic() < deadline:
+            assert not self.steps("failed"), self.steps("failed")
             time.sleep(0.05)
 
     def close(self):
@@ -221,7 +223,24 @@ def environment(**more):
     return os.environ | {"PYTHONPATH": str(SOURCE.parent / "clients/python"), "PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
-def check_promises(language, daemon, socket_path):
+@contextlib.contextmanager
+def quorum(program, folder):
+    """The port of a daemon that asks three more servers for locks."""
+    paths = [f"{folder}/{number}" for number in range(3)]
+    command = ["redis-server", "--port", "0", "--save", "", "--dir", folder]
+    servers = [subprocess.Popen([*command, "--unixsocket", path], stdout=subprocess.DEVNULL) for path in paths]
+    try:
+        with embedded.Daemon(program, "--lock-quorum", ",".join(f"unix://{path}" for path in paths)) as daemon:
+            while daemon.ask("GET", "/locks/quorum")[0] != 200:
+                time.sleep(0.05)
+            yield daemon.port
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait(10)
+
+
+def check_promises(language, daemon, socket_path, quorum_port):
     interpreter, ending = LANGUAGES[language]
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), BadWay) as way:
         way.daemon, way.attempts = daemon, collections.defaultdict(list)
@@ -230,6 +249,7 @@ def check_promises(language, daemon, socket_path):
             PATTERND_URL=f"http://127.0.0.1:{daemon.port}",
             PATTERND_BAD_WAY=f"http://127.0.0.1:{way.server_port}",
             PATTERND_SOCKET=socket_path,
+            PATTERND_QUORUM=f"http://127.0.0.1:{quorum_port}",
         )
         command = [interpreter, SOURCE / f"libraries/promises.{ending}"]
         done = subprocess.run(command, env=ways, timeout=60)
@@ -273,7 +293,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/socket"
         with embedded.Daemon(program, "--listen", f"unix:{path},127.0.0.1:0") as daemon:
-            check_promises(language, daemon, path)
+            with quorum(program, folder) as quorum_port:
+                check_promises(language, daemon, path, quorum_port)
             began = time.monotonic()
             print("cuts: %d messages, %d locks" % check_cuts(language, daemon), f"{time.monotonic() - began:.1f} s")
             print("%d faults: %d messages, %d locks" % check_faults(language, daemon, fault_proxy, 22))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { Client, LockHeld, LockLost, Problem } from '../../clients/javascript/patternd.js';
 
-const { PATTERND_URL, PATTERND_BAD_WAY } = process.env;
+const { PATTERND_URL, PATTERND_BAD_WAY, PATTERND_QUORUM } = process.env;
 const client = new Client(PATTERND_URL);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const lost = (signal) => signal.aborted || new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -66,6 +66,17 @@ const tests = {
       assert(await Promise.race([lost(lock.lost), sleep(500).then(() => false)]), 'not reported in time');
     }));
     assert.equal(problem.code, 'not_holder');
+  },
+
+  // Such a daemon refuses an Idempotency-Key: 400 idempotency_unavailable.
+  async quorumLockGoesWithoutAKey() {
+    const quorum = new Client(PATTERND_QUORUM);
+    await quorum.lock('quorum', { ttlMs: 900 }, async (lock) => {
+      await sleep(1500);
+      assert(lock.fence && !lock.lost.aborted);
+      await thrown(LockHeld, quorum.lock('quorum'));
+    });
+    assert.equal((await quorum.request('GET', '/locks/quorum')).body.held, false);
   },
 
   async messagesAreAcknowledged() {

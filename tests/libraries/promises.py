@@ -78,6 +78,16 @@ def test_lost_daemon_loses_the_lock_in_time():
     raised(LockLost, lock.release)
 
 
+def test_quorum_lock_goes_without_a_key():
+    """Such a daemon refuses an Idempotency-Key: 400 idempotency_unavailable."""
+    quorum = Client(os.environ["PATTERND_QUORUM"])
+    with quorum.lock("quorum", ttl_ms=900) as lock:
+        time.sleep(1.5)
+        assert lock.fence and not lock.lost.is_set()
+        raised(LockHeld, lambda: enter(quorum.lock("quorum")))
+    assert not quorum.request("GET", "/locks/quorum").body["held"]
+
+
 def test_messages_are_acknowledged():
     queue = client.queue("acknowledged")
     parent = "00-0000000000000000000000000000000a-000000000000000b-01"
