@@ -93,7 +93,7 @@ def test_messages_are_acknowledged():
     parent = "00-0000000000000000000000000000000a-000000000000000b-01"
     sent = queue.send({"n": 1}, id="one", headers={"tenant": "acme"}, traceparent=parent)
     assert (sent["id"], sent["duplicate"], queue.send(None, id="one")["duplicate"]) == ("one", False, True)
-    assert len(queue.send_many([{"body": None, "priority": 9}, {"body": "late", "delay_ms": 300}])) == 2
+    assert len(queue.send_many([{"body": None, "priority": 9}, {"body": "late", "delay_ms": 300, "priority": 9}])) == 2
     stop, seen = threading.Event(), []
     for message in queue.messages(stop):
         seen.append(message.body)

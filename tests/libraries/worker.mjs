@@ -7,8 +7,7 @@ const [url, name] = process.argv.slice(2);
 const client = new Client(url, { timeoutMs: 20000, attemptMs: 700 });
 const stop = new AbortController();
 
-const say = (step, more) =>
-  writeSync(1, `${JSON.stringify({ at: Number(process.hrtime.bigint()), step, ...more })}\n`);
+const say = (step, more) => writeSync(1, `${JSON.stringify({ at: Number(process.hrtime.bigint()), step, ...more })}\n`);
 const pause = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
 
 async function send() {
