@@ -258,8 +258,8 @@ def check_promises(language, daemon, socket_path, quorum_port):
         assert len(way.attempts) >= 5, way.attempts
         for key, times in way.attempts.items():
             assert len(times) == 3, f"{key}: not three attempts: {times}"
-            assert 1 <= times[1] - times[0] < 3, f"{key}: Retry-After was 1 s: {times}"
-            assert times[2] - times[1] < 1, f"{key}: no Retry-After: {times}"
+            assert 1 <= times[1] - times[0] < 5, f"{key}: Retry-After was 1 s: {times}"
+            assert times[2] - times[1] < 2, f"{key}: no Retry-After: {times}"
 
 
 def check_cuts(language, daemon):

@@ -66,9 +66,9 @@ const tests = {
   async lostLockIsReported() {
     const problem = await thrown(
       LockLost,
-      client.lock('lost', { ttlMs: 600 }, async (lock) => {
+      client.lock('lost', { ttlMs: 6000 }, async (lock) => {
         await client.request('DELETE', '/locks/lost', undefined, { query: { force: true } });
-        assert(await Promise.race([lost(lock.lost), sleep(500).then(() => false)]), 'not reported in time');
+        assert(await Promise.race([lost(lock.lost), sleep(4000).then(() => false)]), 'not reported in time');
       }),
     );
     assert.equal(problem.code, 'not_holder');
@@ -153,7 +153,7 @@ const tests = {
     setTimeout(() => stop.abort(), 100);
     const began = performance.now();
     await loop('idle', () => assert.fail('a message'), { stop: stop.signal });
-    assert(performance.now() - began < 2000);
+    assert(performance.now() - began < 4000);
     setTimeout(() => client.queue('idle').send('late'), 1200);
     const message = await client.queue('idle').receive({ waitMs: 4000, visibilityMs: 900 }); // waits for longer
     await sleep(1300);
@@ -212,7 +212,7 @@ const tests = {
     let began = performance.now();
     let problem = await thrown(Problem, mute.queue('q').send(1));
     assert.deepEqual([problem.code, problem.effect, problem.repeated], ['no_connection', 'unknown', true]);
-    assert(performance.now() - began < 1000);
+    assert(performance.now() - began < 2000);
     assert.equal((await thrown(Problem, mute.request('GET', '/x'))).effect, 'none');
     silent.close();
     const nothing = new Client(`http://127.0.0.1:${await freePort()}`, { timeoutMs: 1500 });
