@@ -266,7 +266,7 @@ def check_cuts(language, daemon):
     cutter = Cutter(daemon.port, 13)
     ledger = Ledger(language, cutter.listener.getsockname()[1])
     ledger.await_work(60)
-    assert cutter.is_through.wait(20), "not every cut was made"
+    assert cutter.is_through.wait(40), "not every cut was made"
     ledger.close()
     cutter.listener.close()
     return ledger.check(daemon)
