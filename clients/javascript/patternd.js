@@ -265,10 +265,11 @@ class Lease {
     this.#timer = null;
   }
 
-  /** When it was asked for. Without a key: its record would stay in Redis for a day, and twice does no harm. */
+  /** When it ends. Without a key: its record would stay in Redis for a day, and twice does no harm. */
   async _extend(timeoutMs) {
     const options = { key: '', timeoutMs };
-    return (await this._client.request('POST', `${this._path}/extend`, this.#extension, options)).sent;
+    const { sent, body } = await this._client.request('POST', `${this._path}/extend`, this.#extension, options);
+    return sent + (body.ttl_ms ?? this.#timeMs) * 0.99;
   }
 
   #wait(pause, until) {
@@ -281,7 +282,7 @@ class Lease {
     let pause = remaining;
     try {
       if (remaining > 0 && now() < until) {
-        this._expires = (await this._extend(remaining)) + this.#timeMs * 0.99;
+        this._expires = await this._extend(remaining);
         pause = this.#timeMs / 3;
       }
     } catch (problem) {
@@ -405,13 +406,13 @@ export class Queue {
   async receive({ waitMs = 0, visibilityMs = 30000, maxWorkMs = 3600000 } = {}) {
     const body = { visibility_ms: visibilityMs, wait_ms: waitMs };
     const response = await this.#client.request('POST', `${this.#path}/receive`, body, { waitMs });
-    let began = response.sent;
+    let expires = response.sent + visibilityMs * 0.99;
     for (const told of response.body.messages) {
       const message = new Message(this.#client, this.name, told, visibilityMs);
       try {
         // When it is not known how long the delivery has lasted, an extension makes it sure.
-        if (response.headers.get('Idempotent-Replayed') || now() - began > visibilityMs / 3) {
-          began = await message._extend(visibilityMs);
+        if (response.headers.get('Idempotent-Replayed') || now() - response.sent > visibilityMs / 3) {
+          expires = await message._extend(visibilityMs);
         }
       } catch (problem) {
         if (problem.code !== 'receipt_expired') {
@@ -419,7 +420,7 @@ export class Queue {
         }
         return null;
       }
-      message._keep(began + visibilityMs * 0.99, now() + maxWorkMs);
+      message._keep(expires, now() + maxWorkMs);
       return message;
     }
     return null;

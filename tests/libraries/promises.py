@@ -35,12 +35,12 @@ def enter(lock):
 
 
 def test_lock_is_kept_and_released():
-    with client.lock("kept", ttl_ms=900, owner="test") as lock:
-        time.sleep(2)
+    with client.lock("kept", ttl_ms=2400, owner="test") as lock:
+        time.sleep(4)
         assert not lock.lost.is_set()
         problem = raised(LockHeld, lambda: enter(client.lock("kept", wait_ms=50)))
         assert (problem.code, problem.status, problem.effect) == ("lock_held", 409, "none")
-        assert problem.retry_after == 1 and problem.body["holder"]["owner"] == "test" and "kept" in problem.detail
+        assert 1 <= problem.retry_after <= 3 and problem.body["holder"]["owner"] == "test" and "kept" in problem.detail
         assert pickle.loads(pickle.dumps(problem)).code == "lock_held"
     with client.lock("kept") as again:
         assert again.fence > lock.fence
@@ -54,10 +54,10 @@ def divide_in(block):
 
 
 def test_lock_waits():
-    first = client.lock("waited", ttl_ms=5000).acquire()
-    threading.Timer(1, first.release).start()
-    with client.lock("waited", ttl_ms=800, wait_ms=4000) as second:  # longer than its time to live
-        time.sleep(1.3)
+    first = client.lock("waited", ttl_ms=9000).acquire()
+    threading.Timer(2.6, first.release).start()
+    with client.lock("waited", ttl_ms=2400, wait_ms=9000) as second:  # longer than its time to live
+        time.sleep(3)
         assert second.fence > first.fence and not second.lost.is_set()
 
 
@@ -81,8 +81,8 @@ def test_lost_daemon_loses_the_lock_in_time():
 def test_quorum_lock_goes_without_a_key():
     """Such a daemon refuses an Idempotency-Key: 400 idempotency_unavailable."""
     quorum = Client(os.environ["PATTERND_QUORUM"])
-    with quorum.lock("quorum", ttl_ms=900) as lock:
-        time.sleep(1.5)
+    with quorum.lock("quorum", ttl_ms=2400) as lock:
+        time.sleep(4)
         assert lock.fence and not lock.lost.is_set()
         raised(LockHeld, lambda: enter(quorum.lock("quorum")))
     assert not quorum.request("GET", "/locks/quorum").body["held"]
@@ -149,8 +149,8 @@ def leave_by_with(queue):
 def test_work_is_extended():
     queue = client.queue("extended")
     queue.send("slow")
-    message = queue.receive(visibility_ms=900)
-    time.sleep(2)
+    message = queue.receive(visibility_ms=2400)
+    time.sleep(4)
     assert not message.lost.is_set() and state("extended") == left(in_flight=1) and message.acknowledge()
     queue.send("forgotten")
     message = queue.receive(visibility_ms=200, max_work_ms=300)
@@ -163,9 +163,9 @@ def test_idle_worker_stops():
     began = time.monotonic()
     assert not list(client.queue("idle").messages(stop)) and time.monotonic() - began < 4
     queue = client.queue("idle")
-    threading.Timer(1.2, queue.send, ("late",)).start()
-    message = queue.receive(wait_ms=4000, visibility_ms=900)  # waits for longer than its visibility
-    time.sleep(1.3)
+    threading.Timer(2.6, queue.send, ("late",)).start()
+    message = queue.receive(wait_ms=9000, visibility_ms=2400)  # waits for longer than its visibility
+    time.sleep(3)
     assert not message.lost.is_set() and message.acknowledge()
 
 
@@ -299,6 +299,6 @@ def run(name):
 
 tests = [name for name in list(globals()) if name.startswith("test_")]
 run("test_threads_and_forks_share_a_client")  # alone: a fork takes one thread along
-with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they mostly wait
+with concurrent.futures.ThreadPoolExecutor(8) as pool:  # they mostly wait
     for result in [pool.submit(run, name) for name in tests if "fork" not in name]:
         result.result()

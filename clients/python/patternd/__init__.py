@@ -324,7 +324,8 @@ class _Lease:
 
     def _extend(self, extension: dict[str, Any], timeout_ms: float) -> float:
         # Without a key: its record would stay in Redis for a day, and twice does no harm.
-        return self._client.request("POST", self._path + "/extend", extension, key="", timeout_ms=timeout_ms).sent
+        answer = self._client.request("POST", self._path + "/extend", extension, key="", timeout_ms=timeout_ms)
+        return answer.sent + float(answer.body.get("ttl_ms") or extension["visibility_ms"]) * 0.00099
 
     def _run(self, time_s: float, extension: dict[str, Any], until: float) -> None:
         pause = min(time_s, self._expires - time.monotonic()) / 3
@@ -335,7 +336,7 @@ class _Lease:
             pause = remaining
             try:
                 if time.monotonic() < until:
-                    self._expires = self._extend(extension, remaining * 1000) + time_s * 0.99
+                    self._expires = self._extend(extension, remaining * 1000)
                     pause = time_s / 3
             except Problem as problem:
                 if problem.code in ("not_holder", "receipt_expired"):
@@ -468,14 +469,14 @@ class Queue:
         began, until = response.sent, time.monotonic() + max_work_ms / 1000
         for told in response.body["messages"]:
             message = Message(self._client, self.name, told)
+            message._expires = began + visibility_ms * 0.00099
             try:  # when it is not known how long the delivery has lasted, an extension makes it sure
                 if response.headers.get("Idempotent-Replayed") or time.monotonic() - began > visibility_ms / 3000:
-                    began = message._extend(extension, visibility_ms)
+                    message._expires = message._extend(extension, visibility_ms)
             except Problem as problem:
                 if problem.code != "receipt_expired":
                     raise
                 return None
-            message._expires = began + visibility_ms / 1000 * 0.99
             message._keep(visibility_ms, extension, until)
             return message
         return None
