@@ -56,8 +56,9 @@ BACKGROUND_SECONDS = 5
 SLACK_MS = 2000
 NOBODYS = "00000000"
 END = "end-of-command"
-BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?^```console\n(?P<text>.*?)^```$", re.M | re.S)
-PROGRAM = re.compile(r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
+NOT_RUN = r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\s*)?"
+BLOCK = re.compile(NOT_RUN + r"^```console\n(?P<text>.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(NOT_RUN + r"^```(?P<language>python|js)\n(?P<text>.*?)^```$", re.M | re.S)
 INTERPRETERS = {"python": [sys.executable, "-B", "-"], "js": ["node", "--input-type=module", "-"]}
 # A message's id or a fence, alone or in a receipt (with its check) or version; a claim; a token; a
 # request id; an instant; a duration; a day.
@@ -384,6 +385,8 @@ def run_programs(folder, address, page, text):
     pathlib.Path(folder, "node_modules").mkdir()
     pathlib.Path(folder, "node_modules/patternd").symlink_to(pathlib.Path("clients/javascript").resolve())
     for block in PROGRAM.finditer(text):
+        if block["reason"]:
+            continue
         done = subprocess.run(
             INTERPRETERS[block["language"]],
             input=block["text"].replace(SHOWN_ADDRESS, address),
@@ -401,7 +404,7 @@ def run_page(program, page):
     """The findings of a page's sessions and programs, and how many commands were run."""
     text = page.read_text()
     findings, count = [], 0
-    if not BLOCK.search(text):
+    if not BLOCK.search(text) and not PROGRAM.search(text):
         return findings, count
     with tempfile.TemporaryDirectory() as folder, embedded.Daemon(program) as daemon:
         session = Session()
