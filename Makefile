@@ -35,6 +35,9 @@ SITE_PACKAGES := python3 python3-yaml ca-certificates mkdocs
 DEB_PACKAGES := $(filter-out redis-server,$(RUN_PACKAGES)) dpkg-dev file
 # python3-yaml for tests/test_docs.py, by whose rules tests/quickstart compares.
 ROOT_PACKAGES := debootstrap util-linux iproute2 python3-yaml
+# buildah also where an engine answers: it gives each file the time of the commit.
+DIST_PACKAGES = $(sort $(ROOT_PACKAGES) $(IMAGE_PACKAGES) buildah git dpkg-dev python3-pip python3-wheel \
+	python3-setuptools $(NPM_PACKAGES))
 JOBS := $(shell nproc)
 # Tests mostly wait.
 TEST_JOBS := $(shell echo $$((2 * $(JOBS))))
@@ -58,9 +61,9 @@ endef
 .PHONY: run build test check test-asan test-clients test-valgrind test-browser analyze torture chaos \
 	chaos-selftest chaos-parts soak \
 	soak-selftest soak-parts lint bench fuzz fuzz-selftest bench-instructions verify install deb quickstart \
-		test-debian13 test-deb image site help \
+		test-debian13 test-deb image site help dist dist-twice \
 	clean packages-run packages-site packages-test packages-clients packages-lint packages-deb packages-roots \
-		packages-image packages-analyze \
+		packages-image packages-analyze packages-dist \
 	packages-valgrind packages-fuzz packages-browser packages-bench
 
 help: ## this list
@@ -234,8 +237,13 @@ test-deb: packages-roots ## the package in fresh Debian roots
 image: packages-image ## the container image
 	@$(SUDO) env ENGINE=$(ENGINE) docker/build
 
+dist: packages-dist ## all files of a release in dist/, from the last commit
+	@$(SUDO) packaging/dist
+dist-twice: packages-dist ## the same twice, which must give the same bits
+	@$(SUDO) packaging/dist --twice
+
 clean: ## remove the builds
-	@rm -rf build build-dev build-asan build-fuzz build-analyze build-valgrind
+	@rm -rf dist build build-dev build-asan build-fuzz build-analyze build-valgrind
 
 packages-run:
 	$(call install,$(RUN_PACKAGES))
@@ -253,6 +261,8 @@ packages-roots:
 	$(call install,$(ROOT_PACKAGES))
 packages-image:
 	$(call install,$(IMAGE_PACKAGES))
+packages-dist:
+	$(call install,$(DIST_PACKAGES))
 packages-analyze:
 	$(call install,$(ANALYZE_PACKAGES))
 packages-valgrind:

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What a release consists of, as SPDX 2.3 in JSON, on standard output: packaging/sbom.py VERSION DIST
+
+The source and its files in DIST, the npm packages whose files are in the program
+(web/package-lock.json), and the Debian packages that the image has code of, as the image's
+var/lib/dpkg/status.d names them.
+"""
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import re
+import sys
+import tarfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def element(name):
+    return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)
+
+
+def package(name, version, license_id, purl=None, file=None):
+    entry = {
+        "SPDXID": element(name),
+        "name": name,
+        "versionInfo": version,
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": False,
+        "licenseConcluded": license_id,
+        "licenseDeclared": license_id,
+        "copyrightText": "NOASSERTION",
+    }
+    if purl:
+        entry["externalRefs"] = [
+            {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}
+        ]
+    if file:
+        entry["packageFileName"] = file.name
+        entry["checksums"] = [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(file.read_bytes()).hexdigest()}]
+    return entry
+
+
+def npm_packages():
+    wanted = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    locked = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    for name in sorted(wanted):
+        found = locked[f"node_modules/{name}"]
+        yield package(name, found["version"], found["license"], f"pkg:npm/{name}@{found['version']}")
+
+
+def blob(archive, digest):
+    return archive.extractfile("./blobs/" + digest.replace(":", "/"))
+
+
+def debian_packages(image):
+    """Of the only layer of an OCI layout in a tar."""
+    with tarfile.open(image) as archive:
+        index = json.load(archive.extractfile("./index.json"))
+        manifest = json.load(blob(archive, index["manifests"][0]["digest"]))
+        for layer in manifest["layers"]:
+            with tarfile.open(fileobj=blob(archive, layer["digest"])) as files:
+                for member in sorted(files.getmembers(), key=lambda m: m.name):
+                    if member.isfile() and "var/lib/dpkg/status.d/" in member.name:
+                        status = files.extractfile(member).read().decode()
+                        fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", status, re.M))
+                        name, version = fields["Package"], fields["Version"]
+                        purl = f"pkg:deb/debian/{name}@{version}?arch={fields['Architecture']}&distro=debian-13"
+                        yield package(name, version, "NOASSERTION", purl)
+
+
+def main():
+    version, dist = sys.argv[1], pathlib.Path(sys.argv[2])
+    made = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
+    source = package("patternd", version, "MIT", file=dist / f"patternd-{version}.tar.gz")
+    files = [
+        package(file.name, version, "MIT", file=file)
+        for file in sorted(dist.iterdir())
+        if file.suffix != ".json" and file.name not in (source["packageFileName"], "SHA256SUMS")
+    ]
+    image = dist / f"patternd-{version}-oci.tar"
+    npm, debian = list(npm_packages()), list(debian_packages(image))
+    relation = lambda one, kind, other: {
+        "spdxElementId": one,
+        "relationshipType": kind,
+        "relatedSpdxElement": other,
+    }
+    relations = [relation("SPDXRef-DOCUMENT", "DESCRIBES", p["SPDXID"]) for p in [source, *files]]
+    relations += [relation(p["SPDXID"], "GENERATED_FROM", source["SPDXID"]) for p in files]
+    relations += [relation(source["SPDXID"], "CONTAINS", p["SPDXID"]) for p in npm]
+    relations += [relation(element(image.name), "CONTAINS", p["SPDXID"]) for p in debian]
+    json.dump(
+        {
+            "spdxVersion": "SPDX-2.3",
+            "dataLicense": "CC0-1.0",
+            "SPDXID": "SPDXRef-DOCUMENT",
+            "name": f"patternd-{version}",
+            "documentNamespace": f"https://patternd.invalid/spdx/{version}/{source['checksums'][0]['checksumValue']}",
+            "creationInfo": {
+                "created": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "creators": ["Tool: packaging/sbom.py"],
+            },
+            "packages": [source, *files, *npm, *debian],
+            "relationships": relations,
+        },
+        sys.stdout,
+        indent=2,
+    )
+    print()
+
+
+main()
