@@ -16,7 +16,6 @@ import embedded
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "clients"
 LIBRARIES = SOURCE.parent.parent / "clients"
-DEBIANS_PYTHON = "/usr/bin/python3"  # which python3-pip, -setuptools and -wheel are for
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 
@@ -39,37 +38,31 @@ def generate(folder, url, *command):
         sys.exit(f"{command[0]} finds fault with the contract: {said}")
 
 
-def pack_for_node(folder):
-    """The package of clients/javascript becomes one of those that the programs of the folder import."""
-    for old in folder.glob("*.tgz"):
-        old.unlink()
-    run(folder, "npm", "pack", "--offline", "--loglevel=error", str(LIBRARIES / "javascript"))
-    (package,) = folder.glob("patternd-*.tgz")
+def unpack(archive, names, wanted, target):
+    assert wanted <= set(names), f"{sorted(wanted - set(names))} are not in a package"
+    shutil.rmtree(target, ignore_errors=True)
+    archive.extractall(target)
+
+
+def pack_libraries(folder):
+    """The packages of clients/: that of npm becomes one that the programs of the folder import; the
+    wheel is unpacked. Returns where."""
+    packed = folder / "packed"
+    shutil.rmtree(packed, ignore_errors=True)
+    packed.mkdir()
+    run(folder, str(LIBRARIES / "pack"), str(packed))
+    (package,), (wheel,) = packed.glob("*.tgz"), packed.glob("*.whl")
+    with tarfile.open(package) as archive:
+        wanted = {
+            f"package/{name}" for name in ("package.json", "patternd.js", "patternd.d.ts", "README.md", "LICENSE")
+        }
+        unpack(archive, archive.getnames(), wanted, folder / "unpacked")
     target = folder / "node_modules/patternd"
     shutil.rmtree(target, ignore_errors=True)
-    with tarfile.open(package) as archive:
-        names = {pathlib.PurePath(name).relative_to("package") for name in archive.getnames()}
-        archive.extractall(folder / "unpacked")
     shutil.move(folder / "unpacked/package", target)
-    wanted = {"package.json", "patternd.js", "patternd.d.ts", "README.md", "LICENSE"}
-    assert set(map(str, names)) == wanted, f"{package.name} has {names}"
-
-
-def build_wheel(folder):
-    """The folder that the wheel of clients/python was unpacked into."""
-    source, site = folder / "python", folder / "site"
-    for old in (source, site):
-        shutil.rmtree(old, ignore_errors=True)
-    shutil.copytree(LIBRARIES / "python", source, ignore=shutil.ignore_patterns("__pycache__"))
-    options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet")
-    run(folder, DEBIANS_PYTHON, "-m", "pip", "wheel", *options, "--wheel-dir", str(site), str(source))
-    (wheel,) = site.glob("patternd-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        archive.extractall(site)
-    assert {"patternd/__init__.py", "patternd/py.typed"} <= set(names), f"{wheel.name} has {names}"
-    assert any(name.endswith("/LICENSE") for name in names), f"{wheel.name} has {names}"
-    return site
+        unpack(archive, archive.namelist(), {"patternd/__init__.py", "patternd/py.typed"}, folder / "site")
+    return folder / "site"
 
 
 def main():
@@ -82,8 +75,7 @@ def main():
     if not fetched.exists() or fetched.stat().st_mtime < (SOURCE / "package-lock.json").stat().st_mtime:
         run(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
         fetched.touch()
-    pack_for_node(folder)
-    site = build_wheel(folder)
+    site = pack_libraries(folder)
     run(folder, "mypy", "--strict", "--python-version", "3.9", "library.py", MYPYPATH=str(site))
     with embedded.Daemon(sys.argv[1]) as daemon:
         url = f"http://127.0.0.1:{daemon.port}"

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import options  # noqa: E402
 
 VARIABLE = re.compile(r"\bPATTERND_[A-Z][A-Z0-9_]*")
-OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS"}
+OF_THE_BUILD = {"PATTERND_TESTS", "PATTERND_WEB", "PATTERND_CONFIG_DIR", "PATTERND_TEST_REDIS", "PATTERND_VERSION"}
 
 lint = tree.Lint(
     "Name it as it is defined: an option in service/process/options.def, a port or volume in its own pod. "
