@@ -34,7 +34,9 @@ struct http_server {
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */
-	bool must_run;             /* a socket is ready, or a connection was resumed or added */
+	bool must_run;             /* a socket is ready; a connection was resumed, added, answered, or may have its next request */
+	struct conn *answered;     /* whose responses the next run takes; by ->next_answered */
+	struct conn **answered_end;
 	unsigned request_count;    /* requests that HTTP is not done with */
 	unsigned grace_polled;     /* requests that wait for Redis and are not suspended */
 	struct timer grace_end;    /* when the grace polls of the first of them end */
@@ -58,6 +60,8 @@ struct conn {
 	struct watch hangup;         /* while suspended: libmicrohttpd does not watch the socket */
 	struct http_tls *tls;        /* owned; NULL: no TLS */
 	struct conn *next_handshake; /* while its handshake goes on */
+	bool is_answered;            /* in its server's list */
+	struct conn *next_answered;
 	struct conn *next, *previous;
 };
 

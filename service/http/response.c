@@ -15,8 +15,8 @@
 #include "request/stream.h"
 
 enum {
-	MAX_GRACE_POLLS = 8,
-	GRACE_US = 3000,
+	MAX_GRACE_POLLS = 16, /* they cost about as much as a suspension */
+	GRACE_US = 20000,
 	STREAM_BLOCK = 4096,
 	STREAM_TIMEOUT_S = 1000000,
 	/* Bytes that a client may send after a request that waits. The TCP window is larger. */
@@ -119,6 +119,52 @@ static void on_grace_end(struct timer *t)
 	start_grace(s);
 }
 
+/* ---- Answered during its grace polls ---- */
+
+/*
+ * libmicrohttpd takes a response also outside of the handler when its caller polls (0.9.75 and
+ * 1.0.1: "in external polling mode this function can be called any time"), and sends it in its next
+ * run. A response that the handler queues is sent in the run after that.
+ */
+static void add_answered(struct conn *c)
+{
+	struct http_server *s = c->server;
+
+	if (!s->answered)
+		s->answered_end = &s->answered;
+	c->is_answered = true;
+	c->next_answered = NULL;
+	*s->answered_end = c;
+	s->answered_end = &c->next_answered;
+}
+
+static void remove_answered(struct conn *c)
+{
+	struct conn **at = &c->server->answered;
+
+	if (!c->is_answered)
+		return;
+	c->is_answered = false;
+	while (*at != c)
+		at = &(*at)->next_answered;
+	*at = c->next_answered;
+	if (!*at)
+		c->server->answered_end = at;
+}
+
+bool http_response_send_answered(struct http_server *s)
+{
+	bool any = s->answered != NULL;
+
+	while (s->answered) {
+		struct conn *c = s->answered;
+		remove_answered(c);
+		if (!c->client_gone)
+			http_response_send(c); /* if it fails, the handler closes the connection */
+	}
+	return any;
+}
+
 /*
  * Most replies of Redis come within one or two runs of libmicrohttpd, which calls the handler in
  * each while the connection is not suspended. That saves a suspension (four epoll_ctl and a read
@@ -153,10 +199,13 @@ static void on_answered(struct request *req)
 		return; /* within its handler: the response is queued when that returns */
 	c->grace_polls = 0;
 	c->server->must_run = true;
-	if (c->suspended)
+	if (c->suspended) {
 		resume(c);
-	else
-		c->server->grace_polled--;
+		return;
+	}
+	c->server->grace_polled--;
+	if (req->state == ANSWERED) /* a stream begins in the handler, where it may be suspended */
+		add_answered(c);
 }
 
 /* ---- The response ---- */
@@ -244,6 +293,7 @@ bool http_response_send(struct conn *c)
 {
 	struct request *req = c->req;
 
+	remove_answered(c);
 	if (req->state == STREAMING && draining()) /* it began after http_drain */
 		stream_drain(req->stream);
 	struct MHD_Response *response = req->state == STREAMING ? stream_of(c) : body_of(req);
@@ -261,6 +311,7 @@ void http_response_end(struct conn *c)
 {
 	struct request *req = c->req;
 
+	remove_answered(c);
 	if (c->grace_polls && !c->suspended)
 		c->server->grace_polled--;
 	if (c->suspended)

@@ -308,6 +308,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	log_request(&line);
 	request_done(c);
 	conn_deadline_in(c, c->server->timeouts.idle_ms);
+	/* Its next request may have come, which http_server_timeout_ms cannot ask meanwhile. */
+	if (c->server->grace_polled > 0)
+		c->server->must_run = true;
 }
 
 /* Keeps escapes: route.c decodes them itself, with lengths. */
@@ -417,15 +420,23 @@ int64_t http_server_timeout_ms(struct http_server *s)
 	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
 
+/* A run sends the responses, and the next one ends their requests. */
+static void run_library(struct http_server *s)
+{
+	s->must_run = false;
+	bool sends = http_response_send_answered(s);
+	MHD_run(s->daemon);
+	s->must_run |= sends;
+}
+
 bool http_server_run(struct http_server *s)
 {
-	if (http_server_timeout_ms(s) == 0) {
-		s->must_run = false;
-		MHD_run(s->daemon);
-		if (s->handshakes)
-			http_tls_sleep(s);
-	}
-	return s->must_run;
+	if (http_server_timeout_ms(s) != 0)
+		return false;
+	run_library(s);
+	if (s->handshakes)
+		http_tls_sleep(s);
+	return http_server_timeout_ms(s) == 0;
 }
 
 void http_server_close(struct http_server *s)
@@ -434,7 +445,7 @@ void http_server_close(struct http_server *s)
 		return;
 	s->closing = true;
 	for (int i = 0; i < 3; i++)
-		MHD_run(s->daemon);
+		run_library(s);
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
 	timer_stop(&s->grace_end);
