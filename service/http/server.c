@@ -17,6 +17,7 @@
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
+#include "http/poll_skip.h"
 #include "http/precheck.h"
 #include "http/response.h"
 #include "http/tls.h"
@@ -350,7 +351,7 @@ static void on_ready(struct watch *w, uint32_t events)
 	struct http_server *s = container_of(w, struct http_server, watch);
 
 	(void)events;
-	s->must_run = true;
+	s->must_run = s->has_events = true;
 }
 
 static unsigned flags_of(const struct http_server *s)
@@ -403,7 +404,7 @@ void http_server_add(struct http_server *s, int fd)
 {
 	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* nothing reads it */
 
-	s->must_run = true; /* its request may have come already */
+	s->must_run = s->has_events = true; /* its request may have come already */
 	MHD_add_connection(s->daemon, fd, &unknown, sizeof(unknown));
 }
 
@@ -425,7 +426,11 @@ static void run_library(struct http_server *s)
 {
 	s->must_run = false;
 	bool sends = http_response_send_answered(s);
+	if (!s->has_events)
+		poll_skip_begin(s->watch.fd);
+	s->has_events = false;
 	MHD_run(s->daemon);
+	poll_skip_end();
 	s->must_run |= sends;
 }
 
@@ -444,8 +449,10 @@ void http_server_close(struct http_server *s)
 	if (!s->daemon)
 		return;
 	s->closing = true;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		s->has_events = true;
 		run_library(s);
+	}
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
 	timer_stop(&s->grace_end);
