@@ -168,17 +168,25 @@ static void *place_newest(struct arena *a, char *at, size_t size)
 	return at;
 }
 
-/* Room for `size` bytes, not zeroed. */
-static char *reserve(struct arena *a, size_t size)
+static char *reserve_in_new_block(struct arena *a, size_t size)
 {
 	if (size > SIZE_MAX / 2) {
 		a->failed = ARENA_OUT_OF_MEMORY;
 		return NULL;
 	}
-	if (size == 0)
-		size = 1;
-	if ((size_t)(a->end - a->next) < room_for(size) && !add_block(a, room_for(size)))
+	if (!add_block(a, room_for(size)))
 		return NULL;
+	return place_newest(a, a->next, size);
+}
+
+/* Room for `size` bytes, not zeroed. A request calls this some forty times. */
+static inline char *reserve(struct arena *a, size_t size)
+{
+	size_t left = (size_t)(a->end - a->next);
+
+	size += size == 0;
+	if (size > left || room_for(size) > left)
+		return reserve_in_new_block(a, size);
 	return place_newest(a, a->next, size);
 }
 

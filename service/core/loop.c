@@ -13,7 +13,8 @@ enum { MAX_EVENTS = 256, LONG_US = 5000, STALL_US = 20000, CPU_READ_US = 2000 };
 static int epoll_fd = -1;
 static bool running;
 static int64_t now_us;
-static int64_t cpu_us, cpu_read_us; /* the thread's CPU time, and when it was read */
+static int64_t cpu_us;       /* of this thread, when it was last read */
+static int64_t since_cpu_us; /* duration of the iterations since then */
 static struct loop_stats stats;
 
 static struct timer **heap; /* heap[1..heap_count], smallest key first */
@@ -195,18 +196,19 @@ static int wait_ms(int64_t max_ms, int64_t from_us)
 }
 
 /*
- * The clock of CPU time is a system call, unlike the others: it is read each 2 ms at most. So what
- * counts as an iteration's may include up to 2 ms of those before it, but is never more than its
- * duration.
+ * The clock of CPU time is a system call, unlike the others: it is read after 2 ms of work, or a
+ * longer iteration. So what counts as an iteration's may include up to 2 ms of those before it, but
+ * is never more than its duration.
  */
-static void measure_cpu(int64_t end_us)
+static void measure_cpu(int64_t duration_us)
 {
-	int64_t duration_us = end_us - now_us, before_us = cpu_us;
+	int64_t before_us = cpu_us;
 
-	if (end_us - cpu_read_us < CPU_READ_US)
+	since_cpu_us += duration_us;
+	if (since_cpu_us < CPU_READ_US)
 		return;
 	cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
-	cpu_read_us = end_us;
+	since_cpu_us = 0;
 	int64_t cpu_time_us = cpu_us - before_us < duration_us ? cpu_us - before_us : duration_us;
 	if (cpu_time_us > stats.longest_cpu_us)
 		stats.longest_cpu_us = cpu_time_us;
@@ -217,7 +219,7 @@ static int64_t end_iteration(void)
 {
 	int64_t end_us = clock_us(CLOCK_MONOTONIC), duration_us = end_us - now_us;
 
-	measure_cpu(end_us);
+	measure_cpu(duration_us);
 	if (duration_us > stats.longest_us)
 		stats.longest_us = duration_us;
 	if (duration_us > STALL_US) {
@@ -232,7 +234,7 @@ void loop_run(int64_t (*iterate)(void))
 	running = true;
 	now_us = clock_us(CLOCK_MONOTONIC);
 	cpu_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
-	cpu_read_us = now_us;
+	since_cpu_us = 0;
 	int64_t max_ms = iterate();
 	while (running) {
 		int n = epoll_wait(epoll_fd, events, MAX_EVENTS, wait_ms(max_ms, end_iteration()));

@@ -34,15 +34,15 @@ struct http_server {
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct watch watch;        /* of its epoll set */
-	bool must_run;             /* a socket is ready; a connection was resumed, added, answered, or may have its next request */
-	bool has_events;           /* its epoll set may have some */
-	struct conn *answered;     /* whose responses the next run takes; by ->next_answered */
+	bool must_run; /* a socket is ready; a connection was resumed, added, answered, or may have its next request */
+	bool has_events;       /* its epoll set may have some */
+	struct conn *answered; /* whose responses the next run takes; by ->next_answered */
 	struct conn **answered_end;
-	unsigned request_count;    /* requests that HTTP is not done with */
-	unsigned grace_polled;     /* requests that wait for Redis and are not suspended */
-	struct timer grace_end;    /* when the grace polls of the first of them end */
-	struct conn *handshakes;   /* that go on in the next run; by ->next_handshake */
-	bool closing;              /* it is in its last runs: new requests are rejected */
+	unsigned request_count;  /* requests that HTTP is not done with */
+	unsigned grace_polled;   /* requests that wait for Redis and are not suspended */
+	struct timer grace_end;  /* when the grace polls of the first of them end */
+	struct conn *handshakes; /* that go on in the next run; by ->next_handshake */
+	bool closing;            /* it is in its last runs: new requests are rejected */
 };
 
 struct conn {

@@ -36,17 +36,16 @@ static const struct {
 };
 
 /* tchar, RFC 9110 section 5.6.2 */
-static bool is_token_byte(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c && strchr("-_!#$%&'*+.^`|~", c));
-}
+static const bool token_bytes[256] = {
+	['!'] = true,         ['#' ... '\''] = true, ['*' ... '+'] = true, ['-' ... '.'] = true, ['0' ... '9'] = true,
+	['A' ... 'Z'] = true, ['^' ... 'z'] = true,  ['|'] = true,         ['~'] = true,
+};
 
 static bool is_token(const char *name)
 {
 	const char *at = name;
 
-	while (is_token_byte((unsigned char)*at))
+	while (token_bytes[(unsigned char)*at])
 		at++;
 	return at > name && *at == '\0';
 }

@@ -109,12 +109,17 @@ static void start_grace(struct http_server *s)
 	timer_set(&s->grace_end, loop_now_us() + GRACE_US);
 }
 
+/* One request less gets grace polls. */
+static void end_grace(struct http_server *s)
+{
+	if (--s->grace_polled == 0)
+		timer_stop(&s->grace_end);
+}
+
 static void on_grace_end(struct timer *t)
 {
 	struct http_server *s = container_of(t, struct http_server, grace_end);
 
-	if (s->grace_polled == 0)
-		return;
 	s->must_run = true;
 	start_grace(s);
 }
@@ -185,7 +190,7 @@ void http_response_wait(struct conn *c)
 	if (is_soon && c->req->state == CALLING && !c->req->close)
 		return;
 	if (suspend(c))
-		s->grace_polled--;
+		end_grace(s);
 	else /* retry soon */
 		start_grace(s);
 }
@@ -203,7 +208,7 @@ static void on_answered(struct request *req)
 		resume(c);
 		return;
 	}
-	c->server->grace_polled--;
+	end_grace(c->server);
 	if (req->state == ANSWERED) /* a stream begins in the handler, where it may be suspended */
 		add_answered(c);
 }
@@ -313,7 +318,7 @@ void http_response_end(struct conn *c)
 
 	remove_answered(c);
 	if (c->grace_polls && !c->suspended)
-		c->server->grace_polled--;
+		end_grace(c->server);
 	if (c->suspended)
 		loop_unwatch(&c->hangup);
 	/* During grace polls libmicrohttpd notices a disconnect. */

@@ -43,10 +43,8 @@ static bool is_digit(char c)
 
 /* ---- Strings ---- */
 
-static bool is_plain(char c)
-{
-	return (unsigned char)c >= ' ' && c != '"' && c != '\\' && (unsigned char)c < 0x80;
-}
+/* ASCII without controls, quotes and backslashes. */
+static const bool plain[256] = { [' ' ... '!'] = true, ['#' ... '['] = true, [']' ... 0x7f] = true };
 
 /* The four hex digits of \uXXXX; -1 when they are none. */
 static int32_t read_unit(struct reader *r)
@@ -163,7 +161,7 @@ static bool read_string(struct reader *r, struct text *out)
 {
 	const char *from = ++r->at, *to = from;
 
-	while (is_plain(*to))
+	while (plain[(unsigned char)*to])
 		to++;
 	if (*to != '"')
 		return read_escaped(r, out);

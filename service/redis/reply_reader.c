@@ -9,6 +9,7 @@
 enum {
 	MAX_ITEMS = 1024 * 1024, /* of all arrays in one reply */
 	KEPT_BYTES = 64 * 1024,  /* of the parser's buffer, between replies */
+	MAX_SHORT = 32,          /* items of an array that are allocated with it */
 	MAX_DEPTH = 7,           /* of nested arrays, as in hiredis 0.14; our scripts use three */
 };
 
@@ -34,16 +35,28 @@ typedef int item_count;
 static struct reply *new_reply(const redisReadTask *task, enum reply_type type)
 {
 	struct reply_reader *r = task->privdata;
-	struct reply *reply = arena_alloc(&r->arena, sizeof(*reply));
+	struct reply *parent = task->parent ? task->parent->obj : NULL;
+	struct reply *reply = parent ? parent->items[task->idx] : NULL;
 
+	if (!reply)
+		reply = arena_alloc(&r->arena, sizeof(*reply));
 	if (!reply)
 		return NULL;
 	reply->type = type;
-	if (task->parent) {
-		struct reply *parent = task->parent->obj;
+	if (parent)
 		parent->items[task->idx] = reply;
-	}
 	return reply;
+}
+
+/* The items of a short array have their room at once; a server may announce a long one in vain. */
+static struct reply **new_items(struct reply_reader *r, size_t count)
+{
+	size_t at_once = count <= MAX_SHORT ? count : 0;
+	struct reply **items = arena_alloc(&r->arena, count * sizeof(*items) + at_once * sizeof(**items));
+
+	for (size_t i = 0; items && i < at_once; i++)
+		items[i] = (struct reply *)(items + count) + i;
+	return items;
 }
 
 static void *create_string(const redisReadTask *task, char *bytes, size_t len)
@@ -83,7 +96,7 @@ static void *create_array(const redisReadTask *task, item_count count)
 	if (!reply)
 		return NULL;
 	reply->count = (size_t)count;
-	reply->items = arena_alloc(&r->arena, reply->count * sizeof(*reply->items));
+	reply->items = new_items(r, reply->count);
 	return reply->items ? reply : NULL;
 }
 
