@@ -1,7 +1,8 @@
 """What a message costs where many wait: a queue of a thousand beside one of a million, or of ten
-with --deep.
+with --deep. Redis gets at most three quarters of the memory that is free.
 """
 import json
+import pathlib
 import re
 
 from contest import Contest, Contestant, Goal
@@ -12,14 +13,34 @@ from wrk import wrk
 SHALLOW = 1000
 BATCH = 100
 FILLING_CLIENTS = 8
+FREE = 0.75
 
 
-def fill(url, queue, wanted):
-    """Through the daemon, as anybody would."""
+def used_memory(redis):
+    return int(re.search(r"^used_memory:(\d+)", redis_cli(redis, "INFO", "memory"), re.M)[1])
+
+
+def limit_memory(redis):
+    """In bytes: more is refused (507), which ends the contest, not the machine."""
+    free = re.search(r"^MemAvailable:\s*(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M)
+    most = int(int(free[1]) * 1024 * FREE)
+    redis_cli(redis, "CONFIG", "SET", "maxmemory", str(most))
+    return most
+
+
+def fill(environment, queue, wanted):
+    """Through the daemon, as any client would. Raises as soon as the first messages show that all do
+    not fit."""
+    url, redis, most = environment.url, environment.redis, limit_memory(environment.redis)
     text = json.dumps({"messages": [{"body": ORDER}] * BATCH})
     post = wrk(f"{url}/queues/{queue}/messages", "fixed", "POST", text, clients=FILLING_CLIENTS)
-    while ask("GET", f"{url}/queues/{queue}")["ready"] < wanted:
+    count = 0
+    while count < wanted:
         post(2)
+        count = ask("GET", f"{url}/queues/{queue}")["ready"]
+        each = used_memory(redis) / count
+        if each * wanted > most:
+            raise RuntimeError(f"{wanted:,} messages of {each:.0f} bytes do not fit into {most / 2**30:.1f} GiB")
 
 
 def contest(environment, deep):
@@ -27,13 +48,13 @@ def contest(environment, deep):
     wanted = 10000000 if deep else 1000000
     for _ in range(SHALLOW // BATCH):
         ask("POST", f"{url}/queues/shallow/messages", {"messages": [{"body": ORDER}] * BATCH})
-    fill(url, "deep", wanted)
+    fill(environment, "deep", wanted)
     there = ask("GET", f"{url}/queues/deep")["ready"]
     contestants = [
         Contestant(f"{count:,} wait", wrk(url, "queue_triples", "1", BODY, queue), (environment.daemon,))
         for queue, count in (("shallow", SHALLOW), ("deep", there))
     ]
-    memory = int(re.search(r"^used_memory:(\d+)", redis_cli(environment.redis, "INFO", "memory"), re.M)[1])
+    memory = used_memory(environment.redis)
     return Contest(
         "A message of a long queue",
         "message",

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import time
 
+import waking
 from contest import Goal
 from environment import DAEMON, ROOT, scripts_run, start_daemon, start_redis
 from processes import allow_open_files, wait_until
@@ -16,6 +17,7 @@ WAITERS = 2000
 QUEUES = 100
 GROUP = 10  # who is under way needs more memory than who waits, so that only so many are under way at once
 OTHER_FILES = 200
+WOKEN, MESSAGES = 10000, 3000
 TESTS = ROOT / "tests"
 
 
@@ -101,6 +103,15 @@ def bytes_of_suspended(stage, count):
     return bytes_each(suspender, port, count, lambda n: heard(said[n]) if n in said else True)
 
 
+def woken(stage, redis):
+    """(what, measured): receivers of one queue, woken one by one."""
+    count = min(WOKEN, allow_open_files(WOKEN + OTHER_FILES) - OTHER_FILES)
+    daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count)
+    return f"{count} receivers that wait at one queue, woken one by one", str(
+        waking.measure(redis, daemon, count, MESSAGES)
+    )
+
+
 def measure(stage):
     """(what, measured) pairs, and goals."""
     count = min(WAITERS, allow_open_files(WAITERS + OTHER_FILES) - OTHER_FILES) // (4 * GROUP) * 4 * GROUP
@@ -113,6 +124,7 @@ def measure(stage):
         ("start to ready", f"{statistics.median(starts):.1f} ms"),
         ("resident when idle", f"{idle:.1f} MiB"),
         ("a long poll that waits", f"{parked / 1024:.2f} KiB, of which libmicrohttpd alone {suspended / 1024:.2f}"),
+        woken(stage, redis),
     ]
     return figures, [
         Goal("start to ready, ms", starts, at_most=20),

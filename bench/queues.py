@@ -78,6 +78,6 @@ def contest(environment):
 def goals(contest):
     batched = f"patternd, {BATCH} a request", f"BullMQ, {BATCH} a call"
     return [
-        Goal("messages, of BullMQ's", contest.ratios("rate", "patternd", "BullMQ"), at_least=1.5),
-        Goal(f"messages in batches of {BATCH}, of BullMQ's", contest.ratios("rate", *batched), at_least=4),
+        Goal("messages, of BullMQ's", contest.ratios("rate", "patternd", "BullMQ"), at_least=3),
+        Goal(f"messages in batches of {BATCH}, of BullMQ's", contest.ratios("rate", *batched), at_least=8),
     ]

@@ -1,12 +1,13 @@
 """A rate decision: POST /ratelimit beside the same script through webdis, nginx with Lua and
-Fastify, what Node.js programs use, and two floors: redis-benchmark for Redis, GET /healthz for
-HTTP."""
+Fastify, what Node.js programs use, and three floors: floor.c for a service, redis-benchmark for
+Redis, GET /healthz for HTTP."""
 import csv
 import json
 import pathlib
 import subprocess
 
 import peers
+import cpu_floors
 from contest import Contest, Contestant, Goal
 from environment import ROOT, ask, expect, redis_cli, start_webdis
 from processes import free_port
@@ -27,19 +28,30 @@ def body():
     return json.dumps({"key": "bench"} | LIMIT)
 
 
-def posts(name, url, service, note=""):
+def posts(name, url, service, note="", clients=CLIENTS):
     answer = ask("POST", url, json.loads(body()))
     expect(answer["allowed"] is True and answer["remaining"] > 0, f"{name}: {answer}")
-    return Contestant(name, wrk(url, "fixed", "POST", body()), (service,), note)
+    return Contestant(name, wrk(url, "fixed", "POST", body(), clients=clients), (service,), note)
 
 
-def through_webdis(environment, sha):
+def through_webdis(environment, sha, clients=CLIENTS):
     service = start_webdis(environment.stage, environment.redis)
     command = "/".join(["EVALSHA", sha, "1", KEY.replace("{", "%7b").replace("}", "%7d"), *ARGUMENTS])
     url = f"http://127.0.0.1:{service.port}/{command}"
     answer = ask("GET", url)
     expect(answer["EVALSHA"][0] == 1, f"webdis: {answer}")
-    return Contestant("webdis", wrk(url, "fixed", "GET"), (service,), "the same script, in the path of a GET")
+    load = wrk(url, "fixed", "GET", clients=clients)
+    return Contestant("webdis", load, (service,), "the same script, in the path of a GET")
+
+
+def through_floor(environment, sha, clients=CLIENTS):
+    program, port = environment.stage.folder / "floor", free_port()
+    source = pathlib.Path(__file__).parent / "floor.c"
+    subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", program, source], check=True)
+    command = ["EVALSHA", sha, "1", KEY, *ARGUMENTS]
+    service = environment.stage.start(program, port, environment.redis.port, *command, port=port)
+    url = f"http://127.0.0.1:{port}/ratelimit"
+    return posts("floor", url, service, "floor.c: the same script and body, no check, no header, no log", clients)
 
 
 def through_nginx(environment, sha):
@@ -103,18 +115,23 @@ def contest(environment):
     contestants = [
         posts("patternd", f"{environment.url}/ratelimit", environment.daemon),
         through_webdis(environment, sha),
+        through_floor(environment, sha),
         through_nginx(environment, sha),
         *through_fastify(environment, sha),
         redis_benchmark(environment.redis, sha),
         Contestant("patternd GET /healthz", healthz, (environment.daemon,), "the floor for HTTP: no Redis"),
     ]
-    return Contest("A rate decision", "decision", contestants)
+    floors = cpu_floors.by_floor(environment.daemon, contestants[0].run, environment.stage.folder)
+    shares = ", ".join(f"{floor} {share:.0f} %" for floor, share in (floors or {}).items())
+    notes = [f"The CPU of patternd by floor: {shares}."] if shares else []
+    return Contest("A rate decision", "decision", contestants, notes=notes)
 
 
 def goals(contest):
     ratios = lambda key, other: contest.ratios(key, "patternd", other)
     return [
-        Goal("CPU of POST /ratelimit, of webdis's", ratios("service_us", "webdis"), at_most=0.65, heading_for=0.5),
+        Goal("CPU of POST /ratelimit, of webdis's", ratios("service_us", "webdis"), at_most=0.6),
+        Goal("CPU of POST /ratelimit, of the floor's", ratios("service_us", "floor"), at_most=1.5),
         Goal(
             "CPU of POST /ratelimit, of Fastify's with ioredis",
             ratios("service_us", "Fastify + ioredis"),
@@ -127,7 +144,7 @@ def goals(contest):
             at_most=1.9,
             heading_for=1.5,
         ),
-        Goal("throughput of POST /ratelimit, of webdis's", ratios("rate", "webdis"), at_least=1.2),
+        Goal("throughput of POST /ratelimit, of webdis's", ratios("rate", "webdis"), at_least=1.15),
         Goal("p99 of POST /ratelimit, of webdis's", ratios("p99_ms", "webdis"), at_most=1.0),
         Goal(
             f"Redis CPU of POST /ratelimit, of redis-benchmark's with -P {PIPELINE}",

@@ -1,6 +1,7 @@
 """The table: as Markdown for people, as JSON for programs."""
 import dataclasses
 import json
+import statistics
 
 
 @dataclasses.dataclass
@@ -22,13 +23,7 @@ COLUMNS = (
     ("mib", "memory, MiB", "{:.1f}"),
     ("generator_cpu", "CPU of the generator, cores", "{:.2f}"),
 )
-QUOTED = (
-    ("rate", "{:,.0f}"),
-    ("p99_ms", "{:.1f}"),
-    ("service_us", "{:.0f}"),
-    ("redis_us", "{:.0f}"),
-    ("mib", "{:.0f}"),
-)
+FORMS = {"rate": "{:,.0f}", "p50_ms": "{:.2f}", "service_us": "{:.1f}"}
 BEGIN, END = "<!-- bench: written by bench/run --quote -->", "<!-- bench: end -->"
 
 
@@ -85,19 +80,21 @@ def markdown(results):
     return text + "".join(map(contest_markdown, results.contests)) + f"\n## Releases\n\n{versions}.\n"
 
 
-def quotation(results, titles):
-    """What README says: the main columns of the contests with these titles."""
-    machine, contests = results.machine, [c for c in results.contests if c.title in titles]
-    rows = [
-        [contest.title if number == 0 else "", c.name]
-        + [format_cell(contest.median(c.name, key), form) for key, form in QUOTED]
-        for contest in contests
-        for number, c in enumerate(contest.contestants)
-    ]
-    head = ["", "", "a second", "p99 ms", "CPU, µs", "CPU of Redis, µs", "memory, MiB"]
+def quoted_row(contest, what, key, ours, theirs):
+    """Both medians, and the median of the ratios within a round."""
+    ratio = statistics.median(contest.ratios(key, ours, theirs))
+    figures = [FORMS[key].format(contest.median(name, key)) for name in (ours, theirs)]
+    return [what, figures[0], f"{figures[1]} ({theirs.split(',')[0]})", f"{ratio:.2f}"]
+
+
+def quotation(results, rows):
+    """README's table, a row for each of `rows`: (what, title of a contest, figure, ours, theirs)."""
+    machine, contests = results.machine, {contest.title: contest for contest in results.contests}
+    cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
     return (
-        f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}:\n"
-        + table(head, rows)
+        f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}; "
+        "64 clients, where it does not say one:\n"
+        + table(["what", "patternd", "peer", "ratio"], cells)
         + "\n"
         + "; ".join(f"{what}: {measured}" for what, measured in results.figures)
         + ".\n"

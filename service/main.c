@@ -40,12 +40,12 @@
 
 enum { EXIT_OPTIONS = 2, MAX_HTTP_RUNS = 4, OTHER_DESCRIPTORS = 22 + REDIS_MOST_HOSTS, LARGE_BYTES = 128 * 1024 };
 
-static struct watch signals = { .fd = -1 };
-static struct timer drain_end;
+static struct loop_watch signals = { .fd = -1 };
+static struct loop_timer drain_end;
 static bool hint_pending;
 static int exit_status;
 
-static void on_drain_end(struct timer *t)
+static void on_drain_end(struct loop_timer *t)
 {
 	(void)t;
 	log_event(LOG_WARN, "drain_cut", "%u requests and %u commands are still under way after %lld ms",
@@ -90,7 +90,7 @@ static void reload(void)
 	connections_renew();
 }
 
-static void on_signal(struct watch *w, uint32_t events)
+static void on_signal(struct loop_watch *w, uint32_t events)
 {
 	struct signalfd_siginfo s;
 

@@ -18,7 +18,7 @@ struct lock_hold {
 	int64_t sure_until_us; /* by our clock; Redis's ends later, since this counts from when the renewal was sent */
 	int64_t asked_us;      /* when the latest renewal was sent */
 	int64_t max_until_us;
-	struct timer timer;
+	struct loop_timer timer;
 	unsigned calls;     /* under way */
 	const char *ending; /* why it is being released; NULL while it is held */
 	bool is_lost;
@@ -135,7 +135,7 @@ static void on_renewal_ended(struct request *req)
 	free_when_unneeded(h);
 }
 
-static void on_timer(struct timer *t)
+static void on_timer(struct loop_timer *t)
 {
 	struct lock_hold *h = container_of(t, struct lock_hold, timer);
 

@@ -75,7 +75,7 @@ static void on_gone(struct request *req, const struct reply *reply)
 }
 
 /* Some call is under way still, so the request is there. */
-static void on_deadline(struct timer *t)
+static void on_deadline(struct loop_timer *t)
 {
 	struct lock_round *r = container_of(t, struct lock_round, deadline);
 

@@ -36,7 +36,7 @@ struct lock_round {
 	/* The client left: releases what was acquired. NULL: nothing was. */
 	void (*left)(struct lock_round *r);
 
-	struct timer deadline;
+	struct loop_timer deadline;
 	size_t pending;
 	unsigned number;
 	void (*decide)(struct lock_round *r);

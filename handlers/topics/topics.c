@@ -13,7 +13,7 @@ enum { ALIVE_MS = 15000 }; /* between keep-alive comments, for proxies and clien
 struct topic_listener {
 	struct channel_listener listener;
 	struct stream *stream; /* (ref) */
-	struct timer alive;
+	struct loop_timer alive;
 	bool has_listened;
 };
 
@@ -100,7 +100,7 @@ static void on_message(struct channel_listener *h, struct text message)
 	stream_event(l->stream, "message", message);
 }
 
-static void on_alive(struct timer *t)
+static void on_alive(struct loop_timer *t)
 {
 	struct topic_listener *l = container_of(t, struct topic_listener, alive);
 

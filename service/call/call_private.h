@@ -34,7 +34,7 @@ struct call {
 	const struct reply *kept; /* while acknowledgements are awaited */
 	int64_t kept_us;          /* since when */
 	bool was_deferred;        /* before it went */
-	struct timer late;        /* then: the end of its time, which deferring does not extend */
+	struct loop_timer late;   /* then: the end of its time, which deferring does not extend */
 	bool is_late;
 };
 

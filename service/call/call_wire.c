@@ -187,7 +187,7 @@ static bool await_replicas(struct call *c, enum redis_outcome outcome, const str
 }
 
 /* It was deferred, which must not extend its request's time. Its reply will be ignored. */
-static void on_late(struct timer *t)
+static void on_late(struct loop_timer *t)
 {
 	struct call *c = container_of(t, struct call, late);
 

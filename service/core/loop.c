@@ -17,7 +17,7 @@ static int64_t cpu_us;       /* of this thread, when it was last read */
 static int64_t since_cpu_us; /* duration of the iterations since then */
 static struct loop_stats stats;
 
-static struct timer **heap; /* heap[1..heap_count], smallest key first */
+static struct loop_timer **heap; /* heap[1..heap_count], smallest key first */
 static size_t heap_count, heap_size;
 
 /* The events of this iteration that are not handled yet; loop_unwatch clears its own. */
@@ -69,24 +69,24 @@ void loop_close(void)
 	heap_count = heap_size = 0;
 }
 
-static bool control(int operation, struct watch *w, uint32_t wanted)
+static bool control(int operation, struct loop_watch *w, uint32_t wanted)
 {
 	struct epoll_event event = { .events = wanted, .data.ptr = w };
 
 	return epoll_ctl(epoll_fd, operation, w->fd, &event) == 0;
 }
 
-bool loop_watch(struct watch *w, uint32_t wanted)
+bool loop_watch(struct loop_watch *w, uint32_t wanted)
 {
 	return control(EPOLL_CTL_ADD, w, wanted);
 }
 
-bool loop_rewatch(struct watch *w, uint32_t wanted)
+bool loop_rewatch(struct loop_watch *w, uint32_t wanted)
 {
 	return control(EPOLL_CTL_MOD, w, wanted);
 }
 
-void loop_unwatch(struct watch *w)
+void loop_unwatch(struct loop_watch *w)
 {
 	control(EPOLL_CTL_DEL, w, 0);
 	for (int i = event_at; i < event_count; i++)
@@ -94,20 +94,20 @@ void loop_unwatch(struct watch *w)
 			events[i].data.ptr = NULL;
 }
 
-static void put(struct timer *t, size_t at)
+static void put(struct loop_timer *t, size_t at)
 {
 	heap[at] = t;
 	t->slot = at;
 }
 
-static void sift_up(struct timer *t, size_t at)
+static void sift_up(struct loop_timer *t, size_t at)
 {
 	for (; at > 1 && heap[at / 2]->key_us > t->key_us; at /= 2)
 		put(heap[at / 2], at);
 	put(t, at);
 }
 
-static void sift_down(struct timer *t, size_t at)
+static void sift_down(struct loop_timer *t, size_t at)
 {
 	for (;;) {
 		size_t child = at * 2;
@@ -123,11 +123,11 @@ static void sift_down(struct timer *t, size_t at)
 	put(t, at);
 }
 
-static bool heap_add(struct timer *t)
+static bool heap_add(struct loop_timer *t)
 {
 	if (heap_count + 1 >= heap_size) {
 		size_t size = heap_size ? heap_size * 2 : 64;
-		struct timer **bigger = realloc(heap, size * sizeof(*heap));
+		struct loop_timer **bigger = realloc(heap, size * sizeof(*heap));
 		if (!bigger)
 			return false;
 		heap = bigger;
@@ -137,7 +137,7 @@ static bool heap_add(struct timer *t)
 	return true;
 }
 
-bool timer_set(struct timer *t, int64_t due_us)
+bool timer_set(struct loop_timer *t, int64_t due_us)
 {
 	t->due_us = due_us;
 	if (t->slot && t->key_us <= due_us)
@@ -149,7 +149,7 @@ bool timer_set(struct timer *t, int64_t due_us)
 	return true;
 }
 
-void timer_stop(struct timer *t)
+void timer_stop(struct loop_timer *t)
 {
 	size_t at = t->slot;
 
@@ -157,7 +157,7 @@ void timer_stop(struct timer *t)
 	if (!at)
 		return;
 	t->slot = 0;
-	struct timer *last = heap[heap_count--];
+	struct loop_timer *last = heap[heap_count--];
 	if (last == t)
 		return;
 	if (at > 1 && heap[at / 2]->key_us > last->key_us)
@@ -169,7 +169,7 @@ void timer_stop(struct timer *t)
 static void run_timers(void)
 {
 	while (heap_count && heap[1]->key_us <= now_us) {
-		struct timer *t = heap[1];
+		struct loop_timer *t = heap[1];
 		if (t->due_us > now_us) {
 			t->key_us = t->due_us;
 			sift_down(t, 1);
@@ -243,7 +243,7 @@ void loop_run(int64_t (*iterate)(void))
 		event_count = n > 0 ? n : 0;
 		for (event_at = 0; event_at < event_count;) {
 			struct epoll_event *e = &events[event_at++];
-			struct watch *w = e->data.ptr;
+			struct loop_watch *w = e->data.ptr;
 			if (w)
 				w->ready(w, e->events);
 		}

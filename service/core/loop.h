@@ -15,31 +15,31 @@
 #include "core/container.h" /* from a watch or timer to its struct */
 
 /* A descriptor that is watched: a member of another struct, unwatched before that is freed. */
-struct watch {
+struct loop_watch {
 	int fd;
-	void (*ready)(struct watch *w, uint32_t events); /* EPOLL* bits; may unwatch and free itself */
+	void (*ready)(struct loop_watch *w, uint32_t events); /* EPOLL* bits; may unwatch and free itself */
 };
 
 /* All return false with errno set. `events` are EPOLL* bits, level-triggered without EPOLLET. */
 bool loop_open(void);
 void loop_close(void);
-bool loop_watch(struct watch *w, uint32_t events);
-bool loop_rewatch(struct watch *w, uint32_t events);
-void loop_unwatch(struct watch *w); /* the descriptor stays open */
+bool loop_watch(struct loop_watch *w, uint32_t events);
+bool loop_rewatch(struct loop_watch *w, uint32_t events);
+void loop_unwatch(struct loop_watch *w); /* the descriptor stays open */
 
 /* A member of another struct, stopped before that is freed. Setting it later costs nothing. */
-struct timer {
-	void (*expired)(struct timer *t);
+struct loop_timer {
+	void (*expired)(struct loop_timer *t);
 	int64_t due_us; /* on the clock of loop_now_us; in `expired` it must be set later than now */
 	int64_t key_us; /* its key in the heap; never after due_us */
 	size_t slot;    /* in the heap, from 1; 0: not in it */
 };
 
 /* False without memory: the timer is then not set. */
-bool timer_set(struct timer *t, int64_t due_us);
-void timer_stop(struct timer *t);
+bool timer_set(struct loop_timer *t, int64_t due_us);
+void timer_stop(struct loop_timer *t);
 
-static inline bool timer_is_set(const struct timer *t)
+static inline bool timer_is_set(const struct loop_timer *t)
 {
 	return t->slot != 0;
 }

@@ -24,7 +24,7 @@ void conn_deadline_in(struct conn *c, int64_t ms)
 	timer_set(&c->deadline, loop_now_us() + ms * 1000);
 }
 
-static void on_deadline(struct timer *t)
+static void on_deadline(struct loop_timer *t)
 {
 	struct conn *c = container_of(t, struct conn, deadline);
 

@@ -33,21 +33,21 @@ struct http_server {
 	struct conn_timeouts timeouts; /* of its clients */
 
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
-	struct watch watch;        /* of its epoll set */
+	struct loop_watch watch;   /* of its epoll set */
 	bool must_run; /* a socket is ready; a connection was resumed, added, answered, or may have its next request */
 	bool has_events;       /* its epoll set may have some */
 	struct conn *answered; /* whose responses the next run takes; by ->next_answered */
 	struct conn **answered_end;
-	unsigned request_count;  /* requests that HTTP is not done with */
-	unsigned grace_polled;   /* requests that wait for Redis and are not suspended */
-	struct timer grace_end;  /* when the grace polls of the first of them end */
-	struct conn *handshakes; /* that go on in the next run; by ->next_handshake */
-	bool closing;            /* it is in its last runs: new requests are rejected */
+	unsigned request_count;      /* requests that HTTP is not done with */
+	unsigned grace_polled;       /* requests that wait for Redis and are not suspended */
+	struct loop_timer grace_end; /* when the grace polls of the first of them end */
+	struct conn *handshakes;     /* that go on in the next run; by ->next_handshake */
+	bool closing;                /* it is in its last runs: new requests are rejected */
 };
 
 struct conn {
 	int fd;                            /* (ref) libmicrohttpd's */
-	struct timer deadline;             /* of the connection's current step */
+	struct loop_timer deadline;        /* of the connection's current step */
 	struct MHD_Connection *connection; /* (ref) libmicrohttpd's */
 	struct http_server *server;        /* (ref) */
 	struct request *req;               /* NULL between requests */
@@ -58,7 +58,7 @@ struct conn {
 	bool suspended;
 	bool client_gone;            /* the client disconnected while it was suspended */
 	bool in_handshake;           /* TLS: when suspended, it waits for the client */
-	struct watch hangup;         /* while suspended: libmicrohttpd does not watch the socket */
+	struct loop_watch hangup;    /* while suspended: libmicrohttpd does not watch the socket */
 	struct http_tls *tls;        /* owned; NULL: no TLS */
 	struct conn *next_handshake; /* while its handshake goes on */
 	bool is_answered;            /* in its server's list */

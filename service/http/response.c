@@ -54,7 +54,7 @@ static bool may_hide_fin(const struct conn *c)
  * The client closed its side, or the connection broke. A half-close counts as gone: it looks like a
  * close until a response is sent, and then it is too late to release what the request acquired.
  */
-static void on_hangup(struct watch *w, uint32_t events)
+static void on_hangup(struct loop_watch *w, uint32_t events)
 {
 	struct conn *c = container_of(w, struct conn, hangup);
 
@@ -84,7 +84,7 @@ static void on_left(struct request *req)
 /* False: the socket cannot be watched, so a disconnect would go unnoticed. */
 static bool suspend(struct conn *c)
 {
-	c->hangup = (struct watch){ .fd = c->fd, .ready = on_hangup };
+	c->hangup = (struct loop_watch){ .fd = c->fd, .ready = on_hangup };
 	if (!loop_watch(&c->hangup, EPOLLRDHUP | EPOLLIN | EPOLLET))
 		return false;
 	c->suspended = true;
@@ -101,7 +101,7 @@ static bool client_gone(struct request *req)
 	return c->client_gone || poll(&p, 1, 0) > 0 || may_hide_fin(c);
 }
 
-static void on_grace_end(struct timer *t);
+static void on_grace_end(struct loop_timer *t);
 
 static void start_grace(struct http_server *s)
 {
@@ -116,7 +116,7 @@ static void end_grace(struct http_server *s)
 		timer_stop(&s->grace_end);
 }
 
-static void on_grace_end(struct timer *t)
+static void on_grace_end(struct loop_timer *t)
 {
 	struct http_server *s = container_of(t, struct http_server, grace_end);
 

@@ -346,7 +346,7 @@ static void on_library_message(void *cls, const char *format, va_list args)
 
 /* ---- Start, run, end ---- */
 
-static void on_ready(struct watch *w, uint32_t events)
+static void on_ready(struct loop_watch *w, uint32_t events)
 {
 	struct http_server *s = container_of(w, struct http_server, watch);
 

@@ -186,7 +186,7 @@ static void poll_next_run(struct conn *c)
 	c->server->must_run = true;
 }
 
-static void on_bytes(struct watch *w, uint32_t events)
+static void on_bytes(struct loop_watch *w, uint32_t events)
 {
 	(void)events;
 	http_tls_wake(container_of(w, struct conn, hangup));
@@ -213,7 +213,7 @@ void http_tls_wake(struct conn *c)
  */
 static void sleep_until_bytes(struct conn *c)
 {
-	c->hangup = (struct watch){ .fd = c->fd, .ready = on_bytes };
+	c->hangup = (struct loop_watch){ .fd = c->fd, .ready = on_bytes };
 	c->suspended = loop_watch(&c->hangup, EPOLLIN | EPOLLRDHUP);
 	if (c->suspended)
 		MHD_suspend_connection(c->connection);

@@ -39,7 +39,7 @@ static void resume_accepting(struct acceptor *a)
 		retry_soon(a);
 }
 
-static void on_retry(struct timer *t)
+static void on_retry(struct loop_timer *t)
 {
 	resume_accepting(container_of(t, struct acceptor, retry));
 }
@@ -60,7 +60,7 @@ static void cannot_accept(struct acceptor *a, int error)
 	retry_soon(a);
 }
 
-static void on_arrivals(struct watch *w, uint32_t events)
+static void on_arrivals(struct loop_watch *w, uint32_t events)
 {
 	struct acceptor_socket *s = container_of(w, struct acceptor_socket, watch);
 	struct acceptor *a = s->acceptor;
@@ -105,7 +105,7 @@ static bool open_socket(struct acceptor *a, const struct listener_address *addre
 		return false;
 	a->count++;
 	s->acceptor = a;
-	s->watch = (struct watch){ .fd = s->listener.fd, .ready = on_arrivals };
+	s->watch = (struct loop_watch){ .fd = s->listener.fd, .ready = on_arrivals };
 	bool ok = loop_watch(&s->watch, EPOLLIN);
 	if (!ok)
 		fprintf(stderr, "patternd: cannot watch %s: %s\n", s->listener.address, strerror(errno));

@@ -18,7 +18,7 @@ struct acceptor;
 /* One of its sockets. */
 struct acceptor_socket {
 	struct listener listener;
-	struct watch watch;
+	struct loop_watch watch;
 	struct acceptor *acceptor;
 };
 
@@ -34,8 +34,8 @@ struct acceptor {
 	size_t count;
 	unsigned connection_count;
 	bool paused;
-	bool logged;        /* that accept fails: once, until it works again */
-	struct timer retry; /* without descriptors, when no connection may close */
+	bool logged;             /* that accept fails: once, until it works again */
+	struct loop_timer retry; /* without descriptors, when no connection may close */
 };
 
 /* Opens every address of `list`. False after one line on stderr that names `option`. */

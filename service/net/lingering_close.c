@@ -14,8 +14,8 @@
 enum { MOST_BYTES = 1 << 20, MOST_US = 1000000 };
 
 struct lingering_close {
-	struct watch watch; /* of a duplicate of the socket; without `ready`: unused */
-	struct timer end;
+	struct loop_watch watch; /* of a duplicate of the socket; without `ready`: unused */
+	struct loop_timer end;
 	size_t bytes;
 };
 
@@ -29,7 +29,7 @@ static void end(struct lingering_close *c)
 	c->watch.ready = NULL;
 }
 
-static void on_bytes(struct watch *w, uint32_t events)
+static void on_bytes(struct loop_watch *w, uint32_t events)
 {
 	static char nowhere[16 * 1024];
 	struct lingering_close *c = container_of(w, struct lingering_close, watch);
@@ -42,7 +42,7 @@ static void on_bytes(struct watch *w, uint32_t events)
 		end(c);
 }
 
-static void on_end(struct timer *t)
+static void on_end(struct loop_timer *t)
 {
 	end(container_of(t, struct lingering_close, end));
 }

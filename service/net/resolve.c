@@ -34,7 +34,7 @@ struct resolve_request {
 };
 
 static const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
-static struct watch watch = { .fd = -1 };
+static struct loop_watch watch = { .fd = -1 };
 static struct resolve_request *all;
 
 /* `done` may start another look-up, which is another request. */
@@ -67,7 +67,7 @@ static void collect_ended(void)
 	}
 }
 
-static void on_resolved(struct watch *w, uint32_t events)
+static void on_resolved(struct loop_watch *w, uint32_t events)
 {
 	struct signalfd_siginfo s;
 
@@ -85,7 +85,7 @@ static bool open_watch(void)
 	sigemptyset(&set);
 	sigaddset(&set, ENDED);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	watch = (struct watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
+	watch = (struct loop_watch){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = on_resolved };
 	if (watch.fd >= 0 && loop_watch(&watch, EPOLLIN))
 		return true;
 	resolve_close(); /* otherwise the next call would take it for watched */

@@ -31,7 +31,7 @@ static void (*map_changed)(void);
 static struct redis_node *by_number[MOST_NODES + 1]; /* (ref) from 1 */
 static uint16_t slot_nodes[REDIS_SLOTS];             /* node numbers; 0: none */
 static uint16_t fresh[REDIS_SLOTS];                  /* the map that is being read */
-static struct timer timer;                           /* when to ask for the map */
+static struct loop_timer timer;                      /* when to ask for the map */
 static struct redis_call asking;                     /* for the map */
 static bool is_asked, is_known, is_closed;
 static unsigned questions; /* since the map was last complete */
@@ -251,7 +251,7 @@ static void on_map(struct redis_call *call, enum redis_outcome outcome, const st
 }
 
 /* Asks usable nodes in turn: a node that is cut off from the others has an old map. */
-static void on_timer(struct timer *t)
+static void on_timer(struct loop_timer *t)
 {
 	static const struct text command[] = { { "CLUSTER", 7 }, { "SLOTS", 5 } };
 	static unsigned turn;

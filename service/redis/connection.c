@@ -387,7 +387,7 @@ static void attempt(struct redis_connection *c)
 }
 
 /* The pause has ended, the attempt takes too long, or the oldest call has timed out. */
-static void on_timer(struct timer *t)
+static void on_timer(struct loop_timer *t)
 {
 	struct redis_connection *c = container_of(t, struct redis_connection, timer);
 

@@ -18,7 +18,7 @@ struct redis_connection {
 	struct redis_connection *next;                      /* in the list of all */
 	enum connection_state state;
 	struct redis_socket socket;
-	struct timer timer; /* end of the pause, of the attempt, or of the oldest call */
+	struct loop_timer timer; /* end of the pause, of the attempt, or of the oldest call */
 	struct reply_reader *reader;
 	unsigned failures; /* attempts since it was last ready */
 	struct resp_buffer out;

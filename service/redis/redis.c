@@ -30,7 +30,7 @@ static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
 
 static struct redis_call *first_deferred, *last_deferred; /* in the order of their time */
 static unsigned deferred_count;
-static struct timer deferred_timer;
+static struct loop_timer deferred_timer;
 
 /* ---- Which node ---- */
 
@@ -114,7 +114,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 	return NEXT_DEFER;
 }
 
-static void on_deferred(struct timer *t)
+static void on_deferred(struct loop_timer *t)
 {
 	unsigned due = deferred_count; /* without those deferred in this loop */
 

@@ -93,7 +93,7 @@ unsigned connections_permissions_missing(void)
 	return c ? permissions_lacking(&c->permissions) : 0;
 }
 
-static void on_retry(struct timer *t)
+static void on_retry(struct loop_timer *t)
 {
 	(void)t;
 	if (first_lacking())
@@ -102,7 +102,7 @@ static void on_retry(struct timer *t)
 
 static void check_permissions(const struct redis_connection *c)
 {
-	static struct timer retry = { .expired = on_retry };
+	static struct loop_timer retry = { .expired = on_retry };
 
 	if (c->callbacks->received)
 		return;

@@ -17,8 +17,8 @@ enum { PING_MS = 5000, REFRESH_MS = 200 };
 
 struct sentinel {
 	struct redis_connection *connection;
-	unsigned pending;   /* unanswered commands */
-	struct timer timer; /* deadline of the next reply; none pending: next PING */
+	unsigned pending;        /* unanswered commands */
+	struct loop_timer timer; /* deadline of the next reply; none pending: next PING */
 	char trouble[SOCKET_WHY_BYTES + 128];
 };
 
@@ -27,7 +27,7 @@ static struct sentinel sentinels[REDIS_MOST_HOSTS]; /* one for each of `urls` */
 /* Asked last, or published the latest switch; may be NULL. */
 static struct sentinel *current;
 static void (*found)(struct text host, long port);
-static struct timer refresh; /* when to ask the next one */
+static struct loop_timer refresh; /* when to ask the next one */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
 
@@ -122,7 +122,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 		ask_next();
 }
 
-static void on_refresh(struct timer *t)
+static void on_refresh(struct loop_timer *t)
 {
 	(void)t;
 	ask_next();
@@ -143,7 +143,7 @@ void sentinel_refresh(void)
 	ask_soon();
 }
 
-static void on_timer(struct timer *t)
+static void on_timer(struct loop_timer *t)
 {
 	struct sentinel *s = container_of(t, struct sentinel, timer);
 

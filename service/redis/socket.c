@@ -95,7 +95,7 @@ static void on_connected(struct redis_socket *s)
 		fail(s, "no memory for TLS");
 }
 
-static void on_event(struct watch *w, uint32_t events)
+static void on_event(struct loop_watch *w, uint32_t events)
 {
 	struct redis_socket *s = container_of(w, struct redis_socket, watch);
 
@@ -124,7 +124,7 @@ static void connect_to(struct redis_socket *s, const struct sockaddr *address, s
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	s->state = SOCKET_CONNECTING;
-	s->watch = (struct watch){ .fd = fd, .ready = on_event };
+	s->watch = (struct loop_watch){ .fd = fd, .ready = on_event };
 	if (fd < 0) {
 		fail(s, "no socket: %s", strerror(errno));
 		return;

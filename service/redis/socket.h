@@ -34,7 +34,7 @@ struct redis_socket {
 	const struct redis_socket_callbacks *callbacks; /* (ref) */
 	const struct redis_url *url;                    /* (ref) */
 	enum redis_socket_state state;
-	struct watch watch;
+	struct loop_watch watch;
 	struct resolve_lookup lookup;
 	struct tls_session *tls; /* owned; NULL: plain */
 	unsigned attempt;        /* which address of the name, modulo their number */

@@ -24,7 +24,7 @@ struct subscriber {
 	unsigned unsubscribing;                       /* of them, SUNSUBSCRIBE */
 	unsigned channels;                            /* subscribed, or asked for */
 	bool is_cluster;                              /* a node of a Cluster */
-	struct timer timer;                           /* next reply overdue, or PING due */
+	struct loop_timer timer;                      /* next reply overdue, or PING due */
 	bool error_logged;                            /* on this connection */
 };
 
@@ -72,7 +72,7 @@ void subscriber_flush(struct subscriber *s)
 	connection_flush(s->connection);
 }
 
-static void on_timer(struct timer *t)
+static void on_timer(struct loop_timer *t)
 {
 	struct subscriber *s = container_of(t, struct subscriber, timer);
 

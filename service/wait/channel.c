@@ -21,7 +21,7 @@ static const struct channel_callbacks *callbacks;
 static void *channels_by_name; /* tsearch(3) */
 static struct channel *channels;
 static unsigned count;
-static struct timer sweep;
+static struct loop_timer sweep;
 
 struct channel *channel_first(void)
 {
@@ -44,7 +44,7 @@ static struct channel *channel_find(struct text name)
 	return found ? *(struct channel **)found : NULL;
 }
 
-static void on_due(struct timer *t)
+static void on_due(struct loop_timer *t)
 {
 	callbacks->available(container_of(t, struct channel, due), 1);
 }
@@ -180,7 +180,7 @@ void channel_unlisten(struct channel_listener *l)
 	when_empty(ch);
 }
 
-static void on_sweep(struct timer *t)
+static void on_sweep(struct loop_timer *t)
 {
 	int64_t oldest_us = loop_now_us() - KEEP_EMPTY_MS * 1000;
 	bool some_left = false;

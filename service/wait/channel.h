@@ -44,8 +44,8 @@ struct channel {
 	bool is_timed;                       /* nothing is published here, only time makes progress */
 	struct channel_waiter *first, *last; /* the waiters */
 	struct channel_listener *listeners;
-	unsigned pending; /* waiter.c: units of the waiters whose attempt is under way or due */
-	struct timer due; /* when time makes progress possible */
+	unsigned pending;      /* waiter.c: units of the waiters whose attempt is under way or due */
+	struct loop_timer due; /* when time makes progress possible */
 	int64_t empty_since_us;
 	struct channel *next, *previous; /* in the list of all */
 };

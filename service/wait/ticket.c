@@ -25,7 +25,7 @@ struct departure {
 
 static struct departure *departures;
 static size_t departure_count;
-static struct timer retry;
+static struct loop_timer retry;
 static char instance_id[TICKET_PART_DIGITS + 1]; /* this daemon's, since its start */
 
 /* ---- What a ticket is ---- */
@@ -107,7 +107,7 @@ static void send_departure(struct departure *d)
 	request_background_start(req);
 }
 
-static void on_retry(struct timer *t)
+static void on_retry(struct loop_timer *t)
 {
 	(void)t;
 	for (struct departure *d = departures, *next; d; d = next) {

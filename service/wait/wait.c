@@ -41,7 +41,7 @@ static void begin_attempt(struct waiter *w)
 	w->left_ms = w->expired || until_ms < 1 ? 0 : until_ms;
 }
 
-static void on_deadline(struct timer *t)
+static void on_deadline(struct loop_timer *t)
 {
 	struct waiter *w = container_of(t, struct waiter, deadline);
 

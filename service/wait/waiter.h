@@ -36,7 +36,7 @@ struct waiter {
 	unsigned units;
 	uint64_t number;
 	int64_t left_ms; /* as of this attempt; 0: it is the last */
-	struct timer deadline;
+	struct loop_timer deadline;
 	struct waiter *next_ready;
 	struct in_flight_key *in_flight_key;
 	void (*retry)(struct request *req);

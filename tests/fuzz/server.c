@@ -123,7 +123,7 @@ static bool is_in_list(const struct server *s)
 	return false;
 }
 
-static void on_bytes(struct watch *w, uint32_t events)
+static void on_bytes(struct loop_watch *w, uint32_t events)
 {
 	struct server *s = container_of(w, struct server, watch);
 	struct text args[MOST_ARGS];
@@ -158,7 +158,7 @@ void server_accept(int fd)
 	struct server *s = calloc(1, sizeof(*s));
 
 	CHECK(s && play);
-	s->watch = (struct watch){ .fd = fd, .ready = on_bytes };
+	s->watch = (struct loop_watch){ .fd = fd, .ready = on_bytes };
 	s->number = ++count;
 	s->next = servers;
 	servers = s;

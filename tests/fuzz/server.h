@@ -11,8 +11,8 @@
 
 struct server {
 	struct server *next;
-	struct watch watch; /* its end of the connection */
-	char *in;           /* owned: of a command that is not whole yet */
+	struct loop_watch watch; /* its end of the connection */
+	char *in;                /* owned: of a command that is not whole yet */
 	size_t len;
 	unsigned number; /* counted from 1 */
 };

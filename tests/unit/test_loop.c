@@ -42,7 +42,7 @@ static int64_t no_iteration(void)
 	return -1;
 }
 
-static void stop_loop(struct timer *t)
+static void stop_loop(struct loop_timer *t)
 {
 	(void)t;
 	loop_stop();
@@ -51,7 +51,7 @@ static void stop_loop(struct timer *t)
 /* Runs the loop until `ms` from now. */
 static void run_for(int64_t ms)
 {
-	struct timer end = { .expired = stop_loop };
+	struct loop_timer end = { .expired = stop_loop };
 
 	assert_true(timer_set(&end, loop_now_us() + ms * MS));
 	loop_run(no_iteration);
@@ -59,12 +59,12 @@ static void run_for(int64_t ms)
 }
 
 struct event_watch {
-	struct watch watch;
+	struct loop_watch watch;
 	struct event_watch *other; /* to be unwatched and freed when this one is ready; NULL: only count */
 	int times;
 };
 
-static void on_event(struct watch *w, uint32_t events)
+static void on_event(struct loop_watch *w, uint32_t events)
 {
 	struct event_watch *e = (struct event_watch *)w;
 	uint64_t count;

@@ -38,7 +38,7 @@ static int64_t no_turn(void)
 	return -1;
 }
 
-static void stop_loop(struct timer *t)
+static void stop_loop(struct loop_timer *t)
 {
 	(void)t;
 	fired_before_end = fired;
@@ -48,7 +48,7 @@ static void stop_loop(struct timer *t)
 /* Runs the loop until `ms` from now. */
 static void run_for(int64_t ms)
 {
-	struct timer end = { .expired = stop_loop };
+	struct loop_timer end = { .expired = stop_loop };
 
 	assert_true(timer_set(&end, loop_now_us() + ms * MS));
 	loop_run(no_turn);
@@ -57,12 +57,12 @@ static void run_for(int64_t ms)
 
 /* A timer that knows when it may fire. */
 struct probe {
-	struct timer timer;
+	struct loop_timer timer;
 	int64_t due_us; /* 0: never */
 	int times;
 };
 
-static void probe_fired(struct timer *t)
+static void probe_fired(struct loop_timer *t)
 {
 	struct probe *p = (struct probe *)t;
 
@@ -85,7 +85,7 @@ static void stop(struct probe *p)
 	timer_stop(&p->timer);
 }
 
-static void fired_in_order(struct timer *t)
+static void fired_in_order(struct loop_timer *t)
 {
 	struct probe *p = (struct probe *)t;
 
@@ -176,9 +176,9 @@ static void later_earlier_and_never(void **state)
 
 /* ---- What a timer's callback may do ---- */
 
-static struct timer *victim;
+static struct loop_timer *victim;
 
-static void stop_victim(struct timer *t)
+static void stop_victim(struct loop_timer *t)
 {
 	fired++;
 	timer_stop(victim);
@@ -187,7 +187,7 @@ static void stop_victim(struct timer *t)
 	free(t);
 }
 
-static void must_not_fire(struct timer *t)
+static void must_not_fire(struct loop_timer *t)
 {
 	(void)t;
 	fail_msg("fired after it was stopped");
@@ -196,7 +196,7 @@ static void must_not_fire(struct timer *t)
 static void stop_and_free_inside_a_callback(void **state)
 {
 	(void)state;
-	struct timer *first = calloc(1, sizeof(*first));
+	struct loop_timer *first = calloc(1, sizeof(*first));
 
 	victim = calloc(1, sizeof(*victim));
 	first->expired = stop_victim;
@@ -208,7 +208,7 @@ static void stop_and_free_inside_a_callback(void **state)
 	assert_int_equal(fired, 1);
 }
 
-static void set_again(struct timer *t)
+static void set_again(struct loop_timer *t)
 {
 	if (++fired < 4)
 		timer_set(t, loop_now_us() + MS);
@@ -219,7 +219,7 @@ static void set_again(struct timer *t)
 static void set_inside_a_callback(void **state)
 {
 	(void)state;
-	struct timer t = { .expired = set_again };
+	struct loop_timer t = { .expired = set_again };
 
 	assert_true(timer_set(&t, loop_now_us() + MS));
 	run_for(5000); /* or until it has fired four times */

@@ -1,0 +1,85 @@
+"""How long a message takes to a waiting receiver, with many of them on one queue.
+
+One client on loopback sends a message, waits until a receiver has it, and lets that one wait again:
+so the times include two turns of this client.
+"""
+import dataclasses
+import json
+import select
+import socket
+import time
+
+from environment import scripts_run
+
+
+def connect(port):
+    s = socket.create_connection(("127.0.0.1", port))
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return s
+
+
+def request(method, path, body=None):
+    text = json.dumps(body).encode() if body is not None else b""
+    kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(text) if body is not None else b""
+    return b"%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s" % (method.encode(), path.encode(), kind, text)
+
+
+def answer(s):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += s.recv(65536)
+    head, body = data.split(b"\r\n\r\n", 1)
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += s.recv(65536)
+    return body
+
+
+def gauge(s, name):
+    s.sendall(request("GET", "/metrics"))
+    return next(float(line.split()[1]) for line in answer(s).decode().splitlines() if line.startswith(name + " "))
+
+
+@dataclasses.dataclass
+class Woken:
+    times_ms: list
+    scripts: float  # a message: send, receive, wait again
+    idle: str  # what happens while no message is sent
+
+    def quantile(self, share):
+        return sorted(self.times_ms)[int(len(self.times_ms) * share)]
+
+    def __str__(self):
+        return f"p50 {self.quantile(0.5):.2f} ms, p99 {self.quantile(0.99):.2f} ms"
+
+
+def measure(redis, daemon, count, messages):
+    """`count` receivers wait; each message wakes one."""
+    control, sender = connect(daemon.port), connect(daemon.port)
+    receive = request("POST", "/queues/bench/receive", {"wait_ms": 60000, "acknowledge": True})
+    send = request("POST", "/queues/bench/messages", {"body": "hello"})
+    poll, waiters = select.epoll(), {}
+    for _ in range(count):
+        s = connect(daemon.port)
+        waiters[s.fileno()] = s
+        poll.register(s, select.EPOLLIN)
+        s.sendall(receive)
+    while gauge(control, "patternd_requests_waiting") < count:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    before, cpu = scripts_run(redis), daemon.cpu_seconds()
+    time.sleep(2)
+    idle = f"{scripts_run(redis) - before} scripts, {(daemon.cpu_seconds() - cpu) / 2 * 100:.1f} % CPU"
+    before, times = scripts_run(redis), []
+    for _ in range(messages):
+        start = time.perf_counter()
+        sender.sendall(send)
+        (fd, _), *_ = poll.poll()
+        times.append((time.perf_counter() - start) * 1000)
+        answer(waiters[fd])
+        answer(sender)
+        waiters[fd].sendall(receive)
+    calls = (scripts_run(redis) - before) / messages
+    for s in waiters.values():
+        s.close()
+    return Woken(times, calls, idle)
