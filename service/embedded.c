@@ -18,7 +18,14 @@
 #include "process/config.h"
 #include "process/log.h"
 
-enum { PATH_BYTES = 1024, STOP_WAIT_MS = 5000, LOCK_WAIT_MS = 5000, STEP_MS = 2 };
+enum {
+	PATH_BYTES = 1024,
+	START_WAIT_MS = 5000,
+	STOP_WAIT_MS = 5000,
+	LOCK_WAIT_MS = 5000,
+	STEP_MS = 10,
+	LONG_STEP_MS = 100
+};
 
 static char folder[PATH_BYTES];
 static bool is_temporary;
@@ -31,9 +38,18 @@ static bool refuse(const char *what, const char *why)
 	return false;
 }
 
-static void sleep_step(void)
+/*
+ * Until a child has ended, or a time has passed. SIGCHLD is blocked: the event loop reads it, which
+ * does not run now.
+ */
+static void wait_for_child(int ms)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
+	struct timespec most = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigtimedwait(&set, NULL, &most);
 }
 
 /* Searches PATH as execlp does, first of all: without the program no other check matters. */
@@ -91,6 +107,9 @@ static bool lock_holder_runs(void)
 }
 
 /*
+ * No call waits for a lock up to a time, and a server that still saves its data holds it for
+ * longer than a step.
+ *
  * The redis-server inherits the lock with the open file: after a kill -9 of the daemon the folder
  * stays locked until the server has written its data and exited.
  */
@@ -107,7 +126,7 @@ static bool lock_folder(void)
 			return refuse(path, strerror(errno));
 		if (lock_holder_runs() || waited >= LOCK_WAIT_MS)
 			return refuse(folder, "another patternd uses this folder");
-		sleep_step();
+		wait_for_child(STEP_MS);
 	}
 	if (ftruncate(lock_fd, 0) != 0 || dprintf(lock_fd, "%d\n", (int)getpid()) < 0)
 		return refuse(path, strerror(errno));
@@ -148,12 +167,15 @@ static const char *last_log_line(void)
 	return line;
 }
 
-/* Until the server made its socket, some 20 ms, or exited. */
+/*
+ * Until the server made its socket, some 20 ms, or exited, which ends a step at once. Nothing is
+ * served before.
+ */
 static bool wait_for_socket(const char *path)
 {
 	int status;
 
-	for (int waited = 0; waited < STOP_WAIT_MS; waited += STEP_MS) {
+	for (int waited = 0; waited < START_WAIT_MS; waited += STEP_MS) {
 		if (access(path, F_OK) == 0)
 			return true;
 		if (waitpid(server, &status, WNOHANG) == server) {
@@ -164,7 +186,7 @@ static bool wait_for_socket(const char *path)
 				return refuse(config()->redis_server, "it cannot be executed");
 			return refuse("redis-server exited at once; its last log line", last_log_line());
 		}
-		sleep_step();
+		wait_for_child(STEP_MS);
 	}
 	return refuse(folder, "redis-server does not start");
 }
@@ -213,10 +235,10 @@ void embedded_stop(void)
 {
 	if (server > 0) {
 		kill(server, SIGTERM);
-		for (int waited = 0; waitpid(server, NULL, WNOHANG) == 0; waited += STEP_MS) {
+		for (int waited = 0; waitpid(server, NULL, WNOHANG) == 0; waited += LONG_STEP_MS) {
 			if (waited >= STOP_WAIT_MS)
 				kill(server, SIGKILL);
-			sleep_step();
+			wait_for_child(LONG_STEP_MS); /* until it ends, as a rule; SIGCHLD also reports a stop */
 		}
 		server = 0;
 	}
