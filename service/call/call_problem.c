@@ -6,57 +6,44 @@
 #include "redis/quorum.h"
 #include "request/answer.h"
 
-/* Errors that Redis returns before anything ran, by the word they start with. */
+/* Errors that Redis returns before anything ran. */
 static const struct {
-	const char *code;
 	enum problem problem;
 	bool reconnect; /* this server should no longer be ours */
-} error_rows[] = {
-	{ "WRONGTYPE", P_FOREIGN_KEY, false },
-	{ "OOM", P_REDIS_OUT_OF_MEMORY, false },
-	{ "READONLY", P_REDIS_READ_ONLY, true },
-	{ "MASTERDOWN", P_REDIS_READ_ONLY, true },
-	{ "LOADING", P_REDIS_LOADING, false },
-	{ "BUSY", P_REDIS_BUSY, false },
-	{ "MISCONF", P_REDIS_MISCONFIGURED, false },
-	{ "NOREPLICAS", P_REDIS_REPLICAS_MISSING, false },
-	{ "MOVED", P_REDIS_CLUSTER_UNSETTLED, true },
-	{ "ASK", P_REDIS_CLUSTER_UNSETTLED, true },
-	{ "CLUSTERDOWN", P_REDIS_CLUSTER_UNSETTLED, false },
-	{ "TRYAGAIN", P_REDIS_CLUSTER_UNSETTLED, false },
-	{ "NOAUTH", P_REDIS_AUTH_FAILED, true },
-	{ "WRONGPASS", P_REDIS_AUTH_FAILED, true },
-	{ "DENIED", P_REDIS_MISCONFIGURED, true },
-	{ "ERR AUTH", P_REDIS_AUTH_FAILED, true },
-	{ "NOPERM", P_REDIS_PERMISSION_DENIED, false },
-	{ "ERR max number of clients", P_REDIS_UNAVAILABLE, false },
-	{ "IDEMPOTENCY_KEY_REUSED", P_IDEMPOTENCY_KEY_REUSED, false },
+} error_rows[ERROR_COUNT] = {
+	[ERROR_OTHER] = { P_REDIS_UNAVAILABLE, false }, /* why no connection is usable */
+	[ERROR_WRONGTYPE] = { P_FOREIGN_KEY, false },
+	[ERROR_OOM] = { P_REDIS_OUT_OF_MEMORY, false },
+	[ERROR_READONLY] = { P_REDIS_READ_ONLY, true },
+	[ERROR_MASTERDOWN] = { P_REDIS_READ_ONLY, true },
+	[ERROR_LOADING] = { P_REDIS_LOADING, false },
+	[ERROR_BUSY] = { P_REDIS_BUSY, false },
+	[ERROR_MISCONF] = { P_REDIS_MISCONFIGURED, false },
+	[ERROR_NOREPLICAS] = { P_REDIS_REPLICAS_MISSING, false },
+	[ERROR_MOVED] = { P_REDIS_CLUSTER_UNSETTLED, true },
+	[ERROR_ASK] = { P_REDIS_CLUSTER_UNSETTLED, true },
+	[ERROR_CLUSTERDOWN] = { P_REDIS_CLUSTER_UNSETTLED, false },
+	[ERROR_TRYAGAIN] = { P_REDIS_CLUSTER_UNSETTLED, false },
+	[ERROR_NOAUTH] = { P_REDIS_AUTH_FAILED, true },
+	[ERROR_WRONGPASS] = { P_REDIS_AUTH_FAILED, true },
+	[ERROR_DENIED] = { P_REDIS_MISCONFIGURED, true },
+	[ERROR_AUTH] = { P_REDIS_AUTH_FAILED, true },
+	[ERROR_NOPERM] = { P_REDIS_PERMISSION_DENIED, false },
+	[ERROR_MAX_CLIENTS] = { P_REDIS_UNAVAILABLE, false },
 };
 
-/*
- * Why no connection is usable: behind the server's address, the error that Redis refused it with,
- * or words of our own.
- */
-static enum problem problem_of_trouble(const char *trouble)
+/* Why no connection is usable: at fault is the server, never a key. */
+static enum problem problem_of_trouble(enum redis_error error)
 {
-	const char *why = strstr(trouble, ": ");
-	struct text error = text_of(why ? why + 2 : trouble);
+	enum problem problem = error_rows[error].problem;
 
-	if (strstr(trouble, ": it is still loading"))
-		return P_REDIS_LOADING;
-	if (strstr(trouble, ": it is a replica"))
-		return P_REDIS_READ_ONLY;
-	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++)
-		if (reply_error_begins(error, error_rows[i].code) && problem_row(error_rows[i].problem)->status == 503)
-			return error_rows[i].problem;
-	return P_REDIS_UNAVAILABLE;
+	return problem_row(problem)->status == 503 ? problem : P_REDIS_UNAVAILABLE;
 }
 
 static void answer_unavailable(const struct call *c)
 {
-	const char *trouble = redis_trouble(&c->redis);
-
-	answer_problem(c->req, problem_of_trouble(trouble), "Redis is not usable: %s", trouble);
+	answer_problem(c->req, problem_of_trouble(redis_trouble_error(&c->redis)), "Redis is not usable: %s",
+		       redis_trouble(&c->redis));
 }
 
 static enum effect effect_of(const struct call *c)
@@ -86,28 +73,22 @@ static void answer_foreign_key(const struct call *c, struct text error)
 void call_answer_error(struct call *c, struct text error)
 {
 	struct request *req = c->req;
+	enum redis_error known = redis_error_of(error);
 
-	for (size_t i = 0; i < sizeof(error_rows) / sizeof(error_rows[0]); i++) {
-		if (!reply_error_begins(error, error_rows[i].code))
-			continue;
-		if (error_rows[i].reconnect)
-			redis_reject(&c->redis, error.at);
-		if (error_rows[i].problem == P_IDEMPOTENCY_KEY_REUSED)
-			answer_problem(
-				req, P_IDEMPOTENCY_KEY_REUSED,
-				"this Idempotency-Key was used with another body; use a new key for another request");
-		else if (error_rows[i].problem == P_FOREIGN_KEY)
-			answer_foreign_key(c, error);
-		else if (error_rows[i].problem == P_REDIS_OUT_OF_MEMORY)
-			answer_problem(
-				req, P_REDIS_OUT_OF_MEMORY,
-				"Redis reached its maxmemory; raise it with CONFIG SET maxmemory, or delete data");
-		else
-			answer_problem(req, error_rows[i].problem, "Redis returned: %.*s", reply_error_length(error),
-				       error.at);
-		return;
-	}
-	if (strstr(error.at, "user_script"))
+	if (error_rows[known].reconnect)
+		redis_reject(c->redis.node, error.at);
+	if (reply_error_begins(error, "IDEMPOTENCY_KEY_REUSED"))
+		answer_problem(req, P_IDEMPOTENCY_KEY_REUSED,
+			       "this Idempotency-Key was used with another body; use a new key for another request");
+	else if (known == ERROR_WRONGTYPE)
+		answer_foreign_key(c, error);
+	else if (known == ERROR_OOM)
+		answer_problem(req, P_REDIS_OUT_OF_MEMORY,
+			       "Redis reached its maxmemory; raise it with CONFIG SET maxmemory, or delete data");
+	else if (known != ERROR_OTHER)
+		answer_problem(req, error_rows[known].problem, "Redis returned: %.*s", reply_error_length(error),
+			       error.at);
+	else if (strstr(error.at, "user_script"))
 		answer_script_error(c, error);
 	else
 		answer_problem_effect(req, P_REDIS_ERROR, effect_of(c), "Redis returned: %s", error.at);

@@ -112,7 +112,7 @@ static bool has_ended(const struct reply *reply)
 static void hand_over(struct call *c, const struct reply *reply)
 {
 	struct request *req = c->req;
-	const struct redis_call sent = c->redis;
+	struct redis_node *sent_to = c->redis.node; /* `done` may end or reuse the call */
 	bool may_fail = c->may_fail;
 
 	if (c->script)
@@ -123,7 +123,7 @@ static void hand_over(struct call *c, const struct reply *reply)
 	req->misread |= reply_watched();
 	if (!req->misread)
 		return;
-	redis_reject(&sent, "a reply of another form than agreed");
+	redis_reject(sent_to, "a reply of another form than agreed");
 	if (req->state == CALLING && !may_fail)
 		answer_misread(req);
 }
@@ -146,7 +146,7 @@ static void take_reply(struct call *c, const struct reply *reply)
 	} else if (reply->type == REPLY_ERROR) {
 		call_answer_error(c, reply->text);
 	} else if (!is_agreed(c, reply)) {
-		redis_reject(&c->redis, "a reply of another form than agreed");
+		redis_reject(c->redis.node, "a reply of another form than agreed");
 		answer_misread(req);
 	} else {
 		hand_over(c, reply);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "redis/error.h"
 #include "redis/reply.h"
 
 struct redis_node;

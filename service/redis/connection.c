@@ -94,6 +94,11 @@ const char *connection_server(const struct redis_connection *c)
 	return c->handshake.server;
 }
 
+enum redis_error connection_error(const struct redis_connection *c)
+{
+	return c->handshake.error;
+}
+
 /* ---- Writing ---- */
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -224,6 +229,7 @@ void connection_drop(struct redis_connection *c, const char *why)
 void connection_reject(struct redis_connection *c, const char *why)
 {
 	c->handshake.rejected = true;
+	c->handshake.error = redis_error_of(text_of(why));
 	connection_drop(c, why);
 }
 
@@ -378,6 +384,7 @@ static void attempt(struct redis_connection *c)
 
 	if (wait_us > 0) {
 		timer_set(&c->timer, loop_now_us() + wait_us);
+		c->handshake.error = ERROR_AUTH;
 		c->callbacks->down(c, credentials_rejection(), false); /* of another one */
 		return;
 	}

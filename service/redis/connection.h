@@ -50,6 +50,8 @@ bool connection_is_open(const struct redis_connection *c);
 /* Not ready, and no attempt has failed. */
 bool connection_is_untried(const struct redis_connection *c);
 const char *connection_server(const struct redis_connection *c); /* "redis 7.0.15" */
+/* In `down`: the error of Redis that ended the attempt to connect. */
+enum redis_error connection_error(const struct redis_connection *c);
 
 /* Only while it is open. False when the buffer is full: the call was not accepted. */
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);

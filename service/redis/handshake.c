@@ -183,6 +183,7 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 		return reject(h, "it is no Cluster node; a single server goes with redis://");
 	if (strcmp(role, "slave") != 0 || h->kind == REDIS_CLUSTER)
 		return true;
+	h->error = ERROR_READONLY;
 	if (h->kind != REDIS_WATCHED)
 		return reject(h, "it is a replica; patternd needs the master");
 	snprintf(h->why, sizeof(h->why), "it is a replica, not the master any more");
@@ -238,6 +239,7 @@ static bool check_info(struct redis_handshake *h, struct text info)
 	info_value(info, "loading", value, sizeof(value));
 	if (strcmp(value, "1") == 0) {
 		h->rejected = false;
+		h->error = ERROR_LOADING;
 		snprintf(h->why, sizeof(h->why), "it is still loading its data");
 		return false;
 	}
@@ -252,11 +254,12 @@ static bool check_error(struct redis_handshake *h, enum handshake_step step, con
 		snprintf(h->server, sizeof(h->server), "redis (INFO is not permitted)");
 		return true;
 	}
-	if (strncmp(text, "LOADING", 7) == 0 || strstr(text, "max number of clients")) {
+	h->error = redis_error_of(text_of(text));
+	if (h->error == ERROR_LOADING || strstr(text, "max number of clients")) {
 		snprintf(h->why, sizeof(h->why), "%.150s", text);
 		return false;
 	}
-	bool wants_password = strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "WRONGPASS", 9) == 0;
+	bool wants_password = h->error == ERROR_NOAUTH || h->error == ERROR_WRONGPASS;
 	h->auth_failed = wants_password || step == STEP_AUTH;
 	/* A server without AUTH repeats its arguments: the password. */
 	const char *args = step == STEP_AUTH ? strstr(text, ", with args") : NULL;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "redis/error.h"
 #include "redis/permissions.h"
 #include "redis/reply.h"
 #include "redis/resp.h"
@@ -33,7 +34,8 @@ struct redis_handshake {
 	char server[64];                   /* "redis 7.0.15" */
 	struct permissions_report permissions;
 	size_t permissions_asked;
-	char why[160]; /* set when handshake_reply returns false */
+	char why[160];          /* set when handshake_reply returns false */
+	enum redis_error error; /* and what Redis returned, or would return to a command */
 };
 
 void handshake_set_preload(const struct text *preload);

@@ -102,8 +102,9 @@ static void drain(struct redis_node *n)
 	count_ready(n);
 }
 
-static void note_trouble(struct redis_node *n, const char *why)
+static void note_trouble(struct redis_node *n, enum redis_error error, const char *why)
 {
+	n->error = error;
 	snprintf(n->trouble, sizeof(n->trouble), "%.60s: %s", n->url.address, why);
 }
 
@@ -126,7 +127,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	bool news = (was_up || strstr(n->trouble, why) == NULL) && strcmp(why, CONNECTION_DRAINED) != 0;
 
 	count_ready(n);
-	note_trouble(n, why);
+	note_trouble(n, connection_error(c), why);
 	if (n->retired)
 		return;
 	log_event(news ? LOG_WARN : LOG_DEBUG, was_up ? "redis_lost" : "redis_unreachable", "%s", n->trouble);
@@ -145,7 +146,7 @@ static void on_timed_out(struct redis_connection *c)
 
 void node_reject(struct redis_node *n, const char *why)
 {
-	note_trouble(n, why);
+	note_trouble(n, redis_error_of(text_of(why)), why);
 	drain(n);
 }
 

@@ -26,6 +26,7 @@ struct redis_node {
 	bool retired;                     /* takes no more calls; freed once idle */
 	unsigned number;                  /* redis/cluster.c's */
 	char trouble[NODE_TROUBLE_BYTES]; /* the latest error, for people; "" when there is none */
+	enum redis_error error;           /* and for programs */
 	char server[64];                  /* "redis 7.0.15"; "" before it was reached */
 };
 

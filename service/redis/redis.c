@@ -27,6 +27,7 @@ static struct redis_node *master; /* NULL in a Cluster, and while the Sentinels 
 static const struct subscriber_callbacks *subscriber_callbacks;
 static bool was_reached, was_advised, closing;
 static char trouble[NODE_TROUBLE_BYTES] = "not connected yet";
+static enum redis_error trouble_error;
 
 static struct redis_call *first_deferred, *last_deferred; /* in the order of their time */
 static unsigned deferred_count;
@@ -110,7 +111,7 @@ enum redis_next redis_follow(struct redis_call *call, struct text error)
 		return follow_in_cluster(call, error);
 	if (urls.kind != REDIS_SENTINEL || !reply_error_begins(error, "READONLY"))
 		return NEXT_NOTHING;
-	redis_reject(call, error.at);
+	redis_reject(call->node, error.at);
 	return NEXT_DEFER;
 }
 
@@ -160,11 +161,11 @@ void redis_flush(void)
 		cluster_sweep();
 }
 
-void redis_reject(const struct redis_call *call, const char *why)
+void redis_reject(struct redis_node *node, const char *why)
 {
-	if (call->node)
-		node_reject(call->node, why);
-	if (urls.kind == REDIS_SENTINEL && !call->quorum_server)
+	if (node)
+		node_reject(node, why);
+	if (urls.kind == REDIS_SENTINEL && (!node || node->url.kind != REDIS_QUORUM))
 		sentinel_refresh();
 }
 
@@ -186,6 +187,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 		log_event(LOG_WARN, "redis_missing", "%s%s", n->trouble, redis_advice());
 	was_advised = true;
 	snprintf(trouble, sizeof(trouble), "%s", n->trouble);
+	trouble_error = n->error;
 	if (is_cluster())
 		cluster_node_changed();
 	else if (urls.kind == REDIS_SENTINEL && strcmp(why, CONNECTION_DRAINED) != 0)
@@ -268,16 +270,34 @@ const char *redis_advice(void)
 	       "or run a private one (--embedded)";
 }
 
+struct trouble {
+	const char *text;
+	enum redis_error error;
+};
+
+static struct trouble trouble_of(const struct redis_call *call)
+{
+	const struct redis_node *n = call ? call->node : NULL;
+
+	if (n && call->replicas && n->replica_ack && *replica_ack_trouble(n->replica_ack))
+		return (struct trouble){ replica_ack_trouble(n->replica_ack), replica_ack_error(n->replica_ack) };
+	if (n && n->trouble[0])
+		return (struct trouble){ n->trouble, n->error };
+	if (call && !n && is_cluster() && cluster_is_known())
+		return (struct trouble){ "no node of the Cluster serves this key's slot", ERROR_OTHER };
+	if (urls.kind == REDIS_SENTINEL && !master)
+		return (struct trouble){ sentinel_trouble(), sentinel_error() };
+	return (struct trouble){ trouble, trouble_error };
+}
+
 const char *redis_trouble(const struct redis_call *call)
 {
-	if (call && call->replicas && call->node && call->node->replica_ack &&
-	    *replica_ack_trouble(call->node->replica_ack))
-		return replica_ack_trouble(call->node->replica_ack);
-	if (call && call->node && call->node->trouble[0])
-		return call->node->trouble;
-	if (call && !call->node && is_cluster() && cluster_is_known())
-		return "no node of the Cluster serves this key's slot";
-	return urls.kind == REDIS_SENTINEL && !master ? sentinel_trouble() : trouble;
+	return trouble_of(call).text;
+}
+
+enum redis_error redis_trouble_error(const struct redis_call *call)
+{
+	return trouble_of(call).error;
 }
 
 const char *redis_address(void)

@@ -59,10 +59,10 @@ bool redis_serves(struct text key);
 void redis_flush(void);
 
 /*
- * The server of the call misbehaves or is no longer the right one: reconnects after the pending
- * calls.
+ * The server that a call went to (call->node) misbehaves or is no longer the right one: reconnects
+ * after the pending calls. `why` is what it returned, or words.
  */
-void redis_reject(const struct redis_call *call, const char *why);
+void redis_reject(struct redis_node *node, const char *why);
 
 /*
  * A slot of the node after the one of `slot`. From REDIS_ANYWHERE to REDIS_ANYWHERE it visits all
@@ -92,6 +92,7 @@ bool redis_was_reached(void); /* since start */
 const char *redis_advice(void);
 /* The latest error, for people: of the call's server, or of any (NULL). */
 const char *redis_trouble(const struct redis_call *call);
+enum redis_error redis_trouble_error(const struct redis_call *call); /* the same, for programs */
 /* "127.0.0.1:6379" or a path; and "redis 7.0.15", "" before it was reached. */
 const char *redis_address(void);
 const char *redis_server(void);

@@ -23,6 +23,7 @@ struct replica_ack {
 	struct redis_call wait, role;
 	unsigned acked; /* WAIT's reply */
 	char trouble[SOCKET_WHY_BYTES];
+	enum redis_error error;
 };
 
 /* ---- Waiters ---- */
@@ -130,12 +131,18 @@ const char *replica_ack_trouble(const struct replica_ack *a)
 	return a->trouble;
 }
 
+enum redis_error replica_ack_error(const struct replica_ack *a)
+{
+	return a->error;
+}
+
 /* The waiters of a pending WAIT end right after this, when it is lost; the others have no WAIT. */
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
 {
 	struct replica_ack *a = connection_context(c);
 
 	snprintf(a->trouble, sizeof(a->trouble), "%s", why);
+	a->error = connection_error(c);
 	if (was_up)
 		end(&a->next, 0, 0);
 }

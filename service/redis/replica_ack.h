@@ -34,5 +34,6 @@ bool replica_ack_is_idle(const struct replica_ack *a);
 
 /* The latest error, for people; "" when there is none. */
 const char *replica_ack_trouble(const struct replica_ack *a);
+enum redis_error replica_ack_error(const struct replica_ack *a); /* the same */
 
 #endif

@@ -30,10 +30,16 @@ static void (*found)(struct text host, long port);
 static struct loop_timer refresh; /* when to ask the next one */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
+static enum redis_error trouble_error;
 
 const char *sentinel_trouble(void)
 {
 	return trouble;
+}
+
+enum redis_error sentinel_error(void)
+{
+	return trouble_error;
 }
 
 void sentinel_flush(void)
@@ -100,13 +106,14 @@ static void on_up(struct redis_connection *c)
 		ask_next();
 }
 
-static void note(struct sentinel *s, const char *why)
+static void note(struct sentinel *s, enum redis_error error, const char *why)
 {
 	bool news = strstr(s->trouble, why) == NULL;
 
 	snprintf(s->trouble, sizeof(s->trouble), "Sentinel %.60s: %s", urls->at[s - sentinels].address, why);
 	log_event(news ? LOG_WARN : LOG_DEBUG, "sentinel_trouble", "%s", s->trouble);
 	trouble = s->trouble;
+	trouble_error = error;
 }
 
 static void on_down(struct redis_connection *c, const char *why, bool was_up)
@@ -117,7 +124,7 @@ static void on_down(struct redis_connection *c, const char *why, bool was_up)
 	timer_stop(&s->timer);
 	s->pending = 0;
 	if (strcmp(why, CONNECTION_DRAINED) != 0)
-		note(s, why);
+		note(s, connection_error(c), why);
 	if (s == current)
 		ask_next();
 }
@@ -139,7 +146,7 @@ void sentinel_refresh(void)
 {
 	if (!current || timer_is_set(&refresh))
 		return;
-	note(current, "the master that it reported does not serve; another Sentinel is asked");
+	note(current, ERROR_OTHER, "the master that it reported does not serve; another Sentinel is asked");
 	ask_soon();
 }
 
@@ -181,7 +188,7 @@ static void on_answer(struct sentinel *s, const struct reply *reply)
 		connection_reject(s->connection, reply->text.at); /* no permission */
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", urls->master);
-		note(s, why);
+		note(s, ERROR_OTHER, why);
 		if (s == current)
 			ask_soon();
 	} else if (s == current && reply->type == REPLY_ARRAY && reply->count == 2 &&

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "redis/error.h"
 #include "redis/url.h"
 
 /*
@@ -30,5 +31,6 @@ void sentinel_flush(void);
 
 /* The latest error, for people. */
 const char *sentinel_trouble(void);
+enum redis_error sentinel_error(void); /* the same */
 
 #endif

@@ -1,0 +1,33 @@
+/* error: see redis/error.h. */
+#include "redis/error.h"
+
+#include "redis/reply.h"
+
+static const char *const words[ERROR_COUNT] = {
+	[ERROR_WRONGTYPE] = "WRONGTYPE",
+	[ERROR_OOM] = "OOM",
+	[ERROR_READONLY] = "READONLY",
+	[ERROR_MASTERDOWN] = "MASTERDOWN",
+	[ERROR_LOADING] = "LOADING",
+	[ERROR_BUSY] = "BUSY",
+	[ERROR_MISCONF] = "MISCONF",
+	[ERROR_NOREPLICAS] = "NOREPLICAS",
+	[ERROR_MOVED] = "MOVED",
+	[ERROR_ASK] = "ASK",
+	[ERROR_CLUSTERDOWN] = "CLUSTERDOWN",
+	[ERROR_TRYAGAIN] = "TRYAGAIN",
+	[ERROR_NOAUTH] = "NOAUTH",
+	[ERROR_WRONGPASS] = "WRONGPASS",
+	[ERROR_DENIED] = "DENIED",
+	[ERROR_AUTH] = "ERR AUTH",
+	[ERROR_NOPERM] = "NOPERM",
+	[ERROR_MAX_CLIENTS] = "ERR max number of clients",
+};
+
+enum redis_error redis_error_of(struct text error)
+{
+	for (enum redis_error e = ERROR_OTHER + 1; e < ERROR_COUNT; e++)
+		if (reply_error_begins(error, words[e]))
+			return e;
+	return ERROR_OTHER;
+}
