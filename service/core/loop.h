@@ -60,8 +60,8 @@ void loop_stop(void);
 
 /*
  * An iteration of more than 20 ms is a stall: no client is served meanwhile. Its duration includes
- * the time in which other processes had the processors; longest_cpu_us does not, and is at most 2 ms
- * too high.
+ * the time in which other processes had the processors; longest_cpu_us does not, and is at most
+ * 2 ms too high.
  */
 struct loop_stats {
 	uint64_t stalls;

@@ -1,10 +1,10 @@
 /*
  * poll_skip: spares an epoll_wait of libmicrohttpd that would find nothing.
  *
- * MHD_run asks the epoll set of its daemon each time (0.9.75 to 1.0.1, MHD_epoll), also when it only
- * has to send a response or to end a request, and there is no other function that does the rest of
- * its work. A request takes three runs, and only the first of them has an event. The event loop
- * watches that set, so the server knows that: it reports no event that has not been taken.
+ * MHD_run asks the epoll set of its daemon each time (0.9.75 to 1.0.1, MHD_epoll), also when it
+ * only has to send a response or to end a request, and no other function does the rest of its work.
+ * A request takes three runs, and only the first of them has an event. The event loop watches that
+ * set, so the server knows whether it may hold one.
  */
 #ifndef PATTERND_HTTP_POLL_SKIP_H
 #define PATTERND_HTTP_POLL_SKIP_H

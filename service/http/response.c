@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "access/cors.h"
+#include "http/poll_skip.h"
 #include "process/metrics.h"
 #include "request/stream.h"
 
@@ -157,19 +158,6 @@ static void remove_answered(struct conn *c)
 		c->server->answered_end = at;
 }
 
-bool http_response_send_answered(struct http_server *s)
-{
-	bool any = s->answered != NULL;
-
-	while (s->answered) {
-		struct conn *c = s->answered;
-		remove_answered(c);
-		if (!c->client_gone)
-			http_response_send(c); /* if it fails, the handler closes the connection */
-	}
-	return any;
-}
-
 /*
  * Most replies of Redis come within one or two runs of libmicrohttpd, which calls the handler in
  * each while the connection is not suspended. That saves a suspension (four epoll_ctl and a read
@@ -310,6 +298,32 @@ bool http_response_send(struct conn *c)
 		  MHD_queue_response(c->connection, (unsigned)req->status, response) == MHD_YES;
 	MHD_destroy_response(response);
 	return ok;
+}
+
+static bool send_answered(struct http_server *s)
+{
+	bool any = s->answered != NULL;
+
+	while (s->answered) {
+		struct conn *c = s->answered;
+		remove_answered(c);
+		if (!c->client_gone)
+			http_response_send(c); /* if it fails, the handler closes the connection */
+	}
+	return any;
+}
+
+/* A run sends the responses, and the next one ends their requests. */
+void http_response_run(struct http_server *s)
+{
+	s->must_run = false;
+	bool sends = send_answered(s);
+	if (!s->has_events)
+		poll_skip_begin(s->watch.fd);
+	s->has_events = false;
+	MHD_run(s->daemon);
+	poll_skip_end();
+	s->must_run |= sends;
 }
 
 void http_response_end(struct conn *c)

@@ -20,8 +20,8 @@ void http_response_open(bool (*draining)(void));
 /* The request was answered, or streams. False: the connection must be closed. */
 bool http_response_send(struct conn *c);
 
-/* Hands the responses of requests that were answered outside of their handler to libmicrohttpd. */
-bool http_response_send_answered(struct http_server *s);
+/* Runs libmicrohttpd, with the responses to requests that were answered since its last run. */
+void http_response_run(struct http_server *s);
 
 /* It waits: libmicrohttpd calls the handler again, in its next run or after the answer. */
 void http_response_wait(struct conn *c);

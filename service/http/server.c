@@ -17,7 +17,6 @@
 #include "access/access.h"
 #include "contract/input.h"
 #include "contract/route.h"
-#include "http/poll_skip.h"
 #include "http/precheck.h"
 #include "http/response.h"
 #include "http/tls.h"
@@ -421,24 +420,11 @@ int64_t http_server_timeout_ms(struct http_server *s)
 	return MHD_get_timeout(s->daemon, &ms) == MHD_YES ? (int64_t)ms : -1;
 }
 
-/* A run sends the responses, and the next one ends their requests. */
-static void run_library(struct http_server *s)
-{
-	s->must_run = false;
-	bool sends = http_response_send_answered(s);
-	if (!s->has_events)
-		poll_skip_begin(s->watch.fd);
-	s->has_events = false;
-	MHD_run(s->daemon);
-	poll_skip_end();
-	s->must_run |= sends;
-}
-
 bool http_server_run(struct http_server *s)
 {
 	if (http_server_timeout_ms(s) != 0)
 		return false;
-	run_library(s);
+	http_response_run(s);
 	if (s->handshakes)
 		http_tls_sleep(s);
 	return http_server_timeout_ms(s) == 0;
@@ -451,7 +437,7 @@ void http_server_close(struct http_server *s)
 	s->closing = true;
 	for (int i = 0; i < 3; i++) {
 		s->has_events = true;
-		run_library(s);
+		http_response_run(s);
 	}
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
