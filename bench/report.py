@@ -65,7 +65,7 @@ def markdown(results):
         f"# patternd beside its peers\n\n{machine['date']}, {machine['cores']} cores of {machine['processor']}, "
         f"{machine['memory_gib']} GiB, {machine['system']}, Linux {machine['kernel']}, "
         f"load {machine['load_before']:.2f} before; {results.seconds:.0f} s in all.\n\n"
-        "Everything on loopback, generator and Redis on the same cores, 64 clients, one contestant after the other, rounds "
+        "Everything on loopback, generator and Redis on the same cores, 64 clients where not said otherwise, one contestant after the other, rounds "
         "interleaved; each figure is the median of the rounds. CPU is for each operation, that of Redis what its process "
         "used meanwhile. The generator is wrk; where it asks what an answer told it to, its Lua has a part in the CPU of the "
         "generator. A Node.js client is its own generator, and its CPU the service's.\n"
