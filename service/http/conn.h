@@ -35,7 +35,6 @@ struct http_server {
 	struct MHD_Daemon *daemon; /* owned; NULL: not open */
 	struct loop_watch watch;   /* of its epoll set */
 	bool must_run; /* a socket is ready; a connection was resumed, added, answered, or may have its next request */
-	bool has_events;       /* its epoll set may have some */
 	struct conn *answered; /* whose responses the next run takes; by ->next_answered */
 	struct conn **answered_end;
 	unsigned request_count;      /* requests that HTTP is not done with */

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include "access/cors.h"
-#include "http/poll_skip.h"
 #include "process/metrics.h"
 #include "request/stream.h"
 
@@ -318,11 +317,7 @@ void http_response_run(struct http_server *s)
 {
 	s->must_run = false;
 	bool sends = send_answered(s);
-	if (!s->has_events)
-		poll_skip_begin(s->watch.fd);
-	s->has_events = false;
 	MHD_run(s->daemon);
-	poll_skip_end();
 	s->must_run |= sends;
 }
 

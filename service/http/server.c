@@ -350,7 +350,7 @@ static void on_ready(struct loop_watch *w, uint32_t events)
 	struct http_server *s = container_of(w, struct http_server, watch);
 
 	(void)events;
-	s->must_run = s->has_events = true;
+	s->must_run = true;
 }
 
 static unsigned flags_of(const struct http_server *s)
@@ -403,7 +403,7 @@ void http_server_add(struct http_server *s, int fd)
 {
 	static const struct sockaddr unknown = { .sa_family = AF_UNSPEC }; /* nothing reads it */
 
-	s->must_run = s->has_events = true; /* its request may have come already */
+	s->must_run = true; /* its request may have come already */
 	MHD_add_connection(s->daemon, fd, &unknown, sizeof(unknown));
 }
 
@@ -435,10 +435,8 @@ void http_server_close(struct http_server *s)
 	if (!s->daemon)
 		return;
 	s->closing = true;
-	for (int i = 0; i < 3; i++) {
-		s->has_events = true;
+	for (int i = 0; i < 3; i++)
 		http_response_run(s);
-	}
 	loop_unwatch(&s->watch);
 	MHD_stop_daemon(s->daemon);
 	timer_stop(&s->grace_end);

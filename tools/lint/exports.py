@@ -12,7 +12,7 @@ import re
 import objects
 import tree
 
-ENTRY_POINTS = {"main", "epoll_wait"}  # libmicrohttpd calls the latter: service/http/poll_skip.c
+ENTRY_POINTS = {"main"}
 PROTOTYPE = re.compile(
     r"^(?!static|typedef)\w[\w\s*]*?\b(\w+)\((?:[^(){};]|\([^{};]*?\))*\)\s*(?:__attribute__[^;]*)?;", re.M
 )
