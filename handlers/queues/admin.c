@@ -21,22 +21,24 @@ static const char *const state_names[] = { "ready", "delayed", "in_flight", "dea
  * Writes a message as lua/queues/lib_queue_item.lua gives it. What is due may have become ready
  * since a replayed answer was stored.
  */
-static void write_message(struct json_out *o, struct request *req, const struct reply *m)
+static void write_message(struct json_out *o, struct request *req, const struct reply *r)
 {
-	struct text state = reply_text(m, 1), reason = reply_text(m, 8);
-	int64_t at_ms = reply_int(m, 6), expires_at_ms = reply_int(m, 7);
+	struct text state = reply_text(r, 0);
+	int64_t at_ms = reply_int(r, 1);
+	struct queue_message m;
 
+	queue_message_read(&m, reply_text(r, 2), reply_text(r, 3), reply_text(r, 4));
 	if (text_is(state, "delayed") && at_ms <= req->now_ms)
 		state = TEXT("ready");
-	out_text(o, "id", reply_text(m, 0));
+	out_text(o, "id", m.id);
 	out_text(o, "state", state);
-	queue_content_out(o, reply_text(m, 2));
-	out_int(o, "priority", reply_int(m, 3));
-	out_int(o, "receives", reply_int(m, 4));
-	out_int(o, "sent_at_ms", reply_int(m, 5));
+	queue_content_out(o, m.content);
+	out_int(o, "priority", m.priority);
+	out_int(o, "receives", m.receives);
+	out_int(o, "sent_at_ms", m.sent_at_ms);
 	out_int(o, "deliver_at_ms", at_ms);
-	out_int_or_null(o, "expires_at_ms", expires_at_ms != 0, expires_at_ms);
-	out_text_or_null(o, "reason", reason);
+	out_int_or_null(o, "expires_at_ms", m.expires_at_ms != 0, m.expires_at_ms);
+	out_text_or_null(o, "reason", m.reason);
 }
 
 static void answer_no_message(struct request *req, struct text queue, struct text id)

@@ -8,10 +8,7 @@
 
 void queue_call_keys(struct call *c, struct text queue)
 {
-	static const char *const parts[] = {
-		NULL,    "due:0", "due:1",  "due:2", "due:3", "due:4", "due:5", "due:6", "due:7",
-		"due:8", "due:9", "flight", "dead",  "meta",  "body",  "ids",   "done",
-	};
+	static const char *const parts[] = { NULL, "ready", "delayed", "flight", "dead", "ids", "done" };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		call_key(c, KEY_QUEUE, queue, parts[i]);
@@ -41,13 +38,15 @@ static void write_check(struct request *req, struct text queue, struct text deli
 	arena_rewind(&req->arena, mark);
 }
 
-struct text queue_receipt(struct request *req, struct text queue, struct text delivery, char buffer[RECEIPT_LEN + 1])
+struct text queue_receipt(struct request *req, struct text queue, struct text sequence, struct text nonce,
+			  char buffer[RECEIPT_LEN + 1])
 {
 	char check[CHECK_DIGITS];
 
-	write_check(req, queue, delivery, check);
-	snprintf(buffer, RECEIPT_LEN + 1, "%.*s.%.*s", DELIVERY_LEN, delivery.at ? delivery.at : "", CHECK_DIGITS,
-		 check);
+	snprintf(buffer, RECEIPT_LEN + 1, "%.*s.%.*s", SEQUENCE_DIGITS, sequence.at ? sequence.at : "", NONCE_DIGITS,
+		 nonce.at ? nonce.at : "");
+	write_check(req, queue, text_of(buffer), check);
+	snprintf(buffer + strlen(buffer), RECEIPT_LEN + 1 - strlen(buffer), ".%.*s", CHECK_DIGITS, check);
 	return text_of(buffer);
 }
 

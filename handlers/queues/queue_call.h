@@ -24,7 +24,8 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
  * The check finds damaged receipts and those of other queues before Redis is asked. It is no
  * secret: the nonce is what cannot be guessed.
  */
-struct text queue_receipt(struct request *req, struct text queue, struct text delivery, char buffer[RECEIPT_LEN + 1]);
+struct text queue_receipt(struct request *req, struct text queue, struct text sequence, struct text nonce,
+			  char buffer[RECEIPT_LEN + 1]);
 bool queue_is_receipt(struct request *req, struct text queue, struct text t);
 
 /* An integer that is sent as -1 when the field was not given. */

@@ -1,6 +1,11 @@
 /* queue_content: see queue_content.h. */
 #include "queues/queue_content.h"
 
+#include "queues/queue_call.h"
+
+/* As lua/queues/lib_queue.lua has it: the least of a state, with one digit of receives. */
+enum { INSTANT_DIGITS = 13, STATE_MIN = NONCE_DIGITS + INSTANT_DIGITS + 3 };
+
 static struct text headers_of(struct request *req, const struct queue_message_send_messages_item *m)
 {
 	struct json_out o;
@@ -25,6 +30,81 @@ struct text queue_content(struct request *req, const struct queue_message_send_m
 		return m->body;
 	struct text parts[] = { tab, traceparent, tab, headers_of(req, m), tab, m->body };
 	return arena_join(&req->arena, parts, sizeof(parts) / sizeof(parts[0]));
+}
+
+/* The number of `len` digits at most at the start of `rest`, taken off it; -1 without one. */
+static int64_t cut_number(struct text *rest, size_t len)
+{
+	int64_t n = 0;
+	size_t i = 0;
+
+	for (; i < rest->len && i < len && rest->at[i] >= '0' && rest->at[i] <= '9'; i++)
+		n = 10 * n + (rest->at[i] - '0');
+	rest->at += i;
+	rest->len -= i;
+	return i ? n : -1;
+}
+
+/* What a sender may give, of a header or a state: expires_at_ms, max_receives and id. */
+static bool cut_options(struct queue_message *m, struct text *rest)
+{
+	if (text_cut(rest, '\t').len || !rest->at)
+		return false;
+	m->expires_at_ms = cut_number(rest, INSTANT_DIGITS);
+	if (m->expires_at_ms < 0 || text_cut(rest, '\t').len || !rest->at)
+		return false;
+	return cut_number(rest, INSTANT_DIGITS) >= 0 && text_cut(rest, '\t').len == 0 && rest->at;
+}
+
+/* Leaves the content in `rest`. */
+static bool read_header(struct queue_message *m, struct text *rest)
+{
+	struct text header = text_cut(rest, '\n');
+
+	if (!rest->at || header.len < INSTANT_DIGITS + 1)
+		return false;
+	m->sent_at_ms = cut_number(&header, INSTANT_DIGITS);
+	m->priority = cut_number(&header, 1);
+	if (m->sent_at_ms < 0 || m->priority < 0)
+		return false;
+	if (header.len == 0)
+		return true;
+	if (!cut_options(m, &header))
+		return false;
+	m->id = header;
+	return true;
+}
+
+static bool read_state(struct queue_message *m, struct text state)
+{
+	if (state.len < STATE_MIN)
+		return false;
+	m->nonce = (struct text){ state.at, NONCE_DIGITS };
+	state = (struct text){ state.at + NONCE_DIGITS + INSTANT_DIGITS, state.len - NONCE_DIGITS - INSTANT_DIGITS };
+	m->priority = cut_number(&state, 1);
+	state.at++; /* whether the content is large */
+	state.len--;
+	m->receives = cut_number(&state, INSTANT_DIGITS);
+	m->expires_at_ms = 0;
+	m->id = (struct text){ 0 };
+	if (m->priority < 0 || m->receives < 0)
+		return false;
+	if (state.len == 0)
+		return true;
+	if (!cut_options(m, &state))
+		return false;
+	m->id = text_cut(&state, '\t');
+	m->reason = state;
+	return state.at;
+}
+
+void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state)
+{
+	*m = (struct queue_message){ .content = TEXT("") };
+	if (content.at && read_header(m, &content) && (!state.len || read_state(m, state)))
+		m->content = content;
+	if (!m->id.len)
+		m->id = sequence;
 }
 
 void queue_content_out(struct json_out *o, struct text content)

@@ -1,11 +1,12 @@
 /*
- * queue_content: what a queue keeps of a message as one text: its body, or, where the sender gave a
- * traceparent or headers,
+ * queue_content: how a message is stored, and how it is read. The scripts put a header before the
+ * content that the sender's daemon made, keep a state beside it, and return both as they are
+ * (lua/queues/lib_queue.lua has their form). The content behind the header is the body, or, where
+ * the sender gave a traceparent or headers,
  *
  *	<tab> traceparent <tab> headers as a JSON object <tab> body
  *
- * with what is absent empty. Neither of them holds a tab, and no body begins with one. The scripts
- * store and return this text, and never read it.
+ * with what is absent empty. Neither of them holds a tab, and no body begins with one.
  */
 #ifndef PATTERND_QUEUE_CONTENT_H
 #define PATTERND_QUEUE_CONTENT_H
@@ -14,6 +15,18 @@
 
 /* A message without a traceparent has that of the request. */
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m);
+
+/* A stored message; its texts borrow from what it was read of. */
+struct queue_message {
+	struct text id, content, nonce, reason;
+	int64_t priority, receives, sent_at_ms, expires_at_ms; /* 0: never */
+};
+
+/*
+ * Reads a message from its sequence, its content and its state (empty before the first delivery).
+ * What is damaged has an empty content, which is no JSON: the response becomes 500.
+ */
+void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state);
 
 /* Writes the members `body`, `traceparent` and `headers`, the last two unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);

@@ -6,6 +6,8 @@
  * Each receive makes a new receipt for a message (queue_call.h), and only the receipt of its
  * current delivery counts.
  */
+#include <inttypes.h>
+
 #include "handler.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
@@ -46,11 +48,14 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 {
 	call_text(c, m->id);
 	call_text(c, queue_content(req, m));
-	call_int(c, m->priority);
-	call_int(c, m->has_delay_ms ? m->delay_ms : 0);
-	queue_call_optional(c, m->has_deliver_at_ms, m->deliver_at_ms);
-	call_int(c, m->has_ttl_ms ? m->ttl_ms : 0);
-	call_int(c, m->has_max_receives ? m->max_receives : 0);
+	if (m->has_delay_ms || m->has_deliver_at_ms || m->has_ttl_ms || m->has_max_receives)
+		call_text(c, arena_printf(&req->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %d", (int)m->priority,
+					  m->has_delay_ms ? (int64_t)m->delay_ms : 0,
+					  m->has_deliver_at_ms ? (int64_t)m->deliver_at_ms : -1,
+					  m->has_ttl_ms ? (int64_t)m->ttl_ms : 0,
+					  m->has_max_receives ? (int)m->max_receives : 0));
+	else
+		call_int(c, m->priority);
 }
 
 static void on_sent(struct request *req, const struct reply *r)

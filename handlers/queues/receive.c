@@ -11,7 +11,9 @@
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
 
-enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4, QUEUE_OF = 7 };
+/* A message in a reply of queue_message_receive. */
+enum { SEQUENCE_OF, CONTENT_OF, STATE_OF, VISIBLE_UNTIL_OF, QUEUE_OF };
+enum { BODIES_MAX = 1 << 20, FIRST_MESSAGE = 4 };
 
 /* A message that was handed out. */
 struct queue_delivery {
@@ -41,20 +43,22 @@ static void out_received(struct json_out *o, struct request *req, const struct q
 {
 	const struct receive_order *order = req->work;
 	bool is_done = order->acknowledge;
-	const struct reply *m = delivery->m;
-	struct text queue = order->queues[delivery->queue];
+	const struct reply *r = delivery->m;
+	struct text queue = order->queues[delivery->queue], sequence = reply_text(r, SEQUENCE_OF);
+	struct queue_message m;
 	char receipt[RECEIPT_LEN + 1];
 
+	queue_message_read(&m, sequence, reply_text(r, CONTENT_OF), reply_text(r, STATE_OF));
 	out_object(o, NULL);
 	if (order->names_queue)
 		out_text(o, "queue", queue);
-	out_text(o, "id", reply_text(m, 0));
-	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, reply_text(m, 1), receipt));
-	queue_content_out(o, reply_text(m, 2));
-	out_int(o, "priority", reply_int(m, 3));
-	out_int(o, "receives", reply_int(m, 4));
-	out_int(o, "sent_at_ms", reply_int(m, 5));
-	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(m, 6));
+	out_text(o, "id", m.id);
+	out_text(o, "receipt", is_done ? (struct text){ 0 } : queue_receipt(req, queue, sequence, m.nonce, receipt));
+	queue_content_out(o, m.content);
+	out_int(o, "priority", m.priority);
+	out_int(o, "receives", m.receives);
+	out_int(o, "sent_at_ms", m.sent_at_ms);
+	out_int_or_null(o, "visible_until_ms", !is_done, reply_int(r, VISIBLE_UNTIL_OF));
 	out_close(o);
 }
 
@@ -78,7 +82,7 @@ static void answer_deliveries(struct request *req, bool was_lost)
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
 		/* It took so long that other consumers may have it. */
-		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, 6));
+		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, VISIBLE_UNTIL_OF));
 		if (order->acknowledge || order->in_turn || !has_expired)
 			out_received(o, req, &order->deliveries[i]);
 	}
@@ -101,7 +105,7 @@ static bool take_in(struct request *req, struct receive_order *order, const stru
 		if (queue < order->at || queue >= end)
 			return false;
 		order->deliveries[order->count++] = (struct queue_delivery){ queue, m };
-		order->body_bytes += reply_text(m, 2).len;
+		order->body_bytes += reply_text(m, CONTENT_OF).len;
 	}
 	return true;
 }
@@ -160,18 +164,18 @@ static void on_received(struct request *req, const struct reply *r)
 }
 
 /*
- * Sequence and nonce of a delivery, or sequence, record and body of what is done: three arguments
- * of queue_delivery_return.
+ * Sequence and state of a delivery, and the content of what is done: three arguments of
+ * queue_delivery_return.
  */
 static void call_delivery(struct request *req, struct call *c, const struct receive_order *order, const struct reply *m)
 {
-	struct text receipt = reply_text(m, 1), body = order->acknowledge ? reply_text(m, 2) : TEXT("");
+	struct text content = order->acknowledge ? reply_text(m, CONTENT_OF) : TEXT("");
+	struct text parts[] = { reply_text(m, SEQUENCE_OF), reply_text(m, STATE_OF), content };
 
-	if (receipt.len <= SEQUENCE_DIGITS)
+	if (!parts[0].len || !parts[1].len)
 		return;
-	call_text(c, arena_copy(&req->arena, receipt.at, SEQUENCE_DIGITS));
-	call_text(c, arena_copy(&req->arena, receipt.at + SEQUENCE_DIGITS + 1, receipt.len - SEQUENCE_DIGITS - 1));
-	call_text(c, arena_copy(&req->arena, body.at, body.len));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		call_text(c, arena_copy(&req->arena, parts[i].at, parts[i].len));
 }
 
 /* The client left. With an Idempotency-Key it may come again for what was taken. */

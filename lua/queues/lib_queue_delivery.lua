@@ -1,26 +1,20 @@
--- The delivery that a receipt names. Wants queues/lib_queue.lua.
+-- The delivery that a receipt names. Wants queues/lib_queue_ended.lua.
 
 -- Returns its message when the delivery is current: not acknowledged, not returned, not delivered
--- again, and its visibility has not ended. Otherwise nil.
-local function current_delivery(seq, nonce)
-  local text = read('HGET', meta_key, seq)
-  if not text then
+-- again, and its visibility has not ended. Otherwise nil. `state` is the stored one.
+local function current_delivery(seq, nonce, state)
+  if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant or state:sub(30, 30) == 'd' then
     return nil
   end
-  local m = parse_record(seq, text)
-  m.place = flight_key
-  m.at = tonumber(read('ZSCORE', flight_key, seq))
-  if m.nonce ~= nonce or not m.at or m.at <= now then
-    return nil
-  end
+  local m = read_state(state)
+  m.seq, m.place, m.member, m.at = seq, flight_key, seq .. 's', tonumber(m.ends)
   return m
 end
 
 -- Plans that a current delivery failed: its message is due again after delay_ms (below 0: the
 -- queue's backoff), dead when it was delivered often enough or is_dead says so, or dropped when it
--- is past its ttl. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0. Count
--- what was dropped: count_expired().
-local function give_back(queue, m, delay_ms, reason, is_dead)
+-- is past its ttl. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0.
+local function give_back(m, delay_ms, reason, is_dead)
   local state
   if is_dead then
     state = 'dead'
@@ -29,8 +23,8 @@ local function give_back(queue, m, delay_ms, reason, is_dead)
     state = 'expired'
     m.at = 0
   else
-    state = end_delivery(queue, m, now, delay_ms < 0 and backoff_ms(queue, m) or delay_ms, reason)
+    state = end_delivery(m, now, delay_ms < 0 and backoff_ms(m) or delay_ms, reason)
   end
-  settle(queue, m, state)
+  settle(m, state)
   return state
 end

@@ -1,29 +1,22 @@
--- A message that is done. Wants queues/lib_queue.lua.
+-- Messages that are done. Wants queues/lib_queue.lua.
 
--- Plans that the message at m.place is gone; an id that its sender gave is remembered for
--- dedupe_ms.
-local function finish(queue, m)
-  zrem(m.place, m.seq)
-  hdel(meta_key, m.seq)
-  hdel(body_key, m.seq)
-  if m.id ~= '' and setting(queue, 'dedupe_ms') > 0 then
-    hset(ids_key, m.id, '')
-    zadd(done_key, now + setting(queue, 'dedupe_ms'), m.id)
-  elseif m.id ~= '' then
-    hdel(ids_key, m.id)
+-- How long an acknowledgement is remembered, so that its retry succeeds.
+local REMEMBERED_MS = 60000
+
+-- Remembers ids that senders gave for dedupe_ms. The first writes of its keys: it must come where
+-- nothing was written yet, or after check_types().
+local function remember_ids(ids)
+  local dedupe_ms = setting('dedupe_ms')
+  if dedupe_ms == 0 then
+    redis.call('HDEL', ids_key, unpack(ids))
+    return
   end
-end
-
--- Plans the same for a current delivery that is acknowledged, which is remembered for a minute: a
--- retry of the acknowledgement succeeds. Its score is negative, so that a purge finds
--- acknowledgements among the ids.
-local function acknowledge(queue, m)
-  finish(queue, m)
-  zadd(done_key, -(now + 60000), m.seq .. '\t' .. m.nonce)
-end
-
--- Returns true when this delivery was acknowledged within the last minute.
-local function was_acknowledged(seq, nonce)
-  local remembered_until = read('ZSCORE', done_key, seq .. '\t' .. nonce)
-  return remembered_until and -tonumber(remembered_until) > now
+  local until_ms, done, blanks = digits(now + dedupe_ms), {}, {}
+  for i, id in ipairs(ids) do
+    done[2 * i - 1], done[2 * i] = until_ms, id
+    blanks[2 * i - 1], blanks[2 * i] = id, ''
+  end
+  redis.call('HLEN', ids_key)
+  redis.call('ZADD', done_key, unpack(done))
+  redis.call('HSET', ids_key, unpack(blanks))
 end

@@ -1,37 +1,44 @@
--- One message by its public id. Wants queues/lib_queue.lua.
+-- One message by its public id. Wants queues/lib_queue_ended.lua.
 
--- Returns the message and its state: 'due', 'in_flight' or 'dead'; 'expired' for one that is past
--- its ttl or its retention, or whose visibility ended past its ttl, and that only waits to be
--- dropped; or nil. Ids that senders gave come first.
-local function find(queue, id)
-  local seq = read('HGET', ids_key, id)
+-- Returns the message with its content, and its state: 'due', 'in_flight' or 'dead'; 'expired' for
+-- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
+-- waits to be dropped; or nil. Ids that senders gave come first.
+local function find(id)
+  local seq = redis.call('HGET', ids_key, id)
   local given = seq and id or ''
   seq = seq or id
-  local text = seq:match('^%d+$') and #seq == 16 and read('HGET', meta_key, seq)
-  local m = text and parse_record(seq, text)
-  if not m or m.id ~= given then
+  if #seq ~= 16 or seq:find('%D') then
     return nil
   end
-  if m.nonce ~= '' then
-    m.place = flight_key
-    m.at = tonumber(read('ZSCORE', flight_key, seq))
-    if not m.at then
-      return nil
-    end
+  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
+  if not stored[1] then
+    return nil
+  end
+  local header = read_header(stored[1])
+  if header.id ~= given then
+    return nil
+  end
+  local m = stored[2] and read_state(stored[2]) or header
+  m.seq, m.content, m.sent_at, m.id = seq, stored[1], header.sent_at, given
+  if m.nonce ~= NO_NONCE then
+    m.place, m.member, m.at = flight_key, seq .. 's', tonumber(m.ends)
     if m.at > now then
       return m, 'in_flight'
     end
-    return m, end_visibility(queue, m)
+    return m, end_visibility(m)
   end
-  m.place = due_key(m.priority)
-  m.at = tonumber(read('ZSCORE', m.place, seq))
-  if m.at then
-    return m, is_expired(m) and 'expired' or 'due'
+  m.member = member_of(m)
+  for _, place in ipairs({ ready_key, delayed_key, dead_key }) do
+    local score = redis.call('ZSCORE', place, m.member)
+    if score then
+      m.place, m.at = place, place == ready_key and score - m.priority * 1e13 or tonumber(score)
+      break
+    end
   end
-  m.place = dead_key
-  m.at = tonumber(read('ZSCORE', dead_key, seq))
-  if m.at then
-    return m, m.at <= now - setting(queue, 'retention_ms') and 'expired' or 'dead'
+  if not m.place then
+    return nil
+  elseif m.place == dead_key then
+    return m, m.at <= now - setting('retention_ms') and 'expired' or 'dead'
   end
-  return nil
+  return m, is_expired(m) and 'expired' or 'due'
 end

@@ -1,11 +1,23 @@
--- The settings of a queue, in the order in which they are written and returned; their defaults are
--- in queues/lib_queue.lua.
-local SETTINGS = { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms' }
+-- The settings of a queue. Wants queues/lib_queue.lua.
 
--- Appends the settings of a queue to a reply, at last whether it is paused (0 or 1).
-local function add_settings(reply, queue)
-  for _, name in ipairs(SETTINGS) do
-    reply[#reply + 1] = setting(queue, name)
+-- setting(name): a number; what stands here when nothing was PUT.
+local UNSET = {
+  visibility_ms = 30000, max_receives = 5, backoff_base_ms = 0, backoff_max_ms = 0, dedupe_ms = 300000,
+  retention_ms = 1209600000, paused = 0, expired = 0,
+}
+local known = {} -- what was read; a script over several queues empties it for each
+local function setting(name)
+  if not known[name] then
+    known[name] = tonumber(redis.call('HGET', queue_key, name) or UNSET[name]) or foreign('a hash that is not a queue')
   end
-  reply[#reply + 1] = queue.paused and 1 or 0
+  return known[name]
+end
+
+-- In the order in which they are written and returned.
+local SETTINGS =
+  { 'visibility_ms', 'max_receives', 'backoff_base_ms', 'backoff_max_ms', 'dedupe_ms', 'retention_ms', 'paused' }
+local function add_settings(reply)
+  for _, name in ipairs(SETTINGS) do
+    reply[#reply + 1] = setting(name)
+  end
 end

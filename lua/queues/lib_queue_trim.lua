@@ -1,24 +1,31 @@
--- Plans the end of what is kept only for a time: dead letters past retention_ms, at most 100 a
--- call; acknowledged ids past dedupe_ms and acknowledgements past their minute, at most 200, as
--- many as one receive leaves. Wants queues/lib_queue.lua.
-local function trim(queue)
-  if redis.call('EXISTS', dead_key, done_key) == 0 then
-    return
+-- The end of what is kept only for a time. Wants queues/lib_queue.lua; check_types() comes before.
+
+-- Removes acknowledgements past their minute and ids past dedupe_ms, at most 500 each, and dead
+-- letters past retention_ms, at most 100. At most once a second; when one reached its bound the
+-- next receive goes on.
+local function trim()
+  local is_all, kept_since = true, digits(now - setting('retention_ms'))
+  local over = redis.call('ZRANGE', flight_key, '-' .. instant, '(0', 'BYSCORE', 'LIMIT', '0', '500')
+  if over[1] then
+    redis.call('ZREM', flight_key, unpack(over))
+    redis.call('HDEL', queue_key, unpack(over))
+    is_all = #over < 500
   end
-  if read('ZCARD', dead_key) > 0 then
-    local kept_since = digits(now - setting(queue, 'retention_ms'))
-    local flat = redis.call('ZRANGE', dead_key, '-inf', kept_since, 'BYSCORE', 'LIMIT', '0', '100', 'WITHSCORES')
-    for _, m in ipairs(messages_of(dead_key, flat)) do
+  over = redis.call('ZRANGE', done_key, '0', instant, 'BYSCORE', 'LIMIT', '0', '500')
+  if over[1] then
+    redis.call('ZREM', done_key, unpack(over))
+    redis.call('HDEL', ids_key, unpack(over))
+    is_all = is_all and #over < 500
+  end
+  if redis.call('ZCARD', dead_key) > 0 then
+    over = redis.call('ZRANGE', dead_key, '-inf', kept_since, 'BYSCORE', 'LIMIT', '0', '100', 'WITHSCORES')
+    for _, m in ipairs(messages_of(dead_key, over)) do
       forget(m)
     end
+    commit()
+    is_all = is_all and #over < 200
   end
-  if read('ZCARD', done_key) > 0 then
-    local over = redis.call('ZRANGE', done_key, digits(-now), digits(now), 'BYSCORE', 'LIMIT', '0', '200')
-    for _, member in ipairs(over) do
-      zrem(done_key, member)
-      if not member:find('\t', 1, true) then
-        hdel(ids_key, member)
-      end
-    end
+  if is_all then
+    redis.call('HSET', queue_key, 'trim_at', digits(now + 1000))
   end
 end

@@ -2,11 +2,8 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed.
 -- O(1): freed in the background.
---@include time wake queue
+--@include time queue
 --@flags allow-oom
-local hashes = { [queue_key] = true, [meta_key] = true, [body_key] = true, [ids_key] = true }
-for _, key in ipairs(KEYS) do
-  redis.call(hashes[key] and 'HLEN' or 'ZCARD', key)
-end
+check_types()
 local removed = redis.call('UNLINK', unpack(KEYS))
 return { removed > 0 and 1 or 0, now }

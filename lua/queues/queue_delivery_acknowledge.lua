@@ -6,13 +6,25 @@
 -- now_ms} when it is no longer current: its message was delivered again, returned or removed, or
 -- its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_delivery queue_done
+--@include time queue queue_settings queue_message queue_done
 --@flags allow-oom
-local seq, nonce = unpack(ARGV)
-local m = current_delivery(seq, nonce)
-if not m then
-  return { was_acknowledged(seq, nonce) and 0 or -1, now }
+local seq, nonce = ARGV[1], ARGV[2]
+local field = seq .. 's'
+local state = redis.call('HGET', queue_key, field)
+if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
+  return { -1, now }
+elseif state:sub(30, 30) == 'd' then
+  return { 0, now }
 end
-acknowledge({ key = queue_key }, m)
-commit()
+if state:find('\t', 32, true) then
+  local id = read_state(state).id
+  if id ~= '' then
+    redis.call('ZCARD', flight_key)
+    remember_ids({ id })
+  end
+end
+local remembered_until = digits(now + REMEMBERED_MS)
+redis.call('ZADD', flight_key, '-' .. remembered_until, field)
+redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
+redis.call('HDEL', queue_key, seq)
 return { 1, now }

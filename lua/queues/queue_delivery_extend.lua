@@ -4,10 +4,10 @@
 -- Returns {1, now_ms, id, visible_until_ms}; {-1, now_ms} when the delivery is no longer current. A
 -- replay: the visible_until_ms of now, while it is current.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_delivery
+--@include time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
-local m = current_delivery(ARGV[1], ARGV[2])
+local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
 if granted then
   granted[4] = m and m.at
   return m and granted
@@ -15,14 +15,15 @@ elseif not m then
   return { -1, now }
 end
 local visibility_ms = tonumber(ARGV[3])
-local queue = this_queue()
 if visibility_ms < 0 then
-  visibility_ms = setting(queue, 'visibility_ms')
+  visibility_ms = setting('visibility_ms')
 end
 local visible_until = now + visibility_ms
-zadd(flight_key, visible_until, m.seq)
-if visible_until < m.at then -- sooner than those who wait were told
-  announce(queue, visible_until)
+m.ends = digits(visible_until)
+plan('ZADD', flight_key, m.ends, m.member)
+plan('HSET', queue_key, m.member, state_of(m))
+if visible_until < m.at then -- sooner than was announced
+  announce(visible_until)
 end
 commit()
 return { 1, now, id_of(m), visible_until }, true

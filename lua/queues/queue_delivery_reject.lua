@@ -6,16 +6,14 @@
 -- Returns {1, now_ms, id, 0, due_ms (0: dropped)} or, dead, {1, now_ms, id, 1, died_at_ms}; {-1,
 -- now_ms} when the delivery is no longer current. Errors: WRONGTYPE, nothing changed.
 -- O(log(queue)).
---@include time wake queue queue_delivery
+--@include time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
 --@flags allow-oom
 --@idempotent
-local m = current_delivery(ARGV[1], ARGV[2])
+local m = current_delivery(ARGV[1], ARGV[2], redis.call('HGET', queue_key, ARGV[1] .. 's'))
 if not m then
   return { -1, now }
 end
-local queue = this_queue()
 local reason = ARGV[4] ~= '' and ARGV[4] or 'rejected'
-local state = give_back(queue, m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
-count_expired(queue)
+local state = give_back(m, tonumber(ARGV[3]), reason, ARGV[5] == '1')
 commit()
 return { 1, now, id_of(m), state == 'dead' and 1 or 0, m.at }

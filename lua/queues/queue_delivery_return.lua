@@ -1,38 +1,47 @@
--- queue_delivery_return: messages that were taken for somebody who had left: ready again, as if
+-- queue_delivery_return: messages that were taken for a client that had left: ready again, as if
 -- they had not been received.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  three a message, as queue_message_receive told: sequence, nonce of its delivery, ''; or,
---       done already, sequence, record, body
+-- ARGV  three a message, as queue_message_receive returned them: sequence, state, ''; or, done
+--       already, sequence, state, content
 -- Returns {how many went back, now_ms}. A delivery that is no longer current is left alone. Each is
 -- due since it was sent: in front of what came later, at the latest where it was. Errors:
 -- WRONGTYPE, nothing changed. O(messages * log(queue)).
---@include time wake queue queue_delivery
+--@include time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_delivery
 --@flags allow-oom
-local queue = this_queue()
 local reply = { 0, now }
 
--- The message of a record that is done; its id is its own again, unless another message has it by
--- now.
-local function brought_back(seq, record, body)
-  local m = parse_record(seq, record)
-  if m.id ~= '' and (read('HGET', ids_key, m.id) or '') ~= '' then
+-- The message of a content and a state that were removed; its id is its own again, unless another
+-- message has it by now.
+local function brought_back(seq, state, content)
+  local m, header = read_state(state), read_header(content)
+  m.seq, m.sent_at = seq, header.sent_at
+  if m.id ~= '' and (redis.call('HGET', ids_key, m.id) or '') ~= '' then
     m.id = ''
+    content = content:gsub('^(%d+\t%d+\t%d+\t)[^\n]*', '%1', 1)
   elseif m.id ~= '' then
-    zrem(done_key, m.id)
-    hset(ids_key, m.id, seq)
+    plan('ZREM', done_key, m.id)
+    plan('HSET', ids_key, m.id, seq)
   end
-  hset(body_key, seq, body)
+  plan('HSET', queue_key, seq, content)
+  return m
+end
+
+local function still_delivered(seq, nonce)
+  local stored = redis.call('HMGET', queue_key, seq, seq .. 's')
+  local m = stored[1] and current_delivery(seq, nonce, stored[2])
+  if m then
+    m.sent_at = read_header(stored[1]).sent_at
+  end
   return m
 end
 
 for i = 1, #ARGV, 3 do
-  local seq, proof = ARGV[i], ARGV[i + 1]
-  local is_done = proof:find('\t', 1, true)
-  local m = is_done and brought_back(seq, proof, ARGV[i + 2]) or not is_done and current_delivery(seq, proof)
+  local seq, state, content = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local m = content ~= '' and brought_back(seq, state, content) or content == '' and still_delivered(seq, state:sub(1, 16))
   if m then
-    m.receives, m.nonce, m.at = m.receives - 1, '', m.sent_at
-    move(m, due_key(m.priority))
-    announce(queue, m.at)
+    clear_delivery(m)
+    m.receives, m.at = m.receives - 1, m.sent_at
+    put_due(m)
     reply[1] = reply[1] + 1
   end
 end

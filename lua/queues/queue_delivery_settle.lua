@@ -7,46 +7,71 @@
 -- delivery was acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does
 -- not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time wake queue queue_delivery queue_done
+--@include time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
 local DONE, REJECTED, STALE = 1, 2, 0
-local queue = this_queue()
-local reply = { 0, now }
+local first_rejected = 2 + 2 * tonumber(ARGV[1])
+local count, fields = 0, {}
+for i = 2, first_rejected - 1, 2 do
+  count = count + 1
+  fields[count] = ARGV[i] .. 's'
+end
+for i = first_rejected, #ARGV, 3 do
+  count = count + 1
+  fields[count] = ARGV[i] .. 's'
+end
+local states = redis.call('HMGET', queue_key, unpack(fields))
+local reply, effects = { 0, now }, 0
 -- Sequence to nonce of each delivery that has ended in this call. Nothing is written yet, so Redis
 -- does not know.
 local ended = {}
 
-local function current(seq, nonce)
-  return not ended[seq] and current_delivery(seq, nonce)
-end
-local function ends(m, nonce, outcome)
-  ended[m.seq] = nonce
-  reply[1] = reply[1] + 1
-  reply[#reply + 1] = outcome
-end
-
-local first_rejected = 2 + 2 * tonumber(ARGV[1])
-for i = 2, first_rejected - 1, 2 do
-  local seq, nonce = ARGV[i], ARGV[i + 1]
-  local m = current(seq, nonce)
-  if m then
-    acknowledge(queue, m)
-    ends(m, nonce, DONE)
-  else
-    reply[#reply + 1] = (ended[seq] == nonce or was_acknowledged(seq, nonce)) and DONE or STALE
+local remembered_until = digits(now + REMEMBERED_MS)
+local flight, done, contents, ids = {}, {}, {}, {}
+for i = 1, (first_rejected - 2) / 2 do
+  local seq, nonce, state = ARGV[2 * i], ARGV[2 * i + 1], states[i]
+  local outcome = STALE
+  if ended[seq] then
+    outcome = ended[seq] == nonce and DONE or STALE
+  elseif state and state:sub(1, 16) == nonce and state:sub(17, 29) > instant then
+    outcome = DONE
+    if state:sub(30, 30) ~= 'd' then
+      effects = effects + 1
+      ended[seq] = nonce
+      contents[effects] = seq
+      flight[2 * effects - 1], flight[2 * effects] = '-' .. remembered_until, fields[i]
+      done[2 * effects - 1], done[2 * effects] = fields[i], nonce .. remembered_until .. 'd'
+      local id = state:find('\t', 32, true) and read_state(state).id or ''
+      if id ~= '' then
+        ids[#ids + 1] = id
+      end
+    end
   end
+  reply[i + 2] = outcome
 end
 for i = first_rejected, #ARGV, 3 do
   local seq, nonce = ARGV[i], ARGV[i + 1]
-  local m = current(seq, nonce)
+  local m = not ended[seq] and current_delivery(seq, nonce, states[#reply - 1])
   if m then
-    give_back(queue, m, tonumber(ARGV[i + 2]), 'rejected', false)
-    ends(m, nonce, REJECTED)
-  else
-    reply[#reply + 1] = STALE
+    give_back(m, tonumber(ARGV[i + 2]), 'rejected', false)
+    ended[seq] = nonce
+    reply[1] = reply[1] + 1
   end
+  reply[#reply + 1] = m and REJECTED or STALE
 end
-count_expired(queue)
+reply[1] = reply[1] + effects
+
+if ids[1] then
+  check_types()
+end
 commit()
+if effects > 0 then
+  redis.call('ZADD', flight_key, unpack(flight))
+  redis.call('HSET', queue_key, unpack(done))
+  redis.call('HDEL', queue_key, unpack(contents))
+end
+if ids[1] then
+  remember_ids(ids)
+end
 return reply

@@ -6,41 +6,42 @@
 -- settled: the first 1000 exactly, more as ready. A message past its ttl counts until a receive
 -- meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time wake queue queue_settings queue_ended
+--@include time queue queue_settings queue_message queue_change queue_ended
 --@reads
-local queue = this_queue()
-local instant = digits(now)
-local ready, delayed, oldest, expired = 0, 0, -1, setting(queue, 'expired')
-local function count_due(at)
-  if at > now then
-    delayed = delayed + 1
-    return
-  end
-  ready = ready + 1
+local ready = redis.call('ZCARD', ready_key)
+local delayed = redis.call('ZCARD', delayed_key)
+local oldest, expired = -1, setting('expired')
+local function may_be_oldest(at)
   oldest = (oldest < 0 or at < oldest) and at or oldest
 end
 
-for priority = 0, 9 do
-  local key = due_key(priority)
-  local due = redis.call('ZCARD', key)
-  if due > 0 then
-    local due_now = redis.call('ZCOUNT', key, '-inf', instant)
-    ready = ready + due_now
-    delayed = delayed + due - due_now
-    if due_now > 0 then
-      local first = tonumber(redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
-      oldest = (oldest < 0 or first < oldest) and first or oldest
-    end
+-- The first of each priority.
+local priority = 0
+while ready > 0 and priority <= 9 do
+  local first =
+    redis.call('ZRANGE', ready_key, digits(priority * 1e13), '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')
+  if not first[1] then
+    break
   end
+  priority = math.floor(first[2] / 1e13) + 1
+  may_be_oldest(first[2] % 1e13)
 end
-local kept = digits(now - setting(queue, 'retention_ms'))
+local due_now = delayed > 0 and redis.call('ZCOUNT', delayed_key, '-inf', instant) or 0
+if due_now > 0 then
+  may_be_oldest(tonumber(redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]))
+end
+ready, delayed = ready + due_now, delayed - due_now
+local kept = digits(now - setting('retention_ms'))
 local in_flight = redis.call('ZCOUNT', flight_key, '(' .. instant, '+inf')
 local dead = redis.call('ZCOUNT', dead_key, '(' .. kept, '+inf')
-local ended_count = redis.call('ZCOUNT', flight_key, '-inf', instant)
-local ended = ended_deliveries(queue, 1000)
+local ended_count = redis.call('ZCOUNT', flight_key, '0', instant)
+local ended = ended_deliveries('1000')
 for _, m in ipairs(ended) do
-  if m.state == 'due' then
-    count_due(m.at)
+  if m.state == 'due' and m.at > now then
+    delayed = delayed + 1
+  elseif m.state == 'due' then
+    ready = ready + 1
+    may_be_oldest(m.at)
   elseif m.state == 'dead' then
     dead = dead + 1
   elseif not m.lost then
@@ -49,5 +50,5 @@ for _, m in ipairs(ended) do
 end
 ready = ready + ended_count - #ended
 local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired }
-add_settings(reply, queue)
+add_settings(reply)
 return reply

@@ -2,108 +2,142 @@
 -- back, or died.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
---       page before ended: priority, score and sequence; -1, -1 and '' for the first page
--- Returns {0, now_ms, priority, score, sequence of where this page ended ('' when it was the last),
--- item (queues/lib_queue_item.lua) a message}. Ready and delayed go through the priorities 0 to 9,
--- one after the other. A place in the order is a score and a sequence, so that a page is not upset
--- by messages that come and go before it. Bodies stay within 1 MiB, unless the first alone is
--- longer. A page may be short; it also ends after a millisecond. Errors: WRONGTYPE. O(limit *
--- log(queue) + log(queue)^2).
---@include time out_of_time wake queue queue_ended queue_item
+--       page before ended: priority, instant and sequence; -1, -1 and '' for the first page
+-- Returns {0, now_ms, priority, instant, sequence of where this page ended ('' when it was the
+-- last), item (queues/lib_queue_item.lua) a message}. Ready goes through the priorities 0 to 9, one
+-- after the other. A place in the order is all three, so that a page is not upset by messages that
+-- come and go before it. Of what became ready since the last receive the first 1000 are shown.
+-- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
+-- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
+--@include time out_of_time queue queue_settings queue_message queue_change queue_ended queue_page queue_item
 --@reads
 local state, limit = ARGV[1], tonumber(ARGV[2])
-local after = { priority = tonumber(ARGV[3]), at = tonumber(ARGV[4]), seq = ARGV[5] }
-local bytes_most = 1048576
-local queue = this_queue()
-local ended = ended_deliveries(queue, 1000)
-local instant = digits(now)
+local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
+local places = { ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }
+local place = places[state]
+local is_flight, is_ready = state == 'in_flight', state == 'ready'
 
--- The first rank in `key` behind the place (at, seq): a binary search, since thousands may share
--- one score.
-local function rank_behind(key, at, seq)
-  local low = redis.call('ZCOUNT', key, '-inf', '(' .. digits(at))
-  local high = redis.call('ZCOUNT', key, '-inf', digits(at))
+-- The order in a place: by rank, then by name. A rank is the score that it has, or will have, there.
+local function rank_of(priority, at)
+  return is_ready and priority * 1e13 + at or at
+end
+local function name_of(m)
+  return is_flight and m.seq or m.priority .. m.seq
+end
+local function stands_before(a, b)
+  if a.rank ~= b.rank then
+    return a.rank < b.rank
+  end
+  return name_of(a) < name_of(b)
+end
+
+-- What time has brought here, in order, though no receive has moved it yet. Shown are scores
+-- between `from` and `to`.
+local virtual = {}
+local from, to = '-inf', '+inf'
+local function add_virtual(m)
+  m.rank = rank_of(m.priority, m.at)
+  virtual[#virtual + 1] = m
+end
+for _, m in ipairs(is_flight and {} or ended_deliveries(VIRTUAL_MOST)) do
+  if m.state == 'dead' and state == 'dead' or m.state == 'due' and state == (m.at <= now and 'ready' or 'delayed') then
+    m.has_state = true
+    add_virtual(m)
+  end
+end
+if is_ready then
+  local due =
+    redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', VIRTUAL_MOST, 'WITHSCORES')
+  for _, m in ipairs(messages_of(delayed_key, due)) do
+    add_virtual(m)
+  end
+elseif state == 'dead' then
+  from = '(' .. digits(now - setting('retention_ms'))
+else
+  from = '(' .. instant
+end
+table.sort(virtual, stands_before)
+
+-- Where the page begins: the first rank in `place` behind the cursor, by a binary search, since
+-- thousands may share one score; and the first of what is virtual.
+local start, next_virtual = redis.call('ZCOUNT', place, '-inf', (from:gsub('^%(', ''))), 1
+if is_ready then
+  start = 0
+end
+if ARGV[5] ~= '' then
+  local after = { priority = ARGV[3], seq = ARGV[5], rank = rank_of(tonumber(ARGV[3]), tonumber(ARGV[4])) }
+  local name, score = name_of(after), digits(after.rank)
+  local low = redis.call('ZCOUNT', place, '-inf', '(' .. score)
+  local high = redis.call('ZCOUNT', place, '-inf', score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if redis.call('ZRANGE', key, middle, middle)[1] <= seq then
+    if redis.call('ZRANGE', place, digits(middle), digits(middle))[1]:sub(1, #name) <= name then
       low = middle + 1
     else
       high = middle
     end
   end
-  return low
+  start = math.max(start, low)
+  while virtual[next_virtual] and not stands_before(after, virtual[next_virtual]) do
+    next_virtual = next_virtual + 1
+  end
+end
+
+-- The next messages, at most 100 that are stored, merged with what is virtual; and whether these
+-- are the last.
+local function next_messages(count)
+  local flat = redis.call('ZRANGE', place, digits(start), digits(start + count - 1), 'WITHSCORES')
+  local page, list = messages_of(place, flat), {}
+  for i, m in ipairs(page) do
+    m.rank = tonumber(flat[2 * i])
+    while virtual[next_virtual] and stands_before(virtual[next_virtual], m) do
+      list[#list + 1] = virtual[next_virtual]
+      next_virtual = next_virtual + 1
+    end
+    list[#list + 1] = m
+  end
+  start = start + #page
+  if #page < count then
+    for i = next_virtual, #virtual do
+      list[#list + 1] = virtual[i]
+    end
+  end
+  return list, #page < count
 end
 
 local reply = { 0, now, -1, -1, '' }
-local count, bytes, last, is_full = 0, 0, nil, false
+local count, bytes, last = 0, 0, nil
 
--- Adds at most 100 of what is in `key` with a score within (from, to], behind the place `start` if
--- there is one. True when all was added.
-local function add_some(key, priority, from, to, start)
-  local rank = redis.call('ZCOUNT', key, '-inf', digits(from))
-  if start then
-    rank = math.max(rank, rank_behind(key, start.at, start.seq))
-  end
-  local most = math.min(100, limit - count)
-  local flat = redis.call('ZRANGE', key, rank, rank + most - 1, 'WITHSCORES')
-  local page = messages_of(key, flat)
-  local is_last = #page < most
-  local back = {}
-  for _, m in ipairs(ended_bound_for(ended, key)) do
-    if (not start or stands_before(start, m)) and (is_last or stands_before(m, page[#page])) then
-      back[#back + 1] = m
-    end
-  end
-  for _, m in ipairs(merged(page, back)) do
-    if m.at > to then
-      return true
-    end
+-- Adds them, as many as the page has room for. True when it has no more room.
+local function add_messages(list)
+  local next_read = 1
+  for i, m in ipairs(list) do
     if count == limit then
-      is_full = true
-      return false
+      return true
+    elseif i >= next_read then
+      next_read = add_contents(list, i)
     end
-    local is_shown = m.at > from and not m.lost and not (m.place ~= flight_key and is_expired(m))
-    local body = is_shown and redis.call('HGET', body_key, m.seq)
-    if body then
-      if count > 0 and bytes + #body > bytes_most then
-        is_full = true
-        return false
+    local is_shown = m.content and not (not is_flight and m.place ~= dead_key and is_expired(m))
+    if is_shown then
+      if count > 0 and bytes + #m.content > BYTES_MOST then
+        return true
       end
-      bytes = bytes + #body
-      reply[#reply + 1] = item_of(m, key == dead_key and 'dead' or key == flight_key and 'in_flight' or 'due', body)
+      bytes = bytes + #m.content
+      reply[#reply + 1] = item_of(m, state)
     end
     count = count + 1
-    last = { priority, m.at, m.seq }
+    last = m
   end
-  return is_last
+  return false
 end
 
--- The same, as many as the page has room and time for.
-local function add_page(key, priority, from, to, start)
-  while not add_some(key, priority, from, to, start) do
-    if is_full or count == limit or out_of_time() then
-      return false
-    end
-    start = { at = last[2], seq = last[3] }
-  end
-  return true
-end
-
-local is_all = true
-if state == 'ready' or state == 'delayed' then
-  local from, to = state == 'ready' and -1 or now, state == 'ready' and now or math.huge
-  for priority = math.max(after.priority, 0), 9 do
-    is_all = count < limit and add_page(due_key(priority), priority, from, to, priority == after.priority and after)
-    if not is_all then
-      break
-    end
-  end
-else
-  local is_flight = state == 'in_flight'
-  local from = is_flight and now or now - setting(queue, 'retention_ms')
-  is_all = add_page(is_flight and flight_key or dead_key, 0, from, math.huge, after.priority >= 0 and after)
-end
-if not is_all then
-  reply[3], reply[4], reply[5] = last[1], last[2], last[3]
+local is_all, is_full
+repeat
+  local list
+  list, is_all = next_messages(math.min(100, limit - count))
+  is_full = add_messages(list)
+until is_all or is_full or count == limit or out_of_time()
+if last and (is_full or not is_all) then
+  reply[3], reply[4], reply[5] = tonumber(last.priority), last.at, last.seq
 end
 return reply

@@ -1,95 +1,144 @@
 -- queue_message_send: stores a batch of messages, all of them or none. A taken id makes a
 -- duplicate, not a second message.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  seven a message: id ('': one is made), body (as stored), priority 0..9, delay_ms,
---       deliver_at_ms (-1: delay_ms counts; in the past: now), ttl_ms (0: none), max_receives (0:
---       the queue's)
+-- ARGV  three a message: id ('': one is made), body (as stored behind the header), and its options:
+--       priority 0..9 alone, or, with a blank between, also delay_ms, deliver_at_ms (-1: delay_ms
+--       counts; in the past: now), ttl_ms (0: none), max_receives (0: the queue's)
 -- Returns {stored, now_ms, {id, 1 when duplicate else 0, deliver_at_ms} a message}; the
 -- deliver_at_ms of a duplicate is the first one's, visible_until_ms while that is in flight, 0 when
 -- it will not be delivered any more (dead, acknowledged).
 --         {-1, now_ms, which} nothing stored: that message (from 0) would be past its ttl before it
 --         is due
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
---@include time wake queue queue_find
+--@include time wake queue
 --@idempotent
-local queue = this_queue()
+local settings = redis.call('HMGET', queue_key, 'seq', 'paused')
+local last = math.max(tonumber(settings[1] or 0) or foreign('a hash that is not a queue'), clock[1] * 1000000 + clock[2])
+
+-- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
+local seqs, ids = {}, {}
+for i = 1, #ARGV, 3 do
+  last = last + 1
+  local seq = digits(last)
+  seqs[#seqs + 1] = seq
+  ids[#seqs] = ARGV[i] ~= '' and ARGV[i] or seq
+end
+local holders = redis.call('HMGET', ids_key, unpack(ids))
 
 local sent = {} -- id to deliver_at_ms, of this batch
--- The deliver_at_ms of the message that has this id already, nil when it is free. Plans the end of
--- what was past its time.
-local function taken_until(id)
-  if sent[id] then
-    return sent[id]
-  end
-  local m, state = find(queue, id)
-  if state == 'expired' then
-    drop(queue, m)
-    return nil
-  elseif m then
+local drops, has_leapt = false, false
+
+-- The deliver_at_ms of the message that has this given id already, nil when it is free. Plans the
+-- end of what was past its time. Few ids are taken, so its parts are made only here.
+local function taken_until(id, holder)
+--@include queue_settings queue_message queue_change queue_plan queue_ended queue_find
+  local m, state = find(id)
+  if m and state ~= 'expired' then
     return state == 'dead' and 0 or m.at
-  end
-  local remembered_until = read('ZSCORE', done_key, id)
-  if remembered_until then
-    if tonumber(remembered_until) > now then
+  elseif m then
+    drop(m)
+    drops = drops or {}
+    drops[#drops + 1] = commit
+  elseif holder == '' then
+    local remembered_until = redis.call('ZSCORE', done_key, id)
+    if remembered_until and tonumber(remembered_until) > now then
       return 0
     end
-    zrem(done_key, id)
+    plan('ZREM', done_key, id)
+    drops = drops or {}
+    drops[#drops + 1] = commit
   end
   return nil
 end
 
--- The next sequence that nobody used as an id. Leaps ahead when one was, so that a row of such ids
--- costs few steps.
-local last = math.max(setting(queue, 'seq'), now_us)
-local function next_seq(must_be_free)
-  local leap = 1
-  local seq
+-- A sequence that no sender gave as an id. Leaps ahead, so that a row of such ids costs few steps.
+local function free_seq()
+  local leap, seq = 1, nil
   repeat
     last = last + leap
     leap = math.min(leap * 2, 1048576)
     seq = digits(last)
-  until not must_be_free or not (sent[seq] or read('HEXISTS', ids_key, seq) == 1)
+  until not sent[seq] and redis.call('HEXISTS', ids_key, seq) == 0
   return seq
 end
 
 local reply = { 0, now }
-for i = 1, #ARGV, 7 do
-  local id = ARGV[i]
-  local deliver_at = id ~= '' and taken_until(id)
-  if deliver_at then
-    reply[#reply + 1] = { id, 1, deliver_at }
+local ready, delayed, fields, given, next_at = {}, {}, {}, {}, math.huge
+for k, id in ipairs(ids) do
+  local i = 3 * k - 2
+  local is_given, seq = ARGV[i] ~= '', seqs[k]
+  local taken_at = is_given and (sent[id] or ((holders[k] or (#id == 16 and not id:find('%D'))) and taken_until(id, holders[k])))
+  if taken_at then
+    reply[#reply + 1] = { id, 1, taken_at }
   else
-    local seq = next_seq(id == '')
-    deliver_at = ARGV[i + 4] + 0
-    if deliver_at < 0 then
-      deliver_at = now + ARGV[i + 3]
+    has_leapt = has_leapt or not is_given and (holders[k] or sent[id])
+    if has_leapt then -- and all that follow, which are to be behind it
+      seq = free_seq()
+      id = is_given and id or seq
     end
-    local ttl_ms = ARGV[i + 5] + 0
-    if ttl_ms > 0 and deliver_at >= now + ttl_ms then
-      return { -1, now, (i - 1) / 7 }
-    end
-    local m = {
-      seq = seq, at = math.max(deliver_at, now), priority = ARGV[i + 2] + 0, receives = 0, sent_at = now,
-      expires_at = ttl_ms > 0 and now + ttl_ms or 0, max_receives = ARGV[i + 6] + 0, nonce = '', id = id,
-      reason = '',
-    }
-    zadd(due_key(m.priority), m.at, seq)
-    hset(meta_key, seq, record_of(m))
-    hset(body_key, seq, ARGV[i + 1])
-    announce(queue, m.at)
-    if id ~= '' then
-      hset(ids_key, id, seq)
+    local options, at, header = ARGV[i + 2], now, nil
+    local priority = options:sub(1, 1)
+    if #options == 1 and not is_given then
+      header = instant .. priority .. '\n'
     else
-      id = seq
+      local delay_ms, deliver_at, ttl_ms, max_receives = 0, -1, 0, '0'
+      if #options > 1 then
+        delay_ms, deliver_at, ttl_ms, max_receives = options:match(' (%d+) (-?%d+) (%d+) (%d+)$')
+        deliver_at, ttl_ms = tonumber(deliver_at), tonumber(ttl_ms)
+        at = deliver_at < 0 and now + delay_ms or math.max(deliver_at, now)
+        if ttl_ms > 0 and at >= now + ttl_ms then
+          return { -1, now, k - 1 }
+        end
+      end
+      local expires = ttl_ms > 0 and digits(now + ttl_ms) or '0'
+      header = instant .. priority .. '\t' .. expires .. '\t' .. max_receives .. '\t' .. ARGV[i] .. '\n'
     end
-    sent[id] = m.at
+    local content = header .. ARGV[i + 1]
+    local member = priority .. seq .. (#content > SMALL and 'b' or '')
+    if at > now then
+      delayed[#delayed + 1] = digits(at)
+      delayed[#delayed + 1] = member
+      next_at = math.min(next_at, at)
+    else
+      ready[#ready + 1] = priority .. instant
+      ready[#ready + 1] = member
+    end
+    fields[#fields + 1] = seq
+    fields[#fields + 1] = content
+    if is_given then
+      given[#given + 1] = id
+      given[#given + 1] = seq
+    end
+    sent[id] = at
     reply[1] = reply[1] + 1
-    reply[#reply + 1] = { id, 0, m.at }
+    reply[#reply + 1] = { id, 0, at }
   end
 end
-if reply[1] > 0 then
-  hset(queue_key, 'seq', digits(last))
+if reply[1] == 0 then
+  return reply
 end
-count_expired(queue)
-commit()
+
+fields[#fields + 1] = 'seq'
+fields[#fields + 1] = digits(last)
+if drops or (ready[1] and delayed[1]) then
+  check_types()
+end
+if drops then
+  for _, commit in ipairs(drops) do
+    commit()
+  end
+end
+if ready[1] then -- the first write: its key may still be foreign
+  redis.call('ZADD', ready_key, unpack(ready))
+end
+if delayed[1] then
+  redis.call('ZADD', delayed_key, unpack(delayed))
+end
+redis.call('HSET', queue_key, unpack(fields))
+if given[1] then
+  redis.call('HSET', ids_key, unpack(given))
+end
+if settings[2] ~= '1' then
+  wake(queue_key, #ready / 2, next_at < math.huge and next_at - now or -1)
+end
 return reply

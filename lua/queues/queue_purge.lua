@@ -1,6 +1,5 @@
 -- queue_purge: one step of removing the messages of one state, or all; their ids are free at once,
--- settings stay. With all messages go the acknowledgements that are remembered
--- (queues/lib_queue_done.lua).
+-- settings stay. With all messages go the acknowledgements that are remembered.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight', 'dead' or '' for all, 2 how many the steps before
 --       removed
@@ -10,20 +9,20 @@
 -- free a MiB takes Redis 75 us), and ends after a millisecond. Each step is a part of the request,
 -- named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_ended
+--@include time out_of_time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_page
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])
 local most, bytes_most = 1000, 4194304
-local queue = this_queue()
+
+check_types()
 
 -- Deliveries whose visibility ended first become what they are: a step of its own.
-local ended = ended_deliveries(queue, 250)
+local ended = ended_deliveries('250')
 if #ended > 0 then
   for _, m in ipairs(ended) do
-    settle(queue, m, m.state)
+    settle(m, m.state)
   end
-  count_expired(queue)
   commit()
   return { 0, now, total }
 end
@@ -32,16 +31,15 @@ local places = {}
 local function add(key, from, to)
   places[#places + 1] = { key, from, to }
 end
-for priority = 0, 9 do
-  if state == 'ready' or state == '' then
-    add(due_key(priority), '-inf', digits(now))
-  end
-  if state == 'delayed' or state == '' then
-    add(due_key(priority), '(' .. digits(now), '+inf')
-  end
+if state == 'ready' or state == '' then
+  add(ready_key, '-inf', '+inf')
+  add(delayed_key, '-inf', instant)
+end
+if state == 'delayed' or state == '' then
+  add(delayed_key, '(' .. instant, '+inf')
 end
 if state == 'in_flight' or state == '' then
-  add(flight_key, '-inf', '+inf')
+  add(flight_key, '0', '+inf')
 end
 if state == 'dead' or state == '' then
   add(dead_key, '-inf', '+inf')
@@ -54,11 +52,18 @@ local looked_at, bytes, is_over, at, offset = 0, 0, false, 1, 0
 local function forget_some(place, offset, chunk)
   local key, from, to = unpack(place)
   local page = { digits(offset), digits(chunk) }
-  local found = messages_of(key, read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES'))
+  local found = messages_of(key, redis.call('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES'))
+  local next_read = 1
   for i, m in ipairs(found) do
+    if m.has_state then
+      bytes = bytes + (m.size == 'b' and redis.call('HSTRLEN', queue_key, m.seq) or 0)
+      next_read = math.max(next_read, i + 1)
+    elseif i >= next_read then
+      next_read = add_contents(found, i)
+    end
     forget(m)
     total = total + (m.lost and 0 or 1)
-    bytes = bytes + redis.call('HSTRLEN', body_key, m.seq)
+    bytes = bytes + (m.content and #m.content or 0)
     if bytes >= bytes_most then
       return i, false
     end
@@ -75,11 +80,15 @@ while places[at] and not is_over do
   end
   is_over = looked_at == most or bytes >= bytes_most or out_of_time()
 end
-if state == '' then
-  local acknowledged = read('ZRANGE', done_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', most - looked_at)
+if state == '' and looked_at < most then
+  local acknowledged = redis.call('ZRANGE', flight_key, '-inf', '(0', 'BYSCORE', 'LIMIT', '0', digits(most - looked_at))
   for _, member in ipairs(acknowledged) do
-    zrem(done_key, member)
+    plan('ZREM', flight_key, member)
+    plan('HDEL', queue_key, member)
     looked_at = looked_at + 1
+  end
+  if looked_at == most and not places[at] then
+    at = #places -- more may be remembered
   end
 end
 commit()

@@ -5,20 +5,16 @@
 -- Returns {1, now_ms, 1 when it was created else 0, the settings in that order}.
 -- Errors: WRONGTYPE, nothing changed. O(1).
 --@include time wake queue queue_settings
-local queue = this_queue()
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
+local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do
   local given = tonumber(ARGV[i])
-  queue[name] = given >= 0 and given or given == -2 and UNSET[name] or setting(queue, name)
-  hset(queue_key, name, digits(queue[name]))
+  known[name] = given >= 0 and given or given == -2 and UNSET[name] or setting(name)
+  fields[2 * i + 1], fields[2 * i + 2] = name, digits(known[name])
 end
-if ARGV[7] ~= '-1' then
-  queue.paused = ARGV[7] == '1'
-end
-hset(queue_key, 'paused', queue.paused and '1' or '0')
-add_settings(reply, queue)
-commit()
-if not queue.paused then -- it may have been, or its retries come sooner now: each waiter retries
+add_settings(reply)
+redis.call('HSET', queue_key, unpack(fields))
+if known.paused == 0 then -- it may have been, or its retries come sooner now: each waiter retries
   wake(queue_key, 1, -1)
 end
 return reply

@@ -7,40 +7,37 @@
 -- there was nothing. A step settles at most 250, or moves at most 1000, and ends after a
 -- millisecond. Each step is a part of the request, named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_ended
+--@include time out_of_time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_page
 --@idempotent parts
 local most, total = tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 1000
 if most >= 0 then
   step = math.min(step, most - total)
 end
-local queue = this_queue()
 
 -- Deliveries whose visibility ended may be dead letters: settled first, a step of its own.
-local ended = ended_deliveries(queue, 250)
+local ended = ended_deliveries('250')
 if #ended > 0 then
   for _, m in ipairs(ended) do
-    settle(queue, m, m.state)
+    settle(m, m.state)
   end
-  count_expired(queue)
   commit()
   return { 0, now, total }
 end
 
-local kept = '(' .. digits(now - setting(queue, 'retention_ms'))
+local kept = '(' .. digits(now - setting('retention_ms'))
 local looked_at, is_last = 0, false
 repeat
   local chunk = math.min(100, step - looked_at)
   local page = { digits(looked_at), digits(chunk) }
-  local flat = read('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
+  local flat = redis.call('ZRANGE', dead_key, kept, '+inf', 'BYSCORE', 'LIMIT', page[1], page[2], 'WITHSCORES')
   local letters = messages_of(dead_key, flat)
   for _, m in ipairs(letters) do
-    if m.lost then
+    if not m.has_state then
       forget(m)
     else
       revive(m)
-      move(m, due_key(m.priority))
-      announce(queue, m.at)
+      put_due(m)
       total = total + 1
     end
   end

@@ -96,7 +96,11 @@ static void cancel_takes_what_nobody_works_on(void **state)
 	}
 	assert_counts(0, 0, 1, 0);
 	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:ids")->integer, 1);
-	assert_int_equal(server_command(&redis, "HLEN p:queue:{q}:body")->integer, 1);
+	const redisReply *fields = server_command(&redis, "HKEYS p:queue:{q}");
+	size_t contents = 0;
+	for (size_t i = 0; i < fields->elements; i++)
+		contents += strlen(fields->element[i]->str) == 16;
+	assert_int_equal(contents, 1);
 	assert_int_equal(count_in(receive("{\"limit\":10}")), 0);
 	assert_problem(http(client, "DELETE", "/queues/never/messages/a", NULL), 404, "not_found", "none");
 	send_body("{\"body\":1,\"id\":\"done\"}");

@@ -63,9 +63,7 @@ static struct answer ask(enum place place, const char *receipt)
 static const char *picture_of(const char *name)
 {
 	static const char source[] =
-		"local all = '' for _, part in ipairs({'', ':due:0', ':due:1', ':due:2', ':due:3', ':due:4', "
-		"':due:5', ':due:6', ':due:7', ':due:8', ':due:9', ':flight', ':dead', ':meta', ':body', "
-		"':ids', ':done'}) do "
+		"local all = '' for _, part in ipairs({'', ':ready', ':delayed', ':flight', ':dead', ':ids', ':done'}) do "
 		"all = all .. redis.sha1hex(redis.call('DUMP', KEYS[1] .. part) or '') end return all";
 
 	return server_command(&redis, "EVAL %s 1 p:queue:{%s}", source, name)->str;
@@ -140,15 +138,16 @@ static void acknowledged_without_an_id(void)
 /* As if a minute had gone by. */
 static void acknowledged_long_ago(void)
 {
-	char member[64];
+	char member[32], state[64];
 
 	acknowledged();
-	snprintf(member, sizeof(member), "%.16s\t%.16s", receipt, receipt + 17);
-	const redisReply *score = server_command(&redis, "ZSCORE p:queue:{q}:done %s", member);
+	snprintf(member, sizeof(member), "%.16ss", receipt);
+	const redisReply *score = server_command(&redis, "ZSCORE p:queue:{q}:flight %s", member);
 	assert_int_equal(score->type, REDIS_REPLY_STRING);
 	int64_t until_ms = -atoll(score->str);
 	assert_in_range(until_ms - redis_now_ms(), 60000 - SOON_MS, 60000);
-	server_command(&redis, "ZADD p:queue:{q}:done XX -%lld %s", (long long)redis_now_ms(), member);
+	snprintf(state, sizeof(state), "%.16s%lldd", receipt + 17, (long long)redis_now_ms());
+	server_command(&redis, "HSET p:queue:{q} %s %s", member, state);
 }
 
 static void ended(void)

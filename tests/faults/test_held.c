@@ -128,8 +128,11 @@ static void send_large(void)
 {
 	for (int i = 0; i < 200; i += 100)
 		done("POST", "/queues/q/messages", many("{\"messages\":[", "{\"body\":", i, 100, "}", "]}"));
-	make("local b, text = 'p:queue:{q}:body', string.rep('1', 1000000) for _, seq in ipairs(redis.call('HKEYS', b)) do "
-	     "redis.call('HSET', b, seq, text) end");
+	make("local ready, text = 'p:queue:{q}:ready', string.rep('1', 1000000) "
+	     "for _, member in ipairs(redis.call('ZRANGE', ready, '0', '-1')) do "
+	     "redis.call('HSET', 'p:queue:{q}', member:sub(2, 17), '1795313263032' .. '4\\n' .. text) "
+	     "redis.call('ZADD', ready, redis.call('ZSCORE', ready, member), member .. 'b') "
+	     "redis.call('ZREM', ready, member) end");
 }
 
 static void kill_messages(void)

@@ -5,16 +5,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-enum { SEND_FIELDS = 7, NAME_MAX_BYTES = 96, CLOCK_MS = 5000 };
+enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 96 };
+enum { FIELDS = ITEM_REASON + 1 + RECEIVED_CONTENT + 1 };
 
-static const char *const parts[QUEUE_KEYS] = {
-	"",       ":due:0", ":due:1",  ":due:2", ":due:3", ":due:4", ":due:5", ":due:6", ":due:7",
-	":due:8", ":due:9", ":flight", ":dead",  ":meta",  ":body",  ":ids",   ":done",
-};
+static const char *const parts[QUEUE_KEYS] = { "", ":ready", ":delayed", ":flight", ":dead", ":ids", ":done" };
 
 const char *queue_key(const char *queue, const char *part)
 {
@@ -49,22 +48,22 @@ static const char *number(int64_t value)
 
 const char *const *outgoing_args(const struct outgoing *messages, size_t count)
 {
-	static char numbers[BATCH_MAX][5][24];
+	static char options[BATCH_MAX][OPTIONS_BYTES];
 	static const char *args[BATCH_MAX * SEND_FIELDS + 1];
 	size_t n = 0;
 
 	assert_true(count <= BATCH_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const struct outgoing *m = &messages[i];
-		const int64_t values[5] = { m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1,
-					    m->ttl_ms, m->max_receives };
 
 		args[n++] = m->id ? m->id : "";
 		args[n++] = m->body ? m->body : "null";
-		for (size_t k = 0; k < 5; k++) {
-			snprintf(numbers[i][k], sizeof(numbers[i][k]), "%" PRId64, values[k]);
-			args[n++] = numbers[i][k];
-		}
+		snprintf(options[i], sizeof(options[i]), "%d", m->priority);
+		if (m->delay_ms || m->deliver_at_ms || m->ttl_ms || m->max_receives)
+			snprintf(options[i], sizeof(options[i]), "%d %" PRId64 " %" PRId64 " %" PRId64 " %d",
+				 m->priority, m->delay_ms, m->deliver_at_ms ? m->deliver_at_ms : -1, m->ttl_ms,
+				 m->max_receives);
+		args[n++] = options[i];
 	}
 	args[n] = NULL;
 	return args;
@@ -113,9 +112,106 @@ int64_t queue_take(struct redis_server *r, const char *queue, int max)
 	return item_int(r, 0);
 }
 
+/*
+ * ---- Stored messages ----
+ *
+ * A field as if Redis had returned it: made here of what it did return.
+ */
+
+static const redisReply *made_int(size_t field, int64_t value)
+{
+	static redisReply made[FIELDS];
+
+	made[field] = (redisReply){ .type = REDIS_REPLY_INTEGER, .integer = value };
+	return &made[field];
+}
+
+static const redisReply *made_text(size_t field, const char *from, size_t len)
+{
+	static redisReply made[FIELDS];
+	static char *texts[FIELDS];
+
+	free(texts[field]);
+	texts[field] = strndup(from, len);
+	assert_non_null(texts[field]);
+	made[field] = (redisReply){ .type = REDIS_REPLY_STRING, .str = texts[field], .len = len };
+	return &made[field];
+}
+
+struct stored {
+	const redisReply *sequence, *content, *state;
+	const char *id, *body, *reason;
+	size_t id_len;
+	int64_t priority, receives, sent_at_ms, expires_at_ms;
+};
+
+/* Reads "<tab> expires_at_ms <tab> max_receives <tab> id", up to `stop`; what is behind that. */
+static const char *read_options(struct stored *m, const char *at, char stop)
+{
+	if (*at == '\t') {
+		m->expires_at_ms = strtoll(at + 1, (char **)&at, 10);
+		at += 1 + strcspn(at + 1, "\t");
+		m->id = at + 1;
+		m->id_len = strcspn(m->id, stop == '\n' ? "\n" : "\t");
+		at = m->id + m->id_len;
+	}
+	return *at == stop ? at + 1 : at;
+}
+
+static struct stored stored_of(const redisReply *sequence, const redisReply *content, const redisReply *state)
+{
+	struct stored m = { .sequence = sequence, .content = content, .state = state, .reason = "" };
+
+	assert_int_equal(content->type, REDIS_REPLY_STRING);
+	assert_true(content->len > 14);
+	m.sent_at_ms = strtoll(content->str, NULL, 10) / 10;
+	m.priority = content->str[13] - '0';
+	m.body = read_options(&m, content->str + 14, '\n');
+	if (state->len) {
+		const char *end;
+		m.priority = state->str[29] - '0';
+		m.receives = strtoll(state->str + 31, (char **)&end, 10);
+		m.id_len = 0;
+		m.expires_at_ms = 0;
+		m.reason = read_options(&m, end, '\t');
+	}
+	if (!m.id_len) {
+		m.id = sequence->str;
+		m.id_len = strlen(m.id);
+	}
+	return m;
+}
+
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field)
 {
-	return part_of(r, 4 + i, field);
+	size_t base = 4 + i, slot = ITEM_REASON + 1 + (size_t)field;
+	struct stored m = stored_of(part_of(r, base, 0), part_of(r, base, 1), part_of(r, base, 2));
+	char receipt[64];
+
+	switch (field) {
+	case RECEIVED_ID:
+		return made_text(slot, m.id, m.id_len);
+	case RECEIVED_RECEIPT:
+		snprintf(receipt, sizeof(receipt), "%s.%.16s", m.sequence->str, m.state->str);
+		return made_text(slot, receipt, strlen(receipt));
+	case RECEIVED_BODY:
+		return made_text(slot, m.body, strlen(m.body));
+	case RECEIVED_PRIORITY:
+		return made_int(slot, m.priority);
+	case RECEIVED_RECEIVES:
+		return made_int(slot, m.receives);
+	case RECEIVED_SENT_AT:
+		return made_int(slot, m.sent_at_ms);
+	case RECEIVED_VISIBLE_UNTIL:
+		return part_of(r, base, 3);
+	case RECEIVED_QUEUE:
+		return part_of(r, base, 4);
+	case RECEIVED_STATE:
+		return m.state;
+	case RECEIVED_CONTENT:
+		return m.content;
+	}
+	return NULL;
 }
 
 /* The halves of a receipt, cut in a copy that lives until the next call. */
@@ -214,7 +310,53 @@ int64_t queue_message_patch(struct redis_server *r, const char *queue, const cha
 
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field)
 {
-	return part_of(r, base, field);
+	struct stored m = stored_of(part_of(r, base, 2), part_of(r, base, 3), part_of(r, base, 4));
+
+	switch (field) {
+	case ITEM_ID:
+		return made_text(field, m.id, m.id_len);
+	case ITEM_STATE:
+		return part_of(r, base, 0);
+	case ITEM_BODY:
+		return made_text(field, m.body, strlen(m.body));
+	case ITEM_PRIORITY:
+		return made_int(field, m.priority);
+	case ITEM_RECEIVES:
+		return made_int(field, m.receives);
+	case ITEM_SENT_AT:
+		return made_int(field, m.sent_at_ms);
+	case ITEM_AT:
+		return part_of(r, base, 1);
+	case ITEM_EXPIRES_AT:
+		return made_int(field, m.expires_at_ms);
+	case ITEM_REASON:
+		return made_text(field, m.reason, strlen(m.reason));
+	}
+	return NULL;
+}
+
+/* Fields of the queue's hash that match a pattern of Lua. */
+static int64_t fields_like(struct redis_server *r, const char *queue, const char *pattern)
+{
+	static const char count[] = "local n = 0 for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do "
+				    "n = n + (name:find(ARGV[1]) and 1 or 0) end return n";
+
+	return server_command(r, "EVAL %s 1 %s %s", count, queue_key(queue, ""), pattern)->integer;
+}
+
+int64_t queue_contents(struct redis_server *r, const char *queue)
+{
+	return fields_like(r, queue, "^%d+$");
+}
+
+int64_t queue_states(struct redis_server *r, const char *queue)
+{
+	return fields_like(r, queue, "^%d+s$");
+}
+
+void queue_trim_next(struct redis_server *r, const char *queue)
+{
+	server_command(r, "HDEL %s trim_at", queue_key(queue, ""));
 }
 
 const struct queue_settings standard_settings = {

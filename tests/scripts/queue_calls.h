@@ -14,13 +14,13 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-enum { QUEUE_KEYS = 17, BATCH_MAX = 100 };
+enum { QUEUE_KEYS = 7, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
 
 /*
- * The name of one: part is "" for the bare key, ":due:4", ... The text lives until the next call.
+ * The name of one: part is "" for the bare key, ":ready", ... The text lives until the next call.
  */
 const char *queue_key(const char *queue, const char *part);
 
@@ -52,8 +52,16 @@ enum received_field {
 	RECEIVED_PRIORITY,
 	RECEIVED_RECEIVES,
 	RECEIVED_SENT_AT,
-	RECEIVED_VISIBLE_UNTIL
+	RECEIVED_VISIBLE_UNTIL,
+	RECEIVED_QUEUE,
+	RECEIVED_STATE, /* as it is stored, and the content */
+	RECEIVED_CONTENT
 };
+/*
+ * A field of message `i` of the last receive, read of its content and state as
+ * lua/queues/lib_queue.lua describes them. The texts live until the next command; a field until it
+ * is asked for again.
+ */
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
 
 /* With a receipt as it was received. Return the outcome. */
@@ -85,9 +93,16 @@ enum item_field {
 	ITEM_EXPIRES_AT,
 	ITEM_REASON
 };
-/* Of a look or a change (base 2) or of a list (base LIST_ITEMS + i). */
+/* Of a look or a change (base 2) or of a list (base LIST_ITEMS + i); read as received(). */
 enum { LIST_ITEMS = 5 };
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
+
+/* How many contents of messages are stored, and how many states. */
+int64_t queue_contents(struct redis_server *r, const char *queue);
+int64_t queue_states(struct redis_server *r, const char *queue);
+
+/* Lets the next receive trim, though another did within the last second. */
+void queue_trim_next(struct redis_server *r, const char *queue);
 
 /* The whole queue. */
 struct queue_settings {

@@ -205,7 +205,7 @@ static void a_crowd_past_its_ttl_does_not_hide_what_waits(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 1);
 	assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "waits");
 	assert_int_equal(queue_get(&r, "q").expired, 1500);
-	assert_int_equal(server_command(&r, "HLEN %s", queue_key("q", ":body"))->integer, 1);
+	assert_int_equal(queue_contents(&r, "q"), 1);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_A), 0);
 	assert_int_equal(item_int(&r, 2), 0);
 }
@@ -307,7 +307,7 @@ static void plant(const char *key, bool a_set)
 		server_command(&r, "SET %s foreign", key);
 }
 
-/* Each script, and which of the 17 keys it must refuse when they are foreign ('!'). */
+/* Each script, and which of the keys it must refuse when they are foreign ('!'). */
 static void a_foreign_key_half_applies_nothing(void **state)
 {
 	char seq[32], nonce[32];
@@ -316,23 +316,30 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		const char *const *args;
 		const char *refuses;
 	} rows[] = {
-		/*                                                     .0123456789fdmbid */
-		{ &queue_message_send_script, ARGS("new", "1", "4", "0", "-1", "0", "0"), "!....!.......!!!!" },
-		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B), "!!!!!!!!!!!!!!!.!" },
-		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..........!.!!!!" },
-		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!..........!.!..." },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!....!.....!.!..." },
-		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!..........!!!..." },
-		{ &queue_message_delete_script, ARGS("ready"), "!....!.......!!!." },
-		{ &queue_message_delete_script, ARGS("dead"), "!!..........!!!!." },
-		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!....!..!....!!!." },
-		{ &queue_message_get_script, ARGS("ready"), "!....!.......!!!." },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!!!!!!.!!.." },
-		{ &queue_get_script, ARGS(), "!!!!!!!!!!!!!...." },
-		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!................" },
-		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!!!!!!!!!!!" },
-		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!.........!!!..." },
-		{ &queue_delete_script, ARGS(), "!!!!!!!!!!!!!!!!!" },
+		/* the hash, ready, delayed, flight, dead, ids, done */
+		{ &queue_message_send_script, ARGS("new", "1", "4"), "!!...!." },
+		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0"), "!.!..!." },
+		{ &queue_message_send_script, ARGS("new", "1", "4 5 -1 0 0", "", "2", "0"), "!!!!!!!" },
+		{ &queue_message_send_script, ARGS("done", "1", "4"), "!....!!" },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B), "!!!!..." },
+		{ &queue_message_receive_script, ARGS("10", "-1", NONCE_B, "1", "0"), "!!!!!!!" },
+		{ &queue_delivery_acknowledge_script, ARGS(seq, nonce), "!..!.!!" },
+		{ &queue_delivery_settle_script, ARGS("1", seq, nonce), "!!!!!!!" },
+		{ &queue_delivery_settle_script, ARGS("0", seq, nonce, "5"), "!!!!!!!" },
+		{ &queue_delivery_extend_script, ARGS(seq, nonce, "-1"), "!!!!!!!" },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "5", "no", "0"), "!!!!!!!" },
+		{ &queue_delivery_reject_script, ARGS(seq, nonce, "-1", "no", "1"), "!!!!!!!" },
+		{ &queue_delivery_return_script, ARGS(seq, nonce, ""), "!!!!!!!" },
+		{ &queue_message_delete_script, ARGS("ready"), "!!!!!!!" },
+		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!" },
+		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!" },
+		{ &queue_message_get_script, ARGS("ready"), "!!...!." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!..." },
+		{ &queue_get_script, ARGS(), "!!!!!.." },
+		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!......" },
+		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!" },
+		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!" },
+		{ &queue_delete_script, ARGS(), "!!!!!!!" },
 	};
 
 	(void)state;
@@ -353,12 +360,28 @@ static void a_foreign_key_half_applies_nothing(void **state)
 	}
 }
 
+/* A delayed message that came due, and a delivery that ended: the next receive moves both. */
+static void a_foreign_key_stops_what_time_has_changed(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < 2 * QUEUE_KEYS; k++) {
+		script_stage_empty(NULL);
+		queue_message_send(&r, "q", (struct outgoing){ .id = "flies" });
+		assert_int_equal(queue_message_receive(&r, "q", 1, 2, NONCE_A), 1);
+		queue_message_send(&r, "q", (struct outgoing){ .id = "delayed", .delay_ms = 2 });
+		wait_for_clock(&r, item_int(&r, 1) + 2);
+		plant(queue_keys("q")[k / 2], k % 2);
+		unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("q"), ARGS("10", "-1", NONCE_B),
+					"WRONGTYPE"));
+	}
+}
+
 static void a_record_that_is_not_ours_is_refused(void **state)
 {
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	char *seq = strdup(server_command(&r, "HGET %s a", queue_key("q", ":ids"))->str);
-	server_command(&r, "HSET %s %s gibberish", queue_key("q", ":meta"), seq);
+	server_command(&r, "HSET %s %s gibberish", queue_key("q", ""), seq);
 	free(seq);
 	char *before = server_picture(&r);
 	run_fails(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "-1", NONCE_A), "WRONGTYPE");
@@ -367,6 +390,14 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
+	queue_message_send(&r, "other", (struct outgoing){ .id = "a" });
+	seq = strdup(server_command(&r, "HGET %s a", queue_key("other", ":ids"))->str);
+	server_command(&r, "HSET %s %ss gibberish", queue_key("other", ""), seq);
+	free(seq);
+	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("other"), ARGS("1", "-1", NONCE_A),
+				"WRONGTYPE"));
+	unchanged(&r,
+		  run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
 int main(void)
@@ -382,6 +413,7 @@ int main(void)
 		cmocka_unit_test_setup(a_reply_stays_within_a_mebibyte, script_stage_empty),
 		cmocka_unit_test_setup(a_retry_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_half_applies_nothing, script_stage_empty),
+		cmocka_unit_test_setup(a_foreign_key_stops_what_time_has_changed, script_stage_empty),
 		cmocka_unit_test_setup(a_record_that_is_not_ours_is_refused, script_stage_empty),
 	};
 

@@ -279,7 +279,7 @@ static void what_fails_announces_nothing(void **state)
 {
 	(void)state;
 	heard();
-	server_command(&r, "SET %s foreign", queue_key("q", ":body"));
+	server_command(&r, "SET %s foreign", queue_key("q", ":ids"));
 	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&(struct outgoing){ 0 }, 1),
 		  "WRONGTYPE");
 	assert_string_equal(heard(), "");
@@ -345,12 +345,29 @@ static void a_receive_of_two_queues_tells_of_each(void **state)
 	queue_send_all(&r, "s", two, 2);
 	int64_t due_ms = sent(&r, 1, SENT_DELIVER_AT)->integer;
 	assert_int_equal(left_of(keys_of("s", "q"), "1", READY), 0);
-	assert_int_equal(received(&r, 0, RECEIVED_VISIBLE_UNTIL + 1)->integer, 0);
+	assert_int_equal(received(&r, 0, RECEIVED_QUEUE)->integer, 0);
 	assert_int_equal(r.reply->element[3]->element[NEXT_AT]->integer, due_ms);
 	assert_int_equal(r.reply->element[3]->element[SECOND_READY]->integer, 1);
 	assert_int_equal(left_of(keys_of("s", "q"), "1", SECOND_READY), 0);
-	assert_int_equal(received(&r, 0, RECEIVED_VISIBLE_UNTIL + 1)->integer, 1);
+	assert_int_equal(received(&r, 0, RECEIVED_QUEUE)->integer, 1);
 	assert_true(r.reply->element[3]->element[SECOND_NEXT_AT]->integer <= due_ms);
+}
+
+/* Nothing is taken of the first queue when a key of the second is foreign. */
+static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < QUEUE_KEYS; k++) {
+		script_stage_empty(NULL);
+		queue_message_send(&r, "s", (struct outgoing){ 0 });
+		queue_message_send(&r, "q", (struct outgoing){ 0 });
+		char *key = strdup(queue_keys("q")[k]);
+		server_command(&r, "DEL %s", key);
+		server_command(&r, "SET %s foreign", key);
+		free(key);
+		unchanged(&r, run_fails(&r, &queue_message_receive_script, keys_of("s", "q"),
+					ARGS("2", "60000", NONCE_B, "0", "1"), "WRONGTYPE"));
+	}
 }
 
 /* A replay tells what was left then, and says so. */
@@ -434,11 +451,12 @@ static void what_was_done_for_nobody_comes_back(void **state)
 {
 	(void)state;
 	for (int id_is_taken = 0; id_is_taken < 2; id_is_taken++) {
-		char seq[32], record[160];
+		char seq[32], record[160], content[160];
 		queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "[1]", .priority = 7 });
 		assert_int_equal(queue_take(&r, "q", 1), 1);
 		snprintf(seq, sizeof(seq), "%s", sequence(0));
-		snprintf(record, sizeof(record), "%s", received(&r, 0, RECEIVED_RECEIPT)->str + strlen(seq) + 1);
+		snprintf(record, sizeof(record), "%s", received(&r, 0, RECEIVED_STATE)->str);
+		snprintf(content, sizeof(content), "%s", received(&r, 0, RECEIVED_CONTENT)->str);
 		assert_int_equal(queue_message_get(&r, "q", "a"), -1);
 		if (id_is_taken) {
 			server_command(&r, "ZREM %s a", queue_key("q", ":done"));
@@ -446,7 +464,7 @@ static void what_was_done_for_nobody_comes_back(void **state)
 			assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 1);
 		}
 		heard();
-		assert_int_equal(give_back(ARGS(seq, record, "[1]")), 1);
+		assert_int_equal(give_back(ARGS(seq, record, content)), 1);
 		assert_string_equal(heard(), "1 -1");
 		assert_int_equal(queue_message_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
 		size_t last = (size_t)id_is_taken; /* behind the other, whose priority is 0 */
@@ -468,8 +486,8 @@ static void a_foreign_key_keeps_all_as_it_is(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
 	char seq[32];
 	snprintf(seq, sizeof(seq), "%s", sequence(0));
-	server_command(&r, "DEL %s", queue_key("q", ":due:0"));
-	server_command(&r, "SET %s foreign", queue_key("q", ":due:0"));
+	server_command(&r, "DEL %s", queue_key("q", ":ready"));
+	server_command(&r, "SET %s foreign", queue_key("q", ":ready"));
 	unchanged(&r,
 		  run_fails(&r, &queue_delivery_return_script, queue_keys("q"), ARGS(seq, NONCE_A, ""), "WRONGTYPE"));
 }
@@ -481,6 +499,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_fails_announces_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(a_receive_tells_what_is_left, script_stage_empty),
 		cmocka_unit_test_teardown(a_receive_of_two_queues_tells_of_each, script_stage_empty),
+		cmocka_unit_test_teardown(a_foreign_key_of_the_second_queue_stops_the_first, script_stage_empty),
 		cmocka_unit_test_teardown(a_replay_says_nothing_of_what_is_left, script_stage_empty),
 		cmocka_unit_test_teardown(what_goes_back_was_not_received, script_stage_empty),
 		cmocka_unit_test_teardown(what_is_no_longer_his_stays_where_it_is, script_stage_empty),

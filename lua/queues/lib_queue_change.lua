@@ -1,0 +1,38 @@
+-- What a message's table becomes. Wants queues/lib_queue_message.lua.
+
+-- Its member, but in flight.
+local function member_of(m)
+  return m.priority .. m.seq .. (m.size == 'b' and 'b' or '')
+end
+
+-- Its place in `ready`. A due_ms has 13 digits until the year 2286, so the text is the number.
+local function ready_score(m)
+  return m.priority .. digits(m.at)
+end
+
+-- Past its ttl. Neither a delivery under way nor a dead letter (its expires_at is 0) is ever
+-- dropped for that.
+local function is_expired(m)
+  return m.expires_at > 0 and m.expires_at <= now
+end
+
+-- The id that callers know.
+local function id_of(m)
+  return m.id ~= '' and m.id or m.seq
+end
+
+-- No delivery is under way.
+local function clear_delivery(m)
+  m.nonce, m.ends = NO_NONCE, NO_END
+end
+
+-- A dead letter has no delivery and no ttl: it is kept for retention_ms.
+local function die(m, died_at, reason)
+  clear_delivery(m)
+  m.reason, m.expires_at, m.at = reason, 0, died_at
+end
+
+-- A dead message starts anew, due now.
+local function revive(m)
+  m.receives, m.reason, m.at = 0, '', now
+end

@@ -1,0 +1,46 @@
+-- A message as a table: seq, and what its content or its state says. Wants queues/lib_queue.lua.
+-- Once known, too: `content`, `place` (its sorted set), `member` there, and `at` (due_ms,
+-- visible_until_ms or died_at_ms).
+local NO_NONCE, NO_END = '----------------', '0000000000000'
+
+-- Of a content. Reads no more than its header.
+local function read_header(content)
+  local sent_at, priority, mark = content:match('^(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d)([\n\t])')
+  local expires_at, max_receives, id = 0, 0, ''
+  if mark == '\t' then
+    expires_at, max_receives, id = content:match('^(%d+)\t(%d+)\t([^\t\n]*)\n', 16)
+  end
+  if not sent_at or not expires_at then
+    foreign('a content that is not a message')
+  end
+  return {
+    sent_at = tonumber(sent_at), priority = priority, expires_at = tonumber(expires_at),
+    max_receives = tonumber(max_receives), id = id, nonce = NO_NONCE, ends = NO_END, receives = 0, reason = '',
+    size = #content > SMALL and 'b' or '-',
+  }
+end
+
+-- Of a state; it has no sent_at.
+local function read_state(state)
+  local nonce, ends, priority, size, receives, more =
+    state:match('^(................)(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d)([b-])(%d+)(.*)$')
+  local expires_at, max_receives, id, reason = 0, 0, '', ''
+  if more and more ~= '' then
+    expires_at, max_receives, id, reason = more:match('^\t(%d+)\t(%d+)\t([^\t]*)\t(.*)$')
+  end
+  if not nonce or not expires_at then
+    foreign('a state that is not a message')
+  end
+  return {
+    nonce = nonce, ends = ends, priority = priority, size = size, receives = tonumber(receives),
+    expires_at = tonumber(expires_at), max_receives = tonumber(max_receives), id = id, reason = reason,
+  }
+end
+
+local function state_of(m)
+  local text = m.nonce .. m.ends .. m.priority .. m.size .. digits(m.receives)
+  if m.expires_at == 0 and m.max_receives == 0 and m.id == '' and m.reason == '' then
+    return text
+  end
+  return text .. '\t' .. digits(m.expires_at) .. '\t' .. digits(m.max_receives) .. '\t' .. m.id .. '\t' .. m.reason
+end

@@ -1,0 +1,57 @@
+-- Messages of a page of a sorted set. Wants queues/lib_queue_message.lua.
+
+-- The messages of a ZRANGE ... WITHSCORES of `place`, in its order, by their states. One that has
+-- none has only what its member says.
+local function messages_of(place, flat)
+  local list, fields = {}, {}
+  for i = 1, #flat, 2 do
+    local member = flat[i]
+    local seq = place == flight_key and member:sub(1, 16) or member:sub(2, 17)
+    fields[#fields + 1] = seq .. 's'
+    list[#list + 1] = { seq = seq, member = member, score = tonumber(flat[i + 1]) }
+  end
+  if not fields[1] then
+    return list
+  end
+  for i, state in ipairs(redis.call('HMGET', queue_key, unpack(fields))) do
+    local found = list[i]
+    local m = state and read_state(state) or { size = #found.member > 17 and 'b' or '-', priority = found.member:sub(1, 1) }
+    m.seq, m.member, m.place, m.has_state = found.seq, found.member, place, state and true
+    m.at = place == ready_key and found.score - tonumber(m.priority) * 1e13 or found.score
+    list[i] = m
+  end
+  return list
+end
+
+-- Takes the content, and where there is no state what its header says, into m.
+local function add_content(m, content)
+  if not content then
+    m.lost = true
+    return
+  end
+  m.content = content
+  local header = read_header(content)
+  if m.has_state then
+    m.sent_at = header.sent_at
+    return
+  end
+  local seq, member, place, at = m.seq, m.member, m.place, m.at
+  for name, value in pairs(header) do
+    m[name] = value
+  end
+  m.seq, m.member, m.place, m.at, m.priority = seq, member, place, at, member:sub(1, 1)
+end
+
+-- add_contents(list, from): of a row of small messages, or of one large one. Returns the index
+-- behind it: what is read at once stays within 800 KiB, or is one message.
+local function add_contents(list, from)
+  local seqs, i = {}, from
+  repeat
+    seqs[#seqs + 1] = list[i].seq
+    i = i + 1
+  until not list[i] or list[i].size == 'b' or list[from].size == 'b' or #seqs == 100
+  for k, content in ipairs(redis.call('HMGET', queue_key, unpack(seqs))) do
+    add_content(list[from + k - 1], content)
+  end
+  return i
+end

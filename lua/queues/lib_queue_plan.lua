@@ -1,0 +1,101 @@
+-- A plan of writes. Nothing is written before commit(), which first looks at the type of every key:
+-- a foreign type half-applies nothing. Removals come before additions, one command a key and verb.
+-- Wants lib/wake.lua, queues/lib_queue_settings.lua
+-- and queues/lib_queue_change.lua.
+local planned, dropped = {}, 0
+local function plan(verb, key, a, b)
+  local name = verb .. key
+  local command = planned[name]
+  if not command then
+    command = { verb, key }
+    planned[name] = command
+    planned[#planned + 1] = command
+  end
+  command[#command + 1] = a
+  command[#command + 1] = b
+end
+
+-- What commit() announces to the waiters of this queue: something more is due at that instant. A
+-- paused queue announces nothing; it will when it goes on.
+local ready_count, next_at = 0, math.huge
+local function announce(at)
+  if setting('paused') == 1 then
+    return
+  elseif at <= now then
+    ready_count = ready_count + 1
+  else
+    next_at = math.min(next_at, at)
+  end
+end
+
+local function commit()
+  if not planned[1] then
+    return
+  end
+  check_types()
+  if dropped > 0 then
+    redis.call('HINCRBY', queue_key, 'expired', digits(dropped))
+  end
+  for _, c in ipairs(planned) do
+    if c[1] == 'ZREM' or c[1] == 'HDEL' then
+      redis.call(unpack(c))
+    end
+  end
+  for _, c in ipairs(planned) do
+    if c[1] == 'ZADD' or c[1] == 'HSET' then
+      redis.call(unpack(c))
+    end
+  end
+  if ready_count > 0 or next_at < math.huge then
+    wake(queue_key, ready_count, next_at < math.huge and next_at - now or -1)
+  end
+  planned, dropped, ready_count, next_at = {}, 0, 0, math.huge
+end
+
+-- Plans that a message is gone for good, its id with it.
+local function forget(m)
+  plan('ZREM', m.place, m.member)
+  plan('HDEL', queue_key, m.seq, m.seq .. 's')
+  if m.id and m.id ~= '' then
+    plan('HDEL', ids_key, m.id)
+  end
+end
+
+-- The same for one past its time, and counts it (a dead letter past its retention is no loss to
+-- count).
+local function drop(m)
+  forget(m)
+  if not m.lost and m.place ~= dead_key then
+    dropped = dropped + 1
+  end
+end
+
+-- Plans that a message leaves its place, if it has one, and is in `key` under `member`.
+local function move(m, key, score, member)
+  if m.place then
+    plan('ZREM', m.place, m.member)
+  end
+  plan('ZADD', key, score, member)
+  plan('HSET', queue_key, m.seq .. 's', state_of(m))
+end
+
+-- Plans that a message is ready or delayed: it is due at m.at.
+local function put_due(m)
+  if m.at <= now then
+    move(m, ready_key, ready_score(m), member_of(m))
+  else
+    move(m, delayed_key, digits(m.at), member_of(m))
+  end
+  announce(m.at)
+end
+
+-- Plans what end_delivery or end_visibility returned (queues/lib_queue_ended.lua).
+local function settle(m, state)
+  if state == 'expired' then
+    drop(m)
+  elseif state == 'dead' then
+    move(m, dead_key, digits(m.at), member_of(m))
+  else
+    put_due(m)
+  end
+end
