@@ -38,18 +38,3 @@ local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local instant = digits(now)
-
--- Fails for a key of a foreign type, before a script writes to several.
-local function check_types()
-  redis.call('HLEN', queue_key)
-  redis.call('ZCARD', ready_key)
-  redis.call('ZCARD', delayed_key)
-  redis.call('ZCARD', flight_key)
-  redis.call('ZCARD', dead_key)
-  redis.call('HLEN', ids_key)
-  redis.call('ZCARD', done_key)
-end
-
-local function foreign(what)
-  error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds ' .. what))
-end

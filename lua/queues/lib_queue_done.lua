@@ -1,7 +1,4 @@
--- Messages that are done. Wants queues/lib_queue.lua.
-
--- How long an acknowledgement is remembered, so that its retry succeeds.
-local REMEMBERED_MS = 60000
+-- Messages that are done. Wants queues/lib_queue_settings.lua.
 
 -- Remembers ids that senders gave for dedupe_ms. The first writes of its keys: it must come where
 -- nothing was written yet, or after check_types().

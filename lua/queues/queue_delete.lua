@@ -2,7 +2,7 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {1, now_ms}; {0, now_ms} when it was never used. Errors: WRONGTYPE, nothing changed.
 -- O(1): freed in the background.
---@include time queue
+--@include time queue queue_types
 --@flags allow-oom
 check_types()
 local removed = redis.call('UNLINK', unpack(KEYS))

@@ -6,7 +6,7 @@
 -- now_ms} when it is no longer current: its message was delivered again, returned or removed, or
 -- its visibility ended.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time queue queue_settings queue_message queue_done
+--@include time queue
 --@flags allow-oom
 local seq, nonce = ARGV[1], ARGV[2]
 local field = seq .. 's'
@@ -16,14 +16,15 @@ if not state or state:sub(1, 16) ~= nonce or state:sub(17, 29) <= instant then
 elseif state:sub(30, 30) == 'd' then
   return { 0, now }
 end
-if state:find('\t', 32, true) then
+local remembered_until = digits(now + 60000)
+if state:find('\t', 32, true) then -- it has options; perhaps an id
+--@include queue_types queue_settings queue_message queue_done
   local id = read_state(state).id
   if id ~= '' then
     redis.call('ZCARD', flight_key)
     remember_ids({ id })
   end
 end
-local remembered_until = digits(now + REMEMBERED_MS)
 redis.call('ZADD', flight_key, '-' .. remembered_until, field)
 redis.call('HSET', queue_key, field, nonce .. remembered_until .. 'd')
 redis.call('HDEL', queue_key, seq)

@@ -7,7 +7,7 @@
 -- delivery was acknowledged within the last minute), 2 rejected, 0 stale. One that is stale does
 -- not stop the others.
 -- Errors: WRONGTYPE, nothing changed. O(deliveries * log(queue)).
---@include time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_delivery queue_done
+--@include time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_delivery queue_done
 --@flags allow-oom
 --@idempotent
 local DONE, REJECTED, STALE = 1, 2, 0
@@ -27,7 +27,7 @@ local reply, effects = { 0, now }, 0
 -- does not know.
 local ended = {}
 
-local remembered_until = digits(now + REMEMBERED_MS)
+local remembered_until = digits(now + 60000)
 local flight, done, contents, ids = {}, {}, {}, {}
 for i = 1, (first_rejected - 2) / 2 do
   local seq, nonce, state = ARGV[2 * i], ARGV[2 * i + 1], states[i]

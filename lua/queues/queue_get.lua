@@ -6,7 +6,7 @@
 -- settled: the first 1000 exactly, more as ready. A message past its ttl counts until a receive
 -- meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
---@include time queue queue_settings queue_message queue_change queue_ended
+--@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
 local ready = redis.call('ZCARD', ready_key)
 local delayed = redis.call('ZCARD', delayed_key)

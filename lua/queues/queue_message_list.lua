@@ -9,7 +9,7 @@
 -- come and go before it. Of what became ready since the last receive the first 1000 are shown.
 -- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
 -- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
---@include time out_of_time queue queue_settings queue_message queue_change queue_ended queue_page queue_item
+--@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended queue_page queue_item
 --@reads
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576

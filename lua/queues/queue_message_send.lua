@@ -13,7 +13,7 @@
 --@include time wake queue
 --@idempotent
 local settings = redis.call('HMGET', queue_key, 'seq', 'paused')
-local last = math.max(tonumber(settings[1] or 0) or foreign('a hash that is not a queue'), clock[1] * 1000000 + clock[2])
+local last = math.max(tonumber(settings[1] or 0) or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue')), clock[1] * 1000000 + clock[2])
 
 -- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
 local seqs, ids = {}, {}
@@ -27,53 +27,44 @@ local holders = redis.call('HMGET', ids_key, unpack(ids))
 
 local sent = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
-
--- The deliver_at_ms of the message that has this given id already, nil when it is free. Plans the
--- end of what was past its time. Few ids are taken, so its parts are made only here.
-local function taken_until(id, holder)
---@include queue_settings queue_message queue_change queue_plan queue_ended queue_find
-  local m, state = find(id)
-  if m and state ~= 'expired' then
-    return state == 'dead' and 0 or m.at
-  elseif m then
-    drop(m)
-    drops = drops or {}
-    drops[#drops + 1] = commit
-  elseif holder == '' then
-    local remembered_until = redis.call('ZSCORE', done_key, id)
-    if remembered_until and tonumber(remembered_until) > now then
-      return 0
-    end
-    plan('ZREM', done_key, id)
-    drops = drops or {}
-    drops[#drops + 1] = commit
-  end
-  return nil
-end
-
--- A sequence that no sender gave as an id. Leaps ahead, so that a row of such ids costs few steps.
-local function free_seq()
-  local leap, seq = 1, nil
-  repeat
-    last = last + leap
-    leap = math.min(leap * 2, 1048576)
-    seq = digits(last)
-  until not sent[seq] and redis.call('HEXISTS', ids_key, seq) == 0
-  return seq
-end
-
 local reply = { 0, now }
 local ready, delayed, fields, given, next_at = {}, {}, {}, {}, math.huge
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq = ARGV[i] ~= '', seqs[k]
-  local taken_at = is_given and (sent[id] or ((holders[k] or (#id == 16 and not id:find('%D'))) and taken_until(id, holders[k])))
+  local taken_at = is_given and sent[id]
+  if is_given and not taken_at and (holders[k] or (#id == 16 and not id:find('%D'))) then
+    -- Few ids are taken, so what finds their messages is made only here.
+--@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_find
+    local m, state = find(id)
+    local remembered_until = not m and holders[k] == '' and redis.call('ZSCORE', done_key, id)
+    if m and state == 'expired' then
+      drop(m)
+      drops = drops or {}
+      drops[#drops + 1] = commit
+    elseif m then
+      taken_at = state == 'dead' and 0 or m.at
+    elseif remembered_until and tonumber(remembered_until) > now then
+      taken_at = 0
+    elseif remembered_until then
+      plan('ZREM', done_key, id)
+      drops = drops or {}
+      drops[#drops + 1] = commit
+    end
+  end
   if taken_at then
     reply[#reply + 1] = { id, 1, taken_at }
   else
+    -- A sequence that is an id, and all that follow, which are to be behind it: leaps ahead, so that
+    -- a row of such ids costs few steps.
     has_leapt = has_leapt or not is_given and (holders[k] or sent[id])
-    if has_leapt then -- and all that follow, which are to be behind it
-      seq = free_seq()
+    if has_leapt then
+      local leap = 1
+      repeat
+        last = last + leap
+        leap = math.min(leap * 2, 1048576)
+        seq = digits(last)
+      until not sent[seq] and redis.call('HEXISTS', ids_key, seq) == 0
       id = is_given and id or seq
     end
     local options, at, header = ARGV[i + 2], now, nil
@@ -121,6 +112,7 @@ end
 fields[#fields + 1] = 'seq'
 fields[#fields + 1] = digits(last)
 if drops or (ready[1] and delayed[1]) then
+--@include queue_types
   check_types()
 end
 if drops then

@@ -9,7 +9,7 @@
 -- free a MiB takes Redis 75 us), and ends after a millisecond. Each step is a part of the request,
 -- named by the total before it.
 -- Errors: WRONGTYPE, nothing changed in this step. O(1000 * log(queue)).
---@include time out_of_time wake queue queue_settings queue_message queue_change queue_plan queue_ended queue_page
+--@include time out_of_time wake queue queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page
 --@flags allow-oom
 --@idempotent parts
 local state, total = ARGV[1], tonumber(ARGV[2])

@@ -4,7 +4,7 @@
 --       dedupe_ms, 6 retention_ms, 7 paused (0 or 1); each of them -1: unchanged, -2: the default
 -- Returns {1, now_ms, 1 when it was created else 0, the settings in that order}.
 -- Errors: WRONGTYPE, nothing changed. O(1).
---@include time wake queue queue_settings
+--@include time wake queue queue_types queue_settings
 local reply = { 1, now, 1 - redis.call('EXISTS', queue_key) }
 local fields = { 'trim_at', '0' } -- what is kept for a time may have to go sooner
 for i, name in ipairs(SETTINGS) do

@@ -1,0 +1,18 @@
+-- What is refused because it is not a queue's. Wants queues/lib_queue.lua. A script that many calls
+-- run takes it in only where it is needed: each function costs whenever the script runs, the more
+-- variables it uses, the more.
+
+-- Fails for a key of a foreign type, before a script writes to several.
+local function check_types()
+  redis.call('HLEN', queue_key)
+  redis.call('ZCARD', ready_key)
+  redis.call('ZCARD', delayed_key)
+  redis.call('ZCARD', flight_key)
+  redis.call('ZCARD', dead_key)
+  redis.call('HLEN', ids_key)
+  redis.call('ZCARD', done_key)
+end
+
+local function foreign(what)
+  error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds ' .. what))
+end
