@@ -18,8 +18,8 @@ BUGS = {
         [
             (
                 "lua/queues/queue_message_receive.lua",
-                "    move(m, flight_key)\n",
-                "    zadd(flight_key, m.at, m.seq)\n    hset(meta_key, m.seq, record_of(m))\n",
+                "    redis.call('ZREM', ready_key, unpack(q.members))\n",
+                "",
             )
         ],
         {"one delivery at a time", "no acknowledged message comes back"},
@@ -43,7 +43,10 @@ BUGS = {
     ),
     "missed wake-up": (
         # Who waits is not told of a message that is there at once.
-        [("lua/queues/lib_queue.lua", "    a.ready = a.ready + 1\n", "    a.ready = 0\n")],
+        [
+            ("lua/queues/lib_queue_plan.lua", "    ready_count = ready_count + 1\n", "    ready_count = 0\n"),
+            ("lua/queues/queue_message_send.lua", "wake(queue_key, #ready / 2, ", "wake(queue_key, 0, "),
+        ],
         {"nobody waits in vain"},
     ),
     "expiry by the daemon's clock": (

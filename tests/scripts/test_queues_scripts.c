@@ -396,8 +396,7 @@ static void a_record_that_is_not_ours_is_refused(void **state)
 	free(seq);
 	unchanged(&r, run_fails(&r, &queue_message_receive_script, queue_keys("other"), ARGS("1", "-1", NONCE_A),
 				"WRONGTYPE"));
-	unchanged(&r,
-		  run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
+	unchanged(&r, run_fails(&r, &queue_message_get_script, queue_keys("other"), ARGS("a"), "WRONGTYPE"));
 }
 
 int main(void)

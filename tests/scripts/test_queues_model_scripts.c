@@ -1,0 +1,278 @@
+/*
+ * The queue scripts against a simple model: a walk of random operations while the clock goes on.
+ * What is received, and in which order, the counts, and the list of what is ready are the model's
+ * after every step.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "queue_calls.h"
+#include "script_stage.h"
+
+enum { MESSAGES = 60, STEPS = 800, VISIBILITY_MS = 50, MAX_RECEIVES = 3, BASE_MS = 5, CEILING_MS = 12, PAGE = 7 };
+static const int64_t begin_ms = INT64_C(1700000000000);
+
+enum place { GONE, DUE, FLIGHT, DEAD };
+struct model {
+	enum place place;
+	int64_t arrival, at; /* due_ms, visible_until_ms or died_at_ms */
+	int priority, receives;
+	char id[24], receipt[64];
+};
+
+static volatile int64_t *clock_us; /* Redis's */
+static int64_t now_ms;
+static struct model all[MESSAGES];
+static struct model *ready[MESSAGES];
+static size_t ready_count;
+
+/* Steps of a pseudo-random walk that is the same in every run. */
+static uint64_t seed = 7;
+static int64_t random_below(int64_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (int64_t)((seed >> 24) % (uint64_t)below);
+}
+#define ONE_OF(...) \
+	(((const int[]){ __VA_ARGS__ })[random_below((int64_t)(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int)))])
+
+static int64_t backoff_of(const struct model *m)
+{
+	int64_t delay_ms = (int64_t)BASE_MS << (m->receives - 1);
+
+	return delay_ms < CEILING_MS ? delay_ms : CEILING_MS;
+}
+
+/* A delivery ended at `ended_ms`. */
+static void end_delivery(struct model *m, int64_t ended_ms, int64_t delay_ms)
+{
+	m->place = m->receives >= MAX_RECEIVES ? DEAD : DUE;
+	m->at = m->place == DEAD ? ended_ms : ended_ms + delay_ms;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct model *m = *(struct model *const *)a, *n = *(struct model *const *)b;
+	int64_t by = m->priority != n->priority ? m->priority - n->priority
+		     : m->at != n->at           ? m->at - n->at
+						: m->arrival - n->arrival;
+
+	return by < 0 ? -1 : by > 0;
+}
+
+/* What time has changed, and what is ready now. */
+static void look(void)
+{
+	ready_count = 0;
+	for (size_t i = 0; i < MESSAGES; i++) {
+		struct model *m = &all[i];
+		if (m->place == FLIGHT && m->at <= now_ms)
+			end_delivery(m, m->at, backoff_of(m));
+		if (m->place == DUE && m->at <= now_ms)
+			ready[ready_count++] = m;
+	}
+	qsort(ready, ready_count, sizeof(*ready), by_order);
+}
+
+static struct model *any_of(enum place place)
+{
+	size_t start = (size_t)random_below(MESSAGES);
+
+	for (size_t i = 0; i < MESSAGES; i++)
+		if (all[(start + i) % MESSAGES].place == place)
+			return &all[(start + i) % MESSAGES];
+	return NULL;
+}
+
+static void send_one(void)
+{
+	static int64_t arrivals;
+	struct model *m = any_of(GONE);
+
+	if (!m)
+		return;
+	int64_t delay_ms = ONE_OF(0, 0, 0, 5, 60);
+	*m = (struct model){
+		.place = DUE, .arrival = ++arrivals, .at = now_ms + delay_ms, .priority = ONE_OF(0, 4, 4, 9)
+	};
+	snprintf(m->id, sizeof(m->id), "m%" PRId64, arrivals);
+	assert_int_equal(queue_message_send(&r, "q",
+					    (struct outgoing){ .id = random_below(2) ? m->id : NULL,
+							       .priority = m->priority,
+							       .delay_ms = delay_ms }),
+			 1);
+	snprintf(m->id, sizeof(m->id), "%s", sent(&r, 0, SENT_ID)->str);
+}
+
+static void receive_some(void)
+{
+	char nonce[24];
+	static int nonces;
+	int most = 1 + (int)random_below(PAGE);
+	size_t count = ready_count < (size_t)most ? ready_count : (size_t)most;
+
+	snprintf(nonce, sizeof(nonce), "%016d", ++nonces);
+	assert_int_equal(queue_message_receive(&r, "q", most, VISIBILITY_MS, nonce), count);
+	for (size_t i = 0; i < count; i++) {
+		struct model *m = ready[i];
+		assert_string_equal(received(&r, i, RECEIVED_ID)->str, m->id);
+		assert_int_equal(received(&r, i, RECEIVED_RECEIVES)->integer, ++m->receives);
+		assert_int_equal(received(&r, i, RECEIVED_PRIORITY)->integer, m->priority);
+		m->place = FLIGHT;
+		m->at = now_ms + VISIBILITY_MS;
+		snprintf(m->receipt, sizeof(m->receipt), "%s", received(&r, i, RECEIVED_RECEIPT)->str);
+	}
+}
+
+static void end_one(void)
+{
+	struct model *m = any_of(FLIGHT);
+	int64_t delay_ms = ONE_OF(-1, 0, 10);
+
+	if (!m)
+		return;
+	if (random_below(2)) {
+		assert_int_equal(queue_delivery_acknowledge(&r, "q", m->receipt), 1);
+		m->place = GONE;
+		return;
+	}
+	assert_int_equal(queue_delivery_reject(&r, "q", m->receipt, delay_ms, "no", false), 1);
+	end_delivery(m, now_ms, delay_ms < 0 ? backoff_of(m) : delay_ms);
+}
+
+static void patch_one(void)
+{
+	struct model *m = any_of(random_below(4) ? DUE : DEAD);
+	int64_t delay_ms = ONE_OF(-1, 0, 20);
+	int priority = ONE_OF(-1, 0, 9);
+
+	if (!m)
+		return;
+	assert_int_equal(queue_message_patch(&r, "q", m->id, delay_ms, -1, priority), 1);
+	if (m->place == DEAD)
+		*m = (struct model){ .place = DUE, .arrival = m->arrival, .at = now_ms, .priority = m->priority };
+	snprintf(m->id, sizeof(m->id), "%s", item_field(&r, 2, ITEM_ID)->str);
+	if (delay_ms >= 0)
+		m->at = now_ms + delay_ms;
+	if (priority >= 0)
+		m->priority = priority;
+}
+
+static void delete_one(void)
+{
+	struct model *m = any_of(random_below(2) ? DUE : DEAD);
+
+	if (!m)
+		return;
+	assert_int_equal(queue_message_delete(&r, "q", m->id), 1);
+	m->place = GONE;
+}
+
+static void redrive_all(void)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < MESSAGES; i++) {
+		if (all[i].place != DEAD)
+			continue;
+		all[i].place = DUE;
+		all[i].at = now_ms;
+		all[i].receives = 0;
+		count++;
+	}
+	assert_int_equal(queue_redrive(&r, "q", -1, NULL), count);
+}
+
+static void assert_as_the_model(void)
+{
+	int64_t counts[4] = { 0 }, oldest_ms = -1;
+
+	look();
+	for (size_t i = 0; i < MESSAGES; i++)
+		counts[all[i].place]++;
+	for (size_t i = 0; i < ready_count; i++)
+		oldest_ms = oldest_ms < 0 || ready[i]->at < oldest_ms ? ready[i]->at : oldest_ms;
+	assert_counts(&r, "q", (int64_t)ready_count, counts[DUE] - (int64_t)ready_count, counts[FLIGHT], counts[DEAD]);
+	assert_int_equal(queue_get(&r, "q").oldest_ready_at, oldest_ms);
+}
+
+/* Page by page. */
+static void assert_listed(void)
+{
+	char priority[8] = "-1", at[24] = "-1", seq[32] = "";
+	size_t shown = 0, pages = 0;
+
+	do {
+		assert_true(pages++ <= MESSAGES);
+		run(&r, &queue_message_list_script, queue_keys("q"), ARGS("ready", "3", priority, at, seq));
+		for (size_t i = LIST_ITEMS; i < r.reply->elements; i++, shown++) {
+			assert_true(shown < ready_count);
+			assert_string_equal(item_field(&r, i, ITEM_ID)->str, ready[shown]->id);
+			assert_int_equal(item_field(&r, i, ITEM_AT)->integer, ready[shown]->at);
+		}
+		snprintf(priority, sizeof(priority), "%d", (int)item_int(&r, 2));
+		snprintf(at, sizeof(at), "%" PRId64, item_int(&r, 3));
+		snprintf(seq, sizeof(seq), "%s", item_text(&r, 4));
+	} while (*seq);
+	assert_int_equal(shown, ready_count);
+}
+
+static void every_step_is_as_the_model_says(void **state)
+{
+	static void (*const operations[])(void) = { send_one, send_one, send_one,  receive_some, receive_some,
+						    end_one,  end_one,  patch_one, delete_one };
+	struct queue_settings settings = standard_settings;
+
+	(void)state;
+	settings.max_receives = MAX_RECEIVES;
+	settings.backoff_base_ms = BASE_MS;
+	settings.backoff_max_ms = CEILING_MS;
+	queue_put(&r, "q", settings);
+	for (int i = 0; i < STEPS; i++) {
+		now_ms += ONE_OF(0, 0, 0, 1, 3, 20);
+		*clock_us = now_ms * 1000;
+		look();
+		if (random_below(40) == 0)
+			redrive_all();
+		else
+			operations[random_below(sizeof(operations) / sizeof(*operations))]();
+		assert_as_the_model();
+		if (i % 5 == 0)
+			assert_listed();
+	}
+}
+
+static int set_up(void **state)
+{
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/clock", temp_dir());
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, sizeof(*clock_us)), 0);
+	clock_us = mmap(NULL, sizeof(*clock_us), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(clock_us, MAP_FAILED);
+	close(fd);
+	now_ms = begin_ms;
+	*clock_us = now_ms * 1000;
+	r.proc.env = clock_told_by(path);
+	return script_stage_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(every_step_is_as_the_model_says, script_stage_empty),
+	};
+
+	return cmocka_run_group_tests_name("queue scripts, the model", tests, set_up, script_stage_close);
+}
