@@ -26,7 +26,8 @@
 -- newline, or, where the sender gave one of them, a tab, expires_at_ms (0: never), a tab,
 -- max_receives (0: the queue's), a tab, id ('': the sequence) and a newline; then what
 -- handlers/queues/queue_content.h has of the body. Scripts do not cut it: the daemon does.
--- Field <sequence>s: the state, from the first delivery on. The nonce of the current delivery (16
+-- Field <sequence>s: the state, from the first delivery on, or at once beside a content longer than
+-- SMALL. The nonce of the current delivery (16
 -- characters, NO_NONCE when not in flight), visible_until_ms (13 digits), priority (1 digit), 'b' or
 -- '-' as in a member, receives; and, where one of them is not 0 or empty, after tabs: expires_at_ms,
 -- max_receives, id, reason why the last delivery failed. Of an acknowledged message its first 16

@@ -4,6 +4,7 @@
 -- one that is past its ttl or its retention, or whose visibility ended past its ttl, and that only
 -- waits to be dropped; or nil. Ids that senders gave come first.
 local function find(id)
+  redis.call('HLEN', queue_key) -- refuses a foreign one, also where there is no message
   local seq = redis.call('HGET', ids_key, id)
   local given = seq and id or ''
   seq = seq or id

@@ -11,6 +11,7 @@
 -- after a millisecond. Errors: WRONGTYPE. O(limit * log(queue) + log(queue)^2).
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended queue_page queue_item
 --@reads
+check_types()
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
 local places = { ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }

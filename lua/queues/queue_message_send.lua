@@ -96,6 +96,11 @@ for k, id in ipairs(ids) do
     end
     fields[#fields + 1] = seq
     fields[#fields + 1] = content
+    if #content > SMALL then -- so that what removes it need not read it
+      fields[#fields + 1] = seq .. 's'
+      fields[#fields + 1] = '----------------0000000000000' .. priority .. 'b0' ..
+        (#header > 15 and header:sub(15, -2) .. '\t' or '')
+    end
     if is_given then
       given[#given + 1] = id
       given[#given + 1] = seq

@@ -131,6 +131,7 @@ static void send_large(void)
 	make("local ready, text = 'p:queue:{q}:ready', string.rep('1', 1000000) "
 	     "for _, member in ipairs(redis.call('ZRANGE', ready, '0', '-1')) do "
 	     "redis.call('HSET', 'p:queue:{q}', member:sub(2, 17), '1795313263032' .. '4\\n' .. text) "
+	     "redis.call('HSET', 'p:queue:{q}', member:sub(2, 17) .. 's', '----------------00000000000004b0') "
 	     "redis.call('ZADD', ready, redis.call('ZSCORE', ready, member), member .. 'b') "
 	     "redis.call('ZREM', ready, member) end");
 }

@@ -334,7 +334,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_message_delete_script, ARGS("dead"), "!!!!!!!" },
 		{ &queue_message_patch_script, ARGS("delayed", "5", "-1", "7"), "!!!!!!!" },
 		{ &queue_message_get_script, ARGS("ready"), "!!...!." },
-		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!..." },
+		{ &queue_message_list_script, ARGS("ready", "100", "-1", "-1", ""), "!!!!!!!" },
 		{ &queue_get_script, ARGS(), "!!!!!.." },
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!......" },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!" },
