@@ -32,6 +32,7 @@
 #include "redis/credentials.h"
 #include "redis/redis.h"
 #include "redis/renewal.h"
+#include "redis/replicas.h"
 #include "redis/url.h"
 #include "request/operation.h"
 #include "scripts.h"
@@ -173,7 +174,8 @@ static int64_t iterate(void)
 static unsigned raise_descriptor_limit(void)
 {
 	struct rlimit limit;
-	rlim_t others = (rlim_t)config()->pool_size + http_descriptors() + OTHER_DESCRIPTORS;
+	rlim_t servers = replicas_enabled() ? 1 + REDIS_MOST_HOSTS : 1;
+	rlim_t others = servers * (rlim_t)config()->pool_size + http_descriptors() + OTHER_DESCRIPTORS;
 	rlim_t wanted = (rlim_t)config()->max_connections + others;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)

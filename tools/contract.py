@@ -2,8 +2,9 @@
 
 What is served, linted and made into C is this bundle: each path item of another file stands in its
 path's place, the components of that file among the root's, each $ref is one of the document itself,
-what every operation has (x-every-operation) is in every operation, and what comes with an
-Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one.
+what every operation has (x-every-operation) is in every operation, what comes with an
+Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one, and
+what comes from a replica (x-every-stale-response) in each 2xx and 404 response of one with x-stale.
 Each mapping knows its file and line.
 
 tools/contract.py [openapi.yaml] prints the bundle as JSON.
@@ -94,17 +95,23 @@ def adopt(root, part):
             ours[name] = component
 
 
-def complete(root, operation, every, replayed):
+def add_headers(root, operation, responses, statuses, more):
+    for status in (s for s in responses if str(s).startswith(statuses)):
+        response = Node(follow(root, responses[status]))
+        response.at = operation.at
+        response["headers"] = {**response.get("headers", {}), **more.get("headers", {})}
+        responses[status] = response
+
+
+def complete(root, operation, every, replayed, stale):
     """Adds what all operations share to one."""
     operation["parameters"] = operation.get("parameters", []) + every.get("parameters", [])
     responses = Node({**operation["responses"], **every.get("responses", {})})
     responses.at = operation.at
     if any(p.get("$ref", "").endswith("/IdempotencyKey") for p in operation["parameters"]):
-        for status in (s for s in responses if str(s).startswith("2")):
-            response = Node(follow(root, responses[status]))
-            response.at = operation.at
-            response["headers"] = {**response.get("headers", {}), **replayed.get("headers", {})}
-            responses[status] = response
+        add_headers(root, operation, responses, "2", replayed)
+    if operation.get("x-stale"):
+        add_headers(root, operation, responses, ("2", "404"), stale)
     operation["responses"] = responses
 
 
@@ -133,9 +140,10 @@ def load(path):
                     item.at,
                 )
     every, replayed = root.pop("x-every-operation", {}), root.pop("x-every-idempotent-success", {})
+    stale = root.pop("x-every-stale-response", {})
     for item in root["paths"].values():
         for operation in (item[m] for m in METHODS if m in item):
-            complete(root, operation, every, replayed)
+            complete(root, operation, every, replayed, stale)
     return root
 
 

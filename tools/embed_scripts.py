@@ -14,6 +14,9 @@ A script file reads:
     --@idempotent              wraps the script with lua/lib/idempotency.lua
     --@idempotent parts        the same for a request that is several calls, with
                                lua/lib/idempotency_parts.lua
+    --@looks                   changes nothing but what PFCOUNT keeps: without a '#!lua' line, since
+                               with one Redis rejects PFCOUNT in a 'no-writes' script, and all other
+                               scripts on a replica
     --@reads                   changes nothing ('no-writes'); a lost answer has effect none
 
 and returns {outcome, now_ms, ...}: an outcome above 0 had an effect (and is what an idempotency
@@ -75,12 +78,14 @@ def without_idle_functions(text):
 
 def assemble(path, lib):
     text = path.read_text()
-    flags, wrapper, reads = [], None, False
+    flags, wrapper, reads, looks = [], None, False, False
     for word, rest in DIRECTIVE.findall(text):
         if word == "flags":
             flags += rest.split()
         elif word == "idempotent":
             wrapper = "_".join(["idempotency"] + rest.split())
+        elif word == "looks":
+            reads = looks = True
         elif word == "reads":
             reads = True
             flags.append("no-writes")
@@ -94,10 +99,10 @@ def assemble(path, lib):
             + "end\n"
             + code_of((lib / f"{wrapper}.lua").read_text())
         )
-    shebang = "#!lua" + (" flags=" + ",".join(flags) if flags else "")
+    shebang = "" if looks else "#!lua" + (" flags=" + ",".join(flags) if flags else "") + "\n"
     return {
         "name": path.stem,
-        "source": shebang + "\n" + without_indentation(body) + "\n",
+        "source": shebang + without_indentation(body) + "\n",
         "idempotent": bool(wrapper),
         "writes": not reads,
     }

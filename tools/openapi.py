@@ -27,6 +27,7 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
                         it.
     x-grants: ...       of an operation: it grants something for a time; the problem of a replay
                         once that has ended, or true
+    x-stale: true       of an operation that reads: a replica may serve it
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
                         member, say. Every name that is not in x-scope must be one.
 """
@@ -346,6 +347,8 @@ class Contract:
         self.header.append(f"void {name}(struct request *req, const struct {name}_input *in);\n")
         if op.get("x-effect") not in ("reads", "writes"):
             fail(name, "x-effect must be reads or writes")
+        if op.get("x-stale", False) is not False and (op["x-stale"] is not True or op["x-effect"] != "reads"):
+            fail(name, "x-stale must be true, and is for operations whose x-effect is reads")
         grants = op.get("x-grants", True)
         if grants is not True and grants not in op.get("x-problems", []):
             fail(name, f"x-grants names {grants}, which x-problems lacks")
@@ -362,7 +365,7 @@ class Contract:
             f".takes_any = {str(any(f['any'] for f in fields)).lower()},\n"
             f"\t  {self.scopes(path, op, fields)}\n"
             f"\t  .forwarded = {str(op.get('x-forwarded', False)).lower()}, .tail = {str(tail).lower()},\n"
-            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "
+            f"\t  .grant_ended = {ended}, .writes = {str(op['x-effect'] == 'writes').lower()}, .stale = {str(op.get('x-stale', False)).lower()}, .media_type = {c_literal(types[0]) if types else 'NULL'}, "
             f".other_type = {c_literal(types[1]) if len(types) > 1 else 'NULL'}, .run = run_{name} }},"
         )
 

@@ -14,6 +14,7 @@
 #include "redis/handshake.h"
 #include "redis/redis.h"
 #include "redis/renewal.h"
+#include "redis/replicas.h"
 #include "request/answer.h"
 #include "request/request.h"
 #include "version.h"
@@ -66,6 +67,27 @@ static void out_nodes(struct json_out *o)
 	out_close(o);
 }
 
+/* Only with --read-from replica. */
+static void out_replicas(struct json_out *o)
+{
+	struct replica_info replica;
+
+	if (!replicas_enabled())
+		return;
+	out_array(o, "replicas");
+	for (size_t i = 0; replicas_info(i, &replica); i++) {
+		out_object(o, NULL);
+		out_string(o, "address", replica.address);
+		out_text(o, "version", text_of(*replica.server ? replica.server : NULL));
+		out_int(o, "connections", replica.connections);
+		out_bool(o, "serves", !replica.trouble);
+		out_text(o, "error", text_of(replica.trouble));
+		out_int_or_null(o, "lag_ms", replica.lag_ms >= 0, replica.lag_ms);
+		out_close(o);
+	}
+	out_close(o);
+}
+
 /* What the daemon did since its start, and does now: clients compute rates from two of these. */
 static void out_activity(struct json_out *o)
 {
@@ -99,6 +121,7 @@ void info_get(struct request *req, const struct info_get_input *in)
 	out_bool(o, "connected", redis_connections() > 0);
 	out_string(o, "error", redis_connections() ? NULL : redis_trouble(NULL));
 	out_nodes(o);
+	out_replicas(o);
 	out_close(o);
 	out_int(o, "started_at_ms", metrics_started_at_ms());
 	out_int(o, "uptime_ms", metrics_uptime_ms());

@@ -9,7 +9,7 @@
 -- It only looks, but PFCOUNT keeps the count it found in the sketch, which Redis does not let a
 -- 'no-writes' script do.
 --@include time days
---@flags allow-oom
+--@looks
 local now = now_ms()
 if day_is_wrong(now, ARGV[1]) then
   return {-1, now}

@@ -13,7 +13,7 @@
 enum { MAX_ORIGINS = 64, METHODS_BYTES = 64, HEADERS_BYTES = 512 };
 
 const char cors_exposed[] =
-	"Allow, ETag, Idempotent-Replayed, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, "
+	"Allow, ETag, Idempotent-Replayed, Patternd-Source, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, "
 	"Retry-After, WWW-Authenticate, X-Request-ID";
 
 /* The headers that every operation takes. */

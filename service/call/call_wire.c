@@ -1,13 +1,15 @@
 /*
  * call_wire: sends calls, and reads what comes back; see call_wire.h.
  *
- * A call is never sent twice, unless Redis rejected it before it ran.
+ * A call is never sent twice, unless Redis rejected it before it ran, or it is a read that failed at
+ * a replica.
  */
 #include "call/call_wire.h"
 
 #include "call/call_private.h"
 #include "call/call_problem.h"
 #include "process/metrics.h"
+#include "redis/replicas.h"
 #include "request/answer.h"
 
 /* A call that fails at once ends inside of the `done` of the one before. */
@@ -30,8 +32,10 @@ static void fail(struct call *c)
 /* False: it was not sent, which was answered unless it may fail. */
 static bool put_on_wire(struct call *c)
 {
+	bool may_be_stale = c->redis.may_be_stale;
 	enum redis_send_error refusal = redis_send(&c->redis, c->command, c->command_count);
 
+	c->req->reads_primary |= may_be_stale && !c->redis.at_replica;
 	if (refusal == SEND_OK && c->was_deferred)
 		timer_set(&c->late, c->redis.deadline_us);
 	if (refusal == SEND_OK || (refusal == SEND_LATER && redis_defer(&c->redis)))
@@ -61,10 +65,17 @@ static bool resend(struct call *c, enum redis_outcome outcome, const struct repl
 		c->was_deferred = true;
 		return put_on_wire(c);
 	}
-	if (outcome != REDIS_ANSWERED || reply->type != REPLY_ERROR)
-		return false;
-	if (c->script && !c->sent_whole && reply_error_begins(reply->text, "NOSCRIPT"))
+	bool failed = outcome != REDIS_ANSWERED || reply->type == REPLY_ERROR;
+	if (outcome == REDIS_ANSWERED && failed && c->script && !c->sent_whole &&
+	    reply_error_begins(reply->text, "NOSCRIPT"))
 		return send_whole(c);
+	if (failed && redis_leave_replica(&c->redis)) {
+		c->was_deferred = true; /* the primary has the time that is left */
+		c->req->reads_primary = true;
+		return put_on_wire(c);
+	}
+	if (outcome != REDIS_ANSWERED || !failed)
+		return false;
 	switch (redis_follow(&c->redis, reply->text)) {
 	case NEXT_SEND:
 		return put_on_wire(c);
@@ -117,6 +128,9 @@ static void hand_over(struct call *c, const struct reply *reply)
 
 	if (c->script)
 		req->now_ms = now_ms_of(c, reply);
+	if (c->redis.at_replica)
+		metrics_count(METRIC_replica_reads);
+	req->from_replica |= c->redis.at_replica;
 	req->is_misread = reply_is_misread;
 	reply_watch();
 	run_done(c, reply);
@@ -231,10 +245,29 @@ static void on_reply(struct redis_call *redis, enum redis_outcome outcome, const
 	request_call_ended(req);
 }
 
+/*
+ * A call may build on what an earlier one of its request read. So all go to the same replica of a
+ * server, and once one went to the primary, the others do, too.
+ */
+static void allow_replica(struct call *c)
+{
+	static unsigned turns;
+	struct request *req = c->req;
+	bool reads = !c->writes && !(c->script && c->script->writes);
+
+	if (!req->op->stale || req->reads_primary || !reads || c->keys.count == 0 || !replicas_enabled())
+		return;
+	if (req->replica_turn == 0)
+		req->replica_turn = ++turns ? turns : ++turns;
+	c->redis.may_be_stale = true;
+	c->redis.turn = req->replica_turn;
+}
+
 void call_wire_send(struct call *c)
 {
 	struct request *req = c->req;
 
+	allow_replica(c);
 	c->late.expired = on_late;
 	c->redis.done = on_reply;
 	if (c->keys.count)

@@ -268,6 +268,8 @@ static bool add_headers(struct MHD_Response *r, const struct request *req)
 	missing += MHD_add_response_header(r, "X-Request-ID", req->request_id.at) != MHD_YES;
 	if (req->is_replay && req->status < 500)
 		missing += MHD_add_response_header(r, "Idempotent-Replayed", "true") != MHD_YES;
+	if (req->from_replica && req->status < 500)
+		missing += MHD_add_response_header(r, "Patternd-Source", "replica") != MHD_YES;
 	if (cors_is_on())
 		missing += MHD_add_response_header(r, "Vary", "Origin") != MHD_YES;
 	if (req->cors_origin) {

@@ -62,6 +62,11 @@ static const struct option_row *find(const char *name, size_t len)
 	return NULL;
 }
 
+bool config_is_set(const char *flag)
+{
+	return sources[find(flag, strlen(flag)) - rows] != FROM_DEFAULT;
+}
+
 /* --pool-size is PATTERND_POOL_SIZE. */
 static void variable_name(const struct option_row *row, char out[VARIABLE_MAX])
 {
@@ -399,7 +404,7 @@ void config_out(struct json_out *o)
 /* Users might look for their data in the other one. */
 static bool names_two_redis(void)
 {
-	if (!values.embedded || sources[find("redis", 5) - rows] == FROM_DEFAULT)
+	if (!values.embedded || !config_is_set("redis"))
 		return false;
 	fputs("patternd: --embedded runs a Redis of its own, and --redis names another: take one of them out\n",
 	      stderr);

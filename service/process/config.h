@@ -51,6 +51,9 @@ enum config_outcome config_load(int argc, char **argv, char **environment);
 /* The options in force. */
 const struct config *config(void);
 
+/* True when something other than the default sets the option ("pool-size"). */
+bool config_is_set(const char *flag);
+
 /* Writes every option as a member, secrets redacted, into an open object. */
 void config_out(struct json_out *o);
 

@@ -15,6 +15,7 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
+#include "redis/replicas.h"
 #include "redis/slot.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
 	LONGEST_PAUSE_MS = 1000,
 	REFRESH_MS = 1000, /* while it is complete; bounds missed events after a slot moved */
 	HOST_BYTES = 256,
+	FIRST_REPLICA = 3, /* in a range of the map */
 };
 
 static const struct redis_urls *seeds;
@@ -76,17 +78,20 @@ static struct redis_node *add(const struct redis_url *url)
 	return n;
 }
 
-/*
- * The node at an address that `reporter` named; a node may leave out its own host. NULL: not an
- * address, or no memory.
- */
+/* An address that `reporter` named; a node may leave out its own host. False: not an address. */
+static bool url_at(struct redis_url *out, struct text host, long port, const struct redis_node *reporter)
+{
+	if (host.len == 0 || text_is(host, "?"))
+		host = text_of(reporter->url.host);
+	return redis_url_at(out, &seeds->at[0], host, port);
+}
+
+/* The node there. NULL: not an address, or no memory. */
 static struct redis_node *node_at(struct text host, long port, const struct redis_node *reporter)
 {
 	struct redis_url url;
 
-	if (host.len == 0 || text_is(host, "?"))
-		host = text_of(reporter->url.host);
-	if (!redis_url_at(&url, &seeds->at[0], host, port))
+	if (!url_at(&url, host, port, reporter))
 		return NULL;
 	struct redis_node *n = find(url.host, url.port);
 	return n ? n : add(&url);
@@ -210,6 +215,24 @@ static void retire_others(void)
 			retire(n);
 }
 
+/* Behind its master, each range has the replicas that have not failed. */
+static void take_replicas(const struct reply *map, const struct redis_node *reporter)
+{
+	struct redis_url url;
+
+	replicas_begin();
+	for (size_t i = 0; i < map->count; i++) {
+		const struct reply *range = reply_item(map, i);
+		struct redis_node *primary = by_number[slot_nodes[reply_int(range, 0)]];
+		for (size_t k = FIRST_REPLICA; k < range->count; k++) {
+			const struct reply *one = reply_item(range, k);
+			if (url_at(&url, reply_text(one, 0), (long)reply_int(one, 1), reporter))
+				replicas_add(&url, primary);
+		}
+	}
+	replicas_end();
+}
+
 static bool take_map(const struct reply *map, const struct redis_node *reporter)
 {
 	if (map->type != REPLY_ARRAY || map->count == 0)
@@ -219,6 +242,7 @@ static bool take_map(const struct reply *map, const struct redis_node *reporter)
 		if (!take_range(reply_item(map, i), reporter))
 			return false;
 	memcpy(slot_nodes, fresh, sizeof(slot_nodes));
+	take_replicas(map, reporter);
 	retire_others();
 	return true;
 }

@@ -2,6 +2,7 @@
 #ifndef PATTERND_COMMAND_H
 #define PATTERND_COMMAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "redis/error.h"
@@ -30,8 +31,11 @@ struct redis_call {
 	int slot;               /* redis_slot of its keys */
 	unsigned quorum_server; /* number in --lock-quorum, from 1; 0: a server of --redis */
 	unsigned replicas;      /* for redis_await_replicas; 0: none */
+	bool may_be_stale;      /* a replica may serve it, if one can; cleared when the primary is asked */
+	unsigned turn;          /* picks the replica */
 
 	struct redis_node *node; /* redis.c: where it went last */
+	bool at_replica;         /* it went to a replica */
 	struct redis_node *ask;  /* target of an ASK redirection, for the next attempt only */
 	int64_t deadline_us;     /* when retries end; 0: not sent yet */
 	unsigned redirects;

@@ -99,6 +99,12 @@ enum redis_error connection_error(const struct redis_connection *c)
 	return c->handshake.error;
 }
 
+/* At a replica half of it: the other half is for the primary, which is asked next. */
+static int64_t reply_timeout_us(const struct redis_connection *c)
+{
+	return config()->redis_timeout_ms * 1000 / (c->target->replica ? 2 : 1);
+}
+
 /* ---- Writing ---- */
 
 static void connection_lost(struct redis_connection *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -144,7 +150,7 @@ bool connection_send(struct redis_connection *c, struct redis_call *call, const 
 	call_ring_push(&c->ring, call);
 	in_flight++;
 	call->starts_at = starts_at;
-	call->due_us = loop_now_us() + config()->redis_timeout_ms * 1000;
+	call->due_us = loop_now_us() + reply_timeout_us(c);
 	if (c->ring.count == 1)
 		timer_set(&c->timer, call->due_us);
 	metrics_count(METRIC_redis_commands);
@@ -307,7 +313,7 @@ static bool on_reply(struct redis_connection *c, const struct reply *reply)
 		struct redis_call *call = call_ring_pop(&c->ring);
 		in_flight--;
 		answers.count++;
-		answers.took_us += loop_now_us() - call->due_us + config()->redis_timeout_ms * 1000;
+		answers.took_us += loop_now_us() - call->due_us + reply_timeout_us(c);
 		call->done(call, REDIS_ANSWERED, reply);
 	}
 	return c->state >= HANDSHAKE;
@@ -404,7 +410,7 @@ static void on_timer(struct loop_timer *t)
 		connection_lost(c, "%s", redis_socket_overdue(&c->socket));
 	} else if (c->ring.count && call_ring_oldest(&c->ring)->due_us <= loop_now_us()) {
 		metrics_count(METRIC_redis_timeouts);
-		connection_lost(c, "no answer within %lld ms", (long long)config()->redis_timeout_ms);
+		connection_lost(c, "no answer within %lld ms", (long long)reply_timeout_us(c) / 1000);
 		if (c->callbacks->timed_out)
 			c->callbacks->timed_out(c);
 	} else if (c->ring.count) {

@@ -104,7 +104,8 @@ bool credentials_open(const char *url)
 
 	if (redis_urls_parse(&urls, url, NULL) != NULL)
 		return true; /* redis_open reports the error */
-	is_tls = urls.at[0].tls || strstr(config()->lock_quorum, "rediss://");
+	is_tls = urls.at[0].tls || strstr(config()->lock_quorum, "rediss://") ||
+		 strstr(config()->redis_replicas, "rediss://");
 	if (!check_tls_is_meant())
 		return false;
 	if (!read_files(why)) {
@@ -156,7 +157,7 @@ const char *credentials_password(const struct redis_url *url)
 
 bool credentials_are_shared(const struct redis_url *url)
 {
-	return url->kind != REDIS_SENTINEL && url->kind != REDIS_QUORUM;
+	return url->kind != REDIS_SENTINEL && url->kind != REDIS_QUORUM && !url->replica;
 }
 
 unsigned credentials_version(void)

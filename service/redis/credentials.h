@@ -22,13 +22,16 @@ bool credentials_open(const char *url);
 void credentials_close(void);
 
 /*
- * The password for a server: of --redis that of its file, else the URL's; of --lock-quorum the
+ * The password for a server: of --redis and its replicas that of its file, else the URL's; of --lock-quorum the
  * URL's, else that of the file; for a Sentinel that of --sentinel-password-file. "" when there is
  * none.
  */
 const char *credentials_password(const struct redis_url *url);
 
-/* True for the servers of --redis, which all get the same credentials. */
+/*
+ * True for the servers of --redis that take all calls: they get the same credentials, and one that
+ * rejects them holds up the others. A replica that is only read from does not.
+ */
 bool credentials_are_shared(const struct redis_url *url);
 
 /*

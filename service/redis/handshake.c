@@ -9,6 +9,7 @@
 #include "process/metrics.h"
 #include "redis/command.h"
 #include "redis/credentials.h"
+#include "redis/info.h"
 
 enum { SHOWN_BYTES = 90, RUN_ID_BYTES = 48, OLDEST_REDIS = 7, OLDEST_VALKEY_MAJOR = 7, OLDEST_VALKEY_MINOR = 2 };
 
@@ -73,6 +74,8 @@ bool handshake_begin(struct redis_handshake *h, const struct redis_url *url, boo
 				       .credentials_version_used = credentials_version() };
 	return send_password(h, out) && (!has_db || send(h, out, STEP_SELECT, select, 2)) &&
 	       send(h, out, STEP_NAME, name, 3) &&
+	       (!(url->replica && url->kind == REDIS_CLUSTER) ||
+		send(h, out, STEP_READONLY, (struct text[]){ TEXT("READONLY") }, 1)) &&
 	       send(h, out, STEP_INFO, (struct text[]){ TEXT("INFO"), TEXT("default") }, 2) &&
 	       (!has_scripts || send_scripts(h, out));
 }
@@ -101,21 +104,6 @@ static bool reject(struct redis_handshake *h, const char *format, ...)
 	return false;
 }
 
-/* Copies the value of "name:" in INFO's reply; "" when it is absent. */
-static void info_value(struct text info, const char *name, char *out, size_t size)
-{
-	size_t name_len = strlen(name);
-
-	*out = '\0';
-	for (const char *at = info.at; at && *at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
-		if (strncmp(at, name, name_len) != 0 || at[name_len] != ':')
-			continue;
-		size_t len = strcspn(at + name_len + 1, "\r\n");
-		snprintf(out, size, "%.*s", (int)len, at + name_len + 1);
-		return;
-	}
-}
-
 enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 
 /* False only with --strict. */
@@ -134,6 +122,8 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 {
 	char value[64], what[160];
 
+	if (h->url->replica)
+		return true; /* it is only read: nothing depends on what it keeps */
 	info_value(info, "maxmemory_policy", value, sizeof(value));
 	snprintf(what, sizeof(what),
 		 "maxmemory-policy is %s, not noeviction: short of memory, Redis drops locks, queues and limits",
@@ -181,7 +171,7 @@ static bool check_kind(struct redis_handshake *h, struct text info)
 		return reject(h, "it is no Sentinel");
 	if (!is_cluster && h->kind == REDIS_CLUSTER)
 		return reject(h, "it is no Cluster node; a single server goes with redis://");
-	if (strcmp(role, "slave") != 0 || h->kind == REDIS_CLUSTER)
+	if (strcmp(role, "slave") != 0 || h->kind == REDIS_CLUSTER || h->url->replica)
 		return true;
 	h->error = ERROR_READONLY;
 	if (h->kind != REDIS_WATCHED)

@@ -1,8 +1,9 @@
 /*
  * handshake: the commands that make a new connection usable, and the checks of their replies.
  *
- * AUTH, SELECT, INFO (a recent version, a master, a safe configuration), the scripts, and whether
- * the user may run their commands (redis/permissions.h). It must not know sockets.
+ * AUTH, SELECT, READONLY at a replica in a Cluster, INFO (a recent version, a master unless it is to
+ * be read as a replica, a safe configuration), the scripts, and whether the user may run their
+ * commands (redis/permissions.h). It must not know sockets.
  */
 #ifndef PATTERND_REDIS_HANDSHAKE_H
 #define PATTERND_REDIS_HANDSHAKE_H
@@ -18,7 +19,7 @@
 
 enum { HANDSHAKE_COMMANDS = 4 };
 
-enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_INFO, STEP_SCRIPT };
+enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INFO, STEP_SCRIPT };
 
 struct redis_handshake {
 	const struct redis_url *url; /* (ref) */

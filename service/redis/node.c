@@ -248,9 +248,10 @@ struct redis_node *node_new(const struct redis_url *url, const struct redis_node
 	return open_connections(n);
 }
 
-struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks)
+struct redis_node *node_new_apart(const struct redis_url *url, const struct redis_node_callbacks *callbacks,
+				  unsigned connections)
 {
-	return open_connections(make(url, callbacks, 1));
+	return open_connections(make(url, callbacks, connections));
 }
 
 void node_free(struct redis_node *n)

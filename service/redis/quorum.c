@@ -106,7 +106,7 @@ bool quorum_open(const char *urls)
 		url.kind = REDIS_QUORUM;
 		if (stands_already(&url)) /* by another name: redis/handshake.c */
 			return refuse(count + 1, "it stands in the list twice");
-		servers[count] = node_new_apart(&url, &callbacks);
+		servers[count] = node_new_apart(&url, &callbacks, 1);
 		if (!servers[count])
 			return refuse(count + 1, "out of memory");
 		count++;

@@ -17,6 +17,7 @@
 #include "redis/node.h"
 #include "redis/quorum.h"
 #include "redis/renewal.h"
+#include "redis/replicas.h"
 #include "redis/sentinel.h"
 #include "redis/slot.h"
 
@@ -70,12 +71,36 @@ bool redis_serves(struct text key)
 	return n && n->ready > 0;
 }
 
+/* A call that may be stale, to a replica. False: it goes to the primary. */
+static bool send_to_replica(struct redis_call *call, const struct text *args, size_t count)
+{
+	struct redis_node *primary = call->may_be_stale && !closing ? node_at(call->slot) : NULL;
+	struct redis_node *n = primary ? replicas_choose(primary, call->turn) : NULL;
+
+	call->at_replica = n && node_send(n, call, args, count) == SEND_OK;
+	if (call->may_be_stale && !call->at_replica)
+		metrics_count(METRIC_replica_fallbacks);
+	call->may_be_stale &= call->at_replica;
+	return call->at_replica;
+}
+
+bool redis_leave_replica(struct redis_call *call)
+{
+	if (!call->at_replica)
+		return false;
+	call->at_replica = call->may_be_stale = false;
+	metrics_count(METRIC_replica_fallbacks);
+	return true;
+}
+
 enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count)
 {
 	struct redis_node *n = closing ? NULL : node_of(call);
 
 	if (call->deadline_us == 0)
 		call->deadline_us = loop_now_us() + config()->redis_timeout_ms * 1000;
+	if (send_to_replica(call, args, count))
+		return SEND_OK;
 	call->node = n;
 	enum redis_send_error error = n ? node_send(n, call, args, count) : SEND_DOWN;
 	if (error == SEND_OK)
@@ -88,6 +113,8 @@ enum redis_send_error redis_send(struct redis_call *call, const struct text *arg
 
 static enum redis_next follow_in_cluster(struct redis_call *call, struct text error)
 {
+	if (reply_error_begins(error, "TRYAGAIN") || reply_error_begins(error, "ASK"))
+		replicas_hold(call->node);
 	if (reply_error_begins(error, "TRYAGAIN"))
 		return NEXT_DEFER;
 	if (reply_error_begins(error, "CLUSTERDOWN"))
@@ -157,6 +184,9 @@ void redis_flush(void)
 	quorum_flush();
 	if (urls.kind == REDIS_SENTINEL)
 		sentinel_flush();
+	replicas_flush();
+	if (deferred_count == 0)
+		replicas_sweep();
 	if (is_cluster() && deferred_count == 0)
 		cluster_sweep();
 }
@@ -165,7 +195,7 @@ void redis_reject(struct redis_node *node, const char *why)
 {
 	if (node)
 		node_reject(node, why);
-	if (urls.kind == REDIS_SENTINEL && (!node || node->url.kind != REDIS_QUORUM))
+	if (urls.kind == REDIS_SENTINEL && (!node || (node->url.kind != REDIS_QUORUM && !node->url.replica)))
 		sentinel_refresh();
 }
 
@@ -211,6 +241,19 @@ static void on_master(struct text host, long port)
 		master->url = url;
 		node_retarget(master);
 	}
+}
+
+static void on_sentinel_replicas(const struct reply *list)
+{
+	struct redis_url url;
+	struct text host;
+	long port;
+
+	replicas_begin();
+	for (size_t i = 0; master && i < list->count; i++)
+		if (sentinel_replica(reply_item(list, i), &host, &port) && redis_url_at(&url, &master->url, host, port))
+			replicas_add(&url, master);
+	replicas_end();
 }
 
 static void on_map(void)
@@ -360,7 +403,7 @@ static bool open_nodes(void)
 	if (is_cluster())
 		return cluster_open(&urls, &node_callbacks, on_map);
 	if (urls.kind == REDIS_SENTINEL)
-		return sentinel_open(&urls, on_master);
+		return sentinel_open(&urls, on_master, replicas_enabled() ? on_sentinel_replicas : NULL);
 	master = node_new(&urls.at[0], &node_callbacks);
 	return master != NULL;
 }
@@ -389,7 +432,7 @@ bool redis_open(const char *url, const struct text *preload)
 	bool ok = open_nodes();
 	if (!ok)
 		fprintf(stderr, "patternd: no memory for connections to Redis\n");
-	return ok;
+	return ok && replicas_open(urls.kind, master);
 }
 
 void redis_close(void)
@@ -402,6 +445,7 @@ void redis_close(void)
 	sentinel_close();
 	while (node_first())
 		node_free(node_first());
+	replicas_close();
 	master = NULL;
 	resolve_close();
 }

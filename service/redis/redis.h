@@ -1,8 +1,8 @@
 /*
  * redis: the interface to Redis: one server, a master with Sentinels, or a Cluster.
  *
- * Below it: redis/node.c (one server), cluster.c and sentinel.c (which server), connection.c (one
- * connection), resp.c (output), reply_reader.c (input). Commands are buffered and flushed once per
+ * Below it: redis/node.c (one server), cluster.c, sentinel.c and replicas.c (which server),
+ * connection.c (one connection), resp.c (output), reply_reader.c (input). Commands are buffered and flushed once per
  * event-loop iteration; replies come in order. Each accepted call gets exactly one `done`, also
  * when its connection is lost. A connection is usable after its handshake.
  */
@@ -34,6 +34,12 @@ int redis_slot(struct text key);
 
 /* Sends a command; copies its texts. Unless it returns SEND_OK, `done` is never called. */
 enum redis_send_error redis_send(struct redis_call *call, const struct text *args, size_t count);
+
+/*
+ * In `done` of a call that failed: true when it went to a replica (call->at_replica). The next
+ * redis_send takes it to the primary.
+ */
+bool redis_leave_replica(struct redis_call *call);
 
 /*
  * What to do with an error that precedes any effect, and that a retry may avoid: MOVED, ASK,

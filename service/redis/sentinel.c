@@ -13,7 +13,7 @@
 #include "process/metrics.h"
 #include "redis/connection.h"
 
-enum { PING_MS = 5000, REFRESH_MS = 200 };
+enum { PING_MS = 5000, REFRESH_MS = 200, LIST_MS = 1000 };
 
 struct sentinel {
 	struct redis_connection *connection;
@@ -27,7 +27,9 @@ static struct sentinel sentinels[REDIS_MOST_HOSTS]; /* one for each of `urls` */
 /* Asked last, or published the latest switch; may be NULL. */
 static struct sentinel *current;
 static void (*found)(struct text host, long port);
-static struct loop_timer refresh; /* when to ask the next one */
+static void (*listed)(const struct reply *replicas); /* may be NULL */
+static struct loop_timer refresh;                    /* when to ask the next one */
+static struct loop_timer list;                       /* when to ask for the replicas */
 static int64_t asked_us;
 static const char *trouble = "no Sentinel was asked yet";
 static enum redis_error trouble_error;
@@ -73,6 +75,8 @@ static void ask(struct sentinel *s)
 {
 	send(s, (struct text[]){ TEXT("UNSUBSCRIBE"), TEXT("+switch-master") }, 2);
 	send(s, (struct text[]){ TEXT("SENTINEL"), TEXT("GET-MASTER-ADDR-BY-NAME"), text_of(urls->master) }, 3);
+	if (listed)
+		send(s, (struct text[]){ TEXT("SENTINEL"), TEXT("REPLICAS"), text_of(urls->master) }, 3);
 	listen(s);
 }
 
@@ -176,6 +180,37 @@ static void on_switch(struct sentinel *s, struct text message)
 	found(host, strtol(port.at, NULL, 10));
 }
 
+/* The reply to REPLICAS is the only array that is empty, or has arrays in it. */
+static bool is_list(const struct reply *reply)
+{
+	return reply->type == REPLY_ARRAY && (reply->count == 0 || reply->items[0]->type == REPLY_ARRAY);
+}
+
+/* The value of a name in an array of names and values. */
+static struct text value_of(const struct reply *map, const char *name)
+{
+	for (size_t i = 0; i + 1 < map->count; i += 2)
+		if (text_is(reply_text(map, i), name))
+			return reply_text(map, i + 1);
+	return (struct text){ 0 };
+}
+
+bool sentinel_replica(const struct reply *one, struct text *host, long *port)
+{
+	struct text flags = value_of(one, "flags");
+
+	*host = value_of(one, "ip");
+	*port = text_u16(value_of(one, "port"));
+	return host->at && *port > 0 && flags.at && !strstr(flags.at, "_down");
+}
+
+static void on_list_timer(struct loop_timer *t)
+{
+	if (current && connection_is_ready(current->connection))
+		ask(current);
+	timer_set(t, loop_now_us() + LIST_MS * 1000);
+}
+
 /*
  * The reply to a question, to (UN)SUBSCRIBE or to PING. Ignored if another Sentinel was asked
  * meanwhile.
@@ -184,13 +219,18 @@ static void on_answer(struct sentinel *s, const struct reply *reply)
 {
 	char why[SOCKET_WHY_BYTES];
 
-	if (reply->type == REPLY_ERROR) {
+	if (reply->type == REPLY_ERROR && reply_error_begins(reply->text, "ERR No such master")) {
+		return; /* to REPLICAS; the reply about the master was nil */
+	} else if (reply->type == REPLY_ERROR) {
 		connection_reject(s->connection, reply->text.at); /* no permission */
 	} else if (reply->type == REPLY_NIL) {
 		snprintf(why, sizeof(why), "it knows no master named '%s'", urls->master);
 		note(s, ERROR_OTHER, why);
 		if (s == current)
 			ask_soon();
+	} else if (is_list(reply)) {
+		if (s == current && listed)
+			listed(reply);
 	} else if (s == current && reply->type == REPLY_ARRAY && reply->count == 2 &&
 		   !text_is(reply_text(reply, 0), "pong")) {
 		found(reply_text(reply, 0), (long)reply_int(reply, 1));
@@ -212,7 +252,8 @@ static void on_received(struct redis_connection *c, const struct reply *reply)
 	}
 }
 
-bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text host, long port))
+bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text host, long port),
+		   void (*on_listed)(const struct reply *replicas))
 {
 	static const struct redis_connection_callbacks callbacks = { .up = on_up,
 								     .down = on_down,
@@ -220,7 +261,11 @@ bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text h
 
 	urls = from;
 	found = on_found;
+	listed = on_listed;
 	refresh.expired = on_refresh;
+	list.expired = on_list_timer;
+	if (listed)
+		timer_set(&list, loop_now_us() + LIST_MS * 1000);
 	for (size_t i = 0; i < from->count; i++) {
 		sentinels[i].timer.expired = on_timer;
 		sentinels[i].connection = connection_new(&from->at[i], &callbacks, &sentinels[i]);
@@ -235,6 +280,7 @@ bool sentinel_open(const struct redis_urls *from, void (*on_found)(struct text h
 void sentinel_close(void)
 {
 	timer_stop(&refresh);
+	timer_stop(&list);
 	current = NULL;
 	for (size_t i = 0; i < REDIS_MOST_HOSTS; i++) {
 		timer_stop(&sentinels[i].timer);

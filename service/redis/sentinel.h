@@ -11,13 +11,19 @@
 #include <stdbool.h>
 
 #include "redis/error.h"
+#include "redis/reply.h"
 #include "redis/url.h"
 
 /*
- * Calls `found` with each reported address, also when it has not changed. Borrows `from`. False
- * without memory.
+ * Calls `found` with each reported address, also when it has not changed. With `listed`, asks each
+ * second for the replicas, too, and calls it with the reply. Borrows `from`. False without memory.
  */
-bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port));
+bool sentinel_open(const struct redis_urls *from, void (*found)(struct text host, long port),
+		   void (*listed)(const struct reply *replicas));
+
+/* The address of one of the listed replicas. False: it is down, or its entry is malformed. */
+bool sentinel_replica(const struct reply *one, struct text *host, long *port);
+
 void sentinel_close(void);
 
 /*

@@ -23,6 +23,7 @@ struct redis_url {
 	char db[8];                    /* "": database 0 */
 	char address[384];             /* for people: host:port or the path */
 	bool tls;                      /* rediss:// */
+	bool replica;                  /* only read from: it need not be a master */
 };
 
 /*

@@ -102,6 +102,7 @@ struct operation {
 	bool tail;                /* what follows its segments is part of the path; it and the query are ignored */
 	enum problem grant_ended; /* of a replay, when the grant has expired */
 	bool writes;              /* false: it only reads, so a lost reply has effect none */
+	bool stale;               /* a replica may serve it */
 };
 
 /* The operations whose paths begin with one segment. */

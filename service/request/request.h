@@ -60,11 +60,14 @@ struct request {
 	bool background;          /* never had a client; its steps run all the same */
 	bool has_effect;          /* an earlier step changed something: no problem may say `none` */
 	bool is_split;            /* over several slots of a Cluster: no idempotency record */
+	bool from_replica;        /* a reply came from a replica: Patternd-Source */
+	bool reads_primary;       /* a read that a replica may serve went to the primary */
 	bool misread;             /* a reply of Redis had another form than agreed */
 	bool misread_answered;    /* it was answered with that problem */
 	bool close;               /* the connection must not be used again */
 	bool (*is_misread)(void); /* while a handler reads a reply: an element had another type */
 	unsigned calls_owed;      /* replies that Redis owes it */
+	unsigned replica_turn;    /* picks the replica that it reads from; 0: none was chosen yet */
 
 	/* What was asked */
 	const char *method;

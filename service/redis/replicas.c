@@ -1,0 +1,456 @@
+/* replicas: see redis/replicas.h. Owns the nodes of the replicas, not those of the primaries. */
+#include "redis/replicas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/container.h"
+#include "core/loop.h"
+#include "process/config.h"
+#include "process/log.h"
+#include "process/metrics.h"
+#include "redis/info.h"
+
+enum {
+	SAMPLES = 16, /* they span four times --max-replica-lag-ms: a longer lag is not known */
+	PROBES = 4,   /* in --max-replica-lag-ms */
+	LONGEST_PAUSE_MS = 1000,
+	HOLD_MS = 3000, /* longer than the nodes of a Cluster take to agree on the end of a move */
+	MOST_REPLICAS = 1000,
+	REPLID_BYTES = 48,
+	URL_BYTES = 1024,
+};
+
+/* What the primary had at a moment. */
+struct sample {
+	int64_t at_us; /* when it was asked, 0: never */
+	int64_t offset;
+};
+
+struct replica {
+	struct replica *next;
+	struct redis_node *node;        /* owned */
+	struct redis_node *primary;     /* (ref) NULL: it left the list */
+	bool listed;                    /* in the list that is being set */
+	struct redis_call question;     /* of a probe */
+	bool probing;                   /* it is pending */
+	int64_t asked_us;               /* when the primary was asked for its offset */
+	int64_t held_us;                /* until then it serves no reads: slots of its primary move */
+	struct sample samples[SAMPLES]; /* a ring */
+	unsigned newest;
+	char replid[REPLID_BYTES]; /* of the history that the samples are about */
+	int64_t fresh_us;          /* it has what the primary had then; 0: not known */
+	const char *trouble;       /* static: why it serves no reads; NULL when it does */
+};
+
+static struct replica *replicas;
+static struct loop_timer timer; /* the next probe of all */
+
+bool replicas_enabled(void)
+{
+	return strcmp(config()->read_from, "replica") == 0;
+}
+
+/* ---- Which one ---- */
+
+static bool is_young(const struct replica *r)
+{
+	return r->fresh_us && loop_now_us() - r->fresh_us <= config()->max_replica_lag_ms * 1000;
+}
+
+static bool serves(const struct replica *r)
+{
+	return r->primary && !r->trouble && r->node->ready > 0 && is_young(r) && loop_now_us() >= r->held_us;
+}
+
+struct redis_node *replicas_choose(const struct redis_node *primary, unsigned turn)
+{
+	struct redis_node *first = NULL;
+	unsigned count = 0, at = 0;
+
+	for (const struct replica *r = replicas; r; r = r->next)
+		count += r->primary == primary;
+	for (const struct replica *r = replicas; r; r = r->next) {
+		if (r->primary != primary)
+			continue;
+		bool is_before = at++ < turn % count;
+		if (!serves(r))
+			continue;
+		if (!is_before)
+			return r->node;
+		first = first ? first : r->node;
+	}
+	return first;
+}
+
+/* ---- Probes ---- */
+
+/* Logs when a replica begins or ceases to serve. */
+static void set_trouble(struct replica *r, const char *why)
+{
+	bool news = why != r->trouble;
+
+	r->trouble = why;
+	if (news && why)
+		log_event(LOG_WARN, "replica_unused", "%s: %s", r->node->url.address, why);
+	else if (news)
+		log_event(LOG_INFO, "replica_used", "%s serves reads", r->node->url.address);
+}
+
+/* The newest moment whose data the replica has, by the offset that it has applied. */
+static int64_t fresh_at(const struct replica *r, int64_t offset)
+{
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		const struct sample *s = &r->samples[(r->newest + SAMPLES - i) % SAMPLES];
+		if (s->at_us && s->offset <= offset)
+			return s->at_us;
+	}
+	return 0;
+}
+
+/* Why the replica cannot be compared with the primary; NULL: it can. */
+static const char *why_apart(const struct replica *r, struct text info)
+{
+	if (!info_is(info, "role", "slave"))
+		return "it is no replica";
+	if (!info_is(info, "master_link_status", "up"))
+		return "its link to the primary is down";
+	if (!info_is(info, "master_replid", r->replid))
+		return "it follows another primary";
+	return NULL;
+}
+
+static void on_replica(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
+{
+	struct replica *r = container_of(call, struct replica, question);
+
+	r->probing = false;
+	if (!r->primary || outcome != REDIS_ANSWERED)
+		return; /* node.c logged why, and the data gets older */
+	if (reply->type != REPLY_TEXT) {
+		r->fresh_us = 0;
+		set_trouble(r, "it does not permit INFO");
+		return;
+	}
+	const char *why = why_apart(r, reply->text);
+	int64_t fresh_us = why ? 0 : fresh_at(r, info_number(reply->text, "slave_repl_offset"));
+	if (why || fresh_us)
+		r->fresh_us = fresh_us;
+	set_trouble(r, why ? why : is_young(r) ? NULL : "its data is older than --max-replica-lag-ms allows");
+}
+
+/* Offsets of another history mean nothing: after a failover, or a restart without a file. */
+static void take_sample(struct replica *r, struct text info)
+{
+	char replid[REPLID_BYTES];
+	int64_t offset = info_number(info, "master_repl_offset");
+
+	info_value(info, "master_replid", replid, sizeof(replid));
+	if (strcmp(replid, r->replid) != 0)
+		memset(r->samples, 0, sizeof(r->samples));
+	memcpy(r->replid, replid, sizeof(replid));
+	if (!info_is(info, "role", "master") || offset < 0)
+		return;
+	r->newest = (r->newest + 1) % SAMPLES;
+	r->samples[r->newest] = (struct sample){ .at_us = r->asked_us, .offset = offset };
+}
+
+/* The next question of a probe. False: it was not sent. */
+static bool ask(struct replica *r, struct redis_node *n, const struct text question[2],
+		void (*done)(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply))
+{
+	r->question = (struct redis_call){ .done = done };
+	r->probing = r->primary && node_send(n, &r->question, question, 2) == SEND_OK;
+	return r->probing;
+}
+
+static const struct text info[] = { { "INFO", 4 }, { "replication", 11 } };
+
+static void on_primary(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
+{
+	struct replica *r = container_of(call, struct replica, question);
+
+	if (outcome == REDIS_ANSWERED && reply->type == REPLY_TEXT)
+		take_sample(r, reply->text);
+	ask(r, r->node, info, on_replica);
+}
+
+/* A primary that is away is not asked; its replicas get too old, also when they still answer. */
+static void ask_offsets(struct replica *r)
+{
+	r->asked_us = loop_now_us();
+	if (!ask(r, r->primary, info, on_primary))
+		ask(r, r->node, info, on_replica);
+}
+
+void replicas_hold(const struct redis_node *primary)
+{
+	for (struct replica *r = replicas; r; r = r->next)
+		if (r->primary == primary)
+			r->held_us = loop_now_us() + HOLD_MS * 1000;
+}
+
+/* A node names the slots that it sends away in its own line: "[93->-<id>]". */
+static bool is_migrating(struct text nodes)
+{
+	const char *own = strstr(nodes.at, "myself"), *end = own ? strchr(own, '\n') : NULL;
+	const char *slot = own ? strstr(own, "->-") : NULL;
+
+	return slot && (!end || slot < end);
+}
+
+static void on_nodes(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
+{
+	struct replica *r = container_of(call, struct replica, question);
+	bool known = outcome == REDIS_ANSWERED && reply->type == REPLY_TEXT;
+
+	r->probing = false;
+	if (!r->primary)
+		return;
+	if (!known || is_migrating(reply->text))
+		r->held_us = loop_now_us() + HOLD_MS * 1000;
+	if (outcome == REDIS_ANSWERED && !known)
+		set_trouble(r, "its primary does not permit CLUSTER NODES");
+	else
+		ask_offsets(r);
+}
+
+static void probe(struct replica *r)
+{
+	static const struct text nodes[] = { { "CLUSTER", 7 }, { "NODES", 5 } };
+
+	if (r->node->url.kind != REDIS_CLUSTER || !ask(r, r->primary, nodes, on_nodes))
+		ask_offsets(r);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+	int64_t pause_ms = config()->max_replica_lag_ms / PROBES;
+
+	for (struct replica *r = replicas; r; r = r->next) {
+		if (r->primary && !r->trouble && !is_young(r))
+			set_trouble(r, "its data is older than --max-replica-lag-ms allows");
+		if (r->primary && !r->probing && r->node->ready > 0)
+			probe(r);
+	}
+	timer_set(t, loop_now_us() + (pause_ms < LONGEST_PAUSE_MS ? pause_ms : LONGEST_PAUSE_MS) * 1000);
+}
+
+/* ---- The list ---- */
+
+static struct replica *replica_of(const struct redis_node *n)
+{
+	struct replica *r = replicas;
+
+	while (r && r->node != n)
+		r = r->next;
+	return r;
+}
+
+static void on_up(struct redis_node *n)
+{
+	struct replica *r = replica_of(n);
+
+	if (r && r->primary && !r->probing)
+		probe(r);
+}
+
+/* It may have restarted, with older data. */
+static void on_down(struct redis_node *n, const char *why, bool was_up)
+{
+	struct replica *r = replica_of(n);
+
+	if (r && was_up && strcmp(why, CONNECTION_DRAINED) != 0) {
+		r->fresh_us = 0;
+		r->trouble = "its connection was lost";
+	}
+}
+
+static struct replica *find(const struct redis_url *url)
+{
+	for (struct replica *r = replicas; r; r = r->next)
+		if (r->primary && strcmp(r->node->url.address, url->address) == 0)
+			return r;
+	return NULL;
+}
+
+static struct replica *add(const struct redis_url *url)
+{
+	static const struct redis_node_callbacks callbacks = { .up = on_up, .down = on_down };
+	struct redis_url target = *url;
+	struct replica *r = calloc(1, sizeof(*r));
+	unsigned count = 0;
+
+	for (const struct replica *other = replicas; other; other = other->next)
+		count++;
+	target.replica = true;
+	if (r && count < MOST_REPLICAS)
+		r->node = node_new_apart(&target, &callbacks, (unsigned)config()->pool_size);
+	if (!r || !r->node) {
+		free(r);
+		return NULL; /* without it the primary is read */
+	}
+	r->trouble = "it was not asked yet";
+	r->next = replicas;
+	replicas = r;
+	return r;
+}
+
+void replicas_begin(void)
+{
+	for (struct replica *r = replicas; r; r = r->next)
+		r->listed = false;
+}
+
+void replicas_add(const struct redis_url *url, struct redis_node *primary)
+{
+	struct replica *r = replicas_enabled() ? find(url) : NULL;
+
+	if (!r && replicas_enabled())
+		r = add(url);
+	if (!r)
+		return;
+	r->listed = true;
+	if (r->primary == primary)
+		return;
+	r->primary = primary;
+	r->fresh_us = 0;
+	memset(r->samples, 0, sizeof(r->samples));
+}
+
+void replicas_end(void)
+{
+	for (struct replica *r = replicas; r; r = r->next) {
+		if (r->listed || !r->primary)
+			continue;
+		log_event(LOG_INFO, "replica_left", "%s is no replica any more", r->node->url.address);
+		r->primary = NULL;
+		node_retire(r->node);
+	}
+}
+
+void replicas_flush(void)
+{
+	for (struct replica *r = replicas; r; r = r->next)
+		node_flush(r->node);
+}
+
+static void drop(struct replica **at)
+{
+	struct replica *r = *at;
+
+	*at = r->next;
+	node_free(r->node);
+	free(r);
+}
+
+void replicas_sweep(void)
+{
+	for (struct replica **at = &replicas; *at;)
+		if ((*at)->primary || (*at)->probing || !node_is_idle((*at)->node))
+			at = &(*at)->next;
+		else
+			drop(at);
+}
+
+/* ---- State ---- */
+
+bool replicas_info(size_t i, struct replica_info *out)
+{
+	for (const struct replica *r = replicas; r; r = r->next) {
+		if (!r->primary || i-- > 0)
+			continue;
+		const char *why = r->node->ready == 0          ? r->node->trouble
+				  : loop_now_us() < r->held_us ? "slots of its primary move"
+							       : r->trouble;
+		*out = (struct replica_info){ .address = r->node->url.address,
+					      .server = r->node->server,
+					      .connections = r->node->ready,
+					      .trouble = serves(r) ? NULL
+							 : why     ? why
+								   : "its data is too old",
+					      .lag_ms = r->fresh_us ? (loop_now_us() - r->fresh_us + 999) / 1000 : -1 };
+		return true;
+	}
+	return false;
+}
+
+static double usable(void)
+{
+	double count = 0;
+
+	for (const struct replica *r = replicas; r; r = r->next)
+		count += serves(r);
+	return count;
+}
+
+/* ---- Start and end ---- */
+
+/* What is wrong with the options; NULL: nothing. */
+static const char *why_not(enum redis_kind kind)
+{
+	bool given = *config()->redis_replicas;
+
+	if (!replicas_enabled() && given)
+		return "--redis-replicas is given, but without --read-from replica no replica is read";
+	if (!replicas_enabled() && config_is_set("max-replica-lag-ms"))
+		return "--max-replica-lag-ms is given, but without --read-from replica no replica is read";
+	if (replicas_enabled() && kind == REDIS_SERVER && !given)
+		return "--read-from replica: --redis names one server, so name its replicas (--redis-replicas URL,...)";
+	if (given && kind != REDIS_SERVER)
+		return "--redis-replicas goes with one server: Sentinels and a Cluster name their replicas, leave it out";
+	return NULL;
+}
+
+/* Adds the replicas of --redis-replicas. Returns NULL, or what is wrong with URL number *number. */
+static const char *add_given(struct redis_node *primary, unsigned *number)
+{
+	char one[URL_BYTES];
+	struct redis_url url;
+
+	for (struct text rest = text_of(config()->redis_replicas); rest.at;) {
+		struct text written = text_cut(&rest, ',');
+		if (++*number > REDIS_MOST_HOSTS)
+			return "there may be 16 at most";
+		if (written.len >= sizeof(one))
+			return "its URL is too long";
+		memcpy(one, written.at, written.len);
+		one[written.len] = '\0';
+		const char *why = redis_url_parse(&url, one, NULL);
+		if (why)
+			return why;
+		if (find(&url))
+			return "it is in the list twice";
+		replicas_add(&url, primary);
+	}
+	return NULL;
+}
+
+bool replicas_open(enum redis_kind kind, struct redis_node *primary)
+{
+	const char *why = why_not(kind);
+	unsigned number = 0;
+
+	if (why) {
+		fprintf(stderr, "patternd: %s\n", why);
+		return false;
+	}
+	if (!replicas_enabled())
+		return true;
+	why = kind == REDIS_SERVER ? add_given(primary, &number) : NULL;
+	if (why) {
+		fprintf(stderr, "patternd: --redis-replicas: server %u: %s\n", number, why);
+		return false;
+	}
+	metrics_gauge("replicas_usable", "Replicas that serve reads now.", usable);
+	timer.expired = on_timer;
+	timer_set(&timer, loop_now_us());
+	return true;
+}
+
+void replicas_close(void)
+{
+	timer_stop(&timer);
+	while (replicas)
+		drop(&replicas);
+}

@@ -1,0 +1,64 @@
+/*
+ * replicas: the replicas that reads may go to (--read-from replica), and how old their data is.
+ *
+ * Each replica is probed a few times in --max-replica-lag-ms: INFO of the primary gives the offset
+ * of its replication stream, then INFO of the replica the offset that it has applied. A replica
+ * that has reached an offset has all that the primary had when it was asked for it. So the age is
+ * an upper bound, exact to one pause between probes, also when nothing is written. Nothing is
+ * written for it, and no clock but the daemon's is involved.
+ *
+ * It must not know where the list of replicas comes from: redis.c and cluster.c set it.
+ */
+#ifndef PATTERND_REDIS_REPLICAS_H
+#define PATTERND_REDIS_REPLICAS_H
+
+#include "redis/node.h"
+
+/* Whether --read-from is replica. */
+bool replicas_enabled(void);
+
+/*
+ * Checks the options. A single server, `primary`, has the replicas of --redis-replicas. False: one
+ * line on stderr says what is wrong.
+ */
+bool replicas_open(enum redis_kind kind, struct redis_node *primary);
+/* After the primaries were freed, which end the probes. */
+void replicas_close(void);
+
+/*
+ * Sets the list: begin, add each one (also several times), end. Those that were not added serve no
+ * more reads. All primaries that were named must live until the next list. Without replicas_enabled
+ * nothing happens. Copies `url`.
+ */
+void replicas_begin(void);
+void replicas_add(const struct redis_url *url, struct redis_node *primary);
+void replicas_end(void);
+
+/*
+ * One of the primary's replicas whose link is up and whose data is young enough. The same `turn`
+ * gets the same one while that serves; else the next one does. NULL: none serves.
+ */
+struct redis_node *replicas_choose(const struct redis_node *primary, unsigned turn);
+
+/*
+ * Slots of a Cluster node move: its replicas serve no reads for some seconds. A replica of Redis 7
+ * answers for keys that have moved as if they did not exist, where its primary answers ASK.
+ */
+void replicas_hold(const struct redis_node *primary);
+
+/* Writes the buffered commands. Call it once per event-loop iteration. */
+void replicas_flush(void);
+
+/* Frees what serves no more. No call may refer to it. */
+void replicas_sweep(void);
+
+struct replica_info {
+	const char *address, *server; /* valid in this iteration; server "" if not reached */
+	unsigned connections;         /* usable */
+	const char *trouble;          /* why it serves no reads; NULL when it does */
+	int64_t lag_ms;               /* upper bound of the age of its data; -1: not known */
+};
+/* The i-th, from 0; false when there are no more. */
+bool replicas_info(size_t i, struct replica_info *out);
+
+#endif
