@@ -109,6 +109,7 @@ static void add_operation(const char *path, const char *method, const json_t *sh
 	op->responses = json_object_get(node, "responses");
 	const char *effect = json_string_value(json_object_get(node, "x-effect"));
 	op->writes = effect && strcmp(effect, "writes") == 0;
+	op->stale = json_is_true(json_object_get(node, "x-stale"));
 	op->forwarded = json_is_true(json_object_get(node, "x-forwarded"));
 	op->scope = json_object_get(node, "x-scope");
 	op->grants = json_object_get(node, "x-grants") != NULL;

@@ -25,6 +25,7 @@ struct contract_operation {
 	const char *method;        /* in capitals */
 	const char *path;          /* template: /locks/{name} */
 	bool writes;               /* x-effect */
+	bool stale;                /* x-stale */
 	bool forwarded;            /* x-forwarded: any method is as good, headers and body are not looked at */
 	bool tail;                 /* x-tail: the last segment of its path is anything, or nothing */
 	bool grants;               /* x-grants */

@@ -1,0 +1,301 @@
+/*
+ * Reads from replicas that lag, stop, lose their link or their connection in the middle of an
+ * answer, or are no replicas any more: the primary answers instead, in time, and nothing that is
+ * older than --max-replica-lag-ms is read.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "many.h"
+#include "replicated.h"
+#include "waiter.h"
+
+enum { SOON_MS = 10000, TIMEOUT_MS = 1000, ROUND_MS = 2500 }; /* --redis-timeout-ms */
+
+static void count_up(void)
+{
+	assert_status(post("/counters/a/increment", "{\"n\":1}"), 200);
+}
+
+static struct answer read_count(void)
+{
+	struct answer a = get("/counters/a");
+
+	assert_status(a, 200);
+	return a;
+}
+
+static int64_t count_of(struct answer a)
+{
+	return json_at(a, "/counters/n") ? int_at(a, "/counters/n") : 0;
+}
+
+/* ---- All is well ---- */
+
+static void replicas_serve_in_turn(void **state)
+{
+	enum { READS = 20 };
+	long long before[REPLICAS], primary;
+
+	(void)state;
+	count_up();
+	replicated_wait_synced();
+	primary = server_scripts_run(&redis);
+	for (int i = 0; i < REPLICAS; i++)
+		before[i] = server_scripts_run(&replicas[i]);
+	long served = metric_of(&patternd, "replica_reads_total");
+	for (int i = 0; i < READS; i++) {
+		struct answer a = read_count();
+		assert_true(came_from_replica(a));
+		assert_int_equal(count_of(a), 1);
+	}
+	assert_int_equal(server_scripts_run(&redis), primary);
+	for (int i = 0; i < REPLICAS; i++)
+		assert_int_equal(server_scripts_run(&replicas[i]) - before[i], READS / REPLICAS);
+	assert_int_equal(metric_of(&patternd, "replica_reads_total") - served, READS);
+}
+
+static void what_is_missing_is_missing_there(void **state)
+{
+	(void)state;
+	struct answer a = get("/bloom/none");
+	assert_problem(a, 404, "not_found", "none");
+	assert_true(came_from_replica(a));
+}
+
+static void a_script_that_it_lacks_is_sent_whole(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "SCRIPT FLUSH");
+	for (int i = 0; i < 2 * REPLICAS; i++)
+		assert_true(came_from_replica(read_count()));
+}
+
+static void info_has_them(void **state)
+{
+	char pointer[64];
+
+	(void)state;
+	struct answer a = get("/info");
+	for (int i = 0; i < REPLICAS; i++) {
+		snprintf(pointer, sizeof(pointer), "/redis/replicas/%d/serves", i);
+		assert_true(bool_at(a, pointer));
+		snprintf(pointer, sizeof(pointer), "/redis/replicas/%d/lag_ms", i);
+		assert_in_range(int_at(a, pointer), 0, REPLICATED_LAG_MS);
+	}
+	assert_null(json_at(a, "/redis/replicas/2"));
+}
+
+/* ---- Lag ---- */
+
+/*
+ * Counts up all the time while the link delays what it carries more and more, then less. Each read
+ * has what was written --max-replica-lag-ms before it was asked.
+ */
+static void nothing_older_is_read(void **state)
+{
+	enum { DELAYS = 5, MOST = 100000 };
+	static const int delays_ms[DELAYS] = { 0, 50, 1500, 200, 0 };
+	static int64_t written_us[MOST]; /* when each count was acknowledged */
+	int64_t count = 0, from_replicas = 0, older = 0;
+
+	(void)state;
+	for (int k = 0; k < DELAYS; k++) {
+		for (int i = 0; i < REPLICAS; i++)
+			proxy_set(replica_link[i], (struct proxy_fault){ .delay_ms = delays_ms[k] });
+		for (int64_t until_ms = monotonic_ms() + ROUND_MS; monotonic_ms() < until_ms && count < MOST - 1;) {
+			count_up();
+			written_us[++count] = monotonic_us();
+			int64_t asked_us = monotonic_us();
+			struct answer a = read_count();
+			int64_t seen = count_of(a);
+			from_replicas += came_from_replica(a);
+			older += seen < count;
+			assert_true(came_from_replica(a) || seen == count);
+			if (seen < count && written_us[seen + 1] < asked_us - REPLICATED_LAG_MS * 1000)
+				fail_msg("delay %d ms: %lld of %lld was read, %lld ms after the next was written",
+					 delays_ms[k], (long long)seen, (long long)count,
+					 (long long)(asked_us - written_us[seen + 1]) / 1000);
+			client_forget(client);
+		}
+	}
+	assert_true(from_replicas > 0); /* and it was a test: some reads were stale, some not allowed */
+	assert_true(older > 0);
+	assert_true(from_replicas < count);
+}
+
+static void a_link_that_is_down_ends_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "REPLICAOF 127.0.0.1 %d", free_port());
+	replicated_wait_usable(0);
+	count_up();
+	struct answer a = read_count();
+	assert_false(came_from_replica(a));
+	assert_int_equal(count_of(a), 1);
+}
+
+/* What it has then is its own. */
+static void a_server_that_is_no_replica_is_not_read(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "REPLICAOF NO ONE");
+	replicated_wait_usable(0);
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "HSET p:counter:{a} n 99");
+	struct answer a = read_count();
+	assert_false(came_from_replica(a));
+	assert_int_equal(count_of(a), 0);
+}
+
+/* Its data would be older than allowed without anybody noticing. */
+static void without_the_primary_replicas_serve_only_for_so_long(void **state)
+{
+	(void)state;
+	count_up();
+	proc_signal(&redis.proc, SIGSTOP);
+	int64_t stopped_us = monotonic_us();
+	replicated_wait_usable(0);
+	assert_in_range(monotonic_us() - stopped_us, 0, (REPLICATED_LAG_MS + 300) * 1000);
+	struct answer a = get("/counters/a");
+	proc_signal(&redis.proc, SIGCONT);
+	assert_in_range(a.status, 503, 504);
+	assert_null(header_of(a, "Patternd-Source"));
+}
+
+/* ---- Failures ---- */
+
+/* The request is under way when they stop. */
+static void stopped_replicas_cost_half_the_timeout(void **state)
+{
+	(void)state;
+	count_up();
+	replicated_wait_synced();
+	for (int i = 0; i < REPLICAS; i++)
+		proc_signal(&replicas[i].proc, SIGSTOP);
+	long fallbacks = metric_of(&patternd, "replica_fallbacks_total");
+	struct answer a = read_count();
+	assert_false(came_from_replica(a));
+	assert_int_equal(count_of(a), 1);
+	assert_in_range(a.took_us, 0, TIMEOUT_MS * 1000 / 2 + 200 * 1000);
+	assert_int_equal(metric_of(&patternd, "replica_fallbacks_total") - fallbacks, 1);
+	replicated_wait_usable(0);
+	for (int i = 0; i < 10; i++)
+		assert_in_range(read_count().took_us, 0, 200 * 1000); /* they are not asked */
+}
+
+/* Both the replica and the primary are silent: the request has one timeout, not two. */
+static void the_primary_has_the_time_that_is_left(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLICAS; i++)
+		proc_signal(&replicas[i].proc, SIGSTOP);
+	proc_signal(&redis.proc, SIGSTOP);
+	struct answer a = get("/counters/a");
+	proc_signal(&redis.proc, SIGCONT);
+	assert_problem(a, 504, "no_answer", "none");
+	assert_in_range(a.took_us, 0, TIMEOUT_MS * 1000 + 200 * 1000);
+}
+
+static void a_replica_that_dies_in_the_middle_of_an_answer(void **state)
+{
+	enum { BYTES = 30000 };
+
+	(void)state;
+	server_command(&redis, "SETRANGE p:bitmap:{b} %d x", BYTES - 1);
+	replicated_wait_synced();
+	for (int i = 0; i < REPLICAS; i++)
+		proxy_set(replica_access[i], (struct proxy_fault){ .cut = true,
+								   .cut_at = BYTES / 2,
+								   .cut_on = PROXY_BYTES("GETRANGE"),
+								   .cut_percent = 100 });
+	for (int i = 0; i < REPLICAS; i++) {
+		replicated_wait_usable(REPLICAS);
+		struct answer a = get("/bitmaps/b");
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/bytes"), BYTES);
+		assert_false(came_from_replica(a));
+	}
+}
+
+static void replicas_that_are_gone_are_not_asked(void **state)
+{
+	(void)state;
+	count_up();
+	for (int i = 0; i < REPLICAS; i++)
+		proxy_set(replica_access[i], (struct proxy_fault){ .refuse = true, .reset = true });
+	for (int i = 0; i < 20; i++) {
+		struct answer a = read_count();
+		assert_true(count_of(a) == 1 || came_from_replica(a));
+	}
+	replicated_wait_usable(0);
+	assert_int_equal(count_of(read_count()), 1);
+}
+
+static void what_a_replica_denies_the_primary_answers(void **state)
+{
+	(void)state;
+	count_up();
+	for (int i = 0; i < REPLICAS; i++)
+		server_command(&replicas[i], "ACL SETUSER default -evalsha");
+	struct answer a = read_count();
+	assert_false(came_from_replica(a));
+	assert_int_equal(count_of(a), 1);
+	server_command(&redis, "SET p:counter:{s} text");
+	assert_problem(get("/counters/s"), 500, "foreign_key", "none");
+}
+
+/* ---- Options ---- */
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+	struct daemon d = { 0 };
+
+	(void)state;
+	assert_int_equal(daemon_run(&d, "--redis-replicas", redis.url), 2);
+	assert_true(proc_said(&d.proc, "without --read-from replica"));
+	assert_int_equal(daemon_run(&d, "--max-replica-lag-ms", "500"), 2);
+	assert_true(proc_said(&d.proc, "without --read-from replica"));
+	assert_int_equal(daemon_run(&d, "--read-from", "replica"), 2);
+	assert_true(proc_said(&d.proc, "--redis-replicas URL"));
+	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", "redis://127.0.0.1:1,x"), 2);
+	assert_true(proc_said(&d.proc, "server 2"));
+	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", redis.url, "--redis",
+				    "redis+cluster://127.0.0.1:1"),
+			 2);
+	assert_true(proc_said(&d.proc, "leave it out"));
+	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", redis.url, "--max-replica-lag-ms",
+				    "99"),
+			 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(replicas_serve_in_turn, replicated_forget),
+		cmocka_unit_test_teardown(what_is_missing_is_missing_there, replicated_forget),
+		cmocka_unit_test_teardown(a_script_that_it_lacks_is_sent_whole, replicated_forget),
+		cmocka_unit_test(info_has_them),
+		cmocka_unit_test_teardown(nothing_older_is_read, replicated_forget),
+		cmocka_unit_test_teardown(a_link_that_is_down_ends_it, replicated_forget),
+		cmocka_unit_test_teardown(a_server_that_is_no_replica_is_not_read, replicated_forget),
+		cmocka_unit_test_teardown(without_the_primary_replicas_serve_only_for_so_long, replicated_forget),
+		cmocka_unit_test_teardown(stopped_replicas_cost_half_the_timeout, replicated_forget),
+		cmocka_unit_test_teardown(the_primary_has_the_time_that_is_left, replicated_forget),
+		cmocka_unit_test_teardown(a_replica_that_dies_in_the_middle_of_an_answer, replicated_forget),
+		cmocka_unit_test_teardown(replicas_that_are_gone_are_not_asked, replicated_forget),
+		cmocka_unit_test_teardown(what_a_replica_denies_the_primary_answers, replicated_forget),
+		cmocka_unit_test(options_that_make_no_sense_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("reads from replicas", tests, replicated_open, replicated_close);
+}
