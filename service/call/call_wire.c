@@ -1,8 +1,8 @@
 /*
  * call_wire: sends calls, and reads what comes back; see call_wire.h.
  *
- * A call is never sent twice, unless Redis rejected it before it ran, or it is a read that failed at
- * a replica.
+ * A call is never sent twice, unless Redis rejected it before it ran, or it is a read that failed
+ * at a replica.
  */
 #include "call/call_wire.h"
 

@@ -22,9 +22,9 @@ bool credentials_open(const char *url);
 void credentials_close(void);
 
 /*
- * The password for a server: of --redis and its replicas that of its file, else the URL's; of --lock-quorum the
- * URL's, else that of the file; for a Sentinel that of --sentinel-password-file. "" when there is
- * none.
+ * The password for a server: of --redis and its replicas that of its file, else the URL's; of
+ * --lock-quorum the URL's, else that of the file; for a Sentinel that of --sentinel-password-file.
+ * "" when there is none.
  */
 const char *credentials_password(const struct redis_url *url);
 

@@ -1,8 +1,8 @@
 /*
  * handshake: the commands that make a new connection usable, and the checks of their replies.
  *
- * AUTH, SELECT, READONLY at a replica in a Cluster, INFO (a recent version, a master unless it is to
- * be read as a replica, a safe configuration), the scripts, and whether the user may run their
+ * AUTH, SELECT, READONLY at a replica in a Cluster, INFO (a recent version, a master unless it is
+ * to be read as a replica, a safe configuration), the scripts, and whether the user may run their
  * commands (redis/permissions.h). It must not know sockets.
  */
 #ifndef PATTERND_REDIS_HANDSHAKE_H

@@ -9,38 +9,27 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
-#include "redis/info.h"
+#include "redis/replica_age.h"
 
 enum {
-	SAMPLES = 16, /* they span four times --max-replica-lag-ms: a longer lag is not known */
-	PROBES = 4,   /* in --max-replica-lag-ms */
+	PROBES = 4, /* in --max-replica-lag-ms */
 	LONGEST_PAUSE_MS = 1000,
 	HOLD_MS = 3000, /* longer than the nodes of a Cluster take to agree on the end of a move */
 	MOST_REPLICAS = 1000,
-	REPLID_BYTES = 48,
 	URL_BYTES = 1024,
-};
-
-/* What the primary had at a moment. */
-struct sample {
-	int64_t at_us; /* when it was asked, 0: never */
-	int64_t offset;
 };
 
 struct replica {
 	struct replica *next;
-	struct redis_node *node;        /* owned */
-	struct redis_node *primary;     /* (ref) NULL: it left the list */
-	bool listed;                    /* in the list that is being set */
-	struct redis_call question;     /* of a probe */
-	bool probing;                   /* it is pending */
-	int64_t asked_us;               /* when the primary was asked for its offset */
-	int64_t held_us;                /* until then it serves no reads: slots of its primary move */
-	struct sample samples[SAMPLES]; /* a ring */
-	unsigned newest;
-	char replid[REPLID_BYTES]; /* of the history that the samples are about */
-	int64_t fresh_us;          /* it has what the primary had then; 0: not known */
-	const char *trouble;       /* static: why it serves no reads; NULL when it does */
+	struct redis_node *node;    /* owned */
+	struct redis_node *primary; /* (ref) NULL: it left the list */
+	bool listed;                /* in the list that is being set */
+	struct redis_call question; /* of a probe */
+	bool probing;               /* it is pending */
+	int64_t asked_us;           /* when the primary was asked for its offset */
+	int64_t held_us;            /* until then it serves no reads: slots of its primary move */
+	struct replica_age age;
+	const char *trouble; /* static: why it serves no reads; NULL when it does */
 };
 
 static struct replica *replicas;
@@ -55,7 +44,7 @@ bool replicas_enabled(void)
 
 static bool is_young(const struct replica *r)
 {
-	return r->fresh_us && loop_now_us() - r->fresh_us <= config()->max_replica_lag_ms * 1000;
+	return r->age.fresh_us && loop_now_us() - r->age.fresh_us <= config()->max_replica_lag_ms * 1000;
 }
 
 static bool serves(const struct replica *r)
@@ -97,29 +86,6 @@ static void set_trouble(struct replica *r, const char *why)
 		log_event(LOG_INFO, "replica_used", "%s serves reads", r->node->url.address);
 }
 
-/* The newest moment whose data the replica has, by the offset that it has applied. */
-static int64_t fresh_at(const struct replica *r, int64_t offset)
-{
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		const struct sample *s = &r->samples[(r->newest + SAMPLES - i) % SAMPLES];
-		if (s->at_us && s->offset <= offset)
-			return s->at_us;
-	}
-	return 0;
-}
-
-/* Why the replica cannot be compared with the primary; NULL: it can. */
-static const char *why_apart(const struct replica *r, struct text info)
-{
-	if (!info_is(info, "role", "slave"))
-		return "it is no replica";
-	if (!info_is(info, "master_link_status", "up"))
-		return "its link to the primary is down";
-	if (!info_is(info, "master_replid", r->replid))
-		return "it follows another primary";
-	return NULL;
-}
-
 static void on_replica(struct redis_call *call, enum redis_outcome outcome, const struct reply *reply)
 {
 	struct replica *r = container_of(call, struct replica, question);
@@ -128,31 +94,12 @@ static void on_replica(struct redis_call *call, enum redis_outcome outcome, cons
 	if (!r->primary || outcome != REDIS_ANSWERED)
 		return; /* node.c logged why, and the data gets older */
 	if (reply->type != REPLY_TEXT) {
-		r->fresh_us = 0;
+		r->age.fresh_us = 0;
 		set_trouble(r, "it does not permit INFO");
 		return;
 	}
-	const char *why = why_apart(r, reply->text);
-	int64_t fresh_us = why ? 0 : fresh_at(r, info_number(reply->text, "slave_repl_offset"));
-	if (why || fresh_us)
-		r->fresh_us = fresh_us;
+	const char *why = replica_age_compare(&r->age, reply->text);
 	set_trouble(r, why ? why : is_young(r) ? NULL : "its data is older than --max-replica-lag-ms allows");
-}
-
-/* Offsets of another history mean nothing: after a failover, or a restart without a file. */
-static void take_sample(struct replica *r, struct text info)
-{
-	char replid[REPLID_BYTES];
-	int64_t offset = info_number(info, "master_repl_offset");
-
-	info_value(info, "master_replid", replid, sizeof(replid));
-	if (strcmp(replid, r->replid) != 0)
-		memset(r->samples, 0, sizeof(r->samples));
-	memcpy(r->replid, replid, sizeof(replid));
-	if (!info_is(info, "role", "master") || offset < 0)
-		return;
-	r->newest = (r->newest + 1) % SAMPLES;
-	r->samples[r->newest] = (struct sample){ .at_us = r->asked_us, .offset = offset };
 }
 
 /* The next question of a probe. False: it was not sent. */
@@ -171,7 +118,7 @@ static void on_primary(struct redis_call *call, enum redis_outcome outcome, cons
 	struct replica *r = container_of(call, struct replica, question);
 
 	if (outcome == REDIS_ANSWERED && reply->type == REPLY_TEXT)
-		take_sample(r, reply->text);
+		replica_age_sample(&r->age, reply->text, r->asked_us);
 	ask(r, r->node, info, on_replica);
 }
 
@@ -261,7 +208,7 @@ static void on_down(struct redis_node *n, const char *why, bool was_up)
 	struct replica *r = replica_of(n);
 
 	if (r && was_up && strcmp(why, CONNECTION_DRAINED) != 0) {
-		r->fresh_us = 0;
+		r->age.fresh_us = 0;
 		r->trouble = "its connection was lost";
 	}
 }
@@ -314,8 +261,7 @@ void replicas_add(const struct redis_url *url, struct redis_node *primary)
 	if (r->primary == primary)
 		return;
 	r->primary = primary;
-	r->fresh_us = 0;
-	memset(r->samples, 0, sizeof(r->samples));
+	r->age = (struct replica_age){ 0 };
 }
 
 void replicas_end(void)
@@ -369,7 +315,8 @@ bool replicas_info(size_t i, struct replica_info *out)
 					      .trouble = serves(r) ? NULL
 							 : why     ? why
 								   : "its data is too old",
-					      .lag_ms = r->fresh_us ? (loop_now_us() - r->fresh_us + 999) / 1000 : -1 };
+					      .lag_ms = r->age.fresh_us ? (loop_now_us() - r->age.fresh_us + 999) / 1000
+									: -1 };
 		return true;
 	}
 	return false;

@@ -1,11 +1,9 @@
 /*
  * replicas: the replicas that reads may go to (--read-from replica), and how old their data is.
  *
- * Each replica is probed a few times in --max-replica-lag-ms: INFO of the primary gives the offset
- * of its replication stream, then INFO of the replica the offset that it has applied. A replica
- * that has reached an offset has all that the primary had when it was asked for it. So the age is
- * an upper bound, exact to one pause between probes, also when nothing is written. Nothing is
- * written for it, and no clock but the daemon's is involved.
+ * Each replica is probed four times in --max-replica-lag-ms, or each second: INFO of the primary,
+ * then of the replica (redis/replica_age.h). Nothing is written for it, and no clock but the
+ * daemon's is involved.
  *
  * It must not know where the list of replicas comes from: redis.c and cluster.c set it.
  */

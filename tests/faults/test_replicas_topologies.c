@@ -40,7 +40,8 @@ static bool is_read_from_replica(const char *name, int64_t count)
 {
 	struct answer a = read_count(name);
 
-	return a.status == 200 && came_from_replica(a) && json_at(a, "/counters/n") && int_at(a, "/counters/n") == count;
+	return a.status == 200 && came_from_replica(a) && json_at(a, "/counters/n") &&
+	       int_at(a, "/counters/n") == count;
 }
 
 /* ---- Sentinels ---- */
@@ -203,9 +204,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_failover_under_sentinels, sentinel_open, sentinel_end),
-		cmocka_unit_test_setup_teardown(a_replica_under_sentinels_dies_and_returns, sentinel_open, sentinel_end),
+		cmocka_unit_test_setup_teardown(a_replica_under_sentinels_dies_and_returns, sentinel_open,
+						sentinel_end),
 		cmocka_unit_test_setup_teardown(every_slot_is_read_from_a_replica, cluster_open, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(no_key_is_missing_while_its_slot_moves, cluster_open, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(no_key_is_missing_while_its_slot_moves, cluster_open,
+						cluster_stage_close),
 		cmocka_unit_test_setup_teardown(a_replica_takes_over, cluster_open, cluster_stage_close),
 	};
 
