@@ -94,6 +94,11 @@ WRONG = [
         "/stacks/{names}:\n",
         r":32: GET /stacks/\{names\}: stack_look: no parameter is in: path and named names",
     ),
+    (
+        "x-effect: writes\n",
+        "x-effect: writes\n      x-stale: true\n",
+        r":6: POST /stacks/\{name\}: stack_push: x-stale must be true, and is for operations whose x-effect is reads",
+    ),
     ("paths:\n", "paths: [\n", r":\d+: "),
 ]
 

@@ -100,7 +100,8 @@ def reference():
         wrapped(
             "Every operation with the scope that a token needs for it ([access](access.md)). A page for each pattern has "
             "parameters, fields and answers. The contract itself is [openapi.yaml](../openapi.yaml); the daemon serves it as "
-            "`/openapi.json` and shows it on `/docs`."
+            "`/openapi.json` and shows it on `/docs`. With `--read-from replica`, an operation marked `x-stale` may be served "
+            "by a replica of Redis."
         ),
         "",
         "## Conventions",
@@ -120,7 +121,8 @@ def reference():
             "|---|---|---|",
         ]
         for _, method, path, _, operation in (o for o in operations(contract) if o[0] == tag["name"]):
-            out.append(f"| `{method} {path}` | {operation['summary']} | {scopes_of(operation)} |")
+            stale = " (`x-stale`)" if operation.get("x-stale") else ""
+            out.append(f"| `{method} {path}` | {operation['summary']}{stale} | {scopes_of(operation)} |")
         out.append("")
     return "\n".join(out)
 
