@@ -16,7 +16,7 @@
 #include "replicated.h"
 #include "waiter.h"
 
-enum { SOON_MS = 10000, TIMEOUT_MS = 1000, ROUND_MS = 2500 }; /* --redis-timeout-ms */
+enum { SOON_MS = 10000, TIMEOUT_MS = 1000, ROUND_MS = 3500, MARGIN_MS = 400 }; /* --redis-timeout-ms */
 
 static void count_up(void)
 {
@@ -102,7 +102,7 @@ static void info_has_them(void **state)
 static void nothing_older_is_read(void **state)
 {
 	enum { DELAYS = 5, MOST = 100000 };
-	static const int delays_ms[DELAYS] = { 0, 50, 1500, 200, 0 };
+	static const int delays_ms[DELAYS] = { 0, 50, 2500, 200, 0 };
 	static int64_t written_us[MOST]; /* when each count was acknowledged */
 	int64_t count = 0, from_replicas = 0, older = 0;
 
@@ -165,7 +165,7 @@ static void without_the_primary_replicas_serve_only_for_so_long(void **state)
 	proc_signal(&redis.proc, SIGSTOP);
 	int64_t stopped_us = monotonic_us();
 	replicated_wait_usable(0);
-	assert_in_range(monotonic_us() - stopped_us, 0, (REPLICATED_LAG_MS + 300) * 1000);
+	assert_in_range(monotonic_us() - stopped_us, 0, (REPLICATED_LAG_MS + 2 * MARGIN_MS) * 1000);
 	struct answer a = get("/counters/a");
 	proc_signal(&redis.proc, SIGCONT);
 	assert_in_range(a.status, 503, 504);
@@ -186,11 +186,11 @@ static void stopped_replicas_cost_half_the_timeout(void **state)
 	struct answer a = read_count();
 	assert_false(came_from_replica(a));
 	assert_int_equal(count_of(a), 1);
-	assert_in_range(a.took_us, 0, TIMEOUT_MS * 1000 / 2 + 200 * 1000);
+	assert_in_range(a.took_us, 0, (TIMEOUT_MS / 2 + MARGIN_MS) * 1000);
 	assert_int_equal(metric_of(&patternd, "replica_fallbacks_total") - fallbacks, 1);
 	replicated_wait_usable(0);
 	for (int i = 0; i < 10; i++)
-		assert_in_range(read_count().took_us, 0, 200 * 1000); /* they are not asked */
+		assert_in_range(read_count().took_us, 0, MARGIN_MS * 1000); /* they are not asked */
 }
 
 /* Both the replica and the primary are silent: the request has one timeout, not two. */
@@ -203,7 +203,7 @@ static void the_primary_has_the_time_that_is_left(void **state)
 	struct answer a = get("/counters/a");
 	proc_signal(&redis.proc, SIGCONT);
 	assert_problem(a, 504, "no_answer", "none");
-	assert_in_range(a.took_us, 0, TIMEOUT_MS * 1000 + 200 * 1000);
+	assert_in_range(a.took_us, 0, (TIMEOUT_MS + MARGIN_MS) * 1000);
 }
 
 static void a_replica_that_dies_in_the_middle_of_an_answer(void **state)

@@ -25,11 +25,25 @@ static void on_found(struct text host, long port)
 		was_told = true;
 }
 
+/* Each replica that is named has a host and a port. */
+static void on_listed(const struct reply *replicas)
+{
+	struct text host;
+	long port;
+
+	CHECK(replicas->type == REPLY_ARRAY);
+	for (size_t i = 0; i < replicas->count; i++)
+		if (sentinel_replica(reply_item(replicas, i), &host, &port))
+			CHECK(host.at && port > 0 && port <= 65535);
+}
+
 static bool on_asked(struct server *s, const struct text *args, size_t count)
 {
 	if (text_is(args[0], "SENTINEL")) {
 		CHECK(count == 3 && text_is(args[2], "mymaster"));
-		if (is_sane)
+		if (is_sane && text_is(args[1], "REPLICAS"))
+			server_say(s, TEXT("*0\r\n"));
+		else if (is_sane)
 			server_say(s, TEXT("*2\r\n$8\r\n10.0.0.9\r\n$4\r\n6379\r\n"));
 		return true;
 	}
@@ -73,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server_open(&play);
 	CHECK(!redis_urls_parse(&urls, "redis+sentinel://a:1,b:2,c:3/mymaster", NULL));
 	is_sane = was_told = false;
-	CHECK(sentinel_open(&urls, on_found));
+	CHECK(sentinel_open(&urls, on_found, on_listed));
 	world_turn = on_turn;
 	world_pass(0);
 	while (input_piece(&in, STEP_END, &piece)) {

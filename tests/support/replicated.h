@@ -11,7 +11,7 @@
 #include "proxy.h"
 #include "stage.h"
 
-enum { REPLICAS = 2, REPLICATED_LAG_MS = 400 }; /* --max-replica-lag-ms */
+enum { REPLICAS = 2, REPLICATED_LAG_MS = 1000 }; /* --max-replica-lag-ms */
 
 extern struct redis_server replicas[REPLICAS];
 extern struct proxy *replica_link[REPLICAS];   /* from the replica to its primary */
