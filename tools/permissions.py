@@ -31,7 +31,7 @@ NEEDED = """
 OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"
 # Not asked, since few need them: `min_replicas`, and replicas of a Cluster that are read (CLUSTER
-# NODES, too). And what any user may say, or is said to a Sentinel.
+# NODES, too). And what any user may send, or is sent to a Sentinel.
 OTHERS = {"WAIT", "ROLE", "READONLY", "AUTH", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
 SUBCOMMANDS = {"CLIENT", "SCRIPT", "PUBSUB", "MEMORY", "CLUSTER", "ACL"}
 

@@ -12,12 +12,12 @@
 
 #include "redis/node.h"
 
-/* Whether --read-from is replica. */
+/* True when --read-from is replica. */
 bool replicas_enabled(void);
 
 /*
  * Checks the options. A single server, `primary`, has the replicas of --redis-replicas. False: one
- * line on stderr says what is wrong.
+ * line on stderr names what is wrong.
  */
 bool replicas_open(enum redis_kind kind, struct redis_node *primary);
 /* After the primaries were freed, which end the probes. */
