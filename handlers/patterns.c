@@ -1,11 +1,25 @@
 /* patterns: what the patterns do before the first request; see patterns.h. */
 #include "patterns.h"
 
+#include "daemon/history.h"
 #include "daemon/web.h"
+#include "locks/lock_metrics.h"
+#include "process/config.h"
+#include "process/named.h"
+#include "queues/queue_metrics.h"
 #include "rate_limits/policy_file.h"
+#include "rate_limits/policy_metrics.h"
 
 bool patterns_open(void)
 {
 	web_open();
-	return policy_file_load();
+	queue_metrics_open();
+	policy_metrics_open();
+	lock_metrics_open();
+	return policy_file_load() && named_open(config()->metrics_names);
+}
+
+void patterns_start(void)
+{
+	history_open();
 }

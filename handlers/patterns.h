@@ -13,4 +13,7 @@
  */
 bool patterns_open(void);
 
+/* Called once, when loop and metrics are open: starts timers. */
+void patterns_start(void);
+
 #endif

@@ -28,6 +28,7 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
+#include "process/named.h"
 #include "process/notify.h"
 #include "redis/credentials.h"
 #include "redis/redis.h"
@@ -227,6 +228,7 @@ static void close_all(void)
 		close(signals.fd);
 	loop_close();
 	metrics_close();
+	named_close();
 	arena_free_cache();
 	log_flush();
 	config_free();
@@ -276,6 +278,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "patternd: cannot start: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
+	patterns_start();
 	if (open_redis() && wait_open() && http_open(clients)) {
 		log_addresses();
 		notify_manager("READY=1");

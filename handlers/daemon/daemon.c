@@ -4,6 +4,7 @@
  *
  * None of it asks Redis, so that all of it answers when Redis does not.
  */
+#include "call/measure.h"
 #include "http/http.h"
 #include "http/server.h"
 #include "net/tls.h"
@@ -46,6 +47,7 @@ void readyz_get(struct request *req, const struct readyz_get_input *in)
 void metrics_get(struct request *req, const struct metrics_get_input *in)
 {
 	(void)in;
+	measure_scraped();
 	answer_body(req, 200, "text/plain; version=0.0.4", metrics_text(&req->arena));
 }
 
@@ -60,6 +62,8 @@ static void out_nodes(struct json_out *o)
 		out_string(o, "address", node.address);
 		out_text(o, "version", text_of(*node.server ? node.server : NULL));
 		out_int(o, "connections", node.connections);
+		out_int_or_null(o, "used_memory_bytes", node.memory.at_us > 0, node.memory.used);
+		out_int_or_null(o, "max_memory_bytes", node.memory.limit > 0, node.memory.limit);
 		if (is_cluster)
 			out_int(o, "slots", node.slots);
 		out_close(o);

@@ -9,6 +9,7 @@
  */
 #include "locks/acquire.h"
 
+#include "locks/lock_metrics.h"
 #include "locks/several_locks.h"
 
 /* ---- A new grant ---- */
@@ -75,12 +76,14 @@ static void grant(struct request *req, struct lock_acquisition *wanted, const st
 	if (sealed.len)
 		wanted->token = request_mask(req, sealed); /* a replay returns the first one, which the record kept */
 	wanted->safety = lock_single;
-	if (wanted->min_replicas == 0 || (!req->result->replayed && has_enough(req, wanted)))
+	if (wanted->min_replicas == 0 || (!req->result->replayed && has_enough(req, wanted))) {
+		lock_metrics_acquired(req, wanted->names, wanted->count);
 		wanted->acquired(req, wanted, r);
-	else if (req->result->replayed)
+	} else if (req->result->replayed) {
 		confirm(req, wanted, r);
-	else
+	} else {
 		revoke(req, wanted);
+	}
 }
 
 /* ---- Acquiring ---- */
@@ -96,6 +99,12 @@ static bool has_expired(const struct request *req, const struct lock_acquisition
 }
 
 static void attempt(struct request *req);
+
+static void answer_held(struct request *req, struct text name, const struct reply *r)
+{
+	lock_metrics_refused(req, name);
+	lock_answer_held(req, name, r);
+}
 
 static void on_decided(struct request *req, const struct reply *r)
 {
@@ -114,7 +123,7 @@ static void on_decided(struct request *req, const struct reply *r)
 		wait_next(req, which, 0, reply_int(r, LOCK_HELD_NEXT_AT));
 		req->on_disconnect = NULL; /* there is nothing to release */
 		if (!wait_park(req, attempt))
-			lock_answer_held(req, wanted->names[which < wanted->count ? which : 0], r);
+			answer_held(req, wanted->names[which < wanted->count ? which : 0], r);
 	} else if (has_expired(req, wanted, r)) {
 		lock_answer_expired(req, wanted->names[0]);
 	} else {

@@ -4,6 +4,7 @@
  */
 #include "locks/quorum_locks.h"
 
+#include "locks/lock_metrics.h"
 #include "locks/quorum_round.h"
 
 /* A lock, and what is wanted of it. In the request's arena. */
@@ -100,6 +101,7 @@ static void answer_held(struct lock_round *r)
 	struct text owner = is_held ? reply_text(holder.reply, holder_of_refusal.owner) : TEXT("");
 	struct json_out *o;
 
+	lock_metrics_refused(req, w->name);
 	answer_retry_after_ms(req, is_held ? holder.left_ms : 0);
 	if (is_held)
 		o = problem_begin(req, P_LOCK_HELD, "'%s' is held by %s%s%s for another %lld ms", w->name.at,
@@ -131,6 +133,7 @@ static void answer_acquired(struct lock_round *r, int64_t left_ms)
 	struct lock_safety safety = safety_of(r, lock_round_count(r, 1));
 	struct json_out *o = answer_begin(r->req, 201);
 
+	lock_metrics_acquired(r->req, &w->name, 1);
 	out_text(o, "name", w->name);
 	out_text(o, "token", w->token);
 	out_int(o, "fence", w->fence);

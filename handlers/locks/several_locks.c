@@ -9,6 +9,8 @@
  */
 #include "locks/several_locks.h"
 
+#include "locks/lock_metrics.h"
+
 enum { COVER_MS = 3000 }; /* beyond the wait: its last attempt, and the last step */
 
 struct several_locks {
@@ -38,7 +40,9 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 	} else if (s->refusal) {
 		size_t which = (size_t)reply_int(s->refusal, LOCK_HELD_WHICH);
 		req->now_ms = reply_int(s->refusal, 1); /* of the node that said it */
-		lock_answer_held(req, group->names[which < group->count ? which : 0], s->refusal);
+		struct text name = group->names[which < group->count ? which : 0];
+		lock_metrics_refused(req, name);
+		lock_answer_held(req, name, s->refusal);
 	} else {
 		answer_problem(req, P_NOT_HOLDER, "a lock was lost or expired before all were acquired; %s",
 			       req->has_effect ? "one that could not be released ends with its ttl_ms"
@@ -100,6 +104,7 @@ static void answer_acquired(struct request *req, const struct several_locks *s)
 	items[LOCK_EXPIRES_AT].integer = req->now_ms + s->wanted.ttl_ms - passed_ms;
 	for (size_t i = 0; i < s->wanted.count; i++)
 		items[LOCK_FENCES + i].integer = s->fences[i];
+	lock_metrics_acquired(req, s->wanted.names, s->wanted.count);
 	s->wanted.acquired(req, &s->wanted, &all);
 }
 

@@ -11,6 +11,7 @@
 #include "handler.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
+#include "queues/queue_metrics.h"
 #include "request/traceparent.h"
 
 /* ---- POST /queues/{name}/messages: one, or a batch ---- */
@@ -60,23 +61,27 @@ static void add_message(struct request *req, struct call *c, const struct queue_
 
 static void on_sent(struct request *req, const struct reply *r)
 {
+	const struct queue_message_send_input *in = req->input;
+
 	if (reply_int(r, 0) < 0) {
-		const struct queue_message_send_input *in = req->input;
 		answer_message_problem(req, in->messages.items ? (int)reply_int(r, 2) : -1, "ttl_ms",
 				       "ends before the message is due");
 		return;
 	}
 	struct json_out *o = answer_begin(req, 201);
+	size_t duplicates = 0;
 	out_array(o, "messages");
 	for (size_t i = 2; i < r->count; i++) {
 		const struct reply *m = reply_item(r, i);
 		out_object(o, NULL);
 		out_text(o, "id", reply_text(m, 0));
 		out_bool(o, "duplicate", reply_int(m, 1) == 1);
+		duplicates += reply_int(m, 1) == 1;
 		out_int_or_null(o, "deliver_at_ms", reply_int(m, 2) > 0, reply_int(m, 2));
 		out_close(o);
 	}
 	out_close(o);
+	queue_metrics_count(req, in->name, QUEUE_SENT, r->count - 2 - duplicates);
 	answer_end(req);
 }
 
@@ -173,6 +178,9 @@ static void answer_stale(struct request *req)
 
 static void on_acknowledged(struct request *req, const struct reply *r)
 {
+	const struct queue_delivery_acknowledge_input *in = req->input;
+
+	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, reply_int(r, 0) > 0);
 	if (reply_int(r, 0) < 0)
 		answer_stale(req);
 	else
@@ -218,9 +226,11 @@ void queue_delivery_extend(struct request *req, const struct queue_delivery_exte
 
 static void on_rejected(struct request *req, const struct reply *r)
 {
+	const struct queue_delivery_reject_input *in = req->input;
 	bool is_dead = reply_int(r, 3) == 1;
 	int64_t deliver_at_ms = is_dead ? 0 : reply_int(r, 4);
 
+	queue_metrics_count(req, in->name, QUEUE_REJECTED, reply_int(r, 0) > 0);
 	if (reply_int(r, 0) < 0) {
 		answer_stale(req);
 		return;
@@ -250,13 +260,16 @@ void queue_delivery_reject(struct request *req, const struct queue_delivery_reje
 
 /* ---- POST /queues/{name}/settle: many deliveries end at once ---- */
 
+enum { SETTLED_DONE = 1, SETTLED_REJECTED };
+
 static void out_settled(struct json_out *o, struct text receipt, int64_t outcome)
 {
 	static const char *const outcomes[] = { "stale", "done", "rejected" }; /* as the script numbers them */
 
 	out_object(o, NULL);
 	out_text(o, "receipt", receipt);
-	out_string(o, "outcome", outcome == 1 || outcome == 2 ? outcomes[outcome] : outcomes[0]);
+	out_string(o, "outcome",
+		   outcome == SETTLED_DONE || outcome == SETTLED_REJECTED ? outcomes[outcome] : outcomes[0]);
 	out_close(o);
 }
 
@@ -264,14 +277,19 @@ static void on_settled(struct request *req, const struct reply *r)
 {
 	const struct queue_delivery_settle_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
-	size_t at = 2;
+	size_t at = 2, rejected = 0;
 
 	out_array(o, "deliveries");
 	for (size_t i = 0; i < in->done.count; i++)
 		out_settled(o, in->done.items[i], reply_int(r, at++));
-	for (size_t i = 0; i < in->reject.count; i++)
+	for (size_t i = 0; i < in->reject.count; i++) {
+		rejected += reply_int(r, at) == SETTLED_REJECTED;
 		out_settled(o, in->reject.items[i].receipt, reply_int(r, at++));
+	}
 	out_close(o);
+	/* What was acknowledged within the last minute is done, too, but counts only once. */
+	queue_metrics_count(req, in->name, QUEUE_ACKNOWLEDGED, (size_t)reply_int(r, 0) - rejected);
+	queue_metrics_count(req, in->name, QUEUE_REJECTED, rejected);
 	answer_end(req);
 }
 

@@ -10,6 +10,7 @@
 #include "kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
+#include "queues/queue_metrics.h"
 
 /* A message in a reply of queue_message_receive. */
 enum { SEQUENCE_OF, CONTENT_OF, STATE_OF, VISIBLE_UNTIL_OF, QUEUE_OF };
@@ -81,6 +82,9 @@ static void answer_deliveries(struct request *req, bool was_lost)
 
 	out_array(o, "messages");
 	for (size_t i = 0; i < order->count; i++) {
+		struct text queue = order->queues[order->deliveries[i].queue];
+		queue_metrics_count(req, queue, QUEUE_RECEIVED, 1);
+		queue_metrics_count(req, queue, QUEUE_ACKNOWLEDGED, order->acknowledge);
 		/* It took so long that other consumers may have it. */
 		bool has_expired = request_is_past(req, reply_int(order->deliveries[i].m, VISIBLE_UNTIL_OF));
 		if (order->acknowledge || order->in_turn || !has_expired)

@@ -5,6 +5,8 @@
  */
 #include "rate_limits/rate_limit_response.h"
 
+#include "rate_limits/policy_metrics.h"
+
 static int64_t seconds_up(int64_t ms)
 {
 	return (ms + 999) / 1000;
@@ -152,6 +154,7 @@ void ratelimit_answer(struct request *req)
 
 	if (wanted->wait_ms && waits(req, wanted, c))
 		return;
+	policy_metrics_decided(req, wanted);
 	write_headers(req, wanted, &c->decision);
 	if (wanted->granted)
 		o = answer_begin(req, 200);

@@ -13,6 +13,7 @@
 #include "request/answer.h"
 #include "request/operation.h"
 #include "request/request.h"
+#include "request/resource.h"
 
 enum { MAX_TOKEN_BYTES = 512, WHY_BYTES = 1024 };
 
@@ -169,23 +170,14 @@ bool access_admit(struct request *req, struct text authorization, unsigned times
 
 /* ---- Names in the input ---- */
 
-/* Checks and counts the names in a field: one, a list's, or one in each object of a list. */
+/* Checks and counts the names in a field. */
 static bool names_are_allowed(struct request *req, const struct token_file_entry *t, const struct needed_scope *n,
 			      const void *input, size_t *count)
 {
-	const struct field *row = &req->op->fields[n->field];
-	struct input_array one = { 1, (char *)(uintptr_t)input + row->offset }, many;
-	size_t step = 0, offset = 0;
+	struct resource_names names = resource_names(req->op, n, input);
 
-	if (row->kind == FIELD_ARRAY) {
-		memcpy(&many, one.items, sizeof(many));
-		one = many;
-		step = row->size;
-		offset = n->inner >= 0 ? row->fields[0].fields[n->inner].offset : 0;
-	}
-	for (size_t i = 0; i < one.count; i++) {
-		struct text name;
-		memcpy(&name, (char *)one.items + i * step + offset, sizeof(name));
+	for (size_t i = 0; i < names.count; i++) {
+		struct text name = resource_name(&names, i);
 		if (!name.at)
 			continue;
 		++*count;

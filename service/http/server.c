@@ -26,6 +26,7 @@
 #include "process/metrics.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "request/resource.h"
 #include "request/traceparent.h"
 
 enum {
@@ -295,10 +296,14 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	bool refused = code == MHD_REQUEST_TERMINATED_WITH_ERROR && req->state == READING;
 	int status = req->state >= STREAMING ? req->status : refused ? MHD_HTTP_BAD_REQUEST : CLIENT_LEFT;
 	metrics_request(operation_index(req->op), status, duration_us, request_waited_us(req));
+	size_t name_count = 0;
+	bool names = strcmp(config()->log_names, "on") == 0;
 	struct log_request line = {
 		.request_id = req->request_id,
 		.trace_id = traceparent_trace_id(req->traceparent),
-		.caller = req->caller,
+		.caller = names ? req->caller : (struct text){ 0 },
+		.resource = names ? resource_of(req, &name_count) : (struct text){ 0 },
+		.resources = name_count,
 		.operation = req->op ? req->op->id : "-",
 		.method = req->method ? req->method : "-",
 		.status = status,

@@ -13,7 +13,7 @@
 #include "process/config.h"
 #include "json/json_out.h"
 
-enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048 };
+enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES = 2048, NAME_BYTES = 128 };
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
@@ -163,6 +163,35 @@ static void member_text(struct line *l, const char *name, struct text value)
 	add_string(l, as_json ? "\"" : "");
 }
 
+/*
+ * At most NAME_BYTES of a name that a client chose, as a JSON string in either format: its quotes
+ * keep blanks and `=` inside of it. Bytes that are not UTF-8 become U+FFFD.
+ */
+static void member_name(struct line *l, const char *name, struct text value)
+{
+	char escape[8];
+
+	member(l, name, false);
+	add_string(l, "\"");
+	for (size_t i = 0, step; i < value.len; i += step) {
+		step = text_utf8_char((struct text){ value.at + i, value.len - i });
+		struct text c = { value.at + i, step };
+		if (i + (step ? step : 1) > NAME_BYTES)
+			break;
+		if (step == 0) {
+			add_string(l, "\xef\xbf\xbd");
+			step = 1;
+		} else if (*c.at == '"' || *c.at == '\\' || text_has_control(c)) {
+			int code = step == 1 ? (unsigned char)*c.at : 0x80 | (c.at[1] & 0x3f);
+			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)code);
+			add_string(l, escape);
+		} else {
+			add(l, c.at, c.len);
+		}
+	}
+	add_string(l, "\"");
+}
+
 static void line_end(struct line *l)
 {
 	add_string(l, as_json ? "}" : "");
@@ -208,6 +237,12 @@ void log_request(const struct log_request *r)
 	member(&l, "operation", true);
 	add_string(&l, r->operation);
 	add_string(&l, as_json ? "\"" : "");
+	if (r->resource.at)
+		member_name(&l, "resource", r->resource);
+	if (r->resources > 1) {
+		member(&l, "resources", false);
+		add_int(&l, (int64_t)r->resources);
+	}
 	member_text(&l, "method", text_of(r->method));
 	member(&l, "status", false);
 	add_int(&l, r->status);

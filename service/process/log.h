@@ -24,6 +24,8 @@ struct log_request {
 	struct text request_id;
 	struct text trace_id;  /* absent: none came */
 	struct text caller;    /* the label of its token; absent: it has none */
+	struct text resource;  /* the first name it is about; absent: none, or not known */
+	size_t resources;      /* how many names there are */
 	const char *operation; /* "-" when no operation matched */
 	const char *method;
 	int status;

@@ -6,38 +6,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/arena.h"
 #include "core/loop.h"
+#include "process/histogram.h"
 #include "process/log.h"
+#include "process/named.h"
 #include "version.h"
 #include "json/json_out.h"
 
-enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = 14, MAX_GAUGES = 16 };
+enum { LOWEST_STATUS = 100, STATUSES = 500, BUCKETS = HISTOGRAM_BUCKETS, MAX_GAUGES = 16 };
 
 enum { DURATION, WAIT, HISTOGRAMS };
 
-static const struct histogram_kind {
-	const char *name, *help;
-	int64_t bounds_us[BUCKETS]; /* beyond the last is +Inf */
-	const char *bounds_text[BUCKETS];
-} kinds[HISTOGRAMS] = {
+static const struct histogram_kind kinds[HISTOGRAMS] = {
 	[DURATION] = { "http_request_duration_seconds",
 		       "Time from a request's first line to its last byte sent, without waiting and streaming.",
 		       { 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
 			 10000000 },
 		       { "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5",
 			 "1", "2.5", "10" } },
-	[WAIT] = { "wait_seconds",
-		   "Time that a request waited for something to happen, or streamed; only requests that did.",
-		   { 1000, 5000, 10000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000, 20000000,
-		     30000000, 60000000 },
-		   { "0.001", "0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "20", "30",
-		     "60" } },
-};
-
-struct histogram {
-	uint64_t buckets[BUCKETS + 1];
-	uint64_t count;
-	uint64_t sum_us;
+	[WAIT] = { .name = "wait_seconds",
+		   .help = "Time that a request waited for something to happen, or streamed; only requests that did.",
+		   HISTOGRAM_WAIT_BOUNDS },
 };
 
 struct operation_row {
@@ -64,7 +54,8 @@ static struct operation_row *rows; /* one an operation, and one for requests tha
 static size_t operation_count;
 static const char *(*operation_name)(size_t i);
 static int64_t started_us, started_at_ms;
-static int64_t longest_us; /* request since start, without its wait */
+static int64_t longest_us, longest_lately_us; /* request since start, and since metrics_totals, without its wait */
+static uint64_t errors;
 
 bool metrics_open(size_t operations, const char *(*name)(size_t i))
 {
@@ -107,18 +98,6 @@ void metrics_gauge(const char *name, const char *help, double (*read)(void))
 	gauges[gauge_count++].read = read;
 }
 
-static void measure(struct operation_row *row, size_t kind, int64_t us)
-{
-	struct histogram *h = &row->histograms[kind];
-	size_t bucket = 0;
-
-	while (bucket < BUCKETS && us > kinds[kind].bounds_us[bucket])
-		bucket++;
-	h->buckets[bucket]++;
-	h->count++;
-	h->sum_us += (uint64_t)us;
-}
-
 void metrics_request(size_t operation, int status, int64_t duration_us, int64_t waited_us)
 {
 	struct operation_row *row = &rows[operation];
@@ -128,11 +107,14 @@ void metrics_request(size_t operation, int status, int64_t duration_us, int64_t 
 		row->by_status = calloc(STATUSES, sizeof(*row->by_status));
 	if (row->by_status && status >= LOWEST_STATUS && status < LOWEST_STATUS + STATUSES)
 		row->by_status[status - LOWEST_STATUS]++;
-	measure(row, DURATION, busy_us);
+	histogram_measure(&row->histograms[DURATION], &kinds[DURATION], busy_us);
 	if (waited_us > 0)
-		measure(row, WAIT, waited_us);
+		histogram_measure(&row->histograms[WAIT], &kinds[WAIT], waited_us);
+	errors += status >= 500;
 	if (busy_us > longest_us)
 		longest_us = busy_us;
+	if (busy_us > longest_lately_us)
+		longest_lately_us = busy_us;
 }
 
 /* Of all operations together; each bucket counts the shorter ones, too. */
@@ -158,7 +140,43 @@ static void out_durations(struct json_out *o)
 	out_close(o);
 }
 
-static uint64_t resident_bytes(void)
+void metrics_totals(struct metrics_totals *out)
+{
+	*out = (struct metrics_totals){ .errors = errors,
+					.refusals = counters[METRIC_requests_refused],
+					.longest_us = longest_lately_us };
+	longest_lately_us = 0;
+	for (size_t i = 0; i <= operation_count; i++) {
+		const struct histogram *h = &rows[i].histograms[DURATION];
+		out->requests += h->count;
+		for (size_t b = 0; b <= BUCKETS; b++)
+			out->durations[b] += h->buckets[b];
+	}
+}
+
+double metrics_quantile_ms(const struct metrics_totals *of, double part)
+{
+	double wanted = part * (double)of->requests, below = 0;
+	size_t b = 0;
+
+	while (b < BUCKETS && below + (double)of->durations[b] < wanted)
+		below += (double)of->durations[b++];
+	double low = b ? (double)kinds[DURATION].bounds_us[b - 1] : 0, high = (double)of->longest_us;
+	if (b < BUCKETS && (double)kinds[DURATION].bounds_us[b] < high)
+		high = (double)kinds[DURATION].bounds_us[b];
+	double share = of->durations[b] ? (wanted - below) / (double)of->durations[b] : 0;
+	return (low + (high - low) * share) / 1000;
+}
+
+double metrics_gauge_now(const char *name)
+{
+	for (size_t i = 0; i < gauge_count; i++)
+		if (strcmp(gauges[i].name, name) == 0)
+			return gauges[i].read();
+	return 0;
+}
+
+uint64_t metrics_resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/status", "re");
 	char line[128];
@@ -180,161 +198,76 @@ void metrics_out(struct json_out *o)
 	for (size_t i = 0; i < gauge_count; i++)
 		out_int(o, gauges[i].name, (int64_t)gauges[i].read());
 	out_close(o);
-	out_int(o, "resident_bytes", (int64_t)resident_bytes());
+	out_int(o, "resident_bytes", (int64_t)metrics_resident_bytes());
 }
 
-/* A text that grows in a request's arena. */
-struct page {
-	struct arena *arena;
-	char *at;
-	size_t len, size;
-};
-
-/* Where `n` more bytes go; NULL without memory. */
-static char *room(struct page *p, size_t n)
+static void add_requests(struct exposition *p)
 {
-	if (p->len + n > p->size) {
-		size_t size = (p->size + n) * 2;
-		char *bigger = arena_grow(p->arena, p->at, p->len, size);
-		if (!bigger)
-			return NULL;
-		p->at = bigger;
-		p->size = size;
-	}
-	return p->at + p->len;
-}
-
-static void add(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct page *p, const char *format, ...)
-{
-	char line[512];
-	va_list args;
-
-	va_start(args, format);
-	int n = vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	assert(n >= 0 && (size_t)n < sizeof(line));
-	char *to = room(p, (size_t)n);
-	if (!to)
-		return;
-	memcpy(to, line, (size_t)n);
-	p->len += (size_t)n;
-}
-
-/*
- * The same of parts and a count: there may be thousands of such lines, and a scrape must not hold
- * up the loop.
- */
-static void add_count(struct page *p, const struct text *parts, size_t n, uint64_t count)
-{
-	char digits[TEXT_DIGITS];
-	struct text end[] = { text_of_int((int64_t)count, digits), TEXT("\n") };
-	size_t len = end[0].len + end[1].len;
-
-	for (size_t i = 0; i < n; i++)
-		len += parts[i].len;
-	char *to = room(p, len);
-	if (!to)
-		return;
-	for (size_t i = 0; i < n + 2; i++) {
-		struct text part = i < n ? parts[i] : end[i - n];
-		memcpy(to, part.at, part.len);
-		to += part.len;
-	}
-	p->len += len;
-}
-
-static void head(struct page *p, const char *name, const char *type, const char *help)
-{
-	add(p, "# HELP patternd_%s %s\n# TYPE patternd_%s %s\n", name, help, name, type);
-}
-
-static void gauge(struct page *p, const char *name, const char *help, double value)
-{
-	head(p, name, "gauge", help);
-	add(p, "patternd_%s %.17g\n", name, value);
-}
-
-static void add_requests(struct page *p)
-{
-	head(p, "http_requests_total", "counter", "Requests answered, by operation and status (499: the client left).");
+	exposition_head(p, "http_requests_total", "counter",
+			"Requests answered, by operation and status (499: the client left).");
 	for (size_t i = 0; i <= operation_count; i++)
 		for (int s = 0; rows[i].by_status && s < STATUSES; s++)
 			if (rows[i].by_status[s])
-				add(p, "patternd_http_requests_total{operation=\"%s\",status=\"%d\"} %" PRIu32 "\n",
-				    operation_name(i), s + LOWEST_STATUS, rows[i].by_status[s]);
+				exposition_add(p,
+					       "patternd_http_requests_total{operation=\"%s\",status=\"%d\"} %" PRIu32
+					       "\n",
+					       operation_name(i), s + LOWEST_STATUS, rows[i].by_status[s]);
 }
 
-static void add_histogram(struct page *p, const struct histogram_kind *kind, const struct histogram *h, const char *op)
+static void add_histograms(struct exposition *p, size_t kind)
 {
-	uint64_t sum = 0;
+	char label[96];
 
-	for (size_t b = 0; b < BUCKETS; b++) {
-		const struct text parts[] = { TEXT("patternd_"), text_of(kind->name), TEXT("_bucket{operation=\""),
-					      text_of(op),       TEXT("\",le=\""),    text_of(kind->bounds_text[b]),
-					      TEXT("\"} ") };
-		sum += h->buckets[b];
-		add_count(p, parts, sizeof(parts) / sizeof(parts[0]), sum);
+	exposition_head(p, kinds[kind].name, "histogram", kinds[kind].help);
+	for (size_t i = 0; i <= operation_count; i++) {
+		if (!rows[i].histograms[kind].count)
+			continue;
+		snprintf(label, sizeof(label), "operation=\"%s\"", operation_name(i));
+		histogram_out(p, &kinds[kind], &rows[i].histograms[kind], text_of(label));
 	}
-	add(p, "patternd_%s_bucket{operation=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", kind->name, op, h->count);
-	add(p, "patternd_%s_sum{operation=\"%s\"} %.6f\n", kind->name, op, (double)h->sum_us / 1e6);
-	add(p, "patternd_%s_count{operation=\"%s\"} %" PRIu64 "\n", kind->name, op, h->count);
 }
 
-static void add_histograms(struct page *p, size_t kind)
-{
-	head(p, kinds[kind].name, "histogram", kinds[kind].help);
-	for (size_t i = 0; i <= operation_count; i++)
-		if (rows[i].histograms[kind].count)
-			add_histogram(p, &kinds[kind], &rows[i].histograms[kind], operation_name(i));
-}
-
-static void counter(struct page *p, const char *name, const char *help, uint64_t value)
-{
-	head(p, name, "counter", help);
-	add(p, "patternd_%s %" PRIu64 "\n", name, value);
-}
-
-static void add_counters(struct page *p)
+static void add_counters(struct exposition *p)
 {
 	char name[96];
 
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
 		snprintf(name, sizeof(name), "%s_total", counter_rows[i].name);
-		counter(p, name, counter_rows[i].help, counters[i]);
+		exposition_counter(p, name, counter_rows[i].help, counters[i]);
 	}
-	counter(p, "log_lines_dropped_total", "Log lines dropped because stderr was full.", log_dropped());
+	exposition_counter(p, "log_lines_dropped_total", "Log lines dropped because stderr was full.", log_dropped());
 }
 
-static void add_loop(struct page *p)
+static void add_loop(struct exposition *p)
 {
 	const struct loop_stats *stats = loop_stats();
 
-	counter(p, "loop_stalls_total", "Loop iterations of more than 20 ms: no client is served meanwhile.",
-		stats->stalls);
-	head(p, "loop_stall_seconds_total", "counter", "Duration of all loop stalls.");
-	add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)stats->stall_us / 1e6);
-	gauge(p, "loop_longest_iteration_seconds", "Longest loop iteration since start.",
-	      (double)stats->longest_us / 1e6);
-	gauge(p, "loop_longest_iteration_cpu_seconds", "Most CPU time of one loop iteration since start.",
-	      (double)stats->longest_cpu_us / 1e6);
+	exposition_counter(p, "loop_stalls_total", "Loop iterations of more than 20 ms: no client is served meanwhile.",
+			   stats->stalls);
+	exposition_head(p, "loop_stall_seconds_total", "counter", "Duration of all loop stalls.");
+	exposition_add(p, "patternd_loop_stall_seconds_total %.6f\n", (double)stats->stall_us / 1e6);
+	exposition_gauge(p, "loop_longest_iteration_seconds", "Longest loop iteration since start.",
+			 (double)stats->longest_us / 1e6);
+	exposition_gauge(p, "loop_longest_iteration_cpu_seconds", "Most CPU time of one loop iteration since start.",
+			 (double)stats->longest_cpu_us / 1e6);
 }
 
 struct text metrics_text(struct arena *arena)
 {
-	struct page p = { .arena = arena };
+	struct exposition p = { .arena = arena };
 
 	add_requests(&p);
 	for (size_t kind = 0; kind < HISTOGRAMS; kind++)
 		add_histograms(&p, kind);
 	add_counters(&p);
 	add_loop(&p);
+	named_out(&p);
 	for (size_t i = 0; i < gauge_count; i++)
-		gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
-	gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.", (double)resident_bytes());
-	gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
-	head(&p, "build_info", "gauge", "Always 1; its label is the version.");
-	add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);
+		exposition_gauge(&p, gauges[i].name, gauges[i].help, gauges[i].read());
+	exposition_gauge(&p, "resident_memory_bytes", "Resident memory of the daemon.",
+			 (double)metrics_resident_bytes());
+	exposition_gauge(&p, "uptime_seconds", "Time since start.", (double)metrics_uptime_ms() / 1000);
+	exposition_head(&p, "build_info", "gauge", "Always 1; its label is the version.");
+	exposition_add(&p, "patternd_build_info{version=\"%s\"} 1\n", PATTERND_VERSION);
 	return (struct text){ p.at, p.len };
 }

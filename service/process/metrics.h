@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/text.h"
+#include "process/histogram.h"
 
 struct arena;
 struct json_out;
@@ -35,6 +36,21 @@ void metrics_gauge(const char *name, const char *help, double (*read)(void));
 
 /* A request has ended, `waited_us` of `duration_us` after parking or streaming. */
 void metrics_request(size_t operation, int status, int64_t duration_us, int64_t waited_us);
+
+/* What was counted since the start, for differences between two instants. */
+struct metrics_totals {
+	uint64_t requests, errors, refusals;       /* answered; with a status of 5xx; by a limit */
+	uint64_t durations[HISTOGRAM_BUCKETS + 1]; /* of all operations together, without waits */
+	int64_t longest_us;                        /* since the last metrics_totals */
+};
+void metrics_totals(struct metrics_totals *out);
+
+/* The duration that `part` of these requests did not exceed, as near as the buckets show. */
+double metrics_quantile_ms(const struct metrics_totals *of, double part);
+
+/* The value of a gauge now; 0 when there is none of that name. */
+double metrics_gauge_now(const char *name);
+uint64_t metrics_resident_bytes(void);
 
 /*
  * Writes into an open object: `requests`, the cumulative duration histogram of all operations;

@@ -94,6 +94,11 @@ const char *connection_server(const struct redis_connection *c)
 	return c->handshake.server;
 }
 
+struct redis_memory connection_memory(const struct redis_connection *c)
+{
+	return c->handshake.memory;
+}
+
 enum redis_error connection_error(const struct redis_connection *c)
 {
 	return c->handshake.error;

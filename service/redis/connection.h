@@ -9,6 +9,7 @@
 #define PATTERND_REDIS_CONNECTION_H
 
 #include "redis/command.h"
+#include "redis/handshake.h"
 #include "redis/socket.h"
 
 #define CONNECTION_DRAINED "it connects again" /* reason for closing a drained connection */
@@ -52,6 +53,7 @@ bool connection_is_untried(const struct redis_connection *c);
 const char *connection_server(const struct redis_connection *c); /* "redis 7.0.15" */
 /* In `down`: the error of Redis that ended the attempt to connect. */
 enum redis_error connection_error(const struct redis_connection *c);
+struct redis_memory connection_memory(const struct redis_connection *c);
 
 /* Only while it is open. False when the buffer is full: the call was not accepted. */
 bool connection_send(struct redis_connection *c, struct redis_call *call, const struct text *args, size_t count);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/loop.h"
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
@@ -104,6 +105,16 @@ static bool reject(struct redis_handshake *h, const char *format, ...)
 	return false;
 }
 
+static void note_memory(struct redis_handshake *h, struct text info)
+{
+	char used[TEXT_DIGITS], limit[TEXT_DIGITS];
+
+	info_value(info, "used_memory", used, sizeof(used));
+	info_value(info, "maxmemory", limit, sizeof(limit));
+	if (*used)
+		h->memory = (struct redis_memory){ strtoll(used, NULL, 10), strtoll(limit, NULL, 10), loop_now_us() };
+}
+
 enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
 
 /* False only with --strict. */
@@ -122,6 +133,7 @@ bool handshake_is_safe(struct redis_handshake *h, struct text info)
 {
 	char value[64], what[160];
 
+	note_memory(h, info);
 	if (h->url->replica)
 		return true; /* it is only read: nothing depends on what it keeps */
 	info_value(info, "maxmemory_policy", value, sizeof(value));

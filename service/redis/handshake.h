@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "redis/error.h"
 #include "redis/permissions.h"
@@ -18,6 +19,12 @@
 #include "redis/url.h"
 
 enum { HANDSHAKE_COMMANDS = 4 };
+
+/* What the server uses, as of its latest INFO. */
+struct redis_memory {
+	int64_t used, limit; /* bytes; limit 0: none */
+	int64_t at_us;       /* 0: not known */
+};
 
 enum handshake_step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_READONLY, STEP_INFO, STEP_SCRIPT };
 
@@ -35,6 +42,7 @@ struct redis_handshake {
 	char server[64];                   /* "redis 7.0.15" */
 	struct permissions_report permissions;
 	size_t permissions_asked;
+	struct redis_memory memory;
 	char why[160];          /* set when handshake_reply returns false */
 	enum redis_error error; /* and what Redis returned, or would return to a command */
 };

@@ -15,6 +15,7 @@
 
 #include "core/text.h"
 #include "redis/command.h"
+#include "redis/handshake.h"
 
 struct redis_node;
 struct subscriber;
@@ -110,6 +111,7 @@ struct redis_node_info {
 	const char *address, *server; /* valid in this iteration; server "" if not reached */
 	unsigned connections;         /* usable */
 	unsigned slots;               /* in a Cluster */
+	struct redis_memory memory;
 };
 /* The i-th, from 0; false when there are no more. */
 bool redis_node_info(size_t i, struct redis_node_info *out);

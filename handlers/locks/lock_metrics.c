@@ -1,0 +1,70 @@
+/* lock_metrics: see locks/lock_metrics.h. Waiters are those of lua/locks/lock_get.lua. */
+#include "locks/lock_metrics.h"
+
+#include "call/measure.h"
+#include "locks/lock_call.h"
+#include "process/named.h"
+
+enum { ACQUIRED, REFUSED, TIMED_OUT, WAITERS_AT };
+
+static const char *const outcomes[] = { "acquired", "refused", "timed_out", NULL };
+
+static const struct named_family families[] = {
+	{ "lock_acquisitions_total", "counter",
+	  "Acquisitions by outcome: refused without waiting, or timed out after waiting.", "outcome", outcomes, false },
+	{ "lock_waiters", "gauge", "Requests of all daemons that wait for a lock.", NULL, NULL, true },
+};
+static const struct histogram_kind wait_kind = {
+	.name = "lock_wait_seconds",
+	.help = "Time that acquisitions of the named locks waited, whatever their outcome.",
+	HISTOGRAM_WAIT_BOUNDS,
+};
+static struct named_kind kind = {
+	.kind = "locks",
+	.label = "lock",
+	.families = families,
+	.family_count = sizeof(families) / sizeof(families[0]),
+	.histogram = &wait_kind,
+};
+
+static void ended(const struct request *req, struct text name, size_t outcome)
+{
+	if (req->result && req->result->replayed)
+		return;
+	named_count(&kind, name, outcome, 1);
+	named_duration(&kind, name, request_waited_us(req));
+}
+
+void lock_metrics_acquired(const struct request *req, const struct text *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		ended(req, names[i], ACQUIRED);
+}
+
+void lock_metrics_refused(const struct request *req, struct text name)
+{
+	ended(req, name, request_waited_us(req) > 0 ? TIMED_OUT : REFUSED);
+}
+
+static struct call *look(struct request *req, struct text name)
+{
+	struct call *c = script_call(req, &lock_get_script);
+
+	lock_call_keys(c, name, lock_parts_to_get);
+	return c;
+}
+
+static void read(double *cells, const struct request *req, const struct reply *r)
+{
+	(void)req;
+	cells[WAITERS_AT] = (double)reply_int(r, LOCK_STATE_WAITERS);
+}
+
+void lock_metrics_open(void)
+{
+	static const struct measure measure = { &kind, look, read };
+
+	named_register(&kind);
+	if (!*config()->lock_quorum) /* such locks have no wait queue */
+		measure_register(&measure);
+}

@@ -1,0 +1,59 @@
+/* queue_metrics: see queue_metrics.h. Figures of Redis are those of lua/queues/queue_get.lua. */
+#include "queues/queue_metrics.h"
+
+#include "call/measure.h"
+#include "process/named.h"
+#include "queues/queue_call.h"
+
+enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATES, EXPIRED_AT };
+enum { GET_READY = 2, GET_OLDEST = 6, GET_EXPIRED };
+
+static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
+static const char *const states[] = { "ready", "delayed", "in_flight", "dead", NULL };
+
+static const struct named_family families[] = {
+	{ "queue_events_total", "counter", "Messages that this daemon sent, delivered, acknowledged and rejected.",
+	  "event", events, false },
+	{ "queue_messages", "gauge", "Messages in a queue by state, as Redis has them.", "state", states, true },
+	{ "queue_oldest_ready_seconds", "gauge", "Age of the oldest message that is ready; 0 when none is.", NULL, NULL,
+	  true },
+	{ "queue_expired_messages_total", "counter",
+	  "Messages dropped because their ttl_ms had passed, by all daemons, since the queue was made.", NULL, NULL,
+	  true },
+};
+static struct named_kind kind = {
+	.kind = "queues",
+	.label = "queue",
+	.families = families,
+	.family_count = sizeof(families) / sizeof(families[0]),
+};
+static_assert((int)EXPIRED_AT < (int)NAMED_CELLS, "a queue has more cells than there is room for");
+
+void queue_metrics_count(const struct request *req, struct text queue, enum queue_event event, size_t n)
+{
+	if (!req->result || !req->result->replayed)
+		named_count(&kind, queue, event, n);
+}
+
+static struct call *look(struct request *req, struct text name)
+{
+	return queue_call(req, &queue_get_script, name);
+}
+
+static void read(double *cells, const struct request *req, const struct reply *r)
+{
+	int64_t oldest_at_ms = reply_int(r, GET_OLDEST);
+
+	for (size_t i = 0; i < STATES; i++)
+		cells[STATES_AT + i] = (double)reply_int(r, GET_READY + i);
+	cells[OLDEST_AT] = oldest_at_ms >= 0 ? (double)(req->now_ms - oldest_at_ms) / 1000 : 0;
+	cells[EXPIRED_AT] = (double)reply_int(r, GET_EXPIRED);
+}
+
+void queue_metrics_open(void)
+{
+	static const struct measure measure = { &kind, look, read };
+
+	named_register(&kind);
+	measure_register(&measure);
+}

@@ -1,0 +1,48 @@
+/* policy_metrics: see rate_limits/policy_metrics.h. */
+#include "rate_limits/policy_metrics.h"
+
+#include "process/metrics.h"
+#include "process/named.h"
+
+enum { ALLOWED, REFUSED, SHADOW_REFUSED, DEGRADED };
+
+static const char *const outcomes[] = { "allowed", "refused", "shadow_refused", "degraded", NULL };
+
+static const struct named_family families[] = {
+	{ "ratelimit_decisions_total", "counter",
+	  "Decisions of a policy: shadow_refused was granted as the policy is a shadow, degraded without Redis.",
+	  "outcome", outcomes, false },
+};
+static struct named_kind kind = {
+	.kind = "ratelimit",
+	.label = "policy",
+	.families = families,
+	.family_count = sizeof(families) / sizeof(families[0]),
+};
+
+static size_t outcome_of(const struct limit_request *wanted, const struct limit_check *c)
+{
+	if (wanted->degraded)
+		return DEGRADED;
+	if (c->decision.fits)
+		return ALLOWED;
+	return c->policy.shadow ? SHADOW_REFUSED : REFUSED;
+}
+
+void policy_metrics_decided(const struct request *req, const struct limit_request *wanted)
+{
+	if (req->result && req->result->replayed)
+		return;
+	if (!wanted->granted)
+		metrics_count(METRIC_requests_refused);
+	for (size_t i = 0; kind.is_on && i < wanted->count; i++) {
+		const struct limit_check *c = &wanted->checks[i];
+		if (c->policy_name.at && c->cost > 0)
+			named_count(&kind, c->policy_name, outcome_of(wanted, c), 1);
+	}
+}
+
+void policy_metrics_open(void)
+{
+	named_register(&kind);
+}

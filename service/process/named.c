@@ -1,0 +1,258 @@
+/* named: see named.h. */
+#include "process/named.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/loop.h"
+
+enum { MOST_GLOBS = 32, MOST_STARS = 2, GLOB_MAX = 256 };
+
+static struct {
+	struct named_kind *kind;
+	struct text glob; /* of the option's text */
+} globs[MOST_GLOBS];
+static size_t glob_count;
+static struct named_kind *kinds;
+
+void named_register(struct named_kind *kind)
+{
+	struct named_kind **last = &kinds;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = kind;
+}
+
+/* ---- Names ---- */
+
+/* `*` matches any run of bytes. The latest star takes one more byte when what follows it differs. */
+static bool matches(struct text glob, struct text name)
+{
+	size_t g = 0, n = 0, star = SIZE_MAX, taken = 0;
+
+	while (n < name.len) {
+		if (g < glob.len && glob.at[g] == '*') {
+			star = g++;
+			taken = n;
+		} else if (g < glob.len && glob.at[g] == name.at[n]) {
+			g++;
+			n++;
+		} else if (star != SIZE_MAX) {
+			g = star + 1;
+			n = ++taken;
+		} else {
+			return false;
+		}
+	}
+	while (g < glob.len && glob.at[g] == '*')
+		g++;
+	return g == glob.len;
+}
+
+static bool admits(const struct named_kind *kind, struct text name)
+{
+	for (size_t i = 0; i < glob_count; i++)
+		if (globs[i].kind == kind && matches(globs[i].glob, name))
+			return true;
+	return false;
+}
+
+/* One more name. NULL: there are too many, or there is no memory. */
+static struct named *add(struct named_kind *kind, struct text name)
+{
+	char *room = kind->count < NAMED_MOST ? malloc(3 * name.len + 2) : NULL;
+
+	if (!kind->names)
+		kind->names = calloc(NAMED_MOST, sizeof(*kind->names));
+	if (!room || !kind->names) {
+		free(room);
+		return NULL;
+	}
+	struct named *n = &kind->names[kind->count++];
+	memcpy(room, name.at, name.len);
+	room[name.len] = '\0';
+	n->name = (struct text){ room, name.len };
+	n->label = exposition_label(room + name.len + 1, n->name);
+	return n;
+}
+
+static struct named *known(struct named_kind *kind, struct text name)
+{
+	for (size_t i = 0; i < kind->count; i++)
+		if (text_equal(kind->names[i].name, name))
+			return &kind->names[i];
+	return NULL;
+}
+
+void named_count(struct named_kind *kind, struct text name, size_t cell, uint64_t n)
+{
+	if (!kind->is_on || n == 0)
+		return;
+	struct named *it = known(kind, name);
+	if (!it && admits(kind, name)) {
+		it = add(kind, name);
+		kind->dropped += it ? 0 : n;
+	}
+	if (it)
+		it->cells[cell] += (double)n;
+}
+
+void named_duration(struct named_kind *kind, struct text name, int64_t us)
+{
+	if (kind->is_on && admits(kind, name))
+		histogram_measure(&kind->durations, kind->histogram, us);
+}
+
+double *named_measured(struct named_kind *kind, size_t i)
+{
+	kind->names[i].measured_us = loop_now_us();
+	return kind->names[i].cells;
+}
+
+/* ---- The option ---- */
+
+static bool refuse(struct text item, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool refuse(struct text item, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "patternd: --metrics-names: '%.*s' ", (int)item.len, item.at);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("; write KIND:GLOB, like queues:ord*, where KIND is", stderr);
+	for (const struct named_kind *k = kinds; k; k = k->next)
+		fprintf(stderr, "%s %s", k == kinds ? "" : k->next ? "," : " or", k->kind);
+	fputs("\n", stderr);
+	return false;
+}
+
+static struct named_kind *kind_of(struct text word)
+{
+	for (struct named_kind *k = kinds; k; k = k->next)
+		if (text_is(word, k->kind))
+			return k;
+	return NULL;
+}
+
+static bool admit(struct text item)
+{
+	struct text glob = item, word = text_cut(&glob, ':');
+	struct named_kind *kind = kind_of(word);
+	size_t stars = 0;
+
+	for (size_t i = 0; i < glob.len; i++)
+		stars += glob.at[i] == '*';
+	if (!glob.at || glob.len == 0)
+		return refuse(item, "names nothing to match");
+	if (!kind)
+		return refuse(item, "has the unknown kind '%.*s'", (int)word.len, word.at);
+	if (stars > MOST_STARS || glob.len > GLOB_MAX)
+		return refuse(item, "has more than %d stars or %d bytes", MOST_STARS, GLOB_MAX);
+	if (glob_count == MOST_GLOBS)
+		return refuse(item, "is one too many: there may be %d", MOST_GLOBS);
+	kind->is_on = true;
+	globs[glob_count].kind = kind;
+	globs[glob_count++].glob = glob;
+	if (stars == 0 && !known(kind, glob))
+		add(kind, glob);
+	return true;
+}
+
+bool named_open(const char *option)
+{
+	struct text rest = text_of(option);
+
+	while (rest.len > 0)
+		if (!admit(text_cut(&rest, ',')))
+			return false;
+	return true;
+}
+
+void named_close(void)
+{
+	for (struct named_kind *k = kinds; k; k = k->next) {
+		for (size_t i = 0; i < k->count; i++)
+			free((void *)(uintptr_t)k->names[i].name.at);
+		free(k->names);
+		k->names = NULL;
+		k->count = 0;
+		k->is_on = false;
+	}
+	glob_count = 0;
+}
+
+/* ---- The exposition ---- */
+
+static void out_cell(struct exposition *e, const struct named_kind *kind, const struct named_family *f,
+		     const struct named *n, size_t cell, size_t value)
+{
+	char number[TEXT_REAL];
+	const struct text parts[] = {
+		TEXT("patternd_"),
+		text_of(f->name),
+		TEXT("{"),
+		text_of(kind->label),
+		TEXT("=\""),
+		n->label,
+		f->label ? TEXT("\",") : TEXT(""),
+		f->label ? text_of(f->label) : TEXT(""),
+		f->label ? TEXT("=\"") : TEXT(""),
+		f->label ? text_of(f->values[value]) : TEXT(""),
+		TEXT("\"} "),
+	};
+
+	exposition_line(e, parts, sizeof(parts) / sizeof(parts[0]), text_of_real(n->cells[cell + value], number));
+}
+
+static size_t cells_of(const struct named_family *f)
+{
+	size_t n = 0;
+
+	while (f->label && f->values[n])
+		n++;
+	return f->label ? n : 1;
+}
+
+static void out_kind(struct exposition *e, const struct named_kind *kind)
+{
+	size_t cell = 0;
+
+	for (const struct named_family *f = kind->families; f < kind->families + kind->family_count; f++) {
+		size_t cells = cells_of(f);
+		exposition_head(e, f->name, f->type, f->help);
+		for (size_t i = 0; i < kind->count; i++) {
+			const struct named *n = &kind->names[i];
+			bool is_fresh = n->measured_us && loop_now_us() - n->measured_us <= NAMED_STALE_US;
+			for (size_t value = 0; value < cells && (is_fresh || !f->measured); value++)
+				out_cell(e, kind, f, n, cell, value);
+		}
+		cell += cells;
+	}
+	if (kind->histogram) {
+		exposition_head(e, kind->histogram->name, "histogram", kind->histogram->help);
+		histogram_out(e, kind->histogram, &kind->durations, TEXT(""));
+	}
+}
+
+void named_out(struct exposition *e)
+{
+	bool is_on = false;
+
+	for (const struct named_kind *k = kinds; k; k = k->next) {
+		is_on = is_on || k->is_on;
+		if (k->is_on)
+			out_kind(e, k);
+	}
+	if (!is_on)
+		return;
+	exposition_head(e, "metrics_names_dropped_total", "counter",
+			"Events of names beyond the first 100 that --metrics-names admitted, by kind.");
+	for (const struct named_kind *k = kinds; k; k = k->next)
+		if (k->is_on)
+			exposition_add(e, "patternd_metrics_names_dropped_total{kind=\"%s\"} %llu\n", k->kind,
+				       (unsigned long long)k->dropped);
+}
