@@ -214,7 +214,7 @@ void lock_get(struct request *req, const struct lock_get_input *in)
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
 {
-	static const char *const parts[] = { "readers", NULL };
+	static const char *const parts[] = { "readers", "waiters", NULL };
 	struct call *c = script_call(req, &lock_get_script);
 
 	(void)part;
@@ -236,6 +236,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_int(o, "fence", reply_int(r, LOCK_STATE_FENCE));
 	out_int(o, "ttl_ms", request_ms_until(req, reply_int(r, LOCK_STATE_EXPIRES_AT)));
 	out_int(o, "holds", reply_int(r, LOCK_STATE_HOLDS));
+	out_int(o, "waiters", reply_int(r, LOCK_STATE_WAITERS));
 	out_close(o);
 }
 

@@ -218,15 +218,21 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "dead", reply_int(r, 5));
 }
 
+static void write_oldest(struct json_out *o, const struct request *req, const struct reply *r)
+{
+	int64_t oldest_ready_at_ms = reply_int(r, 6);
+
+	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+}
+
 static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
-	int64_t oldest_ready_at_ms = reply_int(r, 6);
 	struct json_out *o = answer_begin(req, 200);
 
 	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, 7));
-	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
+	write_oldest(o, req, r);
 	write_settings(o, r, 8);
 	answer_end(req);
 }
@@ -389,10 +395,10 @@ static struct call *get_one(struct request *req, struct text name, struct text p
 
 static void item_of(struct json_out *o, struct request *req, struct text name, struct text part, const struct reply *r)
 {
-	(void)req;
 	(void)part;
 	out_object(o, NULL);
 	write_counts(o, name, r);
+	write_oldest(o, req, r);
 	out_bool(o, "paused", reply_int(r, 14) == 1);
 	out_close(o);
 }

@@ -1,7 +1,7 @@
 -- lock_get: who holds a lock, and until when.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
---       only the first two, for a shorter look: the fence of a free lock is then 0, metadata '' and
---       waiters 0
+--       only the first two or three, for a shorter look: the fence of a free lock is then 0,
+--       metadata '', and waiters 0 without the third
 -- Returns {0, now, waiters, fence, mode, holds, expires_at, metadata, owner, fence, expires_at of
 --         each holder} held
 --         {-1, now, waiters, last fence} free

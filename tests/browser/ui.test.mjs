@@ -80,52 +80,6 @@ async function rowHas(page, text, ...wanted) {
   for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
 }
 
-test('the overview lives', SLOW, async (t) => {
-  const { stage, page } = await begin(t);
-  const uptime = page.locator('.tiles > div', { hasText: 'Up for' }).locator('dd');
-  await shows(page.locator('.tiles dd.good', { hasText: 'answers' }));
-  await shows(page.locator('.plot canvas').first());
-  const before = await uptime.innerText();
-  await page.waitForFunction(
-    (text) => ![...document.querySelectorAll('.tiles dd')].some((one) => one.textContent === text),
-    before,
-  );
-  await shows(page.getByText(stage.url));
-  stage.assertClean();
-});
-
-test('the overview polls once a second while it is visible', SLOW, async (t) => {
-  const stage = await open();
-  t.after(() => stage.close());
-  const page = await stage.visit('/healthz');
-  await page.clock.install();
-  await page.clock.pauseAt(Date.now() + 60_000);
-  let polls = 0;
-  page.on('request', (request) => {
-    polls += request.url().endsWith('/info');
-  });
-  await page.goto(`${stage.url}/ui`);
-  const tile = (title, text) => page.locator('.tiles > div', { hasText: title }).locator('dd', { hasText: text });
-  await shows(tile('Latency, median', '–'));
-  assert.equal(polls, 2); // the page itself, and the view
-  await page.clock.runFor(999);
-  assert.equal(polls, 2);
-  await page.clock.runFor(1);
-  for (const title of ['Latency, median', 'Latency, 99 %']) await shows(tile(title, / m?s$/));
-  await shows(tile('Requests a second', /^[0-9.,]+$/));
-  assert.equal(polls, 3);
-  const hide = (hidden) =>
-    page.evaluate((value) => {
-      Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
-      document.dispatchEvent(new Event('visibilitychange'));
-    }, hidden);
-  await hide(true);
-  await page.clock.runFor(10_000);
-  await Promise.all([page.waitForResponse(/\/info$/), hide(false)]);
-  assert.equal(polls, 4);
-  assert.deepEqual(stage.foreign, []);
-});
-
 test('a reverse proxy may have it below a prefix', SLOW, async (t) => {
   const stage = await open();
   t.after(() => stage.close());

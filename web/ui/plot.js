@@ -7,6 +7,11 @@ const dark = matchMedia('(prefers-color-scheme: dark)');
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+const zones = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
+
+/** The zone of all times on the page. */
+export const timeZone = () => zones.formatToParts().find(({ type }) => type === 'timeZoneName').value;
+
 /** Steps of an axis: of what is counted, and of bytes. */
 export const COUNTS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
 export const BYTES = Array.from({ length: 50 }, (_, power) => 2 ** power);
@@ -23,7 +28,7 @@ function options(width, { series, text, time, steps }) {
 		height: HEIGHT_PX,
 		legend: { show: false },
 		cursor: { y: false, points: { size: 6 } },
-		padding: [8, 16, 0, 0],
+		padding: [8, 34, 0, 0], // half a label of the time axis
 		// From nought, and a minute at least: what hardly moves should not look like noise.
 		scales: {
 			x: {
@@ -40,10 +45,20 @@ function options(width, { series, text, time, steps }) {
 				size: 24,
 				values: (_, ticks) => ticks.map((tick) => (time ? clock(tick * 1000) : `${tick} s`)),
 			},
-			{ ...axis, size: 60, incrs: steps, values: (_, ticks) => ticks.map(text) },
+			{ ...axis, size: widthOf, incrs: steps, values: (_, ticks) => ticks.map(text) },
 		],
 		series: [{}, ...series.map(line)],
 	};
+}
+
+/** An axis as wide as its longest label. */
+const widthOf = (_, labels) => 14 + 7 * Math.max(3, ...(labels ?? []).map((label) => label.length));
+
+/** Values whose neighbours are gaps: no line would show them. */
+function lonely(drawn, series) {
+	const values = drawn.data[series];
+	const isGap = (at) => (values[at] ?? null) === null;
+	return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
 }
 
 function line(one) {
@@ -54,7 +69,7 @@ function line(one) {
 		dash: one.dash,
 		fill: one.fill ? () => colour(`${one.colour}-faint`) : undefined,
 		paths: one.dots ? () => null : undefined,
-		points: { show: Boolean(one.dots), size: 7, fill: stroke },
+		points: { show: true, size: one.dots ? 7 : 4, fill: stroke, filter: one.dots ? undefined : lonely },
 		spanGaps: false,
 	};
 }

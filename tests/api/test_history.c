@@ -1,0 +1,166 @@
+/*
+ * GET /info/history: each sample holds what happened in its interval, waits are no part of
+ * durations, and the samples stay within their bound.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_cluster.h"
+
+enum { INTERVAL_MS = 2000, SOON_MS = 8000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+static struct answer history(int64_t after_ms)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/info/history?after_ms=%lld", (long long)after_ms);
+	struct answer a = http(client, "GET", target, NULL);
+	assert_status(a, 200);
+	return a;
+}
+
+static size_t samples_of(struct answer a)
+{
+	return json_array_size(json_at(a, "/samples"));
+}
+
+static const json_t *member(struct answer a, size_t i, const char *name)
+{
+	return json_object_get(json_array_get(json_at(a, "/samples"), i), name);
+}
+
+/* The end of the latest sample; 0 without one. */
+static int64_t latest(void)
+{
+	struct answer a = history(0);
+	size_t n = samples_of(a);
+
+	return n ? json_integer_value(member(a, n - 1, "at_ms")) : 0;
+}
+
+/* A member times the length of the interval, over all samples after an instant. */
+static double total(int64_t after_ms, const char *rate)
+{
+	struct answer a = history(after_ms);
+	double sum = 0;
+	int64_t before = after_ms;
+
+	for (size_t i = 0; i < samples_of(a); i++) {
+		int64_t at = json_integer_value(member(a, i, "at_ms"));
+		sum += json_number_value(member(a, i, rate)) * (double)(at - before) / 1000;
+		before = at;
+	}
+	client_forget(client);
+	return sum;
+}
+
+static bool is_about(double value, double wanted)
+{
+	return value > wanted * 0.9 && value < wanted * 1.1;
+}
+
+static void rates_are_of_what_happened(void **state)
+{
+	enum { REFUSED = 50 };
+
+	(void)state;
+	wait_until(latest() > 0, SOON_MS);
+	int64_t before = latest();
+	for (int i = 0; i <= REFUSED; i++)
+		http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":1,\"window_ms\":600000}");
+	wait_until(is_about(total(before, "refusals_per_second"), REFUSED), SOON_MS);
+	assert_true(total(before, "requests_per_second") >= REFUSED);
+	assert_true(total(before, "errors_per_second") == 0);
+	server_kill(&redis);
+	before = latest();
+	for (int i = 0; i < 20; i++)
+		assert_status(http(client, "GET", "/locks/a", NULL), 503);
+	wait_until(is_about(total(before, "errors_per_second"), 20), SOON_MS);
+	server_restart(&redis);
+	wait_until(http(client, "GET", "/locks/a", NULL).status == 200, SOON_MS);
+}
+
+/* A request that waits for a second and a half does not make the daemon slow. */
+static void waits_are_no_part_of_durations(void **state)
+{
+	(void)state;
+	wait_until(latest() > 0, SOON_MS);
+	int64_t before = latest();
+	assert_status(http(client, "POST", "/queues/empty/receive", "{\"wait_ms\":1500}"), 200);
+	wait_until(latest() > before + INTERVAL_MS, SOON_MS);
+	struct answer a = history(before);
+	for (size_t i = 0; i < samples_of(a); i++)
+		if (json_is_number(member(a, i, "p99_ms")))
+			assert_true(json_number_value(member(a, i, "p99_ms")) < 1000);
+}
+
+static void percentiles_are_ordered(void **state)
+{
+	(void)state;
+	struct answer a = history(0);
+	size_t seen = 0;
+
+	for (size_t i = 0; i < samples_of(a); i++) {
+		double requests = json_number_value(member(a, i, "requests_per_second"));
+		const json_t *p50 = member(a, i, "p50_ms"), *p99 = member(a, i, "p99_ms");
+		assert_true(json_is_number(p50) == (requests > 0) && json_is_number(p99) == (requests > 0));
+		if (requests > 0)
+			assert_true(json_number_value(p50) <= json_number_value(p99));
+		assert_true(json_integer_value(member(a, i, "resident_bytes")) > 1024 * 1024);
+		seen += requests > 0;
+	}
+	assert_true(seen > 0);
+}
+
+static void only_later_samples_are_returned(void **state)
+{
+	(void)state;
+	wait_until(samples_of(history(0)) >= 2, SOON_MS);
+	int64_t first = json_integer_value(member(history(0), 0, "at_ms"));
+	struct answer all = history(0), rest = history(first);
+	assert_true(samples_of(rest) >= samples_of(all) - 1);
+	assert_true(json_integer_value(member(rest, 0, "at_ms")) > first);
+	assert_int_equal(samples_of(history(INT64_C(9007199254740991))), 0);
+	assert_problem(http(client, "GET", "/info/history?after_ms=x", NULL), 400, "wrong_type", "none");
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates_are_of_what_happened),
+		cmocka_unit_test(waits_are_no_part_of_durations),
+		cmocka_unit_test(percentiles_are_ordered),
+		cmocka_unit_test(only_later_samples_are_returned),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,170 @@
+/*
+ * The access log names what a request is about, escaped and bounded, never a secret; and nothing
+ * with --log-names=off. (Other lines of the log: test_daemon.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/redis_cluster.h"
+#include "../support/tokens.h"
+
+enum { SOON_MS = 5000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+/* The line of a request, as it stands; new. NULL when it is not there yet. */
+static char *line_of(struct daemon *d, const char *id)
+{
+	char *log = file_text(d->proc.err_path), *line = NULL;
+	char *at = log ? strstr(log, id) : NULL;
+
+	if (at && strchr(at, '\n')) {
+		*strchr(at, '\n') = '\0';
+		while (at > log && at[-1] != '\n')
+			at--;
+		line = strdup(at);
+	}
+	free(log);
+	return line;
+}
+
+/* The resource that is logged for a request; NULL for none. Lives until the next call. */
+static const char *resource_of(const char *method, const char *target, const char *body, int *count)
+{
+	static json_t *line;
+	static int number;
+	char id[64], *text;
+
+	snprintf(id, sizeof(id), "X-Request-ID: named-%d-", ++number);
+	http(client, method, target, body, id);
+	wait_until((text = line_of(&patternd, id + strlen("X-Request-ID: "))), SOON_MS);
+	json_decref(line);
+	line = json_loads(text, 0, NULL);
+	if (!line)
+		fail_msg("not JSON: %s", text);
+	free(text);
+	*count = (int)json_integer_value(json_object_get(line, "resources"));
+	return json_string_value(json_object_get(line, "resource"));
+}
+
+static void assert_resource(const char *wanted, const char *method, const char *target, const char *body)
+{
+	int count;
+	const char *found = resource_of(method, target, body, &count);
+
+	if (!found || strcmp(found, wanted) != 0)
+		fail_msg("%s %s: the resource is %s, not %s", method, target, found ? found : "absent", wanted);
+}
+
+static void what_a_request_is_about_is_named(void **state)
+{
+	int count;
+
+	(void)state;
+	assert_resource("jobs", "POST", "/locks/jobs", "{\"ttl_ms\":1000}");
+	assert_resource("orders", "DELETE", "/queues/orders/deliveries/receipt", NULL);
+	assert_resource("me", "POST", "/ratelimit", "{\"key\":\"me\",\"limit\":1,\"window_ms\":1000}");
+	assert_resource("a", "POST", "/ratelimit",
+			"{\"checks\":[{\"name\":\"x\",\"key\":\"a\",\"limit\":1,\"window_ms\":1000}]}");
+	assert_string_equal(resource_of("POST", "/locks", "{\"names\":[\"x\",\"y\"],\"ttl_ms\":1000}", &count), "x");
+	assert_int_equal(count, 2);
+	assert_null(resource_of("GET", "/locks", NULL, &count));
+	assert_null(resource_of("GET", "/no/such/path", NULL, &count));
+	assert_null(resource_of("POST", "/ratelimit", "{\"key\":3}", &count)); /* not known: it was refused */
+}
+
+/* As JSON each value comes back as it was; bytes that are no UTF-8 are replaced. */
+static void names_are_escaped_and_bounded(void **state)
+{
+	char target[1024] = "/locks/", wanted[256] = "";
+
+	(void)state;
+	assert_resource("a\"b\\c=d e", "GET", "/locks/a%22b%5Cc%3Dd%20e", NULL);
+	assert_resource("\xc3\xa4\xe2\x82\xac", "GET", "/locks/%C3%A4%E2%82%AC", NULL);
+	assert_resource("line\nbreak", "GET", "/locks/line%0Abreak", NULL); /* refused, and named all the same */
+	assert_resource("bad\xef\xbf\xbd!", "GET", "/locks/bad%FF!", NULL);
+	assert_resource("c\xc2\x85", "GET", "/locks/c%C2%85", NULL); /* a control of two bytes */
+	memset(target + strlen(target), 'n', 200);
+	memset(wanted, 'n', 128);
+	assert_resource(wanted, "GET", target, NULL);
+}
+
+static void start(struct daemon *d, const char *tokens, const char *names, const char *format)
+{
+	daemon_start(d, "--redis", redis.url, "--tokens", tokens, "--log-names", names, "--log-format", format);
+}
+
+/* The line of one request of a labelled token; new. */
+static char *line_by_token(struct daemon *d)
+{
+	struct client *c = client_open(d->port);
+	char *line;
+
+	assert_status(http(c, "GET", "/locks/a%22%20status=200", NULL, "X-Request-ID: by-token",
+			   AUTHORIZATION("secret-0123456789")),
+		      200);
+	wait_until((line = line_of(d, "by-token")), SOON_MS);
+	client_close(c);
+	return line;
+}
+
+static void names_can_be_left_out(void **state)
+{
+	struct daemon other = { 0 };
+
+	(void)state;
+	const char *path = tokens_file("secret-0123456789", "locks:*:read # team-a");
+	start(&other, path, "on", "text");
+	char *line = line_by_token(&other);
+	assert_non_null(strstr(line, " caller=team-a "));
+	assert_non_null(strstr(line, " resource=\"a\\u0022 status=200\" "));
+	assert_null(strstr(line, "secret"));
+	free(line);
+	daemon_stop(&other);
+	start(&other, path, "off", "text");
+	line = line_by_token(&other);
+	assert_null(strstr(line, "team-a"));
+	assert_null(strstr(line, "resource"));
+	free(line);
+	daemon_stop(&other);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url);
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_request_is_about_is_named),
+		cmocka_unit_test(names_are_escaped_and_bounded),
+		cmocka_unit_test(names_can_be_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

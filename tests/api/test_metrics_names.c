@@ -1,0 +1,271 @@
+/*
+ * /metrics of single queues, policies and locks (--metrics-names): events are counted once, figures
+ * of Redis come with a later scrape and go when they are old, and neither names nor scrapes cost
+ * more than is promised. (The rest of /metrics: test_metrics.c.)
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../support/daemon.h"
+#include "../support/http.h"
+#include "../support/raw.h"
+#include "../support/redis_cluster.h"
+#include "../support/waiter.h"
+
+enum { SOON_MS = 8000, STALE_MS = 30000 };
+
+static struct redis_server redis;
+static struct daemon patternd;
+static struct client *client;
+
+/* The value of a series without `patternd_`, now; NAN when it is not there. */
+static double value(const char *id)
+{
+	struct answer a = http(client, "GET", "/metrics", NULL);
+	char line[512];
+	double found = NAN;
+
+	assert_status(a, 200);
+	snprintf(line, sizeof(line), "\npatternd_%s ", id);
+	const char *at = strstr(a.body, line);
+	if (at)
+		found = strtod(at + strlen(line), NULL);
+	client_forget(client);
+	return found;
+}
+
+static void assert_value(const char *id, double wanted)
+{
+	double found = value(id);
+
+	if (!(found == wanted))
+		fail_msg("%s is %g, not %g", id, found, wanted);
+}
+
+static void events_are(const char *queue, double sent, double received, double acknowledged, double rejected)
+{
+	static const char *const names[] = { "sent", "received", "acknowledged", "rejected" };
+	const double wanted[] = { sent, received, acknowledged, rejected };
+	char id[256];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(id, sizeof(id), "queue_events_total{queue=\"%s\",event=\"%s\"}", queue, names[i]);
+		assert_value(id, wanted[i]);
+	}
+}
+
+/* "/queues/NAME/deliveries/RECEIPT" and what follows, of the i-th delivery of an answer. */
+static const char *delivery(const char *queue, struct answer a, int i, const char *behind)
+{
+	static char target[256];
+	char pointer[64];
+
+	snprintf(pointer, sizeof(pointer), "/messages/%d/receipt", i);
+	snprintf(target, sizeof(target), "/queues/%s/deliveries/%s%s", queue, text_at(a, pointer), behind);
+	return target;
+}
+
+static void events_of_queues_are_counted_once(void **state)
+{
+	static const char key[] = "Idempotency-Key: sent-once";
+	char body[256];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) /* the second is a replay */
+		assert_status(http(client, "POST", "/queues/orders/messages",
+				   "{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2},{\"body\":3},{\"body\":4}]}", key),
+			      201);
+	assert_status(http(client, "POST", "/queues/orders/messages", "{\"body\":1,\"id\":\"a\"}"), 201); /* a duplicate */
+	events_are("orders", 4, 0, 0, 0);
+	struct answer a = http(client, "POST", "/queues/orders/receive", "{\"limit\":3}");
+	assert_status(a, 200);
+	for (int i = 0; i < 2; i++) /* the second finds it done */
+		assert_status(http(client, "DELETE", delivery("orders", a, 0, ""), NULL), 204);
+	assert_status(http(client, "POST", delivery("orders", a, 1, "/reject"), "{\"dead\":true}"), 200);
+	snprintf(body, sizeof(body), "{\"done\":[\"%s\",\"%s\"]}", text_at(a, "/messages/0/receipt"),
+		 text_at(a, "/messages/2/receipt"));
+	assert_status(http(client, "POST", "/queues/orders/settle", body), 200);
+	a = http(client, "POST", "/queues/receive", "{\"queues\":[\"other\",\"orders\"],\"acknowledge\":true}");
+	assert_status(a, 200);
+	events_are("orders", 4, 4, 3, 1);
+	assert_true(isnan(value("queue_events_total{queue=\"other\",event=\"sent\"}"))); /* not admitted */
+}
+
+static void figures_of_queues_come_from_redis(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/queues/ordinary/messages",
+			   "{\"messages\":[{\"body\":1},{\"body\":2},{\"body\":3,\"delay_ms\":600000}]}"),
+		      201);
+	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 2, SOON_MS);
+	assert_value("queue_messages{queue=\"ordinary\",state=\"delayed\"}", 1);
+	assert_value("queue_messages{queue=\"ordinary\",state=\"in_flight\"}", 0);
+	wait_until(value("queue_oldest_ready_seconds{queue=\"ordinary\"}") >= 1, SOON_MS);
+	assert_value("queue_messages{queue=\"known\",state=\"ready\"}", 0); /* named without a star, never used */
+	assert_value("queue_messages{queue=\"orders\",state=\"dead\"}", 1);
+	assert_value("queue_oldest_ready_seconds{queue=\"known\"}", 0);
+	/* What another client did shows, too; a key of another type spoils nothing else. */
+	assert_status(http(client, "DELETE", "/queues/ordinary", NULL), 204);
+	wait_until(value("queue_messages{queue=\"ordinary\",state=\"ready\"}") == 0, SOON_MS);
+}
+
+static void decisions_of_policies_are_counted(void **state)
+{
+	static const char one[] = "{\"key\":\"k\",\"policy\":\"calls\"}", key[] = "Idempotency-Key: decided-once";
+	double refused = value("requests_refused_total");
+
+	(void)state;
+	assert_status(http(client, "PUT", "/ratelimit/policies/calls", "{\"limit\":1,\"window_ms\":600000}"), 201);
+	assert_status(http(client, "PUT", "/ratelimit/policies/shade",
+			   "{\"limit\":1,\"window_ms\":600000,\"shadow\":true}"),
+		      201);
+	for (int i = 0; i < 2; i++)
+		assert_status(http(client, "POST", "/ratelimit", one, key), 200);
+	for (int i = 0; i < 3; i++)
+		assert_status(http(client, "POST", "/ratelimit", one), 429);
+	for (int i = 0; i < 3; i++)
+		assert_status(http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"policy\":\"shade\"}"), 200);
+	assert_status(http(client, "POST", "/ratelimit", "{\"key\":\"k\",\"limit\":9,\"window_ms\":1000}"), 200);
+	assert_value("ratelimit_decisions_total{policy=\"calls\",outcome=\"allowed\"}", 1);
+	assert_value("ratelimit_decisions_total{policy=\"calls\",outcome=\"refused\"}", 3);
+	assert_value("ratelimit_decisions_total{policy=\"shade\",outcome=\"allowed\"}", 1);
+	assert_value("ratelimit_decisions_total{policy=\"shade\",outcome=\"shadow_refused\"}", 2);
+	assert_value("requests_refused_total", refused + 3);
+}
+
+static void acquisitions_and_waits_of_locks_are_counted(void **state)
+{
+	(void)state;
+	struct answer a = http(client, "POST", "/locks/jobs", "{\"ttl_ms\":600000}");
+	char token[80];
+	snprintf(token, sizeof(token), "Lock-Token: %s", text_at(a, "/token"));
+	assert_status(http(client, "POST", "/locks/jobs", "{\"ttl_ms\":1000}"), 409);
+	assert_status(http(client, "POST", "/locks/jobs", "{\"ttl_ms\":1000,\"wait_ms\":300}"), 409);
+	struct raw *waiting = waiter_at(&patternd, "/locks/jobs", "{\"ttl_ms\":1000,\"wait_ms\":30000}", "");
+	wait_until(value("lock_waiters{lock=\"jobs\"}") == 1, SOON_MS);
+	assert_status(http(client, "DELETE", "/locks/jobs", NULL, token), 200);
+	assert_status(waiter_answer(waiting, "/locks/jobs", SOON_MS), 201);
+	raw_close(waiting);
+	assert_value("lock_acquisitions_total{lock=\"jobs\",outcome=\"acquired\"}", 2);
+	assert_value("lock_acquisitions_total{lock=\"jobs\",outcome=\"refused\"}", 1);
+	assert_value("lock_acquisitions_total{lock=\"jobs\",outcome=\"timed_out\"}", 1);
+	assert_value("lock_wait_seconds_count", 4);
+	assert_value("lock_wait_seconds_bucket{le=\"0.001\"}", 2);
+	assert_value("lock_wait_seconds_bucket{le=\"60\"}", 4);
+	wait_until(value("lock_waiters{lock=\"jobs\"}") == 0, SOON_MS);
+}
+
+/* Quotes, backslashes and line ends of a name stay inside of its label. */
+static void names_are_escaped(void **state)
+{
+	(void)state;
+	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"), 400); /* braces are no part of names */
+	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
+	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
+}
+
+static void a_hundred_names_are_the_most(void **state)
+{
+	char target[64];
+	int series = 0;
+
+	(void)state;
+	for (int i = 0; i < 120; i++) {
+		snprintf(target, sizeof(target), "/locks/many-%d", i);
+		assert_status(http(client, "POST", target, "{\"ttl_ms\":60000}"), 201);
+	}
+	struct answer a = http(client, "GET", "/metrics", NULL);
+	for (const char *at = a.body; (at = strstr(at, "lock_acquisitions_total{")); at++)
+		series++;
+	assert_int_equal(series, 3 * 100);
+	client_forget(client);
+	assert_value("metrics_names_dropped_total{kind=\"locks\"}", 120 - 99); /* `jobs` was the first */
+	assert_value("metrics_names_dropped_total{kind=\"queues\"}", 0);
+}
+
+/* However often it is scraped: each name is asked for once a round, and a round begins each 5 s. */
+static void scrapes_ask_redis_little(void **state)
+{
+	int64_t until_ms = monotonic_ms() + 3000;
+	double names = 100 + 4 /* queues */, before = value("redis_commands_total");
+
+	(void)state;
+	while (monotonic_ms() < until_ms)
+		value("uptime_seconds");
+	assert_true(value("redis_commands_total") - before <= names + 10);
+}
+
+/* A scrape does not wait for a Redis that stands still, and old figures are left out. */
+static void old_figures_are_left_out(void **state)
+{
+	(void)state;
+	assert_true(!isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")));
+	server_signal(&redis, SIGSTOP);
+	int64_t began_ms = monotonic_ms();
+	for (int i = 0; i < 20; i++)
+		value("uptime_seconds");
+	assert_true(monotonic_ms() - began_ms < patience_ms(500));
+	wait_until(isnan(value("queue_messages{queue=\"known\",state=\"ready\"}")), STALE_MS);
+	assert_value("queue_events_total{queue=\"known\",event=\"sent\"}", 0); /* its own stay */
+	server_signal(&redis, SIGCONT);
+	wait_until(value("queue_messages{queue=\"known\",state=\"ready\"}") == 0, STALE_MS);
+}
+
+static void without_the_option_there_are_none(void **state)
+{
+	struct daemon plain = { 0 };
+
+	(void)state;
+	daemon_start(&plain, "--redis", redis.url);
+	struct client *c = client_open(plain.port);
+	assert_status(http(c, "POST", "/queues/orders/messages", "{\"body\":1}"), 201);
+	struct answer a = http(c, "GET", "/metrics", NULL);
+	assert_null(strstr(a.body, "queue_events_total"));
+	assert_null(strstr(a.body, "metrics_names_dropped"));
+	client_close(c);
+	daemon_stop(&plain);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	server_start(&redis);
+	daemon_start(&patternd, "--redis", redis.url, "--metrics-names",
+		     "queues:ord*,queues:known,ratelimit:*,locks:jobs,locks:many-*");
+	client = client_open(patternd.port);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	client_close(client);
+	daemon_stop(&patternd);
+	server_stop(&redis);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_of_queues_are_counted_once),
+		cmocka_unit_test(figures_of_queues_come_from_redis),
+		cmocka_unit_test(decisions_of_policies_are_counted),
+		cmocka_unit_test(acquisitions_and_waits_of_locks_are_counted),
+		cmocka_unit_test(names_are_escaped),
+		cmocka_unit_test(a_hundred_names_are_the_most),
+		cmocka_unit_test(scrapes_ask_redis_little),
+		cmocka_unit_test(old_figures_are_left_out),
+		cmocka_unit_test(without_the_option_there_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

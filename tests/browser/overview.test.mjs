@@ -1,0 +1,155 @@
+// /ui: the overview shows what needs a person, has a past as soon as it is opened, and fits.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { open } from './stage.mjs';
+
+const SLOW = { timeout: 120_000 };
+
+/** Asks the daemon; a status that is not among these fails the test. */
+async function api(url, method, path, body, ...statuses) {
+  const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(answer.ok || statuses.includes(answer.status), `${method} ${path}: ${answer.status}`);
+  return answer.json();
+}
+
+/** One queue with dead letters, one with an old message, a lock with a waiter, a limit that refuses. */
+async function trouble(url) {
+  await api(url, 'POST', '/queues/dead/messages', { messages: [{ body: 1 }, { body: 2 }] });
+  const { messages } = await api(url, 'POST', '/queues/dead/receive', { limit: 2 });
+  for (const { receipt } of messages)
+    await api(url, 'POST', `/queues/dead/deliveries/${receipt}/reject`, { dead: true });
+  await api(url, 'POST', '/queues/old/messages', { body: 1 });
+  await api(url, 'POST', '/locks/busy', { ttl_ms: 600_000 });
+  for (let i = 0; i < 20; i++)
+    await api(url, 'POST', '/ratelimit', { key: 'k', limit: 1, window_ms: 600_000 }, 429);
+}
+
+/** Waits for a lock until the daemon ends. */
+const wait = (url) => api(url, 'POST', '/locks/busy', { ttl_ms: 1000, wait_ms: 30_000 }, 409, 503).catch(() => {});
+
+const tile = (page, title) =>
+  page.locator('.attention > div', { has: page.locator('dt', { hasText: new RegExp(`^${title}$`) }) });
+const has = (page, title, text) => tile(page, title).filter({ hasText: text }).waitFor({ state: 'visible' });
+const samplesOf = async (url) => (await api(url, 'GET', '/info/history')).samples;
+
+async function until(condition) {
+  const deadline = Date.now() + 30_000;
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadline, 'it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test('what needs a person comes first', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await trouble(stage.url);
+  wait(stage.url);
+  await until(async () => (await api(stage.url, 'GET', '/locks/busy')).waiters === 1);
+  await until(async () => (await samplesOf(stage.url)).some((one) => one.refusals_per_second > 0));
+  const page = await stage.visit('/ui');
+  await has(page, 'Dead letters', '2');
+  assert.equal(await tile(page, 'Dead letters').getByRole('link').getAttribute('href'), '#/queues/dead');
+  await has(page, 'Oldest ready message', / s|ms/);
+  assert.equal(await tile(page, 'Oldest ready message').getByRole('link').innerText(), 'old');
+  await has(page, 'Locks with waiters', '1 waiting');
+  await has(page, 'Refusals a second', /[0-9]/);
+  await has(page, 'Errors a second', '0');
+  await has(page, 'Redis', 'answers');
+  await has(page, 'Memory of Redis', /[KM]iB/);
+  await has(page, 'Requests a second', '99 % within');
+  stage.assertClean();
+});
+
+test('a daemon without anything says so', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  const page = await stage.visit('/ui');
+  await has(page, 'Dead letters', 'no queue yet');
+  await has(page, 'Oldest ready message', 'none');
+  await has(page, 'Locks with waiters', 'no lock held');
+  stage.assertClean();
+});
+
+test('a page just opened has a past, and asks for new samples only', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await until(async () => (await samplesOf(stage.url)).length >= 2);
+  const page = await stage.visit('/healthz');
+  const asked = [];
+  page.on('request', (request) => asked.push(new URL(request.url())));
+  const polls = () => asked.filter(({ pathname }) => pathname === '/info/history');
+  await page.goto(`${stage.url}/ui`);
+  await page.locator('.plots canvas').nth(3).waitFor({ state: 'visible' });
+  await page.getByText(/^Times in /).waitFor({ state: 'visible' });
+  assert.equal(polls()[0].searchParams.get('after_ms'), '0');
+  await until(() => polls().length >= 3);
+  assert.ok(Number(polls()[2].searchParams.get('after_ms')) > 0);
+  assert.equal(asked.filter(({ pathname }) => pathname === '/queues').length, 1); // each 10 s
+  const hide = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+  await hide(true);
+  await page.waitForTimeout(200);
+  const before = polls().length;
+  await page.waitForTimeout(4500);
+  assert.equal(polls().length, before); // not while it is hidden
+  await Promise.all([page.waitForResponse(/\/info\/history/), hide(false)]);
+  stage.assertClean();
+});
+
+test('lists that a token may not read are named, and the rest is shown', SLOW, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const digest = createHash('sha256').update('informed').digest('hex');
+  await writeFile(join(folder, 'tokens'), `${digest} info:read\n`);
+  const stage = await open('--tokens', join(folder, 'tokens'));
+  t.after(() => stage.close());
+  const page = await stage.visit('/healthz');
+  await page.evaluate(() => sessionStorage.setItem('patternd-token', 'informed'));
+  await page.goto(`${stage.url}/ui`);
+  await has(page, 'Redis', 'answers');
+  for (const title of ['Dead letters', 'Locks with waiters']) await has(page, title, '–');
+});
+
+test('it fits a phone and a wide screen, light and dark', SLOW, async (t) => {
+  const stage = await open();
+  t.after(() => stage.close());
+  await trouble(stage.url);
+  await until(async () => (await samplesOf(stage.url)).length >= 2);
+  const page = await stage.visit('/ui');
+  for (const [width, colorScheme] of [
+    [390, 'dark'],
+    [390, 'light'],
+    [1400, 'dark'],
+    [1400, 'light'],
+  ]) {
+    await page.setViewportSize({ width, height: 1000 });
+    await page.emulateMedia({ colorScheme });
+    await page.locator('.plots canvas').nth(3).waitFor({ state: 'visible' });
+    const { scrolls, heights, rests } = await page.evaluate(() => {
+      const boxes = (all) => [...document.querySelectorAll(all)].map((one) => one.getBoundingClientRect());
+      const right = boxes('.plots')[0].right;
+      const rest = (cells) =>
+        cells.filter(({ top }, at) => cells[at + 1]?.top !== top).map((last) => Math.round(right - last.right));
+      return {
+        scrolls: document.documentElement.scrollWidth > innerWidth,
+        heights: boxes('.plots > *').map(({ height }) => Math.round(height)),
+        rests: [...rest(boxes('.attention > *')), ...rest(boxes('.plots > *'))], // what is left of each row
+      };
+    });
+    assert.equal(scrolls, false, `it scrolls sideways at ${width}`);
+    assert.deepEqual(new Set(rests), new Set([0]), `rows are not full at ${width}`);
+    if (width === 1400) assert.equal(new Set(heights).size, 1, `plots differ in height: ${heights}`);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${width}-${colorScheme}.png`, fullPage: true });
+  }
+  stage.assertClean();
+});
