@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Every metric, label and operation that the alerts of examples/prometheus and the dashboard of
-examples/grafana ask for is one that the daemon has. tests/test_observability.py PATTERND
+examples/grafana ask for is one that the daemon has, and docs/metrics.md lists what it has.
+tests/test_observability.py PATTERND
 """
 import json
 import pathlib
 import re
 import sys
+import time
 
 import yaml
 
@@ -24,6 +26,8 @@ MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
 SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
 # Nobody listens there; that there is such an option makes the metric be there.
+NAMES = ["--metrics-names", "queues:q,ratelimit:*,locks:l"]
+ONLY_IN_A_CLUSTER = {"patternd_cluster_nodes"}
 QUORUM = ["--lock-quorum", ",".join(f"redis://127.0.0.1:{port}" for port in (1, 2, 3))]
 
 
@@ -33,6 +37,31 @@ def served(text):
     for name, labels in SAMPLE.findall(text):
         metrics.setdefault(name, set()).update(label for label, _ in MATCHER.findall(labels))
     return metrics
+
+
+def named_metrics(daemon):
+    """The exposition, once the round of questions that the first scrape began has ended."""
+    daemon.ask("PUT", "/ratelimit/policies/p", {"limit": 1, "window_ms": 1000})
+    daemon.ask("POST", "/ratelimit", {"key": "k", "policy": "p"})
+    for _ in range(100):
+        text = daemon.ask("GET", "/metrics")[2]
+        if "patternd_queue_messages{" in text and "patternd_lock_waiters{" in text:
+            return text
+        time.sleep(0.1)
+    sys.exit("the figures of the named queue and lock do not come")
+
+
+def documented(texts):
+    """Of docs/metrics.md: each family that is served, with its type and help; and no others."""
+    rows = re.findall(r"^\| `(patternd_\w+)` \| (\w+) \| (.*) \|$", (TOP / "docs/metrics.md").read_text(), re.M)
+    wanted = {(name, kind): words for name, kind, words in rows}
+    for text in texts:
+        helps = dict(re.findall(r"^# HELP (\w+) (.*)$", text, re.M))
+        for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.M):
+            if wanted.get((name, kind)) != helps[name]:
+                yield f"docs/metrics.md does not have {name}, {kind}: {helps[name]}"
+    served = {name for text in texts for name in re.findall(r"^# TYPE (\w+)", text, re.M)} | ONLY_IN_A_CLUSTER
+    yield from (f"docs/metrics.md has {name}, which is not served" for name, _ in wanted if name not in served)
 
 
 def rules():
@@ -47,7 +76,7 @@ def panels():
         if variable["type"] == "query":
             yield variable["name"], variable["query"]["query"], ""
     for panel in board["panels"]:
-        for target in panel["targets"]:
+        for target in panel.get("targets", []):  # a row has none
             yield panel["title"], target["expr"], target["legendFormat"]
 
 
@@ -76,13 +105,17 @@ def faults(where, expression, legend, metrics, operations):
 
 
 def main():
-    with embedded.Daemon(sys.argv[1], *QUORUM) as daemon:
+    with embedded.Daemon(sys.argv[1], *QUORUM, *NAMES) as daemon:
         daemon.ask("GET", "/healthz")
         daemon.ask("POST", "/queues/q/receive", {"wait_ms": 20})
-        metrics = served(daemon.ask("GET", "/metrics")[2]) | {"up": set()}
+        text = daemon.ask("GET", "/metrics")[2]
+    with embedded.Daemon(sys.argv[1], *NAMES) as daemon:
+        named = named_metrics(daemon)
+    metrics = served(text) | served(named) | {"up": set()}
     contract = contract_file.load(TOP / "openapi.yaml")
     operations = {o["operationId"] for path in contract["paths"].values() for o in path.values() if "operationId" in o}
     found = [fault for asked in (*rules(), *panels()) for fault in faults(*asked, metrics, operations)]
+    found += documented((text, named))
     if found:
         sys.exit("\n".join(found))
 

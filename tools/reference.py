@@ -192,26 +192,39 @@ def options():
     )
 
 
-def metrics():
-    """Each metric with its type and help, by the calls that expose it."""
+# How a family is written down in the sources: (pattern, type), the type being a group where it is None.
+STRING = r'(?:"(?:[^"\\]|\\.)*"\s*)+'
+FAMILIES = [
+    (r"\bCOUNTER\((?P<name>\w+), (?P<help>STRING)\)", "counter"),
+    (r'\bexposition_counter\(\w+, "(?P<name>\w+)",\s*(?P<help>STRING)', "counter"),
+    (r'\bexposition_gauge\(&?\w+, "(?P<name>\w+)",\s*(?P<help>STRING)', "gauge"),
+    (r'\bmetrics_gauge\("(?P<name>\w+)",\s*(?P<help>STRING)', "gauge"),
+    (r'\bexposition_head\(&?\w+, "(?P<name>\w+)", "(?P<type>\w+)",\s*(?P<help>STRING)', None),
+    (r'\{ "(?P<name>\w+)", "(?P<type>counter|gauge)",\s*(?P<help>STRING)', None),
+    (r'\{ "(?P<name>\w+_seconds)",\s*(?P<help>STRING),\s*\{', "histogram"),
+    (r'\.name = "(?P<name>\w+_seconds)",\s*\.help = (?P<help>STRING)', "histogram"),
+]
+
+
+def metrics(folder):
+    """{name: (type, help)} of the metrics that the sources below a folder define."""
     found = {}
-    literals = r'"([\w:]+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+)'
-    table = (TOP / "service/process/metrics.def").read_text()
-    for name, words in re.findall(r"^COUNTER\((\w+), (\"[^\n]*\")\)$", table, re.M):
-        found[f"{name}_total"] = ("counter", words)
-    for path in sorted([*TOP.glob("service/**/*.c"), *TOP.glob("handlers/**/*.c")]):
+    for path in sorted([*(TOP / folder).rglob("*.c"), *(TOP / folder).rglob("metrics.def")]):
         text = path.read_text()
-        for kind, name, words in re.findall(r"\b(counter|gauge)\(&?\w+, " + literals, text):
-            found[name] = (kind, words)
-        for name, words in re.findall(r"\bmetrics_gauge\(" + literals, text):
-            found[name] = ("gauge", words)
-        for name, kind, words in re.findall(
-            r'\bhead\(&?\w+, "(\w+)", "(counter|gauge|histogram)",\s*((?:"[^"]*"\s*)+)', text
-        ):
-            found[name] = (kind, words)
-        for name, words in re.findall(r"\{\s*" + literals.replace("[\\w:]+", "\\w+_seconds") + r",\s*\{", text):
-            found[name] = ("histogram", words)
-    return {f"patternd_{n}": (k, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', w))) for n, (k, w) in sorted(found.items())}
+        for pattern, kind in FAMILIES:
+            for row in re.finditer(pattern.replace("STRING", STRING), text):
+                name = f"patternd_{row['name']}" + ("_total" if path.suffix == ".def" else "")
+                words = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row["help"]))
+                found[name] = (kind or row["type"], words)
+    return found
+
+
+def metric_rows(folder):
+    return [
+        "| metric | type | meaning |",
+        "|---|---|---|",
+        *(f"| `{name}` | {kind} | {one_line(words)} |" for name, (kind, words) in sorted(metrics(folder).items())),
+    ]
 
 
 def metrics_page():
@@ -221,14 +234,34 @@ def metrics_page():
         MADE,
         wrapped(
             "`GET /metrics` in the text format of Prometheus. Counters count since the start of the daemon. "
-            "[Operate](operate.md#alerts) lists what to watch, [examples](../examples/README.md#alerts-and-a-dashboard) has "
-            "alerts and a dashboard."
+            "[Operate](operate.md#alerts) lists what to watch, "
+            "[examples](../examples/README.md#alerts-and-a-dashboard) has alerts and a dashboard."
+            "\n\n"
+            "Requests, durations and waits have a series for each operation that was used, never for a name. Durations "
+            "leave out the time that a request waited or streamed, so alerts on them need no list of operations."
         ),
         "",
-        "| metric | type | meaning |",
-        "|---|---|---|",
+        *metric_rows("service"),
+        "",
+        "## Single queues, policies and locks",
+        "",
+        wrapped(
+            "Off unless `--metrics-names` names them: `--metrics-names 'queues:ord*,ratelimit:*,locks:report'`. An entry "
+            "is `KIND:GLOB`; `*` matches any run of bytes, at most twice. A name without `*` has its series from the "
+            "start, others from their first use by this daemon. A kind has at most 100 names; events of further names "
+            "count in `patternd_metrics_names_dropped_total`."
+            "\n\n"
+            "Counters are this daemon's own events: add them over all daemons. Gauges of queues and locks, and expired "
+            "messages, come from Redis: each daemon returns the same, so take the largest. They are read while /metrics "
+            "is scraped, each name at most once in 5 s, one after the other. A scrape returns what was read last, and "
+            "leaves out what is older than 15 s; the first scrape has none."
+            "\n\n"
+            "`patternd_ratelimit_decisions_total` counts each check that names a policy. Messages that end by their "
+            "`ttl_ms` or `max_receives` show in `patternd_queue_expired_messages_total` and in the state `dead`."
+        ),
+        "",
+        *metric_rows("handlers"),
     ]
-    out += [f"| `{name}` | {kind} | {one_line(words)} |" for name, (kind, words) in metrics().items()]
     return "\n".join(out) + "\n"
 
 

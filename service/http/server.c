@@ -308,6 +308,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		.method = req->method ? req->method : "-",
 		.status = status,
 		.duration_us = duration_us,
+		.waited_us = request_waited_us(req),
 		.code = req->problem ? req->problem->code : NULL,
 	};
 	log_request(&line);

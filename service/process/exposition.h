@@ -31,7 +31,7 @@ void exposition_head(struct exposition *e, const char *name, const char *type, c
 void exposition_counter(struct exposition *e, const char *name, const char *help, uint64_t value);
 void exposition_gauge(struct exposition *e, const char *name, const char *help, double value);
 
-/* A label's value with its escapes, written into `to`, which has room for 2 * value.len + 1 bytes. */
+/* A label's value with its escapes, in `to`, which has room for 2 * value.len + 1 bytes. */
 struct text exposition_label(char *to, struct text value);
 
 #endif

@@ -248,6 +248,10 @@ void log_request(const struct log_request *r)
 	add_int(&l, r->status);
 	member(&l, "duration_us", false);
 	add_int(&l, r->duration_us);
+	if (r->waited_us > 0) {
+		member(&l, "waited_us", false);
+		add_int(&l, r->waited_us);
+	}
 	if (r->code)
 		member_text(&l, "code", text_of(r->code));
 	line_end(&l);

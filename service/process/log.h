@@ -29,8 +29,8 @@ struct log_request {
 	const char *operation; /* "-" when no operation matched */
 	const char *method;
 	int status;
-	int64_t duration_us;
-	const char *code; /* of the problem; NULL on success */
+	int64_t duration_us, waited_us; /* the whole time, and the part of it in which it was parked or streamed */
+	const char *code;               /* of the problem; NULL on success */
 };
 void log_request(const struct log_request *r);
 

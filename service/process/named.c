@@ -27,7 +27,7 @@ void named_register(struct named_kind *kind)
 
 /* ---- Names ---- */
 
-/* `*` matches any run of bytes. The latest star takes one more byte when what follows it differs. */
+/* `*` matches any run of bytes: the latest star takes one more when what follows it differs. */
 static bool matches(struct text glob, struct text name)
 {
 	size_t g = 0, n = 0, star = SIZE_MAX, taken = 0;

@@ -81,9 +81,11 @@ static void events_of_queues_are_counted_once(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) /* the second is a replay */
 		assert_status(http(client, "POST", "/queues/orders/messages",
-				   "{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2},{\"body\":3},{\"body\":4}]}", key),
+				   "{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2},{\"body\":3},{\"body\":4}]}",
+				   key),
 			      201);
-	assert_status(http(client, "POST", "/queues/orders/messages", "{\"body\":1,\"id\":\"a\"}"), 201); /* a duplicate */
+	assert_status(http(client, "POST", "/queues/orders/messages", "{\"body\":1,\"id\":\"a\"}"),
+		      201); /* a duplicate */
 	events_are("orders", 4, 0, 0, 0);
 	struct answer a = http(client, "POST", "/queues/orders/receive", "{\"limit\":3}");
 	assert_status(a, 200);
@@ -167,7 +169,8 @@ static void acquisitions_and_waits_of_locks_are_counted(void **state)
 static void names_are_escaped(void **state)
 {
 	(void)state;
-	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"), 400); /* braces are no part of names */
+	assert_status(http(client, "POST", "/queues/ord%22%5C%7D/messages", "{\"body\":1}"),
+		      400); /* braces are no part of names */
 	assert_status(http(client, "POST", "/queues/ord%22%5C%20x/messages", "{\"body\":1}"), 201);
 	events_are("ord\\\"\\\\ x", 1, 0, 0, 0);
 }
