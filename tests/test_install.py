@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,]*$")  # it shows what kind of value goes there
+NO_DEFAULT = re.compile(r"#[a-z-]+ = [A-Z][A-Za-z.,:]*$")  # it shows what kind of value goes there
 OPTION = re.compile(r"#([a-z-]+ = .*)$")
 
 

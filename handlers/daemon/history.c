@@ -52,7 +52,7 @@ static void take(struct timer *t)
 	metrics_totals(&now);
 	struct metrics_totals d = difference(&now);
 	ring[taken++ % SAMPLES] = (struct sample){
-		.at_ms = loop_wall_ms(),
+		.at_ms = metrics_started_at_ms() + metrics_uptime_ms(), /* never goes back, as the wall clock may */
 		.requests = (double)d.requests / seconds,
 		.errors = (double)d.errors / seconds,
 		.refusals = (double)d.refusals / seconds,

@@ -341,6 +341,7 @@ static void list_shows_what_is_held(void **state)
 	assert_int_equal(int_at(a, "/items/0/holds"), 2);
 	assert_int_equal(int_at(a, "/items/0/fence"), int_at(taken, "/fence"));
 	assert_in_range(int_at(a, "/items/0/ttl_ms"), 1, TTL_MS);
+	assert_int_equal(int_at(a, "/items/0/waiters"), 0);
 	assert_null(strstr(a.body, text_at(taken, "/token")));
 	assert_int_equal(json_array_size(json_at(http(client, "GET", "/locks?match=b*", NULL), "/items")), 0);
 }

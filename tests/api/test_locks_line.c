@@ -64,6 +64,7 @@ static void a_refusal_tells_how_many_wait(void **state)
 	assert_in_range(int_at(a, "/holder/ttl_ms"), 1, 60000);
 	assert_null(json_at(a, "/holders"));
 	assert_int_equal(int_at(a, "/waiters"), 2);
+	assert_int_equal(pair_number("/locks", "/items/0/waiters"), 2);
 	assert_in_range(atoi(header_of(a, "Retry-After")), 1, 60);
 	assert_null(strstr(a.body, text_at(held, "/token")));
 	raw_close(one);

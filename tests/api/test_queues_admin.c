@@ -264,8 +264,10 @@ static void queues_are_listed_with_their_counts(void **state)
 	configure("{\"paused\":true}");
 	struct answer a = http(client, "GET", "/queues", NULL);
 	const json_t *item = json_at(a, "/items/0");
-	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:b}", "name", "q", "ready", 2, "delayed", 1, "in_flight",
-				   1, "dead", 1, "paused", 1);
+	int64_t oldest_ms = int_at(a, "/items/0/oldest_ready_ms");
+	assert_in_range(oldest_ms, 0, int_at(queue("GET", NULL), "/oldest_ready_ms"));
+	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:b}", "name", "q", "ready", 2, "delayed", 1,
+				   "in_flight", 1, "dead", 1, "oldest_ready_ms", (json_int_t)oldest_ms, "paused", 1);
 	assert_true(json_equal(item, wanted));
 	json_decref(wanted);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
@@ -281,6 +283,7 @@ static void queues_are_listed_with_their_counts(void **state)
 		assert_status(a, 200);
 		for (size_t i = 0; i < json_array_size(json_at(a, "/items")); i++) {
 			item = json_array_get(json_at(a, "/items"), i);
+			assert_true(json_is_null(json_object_get(item, "oldest_ready_ms")));
 			found[atoi(json_string_value(json_object_get(item, "name")) + strlen("many:"))] = 1;
 		}
 		snprintf(cursor, sizeof(cursor), "%s",
