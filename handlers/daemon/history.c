@@ -28,7 +28,7 @@ static size_t taken; /* since the start */
 static struct metrics_totals before;
 static struct redis_answers answers_before;
 static int64_t before_us;
-static struct timer next;
+static struct loop_timer next;
 
 static struct metrics_totals difference(const struct metrics_totals *now)
 {
@@ -42,7 +42,7 @@ static struct metrics_totals difference(const struct metrics_totals *now)
 	return d;
 }
 
-static void take(struct timer *t)
+static void take(struct loop_timer *t)
 {
 	struct metrics_totals now;
 	struct redis_answers answers = connections_answers();

@@ -15,7 +15,7 @@ static size_t measure_count;
 static size_t kind_at, name_at; /* the name that is asked now or next */
 static bool is_asking, has_failed;
 static int64_t scraped_us;
-static struct timer next_round;
+static struct loop_timer next_round;
 
 void measure_register(const struct measure *m)
 {
@@ -67,7 +67,7 @@ static void ask_next(void)
 		ask(measures[kind_at]);
 }
 
-static void begin_round(struct timer *t)
+static void begin_round(struct loop_timer *t)
 {
 	if (loop_now_us() - scraped_us > SCRAPES_END_US)
 		return;

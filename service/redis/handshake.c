@@ -107,12 +107,10 @@ static bool reject(struct redis_handshake *h, const char *format, ...)
 
 static void note_memory(struct redis_handshake *h, struct text info)
 {
-	char used[TEXT_DIGITS], limit[TEXT_DIGITS];
+	int64_t used = info_number(info, "used_memory"), limit = info_number(info, "maxmemory");
 
-	info_value(info, "used_memory", used, sizeof(used));
-	info_value(info, "maxmemory", limit, sizeof(limit));
-	if (*used)
-		h->memory = (struct redis_memory){ strtoll(used, NULL, 10), strtoll(limit, NULL, 10), loop_now_us() };
+	if (used >= 0)
+		h->memory = (struct redis_memory){ used, limit < 0 ? 0 : limit, loop_now_us() };
 }
 
 enum handshake_finding { FINDING_EVICTION, FINDING_NO_FILE, FINDINGS };
