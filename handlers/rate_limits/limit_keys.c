@@ -121,25 +121,42 @@ void ratelimit_refund(struct request *req, const struct ratelimit_refund_input *
 
 /* ---- GET /ratelimit/keys ---- */
 
-static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
-		      const struct reply *reply)
+/* The number of an algorithm, 0 for a name that is none. */
+static int algorithm_of(struct text name)
 {
+	for (int i = 1; i <= ALGORITHMS; i++)
+		if (text_is(name, limit_algorithm_names[i - 1]))
+			return i;
+	return 0;
+}
+
+static struct call *look_one(struct request *req, struct text name, struct text part)
+{
+	struct call *c = script_call(req, &ratelimit_key_get_script);
 	struct text policy = text_cut(&part, ':');
 
-	(void)req;
-	(void)reply;
-	if (!part.at)
+	for (int i = 1; i <= ALGORITHMS; i++)
+		call_key(c, KEY_LIMIT, name, limit_state_part(req, policy, i));
+	call_int(c, algorithm_of(part));
+	return c;
+}
+
+static void list_item(struct json_out *o, struct request *req, struct text name, struct text part,
+		      const struct reply *r)
+{
+	struct text policy = text_cut(&part, ':');
+	int algorithm = algorithm_of(part);
+
+	if (algorithm == 0 || reply_int(r, 2) != algorithm)
 		return;
 	out_object(o, NULL);
-	out_text(o, "key", name);
-	out_text(o, "policy", policy);
-	out_text(o, "algorithm", part);
+	write_state(o, req, name, policy, limit_algorithm_names[algorithm - 1], r);
 	out_close(o);
 }
 
 void ratelimit_key_list(struct request *req, const struct ratelimit_key_list_input *in)
 {
-	static const struct list_of limits = { .kind = KEY_LIMIT, .part_pattern = ":*", .item = list_item };
+	static const struct list_of limits = { .kind = KEY_LIMIT, .part_pattern = ":*", .look = look_one, .item = list_item };
 
 	list_keys(req, &limits, in->match, in->cursor, in->limit);
 }

@@ -292,6 +292,17 @@ static void looked_at_and_forgotten_by_policy(void **state)
 	a = get("/ratelimit/keys?match=k");
 	assert_string_equal(text_at(a, "/items/0/policy"), "p");
 	assert_string_equal(text_at(a, "/items/0/algorithm"), "fixed_window");
+	assert_true(bool_at(a, "/items/0/allowed"));
+	assert_int_equal(int_at(a, "/items/0/limit"), 5);
+	assert_int_equal(int_at(a, "/items/0/window_ms"), 3600000);
+	assert_int_equal(int_at(a, "/items/0/remaining"), 3);
+	assert_true(json_is_null(json_at(a, "/items/0/retry_after_ms")));
+	assert_in_range(int_at(a, "/items/0/reset_after_ms"), 1, 3600000);
+	take("{\"key\":\"k\",\"policy\":\"p\",\"cost\":3}");
+	a = get("/ratelimit/keys?match=k");
+	assert_false(bool_at(a, "/items/0/allowed"));
+	assert_int_equal(int_at(a, "/items/0/remaining"), 0);
+	assert_in_range(int_at(a, "/items/0/retry_after_ms"), 1, 3600000);
 	assert_problem(http(client, "DELETE", "/ratelimit/keys/k", NULL), 404, "not_found", "none");
 	assert_status(http(client, "DELETE", "/ratelimit/keys/k?policy=p", NULL), 204);
 	assert_int_equal(int_at(take("{\"key\":\"k\",\"policy\":\"p\"}"), "/remaining"), 4);
