@@ -19,6 +19,7 @@ TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
     ".txt": "text/plain; charset=utf-8",
     ".ico": "image/svg+xml",
 }

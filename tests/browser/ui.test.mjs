@@ -1,84 +1,11 @@
-// GET /ui: each view shows what the API was given, changes something only where that is offered,
-// and tells what fails.
+// GET /ui: views show what the API was given, change something only where that is offered, and
+// report what fails. views.test.mjs goes through all views.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 
+import { api, begin, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
 import { open, startDaemon, startProxy } from './stage.mjs';
 
-const HOSTILE = '<img src=x onerror=alert(1)>';
-const SLOW = { timeout: 120_000 };
-const name = encodeURIComponent;
-
-/** Asks the daemon; what it refuses fails the test. */
-async function api(url, method, path, body) {
-  const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
-  const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
-  return text && JSON.parse(text);
-}
-
-/** Something of everything, under a plain name and a hostile one. */
-async function fill(url) {
-  const now = Date.now();
-  for (const one of ['plain', HOSTILE]) {
-    await api(url, 'POST', `/locks/${name(one)}`, { ttl_ms: 600_000, owner: one, metadata: { job: one } });
-    await api(url, 'POST', `/queues/${name(one)}/messages`, {
-      messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }],
-    });
-    await api(url, 'POST', `/queues/${name(one)}/messages`, {
-      messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }],
-    });
-    const {
-      messages: [taken],
-    } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
-    await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
-    await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
-    await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });
-    await api(url, 'PUT', `/geo/${name(one)}/members/far`, { longitude: 14.4, latitude: 52.5 });
-    await api(url, 'POST', `/uv/${name(one)}`, { visitors: ['a', 'b', 'c'] });
-    await api(url, 'POST', `/pv/${name(one)}`, { by: 17 });
-    await api(url, 'PUT', `/leaderboards/${name(one)}`, { dimensions: ['gold'] });
-    await api(url, 'PUT', `/leaderboards/${name(one)}/members/${name(one)}`, { scores: { gold: 5 } });
-    await api(url, 'PUT', `/leaderboards/${name(one)}/members/second`, { scores: { gold: 4 } });
-    await api(url, 'PUT', `/sales/${name(one)}`, { opens_at_ms: now - 1000, stock: 50, per_user: 2, hold_ms: 600_000 });
-    await api(url, 'POST', `/sales/${name(one)}/claims`, { user: one, quantity: 2 });
-  }
-  await api(url, 'PUT', '/ratelimit/policies/replies', { limit: 30, window_ms: 60_000, burst: 15 });
-}
-
-/** A daemon with these options and something in it, and its page. */
-async function begin(t, ...options) {
-  const stage = await open(...options);
-  t.after(() => stage.close());
-  await fill(stage.url);
-  return { stage, page: await stage.visit('/ui') };
-}
-
-async function go(page, ...parts) {
-  await page.evaluate(
-    (hash) => {
-      location.hash = hash;
-    },
-    `#/${parts.map(name).join('/')}`,
-  );
-}
-
-const row = (page, text) =>
-  page
-    .getByRole('row')
-    .filter({ has: page.getByRole('cell', { name: text, exact: true }) })
-    .first();
-const shows = (locator) => locator.waitFor({ state: 'visible' });
-
-/** The text of a row once it has all of these. */
-async function rowHas(page, text, ...wanted) {
-  for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
-}
 
 test('a reverse proxy may have it below a prefix', SLOW, async (t) => {
   const stage = await open();
@@ -316,22 +243,6 @@ test('an action that was cut off may have been done', SLOW, async (t) => {
   await shows(told);
   assert.deepEqual(stage.foreign, []);
 });
-
-/** A daemon that answers those who have the token 'secret', which may do these things. */
-async function guarded(t, rights) {
-  const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, 'tokens');
-  await writeFile(file, `${createHash('sha256').update('secret').digest('hex')} ${rights} # reader\n`);
-  const stage = await open('--tokens', file);
-  t.after(() => stage.close());
-  return stage;
-}
-
-async function give(page, token) {
-  await page.getByLabel('Token', { exact: true }).fill(token);
-  await page.getByRole('button', { name: 'Use it' }).click();
-}
 
 test('a token is asked for', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read locks:list');

@@ -75,10 +75,10 @@ export function acts() {
 }
 
 /** `until` makes the signal of each try: how long somebody looks for a token does not count. */
-async function send(method, path, body, until) {
+async function send(method, path, body, until, accept = 'application/json') {
 	for (;;) {
 		const token = sessionStorage.getItem(TOKEN);
-		const headers = { Accept: 'application/json' };
+		const headers = { Accept: accept };
 		if (token) headers.Authorization = `Bearer ${token}`;
 		if (body !== undefined) headers['Content-Type'] = 'application/json';
 		let response;
@@ -107,6 +107,12 @@ async function problemOf(response) {
 	}
 }
 
+// An integer beyond what a JavaScript number holds keeps its digits: it is somebody's data.
+function exact(_, value, context) {
+	const isLost = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+	return isLost && context && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
+}
+
 /** The answer's JSON; null when it has none. Throws a Problem or Gone. */
 export async function ask(method, path, body, signal) {
 	const response = await send(method, path, body, () => {
@@ -116,10 +122,39 @@ export async function ask(method, path, body, signal) {
 	if (!response.ok) throw await problemOf(response);
 	if (response.status === 204) return null;
 	try {
-		return await response.json();
+		return JSON.parse(await response.text(), exact);
 	} catch (error) {
 		throw new Gone(error.message);
 	}
+}
+
+/**
+ * The server-sent events of a path, each as told(event, data), until the daemon ends them. Throws a
+ * Problem or Gone.
+ */
+export async function listen(where, signal, told) {
+	const response = await send('GET', where, undefined, () => signal, 'text/event-stream');
+	if (!response.ok) throw await problemOf(response);
+	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	let text = '';
+	for (;;) {
+		const { value, done } = await reader.read();
+		if (done) return;
+		const events = (text + value).split('\n\n');
+		text = events.pop();
+		for (const one of events) emit(one, told);
+	}
+}
+
+/** One event: its lines "event: name" and "data: text"; a comment has neither. */
+function emit(lines, told) {
+	let name = 'message';
+	const data = [];
+	for (const line of lines.split('\n')) {
+		if (line.startsWith('event:')) name = line.slice(6).trim();
+		if (line.startsWith('data:')) data.push(line.slice(5));
+	}
+	if (data.length || name !== 'message') told(name, data.length ? JSON.parse(data.join('\n') || 'null') : null);
 }
 
 /** A path of the API from its parts, each of which may be anything. */
@@ -127,22 +162,30 @@ export function path(...parts) {
 	return '/' + parts.map(encodeURIComponent).join('/');
 }
 
+/** Whether requests carry a token. */
+export function hasToken() {
+	return sessionStorage.getItem(TOKEN) !== null;
+}
+
 /**
- * The items of a list that goes on by cursor. It is a SCAN: pages may be short and repeat, so what
- * is known is kept by its name; after `pages` of them, or `most` items, it is enough. `more` tells
- * that there are more.
+ * The items of a list that goes on by cursor, from `cursor` on. It is a SCAN: pages may be short
+ * and repeat, so what is known is kept by its name; after `pages` of them, or `most` items, it is
+ * enough. `more` tells that there are more, and `next` is the cursor of those.
  */
-export async function list(where, { match, name, pages = 8, most = 500, signal }) {
+export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {} }) {
 	const items = new Map();
-	let cursor = null;
+	let next = cursor;
 	do {
-		const params = new URLSearchParams({ limit: 200 });
-		if (match) params.set('match', match.includes('*') ? match : `*${match}*`);
-		if (cursor) params.set('cursor', cursor);
+		const params = new URLSearchParams({ limit: Math.min(most, 500), ...query });
+		if (match) params.set('match', match);
+		if (next) params.set('cursor', next);
 		const page = await ask('GET', `${where}?${params}`, undefined, signal);
 		for (const item of page.items) items.set(name(item), item);
-		cursor = page.next_cursor;
-	} while (cursor && --pages > 0 && items.size < most);
+		next = page.next_cursor;
+	} while (next && --pages > 0 && items.size < most);
 	const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-	return { items: sorted, more: cursor !== null };
+	return { items: sorted, more: next !== null, next };
 }
+
+/** Names that contain a text, which may have stars of its own. */
+export const containing = (text) => (text === '' || text.includes('*') ? text : `*${text}*`);

@@ -1,10 +1,18 @@
 // Leaderboards: members by rank.
 import { path } from './api.js';
-import { el, facts, route, table } from './dom.js';
-import { instant, number } from './format.js';
+import { back, buttons, el, facts, route } from './dom.js';
+import { expiry, number } from './format.js';
 import { listing } from './listing.js';
+import { removal } from './simple.js';
+import { cursorTable, ROWS, table } from './table.js';
 
-const PAGE = 50;
+const KIND = {
+	path: 'leaderboards',
+	one: 'leaderboard',
+	name: (board) => board.name,
+	loss: 'All members and their scores are removed.',
+};
+const make = (name) => ['PUT', path('leaderboards', name), { dimensions: ['points'] }];
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
@@ -14,104 +22,88 @@ function openAll(page) {
 	const all = table({
 		label: 'Leaderboards',
 		key: (one) => one.name,
-		empty: 'There are no leaderboards.',
+		turn: (by) => look.turn(by),
 		columns: [
 			{
 				title: 'Board',
 				kind: 'head',
 				text: (one) => one.name,
+				sort: (one) => one.name,
 				link: (one) => route('leaderboards', one.name),
 			},
 			{ title: 'Ranks by', kind: 'wide', text: (one) => one.dimensions.join(', then ') },
-			{ title: 'Members', number: true, text: (one) => number(one.size) },
+			{ title: 'Members', number: true, text: (one) => number(one.size), sort: (one) => one.size },
+			{
+				title: 'Expires',
+				text: (one) => expiry(one.expires_at_ms),
+				sort: (one) => one.expires_at_ms,
+			},
+			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page, KIND)) }] : []),
 		],
 	});
-	return listing(page, {
+	const look = listing(page, {
 		what: 'boards',
 		where: '/leaderboards',
 		name: (one) => one.name,
 		open: (name) => route('leaderboards', name),
 		shown: all,
+		none: 'There are no leaderboards.',
+		make: make('season-1'),
 	});
+	return look;
 }
 
 function openOne(page, name) {
-	let cursors = ['']; // of the pages up to the one that is shown
-	let onward = null;
+	const at = path('leaderboards', name);
 	let order = 'desc';
 	let ranks = null;
 	let columns = '';
 	const about = facts('Board');
 	const place = el('div');
-	const step = (label, change) =>
-		el(
-			'button',
-			{
-				type: 'button',
-				onclick: () => {
-					change();
-					page.refresh();
-				},
-			},
-			label,
-		);
-	const back = step('Previous', () => {
-		cursors.pop();
-	});
-	const on = step('Next', () => {
-		cursors.push(onward);
-	});
-	const turn = el(
-		'button',
-		{
-			type: 'button',
-			'aria-pressed': 'false',
-			onclick: () => {
-				order = order === 'desc' ? 'asc' : 'desc';
-				cursors = [''];
-				turn.setAttribute('aria-pressed', String(order === 'asc'));
-				page.refresh();
-			},
-		},
-		'Lowest first',
-	);
+	const bar = buttons(removal(page, KIND))(() => ({ name }));
+	bar.update({ name });
+	const turn = el('button', { type: 'button', 'aria-pressed': 'false' }, 'Lowest first');
+	turn.onclick = () => {
+		order = order === 'desc' ? 'asc' : 'desc';
+		ranks.reset();
+		turn.setAttribute('aria-pressed', String(order === 'asc'));
+		page.refresh();
+	};
 	page.root.append(
-		el('a', { class: 'back', href: '#/leaderboards' }, 'All leaderboards'),
+		back('leaderboards', 'All leaderboards'),
 		about.node,
-		el('div', { class: 'buttons' }, back, on, turn),
+		el('div', { class: 'buttons' }, turn, ...(page.write ? [bar.node] : [])),
 		place,
 	);
+	const read = (cursor) =>
+		page.ask(
+			'GET',
+			`${at}/members?${new URLSearchParams({ limit: ROWS, order, ...(cursor && { cursor }) })}`,
+		);
 	return async () => {
-		const cursor = cursors.at(-1);
-		const query = new URLSearchParams({ limit: PAGE, order, ...(cursor && { cursor }) });
-		const [board, found] = await Promise.all([
-			page.ask('GET', path('leaderboards', name)),
-			page.ask('GET', `${path('leaderboards', name)}/members?${query}`),
-		]);
+		const board = await page.one(at, { what: 'leaderboard', name, list: 'leaderboards', make: make(name) });
+		if (!board) return;
 		if (columns !== JSON.stringify(board.dimensions)) {
 			columns = JSON.stringify(board.dimensions);
-			ranks = members(board.dimensions);
+			ranks = cursorTable(members(board.dimensions), read, () => page.refresh());
 			place.replaceChildren(ranks.node);
 		}
 		about.show([
 			['Members', number(board.size)],
 			['Ranks by', board.dimensions.join(', then ')],
-			['Expires', board.expires_at_ms ? instant(board.expires_at_ms) : 'never'],
+			['Expires', expiry(board.expires_at_ms)],
 		]);
-		ranks.show(found.items);
-		onward = found.next_cursor;
-		back.disabled = cursors.length === 1;
-		on.disabled = !onward;
+		await ranks.look();
 	};
 }
 
 function members(dimensions) {
-	return table({
+	return {
 		label: 'Ranks',
 		key: (one) => one.member,
 		empty: 'This board has no members.',
 		columns: [
-			{ title: 'Rank', number: true, text: (one) => number(one.rank) },
+			{ title: 'Rank', number: true, kind: 'rank', text: (one) => number(one.rank) },
 			{ title: 'Member', kind: 'head', text: (one) => one.member },
 			...dimensions.map((dimension) => ({
 				title: dimension,
@@ -119,5 +111,5 @@ function members(dimensions) {
 				text: (one) => number(one.scores[dimension]),
 			})),
 		],
-	});
+	};
 }

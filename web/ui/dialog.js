@@ -4,16 +4,20 @@ import { el } from './dom.js';
 const by = (id) => document.getElementById(id);
 
 /**
- * Resolves with the values of the fields by name, or null when nothing shall be done. A field:
- * {name, label, type, ...}, the rest being attributes of its input; `options` make it a select.
+ * Resolves with the values of the fields by name, or null when nothing shall be done. `go` and
+ * `keep` are the words of the two buttons. A field: {name, label, type, ...}, the rest being
+ * attributes of its input; `options` make it a select, `rows` a text area; check(value) answers
+ * what is wrong with it.
  */
-export function askUser({ title, text = '', go, danger = false, fields = [] }) {
+export function askUser({ title, text = '', go, keep = 'Cancel', danger = false, fields = [] }) {
 	const dialog = by('dialog');
 	if (dialog.open) return Promise.resolve(null);
 	by('dialog-title').textContent = title;
 	by('dialog-text').textContent = text;
+	by('dialog-text').hidden = text === '';
 	by('dialog-go').textContent = go;
 	by('dialog-go').className = danger ? 'danger' : 'primary';
+	by('dialog-cancel').textContent = keep;
 	by('dialog-fields').replaceChildren(...fields.map(field));
 	return new Promise((resolve) => {
 		by('dialog-cancel').onclick = () => dialog.close('');
@@ -29,23 +33,34 @@ export function askUser({ title, text = '', go, danger = false, fields = [] }) {
 			);
 		by('dialog-go').value = 'go';
 		dialog.showModal();
-		(fields.length ? by('dialog-fields').querySelector('input, select') : by('dialog-cancel')).focus();
+		const first = by('dialog-fields').querySelector('input, select, textarea');
+		(first ?? by('dialog-cancel')).focus();
 	});
 }
 
-/** A label with its input or select. */
-export function field({ label, options, value, ...attributes }) {
+/** Before something is removed for good; true when it shall be. */
+export async function confirmRemoval({ title, go, text }) {
+	return (await askUser({ title, go, text, keep: 'Keep', danger: true })) !== null;
+}
+
+/** A label with its input, select or text area. */
+export function field({ label, options, value, check, ...attributes }) {
 	const input = options
 		? el('select', attributes, ...options.map((text) => el('option', { value: text }, text)))
-		: el('input', attributes);
-	if (value !== undefined) input.value = value;
+		: el(attributes.rows ? 'textarea' : 'input', attributes);
+	if (value !== undefined && value !== null) input.value = value;
+	if (check) {
+		const judge = () => input.setCustomValidity(check(input.value) ?? '');
+		input.addEventListener('input', judge);
+		judge();
+	}
 	return el('label', { class: 'field' }, el('span', {}, label), input);
 }
 
 export async function askForToken() {
 	const said = await askUser({
 		title: 'A token is needed',
-		text: 'This daemon answers those who have one. It is kept until this tab is closed.',
+		text: 'This daemon answers clients that have one. The token is kept until this tab is closed.',
 		go: 'Use it',
 		fields: [{ name: 'token', label: 'Token', type: 'password', required: '', autocomplete: 'off' }],
 	});

@@ -1,5 +1,5 @@
-// Elements, and tables that keep theirs. Whatever the API tells becomes text nodes here, never
-// markup.
+// Elements that are kept while what they show changes. Whatever the API returns becomes text nodes
+// here, never markup.
 
 /**
  * An element. Properties that begin with "on" are listeners, the others attributes; null and false
@@ -57,62 +57,6 @@ export function keyed(parent, items, key, make) {
 }
 
 /**
- * A table. A column: {title, text(item)} for words, with link(item) for linked ones, or {title,
- * make(current)} for a node and its update: current() is the row's item. `number` aligns to the
- * right.
- */
-export function table({ label, columns, key, empty }) {
-	const body = el('tbody');
-	const head = el(
-		'tr',
-		{},
-		...columns.map((column) =>
-			el('th', { scope: 'col', class: column.number ? 'number' : null }, column.title),
-		),
-	);
-	const none = el('p', { class: 'empty', hidden: true }, empty);
-	const whole = el('table', { 'aria-label': label }, el('thead', {}, head), body);
-	const node = el('div', { class: 'card flush' }, whole, none);
-	return {
-		node,
-		show(items) {
-			whole.hidden = items.length === 0;
-			none.hidden = items.length > 0;
-			keyed(body, items, key, () => row(columns));
-		},
-	};
-}
-
-function row(columns) {
-	let item;
-	const cells = columns.map((column) => cell(column, () => item));
-	return {
-		node: el('tr', {}, ...cells.map(({ node }) => node)),
-		update(latest) {
-			item = latest;
-			for (const { update } of cells) update(item);
-		},
-	};
-}
-
-function cell({ title, number, text, link, make, kind }, current) {
-	const made = make ? make(current) : linked(text, link);
-	const classes = [number && 'number', kind].filter(Boolean).join(' ');
-	return { node: el('td', { 'data-title': title, class: classes || null }, made.node), update: made.update };
-}
-
-function linked(text, link) {
-	const node = el(link ? 'a' : 'span');
-	return {
-		node,
-		update(item) {
-			setText(node, text(item));
-			if (link) node.setAttribute('href', link(item));
-		},
-	};
-}
-
-/**
  * Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers hear `label about`.
  */
 export function buttons(...those) {
@@ -162,4 +106,14 @@ export function facts(label) {
 			);
 		},
 	};
+}
+
+/** Words, and the request that makes them untrue. */
+export function nothing(words, sample) {
+	return el('div', { class: 'card nothing' }, el('p', {}, words), ...(sample ? [sample] : []));
+}
+
+/** The way back from one thing to the list of its kind. */
+export function back(to, words) {
+	return el('a', { class: 'back', href: route(to) }, words);
 }

@@ -2,8 +2,9 @@
 
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
-const instants = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' });
+const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
+const PARTS = ['Date', 'Hours', 'Minutes', 'Seconds'];
 
 export function number(value) {
 	return typeof value === 'number' ? whole.format(value) : String(value ?? '–');
@@ -30,10 +31,20 @@ export function duration(ms) {
 	return `${Math.floor(ms / size)} ${unit}` + (rest ? ` ${rest} ${next[0]}` : '');
 }
 
-/** Only the time of what is today. */
+/** The one form of a point in time, in the browser's zone: "2026-11-22 09:05:07 GMT+1". */
 export function instant(ms) {
 	const date = new Date(ms);
-	return date.toDateString() === new Date().toDateString() ? times.format(date) : instants.format(date);
+	const [day, ...time] = PARTS.map((part) => String(date[`get${part}`]()).padStart(2, '0'));
+	const month = String(date.getMonth() + 1).padStart(2, '0');
+	const name = zone.formatToParts(date).find(({ type }) => type === 'timeZoneName').value;
+	return `${date.getFullYear()}-${month}-${day} ${time.join(':')} ${name}`;
+}
+
+/** When something ends; null is never. */
+export function expiry(ms) {
+	if (ms === null || ms === undefined) return 'never';
+	const rest = ms - Date.now();
+	return rest > 0 ? `in ${duration(rest)}` : 'now';
 }
 
 export function clock(ms) {

@@ -1,37 +1,61 @@
-// Geo: members of a set on a map without tiles, and who is near a point.
+// Geo: the members of a set on a map, and those near a point.
 import { list, path } from './api.js';
 import { field } from './dialog.js';
-import { el, facts, route, setText, table } from './dom.js';
-import { number, rough } from './format.js';
+import { back, buttons, el, facts, route, setText } from './dom.js';
+import { expiry, number, rough } from './format.js';
 import { listing } from './listing.js';
 import { Atlas } from './map.js';
+import { removal } from './simple.js';
+import { table } from './table.js';
 
 const METRES = { m: 1, km: 1000, mi: 1609.34, ft: 0.3048 };
 const MOST = 1000;
-const FIRST = 50;
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
 }
 
+const KIND = {
+	path: 'geo',
+	one: 'geo set',
+	name: (set) => set.name,
+	loss: 'All its members and their positions are removed.',
+};
+const make = (name) => ['PUT', path('geo', name, 'members', 'rider-1'), { longitude: 13.4, latitude: 52.5 }];
+
 function openAll(page) {
 	const all = table({
-		label: 'Sets',
+		label: 'Geo sets',
 		key: (one) => one.name,
-		empty: 'There are no sets.',
+		turn: (by) => look.turn(by),
 		columns: [
-			{ title: 'Set', kind: 'head', text: (one) => one.name, link: (one) => route('geo', one.name) },
-			{ title: 'Members', number: true, text: (one) => number(one.size) },
+			{
+				title: 'Set',
+				kind: 'head',
+				text: (one) => one.name,
+				sort: (one) => one.name,
+				link: (one) => route('geo', one.name),
+			},
+			{ title: 'Members', number: true, text: (one) => number(one.size), sort: (one) => one.size },
 			{ title: 'Cells', number: true, text: (one) => number(one.cells) },
+			{
+				title: 'Expires',
+				text: (one) => expiry(one.expires_at_ms),
+				sort: (one) => one.expires_at_ms,
+			},
+			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page, KIND)) }] : []),
 		],
 	});
-	return listing(page, {
+	const look = listing(page, {
 		what: 'sets',
 		where: '/geo',
 		name: (one) => one.name,
 		open: (name) => route('geo', name),
 		shown: all,
+		none: 'There are no geo sets.',
+		make: make('riders'),
 	});
+	return look;
 }
 
 const FIELDS = [
@@ -47,6 +71,13 @@ const FIELDS = [
 	},
 	{ name: 'radius', label: 'Radius', type: 'number', min: 0, step: 'any', value: '1', required: true },
 	{ name: 'unit', label: 'Unit', options: ['km', 'm', 'mi', 'ft'] },
+];
+
+const PLACE = [
+	{ title: 'Member', kind: 'head', text: (one) => one.member, sort: (one) => one.member },
+	{ title: 'Longitude', number: true, text: (one) => one.longitude.toFixed(5) },
+	{ title: 'Latitude', number: true, text: (one) => one.latitude.toFixed(5) },
+	{ title: 'Geohash', kind: 'code', text: (one) => one.geohash },
 ];
 
 function openOne(page, name) {
@@ -80,61 +111,76 @@ function openOne(page, name) {
 		near = Object.fromEntries(new FormData(form));
 		page.refresh();
 	};
-	const found = table({
+	const members = table({
 		label: 'Members',
 		key: (one) => one.member,
-		empty: 'Nobody is there.',
+		empty: 'No member is there.',
+		columns: PLACE,
+	});
+	const distances = table({
+		label: 'Members near the point',
+		key: (one) => one.member,
+		empty: 'No member is there.',
 		columns: [
-			{ title: 'Member', kind: 'head', text: (one) => one.member },
+			PLACE[0],
 			{
 				title: 'Distance',
 				number: true,
-				text: (one) =>
-					one.distance === undefined ? '–' : `${rough(one.distance)} ${near?.unit ?? ''}`,
+				text: (one) => `${rough(one.distance)} ${near?.unit ?? ''}`,
+				sort: (one) => one.distance,
 			},
-			{ title: 'Longitude', number: true, text: (one) => one.longitude.toFixed(5) },
-			{ title: 'Latitude', number: true, text: (one) => one.latitude.toFixed(5) },
-			{ title: 'Geohash', kind: 'code', text: (one) => one.geohash },
+			...PLACE.slice(1),
 		],
 	});
 	const heading = el('h2');
+	const bar = buttons(removal(page, KIND))(() => ({ name }));
+	bar.update({ name });
 	page.root.append(
-		el('a', { class: 'back', href: '#/geo' }, 'All sets'),
+		back('geo', 'All sets'),
+		...(page.write ? [bar.node] : []),
 		about.node,
 		drawing.node,
 		form,
 		heading,
-		found.node,
+		members.node,
+		distances.node,
 	);
-	let members = null;
+	let known = null;
 	return async () => {
 		const asked = near;
-		const [set, nearby] = await Promise.all([
-			page.ask('GET', path('geo', name)),
-			asked && nearTo(page, name, asked),
-		]);
-		// All members are asked for only when there are others: a look at a thousand is not
-		// for each two seconds.
-		if (members === null || set.size !== members.size)
-			members = { size: set.size, items: await allOf(page, name) };
+		const set = await page.one(path('geo', name), {
+			what: 'geo set',
+			name,
+			list: 'geo',
+			make: make(name),
+			exists: (found) => found.size > 0,
+		});
+		if (!set) return;
+		const nearby = asked && (await nearTo(page, name, asked));
+		// A thousand members are read only when their number changes, not every two seconds.
+		if (known === null || set.size !== known.size)
+			known = { size: set.size, items: await allOf(page, name) };
 		if (asked !== near) return;
-		if (members.items.length && !input('longitude').value) {
-			input('longitude').value = members.items[0].longitude.toFixed(5);
-			input('latitude').value = members.items[0].latitude.toFixed(5);
+		if (known.items.length && !input('longitude').value) {
+			input('longitude').value = known.items[0].longitude.toFixed(5);
+			input('latitude').value = known.items[0].latitude.toFixed(5);
 		}
 		about.show([
 			['Members', number(set.size)],
-			['On the map', number(members.items.length)],
+			['On the map', number(known.items.length)],
+			['Expires', expiry(set.expires_at_ms)],
 		]);
-		const items = nearby?.items ?? members.items.slice(0, FIRST);
-		drawing.show(members.items, new Set(nearby?.items.map((one) => one.member)), asked && circle(asked));
+		drawing.show(known.items, new Set(nearby?.items.map((one) => one.member)), asked && circle(asked));
 		setText(
 			heading,
 			asked
-				? `${number(items.length)} within ${asked.radius} ${asked.unit}, the nearest first`
-				: `Members, ${FIRST} at most`,
+				? `${number(nearby.items.length)} within ${asked.radius} ${asked.unit}, the nearest first`
+				: 'Members',
 		);
-		found.show(items);
+		members.node.hidden = Boolean(asked);
+		distances.node.hidden = !asked;
+		if (asked) distances.show(nearby.items);
+		else members.show(known.items);
 	};
 }
 

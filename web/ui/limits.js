@@ -1,30 +1,38 @@
-// Rate limits: policies, keys that have state, and a trial of a limit that draws how its bucket
-// fills and drains.
-import { ask, list, path, Problem } from './api.js';
-import { askUser, field } from './dialog.js';
-import { buttons, el, facts, route, setText, table } from './dom.js';
-import { duration, number, rough } from './format.js';
+// Rate limits: policies, keys that have state and what is left of each, and a trial.
+import { list, path } from './api.js';
+import { askUser, confirmRemoval } from './dialog.js';
+import { back, buttons, el, facts, route } from './dom.js';
+import { duration, number } from './format.js';
 import { listing } from './listing.js';
-import { plot } from './plot.js';
+import { sample } from './sample.js';
+import { table } from './table.js';
+import { tester } from './trial.js';
 
-const OWN = 'own numbers';
+const ALGORITHMS = ['gcra', 'sliding_window', 'fixed_window'];
 const inWords = (algorithm) => algorithm.replace('_', ' ');
 const perWindow = ({ limit, window_ms: window }) => `${number(limit)} in ${duration(window)}`;
+const make = (name) => ['PUT', path('ratelimit', 'policies', name), { limit: 100, window_ms: 60000 }];
 
-// A key is shown by policy, algorithm and key.
-export const named = 2;
+// A policy is shown by its name; a key by policy, algorithm and key.
+export const named = (names) => names[2] ?? names[0];
 
 export function open(page) {
-	return page.names.length === 3 ? openOne(page, ...page.names) : openAll(page);
+	if (page.names.length >= 3) return openKey(page, ...page.names);
+	return page.names.length ? openPolicy(page, page.names[0]) : openAll(page);
 }
 
 function openAll(page) {
 	const policies = table({
 		label: 'Policies',
 		key: (one) => one.name,
-		empty: 'There are no policies.',
 		columns: [
-			{ title: 'Policy', kind: 'head', text: (one) => one.name },
+			{
+				title: 'Policy',
+				kind: 'head',
+				text: (one) => one.name,
+				sort: (one) => one.name,
+				link: (one) => route('limits', one.name),
+			},
 			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
 			{ title: 'Limit', number: true, text: perWindow },
 			{
@@ -32,37 +40,38 @@ function openAll(page) {
 				number: true,
 				text: (one) => (one.algorithm === 'gcra' ? number(one.burst) : '–'),
 			},
-			{
-				title: 'Without Redis',
-				text: (one) => (one.on_error === 'open' ? 'lets through' : 'refuses'),
-			},
+			{ title: 'Without Redis', text: withoutRedis },
 			{ title: 'Shadow', text: (one) => (one.shadow ? 'yes' : 'no') },
 			{ title: 'From', text: (one) => one.source },
+			...(page.write
+				? [{ title: '', kind: 'actions', make: buttons(editing(page), policyRemoval(page)) }]
+				: []),
 		],
 	});
-	const keys = table({
-		label: 'Keys',
-		key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]),
-		empty: 'No key has state.',
-		columns: [
-			{
-				title: 'Key',
-				kind: 'head',
-				text: (one) => one.key,
-				link: (one) => route('limits', one.policy, one.algorithm, one.key),
-			},
-			{ title: 'Policy', text: (one) => one.policy },
-			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
-		],
-	});
+	const noPolicy = el(
+		'div',
+		{ class: 'card nothing', hidden: true },
+		el('p', {}, 'There are no policies. A request can also name its own limit.'),
+		sample(...make('replies')),
+	);
+	const add = el('button', { type: 'button', onclick: () => edit(page, null) }, 'New policy');
+	const keys = keyTable((by) => look.turn(by));
 	const trial = page.write ? tester(page) : null;
-	page.root.append(el('h2', {}, 'Policies'), policies.node, ...(trial ? [trial.node] : []), el('h2', {}, 'Keys'));
+	page.root.append(
+		el('div', { class: 'between' }, el('h2', {}, 'Policies'), ...(page.write ? [add] : [])),
+		policies.node,
+		noPolicy,
+		...(trial ? [trial.node] : []),
+		el('h2', {}, 'Keys'),
+	);
 	const look = listing(page, {
 		what: 'keys',
 		where: '/ratelimit/keys',
 		name: (one) => JSON.stringify([one.key, one.policy, one.algorithm]),
 		open: (name) => route('limits', 'default', 'gcra', name),
 		shown: keys,
+		none: 'No key has state.',
+		make: ['POST', '/ratelimit', { key: 'client-1', limit: 10, window_ms: 60000 }],
 	});
 	return async () => {
 		const [stored] = await Promise.all([
@@ -70,217 +79,233 @@ function openAll(page) {
 			look(),
 		]);
 		policies.show(stored.items);
+		policies.node.hidden = stored.items.length === 0;
+		noPolicy.hidden = !policies.node.hidden;
 		trial?.offer(stored.items);
 	};
 }
 
-function openOne(page, policy, algorithm, key) {
+const withoutRedis = (one) => (one.on_error === 'open' ? 'lets through' : 'refuses');
+
+function keyTable(turn) {
+	return table({
+		label: 'Keys',
+		key: (one) => JSON.stringify([one.policy, one.algorithm, one.key]),
+		turn,
+		columns: [
+			{
+				title: 'Key',
+				kind: 'head',
+				text: (one) => one.key,
+				sort: (one) => one.key,
+				link: (one) => route('limits', one.policy, one.algorithm, one.key),
+			},
+			{ title: 'Left', number: true, make: meter, sort: (one) => one.remaining / one.limit },
+			{
+				title: 'Now',
+				kind: 'state',
+				make: verdict,
+				sort: (one) => one.retry_after_ms ?? -1,
+			},
+			{ title: 'Policy', text: (one) => one.policy, sort: (one) => one.policy },
+			{ title: 'Algorithm', text: (one) => inWords(one.algorithm) },
+		],
+	});
+}
+
+/** How much is left, as a number and as a bar. */
+function meter() {
+	const bar = el('progress', { class: 'left', 'aria-hidden': 'true' });
+	const text = el('span');
+	return {
+		node: el('span', { class: 'meter' }, text, bar),
+		update(one) {
+			text.textContent = `${number(one.remaining)} of ${number(one.limit)}`;
+			bar.max = Math.max(one.limit, 1);
+			bar.value = one.remaining;
+		},
+	};
+}
+
+function verdict() {
+	const node = el('span');
+	return {
+		node,
+		update(one) {
+			node.textContent = one.allowed ? 'allowed' : `refused for ${duration(one.retry_after_ms)}`;
+			node.className = one.allowed ? 'nought' : 'badge down';
+		},
+	};
+}
+
+/* ---- A policy ---- */
+
+const editing = (page) => ({
+	label: 'Edit',
+	about: (one) => one.name,
+	when: (one) => one.source !== 'file',
+	act: (one) => edit(page, one),
+});
+
+const policyRemoval = (page) => ({
+	label: 'Delete',
+	about: (one) => one.name,
+	danger: true,
+	when: (one) => one.source !== 'file',
+	act: async (one) => {
+		const sure = await confirmRemoval({
+			title: `Delete the policy '${one.name}'?`,
+			go: 'Delete policy',
+			text: 'Requests that name it are refused with 404 from then on.',
+		});
+		if (sure)
+			await page.act(
+				'DELETE',
+				path('ratelimit', 'policies', one.name),
+				undefined,
+				() => `The policy '${one.name}' is deleted.`,
+			);
+	},
+});
+
+function openPolicy(page, name) {
+	let latest = { name };
+	const about = facts('Policy');
+	const bar = buttons(editing(page), policyRemoval(page))(() => latest);
+	page.root.append(
+		back('limits', 'All limits'),
+		...(page.write ? [bar.node] : []),
+		about.node,
+		el('h2', {}, 'Use it'),
+		el('div', { class: 'card' }, sample('POST', '/ratelimit', { key: 'client-1', policy: name })),
+	);
+	return async () => {
+		const one = await page.one(path('ratelimit', 'policies', name), {
+			what: 'policy',
+			name,
+			list: 'limits',
+			make: make(name),
+		});
+		if (!one) return;
+		latest = one;
+		bar.update(one);
+		about.show([
+			['Algorithm', inWords(one.algorithm)],
+			['Limit', perWindow(one)],
+			['Burst', one.burst === null ? '–' : number(one.burst)],
+			['Refused calls count', one.count_refused ? 'yes' : 'no'],
+			['Without Redis', withoutRedis(one)],
+			['Shadow', one.shadow ? 'yes: it only reports' : 'no'],
+			['Key header', one.key_header ?? '–'],
+			['From', one.source === 'file' ? 'the policy file; edit it there' : 'Redis'],
+		]);
+	};
+}
+
+const WHOLE = { type: 'number', min: 1, step: 1, required: true };
+
+function policyFields(one) {
+	const is = (value) => (value ? 'yes' : 'no');
+	return [
+		...(one ? [] : [{ name: 'name', label: 'Name', required: true, maxlength: 512 }]),
+		{ name: 'algorithm', label: 'Algorithm', options: ALGORITHMS, value: one?.algorithm ?? 'gcra' },
+		{ ...WHOLE, name: 'limit', label: 'Limit', value: one?.limit ?? 100 },
+		{ ...WHOLE, name: 'window_ms', label: 'Window, ms', value: one?.window_ms ?? 60000 },
+		{ ...WHOLE, name: 'burst', label: 'Burst, of gcra only', required: false, value: one?.burst },
+		{
+			name: 'on_error',
+			label: 'Without Redis',
+			options: ['closed', 'open'],
+			value: one?.on_error ?? 'closed',
+		},
+		{
+			name: 'count_refused',
+			label: 'Refused calls count',
+			options: ['no', 'yes'],
+			value: is(one?.count_refused),
+		},
+		{ name: 'shadow', label: 'Shadow: only report', options: ['no', 'yes'], value: is(one?.shadow) },
+	];
+}
+
+/** Changes a policy, or makes one if there is none yet. */
+async function edit(page, one) {
+	const said = await askUser({
+		title: one ? `Policy '${one.name}'` : 'New policy',
+		go: one ? 'Save' : 'Create',
+		fields: policyFields(one),
+	});
+	if (!said) return;
+	const wanted = {
+		algorithm: said.algorithm,
+		limit: Number(said.limit),
+		window_ms: Number(said.window_ms),
+		burst: said.burst && said.algorithm === 'gcra' ? Number(said.burst) : null,
+		on_error: said.on_error,
+		count_refused: said.count_refused === 'yes',
+		shadow: said.shadow === 'yes',
+	};
+	const changed = Object.entries(wanted).filter(([field, value]) =>
+		one ? value !== one[field] : value !== null,
+	);
+	const name = one?.name ?? said.name;
+	if (changed.length)
+		await page.act(
+			one ? 'PATCH' : 'PUT',
+			path('ratelimit', 'policies', name),
+			Object.fromEntries(changed),
+			() => `The policy '${name}' is saved.`,
+		);
+}
+
+/* ---- A key ---- */
+
+function openKey(page, policy, algorithm, key) {
 	const at = `${path('ratelimit', 'keys', key)}?${new URLSearchParams({ policy, algorithm })}`;
 	const level = el('progress', { class: 'level', 'aria-label': 'Used' });
-	const state = facts('State of the key');
-	const used = () => ({ key });
+	const about = facts('State of the key');
 	const bar = buttons({
 		label: 'Forget',
 		about: () => key,
 		danger: true,
 		act: async () => {
-			if (
-				await askUser({
-					title: `Forget '${key}'?`,
-					danger: true,
-					go: 'Forget',
-					text: `Its limit under '${policy}' is whole again at once.`,
-				})
-			)
-				await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
+			const sure = await confirmRemoval({
+				title: `Forget '${key}'?`,
+				go: 'Forget key',
+				text: `Its limit under '${policy}' is whole again at once.`,
+			});
+			if (sure) await page.act('DELETE', at, undefined, () => `'${key}' starts again.`);
 		},
-	})(used);
+	})(() => ({ key }));
 	bar.update({ key });
 	page.root.append(
-		el('a', { class: 'back', href: '#/limits' }, 'All limits'),
+		back('limits', 'All limits'),
 		...(page.write ? [bar.node] : []),
-		level,
-		state.node,
+		el('label', { class: 'field' }, el('span', {}, 'Used'), level),
+		about.node,
 	);
 	return async () => {
-		const one = await page.ask('GET', at);
+		const one = await page.one(at, {
+			what: 'state for the key',
+			name: key,
+			list: 'limits',
+			exists: (state) => state.algorithm !== null,
+			make: [
+				'POST',
+				'/ratelimit',
+				policy === 'default' ? { key, limit: 10, window_ms: 60000 } : { key, policy },
+			],
+		});
+		if (!one) return;
 		level.max = Math.max(one.limit, 1);
 		level.value = one.limit - one.remaining;
-		state.show([
-			['Policy', one.policy],
-			['Algorithm', one.algorithm ? inWords(one.algorithm) : 'never used'],
-			['Remaining', one.algorithm ? `${number(one.remaining)} of ${number(one.limit)}` : '–'],
+		about.show([
+			['Remaining', `${number(one.remaining)} of ${number(one.limit)}`],
 			['One more', one.allowed ? 'is allowed' : `is allowed in ${duration(one.retry_after_ms)}`],
 			['Whole again', one.reset_after_ms ? `in ${duration(one.reset_after_ms)}` : 'now'],
+			['Policy', one.policy],
+			['Algorithm', inWords(one.algorithm)],
 			['Window', one.window_ms ? duration(one.window_ms) : '–'],
 		]);
 	};
-}
-
-/** What the form of the trial has. */
-const FIELDS = [
-	{ name: 'policy', label: 'Policy', options: [OWN] },
-	{ name: 'algorithm', label: 'Algorithm', options: ['gcra', 'sliding window', 'fixed window'] },
-	{ name: 'limit', label: 'Limit', type: 'number', min: 1, max: 1000000000, value: '10', required: true },
-	{ name: 'seconds', label: 'Window, s', type: 'number', min: 1, max: 31622400, value: '5', required: true },
-	{ name: 'burst', label: 'Burst', type: 'number', min: 1, max: 1000000000, value: '8', required: true },
-	{ name: 'tries', label: 'Tries', type: 'number', min: 1, max: 500, value: '40', required: true },
-	{
-		name: 'rate',
-		label: 'Tries per second',
-		type: 'number',
-		min: 0.1,
-		max: 50,
-		step: 0.1,
-		value: '4',
-		required: true,
-	},
-];
-
-/** A limit tried out with a key of its own, that is forgotten afterwards. */
-function tester(page) {
-	let running = null;
-	page.signal.addEventListener('abort', () => running?.abort());
-	const drawing = plot({
-		title: 'Level',
-		time: false,
-		text: rough,
-		series: [
-			{ label: 'level', colour: 'accent', fill: true },
-			{ label: 'full at', colour: 'muted', dash: [4, 4] },
-			{ label: 'allowed', colour: 'good', dots: true },
-			{ label: 'refused', colour: 'bad', dots: true },
-		],
-	});
-	const start = el('button', { type: 'submit', class: 'primary' }, 'Try it');
-	const form = el('form', { class: 'row card' }, ...FIELDS.map(field), start);
-	const told = el(
-		'p',
-		{ class: 'muted', role: 'status' },
-		'A trial takes from a key of its own, which is forgotten afterwards.',
-	);
-	const input = (name) => form.elements[name];
-	input('policy').onchange = () => {
-		const own = input('policy').value === OWN;
-		for (const name of ['algorithm', 'limit', 'seconds', 'burst']) input(name).disabled = !own;
-	};
-	form.onsubmit = async (event) => {
-		event.preventDefault();
-		if (running) {
-			running.abort();
-			return;
-		}
-		running = new AbortController();
-		drawing.node.hidden = false;
-		setText(start, 'Stop');
-		try {
-			setText(told, await tryOut(form, drawing, running.signal));
-		} catch (error) {
-			page.fail(error);
-		}
-		running = null;
-		setText(start, 'Try it');
-	};
-	const known = new Set([OWN]);
-	drawing.node.hidden = true;
-	return {
-		node: el(
-			'section',
-			{ class: 'stack', 'aria-labelledby': 'trial' },
-			el('h2', { id: 'trial' }, 'Try a limit'),
-			form,
-			told,
-			drawing.node,
-		),
-		offer(policies) {
-			for (const { name } of policies)
-				if (!known.has(name)) {
-					known.add(name);
-					input('policy').append(el('option', { value: name }, name));
-				}
-		},
-	};
-}
-
-function demand(form) {
-	const value = (name) => form.elements[name].value;
-	const key = `ui-trial-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
-	if (value('policy') !== OWN) return { key, policy: value('policy') };
-	const algorithm = value('algorithm').replace(' ', '_');
-	const numbers = { algorithm, limit: Number(value('limit')), window_ms: Number(value('seconds')) * 1000 };
-	return algorithm === 'gcra' ? { key, ...numbers, burst: Number(value('burst')) } : { key, ...numbers };
-}
-
-const pause = (ms, signal) =>
-	new Promise((resolve) => {
-		const over = () => {
-			clearTimeout(timer);
-			signal.removeEventListener('abort', over);
-			resolve();
-		};
-		const timer = setTimeout(over, ms);
-		signal.addEventListener('abort', over);
-	});
-
-async function tryOut(form, drawing, signal) {
-	const body = demand(form);
-	const tries = Number(form.elements.tries.value);
-	const every = 1000 / Number(form.elements.rate.value);
-	const trial = new Trial();
-	const began = performance.now();
-	try {
-		for (let done = 0; done < tries && !signal.aborted; done++) {
-			await pause(began + done * every - performance.now(), signal);
-			if (signal.aborted) break;
-			const answer = await take(body);
-			trial.add((performance.now() - began) / 1000, answer);
-			drawing.show(trial.columns, trial.told());
-		}
-	} finally {
-		const query = new URLSearchParams({ policy: body.policy ?? 'default' });
-		await ask('DELETE', `${path('ratelimit', 'keys', body.key)}?${query}`).catch(() => {});
-	}
-	return `${number(trial.allowed)} allowed, ${number(trial.refused)} refused in ${rough((performance.now() - began) / 1000)} s.`;
-}
-
-/** A refusal is an answer here. */
-async function take(body) {
-	try {
-		return await ask('POST', '/ratelimit', body);
-	} catch (error) {
-		if (error instanceof Problem && error.said.status === 429) return error.said;
-		throw error;
-	}
-}
-
-/**
- * The points of the drawing. Between two tries a leaky bucket drains steadily: it is empty after
- * reset_after_ms.
- */
-class Trial {
-	constructor() {
-		this.columns = [[], [], [], [], []];
-		this.allowed = this.refused = 0;
-		this.last = null;
-	}
-
-	add(at, { allowed, limit, remaining, reset_after_ms: reset }) {
-		const level = limit - remaining;
-		if (this.last) {
-			const { level: before, at: then, empty } = this.last;
-			const drained = empty > 0 ? before * Math.max(0, 1 - ((at - then) * 1000) / empty) : before;
-			this.put(at - 0.0005, Math.min(drained, level), limit, null, null);
-		}
-		this.put(at, level, limit, allowed ? level : null, allowed ? null : level);
-		allowed ? this.allowed++ : this.refused++;
-		this.last = { at, level, empty: reset };
-	}
-
-	put(...values) {
-		values.forEach((value, column) => this.columns[column].push(value));
-	}
-
-	told() {
-		return [this.columns[1].at(-1), this.columns[2].at(-1), this.allowed, this.refused];
-	}
 }

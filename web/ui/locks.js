@@ -1,9 +1,12 @@
-// Locks: who holds them, for how long still, and who waits.
+// Locks: which client holds each, for how long, and how many wait.
 import { path } from './api.js';
-import { askUser } from './dialog.js';
-import { buttons, el, facts, route, setText, table } from './dom.js';
+import { confirmRemoval } from './dialog.js';
+import { back, buttons, el, facts, route, setText } from './dom.js';
 import { duration, instant, number } from './format.js';
 import { listing } from './listing.js';
+import { table } from './table.js';
+
+const make = (name) => ['POST', path('locks', name), { ttl_ms: 60000, owner: 'worker-1' }];
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0]) : openAll(page);
@@ -13,30 +16,56 @@ function openAll(page) {
 	const all = table({
 		label: 'Locks that are held',
 		key: (lock) => lock.name,
-		empty: 'No lock is held.',
+		turn: (by) => look.turn(by),
 		columns: [
 			{
 				title: 'Lock',
 				kind: 'head',
 				text: (lock) => lock.name,
+				sort: (lock) => lock.name,
 				link: (lock) => route('locks', lock.name),
 			},
-			{ title: 'Holder', kind: 'name', text: holder },
-			{ title: 'Mode', text: (lock) => lock.mode },
-			{ title: 'Held for', number: true, text: age },
-			{ title: 'Remaining', number: true, text: (lock) => duration(lock.ttl_ms) },
-			{ title: 'Holds', number: true, text: (lock) => number(lock.holds) },
-			{ title: 'Fence', number: true, text: (lock) => String(lock.fence) },
+			{ title: 'Holder', kind: 'name', text: holder, sort: holder },
+			{ title: 'Waiters', number: true, make: waiters, sort: (lock) => lock.waiters },
+			{ title: 'Mode', text: (lock) => lock.mode, sort: (lock) => lock.mode },
+			{ title: 'Held for', number: true, text: age, sort: (lock) => -lock.fence },
+			{
+				title: 'Remaining',
+				number: true,
+				text: (lock) => duration(lock.ttl_ms),
+				sort: (lock) => lock.ttl_ms,
+			},
+			{
+				title: 'Holds',
+				number: true,
+				text: (lock) => number(lock.holds),
+				sort: (lock) => lock.holds,
+			},
+			{ title: 'Fence', number: true, kind: 'long', text: (lock) => String(lock.fence) },
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(release(page)) }] : []),
 		],
 	});
-	return listing(page, {
+	const look = listing(page, {
 		what: 'locks',
 		where: '/locks',
 		name: (one) => one.name,
 		open: (name) => route('locks', name),
 		shown: all,
+		none: 'No lock is held.',
+		make: make('example'),
 	});
+	return look;
+}
+
+function waiters() {
+	const node = el('span');
+	return {
+		node,
+		update: (lock) => {
+			setText(node, number(lock.waiters));
+			node.className = lock.waiters ? 'count delayed' : 'nought';
+		},
+	};
 }
 
 // A fence is the time of the grant in microseconds, by Redis's clock, or the number after the last
@@ -52,15 +81,14 @@ function release(page) {
 		danger: true,
 		when: (lock) => lock.held !== false,
 		act: async (lock) => {
-			const said = await askUser({
+			const sure = await confirmRemoval({
 				title: `Release '${lock.name}' by force?`,
-				danger: true,
-				go: 'Release',
+				go: 'Release lock',
 				text:
-					`'${holder(lock)}' has it for another ${duration(lock.ttl_ms)}, is not told, and may go on with its work. ` +
-					'Only what checks the fence will stop it.',
+					`'${holder(lock)}' holds it for another ${duration(lock.ttl_ms)}, is not notified, and may go on with its work. ` +
+					'Only a check of the fencing token stops it.',
 			});
-			if (said)
+			if (sure)
 				await page.act(
 					'DELETE',
 					`${path('locks', lock.name)}?force=true`,
@@ -79,17 +107,17 @@ function openOne(page, name) {
 	const holders = table({
 		label: 'Holders',
 		key: (one) => String(one.fence) + one.owner,
-		empty: 'Nobody holds it.',
+		empty: 'No client holds it.',
 		columns: [
 			{ title: 'Holder', kind: 'head', text: (one) => one.owner ?? 'no label' },
 			{ title: 'Held for', number: true, text: age },
 			{ title: 'Remaining', number: true, text: (one) => duration(one.ttl_ms) },
 			{ title: 'Until', text: (one) => instant(one.expires_at_ms) },
-			{ title: 'Fence', number: true, text: (one) => String(one.fence) },
+			{ title: 'Fence', number: true, kind: 'long', text: (one) => String(one.fence) },
 		],
 	});
 	page.root.append(
-		el('a', { class: 'back', href: '#/locks' }, 'All locks'),
+		back('locks', 'All locks'),
 		...(page.write ? [bar.node] : []),
 		state.node,
 		el('h2', {}, 'Holders'),
@@ -98,8 +126,18 @@ function openOne(page, name) {
 		metadata,
 	);
 	return async () => {
-		latest = await page.ask('GET', path('locks', name));
+		const found = await page.one(path('locks', name), {
+			what: 'lock',
+			name,
+			list: 'locks',
+			make: make(name),
+			// A free lock is known as long as its last fencing token is.
+			exists: (lock) => lock.held || lock.waiters > 0 || lock.fence !== null,
+		});
+		if (!found) return;
+		latest = found;
 		bar.update(latest);
+		bar.node.hidden = !latest.held;
 		state.show([
 			['State', latest.held ? 'held' : 'free'],
 			['Mode', latest.mode ?? '–'],

@@ -1,11 +1,18 @@
-// A map of points in SVG, by Mercator's projection, with its meridians and parallels and nothing
-// from outside.
+// A map of points in SVG, by Mercator's projection: coast lines, meridians and parallels, a scale,
+// and the names of points where they have room.
+import { coast } from './coast.js';
 import { el, setText, svg } from './dom.js';
+import { rough } from './format.js';
 
 const HEIGHT = 380;
 const EDGE = 28;
 const EARTH_M = 6372797.56;
 const RADIANS = Math.PI / 180;
+const DEGREE_M = EARTH_M * RADIANS;
+const COARSE = 4; // degrees: a map of less would show how coarse the coast lines are
+const SCALE_PX = 120;
+const NAMES = 60;
+const LETTER_PX = 7;
 const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
 const mercator = (latitude) => Math.log(Math.tan(Math.PI / 4 + (latitude * RADIANS) / 2)) / RADIANS;
@@ -30,13 +37,23 @@ function around({ longitude, latitude, metres }) {
 	});
 }
 
+function overlaps(a, b) {
+	return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+}
+
 export class Atlas {
-	/** pick(longitude, latitude) when somebody clicks. */
+	/** pick(longitude, latitude) is called after a click. */
 	constructor(pick) {
 		this.drawing = svg('svg', { class: 'map', role: 'img' });
 		this.about = svg('title');
 		this.layers = svg('g');
-		this.drawing.append(this.about, this.layers);
+		this.land = svg('path', { class: 'land', 'vector-effect': 'non-scaling-stroke' });
+		this.drawing.append(this.about, this.land, this.layers);
+		// Without coast lines it is a map still.
+		coast(mercator).then(
+			(outline) => this.land.setAttribute('d', outline),
+			() => {},
+		);
 		this.node = el(
 			'figure',
 			{ class: 'card' },
@@ -107,6 +124,9 @@ export class Atlas {
 					.join(','),
 			)
 			.join(' ');
+		const { scale, x, y } = this;
+		this.land.setAttribute('transform', `matrix(${scale} 0 0 ${-scale} ${-x * scale} ${y * scale})`);
+		this.land.style.display = width / scale < COARSE ? 'none' : '';
 		this.layers.replaceChildren(
 			...this.graticule(width),
 			...(this.circle
@@ -115,6 +135,8 @@ export class Atlas {
 			...this.points.map((point) =>
 				this.dot(point, this.chosen?.has(point.member) ? 'near' : 'member'),
 			),
+			...this.names(width),
+			...this.ruler(width),
 		);
 	}
 
@@ -125,6 +147,60 @@ export class Atlas {
 			{ class: kind, cx: cx.toFixed(1), cy: cy.toFixed(1), r: kind === 'centre' ? 3 : 4 },
 			svg('title', {}, point.member ?? 'the centre'),
 		);
+	}
+
+	/** Names beside their points, those first that were asked for, and none over another. */
+	names(width) {
+		const first = this.points.filter((point) => this.chosen?.has(point.member));
+		const taken = this.points
+			.map((point) => this.at(point))
+			.map(([x, y]) => ({ left: x - 4, right: x + 4, top: y - 4, bottom: y + 4 }));
+		const made = [];
+		for (const point of [...first, ...this.points]) {
+			if (made.length === NAMES) break;
+			const name = point.member.length > 24 ? `${point.member.slice(0, 23)}…` : point.member;
+			const [x, y] = this.at(point);
+			const length = LETTER_PX * name.length;
+			const box = [x + 7, x - 7 - length] // right of the point, else left of it
+				.map((left) => ({ left, right: left + length, top: y - 7, bottom: y + 7 }))
+				.find(
+					(one) =>
+						one.left > 0 &&
+						one.right < width &&
+						!taken.some((other) => overlaps(one, other)),
+				);
+			if (!box) continue;
+			taken.push(box);
+			const isLeft = box.left < x;
+			made.push(
+				svg(
+					'text',
+					{
+						class: 'name',
+						x: isLeft ? box.right : box.left,
+						y: y + 4,
+						'text-anchor': isLeft ? 'end' : 'start',
+					},
+					name,
+				),
+			);
+		}
+		return made;
+	}
+
+	/** A bar of a round length, at the latitude of the middle. */
+	ruler(width) {
+		const [, latitude] = this.back(width / 2, HEIGHT / 2);
+		const metres = (SCALE_PX * DEGREE_M * Math.cos(latitude * RADIANS)) / this.scale;
+		const power = 10 ** Math.floor(Math.log10(metres));
+		const length = power * [5, 2, 1].find((one) => one * power <= metres);
+		const px = (SCALE_PX * length) / metres;
+		const words = length < 1000 ? `${rough(length)} m` : `${rough(length / 1000)} km`;
+		const right = width - 12;
+		return [
+			svg('path', { class: 'ruler', d: `M${right - px} ${HEIGHT - 26}v6h${px}v-6` }),
+			svg('text', { class: 'name', x: right, y: HEIGHT - 30, 'text-anchor': 'end' }, words),
+		];
 	}
 
 	graticule(width) {

@@ -1,34 +1,64 @@
-// The page around the views: where we are, whose turn it is to be asked, and what is said when
+// The page around the views: which one is shown, when it is refreshed, and what is reported when
 // something fails.
 import { acts, ask, daemon, Gone, Problem } from './api.js';
-import { el, setText } from './dom.js';
+import { el, nothing, route, setText } from './dom.js';
+import { sample } from './sample.js';
 import * as boards from './boards.js';
 import * as geo from './geo.js';
+import * as keys from './keys.js';
+import { KINDS } from './kinds.js';
 import * as limits from './limits.js';
 import * as locks from './locks.js';
 import * as overview from './overview.js';
 import * as queues from './queues.js';
 import * as sales from './sales.js';
+import { viewOf } from './simple.js';
+import * as topics from './topics.js';
 import * as visitors from './visitors.js';
 
 const REFRESH_MS = 2000;
 // A list that takes long is asked for less often: this part of the time at most.
 const SHARE = 10;
 const UNKNOWN =
-	'The daemon did not answer, so nobody knows whether this was done. See what is there before you do it again.';
+	'The daemon did not answer, so it is unknown whether this was done. Look at the state before you do it again.';
+
+const simple = (name) => [name, { title: KINDS[name].title, ...viewOf(KINDS[name]) }];
 
 // The first part of the hash names the view; each has open(page), which answers how to refresh it,
-// and may tell which of the other parts is the name of what is shown (`named`).
-const VIEWS = new Map([
-	['', { title: 'Overview', ...overview }],
-	['queues', { title: 'Queues', ...queues }],
-	['locks', { title: 'Locks', ...locks }],
-	['limits', { title: 'Limits', ...limits }],
-	['geo', { title: 'Geo', ...geo }],
-	['visitors', { title: 'Visitors', ...visitors }],
-	['leaderboards', { title: 'Leaderboards', ...boards }],
-	['sales', { title: 'Sales', ...sales }],
-]);
+// and may choose which of the other parts is the name of what is shown (`named`). Kinds without a
+// picture or actions of their own share one view (simple.js).
+const GROUPS = [
+	['', [['', { title: 'Overview', ...overview }]]],
+	['Coordination', [['locks', { title: 'Locks', ...locks }], simple('semaphores'), simple('fences')]],
+	[
+		'Messages',
+		[
+			['queues', { title: 'Queues', ...queues }],
+			['topics', { title: 'Topics', ...topics }],
+		],
+	],
+	[
+		'Traffic',
+		[
+			['limits', { title: 'Rate limits', ...limits }],
+			['sales', { title: 'Sales', ...sales }],
+		],
+	],
+	[
+		'Counting',
+		[
+			simple('counters'),
+			['visitors', { title: 'Visitors', ...visitors }],
+			['leaderboards', { title: 'Leaderboards', ...boards }],
+			simple('checkins'),
+			simple('bloom'),
+			simple('bitmaps'),
+		],
+	],
+	['Data', [simple('cache'), simple('feeds'), simple('sets'), ['geo', { title: 'Geo', ...geo }]]],
+	['Redis', [['keys', { title: 'Keys', ...keys }]]],
+];
+const VIEWS = new Map(GROUPS.flatMap(([, views]) => views));
 
 const by = (id) => document.getElementById(id);
 let info = null;
@@ -41,7 +71,8 @@ let current = null;
 class Page {
 	constructor(names) {
 		this.names = names;
-		this.root = el('div', { class: 'stack' });
+		this.root = el('div', { class: 'stack', hidden: true }); // until a look succeeded
+		this.absent = el('div', { class: 'stack', hidden: true });
 		this.leaving = new AbortController();
 		this.signal = this.leaving.signal;
 		this.info = info;
@@ -55,7 +86,32 @@ class Page {
 		return ask(method, path, body, this.signal);
 	}
 
-	/** Does something that changes, says what came of it, and looks anew. */
+	/**
+	 * The state of the one thing that this page shows, or null: then the page says that it does
+	 * not exist, and offers nothing but how to make it. {what, name, list, exists, make}
+	 */
+	async one(at, { what, name, list, exists = () => true, make }) {
+		let state = null;
+		try {
+			state = await this.ask('GET', at);
+		} catch (error) {
+			if (error.said?.status !== 404) throw error;
+		}
+		if (state && (await exists(state))) return this.shows(state);
+		this.absent.replaceChildren(
+			el('a', { class: 'back', href: route(list) }, 'Back to the list'),
+			nothing(`There is no ${what} '${name}'.`, make && sample(...make)),
+		);
+		return this.shows(null);
+	}
+
+	shows(state) {
+		this.isAbsent = state === null;
+		this.absent.hidden = !this.isAbsent;
+		return state;
+	}
+
+	/** Does something that changes, reports what came of it, and looks again. */
 	async act(method, path, body, tell) {
 		acts();
 		try {
@@ -69,25 +125,56 @@ class Page {
 		await this.refresh();
 	}
 
-	/** Tells what went wrong outside of act. */
+	/** The same of several requests [{method, path, body}], four at a time; done(count) in words. */
+	async actAll(requests, done) {
+		acts();
+		const left = [...requests];
+		let count = 0;
+		let failed = null;
+		const work = async () => {
+			for (let one = left.shift(); one && !failed; one = left.shift()) {
+				try {
+					await ask(one.method, one.path, one.body);
+					count++;
+				} catch (error) {
+					// What another client removed meanwhile needs nothing more.
+					if (error.said?.status !== 404) failed = error;
+				}
+			}
+		};
+		await Promise.all([work(), work(), work(), work()]);
+		say(done(count));
+		showProblem(failed instanceof Gone ? new Problem({ detail: UNKNOWN }) : failed);
+		await this.refresh();
+	}
+
+	/** Reports what went wrong outside of act. */
 	fail(error) {
 		showProblem(error);
 	}
 
-	/** Looks now, and then each `every_ms` while the page is visible. */
+	/**
+	 * Looks now, or right after the look that runs, and then each `every_ms` while the page is
+	 * visible.
+	 */
 	async refresh() {
 		clearTimeout(this.timer);
-		if (this.busy || this.signal.aborted || document.hidden || !daemon.answers) return;
+		this.again = this.busy;
+		if (this.busy || !this.look || this.signal.aborted || document.hidden || !daemon.answers) return;
 		this.busy = true;
 		const began = performance.now();
 		try {
-			await this.look?.();
-			if (!this.signal.aborted) showProblem(null, 'look');
+			await this.look();
+			if (!this.signal.aborted) {
+				showProblem(null, 'look');
+				this.root.hidden = this.isAbsent === true;
+			}
 		} catch (error) {
 			if (!this.signal.aborted) showProblem(error, 'look');
 		}
 		this.busy = false;
-		if (!this.signal.aborted)
+		if (this.again) this.refresh();
+		else if (!this.signal.aborted)
 			this.timer = setTimeout(
 				() => this.refresh(),
 				Math.max(this.every_ms, SHARE * (performance.now() - began)),
@@ -160,18 +247,19 @@ function navigate() {
 		return;
 	}
 	const [first, ...names] = namesOf(location.hash);
+	openMenu(false);
 	const view = VIEWS.get(first) ?? VIEWS.get('');
 	const moved = current !== null;
 	current?.close();
 	by('problem').hidden = true;
 	current = new Page(names.filter((name) => name !== ''));
-	for (const link of by('nav').children) {
+	for (const link of by('nav').querySelectorAll('a')) {
 		if (link.dataset.view === first) link.setAttribute('aria-current', 'page');
 		else link.removeAttribute('aria-current');
 	}
-	setText(by('title'), current.names[view.named ?? 0] ?? view.title);
+	setText(by('title'), (view.named?.(current.names) ?? current.names[0]) || view.title);
 	document.title = `${by('title').textContent} · patternd`;
-	by('view').replaceChildren(current.root);
+	by('view').replaceChildren(current.root, current.absent);
 	current.look = view.open(current);
 	if (moved) {
 		scrollTo(0, 0);
@@ -187,9 +275,34 @@ async function learn() {
 	setText(by('mode'), 'read only');
 }
 
+function fillNav() {
+	for (const [group, views] of GROUPS)
+		by('nav').append(
+			el(
+				'div',
+				{ class: 'group', role: 'group', 'aria-label': group || 'Overview' },
+				...(group ? [el('span', { class: 'group-name', 'aria-hidden': 'true' }, group)] : []),
+				...views.map(([name, { title }]) =>
+					el('a', { href: name ? `#/${name}` : '#/', 'data-view': name }, title),
+				),
+			),
+		);
+}
+
+/** On a phone the views are behind a button. */
+function openMenu(isOpen) {
+	by('menu').setAttribute('aria-expanded', String(isOpen));
+	by('nav').classList.toggle('open', isOpen);
+}
+
 async function start() {
-	for (const [name, { title }] of VIEWS)
-		by('nav').append(el('a', { href: name ? `#/${name}` : '#/', 'data-view': name }, title));
+	fillNav();
+	by('menu').onclick = () => openMenu(by('menu').getAttribute('aria-expanded') === 'false');
+	by('theme').value = theme.chosen();
+	by('theme').onchange = () => {
+		theme.choose(by('theme').value);
+		if (info) navigate(); // plots are painted in the colours of the theme
+	};
 	daemon.addEventListener('lost', () => {
 		by('banner').hidden = false;
 	});

@@ -1,0 +1,104 @@
+// What the tests of /ui share: a daemon with something of everything, and ways to look for it.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { open } from './stage.mjs';
+
+export const HOSTILE = '<img src=x onerror=alert(1)>';
+export const SLOW = { timeout: 120_000 };
+export const name = encodeURIComponent;
+
+/** Asks the daemon; what it refuses fails the test. */
+export async function api(url, method, path, body) {
+  const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  const answer = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+  return text && JSON.parse(text);
+}
+
+/** Something of everything, under a plain name and a hostile one. */
+export async function fill(url) {
+  const now = Date.now();
+  for (const one of ['plain', HOSTILE]) {
+    await api(url, 'POST', `/locks/${name(one)}`, { ttl_ms: 600_000, owner: one, metadata: { job: one } });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, {
+      messages: [{ id: `${one} ready`, body: { said: one } }, { body: 2 }, { body: 3 }],
+    });
+    await api(url, 'POST', `/queues/${name(one)}/messages`, {
+      messages: [{ id: `${one} later`, body: one, delay_ms: 3_600_000 }],
+    });
+    const {
+      messages: [taken],
+    } = await api(url, 'POST', `/queues/${name(one)}/receive`, { limit: 1 });
+    await api(url, 'POST', `/queues/${name(one)}/deliveries/${taken.receipt}/reject`, { dead: true, reason: one });
+    await api(url, 'POST', '/ratelimit', { key: one, limit: 10, window_ms: 600_000 });
+    await api(url, 'PUT', `/geo/${name(one)}/members/${name(one)}`, { longitude: 13.4, latitude: 52.5 });
+    await api(url, 'PUT', `/geo/${name(one)}/members/far`, { longitude: 14.4, latitude: 52.5 });
+    await api(url, 'POST', `/uv/${name(one)}`, { visitors: ['a', 'b', 'c'] });
+    await api(url, 'POST', `/pv/${name(one)}`, { by: 17 });
+    await api(url, 'PUT', `/leaderboards/${name(one)}`, { dimensions: ['gold'] });
+    await api(url, 'PUT', `/leaderboards/${name(one)}/members/${name(one)}`, { scores: { gold: 5 } });
+    await api(url, 'PUT', `/leaderboards/${name(one)}/members/second`, { scores: { gold: 4 } });
+    await api(url, 'PUT', `/sales/${name(one)}`, { opens_at_ms: now - 1000, stock: 50, per_user: 2, hold_ms: 600_000 });
+    await api(url, 'POST', `/sales/${name(one)}/claims`, { user: one, quantity: 2 });
+    await api(url, 'POST', `/semaphores/${name(one)}/permits`, { limit: 3, ttl_ms: 600_000, owner: one });
+    await api(url, 'POST', `/fences/${name(one)}`, { fence: 17 });
+    await api(url, 'POST', `/counters/${name(one)}/increment`, { [one]: 41 });
+    await api(url, 'PUT', `/checkins/${name(one)}/${new Date(now).toISOString().slice(0, 10)}`);
+    await api(url, 'PUT', `/bloom/${name(one)}`, { capacity: 1000, error_rate: 0.01 });
+    await api(url, 'PUT', `/bitmaps/${name(one)}/bits/9`, { value: 1 });
+    await api(url, 'PUT', `/cache/${name(one)}`, { value: { said: one }, ttl_ms: 600_000 });
+    await api(url, 'POST', `/feeds/${name(one)}/items`, { items: [{ said: one }] });
+    await api(url, 'PUT', `/sets/${name(one)}/members/${name(one)}`);
+  }
+  await api(url, 'PUT', '/ratelimit/policies/replies', { limit: 30, window_ms: 60_000, burst: 15 });
+}
+
+/** A daemon with these options and something in it, and its page. */
+export async function begin(t, ...options) {
+  const stage = await open(...options);
+  t.after(() => stage.close());
+  await fill(stage.url);
+  return { stage, page: await stage.visit('/ui') };
+}
+
+export async function go(page, ...parts) {
+  await page.evaluate(
+    (hash) => {
+      location.hash = hash;
+    },
+    `#/${parts.map(name).join('/')}`,
+  );
+}
+
+export const row = (page, text) =>
+  page
+    .getByRole('row')
+    .filter({ has: page.getByRole('cell', { name: text, exact: true }) })
+    .first();
+export const shows = (locator) => locator.waitFor({ state: 'visible' });
+
+/** The text of a row once it has all of these. */
+export async function rowHas(page, text, ...wanted) {
+  for (const one of wanted) await shows(row(page, text).filter({ hasText: one }));
+}
+
+/** A daemon that answers clients with the token 'secret', which may do these things. */
+export async function guarded(t, rights) {
+  const folder = await mkdtemp(join(tmpdir(), 'patternd-tokens-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'tokens');
+  await writeFile(file, `${createHash('sha256').update('secret').digest('hex')} ${rights} # reader\n`);
+  const stage = await open('--tokens', file);
+  t.after(() => stage.close());
+  return stage;
+}
+
+export async function give(page, token) {
+  await page.getByLabel('Token', { exact: true }).fill(token);
+  await page.getByRole('button', { name: 'Use it' }).click();
+}

@@ -1,0 +1,434 @@
+// GET /ui: every view with data, without any, without permission, on a phone, in the dark and for
+// axe; and what each lets an operator do.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+import { api, begin, give, go, guarded, HOSTILE, name, row, rowHas, shows, SLOW } from './data.mjs';
+import { open } from './stage.mjs';
+
+const run = promisify(execFile);
+// Each view: what one thing of it is called, and the route to it by its name.
+const VIEWS = {
+  locks: { one: 'lock' },
+  semaphores: { one: 'semaphore' },
+  fences: { one: 'fence' },
+  queues: { one: 'queue' },
+  topics: {},
+  limits: { one: 'policy', stored: 'replies' },
+  sales: { one: 'sale' },
+  counters: { one: 'group of counters' },
+  visitors: {},
+  leaderboards: { one: 'leaderboard' },
+  checkins: { one: 'check-in list' },
+  bloom: { one: 'Bloom filter' },
+  bitmaps: { one: 'bitmap' },
+  cache: { one: 'cached value' },
+  feeds: { one: 'feed' },
+  sets: { one: 'set' },
+  geo: { one: 'geo set' },
+  keys: { one: 'key', stored: `lock:{plain}` },
+};
+const dialog = (page) => page.getByRole('dialog');
+const confirm = (page, label) => dialog(page).getByRole('button', { name: label, exact: true }).click();
+const said = (page, text) => shows(page.getByRole('status').filter({ hasText: text }));
+const press = (page, label) => page.getByRole('button', { name: label, exact: true }).click();
+
+/** All views, and one thing of each. */
+const everywhere = () => [
+  [''],
+  ...Object.entries(VIEWS).flatMap(([view, { stored = 'plain' }]) => [[view], [view, stored]]),
+  ['queues', 'plain', 'dead'],
+  ['limits', 'default', 'gcra', 'plain'],
+  ['sets', 'not there'],
+];
+
+/** The view has been drawn. */
+const drawn = (page) =>
+  page.waitForFunction(() =>
+    [...document.querySelectorAll('#view > div:not([hidden])')].some((one) => one.innerText.trim() !== ''),
+  );
+
+async function faults(page) {
+  await page.evaluate(await readFile(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8'));
+  return page.evaluate(async () => {
+    const { violations, passes } = await window.axe.run();
+    if (passes.length < 10) return ['axe has checked nothing'];
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+  });
+}
+
+for (const [where, width, scheme] of [
+  ['on a desk, light', 1280, 'light'],
+  ['on a phone, dark', 390, 'dark'],
+])
+  test(`axe finds nothing in any view, ${where}`, { timeout: 300_000 }, async (t) => {
+    const { stage, page } = await begin(t, '--ui=write');
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const view of everywhere()) {
+      await go(page, ...view);
+      await drawn(page);
+      assert.deepEqual(await faults(page), [], view.join('/'));
+      assert.ok(
+        await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+        `${view.join('/')} is too wide`,
+      );
+    }
+    assert.deepEqual(stage.foreign, []);
+    stage.assertClean();
+  });
+
+test('an empty view shows the command that fills it', { timeout: 300_000 }, async (t) => {
+  const stage = await open('--ui=write');
+  t.after(() => stage.close());
+  const page = await stage.visit('/ui');
+  for (const view of Object.keys(VIEWS)) {
+    if (view === 'topics' || view === 'keys') continue; // a stream, and what the others leave
+    await go(page, view);
+    const samples = page.locator('.nothing:not([hidden]) code:visible');
+    await shows(samples.last());
+    for (const command of await samples.allInnerTexts()) await run('sh', ['-c', `${command} -sS --fail-with-body`]);
+    await shows(page.locator('#view td.head, #view .sale').first());
+    if (view === 'limits') await shows(row(page, 'replies'));
+  }
+  await go(page, 'topics');
+  await shows(page.getByText('No client listens to a topic.'));
+  stage.assertClean();
+});
+
+test('a view without permission shows neither headings nor buttons', { timeout: 300_000 }, async (t) => {
+  const stage = await guarded(t, 'info:read');
+  const page = await stage.visit('/ui');
+  await give(page, 'secret');
+  for (const view of Object.keys(VIEWS)) {
+    await go(page, view);
+    await shows(page.getByRole('alert').filter({ hasText: /:(list|\*)|scope/ }));
+    assert.equal(await page.locator('#view th:visible, #view button:visible').count(), 0, view);
+  }
+});
+
+test('a name that does not exist has a page without actions', { timeout: 300_000 }, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  for (const [view, { one }] of Object.entries(VIEWS).filter(([, kind]) => kind.one)) {
+    await go(page, view, 'not there');
+    await shows(page.getByText(`There is no ${one} 'not there'.`));
+    const offered = await page.locator('#view button:visible').allInnerTexts();
+    assert.deepEqual(
+      offered.filter((text) => text !== 'Copy'),
+      [],
+      view,
+    );
+  }
+  await api(stage.url, 'PUT', '/queues/empty', {});
+  await go(page, 'queues', 'empty'); // it has no message, but exists
+  await shows(page.getByRole('button', { name: 'Pause empty' }));
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('a filter without a match is reported as that', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  for (const [view, text] of [
+    ['queues', "No queues match 'zzz'."],
+    ['sets', "No sets match 'zzz'."],
+    ['sales', "No sales match 'zzz'."],
+  ]) {
+    await go(page, view);
+    await page.locator('#view .search input').fill('zzz');
+    await shows(page.getByText(text));
+  }
+  stage.assertClean();
+});
+
+test('10000 queues are listed in pages', { timeout: 300_000 }, async (t) => {
+  const stage = await open('--ui=write');
+  t.after(() => stage.close());
+  const names = Array.from({ length: 10_000 }, (_, at) => `q${String(at).padStart(5, '0')}`);
+  const work = async () => {
+    for (let one = names.pop(); one; one = names.pop()) await api(stage.url, 'PUT', `/queues/${one}`, {});
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+  await api(stage.url, 'POST', '/queues/q00042/messages', { body: 1 });
+  const page = await stage.visit('/ui');
+  const began = Date.now();
+  await go(page, 'queues');
+  const position = page.locator('.pager span').first();
+  await shows(position.filter({ hasText: '1 to 50 of' }));
+  assert.ok(Date.now() - began < 5000, `the first page took ${Date.now() - began} ms`);
+  t.diagnostic(`the first page took ${Date.now() - began} ms`);
+  assert.equal(await page.locator('#view tbody tr').count(), 50);
+  const first = await page.locator('td.head').first().innerText();
+  for (let turns = 0; turns < 12; turns++) {
+    const before = await position.innerText();
+    await press(page, 'Next');
+    await page.waitForFunction((text) => document.querySelector('.pager span').textContent !== text, before);
+  }
+  assert.match(await position.innerText(), /^601 to 650 of/);
+  assert.equal(await page.locator('#view tbody tr').count(), 50);
+  assert.notEqual(await page.locator('td.head').first().innerText(), first);
+  await page.getByLabel('Filter queues by name').fill('q00042');
+  await rowHas(page, 'q00042', '1');
+  stage.assertClean();
+});
+
+test('a table is sorted by a column', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'POST', '/queues/deep/messages', { messages: Array.from({ length: 9 }, () => ({ body: 1 })) });
+  await go(page, 'queues');
+  await shows(row(page, 'deep'));
+  const order = () => page.locator('td.head').allInnerTexts();
+  await press(page, 'Ready');
+  assert.equal((await order())[0], 'deep');
+  assert.equal(await page.getByRole('columnheader', { name: 'Ready' }).getAttribute('aria-sort'), 'descending');
+  await press(page, 'Ready');
+  assert.equal((await order()).at(-1), 'deep');
+  stage.assertClean();
+});
+
+test('figures of a list are those of the API', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const waiter = new AbortController();
+  t.after(() => waiter.abort());
+  fetch(`${stage.url}/locks/plain`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ttl_ms: 1000, wait_ms: 60_000 }),
+    signal: waiter.signal,
+  }).catch(() => {});
+  await go(page, 'locks');
+  await shows(row(page, 'plain').locator('.count', { hasText: '1' })); // a waiter
+  for (let takes = 0; takes < 9; takes++)
+    await api(stage.url, 'POST', '/ratelimit', { key: 'plain', limit: 10, window_ms: 600_000 });
+  await fetch(`${stage.url}/ratelimit`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ key: 'plain', limit: 10, window_ms: 600_000 }),
+  });
+  await go(page, 'limits');
+  await rowHas(page, 'plain', '0 of 10', 'refused for');
+  await rowHas(page, HOSTILE, '9 of 10', 'allowed');
+  await go(page, 'visitors');
+  await rowHas(page, 'plain', '3', '17');
+  const points = await row(page, 'plain').locator('.spark polyline').getAttribute('points');
+  assert.equal(points.split(' ').length, 30);
+  await go(page, 'semaphores', HOSTILE);
+  await shows(page.locator('dd', { hasText: '1 of 3' }));
+  await rowHas(page, HOSTILE, '9 min');
+  stage.assertClean();
+});
+
+test('a sale that is sold out is not shown as open, and its claims are listed', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  await api(stage.url, 'PUT', '/sales/gone', { stock: 2, per_user: 2 });
+  const { claim } = await api(stage.url, 'POST', '/sales/gone/claims', { user: 'ann', quantity: 2 });
+  await go(page, 'sales', 'gone');
+  await shows(page.locator('.badge', { hasText: 'all held' }));
+  await api(stage.url, 'POST', `/sales/gone/claims/${claim}/confirm`, {});
+  await shows(page.locator('.badge', { hasText: 'sold out' }));
+  await rowHas(page, 'ann', 'confirmed', '2', claim);
+  stage.assertClean();
+});
+
+test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  const queue = () => api(stage.url, 'GET', '/queues/plain');
+  await go(page, 'queues', 'plain');
+  await press(page, 'Send a message to plain');
+  await page.getByLabel('Body, as JSON').fill('{oops');
+  await confirm(page, 'Send');
+  await shows(dialog(page)); // the browser explains what is wrong with the field
+  await page.getByLabel('Body, as JSON').fill('{"big":12345678901234567890}');
+  await page.getByLabel('Delay, seconds').fill('3600');
+  await confirm(page, 'Send');
+  await said(page, 'Sent');
+  assert.equal((await queue()).delayed, 2);
+
+  await api(stage.url, 'POST', '/queues/plain/messages', { id: 'exact', body: 1 });
+  await fetch(`${stage.url}/queues/plain/messages`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"id":"digits","body":{"big":12345678901234567890}}',
+  });
+  await page.getByLabel('Find a message by its id').fill('digits');
+  await press(page, 'Find');
+  await rowHas(page, 'digits', '{"big":12345678901234567890}', 'ready');
+  await page.getByLabel('Find a message by its id').fill('nothing');
+  await press(page, 'Find');
+  await shows(page.getByText("No message has the id 'nothing'."));
+
+  await page.getByRole('button', { name: /^dead 1/ }).click();
+  await shows(row(page, 'plain ready'));
+  assert.equal(await page.getByRole('button', { name: /^(Reschedule|Cancel)/ }).count(), 0);
+  await press(page, 'Redrive plain ready');
+  await said(page, "'plain ready' is ready again.");
+  await page.getByRole('button', { name: /^ready 5/ }).click();
+  await page.getByLabel('Select digits', { exact: true }).check();
+  await page.getByLabel('Select exact', { exact: true }).check();
+  await shows(page.getByText('2 selected'));
+  await press(page, 'Delete');
+  await confirm(page, 'Keep');
+  assert.equal((await queue()).ready, 5);
+  await press(page, 'Delete');
+  await confirm(page, 'Delete 2 messages');
+  await said(page, 'Deleted: 2.');
+  assert.equal((await queue()).ready, 3);
+  await page.getByLabel('All on this page').check();
+  await shows(page.getByText('3 selected'));
+  stage.assertClean();
+});
+
+test('settings of a queue are edited, and it is deleted', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await api(stage.url, 'PUT', '/queues/plain', { max_receives: 3 });
+  await go(page, 'queues', 'plain');
+  await press(page, 'Edit settings');
+  await page.getByLabel('Visibility, ms').fill('5000');
+  await page.getByLabel('First backoff, ms').fill('10');
+  await page.getByLabel('Longest backoff, ms').fill('1000');
+  const [request] = await Promise.all([page.waitForRequest((one) => one.method() === 'PATCH'), confirm(page, 'Save')]);
+  assert.deepEqual(request.postDataJSON(), { visibility_ms: 5000, backoff: { base_ms: 10, max_ms: 1000 } });
+  await shows(page.locator('dd', { hasText: '10 ms to 1 s' }));
+  assert.equal((await api(stage.url, 'GET', '/queues/plain')).settings.max_receives, 3);
+  await press(page, 'Delete queue plain');
+  await confirm(page, 'Delete queue');
+  await said(page, "The queue 'plain' is deleted.");
+  stage.assertClean();
+});
+
+test('a policy is made, edited and deleted', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'limits');
+  await press(page, 'New policy');
+  await page.getByLabel('Name').fill('login');
+  await dialog(page).getByLabel('Limit').fill('5');
+  await confirm(page, 'Create');
+  await rowHas(page, 'login', '5 in 1 min', 'gcra');
+  await row(page, 'login').getByRole('link').click();
+  await press(page, 'Edit login');
+  await dialog(page).getByLabel('Algorithm').selectOption('fixed_window');
+  await confirm(page, 'Save');
+  await shows(page.locator('dd', { hasText: 'fixed window' }));
+  const { algorithm, burst, limit } = await api(stage.url, 'GET', '/ratelimit/policies/login');
+  assert.deepEqual({ algorithm, burst, limit }, { algorithm: 'fixed_window', burst: null, limit: 5 });
+  await press(page, 'Delete login');
+  await confirm(page, 'Delete policy');
+  await shows(page.getByText("There is no policy 'login'."));
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('each kind is deleted after a question', { timeout: 300_000 }, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  for (const [view, { one }] of Object.entries(VIEWS)) {
+    if (!one || ['locks', 'queues', 'limits', 'keys'].includes(view)) continue;
+    await go(page, view, HOSTILE);
+    await press(page, `Delete ${HOSTILE}`);
+    await confirm(page, 'Keep');
+    await press(page, `Delete ${HOSTILE}`);
+    await confirm(page, `Delete ${one}`);
+    await shows(page.getByText(`There is no ${one} '${HOSTILE}'.`));
+    await go(page, view);
+    await shows(page.getByText('plain', { exact: true }).first());
+    assert.equal(await page.getByText(HOSTILE, { exact: true }).count(), 0, view);
+  }
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('a topic is followed live', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'topics', HOSTILE);
+  await said(page, 'Listening');
+  const body = { text: HOSTILE, big: 1.5, lines: 'a\nb' };
+  await api(stage.url, 'POST', `/topics/${name(HOSTILE)}`, { body });
+  await shows(page.getByText(JSON.stringify(body)));
+  await page.getByLabel('Message, as JSON').fill('"by hand"');
+  await press(page, 'Publish');
+  await shows(page.getByText('"by hand"', { exact: true }));
+  assert.equal(
+    await page
+      .locator('#view tbody tr')
+      .first()
+      .innerText()
+      .then((text) => text.includes('by hand')),
+    true,
+  );
+  await press(page, 'Stop');
+  await said(page, 'Stopped');
+  await go(page, 'locks');
+  for (let polls = 0; (await api(stage.url, 'GET', `/topics/${name(HOSTILE)}`)).daemons; polls++) {
+    assert.ok(polls < 200, 'the page still listens');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  stage.assertClean();
+});
+
+test('a topic is followed with a token', SLOW, async (t) => {
+  const stage = await guarded(t, 'info:read topics:*');
+  const page = await stage.visit('/ui#/topics/news');
+  await give(page, 'secret');
+  await said(page, 'Listening');
+  const answer = await fetch(`${stage.url}/topics/news`, {
+    method: 'POST',
+    headers: { Authorization: 'Bearer secret', 'Content-Type': 'application/json' },
+    body: '{"body":"hello"}',
+  });
+  assert.ok(answer.ok);
+  await shows(page.getByText('"hello"'));
+});
+
+test('keys are browsed by prefix and type', SLOW, async (t) => {
+  const { stage, page } = await begin(t, '--ui=write');
+  await go(page, 'keys');
+  await shows(row(page, 'geo:{plain}'));
+  await page.getByRole('button', { name: /^set: / }).click();
+  await row(page, 'geo:{plain}').waitFor({ state: 'detached' });
+  await row(page, 'set:{plain}').getByRole('link').click();
+  await rowHas(page, 'plain', '–');
+  await press(page, 'Set time to live set:{plain}');
+  await page.getByLabel('Seconds').fill('60');
+  await confirm(page, 'Set');
+  await shows(page.locator('dd', { hasText: '59 s' }));
+  await press(page, 'Delete set:{plain}');
+  await confirm(page, 'Delete key');
+  await shows(page.getByText("There is no key 'set:{plain}'."));
+  await go(page, 'keys');
+  await page.getByLabel('Type').selectOption('list');
+  await rowHas(page, 'feed:{plain}', 'list', 'for ever');
+  assert.deepEqual(
+    await page
+      .locator('#view td.head')
+      .allInnerTexts()
+      .then((all) => all.filter((key) => !key.startsWith('feed:'))),
+    [],
+  );
+  assert.deepEqual(stage.foreign, []);
+});
+
+test('the theme is that of the system until one is chosen', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const theme = () =>
+    page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
+  await page.emulateMedia({ colorScheme: 'light' });
+  const [, light] = await theme();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const [name, dark] = await theme();
+  assert.equal(name, 'dark');
+  assert.notEqual(light, dark);
+  await page.getByLabel('Theme').selectOption('light');
+  assert.deepEqual(await theme(), ['light', light]);
+  await page.reload();
+  assert.deepEqual(await theme(), ['light', light]);
+  await page.getByLabel('Theme').selectOption('auto');
+  assert.deepEqual(await theme(), ['dark', dark]);
+  stage.assertClean();
+});
+
+test('times have one form, with their zone', SLOW, async (t) => {
+  const { stage, page } = await begin(t);
+  const form = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+$/;
+  await go(page, 'queues', 'plain', 'ready');
+  await shows(page.locator('td.when').first());
+  for (const text of await page.locator('td.when').allInnerTexts()) assert.match(text, form);
+  stage.assertClean();
+});

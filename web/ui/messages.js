@@ -1,0 +1,248 @@
+// The messages of a queue in one state: 50 a page, one found by its id, and what can be done with
+// some of them.
+import { path } from './api.js';
+import { askUser, confirmRemoval } from './dialog.js';
+import { buttons, el, setText } from './dom.js';
+import { duration, instant, number } from './format.js';
+import { cursorTable, ROWS } from './table.js';
+
+const DUE = { in_flight: 'Visible again', dead: 'Died' };
+const isSettled = ({ state }) => state !== 'in_flight';
+const isDead = ({ state }) => state === 'dead';
+
+/**
+ * {node, search: the form that finds one by its id, choose(state), look()} of the queue whose path
+ * is `at`.
+ */
+export function messagesOf(page, at) {
+	const place = el('div', { class: 'stack tight' });
+	let state = 'ready';
+	let id = '';
+	let shown = null;
+	let bulk = null;
+
+	function read(cursor) {
+		if (id) return found(page, at, id);
+		const query = new URLSearchParams({ state, limit: ROWS, ...(cursor && { cursor }) });
+		return page.ask('GET', `${at}/messages?${query}`);
+	}
+
+	function begin() {
+		shown = cursorTable(
+			{
+				label: 'Messages',
+				key: (message) => message.id,
+				empty: id ? `No message has the id '${id}'.` : 'There is no message in this state.',
+				columns: columnsOf(page, at, id ? null : state),
+				select: page.write && state !== 'in_flight' ? () => bulk.show() : undefined,
+			},
+			read,
+			() => page.refresh(),
+		);
+		bulk = bulkOf(page, at, shown);
+		place.replaceChildren(bulk.node, shown.node);
+	}
+
+	return {
+		node: place,
+		search: finder((wanted) => {
+			id = wanted;
+			begin();
+			page.refresh();
+		}),
+		choose(one) {
+			state = one;
+			id = '';
+			begin();
+			page.refresh();
+		},
+		async look() {
+			const asked = shown;
+			if (await asked.look()) bulk.show();
+		},
+	};
+}
+
+/** A list of the one message that has this id. */
+async function found(page, at, id) {
+	try {
+		return { items: [await page.ask('GET', at + path('messages', id))], next_cursor: null };
+	} catch (error) {
+		if (error.said?.status !== 404) throw error;
+		return { items: [], next_cursor: null };
+	}
+}
+
+function finder(find) {
+	const input = el('input', {
+		type: 'search',
+		placeholder: 'Id of a message',
+		'aria-label': 'Find a message by its id',
+		autocomplete: 'off',
+		spellcheck: 'false',
+	});
+	input.oninput = () => input.value === '' && find('');
+	return el(
+		'form',
+		{
+			class: 'search',
+			role: 'search',
+			onsubmit: (event) => {
+				event.preventDefault();
+				find(input.value);
+			},
+		},
+		input,
+		el('button', { type: 'submit' }, 'Find'),
+	);
+}
+
+/** What can be done with all that are selected. */
+function bulkOf(page, at, shown) {
+	const count = el('b');
+	const where = (message) => at + path('messages', message.id);
+	const redriven = el('button', { type: 'button', class: 'quiet' }, 'Redrive');
+	const deleted = el('button', { type: 'button', class: 'quiet danger' }, 'Delete');
+	const node = el('div', { class: 'buttons bulk', hidden: true }, count, redriven, deleted);
+	redriven.onclick = async () => {
+		const chosen = shown.selected().filter(isDead);
+		await page.actAll(
+			chosen.map((one) => ({ method: 'PATCH', path: where(one), body: { delay_ms: 0 } })),
+			(done) => `Ready again: ${number(done)}.`,
+		);
+		shown.unselect();
+	};
+	deleted.onclick = async () => {
+		const chosen = shown.selected();
+		const sure = await confirmRemoval({
+			title: `Delete ${number(chosen.length)} messages?`,
+			go: `Delete ${number(chosen.length)} messages`,
+			text: 'They are removed for good, and their ids are forgotten.',
+		});
+		if (!sure) return;
+		await page.actAll(
+			chosen.map((one) => ({ method: 'DELETE', path: where(one) })),
+			(done) => `Deleted: ${number(done)}.`,
+		);
+		shown.unselect();
+	};
+	return {
+		node,
+		show() {
+			const chosen = shown.selected();
+			node.hidden = chosen.length === 0;
+			setText(count, `${number(chosen.length)} selected`);
+			redriven.hidden = !chosen.some(isDead);
+		},
+	};
+}
+
+/** Columns for messages in a state; in any if it is null. */
+function columnsOf(page, at, state) {
+	const columns = [
+		{ title: 'Id', kind: 'id', text: (message) => message.id },
+		{ title: 'Body', kind: 'wide', make: body },
+		...(state === null ? [{ title: 'State', text: (message) => message.state.replace('_', ' ') }] : []),
+		...(state === 'dead' ? [] : [{ title: 'Priority', number: true, text: (message) => message.priority }]),
+		{ title: 'Receives', number: true, text: (message) => message.receives },
+		{ title: DUE[state] ?? 'Due', kind: 'when', text: due },
+		{ title: 'Sent', kind: 'when', text: (message) => instant(message.sent_at_ms) },
+	];
+	if (state === 'dead' || state === null)
+		columns.push({ title: 'Reason', kind: 'wide', text: (message) => message.reason ?? '–' });
+	const offered = buttons(
+		{ label: 'Redrive', about: ({ id }) => id, when: isDead, act: (message) => redrive(page, at, message) },
+		{
+			label: 'Reschedule',
+			about: ({ id }) => id,
+			when: (message) => isSettled(message) && !isDead(message),
+			act: (message) => reschedule(page, at, message),
+		},
+		{
+			label: 'Delete',
+			about: ({ id }) => id,
+			danger: true,
+			when: isSettled,
+			act: (message) => remove(page, at, message),
+		},
+	);
+	if (page.write && state !== 'in_flight') columns.push({ title: '', kind: 'actions', make: offered });
+	return columns;
+}
+
+function due({ state, deliver_at_ms: at }) {
+	const rest = at - Date.now();
+	if (state === 'delayed' || state === 'in_flight') return rest > 0 ? `in ${duration(rest)}` : 'now';
+	return instant(at);
+}
+
+/** A long body is folded. */
+function body() {
+	const text = el('code');
+	const full = el('pre');
+	const folded = el('details', {}, el('summary', {}, text), full);
+	const node = el('div', { class: 'body' });
+	return {
+		node,
+		update(message) {
+			const line = JSON.stringify(message.body);
+			const long = line.length > 80;
+			setText(text, long ? `${line.slice(0, 80)}…` : line);
+			setText(full, long ? JSON.stringify(message.body, null, 2) : '');
+			const child = long ? folded : text;
+			if (long) folded.firstChild.append(text);
+			if (node.firstChild !== child) node.replaceChildren(child);
+		},
+	};
+}
+
+async function redrive(page, at, message) {
+	await page.act(
+		'PATCH',
+		at + path('messages', message.id),
+		{ delay_ms: 0 },
+		(changed) => `'${changed.id}' is ready again.`,
+	);
+}
+
+async function reschedule(page, at, message) {
+	const said = await askUser({
+		title: `Reschedule '${message.id}'?`,
+		go: 'Reschedule',
+		text: 'It is due that long from now.',
+		fields: [
+			{
+				name: 'seconds',
+				label: 'Seconds from now',
+				type: 'number',
+				min: 0,
+				max: 3155760000,
+				step: 1,
+				required: true,
+				value: '0',
+			},
+		],
+	});
+	if (said)
+		await page.act(
+			'PATCH',
+			at + path('messages', message.id),
+			{ delay_ms: Number(said.seconds) * 1000 },
+			(changed) => `'${changed.id}' is due ${due(changed)}.`,
+		);
+}
+
+async function remove(page, at, message) {
+	const sure = await confirmRemoval({
+		title: `Delete '${message.id}'?`,
+		go: 'Delete message',
+		text: 'It is removed for good, and its id is forgotten.',
+	});
+	if (sure)
+		await page.act(
+			'DELETE',
+			at + path('messages', message.id),
+			undefined,
+			() => `'${message.id}' is deleted.`,
+		);
+}

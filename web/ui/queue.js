@@ -1,0 +1,186 @@
+// One queue: its depth over time, its messages by state, and its settings.
+import { list, path } from './api.js';
+import { askUser } from './dialog.js';
+import { back, buttons, el, facts, setText, route } from './dom.js';
+import { duration, number } from './format.js';
+import { messagesOf } from './messages.js';
+import { COUNTS, History, plot } from './plot.js';
+import { actions, make, settingsOf, STATES, words } from './queue_actions.js';
+import { notJson } from './topics.js';
+
+const SPAN_S = 600;
+// Depths of each queue since its page was opened first.
+const depths = new Map();
+
+function remember(queue) {
+	if (!depths.has(queue.name)) depths.set(queue.name, new History(STATES.length, SPAN_S));
+	const history = depths.get(queue.name);
+	history.add(
+		Date.now() / 1000,
+		STATES.map((state) => queue[state]),
+	);
+	return history;
+}
+
+export function openOne(page, name, state) {
+	const at = path('queues', name);
+	let latest = { name };
+	let isKnown = false;
+	const bar = buttons(
+		{ label: 'Send a message', about: () => `to ${name}`, act: () => send(page, at) },
+		...actions(page),
+		{
+			label: 'Delete queue',
+			about: () => name,
+			danger: true,
+			act: () => remove(page, at, latest),
+		},
+	)(() => latest);
+	const badge = el('span', { class: 'badge paused', hidden: true }, 'paused: it delivers no message');
+	const about = facts('Queue');
+	const settings = settingsOf(page, name);
+	const depth = plot({
+		title: 'Depth',
+		text: number,
+		steps: COUNTS,
+		series: STATES.map((one) => ({ label: words(one), colour: one })),
+	});
+	const messages = messagesOf(page, at);
+	const tabs = stateTabs(STATES.includes(state) ? state : 'ready', (one) => {
+		history.replaceState(null, '', route('queues', name, one));
+		messages.choose(one);
+	});
+	messages.choose(tabs.chosen());
+	page.root.append(
+		el('div', { class: 'buttons' }, back('queues', 'All queues'), badge),
+		...(page.write ? [bar.node] : []),
+		about.node,
+		depth.node,
+		el('h2', {}, 'Messages'),
+		el('div', { class: 'between' }, tabs.node, messages.search),
+		messages.node,
+		el('h2', {}, 'Settings'),
+		settings.node,
+	);
+	return async () => {
+		const queue = await page.one(at, {
+			what: 'queue',
+			name,
+			list: 'queues',
+			make: make(name),
+			exists: async (found) => (isKnown ||= isUsed(found) || (await isListed(page, name))),
+		});
+		if (!queue) return;
+		latest = { ...queue, paused: queue.settings.paused };
+		badge.hidden = !latest.paused;
+		bar.update(latest);
+		depth.show(remember(latest).columns);
+		tabs.show(queue);
+		settings.show(queue);
+		about.show([
+			[
+				'Oldest ready message',
+				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
+			],
+			['Expired so far', number(queue.expired)],
+		]);
+		await messages.look();
+	};
+}
+
+const isUsed = (queue) => queue.expired > 0 || STATES.some((state) => queue[state] > 0);
+
+/** GET answers for every name; an empty queue exists if it is listed. */
+async function isListed(page, name) {
+	const found = await list('/queues', { match: name, name: (one) => one.name, pages: 20, signal: page.signal });
+	return found.items.some((one) => one.name === name);
+}
+
+function stateTabs(first, choose) {
+	let chosen = first;
+	const node = el(
+		'div',
+		{ class: 'tabs', role: 'group', 'aria-label': 'State of the messages' },
+		...STATES.map((one) =>
+			el(
+				'button',
+				{ type: 'button', 'aria-pressed': String(one === chosen), onclick: () => press(one) },
+				words(one),
+				' ',
+				el('b', {}, '–'),
+			),
+		),
+	);
+	function press(one) {
+		chosen = one;
+		[...node.children].forEach((tab, index) =>
+			tab.setAttribute('aria-pressed', String(STATES[index] === one)),
+		);
+		choose(one);
+	}
+	return {
+		node,
+		chosen: () => chosen,
+		show: (queue) =>
+			STATES.forEach((one, index) =>
+				setText(node.children[index].querySelector('b'), number(queue[one])),
+			),
+	};
+}
+
+async function send(page, at) {
+	const said = await askUser({
+		title: 'Send a message',
+		go: 'Send',
+		fields: [
+			{
+				name: 'body',
+				label: 'Body, as JSON',
+				rows: 5,
+				value: '{"test":true}',
+				required: true,
+				check: notJson,
+			},
+			{
+				name: 'delay',
+				label: 'Delay, seconds',
+				type: 'number',
+				min: 0,
+				step: 1,
+				value: 0,
+				required: true,
+			},
+			{
+				name: 'priority',
+				label: 'Priority, 0 is first',
+				type: 'number',
+				min: 0,
+				max: 9,
+				step: 1,
+				value: 4,
+			},
+		],
+	});
+	if (said)
+		await page.act(
+			'POST',
+			`${at}/messages`,
+			{
+				body: JSON.parse(said.body),
+				delay_ms: Number(said.delay) * 1000,
+				...(said.priority !== '' && { priority: Number(said.priority) }),
+			},
+			({ messages: [sent] = [{}] }) => `Sent${sent.id ? `: '${sent.id}'` : ''}.`,
+		);
+}
+
+async function remove(page, at, queue) {
+	const said = await askUser({
+		title: `Delete the queue '${queue.name}'?`,
+		danger: true,
+		go: 'Delete queue',
+		keep: 'Keep',
+		text: 'Its messages and settings are removed for good.',
+	});
+	if (said) await page.act('DELETE', at, undefined, () => `The queue '${queue.name}' is deleted.`);
+}

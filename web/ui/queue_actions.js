@@ -1,0 +1,160 @@
+// What can be done with a whole queue, in the list and on its own page.
+import { path } from './api.js';
+import { askUser } from './dialog.js';
+import { el, facts } from './dom.js';
+import { duration, number } from './format.js';
+
+export const STATES = ['ready', 'delayed', 'in_flight', 'dead'];
+export const words = (state) => state.replace('_', ' ');
+export const total = (queue) => STATES.reduce((sum, state) => sum + queue[state], 0);
+
+/** The request that makes a queue. */
+export const make = (name) => ['POST', path('queues', name, 'messages'), { body: { any: 'JSON' } }];
+
+/** Buttons for a queue. */
+export function actions(page) {
+	const about = (queue) => queue.name;
+	return [
+		{
+			label: 'Redrive',
+			about,
+			when: (queue) => queue.dead > 0,
+			act: (queue) => redrive(page, queue),
+		},
+		{
+			label: 'Pause',
+			about,
+			when: (queue) => !queue.paused,
+			act: (queue) => pause(page, queue, true),
+		},
+		{
+			label: 'Resume',
+			about,
+			when: (queue) => queue.paused,
+			act: (queue) => pause(page, queue, false),
+		},
+		{
+			label: 'Purge',
+			about,
+			danger: true,
+			when: (queue) => total(queue) > 0,
+			act: (queue) => purge(page, queue),
+		},
+	];
+}
+
+async function redrive(page, queue) {
+	const said = await askUser({
+		title: `Redrive '${queue.name}'?`,
+		go: 'Redrive',
+		keep: 'Keep them dead',
+		text: `Up to 1000 of its ${number(queue.dead)} dead messages become ready, the longest dead first.`,
+	});
+	if (said)
+		await page.act(
+			'POST',
+			path('queues', queue.name, 'redrive'),
+			{},
+			({ redriven }) => `Ready again: ${number(redriven)}.`,
+		);
+}
+
+async function pause(page, queue, paused) {
+	await page.act(
+		'PATCH',
+		path('queues', queue.name),
+		{ paused },
+		() => `'${queue.name}' is ${paused ? 'paused: it accepts messages and delivers none' : 'open'}.`,
+	);
+}
+
+async function purge(page, queue) {
+	const said = await askUser({
+		title: `Purge '${queue.name}'?`,
+		danger: true,
+		go: 'Purge messages',
+		keep: 'Keep',
+		text: 'Removed messages cannot be restored.',
+		fields: [
+			{
+				name: 'state',
+				label: 'Messages that are',
+				options: ['dead', 'ready', 'delayed', 'in flight', 'in any state'],
+			},
+		],
+	});
+	if (said) {
+		const body = said.state === 'in any state' ? {} : { state: said.state.replace(' ', '_') };
+		await page.act(
+			'POST',
+			path('queues', queue.name, 'purge'),
+			body,
+			({ purged }) => `Removed: ${number(purged)}.`,
+		);
+	}
+}
+
+/** The settings of a queue, and a button that changes them. */
+export function settingsOf(page, name) {
+	const shown = facts('Settings');
+	let settings = null;
+	const edit = el('button', { type: 'button', onclick: () => change(page, name, settings) }, 'Edit settings');
+	return {
+		node: el('div', { class: 'card parted' }, shown.node, ...(page.write ? [el('div', {}, edit)] : [])),
+		show(queue) {
+			settings = queue.settings;
+			shown.show([
+				['Visibility', duration(settings.visibility_ms)],
+				['Receives until dead', number(settings.max_receives)],
+				[
+					'Backoff',
+					settings.backoff
+						? `${duration(settings.backoff.base_ms)} to ${duration(settings.backoff.max_ms)}`
+						: 'none',
+				],
+				['Ids remembered for', duration(settings.dedupe_ms)],
+				['Dead letters kept for', duration(settings.retention_ms)],
+			]);
+		},
+	};
+}
+
+const SETTINGS = [
+	['visibility_ms', 'Visibility, ms'],
+	['max_receives', 'Receives until dead'],
+	['dedupe_ms', 'Ids remembered for, ms'],
+	['retention_ms', 'Dead letters kept for, ms'],
+];
+
+async function change(page, name, settings) {
+	const whole = { type: 'number', min: 0, step: 1, required: true };
+	const said = await askUser({
+		title: `Settings of '${name}'`,
+		go: 'Save',
+		text: 'New settings apply from the next step of each message on. Both backoffs 0: no backoff.',
+		fields: [
+			...SETTINGS.map(([field, label]) => ({ ...whole, name: field, label, value: settings[field] })),
+			{
+				...whole,
+				name: 'base_ms',
+				label: 'First backoff, ms',
+				value: settings.backoff?.base_ms ?? 0,
+			},
+			{
+				...whole,
+				name: 'max_ms',
+				label: 'Longest backoff, ms',
+				value: settings.backoff?.max_ms ?? 0,
+			},
+		],
+	});
+	if (!said) return;
+	const body = {};
+	for (const [field] of SETTINGS) if (Number(said[field]) !== settings[field]) body[field] = Number(said[field]);
+	const backoff = { base_ms: Number(said.base_ms), max_ms: Number(said.max_ms) };
+	const before = settings.backoff ?? { base_ms: 0, max_ms: 0 };
+	if (backoff.base_ms !== before.base_ms || backoff.max_ms !== before.max_ms)
+		body.backoff = backoff.base_ms || backoff.max_ms ? backoff : null;
+	if (Object.keys(body).length)
+		await page.act('PATCH', path('queues', name), body, () => `The settings of '${name}' are saved.`);
+}

@@ -1,0 +1,126 @@
+// The view of a simple kind: a list with a filter, the state of one, deletion, and the request that
+// makes one. kinds.js has what differs from kind to kind.
+import { path } from './api.js';
+import { confirmRemoval } from './dialog.js';
+import { back, buttons, el, facts, route } from './dom.js';
+import { expiry } from './format.js';
+import { listing } from './listing.js';
+import { command } from './sample.js';
+import { cursorTable, ROWS, table } from './table.js';
+
+export function viewOf(kind) {
+	return { open: (page) => (page.names.length ? openOne(page, kind, page.names[0]) : openAll(page, kind)) };
+}
+
+/** A button that removes one of a kind, after a question. */
+export function removal(page, { path: where, one, name, loss }) {
+	return {
+		label: 'Delete',
+		about: name,
+		danger: true,
+		act: async (item) => {
+			const sure = await confirmRemoval({
+				title: `Delete the ${one} '${name(item)}'?`,
+				go: `Delete ${one}`,
+				text: loss,
+			});
+			if (sure)
+				await page.act(
+					'DELETE',
+					path(where, name(item)),
+					undefined,
+					() => `The ${one} '${name(item)}' is deleted.`,
+				);
+		},
+	};
+}
+
+const EXPIRES = { title: 'Expires', text: (item) => expiry(item.expires_at_ms), sort: (item) => item.expires_at_ms };
+
+function openAll(page, kind) {
+	const { one, path: where, view, name, columns, expires, none, make } = kind;
+	const all = table({
+		label: kind.title,
+		key: name,
+		turn: (by) => look.turn(by),
+		columns: [
+			{
+				title: one.replace(/^./, (first) => first.toUpperCase()),
+				kind: 'head',
+				text: name,
+				sort: name,
+				link: (item) => route(view, name(item)),
+			},
+			...columns,
+			...(expires ? [EXPIRES] : []),
+			...(page.write ? [{ title: '', kind: 'actions', make: buttons(removal(page, kind)) }] : []),
+		],
+	});
+	const look = listing(page, {
+		what: kind.title.toLowerCase(),
+		where: path(where),
+		name,
+		open: (exact) => route(view, exact),
+		shown: all,
+		none,
+		make: make('example'),
+	});
+	return look;
+}
+
+function openOne(page, kind, name) {
+	const { one, path: where, view, exists, parts = [], make } = kind;
+	const at = path(where, name);
+	const item = { name, key: name };
+	const bar = buttons(removal(page, kind))(() => item);
+	bar.update(item);
+	const about = facts(one);
+	const shown = parts.map((part) => partOf(page, at, part));
+	page.root.append(
+		back(view, `All ${kind.title.toLowerCase()}`),
+		...(page.write ? [bar.node] : []),
+		about.node,
+		...shown.flatMap(({ title, node }) => [el('h2', {}, title), node]),
+		el('p', { class: 'muted' }, 'The same as a request: ', el('code', {}, command('GET', at))),
+	);
+	return async () => {
+		const state = await page.one(at + (kind.query?.() ?? ''), {
+			what: one,
+			name,
+			list: view,
+			exists,
+			make: make(name),
+		});
+		if (!state) return;
+		const more = kind.also ? await kind.also(page, at, state) : {};
+		about.show([
+			...kind.facts({ ...state, ...more }),
+			...(kind.expires ? [['Expires', expiry(state.expires_at_ms)]] : []),
+		]);
+		for (const part of shown) await part.look(state);
+	};
+}
+
+/** What is inside of one: rows of its state, a list of its own, or a value as it is. */
+function partOf(page, at, { title, columns, rows, list, key, empty, value }) {
+	if (value) {
+		const node = el('pre', { class: 'card' });
+		return { title, node, look: (state) => (node.textContent = value(state)) };
+	}
+	const options = { label: title, columns, key, empty };
+	if (rows) {
+		const made = table(options);
+		return { title, node: made.node, look: (state) => made.show(rows(state)) };
+	}
+	const made = cursorTable(
+		options,
+		async (cursor) => {
+			const query = new URLSearchParams({ limit: ROWS, ...(cursor && { cursor }) });
+			const found = await page.ask('GET', `${at}/${list}?${query}`);
+			// Items of a feed have no name: their place is what tells them apart.
+			return { ...found, items: found.items.map((item, index) => ({ item, index })) };
+		},
+		() => page.refresh(),
+	);
+	return { title, node: made.node, look: made.look };
+}
