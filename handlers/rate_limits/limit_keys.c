@@ -156,7 +156,9 @@ static void list_item(struct json_out *o, struct request *req, struct text name,
 
 void ratelimit_key_list(struct request *req, const struct ratelimit_key_list_input *in)
 {
-	static const struct list_of limits = { .kind = KEY_LIMIT, .part_pattern = ":*", .look = look_one, .item = list_item };
+	static const struct list_of limits = {
+		.kind = KEY_LIMIT, .part_pattern = ":*", .look = look_one, .item = list_item
+	};
 
 	list_keys(req, &limits, in->match, in->cursor, in->limit);
 }
