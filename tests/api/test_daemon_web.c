@@ -25,6 +25,7 @@ static const struct {
 	{ "/ui", HTML },
 	{ "/ui/uPlot.iife.min.js", SCRIPT },
 	{ "/ui/uPlot.min.css", STYLE },
+	{ "/ui/land.json", "application/json" },
 	{ "/docs", HTML },
 	{ "/docs/docs.js", SCRIPT },
 	{ "/docs/docs.css", STYLE },
