@@ -210,7 +210,7 @@ deb: packages-deb ## a Debian package, in build-deb/
 	@cd build-deb && rm -f *.deb && cpack >cpack.log || { cat cpack.log; exit 1; }
 	@ls build-deb/*.deb
 
-# README's quick start, as it stands there, in a fresh Debian 12 and a fresh Debian 13, or in
+# README's quick start, as it is, in a fresh Debian 12 and a fresh Debian 13, or in
 # SUITES=bookworm only; root or sudo.
 quickstart: packages-roots ## README's quick start in fresh Debian roots
 	@$(SUDO) tests/quickstart $(SUITES)

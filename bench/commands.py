@@ -1,7 +1,7 @@
 """Visitors, places and boards: patternd's operations beside the nearest Redis commands through
 webdis.
 
-webdis has no script here, so Redis does less for it: no days for visitors, no ties by who came
+webdis has no script here, so Redis does less for it: no days for visitors, no ties by arrival
 first for boards.
 """
 import json

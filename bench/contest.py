@@ -1,5 +1,5 @@
 """Contestants that do the same work, measured in turn: several rounds interleaved, so that what the
-machine does beside is everybody's, and ratios are taken within a round."""
+machine does beside affects every contestant, and ratios are taken within a round."""
 import dataclasses
 import statistics
 import sys

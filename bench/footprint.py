@@ -15,7 +15,7 @@ from processes import allow_open_files, wait_until
 STARTS = 20
 WAITERS = 2000
 QUEUES = 100
-GROUP = 10  # who is under way needs more memory than who waits, so that only so many are under way at once
+GROUP = 10  # a request in progress needs more memory than one that waits, so few are in progress at once
 OTHER_FILES = 200
 WOKEN, MESSAGES = 10000, 3000
 TESTS = ROOT / "tests"
@@ -52,8 +52,8 @@ def wait_at(port, number):
 
 
 def bytes_each(process, port, count, settled):
-    """How much the process grows for each who waits, once a quarter is there; `settled(n)` says
-    whether n wait.
+    """How much the process grows for each waiting client, once a quarter is there; `settled(n)`
+    returns whether n wait.
     """
     waiters, before = [], 0
     for number in range(count):
@@ -69,7 +69,7 @@ def bytes_each(process, port, count, settled):
 
 
 def bytes_of_parked(stage, redis, count):
-    """Who waits has run one script, and one more who was the first at a queue. Redis is asked how
+    """A waiter has run one script, and one more if it was the first at a queue. Redis is asked how
     many: an answer of the daemon would be memory, too."""
     daemon = start_daemon(stage, redis, "--max-connections", count + 100, "--max-parked", count + 100)
     before = scripts_run(redis)
@@ -77,7 +77,7 @@ def bytes_of_parked(stage, redis, count):
 
 
 def bytes_of_suspended(stage, count):
-    """Of libmicrohttpd alone: tests/programs/suspender.c, which says when a quarter and when all
+    """Of libmicrohttpd alone: tests/programs/suspender.c, which reports when a quarter and when all
     are there.
     """
     program = stage.folder / "suspender"

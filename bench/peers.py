@@ -8,7 +8,7 @@ import subprocess
 
 from wrk import Load
 
-PATIENCE_S = 30  # for what is under way when the time is over
+PATIENCE_S = 30  # for what is in progress when the time has ended
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
 

@@ -5,10 +5,10 @@ A tour is a list of steps, a step an operationId or (operationId, values). A req
 contract's own examples: path, required query, body. A value goes over that: where a parameter has
 its name, there; as a header, when it starts with a capital; otherwise as a member of the body, and
 None leaves it out. "$token" is the latest `token` in an answer of this round. An operation's first
-step is the one that is measured; what it needs to be answered 2xx stands before it.
+step is the one that is measured; the steps that it needs for a 2xx are before it.
 """
 OPEN = {"opens_at_ms": 1000000000000, "closes_at_ms": 4102444800000}  # of a sale: from 2001 to 2100
-DAY = {"date": "2020-02-29"}  # is over, wherever this runs
+DAY = {"date": "2020-02-29"}  # in the past, in every time zone
 
 NOT_MEASURED = {
     "lock_hold": "a stream: it ends when the client leaves",

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /*
- * Called once, when the options were read. False: a line on stderr said what is wrong, and the
+ * Called once, when the options were read. False: a line on stderr gives the reason, and the
  * daemon does not start.
  */
 bool patterns_open(void);

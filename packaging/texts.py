@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: what an installation says of the options, all
+"""packaging/texts.py TEMPLATE FOLDER NAME=VALUE...: the texts of an installation about the options, all
 of it made of service/process/options.def: the configuration file, the manual page (TEMPLATE, with
 the names put in) and the completions of bash, zsh and fish.
 """
@@ -13,8 +13,8 @@ import options  # noqa: E402
 
 HEAD = """\
 # Options of patternd, each as `name = value`; those that are commented out show the default. A variable of the
-# environment (PATTERND_POOL_SIZE) goes over a line of this file, a flag over both. `patternd --config FILE --print-config`
-# shows what holds and where it came from. Passwords belong into files of their own: see redis-password-file.
+# environment (PATTERND_POOL_SIZE) overrides a line of this file, a flag overrides both. `patternd --config FILE --print-config`
+# shows the options in force and their sources. Put passwords into files of their own: redis-password-file.
 """
 
 
@@ -54,7 +54,7 @@ def config_file():
 
 
 def roff(text):
-    """Text as troff takes it: a hyphen that somebody may copy is a minus, no line begins with a
+    """Text as troff takes it: a hyphen that may be copied is a minus, no line begins with a
     request.
     """
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")

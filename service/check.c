@@ -123,7 +123,7 @@ static void on_timeout(int number)
 {
 	(void)number;
 	(void)!write(STDOUT_FILENO, timeout_text,
-		     strlen(timeout_text)); /* stdout may be closed: the exit status still says it */
+		     strlen(timeout_text)); /* stdout may be closed: the exit status still reports it */
 	_exit(EXIT_FAILURE);
 }
 
@@ -226,7 +226,7 @@ int check_run(const char *url)
 		printf("not ready: %s does not answer\n", target.shown);
 		return EXIT_FAILURE;
 	}
-	printf("%s: %s says %ld", status == 200 ? "ready" : "not ready", target.shown, status);
+	printf("%s: %s returns %ld", status == 200 ? "ready" : "not ready", target.shown, status);
 	if (status != 200)
 		print_detail(response);
 	printf("\n");

@@ -1,6 +1,6 @@
 # `make analyze`: each file is compiled under gcc -fanalyzer, and read by clang-tidy and cppcheck,
 # by the build itself: in parallel, and only what has changed. A finding is an error. What is wrong
-# of what they say is left out as narrowly as it can be, with its reason: here, in .clang-tidy, or
+# of their findings is left out as narrowly as it can be, with its reason: here, in .clang-tidy, or
 # beside the line.
 find_program(CLANG_TIDY clang-tidy REQUIRED)
 find_program(CPPCHECK cppcheck REQUIRED)

@@ -1,6 +1,6 @@
 """Reads openapi.yaml with the files of openapi/ that it refers to, as one document.
 
-What is served, linted and made into C is this bundle: each path item of another file stands in its
+What is served, linted and made into C is this bundle: each path item of another file is put in its
 path's place, the components of that file among the root's, each $ref is one of the document itself,
 what every operation has (x-every-operation) is in every operation, what comes with an
 Idempotency-Key (x-every-idempotent-success) in each 2xx response of an operation that takes one, and

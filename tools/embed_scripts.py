@@ -4,9 +4,9 @@ parts of scripts.
 
 A script file reads:
 
-    -- lock_acquire: one line that says what it does
+    -- lock_acquire: one line: what it does
     -- KEYS, ARGV (with units), returns, errors, complexity: the contract, as comments
-    --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what stands above makes do without them
+    --@include time queue      pastes lib/time.lua and lib_queue.lua of its own folder here; what is above works without them
     --@otherwise wake lock     the same, and makes all below a function of its own, which Redis makes only when
                                the script gets there: for what usual calls return before
     --@flags allow-oom         flags of the '#!lua' line (none: refused when Redis is out of memory,
@@ -65,7 +65,7 @@ def without_indentation(text):
 
 
 def without_idle_functions(text):
-    """Leaves out the functions of libraries that nobody calls: Redis would make each of them anew
+    """Leaves out the functions of libraries that no script calls: Redis would make each of them again
     whenever the script runs.
     """
     while True:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Brings the files of npm packages that are part of the program, without npm: fetch_npm.py web
 
-web/package.json says which files ("embed", "licenses"), web/package-lock.json which packages they
+web/package.json lists the files ("embed", "licenses"), web/package-lock.json which packages they
 are of: each tarball must have the lock's sha512. What is needed of it is kept in web/.packages, so
 that only the first build needs the network. The registry is npm's, or that of the variable
 npm_config_registry. Nothing of a package is run.

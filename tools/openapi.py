@@ -6,7 +6,7 @@ Only const tables and declarations come out, no control flow. It knows flat obje
 one level of array or object, maps (an object whose additionalProperties is a schema; the body
 itself may be one, its member is `body` then), and `x-any: true` (any JSON); anything else in a
 request stops the build. `type: [integer, string]` is an integer that may also come as text of
-decimal digits, for those who cannot write 2^53 and more as a number. A member of a body that may
+decimal digits, for clients that cannot write 2^53 and more as a number. A member of a body that may
 also be null (`type: [integer, "null"]`, or `anyOf: [schema, {type: "null"}]`) is reset by it, as
 RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the member is absent.
 
@@ -23,13 +23,13 @@ RFC 7396 has it: the handler gets `reset_x` beside `has_x`, and neither when the
     x-scope: ...        of an operation: what a token must be allowed, one or a list of
                         `kind:{field}:action`, or `kind:action` where no name is meant; `any` token,
                         or `none`. {field} is a parameter or member, {list.member} one of the items
-                        of a list; behind it ` if flag` or ` unless flag`. Every operation must say
+                        of a list; behind it ` if flag` or ` unless flag`. Every operation must state
                         it.
     x-grants: ...       of an operation: it grants something for a time; the problem of a replay
                         once that has ended, or true
     x-stale: true       of an operation that reads: a replica may serve it
     x-part: true        a name that no scope is about, since it lies inside of what one is about: a
-                        member, say. Every name that is not in x-scope must be one.
+                        member. Every name that is not in x-scope must be one.
 """
 import pathlib
 import re

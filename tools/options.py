@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tools/options.py VERSION FOLDER: reads service/process/options.def, and writes what
-`patternd --help` says as FOLDER/help.c.
+`patternd --help` prints as FOLDER/help.c.
 
 packaging/texts.py makes the manual page and its kin of the same rows.
 """

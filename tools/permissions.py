@@ -26,7 +26,7 @@ NEEDED = """
     PFADD $|PFCOUNT $|PFMERGE $|GEOADD $ 0 0 x|GEOPOS $ x|GEODIST $ x x|GEOHASH $ x|GEOSEARCH $ FROMMEMBER x BYRADIUS 1 m
     MEMORY USAGE $|XLEN $
 """
-# Without these the daemon does less, as README says beside its line; a user may lack them on
+# Without these the daemon does less, as docs/access.md describes beside its line; a user may lack them on
 # purpose.
 OPTIONAL = "CLIENT SETNAME|INFO|SELECT|SCRIPT LOAD|SCAN|PUBSUB SHARDCHANNELS|PUBSUB SHARDNUMSUB|ACL WHOAMI|ACL DRYRUN"
 ON_A_CLUSTER = "CLUSTER SLOTS|ASKING"

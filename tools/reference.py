@@ -115,7 +115,7 @@ def reference():
         out += [
             f"### {tag['name']}",
             "",
-            f"Fields and answers: [reference/{page}](reference/{page}). Explanation: [{page}]({page}).",
+            wrapped(f"Fields and answers: [reference/{page}](reference/{page}). Explanation: [{page}]({page})."),
             "",
             "| operation | does | scope |",
             "|---|---|---|",
@@ -142,7 +142,8 @@ def reference_of(page):
         for _, method, path, item, operation in (o for o in operations(contract) if o[0] in names):
             out += [f"## {method} {path}", "", operation["summary"] + f". Scope: {scopes_of(operation)}.", ""]
             out += [wrapped(operation.get("description", "")), ""]
-            out += tables.parameters(item, operation) + tables.body(operation) + tables.answers(operation)
+            out += tables.parameters(item, operation) + tables.body(operation)
+            out += [part if part.startswith("|") else wrapped(part) for part in tables.answers(operation)]
         return re.sub(r"\n{3,}", "\n\n", "\n".join(out + tables.objects()).strip()) + "\n"
 
     return write
@@ -286,7 +287,9 @@ def limits():
         "# Limits",
         "",
         MADE,
-        "Beyond a limit comes an error that names it. How much memory all of them allow: [operate](operate.md#sizing).",
+        wrapped(
+            "Beyond a limit comes an error that names it. How much memory all of them allow: [operate](operate.md#sizing)."
+        ),
         "",
         "## Set by options",
         "",
@@ -345,11 +348,16 @@ def errors():
         "# Errors",
         "",
         MADE,
-        "Each `code`, as `GET /problems/{code}` returns it. `effect` is the usual one; a problem's own may differ. `retry`:",
+        wrapped(
+            "Each `code`, as `GET /problems/{code}` returns it. `effect` is the usual one; a problem's own may differ. "
+            "`retry`:"
+        ),
         "",
         "- `never`: the same request fails the same way.",
         "- `after_delay`: the same request may succeed later, after `Retry-After` where there is one.",
-        "- `same_key`: it may have happened. Repeat it with the same `Idempotency-Key`, or if twice does no harm.",
+        wrapped(
+            "- `same_key`: it may have happened. Repeat it with the same `Idempotency-Key`, or if twice does no harm."
+        ),
         "",
         "What to do with them in a program: [retries](retries.md).",
         "",

@@ -1,5 +1,6 @@
 """Tables of the contract's operations, fields and objects, for tools/reference.py."""
 import re
+import textwrap
 
 
 def one_line(text):
@@ -150,5 +151,6 @@ class Tables:
             name = self.queue.pop(0)
             schema = self.contract["components"]["schemas"][name]
             rows = self.fields(schema, False)
-            out += [f"### {name}", "", one_line(schema.get("description")), "", *rows, ""]
+            words = textwrap.fill(one_line(schema.get("description")), 100, break_on_hyphens=False)
+            out += [f"### {name}", "", words, "", *rows, ""]
         return ["## Objects", "", *out] if out else []

@@ -1,5 +1,5 @@
 -- Takes and releases locks through etcd's HTTP gateway, as lock_pairs.lua does: LEASE..., one for
--- each name. The names, of twelve letters and digits, are base64 as they stand.
+-- each name. The names, of twelve letters and digits, are base64 as they are.
 require("report")
 
 local held, number, run, leases = require("fifo")(), 0, os.time(), {}

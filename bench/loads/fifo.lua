@@ -1,4 +1,4 @@
--- First in, first out. wrk does not say which connection a request is for, so what one connection
+-- First in, first out. wrk does not report which connection a request is for, so what one connection
 -- began (a lock that was taken, a message that was received) the next one that is free goes on
 -- with.
 return function()

@@ -1,6 +1,6 @@
 // For peers that are asked by a library: clients in one process, each doing one operation after the
-// other, for as many seconds as a line of standard input says; the answer is a line of JSON.
-// `operation(client, timed)` tells how many it did; `timed(promise)` is for the calls whose latency
+// other, for the seconds on a line of standard input; the answer is a line of JSON.
+// `operation(client, timed)` returns how many it did; `timed(promise)` is for the calls whose latency
 // counts.
 import { createInterface } from 'node:readline';
 

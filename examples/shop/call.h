@@ -13,7 +13,7 @@ struct answer {
  * is a lock's; it and `may_be` may be null. A problem whose code is among the words of `may_be` is
  * an answer, too; any other ends the program with a message.
  *
- * While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+ * While patternd or its Redis is away (503: nothing happened; 504, or no answer: unknown) it
  * asks again. By the same Idempotency-Key what happened already does not happen twice: the first
  * answer comes again.
  */

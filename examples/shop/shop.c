@@ -1,5 +1,5 @@
 /*
- * A small shop that leans on patternd, in C with libcurl and jansson (call.c). What it shows stands
+ * A small shop that uses patternd, in C with libcurl and jansson (call.c). What it shows is
  * in ../README.md.
  */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "call.h"
 
 /*
- * The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller lets go
+ * The lock of ann's cart, so that two clicks in two tabs do not make two orders. The caller releases it
  * of what it returns.
  */
 static json_t *take_cart(const char *tab)
@@ -22,12 +22,12 @@ static json_t *take_cart(const char *tab)
 
 static void give_cart_back(json_t *lock)
 {
-	/* not_holder: its time was over before */
+	/* not_holder: it had expired */
 	call("DELETE", "/locks/cart-ann", text_of(lock, "token"), "not_holder", NULL);
 }
 
 /*
- * Who slept until the lock was somebody else's has a fence that is too low by now, and is refused.
+ * A holder that was suspended until another client got the lock has a lower fence, and is refused.
  */
 static int place_order(const char *tab, json_t *lock)
 {

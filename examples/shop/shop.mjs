@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// A small shop that leans on patternd, in JavaScript with the fetch of Node.js 18. What it shows
-// stands in ../README.md.
+// A small shop that uses patternd, in JavaScript with the fetch of Node.js 18. What it shows
+// is in ../README.md.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -8,7 +8,7 @@ const base = process.env.PATTERND_URL ?? 'http://127.0.0.1:8379';
 
 // The answer; or the problem, with `retryAfter`, when its code is one that may be.
 //
-// While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+// While patternd or its Redis is away (503: nothing happened; 504, or no answer: unknown) it
 // asks again. By the same Idempotency-Key what happened already does not happen twice: the first
 // answer comes again.
 async function call(method, path, body, { mayBe = [], token = '' } = {}) {
@@ -34,10 +34,10 @@ async function takeCart(tab) {
 }
 
 async function giveCartBack({ token }) {
-  await call('DELETE', '/locks/cart-ann', undefined, { token, mayBe: ['not_holder'] }); // its time was over before
+  await call('DELETE', '/locks/cart-ann', undefined, { token, mayBe: ['not_holder'] }); // it had expired
 }
 
-// Who slept until the lock was somebody else's has a fence that is too low by now, and is refused.
+// A holder that was suspended until another client got the lock has a lower fence, and is refused.
 async function placeOrder(tab, { fence }) {
   const passed = await call('POST', '/fences/cart-ann', { fence }, { mayBe: ['stale_fence'] });
   if (passed.code) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small shop that leans on patternd, in Python without libraries. What it shows stands in
+"""A small shop that uses patternd, in Python without libraries. What it shows is in
 ../README.md.
 """
 import json
@@ -15,7 +15,7 @@ BASE = os.environ.get("PATTERND_URL", "http://127.0.0.1:8379")
 def call(method, path, body=None, token="", may_be=()):
     """The answer; or the problem, with `retry_after`, when its code is one that may be.
 
-    While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+    While patternd or its Redis is away (503: nothing happened; 504, or no answer: unknown) it
     asks again. By the same Idempotency-Key what happened already does not happen twice: the first
     answer comes again.
     """
@@ -47,11 +47,11 @@ def take_cart(tab):
 
 
 def give_cart_back(lock):
-    call("DELETE", "/locks/cart-ann", token=lock["token"], may_be=["not_holder"])  # its time was over before
+    call("DELETE", "/locks/cart-ann", token=lock["token"], may_be=["not_holder"])  # it had expired
 
 
 def place_order(tab, lock):
-    """Who slept until the lock was somebody else's has a fence that is too low by now, and is
+    """A holder that was suspended until another client got the lock has a lower fence, and is
     refused.
     """
     passed = call("POST", "/fences/cart-ann", {"fence": lock["fence"]}, may_be=["stale_fence"])

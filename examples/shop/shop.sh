@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A small shop that leans on patternd, in shell with curl and jq. What it shows stands in
+# A small shop that uses patternd, in shell with curl and jq. What it shows is in
 # ../README.md.
 set -euo pipefail
 base=${PATTERND_URL:-http://127.0.0.1:8379}
@@ -7,7 +7,7 @@ base=${PATTERND_URL:-http://127.0.0.1:8379}
 # call METHOD PATH [BODY [CODES [HEADER]]] leaves the answer in $answer, and nothing in $problem; or
 # the problem in $answer and its code in $problem, with $retry_after, when it is one of CODES.
 #
-# While patternd or its Redis is away (503: nothing happened; 504, or no answer: nobody knows) it
+# While patternd or its Redis is away (503: nothing happened; 504, or no answer: unknown) it
 # asks again. By the same Idempotency-Key what happened already does not happen twice: the first
 # answer comes again.
 call() {
@@ -38,10 +38,10 @@ take_cart() {
 }
 
 give_cart_back() {
-	call DELETE /locks/cart-ann '' not_holder "Lock-Token: $1" # not_holder: its time was over before
+	call DELETE /locks/cart-ann '' not_holder "Lock-Token: $1" # not_holder: it had expired
 }
 
-# place_order TAB FENCE: who slept until the lock was somebody else's has a fence that is too low by
+# place_order TAB FENCE: a holder that was suspended until another client got the lock has a fence that is too low by
 # now, and is refused.
 place_order() {
 	call POST /fences/cart-ann "{\"fence\":$2}" stale_fence

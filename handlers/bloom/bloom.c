@@ -16,7 +16,7 @@ enum {
 	ADD_ITEMS = 20, /* of one call at most; a script does as many of them as its time allows */
 	EXISTS_ITEMS = 40,
 	MAX_UNDER_WAY = 8,  /* calls of one request: others that use the connection wait for no more than these */
-	FIRST_SEGMENTS = 8, /* named as keys before a script has said how many there are */
+	FIRST_SEGMENTS = 8, /* named as keys before a script has returned how many there are */
 	MAX_SEGMENTS = 512, /* lua/bloom/lib_bloom.lua */
 	MAX_REPEATS = 8 * MAX_SEGMENTS,
 	AGAIN_WITH_KEYS = -2, /* outcomes that all the scripts have in common */
@@ -83,7 +83,7 @@ static void answer_no_filter(struct request *req, struct text name)
 	answer_problem(req, P_NOT_FOUND, "filter '%s' does not exist; create it with PUT", name.at);
 }
 
-/* ---- What a reply tells of a filter ---- */
+/* ---- The reply about a filter ---- */
 
 /* For each layer: bits, hashes, capacity, items, bits that are set. */
 enum { CAPACITY = 2, ERROR_RATE, EXPIRES_AT, FIRST_LAYER, LAYER_ITEMS = 5 };

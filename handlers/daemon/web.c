@@ -11,7 +11,7 @@
 #include "request/request.h"
 
 /*
- * Nothing of others, nothing inline, in no frame, and nothing is asked of anybody but this daemon.
+ * Nothing of others, nothing inline, in no frame, and no request to any server but this daemon.
  */
 #define POLICY                                                                            \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " \

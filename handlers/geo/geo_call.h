@@ -7,8 +7,8 @@
  *	static void on_put(req, r) { if (geo_is_again(req, r)) return; ... }
  *
  * Only Redis knows whether a set is split. So each request calls first as if it were not, which is
- * the whole for a set that is one sorted set; a script that knows better says how many cells there
- * are, and the request starts again with these.
+ * the whole for a set that is one sorted set; a script that knows better returns how many cells
+ * there are, and the request starts again with these.
  */
 #ifndef PATTERND_GEO_CALL_H
 #define PATTERND_GEO_CALL_H
@@ -70,7 +70,7 @@ void geo_call_lookup(struct request *req, struct text set, struct text member, c
 
 /*
  * A coordinate, with seven decimals: a centimetre (RFC 7946, section 11.2, thinks six enough). What
- * Redis says beyond them is of its own making: it keeps a member in a cell of half a metre.
+ * Redis returns beyond them is inexact: it keeps a member in a cell of half a metre.
  */
 void geo_write_degrees(struct json_out *o, const char *key, double degrees);
 

@@ -3,8 +3,8 @@
  * (lua/leaderboards/leaderboard_*.lua); unions of boards are in leaderboards/board_union.c.
  *
  * The scripts hand out members as they lie in Redis, so that it has no work with them: for each
- * dimension 2^32-1 minus the score, big-endian, then eight bytes that say when they came to these
- * scores, then the member (lua/leaderboards/lib_board.lua).
+ * dimension 2^32-1 minus the score, big-endian, then eight bytes of the time when they reached
+ * these scores, then the member (lua/leaderboards/lib_board.lua).
  */
 #include <inttypes.h>
 

@@ -30,7 +30,7 @@ static struct lock_round *begin(struct request *req, const struct quorum_lock *g
 	if (req->idempotency_key.at) {
 		answer_field_problem(
 			req, P_IDEMPOTENCY_UNAVAILABLE, "Idempotency-Key:",
-			"has no meaning for locks on a quorum of servers: none of them can tell what all answered");
+			"has no meaning for locks on a quorum of servers: none of them knows what all answered");
 		return NULL;
 	}
 	if (w)
@@ -157,7 +157,7 @@ static void on_fenced(struct lock_round *r)
 	}
 	release_all(r);
 	lock_round_answer_none(r, EFFECT_NONE, acknowledged,
-			       left_ms > 0 ? "kept it (it is released)" : "kept it when its time was over");
+			       left_ms > 0 ? "kept it (it is released)" : "kept it when it had expired");
 }
 
 static struct call *ask_to_fence(struct lock_round *r)

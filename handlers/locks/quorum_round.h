@@ -16,11 +16,11 @@
 
 enum { LOCK_ROUND_MOST = 9 };
 
-/* What one server said. */
+/* The answer of one server. */
 struct lock_vote {
 	bool awaited; /* it answered the round before; the others are asked, too */
 	bool said;
-	const struct reply *reply; /* a copy, while `said` */
+	const struct reply *reply; /* a copy, while `said` is set */
 	int64_t outcome;           /* its first item */
 };
 
@@ -60,7 +60,7 @@ size_t lock_round_count(const struct lock_round *r, int64_t outcome);
 int64_t lock_round_left_ms(const struct lock_round *r);
 int64_t lock_round_least_ttl_ms(void); /* that can have anything left */
 
-/* 503: too few of them said the same. `what`, for a person: "granted it". */
+/* 503: too few of them agreed. `what`, for a person: "granted it". */
 void lock_round_answer_none(struct lock_round *r, enum effect effect, size_t count, const char *what);
 
 /* ---- The holder: a majority reports the same fence ---- */

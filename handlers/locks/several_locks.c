@@ -39,7 +39,7 @@ static void answer_not_acquired(struct request *req, const struct several_locks 
 		call_answer_failure(s->failed);
 	} else if (s->refusal) {
 		size_t which = (size_t)reply_int(s->refusal, LOCK_HELD_WHICH);
-		req->now_ms = reply_int(s->refusal, 1); /* of the node that said it */
+		req->now_ms = reply_int(s->refusal, 1); /* of the node that refused */
 		struct text name = group->names[which < group->count ? which : 0];
 		lock_metrics_refused(req, name);
 		lock_answer_held(req, name, s->refusal);
@@ -86,7 +86,7 @@ static void leave(struct request *req, const struct reply *r)
 
 /* ---- All are held ---- */
 
-/* As lock_acquire would have said it of all. */
+/* As lock_acquire would have returned it for all. */
 static void answer_acquired(struct request *req, const struct several_locks *s)
 {
 	enum { ITEMS = LOCK_FENCES + LOCKS_MAX };

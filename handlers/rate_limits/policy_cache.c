@@ -3,7 +3,7 @@
  *
  * Policies of the file never expire. Those of Redis are fresh for a second, counted from when Redis
  * was asked; in the second half of it one request refreshes them, so that no other one waits for
- * that. Stale ones are kept: while Redis is away they say whether a limit fails open.
+ * that. Stale ones are kept: while Redis is away they decide whether a limit fails open.
  */
 #include "rate_limits/policy_cache.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Reads the file. False: stderr says what is wrong where. */
+/* Reads the file. False: stderr names the fault and its place. */
 bool policy_file_load(void);
 
 #endif

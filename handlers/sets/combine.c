@@ -3,8 +3,8 @@
  *
  * One script (lua/sets/set_combine.lua). In a Cluster, for sets in several slots: all are asked for
  * their sizes; then each slot unites its own, or the slot of the set that counts (the smallest for
- * an intersection, the first for a difference) combines its own, and the others say which of these
- * members stay.
+ * an intersection, the first for a difference) combines its own, and the others return which of
+ * these members stay.
  *
  * Members leave in the order of a hash, and a page's cursor is the hash of its last one: members
  * that appear or vanish between two pages hide no others.

@@ -48,7 +48,7 @@ struct text script_key(struct request *req, const char *kind, struct text name, 
 
 struct call *script_call(struct request *req, const struct script *s)
 {
-	/* PFCOUNT writes its cache: whether that matters the operation says */
+	/* PFCOUNT writes its cache; the operation defines whether that matters */
 	return call_new(req, s, s->writes && req->op->writes);
 }
 

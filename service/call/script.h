@@ -34,7 +34,7 @@ struct call *command_call(struct request *req, const char *verb, bool writes);
 
 /* Keys come first, then arguments. The key is <prefix><kind>:{<name>}[:<part>]. */
 void call_key(struct call *c, const char *kind, struct text name, const char *part);
-void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it stands */
+void call_raw_key(struct call *c, struct text rest); /* <prefix><rest>: a key as it is */
 void call_text(struct call *c, struct text value);   /* borrows until the request ends; absent is sent as "" */
 void call_string(struct call *c, const char *value);
 void call_int(struct call *c, int64_t value);

@@ -142,7 +142,7 @@ static void fill_outside(struct validation *v, void *into)
 	}
 }
 
-/* Says which members a required body must have; that each is missing is said as well. */
+/* Lists the members that a required body must have, each of them as missing. */
 static void refuse_no_body(struct validation *v, const struct json_pointer *root)
 {
 	const struct operation *op = v->req->op;

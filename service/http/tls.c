@@ -34,7 +34,7 @@ static void credentials_release(struct tls_credentials *c)
 	free(c);
 }
 
-/* On failure `why` says what is wrong with the files. */
+/* On failure `why` is what is wrong with the files. */
 static int read_files(gnutls_certificate_credentials_t to, char *why, size_t size)
 {
 	int error = gnutls_certificate_set_x509_key_file(to, cert_file, key_file, GNUTLS_X509_FMT_PEM);
@@ -54,7 +54,7 @@ static int read_files(gnutls_certificate_credentials_t to, char *why, size_t siz
 	return error < 0 ? error : GNUTLS_E_NO_CERTIFICATE_FOUND;
 }
 
-/* Returns new, with one user; on failure NULL, and `why` says what is wrong. */
+/* Returns new, with one user; on failure NULL, and `why` is the reason. */
 static struct tls_credentials *credentials_read(char *why, size_t size)
 {
 	struct tls_credentials *c = calloc(1, sizeof(*c));

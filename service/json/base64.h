@@ -15,7 +15,7 @@ enum { BASE64_WHY = 96 };
 /* Bytes that a text of `len` characters makes at most. */
 size_t base64_room(size_t len);
 
-/* Writes the bytes to `out`, which has base64_room. False: `why` says what is wrong, and where. */
+/* Writes the bytes to `out`, which has base64_room. False: `why` is the reason, and where. */
 bool base64_decode(struct text in, char *out, size_t *out_len, char why[BASE64_WHY]);
 
 #endif

@@ -89,11 +89,11 @@ static bool read_code_point(struct reader *r, char **to)
 		return fail(r, "\\u is followed by four hex digits");
 	if (c >= 0xd800 && c <= 0xdfff) {
 		if (c > 0xdbff || r->at[0] != '\\' || r->at[1] != 'u')
-			return fail(r, "half of a surrogate pair stands alone");
+			return fail(r, "a surrogate is alone");
 		r->at += 2;
 		low = read_unit(r);
 		if (low < 0xdc00 || low > 0xdfff)
-			return fail(r, "half of a surrogate pair stands alone");
+			return fail(r, "a surrogate is alone");
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	}
 	*to = put_utf8(*to, c);
@@ -140,7 +140,7 @@ static bool read_escaped(struct reader *r, struct text *out)
 			continue;
 		}
 		if ((unsigned char)*r->at < ' ')
-			return fail(r, *r->at ? "a control character stands in a string" : "a string does not end");
+			return fail(r, *r->at ? "a string contains a control character" : "a string does not end");
 		size_t len = text_utf8_char((struct text){ r->at, 4 }); /* stops at the NUL behind the text */
 		if (len == 0)
 			return fail(r, "a string is not UTF-8");

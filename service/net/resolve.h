@@ -12,7 +12,9 @@ struct resolve_request;
 
 /* A look-up, in the caller's memory until `done` was called or it was cancelled. */
 struct resolve_lookup {
-	/* All addresses of the name, not all of which need answer; NULL: none, `why` says why. */
+	/*
+	 * All addresses of the name, not all of which need answer; NULL: none, `why` is the reason.
+	 */
 	void (*done)(struct resolve_lookup *l, const struct addrinfo *found, const char *why);
 	struct resolve_request *request; /* NULL: not under way */
 	struct resolve_lookup *next;

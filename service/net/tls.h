@@ -1,9 +1,9 @@
 /*
  * tls: TLS as a client, over a non-blocking socket that the caller owns and watches.
  *
- * Each function makes one step and never blocks; if it cannot go on, it says what to wait for. TLS
- * 1.2 at least. The server's certificate and its name or address are always verified, before any
- * data is sent. Knows nothing of Redis and the event loop.
+ * Each function makes one step and never blocks; if it cannot go on, it returns what to wait for.
+ * TLS 1.2 at least. The server's certificate and its name or address are always verified, before
+ * any data is sent. Knows nothing of Redis and the event loop.
  */
 #ifndef PATTERND_TLS_H
 #define PATTERND_TLS_H
@@ -27,7 +27,7 @@ struct tls_session;
 /* The version of the library. */
 const char *tls_library(void);
 
-/* Reads the files. Returns new; on failure NULL, and `why` says what is wrong. */
+/* Reads the files. Returns new; on failure NULL, and `why` is the reason. */
 struct tls_context *tls_context_new(const struct tls_options *options, char why[TLS_WHY_BYTES]);
 void tls_context_free(struct tls_context *c); /* sessions live on */
 

@@ -129,7 +129,7 @@ static void on_info(struct redis_call *call, enum redis_outcome outcome, const s
 	struct redis_connection *c = container_of(call, struct redis_connection, check);
 
 	if (reply && !handshake_is_safe(&c->handshake, reply->text))
-		connection_drain(c); /* the next handshake rejects the server and says why */
+		connection_drain(c); /* the next handshake rejects the server and gives the reason */
 }
 
 /* Is the configuration still safe? Asked once a minute, but not on an idle connection. */

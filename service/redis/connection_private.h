@@ -36,7 +36,7 @@ void connections_retry_now(void);                /* those that are down */
 
 /*
  * Sets a function that is called when a connection is ready or freed, and, with `why`, when an
- * attempt has failed. c->handshake.rejected tells whether the server rejected it.
+ * attempt has failed. c->handshake.rejected is set when the server rejected it.
  */
 void connections_observe(void (*changed)(struct redis_connection *c, const char *why));
 

@@ -15,7 +15,7 @@ struct redis_url;
 struct tls_session;
 
 /*
- * Reads the files that the options name. False: one line on stderr says what is wrong. `url` is
+ * Reads the files that the options name. False: one line on stderr gives the reason. `url` is
  * that of --redis.
  */
 bool credentials_open(const char *url);
@@ -56,9 +56,9 @@ bool credentials_have_files(void);
  * A server that rejects the password is tried by one connection at a time, every 5 s: more attempts
  * may lock the account and fill the server's log.
  *
- * credentials_rejected: the server said `why`. credentials_accepted: it accepted them; true when it
- * had rejected them before. credentials_wait_us: how long to wait before an attempt; 0 permits one,
- * after the files were read again. credentials_rejection: the latest `why`.
+ * credentials_rejected: the server answered `why`. credentials_accepted: it accepted them; true
+ * when it had rejected them before. credentials_wait_us: how long to wait before an attempt; 0
+ * permits one, after the files were read again. credentials_rejection: the latest `why`.
  */
 void credentials_rejected(const char *why);
 const char *credentials_rejection(void);

@@ -105,7 +105,7 @@ bool quorum_open(const char *urls)
 			return refuse(count + 1, why);
 		url.kind = REDIS_QUORUM;
 		if (stands_already(&url)) /* by another name: redis/handshake.c */
-			return refuse(count + 1, "it stands in the list twice");
+			return refuse(count + 1, "it is in the list twice");
 		servers[count] = node_new_apart(&url, &callbacks, 1);
 		if (!servers[count])
 			return refuse(count + 1, "out of memory");

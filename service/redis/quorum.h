@@ -9,7 +9,7 @@
 
 #include "redis/node.h"
 
-/* Connects to the servers in `urls`, or none. False: a line on stderr says what is wrong. */
+/* Connects to the servers in `urls`, or none. False: a line on stderr gives the reason. */
 bool quorum_open(const char *urls);
 void quorum_close(void);
 

@@ -23,7 +23,7 @@ struct subscriber_callbacks;
 
 /*
  * Starts to connect. `url` is that of --redis. `preload`: scripts that each connection loads; ends
- * with an absent text, or is NULL. False: one line on stderr says what is wrong.
+ * with an absent text, or is NULL. False: one line on stderr gives the reason.
  */
 bool redis_open(const char *url, const struct text *preload);
 void redis_close(void);

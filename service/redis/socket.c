@@ -109,7 +109,7 @@ static void on_event(struct loop_watch *w, uint32_t events)
 	}
 	if (s->tls) /* a read may have waited to write, and the reverse */
 		events |= EPOLLIN | EPOLLOUT;
-	/* Read first: the server may say why it closes the connection. */
+	/* Read first: the server may send the reason for closing. */
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		for (int left = s->tls ? RECORDS_AN_EVENT : 1; left > 0 && s->state == SOCKET_OPEN; left--)
 			if (!s->callbacks->readable(s))

@@ -22,7 +22,7 @@ struct subscriber_callbacks {
 	void (*message)(struct subscriber *s, struct text channel, struct text message);
 	/* The server ended it because the slot moves. False: it is not subscribed here. */
 	bool (*unsubscribed)(struct subscriber *s, struct text channel);
-	/* The server does not have the slot of a channel; it does not say which. */
+	/* The server does not have the slot of a channel; it does not name it. */
 	void (*misdirected)(struct subscriber *s);
 };
 

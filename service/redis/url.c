@@ -16,7 +16,7 @@ static bool take(char *out, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* %XX in user and password stand for any byte but NUL. */
+/* %XX in user and password is any byte but NUL. */
 static bool unescape(char *s)
 {
 	size_t len = strlen(s);

@@ -85,7 +85,7 @@ struct needed_scope {
 struct operation {
 	const char *id;
 	const char *method;
-	const struct text *segments; /* of the path; "" stands for a parameter */
+	const struct text *segments; /* of the path; "" is a parameter */
 	const struct field *fields;  /* path parameters in the order of the path, then the others */
 	const struct needed_scope *scopes;
 	const char *media_type; /* of its success; NULL: it has no body */

@@ -58,7 +58,7 @@ struct request {
 	bool client_gone;         /* the client disconnected; the HTTP side need not know yet */
 	bool only_health;         /* it came by --health-listen, which serves nothing but health */
 	bool background;          /* never had a client; its steps run all the same */
-	bool has_effect;          /* an earlier step changed something: no problem may say `none` */
+	bool has_effect;          /* an earlier step changed something: no problem may be `none` */
 	bool is_split;            /* over several slots of a Cluster: no idempotency record */
 	bool from_replica;        /* a reply came from a replica: Patternd-Source */
 	bool reads_primary;       /* a read that a replica may serve went to the primary */

@@ -63,7 +63,7 @@ int64_t wait_waited_ms(const struct request *req);
  * `queue` is static.
  */
 struct text wait_ticket(struct request *req, const struct ticket_queue *queue, const char *mode);
-/* In a `done`: Redis said that the ticket is no longer in any wait queue. */
+/* In a `done`: Redis answered that the ticket is in no wait queue any more. */
 void wait_ticket_left(struct request *req);
 
 /*

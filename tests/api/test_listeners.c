@@ -370,7 +370,7 @@ static void test_check(void **state)
 	snprintf(health, sizeof(health), "127.0.0.1:%d", patternd.health_port);
 	snprintf(by_unix, sizeof(by_unix), "unix:%s", path);
 	assert_int_equal(daemon_run(&asks, "--check", url), 0);
-	assert_non_null(strstr(line_of(&asks), "/readyz says 200"));
+	assert_non_null(strstr(line_of(&asks), "/readyz returns 200"));
 	assert_int_equal(daemon_run(&asks, "--check", by_unix), 0);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", by_unix), 0);
 	/* Health has an address of its own: that is the one. */
@@ -396,7 +396,7 @@ static void test_check_says_no(void **state)
 	daemon_launch(&patternd, "--redis", "redis://127.0.0.1:1/0");
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d", patternd.port);
 	assert_int_equal(daemon_run(&asks, "--check", url), 1);
-	assert_non_null(strstr(line_of(&asks), "says 503: Redis is not usable"));
+	assert_non_null(strstr(line_of(&asks), "returns 503: Redis is not usable"));
 	assert_int_equal(daemon_run(&asks, "--check", "http://127.0.0.1:1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "ftp://127.0.0.1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", "127.0.0.1:0"), 1);

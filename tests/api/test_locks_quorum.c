@@ -344,7 +344,7 @@ static void a_list_that_makes_no_majority_stops_the_start(void **state)
 		{ "redis://127.0.0.1:1", "3 to 9" },
 		{ "redis://127.0.0.1:1,redis://127.0.0.1:2", "3 to 9" },
 		{ "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:1/5",
-		  "server 3: it stands in the list twice" },
+		  "server 3: it is in the list twice" },
 		{ "redis://127.0.0.1:1,redis://127.0.0.1:2,http://a:1", "server 3: " },
 		{ "redis://127.0.0.1:1,,redis://127.0.0.1:2", "server 2: " },
 		{ "redis://h:1,redis://h:2,redis://h:3,redis://h:4,redis://h:5,redis://h:6,redis://h:7,redis://h:8,redis://h:9,"

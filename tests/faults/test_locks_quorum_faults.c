@@ -186,7 +186,7 @@ static void a_daemon_that_stood_still_grants_nothing(void **state)
 	proc_signal(&d.proc, SIGCONT);
 	struct answer a = waiter_answer(r, "/locks/a", SOON_MS);
 	assert_problem(a, 503, "no_quorum", "none");
-	assert_non_null(strstr(text_at(a, "/detail"), "time was over"));
+	assert_non_null(strstr(text_at(a, "/detail"), "had expired"));
 	raw_close(r);
 	daemon_stop(&d);
 	for (int i = 0; i < QUORUM_SERVERS; i++)

@@ -37,7 +37,7 @@ DAEMON = "http redis access net"
 # At the root of handlers/: what they share, and the one file that opens them all.
 SHARED = {"handler.h", "kinds.h"}
 OPENS_ALL = "patterns.c"
-# Made by the build, for everybody.
+# Made by the build, for all folders.
 GENERATED = {"operations.h", "scripts.h", "version.h"}
 # A library's header (or a folder of headers), and the only files that include it.
 WRAPPERS = {
@@ -64,7 +64,7 @@ WRAPPERS = {
         "service/process/notify.c",
     ],
 }
-# Units that every handler may use: what Redis said, and what handlers share.
+# Units that every handler may use: replies of Redis, and what handlers share.
 FOR_HANDLERS = {"service/redis/reply", "handlers/handler"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: what docker/ says of itself agrees. Its YAML parses; every variable PATTERND_X there, and
+"""Lint: the files of docker/ agree. Its YAML parses; every variable PATTERND_X there, and
 in packaging/, is an option of service/process/options.def (another would be ignored without a
 word); a kustomization names the files beside it; ports, volumes and labels that are referred to by
 name are there.

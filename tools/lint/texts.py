@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lint: text of the tree. No notes to self, no paths of somebody's machine, no trailing blanks, no
+"""Lint: text of the tree. No notes to self, no paths of one machine, no trailing blanks, no
 tabs where they do not belong, a newline at the end.
 """
 import re

@@ -74,7 +74,9 @@ def prose_of(path, text):
     if path.suffix in (".c", ".h", ".def", ".js", ".mjs", ".css"):
         literals = path.parts[0] in TEXTS
         parts = C_PARTS.finditer(text)
-        return blanked(text, [m.span() for m in parts if m["comment"] or (literals and m["literal"] and " " in m["literal"])])
+        return blanked(
+            text, [m.span() for m in parts if m["comment"] or (literals and m["literal"] and " " in m["literal"])]
+        )
     if path.suffix == ".lua":
         return blanked(text, [m.span() for m in LUA.finditer(text)])
     if path.suffix == ".py" or text.startswith("#!/usr/bin/env python3"):
@@ -111,11 +113,19 @@ for path in tree.files():
         continue
     if path.suffix == ".md":
         prose = re.sub(r"^( *)```.*?^\1```$", lambda m: tree.blank(m.group()), prose, flags=re.M | re.S)
-    prose = QUOTED.sub(lambda m: tree.blank(m.group()), prose) if path.suffix in (".md", ".yaml", ".py", ".lua") else prose
+    prose = (
+        QUOTED.sub(lambda m: tree.blank(m.group()), prose) if path.suffix in (".md", ".yaml", ".py", ".lua") else prose
+    )
     for match in FOUND.finditer(prose):
-        lint.finding(path, tree.line_of(prose, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}")
+        lint.finding(
+            path, tree.line_of(prose, match.start()), f"'{match.group()}': {WORDS[int(match.lastgroup[1:])][1]}"
+        )
     if path.suffix == ".md":
         for offset, words in sentences(prose):
             if len(words) > LONGEST:
-                lint.finding(path, tree.line_of(prose, offset), f"{len(words)} words: '{' '.join(words[:6])} ...'; at most {LONGEST}")
+                lint.finding(
+                    path,
+                    tree.line_of(prose, offset),
+                    f"{len(words)} words: '{' '.join(words[:6])} ...'; at most {LONGEST}",
+                )
 lint.done()

@@ -26,7 +26,7 @@ function show(spec, bearer) {
     defaultModelsExpandDepth: -1,
     displayRequestDuration: true,
     filter: true,
-    validatorUrl: null, // nothing is asked of anybody else
+    validatorUrl: null, // no other host is asked
     onComplete() {
       if (bearer) ui.preauthorizeApiKey('bearer', bearer);
     },
