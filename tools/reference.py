@@ -140,7 +140,7 @@ def reference_of(page):
             out += [wrapped(tag["description"]), ""]
         names = {tag["name"] for tag in mine}
         for _, method, path, item, operation in (o for o in operations(contract) if o[0] in names):
-            out += [f"## {method} {path}", "", operation["summary"] + f". Scope: {scopes_of(operation)}.", ""]
+            out += [f"## {method} {path}", "", wrapped(operation["summary"] + f". Scope: {scopes_of(operation)}."), ""]
             out += [wrapped(operation.get("description", "")), ""]
             out += tables.parameters(item, operation) + tables.body(operation)
             out += [part if part.startswith("|") else wrapped(part) for part in tables.answers(operation)]
