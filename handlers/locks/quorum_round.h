@@ -20,7 +20,7 @@ enum { LOCK_ROUND_MOST = 9 };
 struct lock_vote {
 	bool awaited; /* it answered the round before; the others are asked, too */
 	bool said;
-	const struct reply *reply; /* a copy, while `said` is set */
+	const struct reply *reply; /* a copy, when it has answered */
 	int64_t outcome;           /* its first item */
 };
 

@@ -1,6 +1,6 @@
 -- bitmap_field_write: gets, sets and adds to integers of 1 to 64 bits, all in one BITFIELD. Lua's
 -- numbers are exact to 2^53 only. So no value becomes one: what is set or added goes in as text,
--- and what is told is read as two fields, the lower 32 bits and those above. The value is upper *
+-- and the reply is read as two fields, the lower 32 bits and those above. The value is upper *
 -- 2^32 + lower, which the caller puts together.
 -- KEYS[1]  the bitmap: string, no TTL
 -- ARGV     six for each operation, at most 256: 'GET', 'SET' or 'INCRBY'; 'u' or 'i'; bits; offset

@@ -2,7 +2,7 @@
 -- KEYS     the filter's (bloom/lib_bloom.lua)
 -- ARGV     items, at least 1, none of them twice: the 16 bytes of their hash
 -- Returns {1, now, text}: a digit for each of the first items: '1' it was added, '0' it was there
---         before, or a false positive says so. The items without a digit are left: call again with
+--         before, or it is a false positive. The items without a digit are left: call again with
 --         them
 --         {-1, now}, {-2, now, segments}, {-3, now}: see bloom/lib_bloom.lua
 --         {-4, now} the newest layer is full, and another would make the filter larger than 2^32

@@ -182,7 +182,7 @@ local function bloom_told(outcome, now, filter, at)
 end
 
 -- Frees some of the `left` segments, the last ones first; with the last of them the filter is gone,
--- and it says true.
+-- and it returns true.
 local function bloom_free(left)
   local from = math.max(left - bloom_freed_at_once, 0)
   for key = from + 2, left + 1 do

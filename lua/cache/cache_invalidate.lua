@@ -1,7 +1,7 @@
 -- cache_invalidate: deletes a value and the ticket that is out, now and once more. The second time
 -- is Redis's own expiry: what is made before that instant ends there (cache_put, cache_fill), so
--- nobody needs to come back. Of instants that lie closer together than a grain, 1/64 of their
--- distance from now rounded up to a power of two, the last one stands for all: however often a key
+-- no daemon needs to come back. Of instants that lie closer together than a grain, 1/64 of their
+-- distance from now rounded up to a power of two, the last one counts for all: however often a key
 -- is invalidated, it has at most 65 of them, some 1400 when the distances are of all sizes.
 -- KEYS[1]  the value
 -- KEYS[2]  the ticket that is out

@@ -1,4 +1,4 @@
--- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it stand, each
+-- A cached value is a hash with a TTL: `value`, JSON text, and `version`. Beside it are, each
 -- with a TTL of its own:
 --   fence  the highest fence seen; kept until a day after the value's end
 --   fill   the fill ticket that is out

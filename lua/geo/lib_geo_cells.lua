@@ -25,7 +25,7 @@ local function geo_cells(now)
   return cells
 end
 
--- geo_groups(stride): what ARGV says of each sorted set, as {key, args}: all of it when the set is
+-- geo_groups(stride): what ARGV has for each sorted set, as {key, args}: all of it when the set is
 -- not split; else for each of KEYS[2..] a count, and then so many times `stride` arguments.
 local function geo_groups(stride)
   if #KEYS == 1 then

@@ -1,4 +1,4 @@
--- key_delete: removes a key, whatever it holds, and wakes those who wait for what it is a part of.
+-- key_delete: removes a key, whatever it holds, and wakes the waiters of what it is a part of.
 -- KEYS[1]  any key
 -- Returns {1, now} removed, {0, now} it was not there
 -- Errors: none. O(1); memory is freed in the background.

@@ -1,4 +1,4 @@
--- key_ttl_put: sets when Redis removes a key, and says so to those who wait for what it is a part
+-- key_ttl_put: sets when Redis removes a key, and wakes the waiters of what it is a part
 -- of.
 -- KEYS[1]  any key
 -- ARGV[1]  in how many ms; '' for never

@@ -1,7 +1,7 @@
 -- leaderboard_union_put: adds what leaderboard_union_page returned to the union that is being built
 -- aside.
 -- KEYS  1 what is built (leaderboards/lib_board_union.lua)
--- ARGV  1 cursor, only handed back, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
+-- ARGV  1 cursor, only returned, 2 the source's number, from 1, 3 its weight, 4 'sum', 'min' or
 --       'max', 5 the dimensions, 6 how many members what is built must have by now; members and
 --       places in turn, each member of some 50
 -- Returns as leaderboard_union_add: {0, now, cursor, members built}; {-3, now}, {-4, now, member,

@@ -38,7 +38,7 @@ local function lock_reader(lock, fence)
   return reader
 end
 
--- lock_read(key, readers, now): nil when nobody holds it; else {key, fence, owner, mode, holds,
+-- lock_read(key, readers, now): nil when it is free; else {key, fence, owner, mode, holds,
 -- expires_at_ms}, shared with gone (readers that expired, at most 100; `holds` counts none of them,
 -- however many). Writes nothing. O(log readers + gone).
 local function lock_read(key, readers_key, now)
@@ -87,7 +87,7 @@ local function lock_time_reader(lock, reader, expires_at_ms)
   end
 end
 
--- lock_settle(lock): forgets the readers whose time is over, and sees that the lock ends. Before
+-- lock_settle(lock): removes the readers whose lease expired, and sees that the lock ends. Before
 -- any other change of the lock.
 local function lock_settle(lock)
   if lock.is_endless then
@@ -118,7 +118,7 @@ local function lock_grant_until(lock, grant)
   return grant.fence and tonumber(redis.call('ZSCORE', lock.readers_key, grant.fence)) or lock.expires_at_ms
 end
 
--- lock_free(lock): nobody holds it any more. An exclusive lock has no readers: what lies there is
+-- lock_free(lock): it has no holder any more. An exclusive lock has no readers: what lies there is
 -- not ours.
 local function lock_free(lock)
   redis.call('UNLINK', lock.key)
@@ -189,7 +189,7 @@ local function lock_drop(lock, grant, hash)
 end
 
 -- lock_holders(lock): {owner, fence, expires_at_ms} of each holder, one after the other in a flat
--- list; at most 16, those who hold it longest last. O(16).
+-- list; at most 16, the longest holders last. O(16).
 local function lock_holders(lock)
   if lock.mode == 'exclusive' then
     return { lock.owner, lock.fence, lock.expires_at_ms }
@@ -207,22 +207,22 @@ local function lock_holders(lock)
   return list
 end
 
--- lock_admits(lock, mode): whether somebody may take it in that mode ('exclusive' or 'shared'), as
+-- lock_admits(lock, mode): whether it can be acquired in that mode ('exclusive' or 'shared'), as
 -- far as holders go.
 local function lock_admits(lock, mode)
   return not lock or (lock.mode == 'shared' and mode == 'shared')
 end
 
--- lock_offer(lock, waiters, now): tells the first waiter when there is room for him (his ticket
--- ends in his mode).
+-- lock_offer(lock, waiters, now): notifies the first waiter when there is room for it (its ticket
+-- ends in its mode).
 local function lock_offer(lock, waiters, now)
   if waiters.head and lock_admits(lock, string.sub(waiters.head, -1) == 's' and 'shared' or 'exclusive') then
     waiters_offer(waiters, now)
   end
 end
 
--- lock_tell_end(lock, waiters, told_at): tells those who wait when the lock ends, if it is sooner
--- than they were told.
+-- lock_tell_end(lock, waiters, told_at): notifies the waiters of the lock's end, if it is sooner
+-- than they know.
 local function lock_tell_end(lock, waiters, told_at)
   if waiters and lock.expires_at_ms < told_at then
     wake(lock.key, 0, lock.expires_at_ms - lock.now)

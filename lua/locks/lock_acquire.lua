@@ -1,4 +1,4 @@
--- lock_acquire: takes one lock or several, all of them or none, when they are free and nobody was
+-- lock_acquire: acquires one lock or several, all or none, when they are free and no waiter was
 -- there before; or enters one once more for one of its holder's tokens. A waiter is in the wait
 -- queue of each.
 -- KEYS  five a lock: the lock: hash, TTL; its last fence: counter, no TTL; its readers: sorted set,
@@ -8,16 +8,16 @@
 -- ARGV[3]  metadata: JSON text, '' for none
 -- ARGV[4]  hash of the token presented to re-enter (one lock only), '' for none
 -- ARGV[5]  hash of the new token
--- ARGV[6]  the new token, sealed: handed back as it is, so that a replay can be given the first
+-- ARGV[6]  the new token, sealed: returned as it is, so that a replay can return the first
 --          token
 -- ARGV[7]  'exclusive' or 'shared'; '': exclusive, or that of the token presented
--- ARGV[8]  ticket (lib/waiters.lua), '' for who does not wait
+-- ARGV[8]  ticket (lib/waiters.lua), '' for a request that does not wait
 -- ARGV[9]  how long the ticket may still wait, ms; 0: this is its last try, it leaves the wait
 --          queues
 -- Returns {1, now, owner, mode, holds, expires_at, sealed, fence of each} taken
 --         {2, the same} entered once more: TTL renewed, fence, owner and metadata as they were
 --         {0, now, next_at, which (from 0), waiters, mode, owner, fence, expires_at of each holder}
---         not now: that one is held, or it is free (mode '') and somebody else's turn until
+--         not now: that one is held, or it is free (mode '') and offered to another waiter until
 --         expires_at; next_at is when trying again may help
 --         {-1, now} the token presented does not hold it: an expired one never makes a new lock
 --         {-2, now, mode} the token holds it in that other mode
@@ -147,14 +147,14 @@ local function take(n)
     take_alone(n.key, fence_text)
   else
     if not n.lock then
-      redis.call('UNLINK', n.readers_key) -- of a lock that somebody removed by hand
+      redis.call('UNLINK', n.readers_key) -- of a lock that was removed by hand
     end
     redis.call('HSET', n.key, 'fence', fence_text, 'owner', '', 'mode', mode, 'metadata', '', 't:' .. new_hash,
       fence_text)
     lock_write_reader(lock, { fence = fence_text, tokens = { new_hash }, metadata = metadata, owner = owner }, expires_at)
     lock_offer(lock, n.waiters, now) -- the next may be a reader too
   end
-  lock_tell_end(lock, n.waiters.head, now + OFFER_MS) -- till then nobody looks whether he came
+  lock_tell_end(lock, n.waiters.head, now + OFFER_MS) -- until then no script checks whether it came
   return fence
 end
 if can_take then

@@ -1,4 +1,4 @@
--- lock_get: who holds a lock, and until when.
+-- lock_get: the holder of a lock, and until when.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3 its waiters, 4 its last fence; or
 --       only the first two or three, for a shorter look: the fence of a free lock is then 0,
 --       metadata '', and waiters 0 without the third

@@ -1,10 +1,10 @@
 -- lock_quorum_take: one server's part in taking a lock on a majority of several: it is taken here
--- when it is free here. Nobody waits for such a lock, so there is no wait queue.
+-- when it is free here. Such a lock has no wait queue.
 -- KEYS  1 the lock: hash, TTL; 2 its last fence: counter, no TTL; 3 its readers
 -- ARGV  1 ttl, ms; 2 owner: a label, '' for none; 3 metadata: JSON text, '' for none; 4 hash of the
 --       token
 -- Returns {1, now, fence} taken; the fence is this server's own proposal, see lock_quorum_fence
---         {0, now, fence, expires_at, owner} somebody else has it here
+--         {0, now, fence, expires_at, owner} another token holds it here
 -- Errors: WRONGTYPE, nothing done. O(1).
 --@include time last_fence wake waiters lock
 local t = redis.call('TIME')

@@ -1,10 +1,10 @@
--- lock_release: gives back one token, or all; the lock is free when it was the last, and offered to
--- the first who waits. Its fence stays.
+-- lock_release: releases one token, or all; the lock is free when it was the last, and offered to
+-- the first waiter. Its fence stays.
 -- KEYS  1 the lock: hash, TTL; 2 its readers: sorted set, TTL; 3, 4 its waiters and their offer
 --       (lib/waiters.lua)
--- ARGV  1 hash of the token; 2 '1': whoever holds it; the token is not looked at
+-- ARGV  1 hash of the token; 2 '1': any holder; the token is ignored
 -- Returns {1, now, holds left}
---         {-1, now} the token does not hold it (any more), or nobody holds it: nothing is freed
+--         {-1, now} the token does not hold it (any more), or the lock is free: nothing is released
 --         twice
 -- Errors: WRONGTYPE, nothing done. O(1), O(waiters) when a daemon with waiters has died; what the
 -- last one frees is freed in the background.

@@ -4,7 +4,7 @@
 -- total of all costs up to and with it, as 16 digits (so members order like scores, and what was
 -- used between two instants is a difference of two members). One more member, "<limit> <window_ms>
 -- <floor>" at +inf, carries the parameters; totals up to the floor count no more. Expired entries
--- go except the last, which says where the window starts. What had left the window when the log was
+-- go except the last, which is where the window starts. What had left the window when the log was
 -- last written stays gone when the window becomes longer. It expires when the window is empty.
 -- After a step back of Redis's clock it is the time of the latest entry. O(log n) a call.
 --

@@ -1,4 +1,4 @@
--- ratelimit_sliding_window: counts `cost` in the last window_ms, or says when it fits.
+-- ratelimit_sliding_window: counts `cost` in the last window_ms, or returns when it fits.
 -- KEYS  1 log (rate_limits/lib_limit_sliding_window.lua)
 -- ARGV  1 limit  2 window_ms  3 cost (0 looks)  4 '1': a refused call counts too
 -- Returns {1 allowed | 0 refused, now_ms, capacity, remaining, retry_at_ms | -1, reset_at_ms,

@@ -2,7 +2,7 @@
 -- KEYS  1.. the states (lib/limit_*.lua), one a check, no two the same
 -- ARGV  six a check: algorithm (1 gcra, 2 sliding window, 3 fixed window), limit, window_ms, cost
 --       (0 looks), burst of a leaky bucket | '1': a refused call counts too, '1': a shadow, which
---       has no say; behind them '1': limits in other slots have refused it already
+--       does not count; behind them '1': limits in other slots have refused it already
 -- Returns {1 granted | 0 refused, now_ms, then six a check: 1 fits by itself | 0, capacity,
 -- remaining, retry_at_ms | -1, reset_at_ms, more_at_ms | 0}. Errors: WRONGTYPE, nothing done.
 -- O(checks), times O(log n) for a sliding window.

@@ -1,4 +1,4 @@
--- sale_get: the settings and counts of a sale, after the holds that are over were settled.
+-- sale_get: the settings and counts of a sale, after the expired holds were settled.
 -- KEYS  the sale's (sales/lib_sale.lua)
 -- Returns {0, the sale (sales/lib_sale.lua: sale_reply), 1 when more holds may have ended: call
 --         again; else 0}

@@ -54,8 +54,8 @@ local function semaphore_drop(s, permit)
   s.held = s.held - 1
 end
 
--- semaphore_offer(s, waiters): tells the first waiter when there is room for him (his ticket ends
--- in his limit).
+-- semaphore_offer(s, waiters): notifies the first waiter when there is room for it (its ticket ends
+-- in its limit).
 local function semaphore_offer(s, waiters)
   if waiters.head and s.held < tonumber(string.match(waiters.head, '%d+$') or 0) then
     waiters_offer(waiters, s.now)

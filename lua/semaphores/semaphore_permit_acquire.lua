@@ -2,7 +2,7 @@
 -- KEYS  1 semaphore: hash, TTL; 2 its permits: sorted set, TTL; 3, 4 its waiters and their offer
 --       (lib/waiters.lua)
 -- ARGV  1 limit; 2 ttl, ms; 3 owner, '' for none; 4 hash of the new permit; 5 the permit, sealed:
---       handed back as it is, for a replay; 6 ticket, its mode the limit, '' for who does not wait;
+--       returned as it is, for a replay; 6 ticket, its mode the limit, '' for a request that does not wait;
 --       7 how long it may still wait, ms: 0 for the last try
 -- Returns {1, now, held, expires_at, owner, sealed} taken
 --         {0, now, next_at, held, waiters} not now; next_at is when trying again may help
@@ -33,7 +33,7 @@ if is_my_turn and s.held < limit then
     waiters_leave(waiters, ticket)
   end
   semaphore_offer(s, waiters)
-  if waiters.head and ttl_ms < OFFER_MS then -- others look no sooner whether he came
+  if waiters.head and ttl_ms < OFFER_MS then -- no script checks sooner whether it came
     wake(KEYS[1], 0, ttl_ms)
   end
   return { 1, now, s.held, now + ttl_ms, owner, sealed }, permit

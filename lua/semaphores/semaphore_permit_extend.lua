@@ -18,7 +18,7 @@ end
 local ttl_ms = tonumber(ARGV[2])
 semaphore_settle(s)
 semaphore_grant(s, ARGV[1], now + ttl_ms)
-if waiters > 0 and now + ttl_ms < was_until then -- sooner than those who wait were told
+if waiters > 0 and now + ttl_ms < was_until then -- sooner than the waiters know
   wake(KEYS[1], 0, ttl_ms)
 end
 return { 1, now, now + ttl_ms }, true

@@ -5,7 +5,7 @@
 -- ARGV[1]  the day that was taken for today, in days since 1970, or ''
 -- ARGV[2]  how many days
 -- ARGV[3]  how long what was merged into is kept from now, s
--- ARGV[4]  the first day, in days since 1970: only handed back
+-- ARGV[4]  the first day, in days since 1970: only returned
 -- Returns {1, now, days merged, first day, days}
 --         {0, the same} there was nothing to merge
 --         {-1, now} that day is not today

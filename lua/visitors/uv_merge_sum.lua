@@ -2,8 +2,8 @@
 -- KEYS     a key that is free, for the meantime; the page's sketches in the order of the days, at
 --          most 400
 -- ARGV[1]  how long what was merged into is kept from now, s
--- ARGV[2]  the first day, in days since 1970: only handed back
--- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part told them; nothing where
+-- ARGV[2]  the first day, in days since 1970: only returned
+-- ARGV     two a sketch: its day (from 1), its bytes, as uv_merge_part returned them; nothing where
 --          that was ''
 -- Returns as uv_merge: {1, now, days merged, first day, days}, {0, the same} there was nothing to
 -- merge

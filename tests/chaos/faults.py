@@ -148,7 +148,7 @@ def drain_daemon(stage, rng):
 
 
 def reload_daemon(stage, rng):
-    """daemon told to read its files again"""
+    """daemon rereads its files"""
     daemon = rng.choice(stage.daemons)
     daemon.tell(signal.SIGHUP)
     yield 0

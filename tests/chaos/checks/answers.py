@@ -14,7 +14,7 @@ def check(history, findings):
         findings.violation("stays up", f"{complaint['name']}: {complaint['what']}")
     if history.longest_iteration_us > ITERATION_US:
         findings.violation(
-            "nobody is kept waiting",
+            "no iteration is long",
             f"an iteration of a daemon's loop used the CPU for {history.longest_iteration_us / 1000:.1f} ms",
         )
     findings.figures["most CPU time of a loop iteration, us"] = history.longest_iteration_us

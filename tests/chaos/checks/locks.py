@@ -231,7 +231,7 @@ def check_woken(history, findings, acquires, grants):
         patient = [c for c in waiting if c.gave_up > deadline and waits_until(c) > deadline]
         if served > deadline and patient:
             findings.violation(
-                "nobody waits in vain",
+                "waiters are woken",
                 f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
                 release,
                 patient[0],

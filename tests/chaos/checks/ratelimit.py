@@ -20,7 +20,7 @@ def check(history, findings):
         if call.status == 429:
             check_told(findings, call)
     waited = [call for call in history.all_of("limit.lone") if call.sent["waited"]]
-    findings.count("waited as told", len(waited))
+    findings.count("waited as Retry-After asks", len(waited))
     for call in waited:
         if call.status == 429 and history.may_be_lost(call):
             findings.count("waited too short by a failover")
