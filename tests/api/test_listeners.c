@@ -378,7 +378,7 @@ static void test_check(void **state)
 	assert_non_null(strstr(line_of(&asks), health));
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/locks", patternd.health_port);
 	assert_int_equal(daemon_run(&asks, "--check", url), 1);
-	assert_non_null(strstr(line_of(&asks), "says 404"));
+	assert_non_null(strstr(line_of(&asks), "returns 404"));
 	proc_signal(&patternd.proc, SIGSTOP);
 	int64_t start_ms = monotonic_ms();
 	assert_int_equal(daemon_run(&asks, "--check", "--health-listen", health), 1);
