@@ -31,7 +31,7 @@ WORDS = [
 FOUND = re.compile("|".join(rf"(?P<w{i}>(?<![\w'-])(?:{word})(?![\w-]))" for i, (word, _) in enumerate(WORDS)), re.I)
 LONGEST = 25
 # Folders whose comments are checked; pages are checked everywhere.
-CODE = ("service", "handlers", "lua", "openapi", "tools", "packaging", "web", "examples", "docker", "bench")
+CODE = ("service", "handlers", "lua", "openapi", "tools", "packaging", "web", "examples", "docker", "bench", "clients")
 # Folders of CODE whose comments are still to be written again.
 LATER = ("lua/queues/", "web/ui/")
 TEXTS = ("service", "handlers")  # the literals here are what the program writes
