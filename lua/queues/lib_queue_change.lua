@@ -32,7 +32,7 @@ local function die(m, died_at, reason)
   m.reason, m.expires_at, m.at = reason, 0, died_at
 end
 
--- A dead message starts anew, due now.
+-- A dead message starts again, due now.
 local function revive(m)
   m.receives, m.reason, m.at = 0, '', now
 end

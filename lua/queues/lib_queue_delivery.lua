@@ -12,7 +12,7 @@ local function current_delivery(seq, nonce, state)
 end
 
 -- Plans that a current delivery failed: its message is due again after delay_ms (below 0: the
--- queue's backoff), dead when it was delivered often enough or is_dead says so, or dropped when it
+-- queue's backoff), dead when it was delivered often enough or is_dead is set, or dropped when it
 -- is past its ttl. Returns 'due', 'dead' or 'expired'; m.at is then due_ms, died_at_ms or 0.
 local function give_back(m, delay_ms, reason, is_dead)
   local state

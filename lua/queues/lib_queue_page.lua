@@ -1,7 +1,7 @@
 -- Messages of a page of a sorted set. Wants queues/lib_queue_message.lua.
 
 -- The messages of a ZRANGE ... WITHSCORES of `place`, in its order, by their states. One that has
--- none has only what its member says.
+-- none has only what its member contains.
 local function messages_of(place, flat)
   local list, fields = {}, {}
   for i = 1, #flat, 2 do
@@ -23,7 +23,7 @@ local function messages_of(place, flat)
   return list
 end
 
--- Takes the content, and where there is no state what its header says, into m.
+-- Takes the content, and where there is no state its header, into m.
 local function add_content(m, content)
   if not content then
     m.lost = true

@@ -1,6 +1,6 @@
 -- The settings of a queue. Wants queues/lib_queue.lua.
 
--- setting(name): a number; what stands here when nothing was PUT.
+-- setting(name): a number; the default here when nothing was PUT.
 local UNSET = {
   visibility_ms = 30000, max_receives = 5, backoff_base_ms = 0, backoff_max_ms = 0, dedupe_ms = 300000,
   retention_ms = 1209600000, paused = 0, expired = 0,

@@ -1,7 +1,7 @@
 -- queue_delivery_acknowledge: a delivery is done; its message is gone, its id is remembered for
 -- dedupe_ms.
 -- KEYS  the queue's (queues/lib_queue.lua)
--- ARGV  1 sequence, 2 nonce: what a receipt says of its delivery
+-- ARGV  1 sequence, 2 nonce: of the delivery, from its receipt
 -- Returns {1, now_ms}; {0, now_ms} when this delivery was acknowledged within the last minute; {-1,
 -- now_ms} when it is no longer current: its message was delivered again, returned or removed, or
 -- its visibility ended.

@@ -41,7 +41,7 @@ local left = {}
 local reply = { 0, now, 0, left }
 local bytes, looked_at, is_full, reached_bound = 0, 0, false, false
 
--- What tells whether there is more to do than to take. Of all queues before a key is written.
+-- Whether there is more to do than to take. Of all queues before a key is written.
 local queues = {}
 for i = 0, queue_count - 1 do
 --@include queue_use
@@ -85,7 +85,7 @@ for i = 0, queue_count - 1 do
       reached_bound = #ended == 100
     end
     if q.due > 0 then
-      -- A member that begins with a letter is no message: what it stands for would be made here.
+      -- A member that begins with a letter is no message: what it refers to would be made here.
       local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
       local moved, members = {}, {}
       for k = 1, #due, 2 do
