@@ -54,7 +54,9 @@ def with_libraries(text, folder, lib):
         text = usual + "return (function()\n--@include " + rest + "end)()\n"
     return re.sub(
         r"^--@include[ \t]+(.*)$",
-        lambda line: "".join(part(name, folder, lib).read_text() for name in line[1].split()),
+        lambda line: "".join(
+            with_libraries(part(name, folder, lib).read_text(), folder, lib) for name in line[1].split()
+        ),
         text,
         flags=re.M,
     )

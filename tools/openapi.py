@@ -178,17 +178,16 @@ class Contract:
             )
         elif is_map(s):
             entry = f"{prefix}_{f['member']}_entry"
-            pair = self.struct(
-                entry,
-                [
-                    self.field(entry, n, s[of], "IN_BODY", True)
-                    for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
-                ],
-            )
+            fields = [
+                self.field(entry, n, s[of], "IN_BODY", True)
+                for n, of in (("key", "propertyNames"), ("value", "additionalProperties"))
+            ]
+            is_text = fields[1]["kind"] == "FIELD_TEXT"  # core/text.h has the type of these
+            pair = self.struct(entry, fields, "text_pair" if is_text else None)
             f.update(
                 kind="FIELD_MAP",
                 inner=pair["fields"],
-                ctype=f"struct {{ size_t count; struct {entry} *items; }} ",
+                ctype="struct text_pairs " if is_text else f"struct {{ size_t count; struct {entry} *items; }} ",
                 extra=f"{pair['row']}.low = {s.get('minProperties', 0)}, .high = {s['maxProperties']}, ",
             )
         elif kind == "object":
@@ -262,19 +261,21 @@ class Contract:
         self.rows += out + ["};"] if fields else []
         return f"{name}_rows" if fields else "NULL"
 
-    def struct(self, name, fields):
+    def struct(self, name, fields, declared=None):
+        """A struct and its rows; `declared` is one that a header of the service has already."""
         members = []
         for f in fields:
             if f["companion"]:
                 members.append(f"\tbool has_{f['member']}{', reset_' + f['member'] if f['reset'] else ''};")
             members.append(f"\t{f['ctype']}{f['member']};")
-        self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
-        rows = self.emit_rows(name, fields, name)
+        if not declared:
+            self.header.append(f"struct {name} {{\n" + "\n".join(members or ["\tchar unused;"]) + "\n};")
+        rows = self.emit_rows(name, fields, declared or name)
         return {
             "name": name,
             "rows": rows,
             "fields": fields,
-            "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {name}), ",
+            "row": f".fields = {rows}, .field_count = {len(fields)}, .size = sizeof(struct {declared or name}), ",
         }
 
     def scopes(self, path, op, fields):

@@ -147,8 +147,28 @@ static bool parse_cursor(struct text cursor, struct text *priority, struct text 
 	return true;
 }
 
+static void list_again(struct request *req, const struct reply *r);
+
+/*
+ * A schedule came due: its message is made before a look, as a receive would make it. `again` looks
+ * also when that failed.
+ */
+static void run_schedules(struct request *req, struct text queue, void (*again)(struct request *, const struct reply *))
+{
+	struct call *c = queue_call(req, &queue_schedule_run_script, queue);
+
+	call_may_fail(c);
+	call_send(c, again);
+}
+
 static void on_messages(struct request *req, const struct reply *r)
 {
+	const struct queue_message_list_input *in = req->input;
+
+	if (reply_int(r, 0) < 0) {
+		run_schedules(req, in->name, list_again);
+		return;
+	}
 	struct json_out *o = answer_begin(req, 200);
 	struct text sequence = reply_text(r, 4), cursor = { 0 };
 
@@ -166,7 +186,7 @@ static void on_messages(struct request *req, const struct reply *r)
 	answer_end(req);
 }
 
-void queue_message_list(struct request *req, const struct queue_message_list_input *in)
+static void list(struct request *req, const struct queue_message_list_input *in, bool again)
 {
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
@@ -181,7 +201,19 @@ void queue_message_list(struct request *req, const struct queue_message_list_inp
 	call_text(c, priority);
 	call_text(c, score);
 	call_text(c, sequence);
+	call_int(c, again);
 	call_send(c, on_messages);
+}
+
+static void list_again(struct request *req, const struct reply *r)
+{
+	(void)r;
+	list(req, req->input, true);
+}
+
+void queue_message_list(struct request *req, const struct queue_message_list_input *in)
+{
+	list(req, in, false);
 }
 
 /* ---- A queue's counts and settings ---- */
@@ -225,7 +257,7 @@ static void write_oldest(struct json_out *o, const struct request *req, const st
 	out_int_or_null(o, "oldest_ready_ms", oldest_ready_at_ms >= 0, req->now_ms - oldest_ready_at_ms);
 }
 
-static void on_state(struct request *req, const struct reply *r)
+static void on_state_again(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 	struct json_out *o = answer_begin(req, 200);
@@ -235,6 +267,24 @@ static void on_state(struct request *req, const struct reply *r)
 	write_oldest(o, req, r);
 	write_settings(o, r, 8);
 	answer_end(req);
+}
+
+static void get_again(struct request *req, const struct reply *r)
+{
+	const struct queue_get_input *in = req->input;
+
+	(void)r;
+	call_send(queue_call(req, &queue_get_script, in->name), on_state_again);
+}
+
+static void on_state(struct request *req, const struct reply *r)
+{
+	const struct queue_get_input *in = req->input;
+
+	if (reply_int(r, 15) == 1)
+		run_schedules(req, in->name, get_again);
+	else
+		on_state_again(req, r);
 }
 
 void queue_get(struct request *req, const struct queue_get_input *in)

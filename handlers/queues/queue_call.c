@@ -8,7 +8,7 @@
 
 void queue_call_keys(struct call *c, struct text queue)
 {
-	static const char *const parts[] = { NULL, "ready", "delayed", "flight", "dead", "ids", "done" };
+	static const char *const parts[] = { NULL, "ready", "delayed", "flight", "dead", "ids", "done", "schedules" };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		call_key(c, KEY_QUEUE, queue, parts[i]);

@@ -6,17 +6,17 @@
 /* As lua/queues/lib_queue.lua has it: the least of a state, with one digit of receives. */
 enum { INSTANT_DIGITS = 13, STATE_MIN = NONCE_DIGITS + INSTANT_DIGITS + 3 };
 
-static struct text headers_of(struct request *req, const struct queue_message_send_messages_item *m)
+struct text queue_headers(struct request *req, struct text_pairs headers)
 {
 	struct json_out o;
 
-	if (!m->headers.count)
+	if (!headers.count)
 		return TEXT("");
 	out_init(&o, &req->arena, 256);
 	out_object(&o, NULL);
-	for (size_t i = 0; i < m->headers.count; i++) {
-		out_key(&o, m->headers.items[i].key);
-		out_text(&o, NULL, m->headers.items[i].value);
+	for (size_t i = 0; i < headers.count; i++) {
+		out_key(&o, headers.items[i].key);
+		out_text(&o, NULL, headers.items[i].value);
 	}
 	out_close(&o);
 	return out_all(&o);
@@ -24,11 +24,19 @@ static struct text headers_of(struct request *req, const struct queue_message_se
 
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m)
 {
-	struct text traceparent = m->traceparent.at ? m->traceparent : req->traceparent, tab = TEXT("\t");
+	struct text traceparent = m->traceparent.at ? m->traceparent : req->traceparent;
+	struct text headers = queue_headers(req, m->headers), none = TEXT("");
 
-	if (!traceparent.at && !m->headers.count)
+	if (!traceparent.at && !headers.len)
 		return m->body;
-	struct text parts[] = { tab, traceparent, tab, headers_of(req, m), tab, m->body };
+	struct text parts[] = {
+		traceparent.at ? TEXT("\tt") : none,
+		traceparent,
+		headers.len ? TEXT("\th") : none,
+		headers,
+		TEXT("\t="),
+		m->body,
+	};
 	return arena_join(&req->arena, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
@@ -107,18 +115,32 @@ void queue_message_read(struct queue_message *m, struct text sequence, struct te
 		m->id = sequence;
 }
 
+static void out_part(struct json_out *o, struct text part)
+{
+	struct text value = { part.at + 1, part.len - 1 };
+
+	if (*part.at == 't')
+		out_text(o, "traceparent", value);
+	else if (*part.at == 'h' || *part.at == 's') /* JSON is read up to a NUL */
+		out_raw(o, *part.at == 'h' ? "headers" : "schedule", arena_copy(o->arena, value.at, value.len));
+}
+
 void queue_content_out(struct json_out *o, struct text content)
 {
-	struct text body = content, traceparent = { 0 }, headers = { 0 };
+	struct text rest = content;
 
-	if (content.len && *content.at == '\t') {
-		text_cut(&body, '\t');
-		traceparent = text_cut(&body, '\t');
-		headers = text_cut(&body, '\t');
+	while (rest.len && *rest.at == '\t') {
+		struct text part;
+		text_cut(&rest, '\t');
+		if (*rest.at == '=') {
+			rest = (struct text){ rest.at + 1, rest.len - 1 };
+			break;
+		}
+		part = text_cut(&rest, '\t');
+		if (!part.len || !rest.at)
+			break;
+		rest = (struct text){ rest.at - 1, rest.len + 1 }; /* the tab begins the next part */
+		out_part(o, part);
 	}
-	out_raw(o, "body", body);
-	if (traceparent.len)
-		out_text(o, "traceparent", traceparent);
-	if (headers.len)
-		out_raw(o, "headers", arena_copy(o->arena, headers.at, headers.len)); /* JSON is read up to a NUL */
+	out_raw(o, "body", rest);
 }

@@ -2,11 +2,12 @@
  * queue_content: how a message is stored, and how it is read. The scripts put a header before the
  * content that the sender's daemon made, keep a state beside it, and return both as they are
  * (lua/queues/lib_queue.lua has their form). The content behind the header is the body, or, where
- * the sender gave a traceparent or headers,
+ * there is more, parts that each begin with a tab and a letter:
  *
- *	<tab> traceparent <tab> headers as a JSON object <tab> body
+ *	<tab> t traceparent <tab> h headers as a JSON object
+ *	<tab> s the schedule as a JSON object (lua/queues/lib_queue_fire.lua) <tab> = body
  *
- * with what is absent empty. Neither of them holds a tab, and no body begins with one.
+ * None but the body, which is the last, holds a tab, and no body alone begins with one.
  */
 #ifndef PATTERND_QUEUE_CONTENT_H
 #define PATTERND_QUEUE_CONTENT_H
@@ -15,6 +16,9 @@
 
 /* A message without a traceparent has that of the request. */
 struct text queue_content(struct request *req, const struct queue_message_send_messages_item *m);
+
+/* A JSON object in the request's arena; "" without headers. */
+struct text queue_headers(struct request *req, struct text_pairs headers);
 
 /* A stored message; its texts borrow from what it was read of. */
 struct queue_message {
@@ -28,7 +32,7 @@ struct queue_message {
  */
 void queue_message_read(struct queue_message *m, struct text sequence, struct text content, struct text state);
 
-/* Writes the members `body`, `traceparent` and `headers`, the last two unless they are absent. */
+/* Writes the member `body`; `traceparent`, `headers` and `schedule` unless they are absent. */
 void queue_content_out(struct json_out *o, struct text content);
 
 #endif

@@ -96,18 +96,6 @@ static void send_batch(struct request *req, const struct queue_message_send_inpu
 	call_send(c, on_sent);
 }
 
-/* Those of a message alone have a type of their own. Without memory call_send answers. */
-static void take_headers(struct request *req, const struct queue_message_send_input *in,
-			 struct queue_message_send_messages_item *m)
-{
-	m->headers.items = arena_alloc(&req->arena, in->headers.count * sizeof(*m->headers.items));
-	m->headers.count = m->headers.items ? in->headers.count : 0;
-	for (size_t i = 0; i < m->headers.count; i++) {
-		m->headers.items[i].key = in->headers.items[i].key;
-		m->headers.items[i].value = in->headers.items[i].value;
-	}
-}
-
 void queue_message_send(struct request *req, const struct queue_message_send_input *in)
 {
 	struct queue_message_send_messages_item m = {
@@ -123,6 +111,7 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 		.has_max_receives = in->has_max_receives,
 		.max_receives = in->max_receives,
 		.traceparent = in->traceparent,
+		.headers = in->headers,
 	};
 
 	if (in->messages.items) {
@@ -131,7 +120,6 @@ void queue_message_send(struct request *req, const struct queue_message_send_inp
 	}
 	if (!check_message(req, &m, -1))
 		return;
-	take_headers(req, in, &m);
 	struct call *c = queue_call(req, &queue_message_send_script, in->name);
 	add_message(req, c, &m);
 	call_send(c, on_sent);

@@ -4,7 +4,8 @@
 -- KEYS, the same in every queue script:
 --   1  p:queue:{name}  hash: the settings that were PUT; seq, the last sequence given; expired, how
 --                      many messages were dropped for their ttl; trim_at, before which nothing is
---                      trimmed; and two fields a message, <sequence> and <sequence>s (below)
+--                      trimmed; two fields a message, <sequence> and <sequence>s (below), and
+--                      what queues/lib_queue_schedule.lua has
 --   2  ...:ready       sorted set: what can be received: member (below) by priority * 10^13 + due_ms
 --   3  ...:delayed     sorted set: what is due later: member by due_ms. What came due moves to ready
 --                      in the next receive
@@ -14,6 +15,7 @@
 --   6  ...:ids         hash: id given by a sender to its sequence, '' once the message is acknowledged
 --   7  ...:done        sorted set: the id of an acknowledged message by the instant until which it is
 --                      remembered
+--   8  ...:schedules   sorted set: id of a schedule by next_at_ms (queues/lib_queue_schedule.lua)
 -- A sequence is 16 digits, unique for ever: it starts at Redis's clock in microseconds and never
 -- falls behind it, so that it goes on rising after the queue was deleted and made again. It is the
 -- id of a message whose sender gave none.
@@ -33,7 +35,7 @@
 -- max_receives, id, reason why the last delivery failed. Of an acknowledged message its first 16
 -- characters, the instant until which that is remembered, and 'd'. It counts before the content.
 local SMALL = 8192
-local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key = unpack(KEYS, 1, 7)
+local queue_key, ready_key, delayed_key, flight_key, dead_key, ids_key, done_key, schedules_key = unpack(KEYS, 1, 8)
 
 -- Read once: everything in a script happens at this instant.
 local clock = redis.call('TIME')

@@ -11,6 +11,7 @@ local function check_types()
   redis.call('ZCARD', dead_key)
   redis.call('HLEN', ids_key)
   redis.call('ZCARD', done_key)
+  redis.call('ZCARD', schedules_key)
 end
 
 local function foreign(what)

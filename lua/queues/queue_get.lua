@@ -2,7 +2,7 @@
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
 -- expired, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
--- retention_ms, paused (0 or 1)}. Deliveries whose visibility ended count as what they will be once
+-- retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused, else 0}. Deliveries whose visibility ended count as what they will be once
 -- settled: the first 1000 exactly, more as ready. A message past its ttl counts until a receive
 -- meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
@@ -51,4 +51,6 @@ end
 ready = ready + ended_count - #ended
 local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired }
 add_settings(reply)
+local schedule_at = redis.call('HGET', queue_key, 'schedule_at')
+reply[#reply + 1] = schedule_at and tonumber(schedule_at) <= now and setting('paused') == 0 and 1 or 0
 return reply

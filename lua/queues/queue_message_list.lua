@@ -2,9 +2,11 @@
 -- back, or died.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- ARGV  1 state: 'ready', 'delayed', 'in_flight' or 'dead', 2 limit (1..1000), 3 to 5 where the
---       page before ended: priority, instant and sequence; -1, -1 and '' for the first page
+--       page before ended: priority, instant and sequence; -1, -1 and '' for the first page, 6 '1':
+--       what schedules would make was made
 -- Returns {0, now_ms, priority, instant, sequence of where this page ended ('' when it was the
--- last), item (queues/lib_queue_item.lua) a message}. Ready goes through the priorities 0 to 9, one
+-- last), item (queues/lib_queue_item.lua) a message}; {-1, now_ms} when queue_schedule_run comes
+-- first. Ready goes through the priorities 0 to 9, one
 -- after the other. A place in the order is all three, so that a page is not upset by messages that
 -- come and go before it. Of what became ready since the last receive the first 1000 are shown.
 -- Bodies stay within 1 MiB, unless the first alone is longer. A page may be short; it also ends
@@ -12,6 +14,10 @@
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended queue_page queue_item
 --@reads
 check_types()
+local schedule_at = ARGV[6] ~= '1' and redis.call('HGET', queue_key, 'schedule_at')
+if schedule_at and tonumber(schedule_at) <= now and setting('paused') == 0 then
+  return { -1, now }
+end
 local state, limit = ARGV[1], tonumber(ARGV[2])
 local VIRTUAL_MOST, BYTES_MOST = '1000', 1048576
 local places = { ready = ready_key, delayed = delayed_key, in_flight = flight_key, dead = dead_key }

@@ -10,7 +10,8 @@
 -- is for each queue how many more are ready and when the next one will be (-1: none is known);
 -- empty unless asked for. A paused queue hands out nothing.
 -- A replay: those deliveries that are still current, with the visible_until_ms of now; with ARGV[4]
--- all, as then. Makes ready what came due (500 a queue; of more at once, the rest follows in the
+-- all, as then. Makes the messages of schedules that came due
+-- (50). Makes ready what came due (500 a queue; of more at once, the rest follows in the
 -- next call, behind what is ready then), settles deliveries whose visibility ended (100), drops
 -- messages past their ttl (1000), trims (queues/lib_queue_trim.lua). The bodies of one reply stay
 -- within 1 MiB, unless the first alone is longer.
@@ -23,7 +24,7 @@ if granted then
   local current = { granted[1], now, 0, {} }
   for i = 5, #granted do
     local item = granted[i]
-    local state = redis.call('HGET', KEYS[item[5] * 7 + 1], item[1] .. 's')
+    local state = redis.call('HGET', KEYS[item[5] * 8 + 1], item[1] .. 's')
     if state and state:sub(1, 16) == item[3]:sub(1, 16) and state:sub(17, 29) > instant and state:sub(30, 30) ~= 'd' then
       item[4] = tonumber(state:sub(17, 29))
       current[#current + 1] = item
@@ -36,7 +37,7 @@ end
 -- commands, whenever the script runs.
 local most, given_visibility_ms, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local acknowledges, returns_left = ARGV[4] == '1', ARGV[5] == '1'
-local queue_count = #KEYS / 7
+local queue_count = #KEYS / 8
 local left = {}
 local reply = { 0, now, 0, left }
 local bytes, looked_at, is_full, reached_bound = 0, 0, false, false
@@ -45,7 +46,7 @@ local bytes, looked_at, is_full, reached_bound = 0, 0, false, false
 local queues = {}
 for i = 0, queue_count - 1 do
 --@include queue_use
-  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at')
+  local settings = redis.call('HMGET', queue_key, 'paused', 'visibility_ms', 'trim_at', 'schedule_at')
   local visibility_ms = given_visibility_ms
   if visibility_ms < 0 then
     visibility_ms = tonumber(settings[2] or 30000)
@@ -54,11 +55,12 @@ for i = 0, queue_count - 1 do
   local back = redis.call('ZCOUNT', flight_key, '0', instant)
   local trims = (not settings[3] or settings[3] <= instant) and redis.call('EXISTS', flight_key, dead_key, done_key) > 0
   local q = {
-    is_paused = settings[1] == '1', visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
+    is_paused = settings[1] == '1', schedule_at = settings[4] and tonumber(settings[4]), visible_until = now + (visibility_ms or 0), due = due, back = back, trims = trims,
     members = {}, flight = {}, states = {},
   }
+  q.fires = not q.is_paused and q.schedule_at and q.schedule_at <= now
   queues[i] = q
-  if trims or due > 0 or back > 0 or acknowledges or queue_count > 1 or not visibility_ms then
+  if trims or q.fires or due > 0 or back > 0 or acknowledges or queue_count > 1 or not visibility_ms then
 --@include queue_types
     check_types()
     if not visibility_ms then
@@ -71,6 +73,12 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
+  if q.fires then
+--@include queue_recurrence queue_schedule queue_fire
+    local fired
+    fired, q.schedule_at = fire_due()
+    reached_bound = fired == 50
+  end
   if q.trims or q.due > 0 or q.back > 0 then
 --@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page queue_trim
     if q.trims then
@@ -82,10 +90,9 @@ for i = 0, queue_count - 1 do
         settle(m, m.state)
       end
       commit()
-      reached_bound = #ended == 100
+      reached_bound = reached_bound or #ended == 100
     end
     if q.due > 0 then
-      -- A member that begins with a letter is no message: what it refers to would be made here.
       local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
       local moved, members = {}, {}
       for k = 1, #due, 2 do
@@ -209,7 +216,7 @@ for i = 0, queue_count - 1 do
   elseif returns_left then
     local delayed = redis.call('ZRANGE', delayed_key, '0', '0', 'WITHSCORES')[2]
     local back = redis.call('ZRANGE', flight_key, '0', '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]
-    local next_at = math.min(tonumber(delayed or math.huge), tonumber(back or math.huge))
+    local next_at = math.min(tonumber(delayed or math.huge), tonumber(back or math.huge), q.schedule_at or math.huge)
     left[#left + 1] = redis.call('ZCARD', ready_key)
     left[#left + 1] = next_at < math.huge and next_at or -1
   end

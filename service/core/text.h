@@ -17,6 +17,15 @@ struct text {
 	size_t len;
 };
 
+/* A text under a name. */
+struct text_pair {
+	struct text key, value;
+};
+struct text_pairs {
+	size_t count;
+	struct text_pair *items;
+};
+
 #define TEXT(literal) ((struct text){ (literal), sizeof(literal) - 1 })
 
 static inline struct text text_of(const char *s)

@@ -1,0 +1,31 @@
+/*
+ * cron: the five fields of crontab(5), as Debian's cron reads them: minute, hour, day of month,
+ * month, day of week. Pure: knows no clock; which instants match, lua/queues/lib_queue_recurrence.lua
+ * finds.
+ */
+#ifndef PATTERND_CRON_H
+#define PATTERND_CRON_H
+
+#include <stdbool.h>
+
+#include "core/text.h"
+
+/*
+ * A mask has '1' for each value that matches, '0' for the others: 60 minutes, 24 hours, 31 days of
+ * the month from 1, 12 months from 1, 7 days of the week from Sunday; at last '1' if a day matches
+ * by either of the day fields, '0' if it has to match both.
+ */
+enum {
+	CRON_MINUTES = 60,
+	CRON_HOURS = 24,
+	CRON_DAYS = 31,
+	CRON_MONTHS = 12,
+	CRON_WEEKDAYS = 7,
+	CRON_MASK_LEN = CRON_MINUTES + CRON_HOURS + CRON_DAYS + CRON_MONTHS + CRON_WEEKDAYS + 1,
+	CRON_WHY_BYTES = 160,
+};
+
+/* False: it is no such expression, or names no day of any year; `why` has what is wrong, for people. */
+bool cron_parse(struct text expression, char mask[CRON_MASK_LEN + 1], char why[CRON_WHY_BYTES]);
+
+#endif

@@ -1,0 +1,57 @@
+-- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua.
+
+-- The message before this one is in the queue, and no dead letter.
+local function is_undone(s)
+  if s.last_seq == '' or redis.call('HEXISTS', queue_key, s.last_seq) == 0 then
+    return false
+  end
+  local state = redis.call('HGET', queue_key, s.last_seq .. 's')
+  local member = state and state:sub(30, 30) .. s.last_seq .. (state:sub(31, 31) == 'b' and 'b' or '')
+  return not (member and redis.call('ZSCORE', dead_key, member))
+end
+
+-- Stores the message of the instant `at`.
+local function make_message(id, s, at, missed)
+  local last = math.max(tonumber(redis.call('HGET', queue_key, 'seq') or 0), clock[1] * 1000000 + clock[2]) + 1
+  local seq = digits(last)
+  local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
+  local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. '}'
+  local content = instant .. s.priority .. '\n\ts' .. made_by .. (headers ~= '' and '\th' .. headers or '') .. '\t=' .. body
+  redis.call('ZADD', ready_key, s.priority .. digits(at), s.priority .. seq .. (#content > SMALL and 'b' or ''))
+  redis.call('HSET', queue_key, 'seq', seq, seq, content)
+  if #content > SMALL then
+    redis.call('HSET', queue_key, seq .. 's', '----------------0000000000000' .. s.priority .. 'b0')
+  end
+  s.last, s.last_seq, s.sent, s.missed = at, seq, s.sent + 1, s.missed + missed
+end
+
+-- Makes the message of a schedule that came due at `at`, and moves the schedule to its next instant.
+local function fire(id, at)
+  local s = read_schedule(id)
+  if not s then
+    remove_schedule(id)
+    return
+  end
+  local missed = instants_between(s, at, s.stop > 0 and math.min(now, s.stop) or now)
+  if s.overlap == 'skip' and is_undone(s) then
+    s.skipped = s.skipped + 1 + missed
+  else
+    make_message(id, s, at, missed)
+  end
+  s.next = next_of(s, now)
+  if s.next then
+    put_schedule(id, s)
+  else
+    remove_schedule(id)
+  end
+end
+
+-- Makes the messages of the schedules that came due, at most 50; check_types() comes before. Returns
+-- how many came due, and when the next one will, nil without any.
+local function fire_due()
+  local due = redis.call('ZRANGE', schedules_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '50', 'WITHSCORES')
+  for i = 1, #due, 2 do
+    fire(due[i], tonumber(due[i + 1]))
+  end
+  return #due / 2, note_next()
+end

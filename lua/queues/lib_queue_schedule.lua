@@ -1,0 +1,48 @@
+-- Schedules of a queue. Wants queues/lib_queue.lua and queues/lib_queue_recurrence.lua.
+--   KEYS[8]  sorted set: id by next_at_ms
+--   in the queue's hash:
+--     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,
+--              anchor, start, stop (0: none), priority, overlap, next, last (0: none), last_seq (''
+--              : none), sent, missed, skipped
+--     `=<id>`  headers as JSON ('': none), a tab, the body
+--     `schedule_at`  the first next_at_ms, so that a receive finds what came due among the settings
+local function read_schedule(id)
+  local packed = redis.call('HGET', queue_key, ':' .. id)
+  return packed and cmsgpack.unpack(packed)
+end
+
+-- The first instant of a schedule after `after`, nil when there is none before its end.
+local function next_of(s, after)
+  local at = next_instant(s, after)
+  return at and (s.stop == 0 or at <= s.stop) and at or nil
+end
+
+-- It is due at s.next. Writes; check_types() comes before.
+local function put_schedule(id, s)
+  redis.call('ZADD', schedules_key, digits(s.next), id)
+  redis.call('HSET', queue_key, ':' .. id, cmsgpack.pack(s))
+end
+
+local function remove_schedule(id)
+  redis.call('HDEL', queue_key, ':' .. id, '=' .. id)
+  return redis.call('ZREM', schedules_key, id)
+end
+
+-- After changes of schedules: notes when the next one is due, and returns it, nil without any.
+local function note_next()
+  local at = redis.call('ZRANGE', schedules_key, '0', '0', 'WITHSCORES')[2]
+  if at then
+    redis.call('HSET', queue_key, 'schedule_at', digits(at))
+  else
+    redis.call('HDEL', queue_key, 'schedule_at')
+  end
+  return tonumber(at)
+end
+
+-- As queue_schedule_get returns it.
+local function schedule_item(id, s)
+  return {
+    id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped,
+    redis.call('HGET', queue_key, '=' .. id) or '',
+  }
+end

@@ -1,0 +1,22 @@
+-- queue_schedule_list: one page of a queue's schedules, without headers and bodies.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 cursor: '0' to begin, or as returned before, 2 how many at most (1..1000)
+-- Returns {0, now_ms, next cursor ('0': that was all), item (queues/lib_queue_schedule.lua, without
+-- its last part) a schedule}; {-1, now_ms} that was no cursor.
+-- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
+--@include time out_of_time scan_page queue
+--@reads
+local ids, next_cursor = scan_page('ZSCAN', schedules_key, ARGV[1], '', tonumber(ARGV[2]))
+if not ids then
+  return { -1, now }
+end
+local reply = { 0, now, next_cursor }
+for _, id in ipairs(ids) do
+  local packed = redis.call('HGET', queue_key, ':' .. id)
+  local s = packed and cmsgpack.unpack(packed)
+  if s then
+    reply[#reply + 1] =
+      { id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped }
+  end
+end
+return reply

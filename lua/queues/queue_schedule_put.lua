@@ -1,0 +1,54 @@
+-- queue_schedule_put: makes a schedule, or changes one.
+-- KEYS  the queue's (queues/lib_queue.lua)
+-- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
+--       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
+--       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
+-- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1, now_ms}
+-- there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left before its
+-- end. next_at_ms stays while every_ms, cron and start_at_ms do.
+-- Errors: WRONGTYPE, nothing changed. O(log(queue)).
+--@include time wake queue queue_types queue_recurrence queue_schedule
+local id, is_patch = ARGV[1], ARGV[3] == '1'
+local s = read_schedule(id)
+if is_patch and not s then
+  return { -1, now }
+end
+local is_new = not s
+s = s or { json_id = ARGV[2], last = 0, last_seq = '', sent = 0, missed = 0, skipped = 0 }
+local every, cron, start = s.every, s.cron, s.start
+
+-- given(i, kept, default): argument i as ARGV has it.
+local function given(i, kept, default)
+  local mark = ARGV[i]:sub(1, 1)
+  if mark == '' then
+    return kept
+  end
+  return mark == '=' and ARGV[i]:sub(2) or default
+end
+s.every = tonumber(given(4, s.every, nil))
+s.cron, s.mask = given(5, s.cron, ''), given(6, s.mask, '')
+s.start, s.stop = tonumber(given(7, s.start, 0)), tonumber(given(8, s.stop, 0))
+s.priority, s.overlap = given(9, s.priority, '4'), given(10, s.overlap, 'skip')
+if not s.every and s.cron == '' then
+  return { -2, now }
+end
+if is_new or s.every ~= every or s.cron ~= cron or s.start ~= start then
+  s.anchor = s.start > 0 and s.start or now
+  s.next = next_of(s, now)
+elseif s.stop > 0 and s.next > s.stop then
+  s.next = nil
+end
+if not s.next then
+  return { -3, now }
+end
+
+check_types()
+local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
+local headers, body = stored:match('^([^\t]*)\t(.*)$')
+redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
+put_schedule(id, s)
+note_next()
+if redis.call('HGET', queue_key, 'paused') ~= '1' then
+  wake(queue_key, 0, s.next - now)
+end
+return { 1, now, is_new and 1 or 0, schedule_item(id, s) }

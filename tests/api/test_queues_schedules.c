@@ -1,0 +1,368 @@
+/*
+ * Schedules over HTTP: messages that recur each so many milliseconds, or at the times of crontab(5);
+ * one an instant over any number of daemons; what was missed; and how schedules change and end.
+ */
+#include <time.h>
+
+#include "queue_asked.h"
+
+enum { EVERY_MS = 100, WAIT_MS = 5000 };
+
+static struct answer schedule(const char *method, const char *id, const char *body)
+{
+	char target[128];
+
+	snprintf(target, sizeof(target), "/queues/q/schedules%s%s", *id ? "/" : "", id);
+	return http(client, method, target, body);
+}
+
+static void put(const char *id, const char *body)
+{
+	assert_status(schedule("PUT", id, body), 201);
+}
+
+/* Receives one message for good, and waits for it. */
+static struct answer next_message(struct client *by)
+{
+	struct answer a = http(by, "POST", "/queues/q/receive", "{\"wait_ms\":5000,\"acknowledge\":true}");
+
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/messages")), 1);
+	return a;
+}
+
+static void pass_ms(int64_t ms)
+{
+	int64_t until_ms = redis_now_ms() + ms;
+
+	wait_until(redis_now_ms() >= until_ms, WAIT_MS + ms);
+}
+
+/* ---- Messages ---- */
+
+static void each_interval_makes_a_message(void **state)
+{
+	int64_t at_ms = 0;
+
+	(void)state;
+	put("s", "{\"every_ms\":100,\"body\":{\"n\": 1.10},\"priority\":2,\"headers\":{\"tenant\":\"acme\"}}");
+	for (int i = 0; i < 5; i++) {
+		struct answer a = next_message(client);
+		int64_t made_for_ms = int_at(a, "/messages/0/schedule/at_ms");
+		int64_t instants = int_at(a, "/messages/0/schedule/missed") + 1;
+		assert_string_equal(text_at(a, "/messages/0/schedule/id"), "s");
+		assert_string_equal(text_at(a, "/messages/0/headers/tenant"), "acme");
+		assert_int_equal(int_at(a, "/messages/0/priority"), 2);
+		assert_non_null(strstr(a.body, "\"body\":{\"n\": 1.10}"));
+		assert_true(redis_now_ms() >= made_for_ms);
+		assert_true(at_ms == 0 || made_for_ms == at_ms);
+		at_ms = made_for_ms + instants * EVERY_MS; /* the next one */
+	}
+	struct answer s = schedule("GET", "s", NULL);
+	assert_int_equal(int_at(s, "/sent"), 5);
+	assert_int_equal(int_at(s, "/last_at_ms") + (int_at(s, "/next_at_ms") - int_at(s, "/last_at_ms")),
+			 int_at(s, "/next_at_ms"));
+	assert_int_equal((int_at(s, "/next_at_ms") - int_at(s, "/last_at_ms")) % EVERY_MS, 0);
+}
+
+/* Nobody asked for a while: one message, which has how many there should have been. */
+static void missed_instants_make_one_message(void **state)
+{
+	(void)state;
+	put("s", "{\"every_ms\":100,\"body\":1,\"overlap\":\"allow\"}");
+	pass_ms(10 * EVERY_MS);
+	struct answer a = receive("{\"limit\":100}");
+	assert_int_equal(count_in(a), 1);
+	int64_t missed = int_at(a, "/messages/0/schedule/missed");
+	assert_in_range(missed, 9, 50);
+	assert_int_equal(int_at(schedule("GET", "s", NULL), "/missed"), missed);
+}
+
+static void an_undone_message_holds_back_the_next(void **state)
+{
+	char receipt[256];
+
+	(void)state;
+	put("s", "{\"every_ms\":100,\"body\":1}");
+	struct answer a = receive("{\"wait_ms\":5000}");
+	snprintf(receipt, sizeof(receipt), "%s", text_at(a, "/messages/0/receipt"));
+	pass_ms(3 * EVERY_MS);
+	assert_int_equal(count_in(receive("{\"limit\":100}")), 0); /* it is in flight */
+	assert_true(int_at(schedule("GET", "s", NULL), "/skipped") >= 2);
+	assert_status(acknowledge(receipt), 204);
+
+	a = receive("{\"wait_ms\":5000}");
+	snprintf(receipt, sizeof(receipt), "%s", text_at(a, "/messages/0/receipt"));
+	assert_status(reject(receipt, "{\"dead\":true}"), 200);
+	assert_int_equal(count_in(receive("{\"wait_ms\":5000}")), 1); /* a dead letter holds back none */
+}
+
+static void a_paused_queue_makes_none_until_it_goes_on(void **state)
+{
+	(void)state;
+	configure("{\"paused\":true}");
+	put("s", "{\"every_ms\":100,\"body\":1,\"overlap\":\"allow\"}");
+	pass_ms(5 * EVERY_MS);
+	assert_int_equal(int_at(queue("GET", NULL), "/ready"), 0);
+	assert_int_equal(int_at(schedule("GET", "s", NULL), "/sent"), 0);
+	assert_status(queue("PATCH", "{\"paused\":false}"), 200);
+	struct answer a = receive("{\"limit\":100}");
+	assert_int_equal(count_in(a), 1);
+	assert_true(int_at(a, "/messages/0/schedule/missed") >= 4);
+}
+
+static void a_look_makes_what_is_due(void **state)
+{
+	(void)state;
+	put("s", "{\"every_ms\":100,\"body\":1}");
+	assert_int_equal(int_at(queue("GET", NULL), "/delayed"), 0); /* a schedule is no message */
+	pass_ms(2 * EVERY_MS);
+	assert_int_equal(int_at(queue("GET", NULL), "/ready"), 1);
+	struct answer a = http(client, "GET", "/queues/q/messages?state=ready", NULL);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
+	assert_string_equal(text_at(a, "/items/0/schedule/id"), "s");
+	assert_int_equal(json_array_size(
+				 json_at(http(client, "GET", "/queues/q/messages?state=delayed", NULL), "/items")),
+			 0);
+}
+
+/* Two daemons, one of which is killed at times: each instant is in just one message. */
+static void one_message_an_instant_over_all_daemons(void **state)
+{
+	enum { MESSAGES = 30 };
+	struct daemon other = { 0 };
+	int64_t expected_ms = 0;
+
+	(void)state;
+	daemon_start(&other, "--redis", redis.url);
+	struct client *of_other = client_open(other.port);
+	put("s", "{\"every_ms\":100,\"body\":1,\"overlap\":\"allow\"}");
+	for (int i = 0; i < MESSAGES; i++) {
+		bool kills = i % 10 == 9;
+		struct answer a = next_message(i % 2 ? of_other : client);
+		int64_t at_ms = int_at(a, "/messages/0/schedule/at_ms");
+		assert_true(expected_ms == 0 || at_ms == expected_ms);
+		expected_ms = at_ms + (int_at(a, "/messages/0/schedule/missed") + 1) * EVERY_MS;
+		if (!kills)
+			continue;
+		client_close(of_other);
+		daemon_kill(&other);
+		daemon_start(&other, "--redis", redis.url);
+		of_other = client_open(other.port);
+	}
+	client_close(of_other);
+	daemon_stop(&other);
+}
+
+/* ---- Changes ---- */
+
+/* A program puts its schedules whenever it starts: that must move nothing. */
+static void a_put_of_the_same_times_keeps_the_next_one(void **state)
+{
+	static const char *const same[] = {
+		"{\"every_ms\":3600000,\"body\":2,\"overlap\":\"allow\"}",
+		"{\"every_ms\":3600000,\"body\":{\"a\":1},\"priority\":9,\"end_at_ms\":253402300799999}",
+	};
+
+	(void)state;
+	put("s", "{\"every_ms\":3600000,\"body\":1}");
+	int64_t next_at_ms = int_at(schedule("GET", "s", NULL), "/next_at_ms");
+	for (size_t i = 0; i < ROWS(same); i++) {
+		next_ms();
+		struct answer a = schedule("PUT", "s", same[i]);
+		assert_status(a, 200);
+		assert_int_equal(int_at(a, "/next_at_ms"), next_at_ms);
+	}
+	assert_true(int_at(schedule("PUT", "s", "{\"every_ms\":3600001,\"body\":1}"), "/next_at_ms") > next_at_ms);
+	struct answer a = schedule("PUT", "s", "{\"every_ms\":3600001,\"body\":1,\"start_at_ms\":4102444800000}");
+	assert_int_equal(int_at(a, "/next_at_ms"), 4102444800000);
+}
+
+static void fields_are_merged(void **state)
+{
+	(void)state;
+	put("s",
+	    "{\"every_ms\":60000,\"body\":{\"a\":1},\"priority\":7,\"headers\":{\"x\":\"y\"},\"overlap\":\"allow\"}");
+	int64_t next_at_ms = int_at(schedule("GET", "s", NULL), "/next_at_ms");
+
+	struct answer a = schedule("PATCH", "s", "{\"body\":[2],\"priority\":null}");
+	assert_status(a, 200);
+	assert_int_equal(int_at(a, "/body/0"), 2);
+	assert_int_equal(int_at(a, "/priority"), 4);
+	assert_string_equal(text_at(a, "/headers/x"), "y");
+	assert_string_equal(text_at(a, "/overlap"), "allow");
+	assert_int_equal(int_at(a, "/next_at_ms"), next_at_ms);
+
+	a = schedule("PATCH", "s", "{\"cron\":\"0 0 1 1 *\",\"headers\":null,\"overlap\":null}");
+	assert_true(json_is_null(json_at(a, "/every_ms")));
+	assert_string_equal(text_at(a, "/cron"), "0 0 1 1 *");
+	assert_null(json_at(a, "/headers"));
+	assert_string_equal(text_at(a, "/overlap"), "skip");
+	assert_int_equal(int_at(a, "/next_at_ms") % 86400000, 0);
+
+	assert_problem(schedule("PATCH", "s", "{\"cron\":null}"), 400, "missing_field", "none");
+	assert_problem(schedule("PATCH", "s", "{\"end_at_ms\":1}"), 400, "invalid_value", "none");
+	assert_problem(schedule("PATCH", "t", "{\"priority\":1}"), 404, "not_found", "none");
+	assert_string_equal(text_at(schedule("GET", "s", NULL), "/cron"), "0 0 1 1 *");
+}
+
+static void a_schedule_ends(void **state)
+{
+	char body[160];
+	int64_t now_ms = redis_now_ms();
+
+	(void)state;
+	snprintf(body, sizeof(body),
+		 "{\"every_ms\":100,\"start_at_ms\":%lld,\"end_at_ms\":%lld,\"body\":1,\"overlap\":\"allow\"}",
+		 (long long)now_ms + 200, (long long)now_ms + 399);
+	put("s", body);
+	pass_ms(600);
+	struct answer a = receive("{\"limit\":100}");
+	assert_int_equal(count_in(a), 1);
+	assert_int_equal(int_at(a, "/messages/0/schedule/at_ms"), now_ms + 200);
+	assert_int_equal(int_at(a, "/messages/0/schedule/missed"), 1);
+	assert_problem(schedule("GET", "s", NULL), 404, "not_found", "none");
+	assert_int_equal(json_array_size(json_at(schedule("GET", "", NULL), "/items")), 0);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	static const struct {
+		const char *body, *code, *pointer;
+	} rows[] = {
+		{ "{\"every_ms\":100}", "missing_field", "/body" },
+		{ "{\"body\":1}", "missing_field", "/every_ms" },
+		{ "{\"every_ms\":99,\"body\":1}", "out_of_range", "/every_ms" },
+		{ "{\"every_ms\":31536000001,\"body\":1}", "out_of_range", "/every_ms" },
+		{ "{\"every_ms\":100,\"cron\":\"* * * * *\",\"body\":1}", "invalid_value", "/cron" },
+		{ "{\"cron\":\"0 0 30 2 *\",\"body\":1}", "invalid_value", "/cron" },
+		{ "{\"cron\":\"* * * * *\",\"end_at_ms\":1000,\"body\":1}", "invalid_value", "/end_at_ms" },
+		{ "{\"every_ms\":100,\"overlap\":\"queue\",\"body\":1}", "invalid_value", "/overlap" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct answer a = schedule("PUT", "s", rows[i].body);
+		assert_problem(a, 400, rows[i].code, "none");
+		assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
+	}
+	assert_problem(schedule("GET", "s", NULL), 404, "not_found", "none");
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+static void schedules_are_listed_and_deleted(void **state)
+{
+	enum { COUNT = 25 };
+	char id[16], page[64] = "/queues/q/schedules?limit=10";
+	size_t found = 0;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(id, sizeof(id), "s%d", i);
+		put(id, "{\"every_ms\":60000,\"body\":1}");
+	}
+	do {
+		struct answer a = http(client, "GET", page, NULL);
+		assert_status(a, 200);
+		found += json_array_size(json_at(a, "/items"));
+		const char *cursor = json_string_value(json_at(a, "/next_cursor"));
+		snprintf(page, sizeof(page), cursor ? "/queues/q/schedules?limit=10&cursor=%s" : "", cursor);
+	} while (*page);
+	assert_int_equal(found, COUNT);
+
+	assert_status(http(client, "POST", "/queues/q/purge", "{}"), 200); /* of messages only */
+	assert_status(schedule("DELETE", "s0", NULL), 204);
+	assert_problem(schedule("DELETE", "s0", NULL), 404, "not_found", "none");
+	assert_int_equal(json_array_size(json_at(schedule("GET", "", NULL), "/items")), COUNT - 1);
+	assert_status(queue("DELETE", NULL), 204);
+	assert_int_equal(server_command(&redis, "DBSIZE")->integer, 0);
+}
+
+/* ---- crontab(5), against a search through all minutes by glibc's calendar ---- */
+
+enum { FIELDS = 5, VALUES = 60 };
+
+struct drawn {
+	char text[256];
+	bool matches[FIELDS][VALUES];
+	bool is_star[FIELDS];
+};
+
+static void draw_field(struct drawn *d, int f, unsigned *seed)
+{
+	static const int first[FIELDS] = { 0, 0, 1, 1, 0 }, last[FIELDS] = { 59, 23, 31, 12, 7 };
+	char *at = d->text + strlen(d->text);
+	int count = last[f] - first[f] + 1, kind = rand_r(seed) % 3;
+	int low = first[f] + rand_r(seed) % count, high = low + rand_r(seed) % (last[f] - low + 1);
+	int step = kind == 1 ? 1 + rand_r(seed) % 7 : 1;
+
+	d->is_star[f] = kind == 0 || rand_r(seed) % 4 == 0;
+	if (d->is_star[f]) {
+		low = first[f];
+		high = last[f];
+		at += sprintf(at, "*");
+	} else {
+		at += sprintf(at, "%d-%d", low, high);
+	}
+	if (step > 1)
+		at += sprintf(at, "/%d", step);
+	strcat(at, f < FIELDS - 1 ? " " : "");
+	for (int value = low; value <= high; value += step)
+		d->matches[f][f == FIELDS - 1 ? value % 7 : value] = true;
+}
+
+static bool is_match(const struct drawn *d, const struct tm *t)
+{
+	bool by_date = d->matches[2][t->tm_mday], by_weekday = d->matches[4][t->tm_wday];
+	bool by_day = d->is_star[2] || d->is_star[4] ? by_date && by_weekday : by_date || by_weekday;
+
+	return by_day && d->matches[0][t->tm_min] && d->matches[1][t->tm_hour] && d->matches[3][t->tm_mon + 1];
+}
+
+static void times_of_cron_are_those_of_a_calendar(void **state)
+{
+	enum { DRAWS = 60, MINUTES_MOST = 60 * 24 * 400 };
+	unsigned seed = 5;
+
+	(void)state;
+	for (int i = 0; i < DRAWS; i++) {
+		struct drawn d = { 0 };
+		char body[512];
+		time_t minute = 30000000 + rand_r(&seed) % 30000000; /* from 2027 to 2084 */
+		for (int f = 0; f < FIELDS; f++)
+			draw_field(&d, f, &seed);
+		snprintf(body, sizeof(body), "{\"cron\":\"%s\",\"start_at_ms\":%lld,\"body\":1}", d.text,
+			 (long long)minute * 60000 - 1);
+		struct answer a = schedule("PUT", "s", body);
+		if (a.status == 400) /* no month has that day */
+			continue;
+		struct tm t;
+		int searched = 0;
+		for (time_t at = minute * 60; !is_match(&d, gmtime_r(&at, &t)) && searched < MINUTES_MOST;
+		     at = ++minute * 60)
+			searched++;
+		if (searched < MINUTES_MOST && int_at(a, "/next_at_ms") != (int64_t)minute * 60000)
+			fail_msg("%s: next_at_ms %lld, not %lld", body, (long long)int_at(a, "/next_at_ms"),
+				 (long long)minute * 60000);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(each_interval_makes_a_message, forget_all),
+		cmocka_unit_test_teardown(missed_instants_make_one_message, forget_all),
+		cmocka_unit_test_teardown(an_undone_message_holds_back_the_next, forget_all),
+		cmocka_unit_test_teardown(a_paused_queue_makes_none_until_it_goes_on, forget_all),
+		cmocka_unit_test_teardown(a_look_makes_what_is_due, forget_all),
+		cmocka_unit_test_teardown(one_message_an_instant_over_all_daemons, forget_all),
+		cmocka_unit_test_teardown(a_put_of_the_same_times_keeps_the_next_one, forget_all),
+		cmocka_unit_test_teardown(fields_are_merged, forget_all),
+		cmocka_unit_test_teardown(a_schedule_ends, forget_all),
+		cmocka_unit_test_teardown(what_is_wrong_is_named, forget_all),
+		cmocka_unit_test_teardown(schedules_are_listed_and_deleted, forget_all),
+		cmocka_unit_test_teardown(times_of_cron_are_those_of_a_calendar, forget_all),
+	};
+
+	return cmocka_run_group_tests_name("schedules", tests, start, stop);
+}

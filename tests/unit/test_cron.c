@@ -1,0 +1,112 @@
+/* The five fields of crontab(5): what their masks have, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "queues/cron.h"
+
+#define ROWS(table) (sizeof(table) / sizeof(*(table)))
+
+/* The values of one field that match, as a text such as "0 15 30". */
+static void assert_field(const char *mask, int at, int count, int first, const char *wanted)
+{
+	char expected[CRON_MINUTES + 1] = "";
+
+	memset(expected, '0', (size_t)count);
+	for (const char *s = wanted; *s; s += strcspn(s, " ") + (s[strcspn(s, " ")] == ' '))
+		expected[(*s - '0') * (s[1] && s[1] != ' ' ? 10 : 1) + (s[1] && s[1] != ' ' ? s[1] - '0' : 0) - first] =
+			'1';
+	if (strncmp(mask + at, expected, (size_t)count) != 0)
+		fail_msg("'%s' is %.*s", wanted, count, mask + at);
+}
+
+static void fields_are_read(void **state)
+{
+	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+
+	(void)state;
+	assert_true(cron_parse(TEXT("*/20 8-12/2,23 1,15 jan,JUN-aug Sun,fri-7"), mask, why));
+	assert_field(mask, 0, CRON_MINUTES, 0, "0 20 40");
+	assert_field(mask, 60, CRON_HOURS, 0, "8 10 12 23");
+	assert_field(mask, 84, CRON_DAYS, 1, "1 15");
+	assert_field(mask, 115, CRON_MONTHS, 1, "1 6 7 8");
+	assert_field(mask, 127, CRON_WEEKDAYS, 0, "0 5 6");
+	assert_int_equal(mask[134], '1');
+	assert_int_equal(strlen(mask), CRON_MASK_LEN);
+}
+
+/* crontab(5): two day fields that begin with a digit are two ways to match; with a * both hold. */
+static void either_day_field_or_both(void **state)
+{
+	static const struct {
+		const char *expression;
+		char either;
+	} rows[] = {
+		{ "0 0 * * *", '0' },   { "0 0 1 * *", '0' },   { "0 0 * * 1", '0' },  { "0 0 1 * 1", '1' },
+		{ "0 0 */2 * 1", '0' }, { "0 0 1 * */2", '0' }, { "0 0 30 2 1", '1' }, { "  0  0 31  12 * ", '0' },
+	};
+	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		if (!cron_parse(text_of(rows[i].expression), mask, why))
+			fail_msg("'%s' %s", rows[i].expression, why);
+		assert_int_equal(mask[CRON_MASK_LEN - 1], rows[i].either);
+	}
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	static const struct {
+		const char *expression, *named;
+	} rows[] = {
+		{ "", "0 of five fields" },
+		{ "* * * *", "4 of five fields" },
+		{ "* * * * * *", "more than five fields" },
+		{ "60 * * * *", "minute '60'" },
+		{ "* 24 * * *", "hour '24'" },
+		{ "* * 0 * *", "day of month '0'" },
+		{ "* * 32 * *", "day of month '32'" },
+		{ "* * * 13 *", "month '13'" },
+		{ "* * * * 8", "day of week '8'" },
+		{ "* * * january *", "month 'january'" },
+		{ "* * * mon *", "month 'mon'" },
+		{ "5/15 * * * *", "minute '5/15'" },
+		{ "*/0 * * * *", "minute '*/0'" },
+		{ "*/100 * * * *", "minute '*/100'" },
+		{ "5-1 * * * *", "minute '5-1'" },
+		{ "1- * * * *", "minute '1-'" },
+		{ "-1 * * * *", "minute '-1'" },
+		{ "1,,2 * * * *", "minute ''" },
+		{ "1, * * * *", "minute ''" },
+		{ "+1 * * * *", "minute '+1'" },
+		{ "1.5 * * * *", "minute '1.5'" },
+		{ "@daily", "minute '@daily'" },
+		{ "*\t* * * *", "minute '*\t*'" },
+		{ "0 0 30 2 *", "names a day that no month of it has" },
+		{ "0 0 31 4,6,9,11 *", "names a day that no month of it has" },
+	};
+	char mask[CRON_MASK_LEN + 1], why[CRON_WHY_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		assert_false(cron_parse(text_of(rows[i].expression), mask, why));
+		if (!strstr(why, rows[i].named))
+			fail_msg("'%s' %s, not %s", rows[i].expression, why, rows[i].named);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fields_are_read),
+		cmocka_unit_test(either_day_field_or_both),
+		cmocka_unit_test(what_is_wrong_is_named),
+	};
+
+	return cmocka_run_group_tests_name("cron", tests, NULL, NULL);
+}
