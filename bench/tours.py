@@ -69,6 +69,11 @@ TOURS = {
         "queue_message_receive",
         ("queue_delivery_reject", {"receipt": "$receipt"}),
         "queue_purge",
+        "queue_schedule_put",
+        ("queue_schedule_patch", {"cron": None, "every_ms": 60000}),
+        "queue_schedule_get",
+        "queue_schedule_list",
+        "queue_schedule_delete",
     ],
     "rate limits": [
         "ratelimit_take",

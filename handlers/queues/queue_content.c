@@ -137,8 +137,10 @@ void queue_content_out(struct json_out *o, struct text content)
 			break;
 		}
 		part = text_cut(&rest, '\t');
-		if (!part.len || !rest.at)
+		if (!part.len || !rest.at) {
+			rest = TEXT(""); /* damaged: no JSON */
 			break;
+		}
 		rest = (struct text){ rest.at - 1, rest.len + 1 }; /* the tab begins the next part */
 		out_part(o, part);
 	}

@@ -88,6 +88,8 @@ static void on_put(struct request *req, const struct reply *r)
 		answer_no_schedule(req, in->name, in->id);
 	else if (outcome == -2)
 		answer_field_problem(req, P_MISSING_FIELD, "/every_ms", "is required, or cron");
+	else if (outcome == -3)
+		answer_field_problem(req, P_INVALID_VALUE, "/cron", "matches no instant of the next 40 years");
 	else
 		answer_field_problem(req, P_INVALID_VALUE, "/end_at_ms",
 				     "leaves no instant at which a message would be due");

@@ -12,8 +12,13 @@ end
 
 -- Stores the message of the instant `at`.
 local function make_message(id, s, at, missed)
-  local last = math.max(tonumber(redis.call('HGET', queue_key, 'seq') or 0), clock[1] * 1000000 + clock[2]) + 1
-  local seq = digits(last)
+  local last = math.max(tonumber(redis.call('HGET', queue_key, 'seq') or 0), clock[1] * 1000000 + clock[2])
+  local leap, seq = 1, nil
+  repeat -- until it is no id that a sender gave
+    last = last + leap
+    leap = math.min(leap * 2, 1048576)
+    seq = digits(last)
+  until redis.call('HEXISTS', ids_key, seq) == 0
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. '}'
   local content = instant .. s.priority .. '\n\ts' .. made_by .. (headers ~= '' and '\th' .. headers or '') .. '\t=' .. body

@@ -7,6 +7,9 @@ local function messages_of(place, flat)
   for i = 1, #flat, 2 do
     local member = flat[i]
     local seq = place == flight_key and member:sub(1, 16) or member:sub(2, 17)
+    if #seq ~= 16 or not tonumber(member:sub(1, 16)) then
+      foreign('a member that is not a message')
+    end
     fields[#fields + 1] = seq .. 's'
     list[#list + 1] = { seq = seq, member = member, score = tonumber(flat[i + 1]) }
   end

@@ -2,7 +2,7 @@
 --
 -- A recurrence has `every` and `anchor` (milliseconds: an instant, and every so much after it), or
 -- `mask` (handlers/queues/cron.h: minutes of UTC), and `start` (0: none): nothing is due before.
-local DAYS_MOST = 366 * 9 -- 29 February may be eight years away
+local DAYS_MOST = 366 * 41 -- a 29 February on one day of the week may be 40 years away
 local ONE = 49 -- '1' in a mask
 local HOUR_AT, DAY_AT, MONTH_AT, WEEKDAY_AT, EITHER_AT = 60, 84, 115, 127, 135
 
@@ -88,11 +88,14 @@ local function instants_between(r, at, now)
   end
   local first, last = math.floor(at / 60000), math.floor(now / 60000)
   local day, last_day = math.floor(first / 1440), math.floor(last / 1440)
-  local count = -matching_until(r.mask, first % 1440)
-  for d = day, math.min(last_day, day + 1000) do
-    if day_matches(r.mask, d) then
-      count = count + matching_until(r.mask, d == last_day and last % 1440 or 1439)
+  local count, whole_day = -matching_until(r.mask, first % 1440), matching_until(r.mask, 1439)
+  local d = day
+  while d <= math.min(last_day, day + 1000) do
+    local matches, next_day = day_matches(r.mask, d)
+    if matches then
+      count = count + (d == last_day and matching_until(r.mask, last % 1440) or whole_day)
     end
+    d = next_day
   end
   return count
 end

@@ -73,12 +73,6 @@ end
 for i = 0, queue_count - 1 do
 --@include queue_use
   local q = queues[i]
-  if q.fires then
---@include queue_recurrence queue_schedule queue_fire
-    local fired
-    fired, q.schedule_at = fire_due()
-    reached_bound = fired == 50
-  end
   if q.trims or q.due > 0 or q.back > 0 then
 --@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_page queue_trim
     if q.trims then
@@ -90,7 +84,7 @@ for i = 0, queue_count - 1 do
         settle(m, m.state)
       end
       commit()
-      reached_bound = reached_bound or #ended == 100
+      reached_bound = #ended == 100
     end
     if q.due > 0 then
       local due = redis.call('ZRANGE', delayed_key, '-inf', instant, 'BYSCORE', 'LIMIT', '0', '500', 'WITHSCORES')
@@ -98,11 +92,20 @@ for i = 0, queue_count - 1 do
       for k = 1, #due, 2 do
         members[#members + 1] = due[k]
         moved[k], moved[k + 1] = due[k]:sub(1, 1) .. due[k + 1], due[k]
+        if not tonumber(moved[k]) then
+          foreign('a delayed member that is not a message')
+        end
       end
       redis.call('ZADD', ready_key, unpack(moved))
       redis.call('ZREM', delayed_key, unpack(members))
       reached_bound = reached_bound or #members == 500
     end
+  end
+  if q.fires then
+--@include queue_recurrence queue_schedule queue_fire
+    local fired
+    fired, q.schedule_at = fire_due()
+    reached_bound = reached_bound or fired == 50
   end
 
   local members, flight, states = q.members, q.flight, q.states
@@ -125,7 +128,7 @@ for i = 0, queue_count - 1 do
       local stored = redis.call('HMGET', queue_key, unpack(fields))
       for k = 1, #fields, 2 do
         local member, content, state = page[row + (k - 1) / 2], stored[k], stored[k + 1]
-        local taken
+        local taken, id
         if content and not state and content:byte(15) == 10 then -- not delivered yet, without options
           taken = delivered .. member:sub(1, 1) .. (#member > 17 and 'b1' or '-1')
         elseif not content then
@@ -145,17 +148,17 @@ for i = 0, queue_count - 1 do
             q.dropped_ids[#q.dropped_ids + 1] = m.id ~= '' and m.id or nil
           else
             m.nonce, m.ends, m.receives, m.priority = nonce, ends, m.receives + 1, member:sub(1, 1)
-            taken = q.state_of(m)
-            if acknowledges and m.id ~= '' and (reply[1] == 0 or bytes + #content - 15 <= 1048576) then
-              q.ids = q.ids or {}
-              q.ids[#q.ids + 1] = m.id
-            end
+            taken, id = q.state_of(m), m.id
           end
         end
-        if taken and reply[1] > 0 and bytes + #content - 15 > 1048576 then
+        if taken and (reply[1] == most or reply[1] > 0 and bytes + #content - 15 > 1048576) then
           is_full = true
           break
         elseif taken then
+          if acknowledges and id and id ~= '' then
+            q.ids = q.ids or {}
+            q.ids[#q.ids + 1] = id
+          end
           bytes = bytes + #content - 15
           reply[1] = reply[1] + 1
           reply[reply[1] + 4] = { fields[k], content, taken, acknowledges and 0 or q.visible_until, i }

@@ -3,13 +3,22 @@
 -- ARGV  1 id, 2 the same as JSON, 3 '1': only one that exists; then '=' and a value, '~' for the
 --       default, '' to keep what it is: 4 every_ms, 5 cron, 6 mask (handlers/queues/cron.h), 7
 --       start_at_ms, 8 end_at_ms, 9 priority, 10 overlap, 11 headers, 12 body
+-- An instant that came due makes its message first, as in the next receive.
 -- Returns {1, now_ms, 1 when it was made else 0, item (queues/lib_queue_schedule.lua)}; {-1, now_ms}
--- there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left before its
--- end. next_at_ms stays while every_ms, cron and start_at_ms do.
+-- there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left, {-4,
+-- now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_recurrence queue_schedule
+--@include time wake queue queue_types queue_recurrence queue_schedule queue_fire
+check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
+local is_paused = redis.call('HGET', queue_key, 'paused') == '1'
 local s = read_schedule(id)
+local fired = 0
+if s and s.next <= now and not is_paused then
+  fire(id, s.next)
+  s, fired = read_schedule(id), 1
+  note_next()
+end
 if is_patch and not s then
   return { -1, now }
 end
@@ -39,16 +48,15 @@ elseif s.stop > 0 and s.next > s.stop then
   s.next = nil
 end
 if not s.next then
-  return { -3, now }
+  return { s.stop > 0 and -4 or -3, now }
 end
 
-check_types()
 local stored = redis.call('HGET', queue_key, '=' .. id) or '\t'
 local headers, body = stored:match('^([^\t]*)\t(.*)$')
 redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given(12, body, ''))
 put_schedule(id, s)
 note_next()
-if redis.call('HGET', queue_key, 'paused') ~= '1' then
-  wake(queue_key, 0, s.next - now)
+if not is_paused then
+  wake(queue_key, fired, s.next - now)
 end
 return { 1, now, is_new and 1 or 0, schedule_item(id, s) }

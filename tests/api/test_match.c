@@ -89,14 +89,14 @@ static void every_other_byte_is_literal(void **state)
 	for (size_t l = 0; l < sizeof(lists) / sizeof(*lists); l++) {
 		bool is_key = strstr(lists[l], "{");
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-			snprintf(target, sizeof(target), "%s%s", names[i], is_key ? "}:meta" : "");
+			snprintf(target, sizeof(target), "%s%s", names[i], is_key ? "}:ready" : "");
 			assert_int_equal(found_by(lists[l], target), 1);
 		}
-		assert_int_equal(found_by(lists[l], is_key ? "a*}:meta" : "a*"), 10);
-		assert_int_equal(found_by(lists[l], is_key ? "a*b}:meta" : "a*b"), 10);
-		assert_int_equal(found_by(lists[l], is_key ? "a%5C*b}:meta" : "a%5C*b"), 2);
-		assert_int_equal(found_by(lists[l], is_key ? "*%5E*}:meta" : "*%5E*"), 2);
-		assert_int_equal(found_by(lists[l], is_key ? "?b}:meta" : "?b"), 0);
+		assert_int_equal(found_by(lists[l], is_key ? "a*}:ready" : "a*"), 10);
+		assert_int_equal(found_by(lists[l], is_key ? "a*b}:ready" : "a*b"), 10);
+		assert_int_equal(found_by(lists[l], is_key ? "a%5C*b}:ready" : "a%5C*b"), 2);
+		assert_int_equal(found_by(lists[l], is_key ? "*%5E*}:ready" : "*%5E*"), 2);
+		assert_int_equal(found_by(lists[l], is_key ? "?b}:ready" : "?b"), 0);
 	}
 }
 

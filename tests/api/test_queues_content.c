@@ -198,7 +198,7 @@ static void damaged_content_is_refused(void **state)
 	(void)state;
 	send_body("{\"id\":\"a\",\"body\":1}");
 	char *seq = strdup(server_command(&redis, "HGET p:queue:{q}:ids a")->str);
-	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\t\t{\t1", "\t\tnull\t" };
+	static const char *const damaged[] = { "\t", "\ta", "\ta\t{}", "\th{\t=1", "\th{}\t=", "\ts{}\th" };
 	for (size_t i = 0; i < ROWS(damaged); i++) {
 		char content[64];
 		snprintf(content, sizeof(content), "17953132630324\t0\t0\ta\n%s", damaged[i]);

@@ -14,7 +14,7 @@
 #define NONCE_A "aaaaaaaaaaaaaaaa"
 #define NONCE_B "bbbbbbbbbbbbbbbb"
 
-enum { QUEUE_KEYS = 7, BATCH_MAX = 100 };
+enum { QUEUE_KEYS = 8, BATCH_MAX = 100 };
 
 /* The KEYS of all queue scripts, ended by NULL; they live until the next call. */
 const char *const *queue_keys(const char *queue);
