@@ -237,7 +237,7 @@ void loop_run(int64_t (*iterate)(void))
 	since_cpu_us = 0;
 	int64_t max_ms = iterate();
 	while (running) {
-		int n = epoll_pwait(epoll_fd, events, MAX_EVENTS, wait_ms(max_ms, end_iteration()), NULL);
+		int n = epoll_wait(epoll_fd, events, MAX_EVENTS, wait_ms(max_ms, end_iteration()));
 		assert(n >= 0 || errno == EINTR);
 		now_us = clock_us(CLOCK_MONOTONIC);
 		event_count = n > 0 ? n : 0;
