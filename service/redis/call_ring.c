@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "process/metrics.h"
+#include "redis/command.h"
+
 enum { FIRST_SLOTS = 64 };
 
 bool call_ring_reserve(struct call_ring *r)
@@ -39,8 +42,14 @@ struct redis_call *call_ring_pop(struct call_ring *r)
 	return call;
 }
 
-void call_ring_free(struct call_ring *r)
+void call_ring_end(struct unanswered_calls o)
 {
-	free(r->slots);
-	*r = (struct call_ring){ 0 };
+	while (o.ring.count > 0) {
+		struct redis_call *call = call_ring_pop(&o.ring);
+		bool sent = call->starts_at < o.written;
+		if (sent)
+			metrics_count(METRIC_calls_unknown);
+		call->done(call, sent ? REDIS_UNKNOWN : REDIS_NOT_SENT, NULL);
+	}
+	free(o.ring.slots);
 }

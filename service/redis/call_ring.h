@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct redis_call;
 
@@ -23,6 +24,13 @@ void call_ring_push(struct call_ring *r, struct redis_call *call);
 struct redis_call *call_ring_oldest(const struct call_ring *r);
 struct redis_call *call_ring_pop(struct call_ring *r);
 
-void call_ring_free(struct call_ring *r);
+/* The calls that were pending when their connection was closed. */
+struct unanswered_calls {
+	struct call_ring ring; /* owned */
+	uint64_t written;      /* bytes: calls that start there or later were not sent */
+};
+
+/* Ends each with its `done`, and frees the ring. The connection must be down: `done` may send. */
+void call_ring_end(struct unanswered_calls o);
 
 #endif

@@ -169,16 +169,10 @@ bool connection_write(struct redis_connection *c, const struct text *args, size_
 
 /* ---- Up and down ---- */
 
-/* The pending calls of a closed connection. */
-struct unanswered {
-	struct call_ring ring; /* owned */
-	uint64_t written;
-};
-
-/* Closes the socket and returns to DOWN. Pass the result to end_calls. */
-static struct unanswered connection_close(struct redis_connection *c)
+/* Closes the socket and returns to DOWN. Pass the result to call_ring_end. */
+static struct unanswered_calls connection_close(struct redis_connection *c)
 {
-	struct unanswered o = { c->ring, c->out.written + c->socket.sealed };
+	struct unanswered_calls o = { c->ring, c->out.written + c->socket.sealed };
 
 	c->state = DOWN;
 	timer_stop(&c->timer);
@@ -189,19 +183,6 @@ static struct unanswered connection_close(struct redis_connection *c)
 	in_flight -= (unsigned)o.ring.count;
 	resp_reset(&c->out);
 	return o;
-}
-
-/* The connection is down by now, so `done` cannot reach it. */
-static void end_calls(struct unanswered o)
-{
-	while (o.ring.count > 0) {
-		struct redis_call *call = call_ring_pop(&o.ring);
-		bool sent = call->starts_at < o.written;
-		if (sent)
-			metrics_count(METRIC_calls_unknown);
-		call->done(call, sent ? REDIS_UNKNOWN : REDIS_NOT_SENT, NULL);
-	}
-	call_ring_free(&o.ring);
 }
 
 /* Ends the connection, or the attempt to connect. */
@@ -216,7 +197,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	va_end(args);
 	if (!is_drained)
 		metrics_count(was_up ? METRIC_redis_disconnects : METRIC_redis_connect_failures);
-	struct unanswered unanswered = connection_close(c);
+	struct unanswered_calls unanswered = connection_close(c);
 	bool is_stale = c->handshake.auth_failed && c->handshake.credentials_version_used != credentials_version();
 	if (c->handshake.auth_failed && !is_stale && credentials_are_shared(c->target))
 		credentials_rejected(why);
@@ -228,7 +209,7 @@ static void connection_lost(struct redis_connection *c, const char *format, ...)
 	if (!was_up && changed)
 		changed(c, why);
 	c->callbacks->down(c, why, was_up);
-	end_calls(unanswered);
+	call_ring_end(unanswered);
 }
 
 void connection_drop(struct redis_connection *c, const char *why)
@@ -256,7 +237,7 @@ void connection_retarget(struct redis_connection *c)
 		connection_drain(c);
 		return;
 	}
-	end_calls(connection_close(c)); /* no call was pending yet */
+	call_ring_end(connection_close(c)); /* no call was pending yet */
 	c->failures = 0;
 	connection_open(c);
 }
@@ -453,7 +434,7 @@ void connection_free(struct redis_connection *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	end_calls(connection_close(c));
+	call_ring_end(connection_close(c));
 	if (changed)
 		changed(c, NULL);
 	resp_free(&c->out);

@@ -15,6 +15,27 @@ struct redis_node *node_first(void)
 	return nodes;
 }
 
+unsigned nodes_ready(void)
+{
+	unsigned ready = 0;
+
+	for (const struct redis_node *n = nodes; n; n = n->next)
+		ready += n->ready;
+	return ready;
+}
+
+struct redis_memory node_memory(const struct redis_node *n)
+{
+	struct redis_memory newest = { 0 };
+
+	for (unsigned i = 0; i < n->count; i++) {
+		struct redis_memory m = connection_memory(n->connections[i]);
+		if (m.at_us > newest.at_us)
+			newest = m;
+	}
+	return newest;
+}
+
 /* ---- Calls ---- */
 
 /* No attempt to connect has failed yet. */

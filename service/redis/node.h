@@ -46,6 +46,9 @@ void node_free(struct redis_node *n);
 /* The first of the list. */
 struct redis_node *node_first(void);
 
+/* Usable connections to the nodes of the list. */
+unsigned nodes_ready(void);
+
 /* Gives each node, now and later, a subscriber. False without memory. */
 bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
 
@@ -55,6 +58,9 @@ bool nodes_subscribe(const struct subscriber_callbacks *callbacks);
  */
 enum redis_send_error node_send(struct redis_node *n, struct redis_call *call, const struct text *args, size_t count);
 void node_flush(struct redis_node *n);
+
+/* As its connections learned it, each at another time: the newest. */
+struct redis_memory node_memory(const struct redis_node *n);
 
 /* The server misbehaves or is no longer the right one: reconnects after the pending calls. */
 void node_reject(struct redis_node *n, const char *why);

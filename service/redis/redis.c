@@ -288,11 +288,7 @@ void redis_refresh_topology(void)
 
 unsigned redis_connections(void)
 {
-	unsigned ready = 0;
-
-	for (const struct redis_node *n = node_first(); n; n = n->next)
-		ready += n->ready;
-	return ready;
+	return nodes_ready();
 }
 
 unsigned redis_in_flight(void)
@@ -364,26 +360,13 @@ const char *redis_mode(void)
 	return modes[urls.kind];
 }
 
-/* Connections ask at different times: the newest. */
-static struct redis_memory memory_of(const struct redis_node *n)
-{
-	struct redis_memory newest = { 0 };
-
-	for (unsigned i = 0; i < n->count; i++) {
-		struct redis_memory m = connection_memory(n->connections[i]);
-		if (m.at_us > newest.at_us)
-			newest = m;
-	}
-	return newest;
-}
-
 bool redis_node_info(size_t i, struct redis_node_info *out)
 {
 	for (const struct redis_node *n = node_first(); n; n = n->next) {
 		if (n->retired || i-- > 0)
 			continue;
 		*out = (struct redis_node_info){ n->url.address, n->server, n->ready,
-						 is_cluster() ? cluster_slots_of(n) : 0, memory_of(n) };
+						 is_cluster() ? cluster_slots_of(n) : 0, node_memory(n) };
 		return true;
 	}
 	return false;
