@@ -149,24 +149,12 @@ static bool parse_cursor(struct text cursor, struct text *priority, struct text 
 
 static void list_again(struct request *req, const struct reply *r);
 
-/*
- * A schedule came due: its message is made before a look, as a receive would make it. `again` looks
- * also when that failed.
- */
-static void run_schedules(struct request *req, struct text queue, void (*again)(struct request *, const struct reply *))
-{
-	struct call *c = queue_call(req, &queue_schedule_run_script, queue);
-
-	call_may_fail(c);
-	call_send(c, again);
-}
-
 static void on_messages(struct request *req, const struct reply *r)
 {
 	const struct queue_message_list_input *in = req->input;
 
 	if (reply_int(r, 0) < 0) {
-		run_schedules(req, in->name, list_again);
+		queue_run_schedules(req, in->name, list_again);
 		return;
 	}
 	struct json_out *o = answer_begin(req, 200);
@@ -282,7 +270,7 @@ static void on_state(struct request *req, const struct reply *r)
 	const struct queue_get_input *in = req->input;
 
 	if (reply_int(r, 15) == 1)
-		run_schedules(req, in->name, get_again);
+		queue_run_schedules(req, in->name, get_again);
 	else
 		on_state_again(req, r);
 }

@@ -48,7 +48,7 @@ static int step_of(struct text t)
 	return t.at ? value_of(&steps, t) : 1;
 }
 
-/* One element of a list: `*`, a value or a range, the first and the last with a step if there is one. */
+/* One element of a list: `*`, a value or a range; `*` and a range may have a step. */
 static bool add_element(const struct cron_field *f, struct text element, char *mask)
 {
 	struct text step_text = element, range = text_cut(&step_text, '/'), last_text = range;

@@ -1,7 +1,7 @@
 /*
  * cron: the five fields of crontab(5), as Debian's cron reads them: minute, hour, day of month,
- * month, day of week. Pure: knows no clock; which instants match, lua/queues/lib_queue_recurrence.lua
- * finds.
+ * month, day of week. Pure: knows no clock. lua/queues/lib_queue_recurrence.lua finds the
+ * instants that match.
  */
 #ifndef PATTERND_CRON_H
 #define PATTERND_CRON_H
@@ -25,7 +25,10 @@ enum {
 	CRON_WHY_BYTES = 160,
 };
 
-/* False: it is no such expression, or names no day of any year; `why` has what is wrong, for people. */
+/*
+ * False: it is no such expression, or matches no day of any year; `why` has what is wrong, for
+ * people.
+ */
 bool cron_parse(struct text expression, char mask[CRON_MASK_LEN + 1], char why[CRON_WHY_BYTES]);
 
 #endif

@@ -22,6 +22,15 @@ struct call *queue_call(struct request *req, const struct script *s, struct text
 	return c;
 }
 
+void queue_run_schedules(struct request *req, struct text queue,
+			 void (*done)(struct request *req, const struct reply *reply))
+{
+	struct call *c = queue_call(req, &queue_schedule_run_script, queue);
+
+	call_may_fail(c);
+	call_send(c, done);
+}
+
 /*
  * SHA-256 of the queue's name and the delivery, whose length is fixed: no two pairs share their
  * bytes.

@@ -28,6 +28,13 @@ struct text queue_receipt(struct request *req, struct text queue, struct text se
 			  char buffer[RECEIPT_LEN + 1]);
 bool queue_is_receipt(struct request *req, struct text queue, struct text t);
 
+/*
+ * Makes the messages of schedules that came due, before a look, as a receive would. `done` is
+ * called also when that failed.
+ */
+void queue_run_schedules(struct request *req, struct text queue,
+			 void (*done)(struct request *req, const struct reply *reply));
+
 /* An integer that is sent as -1 when the field was not given. */
 void queue_call_optional(struct call *c, bool has, int64_t value);
 
