@@ -32,8 +32,6 @@ FOUND = re.compile("|".join(rf"(?P<w{i}>(?<![\w'-])(?:{word})(?![\w-]))" for i, 
 LONGEST = 25
 # Folders whose comments are checked; pages are checked everywhere.
 CODE = ("service", "handlers", "lua", "openapi", "tools", "packaging", "web", "examples", "docker", "bench", "clients")
-# Folders of CODE whose comments are still to be written again.
-LATER = ("web/ui/",)
 TEXTS = ("service", "handlers")  # the literals here are what the program writes
 NAMED = {"openapi.yaml", "Makefile", "CMakeLists.txt"}
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"|\u201c[^\u201d]*\u201d|https?://\S+')
@@ -68,7 +66,7 @@ def python_prose(text):
 
 def prose_of(path, text):
     """Its prose, at its lines; None: it has none of ours."""
-    is_code = (path.parts[0] in CODE or str(path) in NAMED) and not str(path).startswith(LATER)
+    is_code = path.parts[0] in CODE or str(path) in NAMED
     if path.suffix == ".md":
         return text if path.name != "CHANGELOG.md" else None  # what was released is not written again
     if not is_code or "#!/bin" in text[:7] and path.suffix == ".json":

@@ -1,11 +1,11 @@
-// The daemon's API: how to ask it, what it says when it refuses, and whether it answers at all.
+// The daemon's API: requests, problems, and whether the daemon answers at all.
 import { askForToken } from './dialog.js';
 
 const TOKEN = 'patternd-token';
 const PATIENCE_MS = 15000;
 const LONGEST_PAUSE_MS = 15000;
 
-/** What the daemon refused, in its own words (problem+json). */
+/** A request that the daemon refused, with the members of its problem+json. */
 export class Problem extends Error {
 	constructor(said) {
 		super(said.detail ?? said.title);
@@ -13,10 +13,10 @@ export class Problem extends Error {
 	}
 }
 
-/** Nobody answered. The banner tells it, so that nobody else has to. */
+/** The daemon did not answer. The banner shows it, so that views need not. */
 export class Gone extends Error {}
 
-/** Says "lost" and "found" when they become true. */
+/** Dispatches "lost" and "found" when they become true. */
 export const daemon = Object.assign(new EventTarget(), { answers: true });
 
 function found() {
@@ -69,12 +69,12 @@ function newToken(refused) {
 	return asked;
 }
 
-/** Somebody does something: a token may be asked for again. */
+/** The user does something: a token may be asked for again. */
 export function acts() {
 	declined = false;
 }
 
-/** `until` makes the signal of each try: how long somebody looks for a token does not count. */
+/** `until` makes the signal of each try: the time to enter a token does not count. */
 async function send(method, path, body, until, accept = 'application/json') {
 	for (;;) {
 		const token = sessionStorage.getItem(TOKEN);
@@ -107,7 +107,7 @@ async function problemOf(response) {
 	}
 }
 
-// An integer beyond what a JavaScript number holds keeps its digits: it is somebody's data.
+// An integer beyond what a JavaScript number holds keeps its digits: it is data of a client.
 function exact(_, value, context) {
 	const isLost = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
 	return isLost && context && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
@@ -129,10 +129,10 @@ export async function ask(method, path, body, signal) {
 }
 
 /**
- * The server-sent events of a path, each as told(event, data), until the daemon ends them. Throws a
- * Problem or Gone.
+ * The server-sent events of a path, each as received(event, data), until the daemon ends them.
+ * Throws a Problem or Gone.
  */
-export async function listen(where, signal, told) {
+export async function listen(where, signal, received) {
 	const response = await send('GET', where, undefined, () => signal, 'text/event-stream');
 	if (!response.ok) throw await problemOf(response);
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -142,19 +142,21 @@ export async function listen(where, signal, told) {
 		if (done) return;
 		const events = (text + value).split('\n\n');
 		text = events.pop();
-		for (const one of events) emit(one, told);
+		for (const one of events) emit(one, received);
 	}
 }
 
 /** One event: its lines "event: name" and "data: text"; a comment has neither. */
-function emit(lines, told) {
+function emit(lines, received) {
 	let name = 'message';
 	const data = [];
 	for (const line of lines.split('\n')) {
 		if (line.startsWith('event:')) name = line.slice(6).trim();
 		if (line.startsWith('data:')) data.push(line.slice(5));
 	}
-	if (data.length || name !== 'message') told(name, data.length ? JSON.parse(data.join('\n') || 'null') : null);
+	if (data.length || name !== 'message') {
+		received(name, data.length ? JSON.parse(data.join('\n') || 'null') : null);
+	}
 }
 
 /** A path of the API from its parts, each of which may be anything. */
@@ -170,7 +172,7 @@ export function hasToken() {
 /**
  * The items of a list that goes on by cursor, from `cursor` on. It is a SCAN: pages may be short
  * and repeat, so what is known is kept by its name; after `pages` of them, or `most` items, it is
- * enough. `more` tells that there are more, and `next` is the cursor of those.
+ * enough. `more`: there are more, and `next` is the cursor of those.
  */
 export async function list(where, { match, name, pages = 8, most = 500, signal, cursor = null, query = {} }) {
 	const items = new Map();

@@ -57,7 +57,7 @@ export function keyed(parent, items, key, make) {
 }
 
 /**
- * Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers hear `label about`.
+ * Buttons of a row: {label, about(item), when(item), act(item)}. Screen readers read `label about`.
  */
 export function buttons(...those) {
 	return (current) => {

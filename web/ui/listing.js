@@ -6,7 +6,7 @@ import { sample } from './sample.js';
 const PAGES = 20; // requests for one list at most: a page of few names among many keys may be short
 
 /**
- * {what: 'locks', where: the path of the API, name(item): what tells it from others, open(name):
+ * {what: 'locks', where: the path of the API, name(item): what identifies it, open(name):
  * the route to one, shown: {node, show(items, around)}, none: words for an empty list, make:
  * [method, path, body] of a request that fills it, query(): further parameters, filter: {label,
  * match(text)}}. Answers how to refresh it, which answers the items.

@@ -78,7 +78,7 @@ function line(one) {
  * A plot with its heading. series: [{label, colour, fill, dots, dash}], colours by their names in
  * the style sheet; text(value) for the axis and the legend; `steps` are those of the axis; without
  * `time` the seconds count from 0.
- * show(data, told): seconds, then the values of each series, null being a gap; told is for the
+ * show(data, shown): seconds, then the values of each series, null being a gap; `shown` is for the
  * legend, if not the latest.
  */
 export function plot({ title, series, text, steps, time = true }) {
@@ -113,9 +113,9 @@ export function plot({ title, series, text, steps, time = true }) {
 
 	return {
 		node,
-		show(latest, told = latest.slice(1).map((column) => column.at(-1))) {
+		show(latest, shown = latest.slice(1).map((column) => column.at(-1))) {
 			data = latest;
-			values.forEach((value, at) => setText(value, text(told[at])));
+			values.forEach((value, at) => setText(value, text(shown[at])));
 			if (drawn) drawn.setData(data);
 			else draw();
 		},

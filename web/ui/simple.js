@@ -117,7 +117,7 @@ function partOf(page, at, { title, columns, rows, list, key, empty, value }) {
 		async (cursor) => {
 			const query = new URLSearchParams({ limit: ROWS, ...(cursor && { cursor }) });
 			const found = await page.ask('GET', `${at}/${list}?${query}`);
-			// Items of a feed have no name: their place is what tells them apart.
+			// Items of a feed have no name: their place identifies them.
 			return { ...found, items: found.items.map((item, index) => ({ item, index })) };
 		},
 		() => page.refresh(),

@@ -87,7 +87,7 @@ class Page {
 	}
 
 	/**
-	 * The state of the one thing that this page shows, or null: then the page says that it does
+	 * The state of the one thing that this page shows, or null: then the page shows that it does
 	 * not exist, and offers nothing but how to make it. {what, name, list, exists, make}
 	 */
 	async one(at, { what, name, list, exists = () => true, make }) {
@@ -187,7 +187,7 @@ class Page {
 	}
 }
 
-/** Says politely what was done. */
+/** Shows what was done; a screen reader reads it when it is idle. */
 function say(text) {
 	setText(by('said'), text);
 	clearTimeout(say.timer);
@@ -195,8 +195,8 @@ function say(text) {
 }
 
 /**
- * A problem in words. What a look failed of goes when the next look succeeds, and is not told
- * twice; what an action failed of stays until the next action.
+ * A problem in words. That of a refresh goes when the next refresh succeeds, and is not shown
+ * twice; that of an action stays until the next action.
  */
 function showProblem(error, of = 'act') {
 	const box = by('problem');
