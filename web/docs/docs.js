@@ -1,5 +1,8 @@
 // /docs: the contract of the running daemon, to read and to try, by Swagger UI. A token stays in
 // this page's memory.
+import { nameControls } from './names.js';
+import { docsPlugin, splitDescription } from './plugin.js';
+
 const access = document.getElementById('access');
 const token = document.getElementById('token');
 const trouble = document.getElementById('trouble');
@@ -18,7 +21,17 @@ async function contract(bearer) {
 
 function show(spec, bearer) {
   access.remove();
-  spec.servers = [{ url: new URL('.', document.baseURI).href.replace(/\/$/, ''), description: 'This daemon.' }];
+  const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
+  if (!bearer) {
+    delete spec.security; // this daemon asks for no token: no padlocks
+    delete spec.components.securitySchemes;
+    for (const item of Object.values(spec.paths))
+      for (const operation of Object.values(item)) delete operation.security;
+  }
+  const { first, rest } = splitDescription(spec.info.description);
+  spec.servers = [{ url: base, description: 'This daemon.' }];
+  spec.info.description = first;
+  nameControls(document.getElementById('api'));
   const ui = window.SwaggerUIBundle({
     dom_id: '#api',
     spec,
@@ -27,6 +40,7 @@ function show(spec, bearer) {
     displayRequestDuration: true,
     filter: true,
     validatorUrl: null, // no other host is asked
+    plugins: [docsPlugin({ spec, base, withToken: bearer !== '', rules: rest })],
     onComplete() {
       if (bearer) ui.preauthorizeApiKey('bearer', bearer);
     },

@@ -1,0 +1,70 @@
+// What /docs adds to Swagger UI: samples before the parameters of each operation, and the rules of
+// the contract folded behind its first paragraph.
+import { LANGUAGES, exampleRequest } from './samples.js';
+
+const languages = Object.keys(LANGUAGES);
+let chosen = languages[0]; // one choice for all operations
+const watchers = new Set();
+
+function choose(language) {
+  chosen = language;
+  for (const watch of watchers) watch();
+}
+
+function watchChoice(watch) {
+  watchers.add(watch);
+  return () => watchers.delete(watch);
+}
+
+function samples(React, { spec, base, withToken }) {
+  const e = React.createElement;
+  return function Samples({ path, method }) {
+    const language = React.useSyncExternalStore(watchChoice, () => chosen);
+    const text = LANGUAGES[language](exampleRequest(spec, base, path, method, withToken));
+    const buttons = languages.map((name) =>
+      e('button', { key: name, type: 'button', 'aria-pressed': name === language, onClick: () => choose(name) }, name),
+    );
+    const copy = e('button', { type: 'button', onClick: () => navigator.clipboard?.writeText(text) }, 'Copy');
+    return e(
+      'div',
+      { className: 'samples' },
+      e('div', { className: 'languages', role: 'group', 'aria-label': 'Language of the sample' }, ...buttons, copy),
+      e('pre', { tabIndex: 0, 'aria-label': `Sample in ${language}` }, text),
+    );
+  };
+}
+
+/** The description's first paragraph, and what follows it. */
+export function splitDescription(text) {
+  const [first, ...rest] = text.split(/\n{2,}/);
+  return { first, rest: rest.join('\n\n') };
+}
+
+/** `context`: {spec, base, withToken, rules}. */
+export function docsPlugin(context) {
+  return ({ React, getComponent }) => {
+    const e = React.createElement;
+    const Samples = samples(React, context);
+    const topics = [...context.rules.matchAll(/^\*\*(.+?)\.?\*\*/gm)].map((found) => found[1].toLowerCase());
+    return {
+      wrapComponents: {
+        parameters: (Parameters) => (props) => {
+          const [path, method] = props.pathMethod;
+          return e('div', null, e(Samples, { path, method }), e(Parameters, props));
+        },
+        InfoContainer: (Info) => (props) =>
+          e(
+            'div',
+            null,
+            e(Info, props),
+            e(
+              'details',
+              { className: 'rules wrapper' },
+              e('summary', null, `Rules for all operations: ${topics.join(', ')}`),
+              e(getComponent('Markdown', true), { source: context.rules }),
+            ),
+          ),
+      },
+    };
+  };
+}
