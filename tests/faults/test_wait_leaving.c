@@ -96,7 +96,7 @@ static void whoever_leaves_is_out_of_the_line(void **state)
 		}
 		snprintf(
 			line, sizeof(line),
-			"\"request_id\":\"way-%d\",\"operation\":\"queue_message_receive\",\"method\":\"POST\",\"status\":499",
+			"\"request_id\":\"way-%d\",\"operation\":\"queue_message_receive\",\"resource\":\"q\",\"method\":\"POST\",\"status\":499",
 			way);
 		wait_until(proc_said(&patternd.proc, line), SOON_MS);
 		send_to("q", "{\"body\":1}");
