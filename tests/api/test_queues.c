@@ -266,6 +266,25 @@ static void a_paused_queue_gives_nothing_out(void **state)
 	assert_ids(receive(NULL), IDS("a"));
 }
 
+/* What is past its ttl leaves room in the page, not in the limit: the rest stays in the queue. */
+static void expired_messages_make_no_room_beyond_the_limit(void **state)
+{
+	enum { MESSAGES = 30 };
+
+	(void)state;
+	for (int acknowledges = 0; acknowledges < 2; acknowledges++) {
+		server_command(&redis, "FLUSHALL");
+		assert_status(send_body("{\"body\":0,\"ttl_ms\":1}"), 201);
+		next_ms();
+		next_ms();
+		send_many(MESSAGES, "");
+		assert_int_equal(count_in(receive(acknowledges ? "{\"limit\":2,\"acknowledge\":true}"
+							       : "{\"limit\":2}")),
+				 2);
+		assert_counts(MESSAGES - 2, 0, acknowledges ? 0 : 2, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +295,7 @@ int main(void)
 		cmocka_unit_test_teardown(an_id_is_sent_once, forget_all),
 		cmocka_unit_test_teardown(an_id_is_free_again, forget_all),
 		cmocka_unit_test_teardown(receive_takes_up_to_max, forget_all),
+		cmocka_unit_test_teardown(expired_messages_make_no_room_beyond_the_limit, forget_all),
 		cmocka_unit_test_teardown(what_is_not_acknowledged_comes_again, forget_all),
 		cmocka_unit_test_teardown(a_paused_queue_gives_nothing_out, forget_all),
 	};

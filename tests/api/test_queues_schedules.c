@@ -178,6 +178,17 @@ static void a_put_of_the_same_times_keeps_the_next_one(void **state)
 	assert_int_equal(int_at(a, "/next_at_ms"), 4102444800000);
 }
 
+/* An instant that came due before the change is not lost by it. */
+static void a_change_keeps_what_came_due(void **state)
+{
+	(void)state;
+	put("s", "{\"every_ms\":100,\"body\":1}");
+	pass_ms(3 * EVERY_MS);
+	assert_status(schedule("PATCH", "s", "{\"every_ms\":3600000}"), 200);
+	assert_int_equal(count_in(receive(NULL)), 1);
+	assert_int_equal(int_at(schedule("GET", "s", NULL), "/sent"), 1);
+}
+
 static void fields_are_merged(void **state)
 {
 	(void)state;
@@ -357,6 +368,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_look_makes_what_is_due, forget_all),
 		cmocka_unit_test_teardown(one_message_an_instant_over_all_daemons, forget_all),
 		cmocka_unit_test_teardown(a_put_of_the_same_times_keeps_the_next_one, forget_all),
+		cmocka_unit_test_teardown(a_change_keeps_what_came_due, forget_all),
 		cmocka_unit_test_teardown(fields_are_merged, forget_all),
 		cmocka_unit_test_teardown(a_schedule_ends, forget_all),
 		cmocka_unit_test_teardown(what_is_wrong_is_named, forget_all),

@@ -13,7 +13,8 @@
 enum { SEND_FIELDS = 3, NAME_MAX_BYTES = 96, CLOCK_MS = 5000, OPTIONS_BYTES = 96 };
 enum { FIELDS = ITEM_REASON + 1 + RECEIVED_CONTENT + 1 };
 
-static const char *const parts[QUEUE_KEYS] = { "", ":ready", ":delayed", ":flight", ":dead", ":ids", ":done", ":schedules" };
+static const char *const parts[QUEUE_KEYS] = { "",      ":ready", ":delayed", ":flight",
+					       ":dead", ":ids",   ":done",    ":schedules" };
 
 const char *queue_key(const char *queue, const char *part)
 {

@@ -196,7 +196,9 @@ static void a_replay_gets_the_first_outcomes(void **state)
 
 static void a_foreign_key_half_applies_nothing(void **state)
 {
-	static const char *const parts[] = { "", ":ready", ":delayed", ":flight", ":dead", ":ids", ":done", ":schedules" };
+	static const char *const parts[] = {
+		"", ":ready", ":delayed", ":flight", ":dead", ":ids", ":done", ":schedules"
+	};
 	const struct outgoing batch[] = { { .id = "a" }, { .id = "b" }, { .id = "c", .max_receives = 1 } };
 
 	(void)state;
