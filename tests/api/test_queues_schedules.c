@@ -65,7 +65,7 @@ static void each_interval_makes_a_message(void **state)
 	assert_int_equal((int_at(s, "/next_at_ms") - int_at(s, "/last_at_ms")) % EVERY_MS, 0);
 }
 
-/* Nobody asked for a while: one message, which has how many there should have been. */
+/* Instants that pass while no client receives make one message, which counts them. */
 static void missed_instants_make_one_message(void **state)
 {
 	(void)state;
