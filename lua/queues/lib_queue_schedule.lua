@@ -2,8 +2,8 @@
 --   KEYS[8]  sorted set: id by next_at_ms
 --   in the queue's hash:
 --     `:<id>`  what the schedule is, a table by cmsgpack: json_id, every (nil: a mask), cron, mask,
---              anchor, start, stop (0: none), priority, overlap, next, last (0: none), last_seq (''
---              : none), sent, missed, skipped
+--              anchor, start, stop (0: none), priority, overlap, next, last (0: none), last_seq
+--              ('': none), sent, missed, skipped
 --     `=<id>`  headers as JSON ('': none), a tab, the body
 --     `schedule_at`  the first next_at_ms, so that a receive finds what came due among the settings
 local function read_schedule(id)
@@ -39,10 +39,12 @@ local function note_next()
   return tonumber(at)
 end
 
--- As queue_schedule_get returns it.
+-- As queue_schedule_list returns it; queue_schedule_get returns headers and body, too.
+local function schedule_settings(id, s)
+  return { id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped }
+end
 local function schedule_item(id, s)
-  return {
-    id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped,
-    redis.call('HGET', queue_key, '=' .. id) or '',
-  }
+  local item = schedule_settings(id, s)
+  item[#item + 1] = redis.call('HGET', queue_key, '=' .. id) or ''
+  return item
 end

@@ -4,7 +4,7 @@
 -- Returns {0, now_ms, next cursor ('0': that was all), item (queues/lib_queue_schedule.lua, without
 -- its last part) a schedule}; {-1, now_ms} that was no cursor.
 -- Errors: WRONGTYPE. O(page), and at most 2000 schedules are looked at, for a millisecond.
---@include time out_of_time scan_page queue
+--@include time out_of_time scan_page queue queue_schedule
 --@reads
 local ids, next_cursor = scan_page('ZSCAN', schedules_key, ARGV[1], '', tonumber(ARGV[2]))
 if not ids then
@@ -12,11 +12,9 @@ if not ids then
 end
 local reply = { 0, now, next_cursor }
 for _, id in ipairs(ids) do
-  local packed = redis.call('HGET', queue_key, ':' .. id)
-  local s = packed and cmsgpack.unpack(packed)
+  local s = read_schedule(id)
   if s then
-    reply[#reply + 1] =
-      { id, s.every or 0, s.cron, s.start, s.stop, s.priority, s.overlap, s.next, s.last, s.sent, s.missed, s.skipped }
+    reply[#reply + 1] = schedule_settings(id, s)
   end
 end
 return reply
