@@ -184,17 +184,17 @@ export class Client {
   }
 
   async limit(key, options) {
-    let received;
+    let reply;
     try {
       const more = { waitMs: options?.waitMs };
-      received = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
+      reply = (await this.request('POST', '/ratelimit', toContract({ key, ...options }), more)).body;
     } catch (problem) {
       if (problem.code !== 'rate_limited') {
         throw problem;
       }
-      received = problem.body;
+      reply = problem.body;
     }
-    const { allowed, remaining, retryAfterMs, limit, resetAfterMs, policy, degraded } = fromContract(received);
+    const { allowed, remaining, retryAfterMs, limit, resetAfterMs, policy, degraded } = fromContract(reply);
     return { allowed, remaining, retryAfterMs, limit, resetAfterMs, policy, degraded };
   }
 
@@ -341,16 +341,16 @@ export class Lock extends Lease {
 }
 
 export class Message extends Lease {
-  constructor(client, queue, received, visibilityMs) {
-    super(client, pathOf('queues', queue, 'deliveries', received.receipt), visibilityMs, { visibility_ms: visibilityMs });
+  constructor(client, queue, reply, visibilityMs) {
+    super(client, pathOf('queues', queue, 'deliveries', reply.receipt), visibilityMs, { visibility_ms: visibilityMs });
     this.queue = queue;
-    this.id = received.id;
-    this.body = received.body;
-    this.receives = received.receives;
-    this.priority = received.priority;
-    this.sentAtMs = received.sent_at_ms;
-    this.traceparent = received.traceparent ?? null;
-    this.headers = received.headers ?? {};
+    this.id = reply.id;
+    this.body = reply.body;
+    this.receives = reply.receives;
+    this.priority = reply.priority;
+    this.sentAtMs = reply.sent_at_ms;
+    this.traceparent = reply.traceparent ?? null;
+    this.headers = reply.headers ?? {};
   }
 
   acknowledge() {
@@ -407,8 +407,8 @@ export class Queue {
     const body = { visibility_ms: visibilityMs, wait_ms: waitMs };
     const response = await this.#client.request('POST', `${this.#path}/receive`, body, { waitMs });
     let expires = response.sent + visibilityMs * 0.99;
-    for (const received of response.body.messages) {
-      const message = new Message(this.#client, this.name, received, visibilityMs);
+    for (const reply of response.body.messages) {
+      const message = new Message(this.#client, this.name, reply, visibilityMs);
       try {
         // When it is not known how long the delivery has lasted, an extension makes it sure.
         if (response.headers.get('Idempotent-Replayed') || now() - response.sent > visibilityMs / 3) {

@@ -232,8 +232,8 @@ class Client:
             connection.close()
             if not isinstance(error, (OSError, http.client.HTTPException)) or isinstance(error, http.client.InvalidURL):
                 raise
-            received = {"code": "no_connection", "detail": f"{method} {target}: {error!r}", "effect": effect}
-            raise Problem(0, received) from error
+            reply = {"code": "no_connection", "detail": f"{method} {target}: {error!r}", "effect": effect}
+            raise Problem(0, reply) from error
         if connection.sock is not None:  # else the daemon closes it
             self._idle.append(connection)
         body: Any = text.decode("utf-8", "replace") or None
@@ -273,12 +273,12 @@ class Client:
         """
         wait_ms, body = more.get("wait_ms") or 0, _given(key=key, limit=limit, window_ms=window_ms, **more)
         try:
-            received = self.request("POST", "/ratelimit", body, wait_ms=wait_ms).body
+            reply = self.request("POST", "/ratelimit", body, wait_ms=wait_ms).body
         except Problem as problem:
             if problem.code != "rate_limited":
                 raise
-            received = problem.body
-        return Decision(*(received[member] for member in Decision._fields))
+            reply = problem.body
+        return Decision(*(reply[member] for member in Decision._fields))
 
     def cached(self, key: str, ttl_ms: int, fill: Callable[[], T], *, fill_ms: int = 5000, jitter_ms: int = 0) -> T:
         """The value of `key`, or what `fill` returns, which is stored for `ttl_ms`.
@@ -398,12 +398,12 @@ class Message(_Lease):
     As a context manager it is acknowledged at the end, and rejected when the block raises.
     """
 
-    def __init__(self, client: Client, queue: str, received: dict[str, Any]) -> None:
-        super().__init__(client, _path("queues", queue, "deliveries", received["receipt"]))
-        self.queue, self.id, self.body = queue, str(received["id"]), received["body"]
-        self.receives, self.priority, self.sent_at_ms = received["receives"], received["priority"], received["sent_at_ms"]
-        self.traceparent: str | None = received.get("traceparent")
-        self.headers: dict[str, str] = received.get("headers") or {}
+    def __init__(self, client: Client, queue: str, reply: dict[str, Any]) -> None:
+        super().__init__(client, _path("queues", queue, "deliveries", reply["receipt"]))
+        self.queue, self.id, self.body = queue, str(reply["id"]), reply["body"]
+        self.receives, self.priority, self.sent_at_ms = reply["receives"], reply["priority"], reply["sent_at_ms"]
+        self.traceparent: str | None = reply.get("traceparent")
+        self.headers: dict[str, str] = reply.get("headers") or {}
 
     def acknowledge(self) -> bool:
         """Removes the message for good. False: the delivery had ended, the message comes again."""
@@ -467,8 +467,8 @@ class Queue:
         body = {**extension, "wait_ms": wait_ms}
         response = self._client.request("POST", self._path + "/receive", body, wait_ms=wait_ms)
         began, until = response.sent, time.monotonic() + max_work_ms / 1000
-        for received in response.body["messages"]:
-            message = Message(self._client, self.name, received)
+        for reply in response.body["messages"]:
+            message = Message(self._client, self.name, reply)
             message._expires = began + visibility_ms * 0.00099
             try:  # when it is not known how long the delivery has lasted, an extension makes it sure
                 if response.headers.get("Idempotent-Replayed") or time.monotonic() - began > visibility_ms / 3000:
