@@ -179,16 +179,12 @@ static void a_walk_misses_none_that_stays(void **state)
 		assert_true(came[i]);
 }
 
-static void a_page_has_128_kib(void **state)
+/* Walks 40 fields of 10000 bytes. Returns the number of pages. */
+static int walk_large_fields(void)
 {
-	(void)state;
-	static char text[2 * MIB];
 	char cursor[64] = "0";
 	int found = 0, pages = 0;
 
-	memset(text, 'x', sizeof(text));
-	for (int i = 0; i < 40; i++)
-		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
 	do {
 		run(&r, &key_element_list_script, KEYS(KEY), ARGS(cursor, "1000"));
 		size_t items = (r.reply->elements - 4) / 3;
@@ -198,6 +194,23 @@ static void a_page_has_128_kib(void **state)
 		pages++;
 	} while (strcmp(cursor, "0") != 0);
 	assert_int_equal(found, 40);
+	return pages;
+}
+
+static void a_page_has_128_kib(void **state)
+{
+	(void)state;
+	static char text[2 * MIB];
+	int pages = 0;
+
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 40; i++)
+		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
+	/* A busy Redis may also end a page after its millisecond: then the walk is repeated. */
+	for (int i = 0; i < 50 && pages != 3; i++) {
+		pages = walk_large_fields();
+		assert_true(pages >= 3);
+	}
 	assert_int_equal(pages, 3);
 	script_stage_empty(NULL);
 	server_command(&r, "RPUSH %s %b %b %s", KEY, text, (size_t)MIB, text, (size_t)MIB + 1, "small");
