@@ -2,6 +2,9 @@
 import dataclasses
 import json
 import statistics
+import textwrap
+
+from contest import Contest
 
 
 @dataclasses.dataclass
@@ -23,7 +26,7 @@ COLUMNS = (
     ("mib", "memory, MiB", "{:.1f}"),
     ("generator_cpu", "CPU of the generator, cores", "{:.2f}"),
 )
-FORMS = {"rate": "{:,.0f}", "p50_ms": "{:.2f}", "service_us": "{:.1f}"}
+FORMS = {"rate": "{:,.0f}", "p50_ms": "{:.3f}", "service_us": "{:.1f}"}
 BEGIN, END = "<!-- bench: written by bench/run --quote -->", "<!-- bench: end -->"
 
 
@@ -92,12 +95,11 @@ def quotation(results, rows):
     machine, contests = results.machine, {contest.title: contest for contest in results.contests}
     cells = [quoted_row(contests[title], what, key, *names) for what, title, key, *names in rows]
     return (
-        f"One run, {machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, {machine['system']}; "
-        "64 clients, where it does not say one:\n"
+        f"{machine['date'][:10]}, {machine['cores']} cores of {machine['processor']}, 64 clients where the row gives no other number.\n"
         + table(["what", "patternd", "peer", "ratio"], cells)
         + "\n"
-        + "; ".join(f"{what}: {measured}" for what, measured in results.figures)
-        + ".\n"
+        + textwrap.fill("; ".join(f"{what}: {measured}" for what, measured in results.figures) + ".", 100)
+        + "\n"
     )
 
 
@@ -105,6 +107,13 @@ def quote(path, text):
     """Puts it between the marks."""
     before, rest = path.read_text().split(BEGIN)
     path.write_text(before + BEGIN + "\n" + text + END + rest.split(END)[1])
+
+
+def from_json(text):
+    """What as_json wrote, without its goals."""
+    read = json.loads(text)
+    contests = [Contest(contestants=[], **contest) for contest in read["contests"]]
+    return Results(read["machine"], contests, list(read["figures"].items()), [], read["failures"], read["seconds"])
 
 
 def as_json(results):
