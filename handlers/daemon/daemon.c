@@ -13,11 +13,11 @@
 #include "process/metrics.h"
 #include "redis/connection.h"
 #include "redis/handshake.h"
-#include "redis/redis.h"
 #include "redis/renewal.h"
-#include "redis/replicas.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "topology/redis.h"
+#include "topology/replicas.h"
 #include "version.h"
 
 void healthz_get(struct request *req, const struct healthz_get_input *in)

@@ -4,8 +4,8 @@
 
 #include "call/call.h"
 #include "core/loop.h"
-#include "redis/redis.h"
 #include "request/request.h"
+#include "topology/redis.h"
 
 /* A string list that grows in the arena. */
 struct call_strings {

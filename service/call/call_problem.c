@@ -3,8 +3,8 @@
 
 #include "call/call_private.h"
 #include "process/log.h"
-#include "redis/quorum.h"
 #include "request/answer.h"
+#include "topology/quorum.h"
 
 /* Errors that Redis returns before anything ran. */
 static const struct {

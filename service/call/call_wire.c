@@ -9,8 +9,8 @@
 #include "call/call_private.h"
 #include "call/call_problem.h"
 #include "process/metrics.h"
-#include "redis/replicas.h"
 #include "request/answer.h"
+#include "topology/replicas.h"
 
 /* A call that fails at once ends inside of the `done` of the one before. */
 static void run_done(struct call *c, const struct reply *reply)

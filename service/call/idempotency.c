@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "process/config.h"
-#include "redis/redis.h"
 #include "request/request.h"
+#include "topology/redis.h"
 
 enum { RECORD_DIGITS = 32 };
 

@@ -6,9 +6,9 @@
 
 #include "call/match.h"
 #include "process/config.h"
-#include "redis/redis.h"
-#include "redis/slot.h"
 #include "request/request.h"
+#include "topology/redis.h"
+#include "topology/slot.h"
 
 /*
  * Keys of one SCAN: 500 take Redis less than a millisecond, unless its matcher compares a long text

@@ -6,8 +6,8 @@
 #include "call/idempotency.h"
 #include "core/budget.h"
 #include "process/config.h"
-#include "redis/quorum.h"
 #include "request/answer.h"
+#include "topology/quorum.h"
 
 enum { HEAD = 3, COMMAND_HEAD = 1, FIRST_TEXTS = 16 }; /* EVALSHA <sha> <numkeys>; the verb */
 

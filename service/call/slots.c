@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "redis/redis.h"
 #include "request/answer.h"
 #include "request/request.h"
+#include "topology/redis.h"
 
 struct placed {
 	int slot;

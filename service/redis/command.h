@@ -1,4 +1,4 @@
-/* command: a command on its way to Redis, and its outcome. Types only; see redis/redis.h. */
+/* command: a command on its way to Redis, and its outcome. Types only; see topology/redis.h. */
 #ifndef PATTERND_COMMAND_H
 #define PATTERND_COMMAND_H
 

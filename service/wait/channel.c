@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "process/metrics.h"
-#include "redis/redis.h"
 #include "redis/subscriber.h"
+#include "topology/redis.h"
 
 #define LONGEST_MS (INT64_MAX / 2000) /* of a timer: it fits in microseconds, and beyond now */
 

@@ -8,8 +8,8 @@
 #include "call/script.h"
 #include "core/loop.h"
 #include "process/config.h"
-#include "redis/redis.h"
 #include "request/request.h"
+#include "topology/redis.h"
 
 enum { RETRY_MS = 100, TICKET_LIFE_MS = 62000 /* WAITERS_MS of lua/lib/waiters.lua */ };
 

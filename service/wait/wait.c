@@ -10,12 +10,12 @@
 #include "core/budget.h"
 #include "process/config.h"
 #include "process/metrics.h"
-#include "redis/redis.h"
 #include "request/answer.h"
 #include "request/in_flight_key.h"
 #include "request/operation.h"
 #include "request/request.h"
 #include "request/stream.h"
+#include "topology/redis.h"
 #include "wait/waiter.h"
 
 enum {

@@ -20,8 +20,8 @@
 #include "patterns.h"
 #include "process/config.h"
 #include "reading.h"
-#include "redis/redis.h"
 #include "server.h"
+#include "topology/redis.h"
 #include "wait/wait.h"
 #include "world.h"
 

@@ -7,9 +7,9 @@
 #include "core/loop.h"
 #include "fuzz.h"
 #include "process/config.h"
-#include "redis/node.h"
-#include "redis/redis.h"
 #include "server.h"
+#include "topology/node.h"
+#include "topology/redis.h"
 #include "world.h"
 
 enum { MOST_CALLS = 16, MOST_ANSWERS = 16, MOST_SENDS = 64 };

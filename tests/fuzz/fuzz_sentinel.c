@@ -6,8 +6,8 @@
  * one.
  */
 #include "fuzz.h"
-#include "redis/sentinel.h"
 #include "server.h"
+#include "topology/sentinel.h"
 #include "world.h"
 
 static bool was_told; /* of the right master */

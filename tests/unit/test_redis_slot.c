@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../support/redis_server.h"
-#include "redis/slot.h"
+#include "topology/slot.h"
 
 static void known_slots(void **state)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "redis/replica_age.h"
+#include "topology/replica_age.h"
 
 static char buffer[512];
 

@@ -2,7 +2,7 @@
 """Lint: a folder is a floor, and includes only the floors below it that it names.
 
 FLOORS is the table of ARCHITECTURE.md. Each include of our own headers is written with its folder
-("redis/node.h"). A file and its header are one unit: no two units include each other in a circle,
+("topology/node.h"). A file and its header are one unit: no two units include each other in a circle,
 and, by the symbols of the objects of the release build, no two use each other in one; what goes up
 is a function pointer. A header declares only what its own unit defines.
 
@@ -24,16 +24,17 @@ FLOORS = {
     "process": "core json",
     "net": "core process",
     "redis": "core net process",
+    "topology": "core net process redis",
     "request": "core json process",
     "contract": "core json request process",
     "access": "core request contract process",
-    "call": "core json redis request process",
-    "wait": "core redis request call process",
+    "call": "core json redis request process topology",
+    "wait": "core redis request call process topology",
     "http": "core net request contract access process",
 }
 # What every folder of handlers/ may include beside itself; and what handlers/daemon may, too.
 HANDLERS = "core json process request contract call wait"
-DAEMON = "http redis access net"
+DAEMON = "http redis access net topology"
 # At the root of handlers/: what they share, and the one file that opens them all.
 SHARED = {"handler.h", "kinds.h"}
 OPENS_ALL = "patterns.c"

@@ -1,11 +1,11 @@
 /*
- * cluster: see redis/cluster.h. Owns the map from slots to nodes, and the nodes.
+ * cluster: see topology/cluster.h. Owns the map from slots to nodes, and the nodes.
  *
  * A node is known by its address. A node that is missing from a new map takes no more calls and is
  * freed once it has no unanswered ones. When no node can be reached, the seeds are tried again:
  * their names may resolve to new addresses by then.
  */
-#include "redis/cluster.h"
+#include "topology/cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
-#include "redis/replicas.h"
-#include "redis/slot.h"
+#include "topology/replicas.h"
+#include "topology/slot.h"
 
 enum {
 	MOST_NODES = 1000,

@@ -6,8 +6,8 @@
  * and does not grow while nothing is written. Offsets count only within one history, which has an
  * id.
  */
-#ifndef PATTERND_REDIS_REPLICA_AGE_H
-#define PATTERND_REDIS_REPLICA_AGE_H
+#ifndef PATTERND_TOPOLOGY_REPLICA_AGE_H
+#define PATTERND_TOPOLOGY_REPLICA_AGE_H
 
 #include <stdint.h>
 

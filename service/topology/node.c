@@ -1,5 +1,5 @@
-/* node: see redis/node.h. */
-#include "redis/node.h"
+/* node: see topology/node.h. */
+#include "topology/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>

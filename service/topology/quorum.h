@@ -4,10 +4,10 @@
  * Each has a single connection, so that commands never overtake each other: a lock that was
  * released is not acquired afterwards by an earlier command.
  */
-#ifndef PATTERND_REDIS_QUORUM_H
-#define PATTERND_REDIS_QUORUM_H
+#ifndef PATTERND_TOPOLOGY_QUORUM_H
+#define PATTERND_TOPOLOGY_QUORUM_H
 
-#include "redis/node.h"
+#include "topology/node.h"
 
 /* Connects to the servers in `urls`, or none. False: a line on stderr gives the reason. */
 bool quorum_open(const char *urls);

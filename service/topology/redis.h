@@ -1,7 +1,7 @@
 /*
  * redis: the interface to Redis: one server, a master with Sentinels, or a Cluster.
  *
- * Below it: redis/node.c (one server), cluster.c, sentinel.c and replicas.c (which server),
+ * Below it: topology/node.c (one server), cluster.c, sentinel.c and replicas.c (which server),
  * connection.c (one connection), resp.c (output), reply_reader.c (input). Commands are buffered and
  * flushed once per event-loop iteration; replies come in order. Each accepted call gets exactly one
  * `done`, also when its connection is lost. A connection is usable after its handshake.

@@ -1,5 +1,5 @@
-/* replica_age: see redis/replica_age.h. */
-#include "redis/replica_age.h"
+/* replica_age: see topology/replica_age.h. */
+#include "topology/replica_age.h"
 
 #include "redis/info.h"
 

@@ -1,5 +1,5 @@
-/* replicas: see redis/replicas.h. Owns the nodes of the replicas, not those of the primaries. */
-#include "redis/replicas.h"
+/* replicas: see topology/replicas.h. Owns the nodes of the replicas, not those of the primaries. */
+#include "topology/replicas.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
-#include "redis/replica_age.h"
+#include "topology/replica_age.h"
 
 enum {
 	PROBES = 4, /* in --max-replica-lag-ms */

@@ -5,10 +5,10 @@
  * Asks one node after the other for the map: at start, after MOVED, when a node cannot be reached,
  * and every second.
  */
-#ifndef PATTERND_REDIS_CLUSTER_H
-#define PATTERND_REDIS_CLUSTER_H
+#ifndef PATTERND_TOPOLOGY_CLUSTER_H
+#define PATTERND_TOPOLOGY_CLUSTER_H
 
-#include "redis/node.h"
+#include "topology/node.h"
 
 /* Starts from these nodes. Calls `changed` for each new map. Borrows all. False without memory. */
 bool cluster_open(const struct redis_urls *seeds, const struct redis_node_callbacks *callbacks, void (*changed)(void));

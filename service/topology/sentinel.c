@@ -1,8 +1,8 @@
 /*
- * sentinel: see redis/sentinel.h. Owns a connection to each Sentinel; reports masters, but does not
- * use them.
+ * sentinel: see topology/sentinel.h. Owns a connection to each Sentinel; reports masters, but does
+ * not use them.
  */
-#include "redis/sentinel.h"
+#include "topology/sentinel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

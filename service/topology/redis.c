@@ -1,8 +1,8 @@
 /*
- * redis: see redis/redis.h. Owns the parsed --redis and the deferred calls, and chooses the node
+ * redis: see topology/redis.h. Owns the parsed --redis and the deferred calls, and chooses the node
  * for each call.
  */
-#include "redis/redis.h"
+#include "topology/redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "process/config.h"
 #include "process/log.h"
 #include "process/metrics.h"
-#include "redis/cluster.h"
 #include "redis/handshake.h"
-#include "redis/node.h"
-#include "redis/quorum.h"
 #include "redis/renewal.h"
-#include "redis/replicas.h"
-#include "redis/sentinel.h"
-#include "redis/slot.h"
+#include "topology/cluster.h"
+#include "topology/node.h"
+#include "topology/quorum.h"
+#include "topology/replicas.h"
+#include "topology/sentinel.h"
+#include "topology/slot.h"
 
 enum { DEFER_MS = 20, MOST_REDIRECTS = 5 };
 

@@ -1,5 +1,5 @@
-/* quorum: see redis/quorum.h. Owns the servers' nodes, but not the counting of votes. */
-#include "redis/quorum.h"
+/* quorum: see topology/quorum.h. Owns the servers' nodes, but not the counting of votes. */
+#include "topology/quorum.h"
 
 #include <stdio.h>
 

@@ -5,8 +5,8 @@
  * Stays connected to all of them, and follows the first to publish +switch-master. One of them is
  * asked; the next one, when it is lost or the master that it named does not serve.
  */
-#ifndef PATTERND_REDIS_SENTINEL_H
-#define PATTERND_REDIS_SENTINEL_H
+#ifndef PATTERND_TOPOLOGY_SENTINEL_H
+#define PATTERND_TOPOLOGY_SENTINEL_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * CRC16 (XMODEM) of the key, or of its hash tag: the text between the first { and the next },
  * unless it is empty (Redis Cluster specification, "Hash tags").
  */
-#ifndef PATTERND_REDIS_SLOT_H
-#define PATTERND_REDIS_SLOT_H
+#ifndef PATTERND_TOPOLOGY_SLOT_H
+#define PATTERND_TOPOLOGY_SLOT_H
 
 #include "core/text.h"
 

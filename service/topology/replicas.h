@@ -2,15 +2,15 @@
  * replicas: the replicas that reads may go to (--read-from replica), and how old their data is.
  *
  * Each replica is probed four times in --max-replica-lag-ms, or each second: INFO of the primary,
- * then of the replica (redis/replica_age.h). Nothing is written for it, and no clock but the
+ * then of the replica (topology/replica_age.h). Nothing is written for it, and no clock but the
  * daemon's is involved.
  *
  * It must not know where the list of replicas comes from: redis.c and cluster.c set it.
  */
-#ifndef PATTERND_REDIS_REPLICAS_H
-#define PATTERND_REDIS_REPLICAS_H
+#ifndef PATTERND_TOPOLOGY_REPLICAS_H
+#define PATTERND_TOPOLOGY_REPLICAS_H
 
-#include "redis/node.h"
+#include "topology/node.h"
 
 /* True when --read-from is replica. */
 bool replicas_enabled(void);

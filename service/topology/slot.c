@@ -1,5 +1,5 @@
-/* slot: see redis/slot.h. */
-#include "redis/slot.h"
+/* slot: see topology/slot.h. */
+#include "topology/slot.h"
 
 /* Four bits at a time, by the table of the CRCs of 0 to 15: polynomial 0x1021, no reflection. */
 static unsigned crc16(struct text t)

@@ -3,8 +3,8 @@
  *
  * It must not know other servers: redis.c chooses the node for a call.
  */
-#ifndef PATTERND_REDIS_NODE_H
-#define PATTERND_REDIS_NODE_H
+#ifndef PATTERND_TOPOLOGY_NODE_H
+#define PATTERND_TOPOLOGY_NODE_H
 
 #include "redis/command.h"
 #include "redis/connection.h"
@@ -24,7 +24,7 @@ struct redis_node {
 	struct subscriber *subscriber;    /* NULL: no subscriptions */
 	struct replica_ack *replica_ack;  /* NULL before the first call with replicas */
 	bool retired;                     /* takes no more calls; freed once idle */
-	unsigned number;                  /* redis/cluster.c's */
+	unsigned number;                  /* topology/cluster.c's */
 	char trouble[NODE_TROUBLE_BYTES]; /* the latest error, for people; "" when there is none */
 	enum redis_error error;           /* and for programs */
 	char server[64];                  /* "redis 7.0.15"; "" before it was reached */
