@@ -142,8 +142,8 @@ static void print_hint(void)
 	       "  curl --json '{\"ttl_ms\":30000,\"owner\":\"me\"}' %s/locks/report\n"
 	       "  curl --json '{\"key\":\"me:reply\",\"limit\":30,\"window_ms\":60000}' %s/ratelimit\n"
 	       "  curl --json '{\"body\":\"hello\",\"delay_ms\":2000}' %s/queues/orders/messages\n"
-	       "and see it in a browser: %s/ui, %s/docs\n%s",
-	       address, at, at, at, address, address,
+	       "and open %s/ in a browser.\n%s",
+	       address, at, at, at, address,
 	       *config()->embedded ? "" : "Its data is deleted at the end; to keep it: --embedded=DIR\n");
 	fflush(stdout);
 }
