@@ -59,8 +59,11 @@ class BadWay(http.server.BaseHTTPRequestHandler):
         for name in ("Content-Type", "Retry-After"):
             if answered.get(name):
                 self.send_header(name, answered[name])
+        content = json.dumps(said).encode() if said != "" else b""
+        if status != 204:
+            self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(json.dumps(said).encode() if said != "" else b"")
+        self.wfile.write(content)
 
     do_GET = do_POST = do_DELETE = serve
 
@@ -89,7 +92,10 @@ def run(name, *command):
     with embedded.Daemon(sys.argv[1]) as daemon, http.server.ThreadingHTTPServer(("127.0.0.1", 0), BadWay) as way:
         way.daemon, way.tries = daemon, collections.Counter()
         threading.Thread(target=way.serve_forever, daemon=True).start()
-        environment = os.environ | {"PATTERND_URL": f"http://127.0.0.1:{way.server_port}"}
+        environment = os.environ | {
+            "PATTERND_URL": f"http://127.0.0.1:{way.server_port}",
+            "PYTHONPATH": str(SHOP.parent.parent / "clients/python"),
+        }
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         way.shutdown()
         assert done.returncode == 0 and done.stdout == SAID, f"{name}: {done.returncode}\n{done.stdout}{done.stderr}"
