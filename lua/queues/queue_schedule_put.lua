@@ -13,11 +13,11 @@ check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
 local is_paused = redis.call('HGET', queue_key, 'paused') == '1'
 local s = read_schedule(id)
-local fired = 0
 if s and s.next <= now and not is_paused then
   fire(id, s.next)
-  s, fired = read_schedule(id), 1
-  note_next()
+  s = read_schedule(id)
+  local next_at = note_next()
+  wake(queue_key, 1, next_at and next_at - now or -1) -- what follows may be refused
 end
 if is_patch and not s then
   return { -1, now }
@@ -57,6 +57,6 @@ redis.call('HSET', queue_key, '=' .. id, given(11, headers, '') .. '\t' .. given
 put_schedule(id, s)
 note_next()
 if not is_paused then
-  wake(queue_key, fired, s.next - now)
+  wake(queue_key, 0, s.next - now)
 end
 return { 1, now, is_new and 1 or 0, schedule_item(id, s) }

@@ -492,6 +492,36 @@ static void a_foreign_key_keeps_all_as_it_is(void **state)
 		  run_fails(&r, &queue_delivery_return_script, queue_keys("q"), ARGS(seq, NONCE_A, ""), "WRONGTYPE"));
 }
 
+/* Each millisecond; or changed, to end in the past. */
+static void put_schedule(void)
+{
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "0", "=1", "~", "~", "~", "~", "~", "~", "~", "=1"));
+}
+
+static void end_schedule(void)
+{
+	run(&r, &queue_schedule_put_script, queue_keys("q"),
+	    ARGS("s", "\"s\"", "1", "", "", "", "", "=1", "", "", "", ""));
+	assert_int_equal(item_int(&r, 0), -4);
+}
+
+/* A refused change of a schedule has made the message of an instant that came before. */
+static void a_refused_schedule_announces_what_it_made(void **state)
+{
+	(void)state;
+	const char *message = "";
+
+	put_schedule();
+	heard();
+	for (int i = 0; i < 10000 && !*message; i++) { /* until an instant has come */
+		end_schedule();
+		message = heard();
+	}
+	assert_memory_equal(message, "1 ", 2);
+	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
@@ -505,6 +535,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_no_longer_his_stays_where_it_is, script_stage_empty),
 		cmocka_unit_test_teardown(what_was_done_for_nobody_comes_back, script_stage_empty),
 		cmocka_unit_test_teardown(a_foreign_key_keeps_all_as_it_is, script_stage_empty),
+		cmocka_unit_test_teardown(a_refused_schedule_announces_what_it_made, script_stage_empty),
 	};
 	static struct CMUnitTest tests[ROWS(others) + ROWS(announcements)];
 
