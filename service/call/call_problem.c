@@ -85,6 +85,9 @@ void call_answer_error(struct call *c, struct text error)
 	else if (known == ERROR_OOM)
 		answer_problem(req, P_REDIS_OUT_OF_MEMORY,
 			       "Redis reached its maxmemory; raise it with CONFIG SET maxmemory, or delete data");
+	else if (known == ERROR_NOPERM && strstr(error.at, "script")) /* at one of its commands */
+		answer_problem_effect(req, P_REDIS_PERMISSION_DENIED, effect_of(c), "Redis returned: %.*s",
+				      reply_error_length(error), error.at);
 	else if (known != ERROR_OTHER)
 		answer_problem(req, error_rows[known].problem, "Redis returned: %.*s", reply_error_length(error),
 			       error.at);

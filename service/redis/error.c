@@ -1,6 +1,8 @@
 /* error: see redis/error.h. */
 #include "redis/error.h"
 
+#include <string.h>
+
 #include "redis/reply.h"
 
 static const char *const words[ERROR_COUNT] = {
@@ -24,10 +26,13 @@ static const char *const words[ERROR_COUNT] = {
 	[ERROR_MAX_CLIENTS] = "ERR max number of clients",
 };
 
+/* What Redis 7.0 returns, with ERR before it; 7.2 and later return NOPERM. */
+static const char denied_in_script[] = "The user executing the script can't ";
+
 enum redis_error redis_error_of(struct text error)
 {
 	for (enum redis_error e = ERROR_OTHER + 1; e < ERROR_COUNT; e++)
 		if (reply_error_begins(error, words[e]))
 			return e;
-	return ERROR_OTHER;
+	return error.at && strstr(error.at, denied_in_script) ? ERROR_NOPERM : ERROR_OTHER;
 }

@@ -317,6 +317,11 @@ static void test_no_permission(void **state)
 	server_command(&redis, "ACL SETUSER default +@all");
 	assert_problem(a, 503, "redis_permission_denied", "none");
 	wait_until(works(), 2 * RECOVER_MS);
+	server_command(&redis, "ACL SETUSER default -hset"); /* of a script, which has written by then */
+	a = http(client, "POST", "/locks/denied_inside", NULL);
+	server_command(&redis, "ACL SETUSER default +@all");
+	assert_problem(a, 503, "redis_permission_denied", "unknown");
+	wait_until(works(), 2 * RECOVER_MS);
 }
 
 /* Before each test: whatever one before left, failed or not. */
