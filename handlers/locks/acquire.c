@@ -10,6 +10,7 @@
 #include "locks/acquire.h"
 
 #include "locks/lock_metrics.h"
+#include "locks/lock_waiters.h"
 #include "locks/several_locks.h"
 
 /* ---- A new grant ---- */
@@ -161,15 +162,17 @@ void lock_acquire_begin(struct request *req, const struct lock_acquisition *give
 
 	if (!slots || !slots_bear_key(req, slots))
 		return;
-	if (slots->count > 1) {
-		several_locks_acquire(req, given, slots);
-		return;
-	}
 	if (!wanted) {
 		answer_no_memory(req, EFFECT_NONE);
 		return;
 	}
 	*wanted = *given;
+	if (given->wait_ms)
+		wanted->ticket_tail = lock_ticket_tail(req, given->owner, strcmp(given->mode, "shared") == 0);
+	if (slots->count > 1) {
+		several_locks_acquire(req, wanted, slots);
+		return;
+	}
 	wanted->token = handler_random(req, HANDLER_SECRET_DIGITS);
 	wanted->token_hash = handler_secret_hash(req, wanted->token);
 	req->work = wanted;

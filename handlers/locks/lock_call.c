@@ -138,7 +138,7 @@ struct call *lock_call_acquire(struct request *req, const struct lock_acquisitio
 	call_text(c, wanted->token_hash);
 	call_text(c, req->idempotency_key.at ? request_mask(req, wanted->token) : TEXT(""));
 	call_string(c, wanted->mode);
-	call_text(c, wait_ticket(req, &queue, strcmp(wanted->mode, "shared") == 0 ? "s" : "x"));
+	call_text(c, wait_ticket(req, &queue, wanted->ticket_tail));
 	call_int(c, wait_left_ms(req));
 	call_replicas(c, (unsigned)wanted->min_replicas);
 	if (wanted->is_stream)

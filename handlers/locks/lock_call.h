@@ -26,10 +26,11 @@ struct lock_acquisition {
 	int64_t ttl_ms, wait_ms;
 	struct text owner;
 	struct text metadata;
-	struct text presented; /* a token, to hold it once more */
-	const char *mode;      /* "exclusive", "shared" or "" */
-	int64_t min_replicas;  /* that must have it */
-	bool is_stream;        /* its answer cannot be replayed: no idempotency record */
+	struct text presented;   /* a token, to hold it once more */
+	const char *mode;        /* "exclusive", "shared" or "" */
+	int64_t min_replicas;    /* that must have it */
+	struct text ticket_tail; /* lock_ticket_tail, when it may wait */
+	bool is_stream;          /* its answer cannot be replayed: no idempotency record */
 	/* They are held; answers. The fence of name `i` is item LOCK_FENCES + i of the reply. */
 	void (*acquired)(struct request *req, const struct lock_acquisition *wanted, const struct reply *r);
 	struct text token, token_hash; /* the new one */

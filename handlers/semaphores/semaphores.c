@@ -10,6 +10,7 @@
 /* The permit that it may get. */
 struct semaphore_permit {
 	struct text permit, hash;
+	char limit[TEXT_DIGITS]; /* the end of its ticket */
 };
 
 static const char *const wait_parts[] = { "permits", "waiters", "offer", NULL };
@@ -113,13 +114,13 @@ static void on_disconnect(struct request *req, const struct reply *r)
 		release(req, in->name, new->hash, NULL);
 }
 
-/* The script must know for how many permits the first in the wait queue waits. */
+/* The script must know which limit the first in the wait queue asks for. */
 static struct text ticket_of(struct request *req, int64_t limit)
 {
 	static const struct ticket_queue queue = { &semaphore_permit_leave_script, wait_parts };
-	char mode[TEXT_DIGITS];
+	struct semaphore_permit *new = req->work;
 
-	return wait_ticket(req, &queue, text_of_int(limit, mode).at);
+	return wait_ticket(req, &queue, text_of_int(limit, new->limit));
 }
 
 static void attempt(struct request *req)

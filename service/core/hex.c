@@ -1,6 +1,8 @@
 /* hex: see hex.h. */
 #include "core/hex.h"
 
+#include <string.h>
+
 int hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -17,6 +19,25 @@ void hex_write(const unsigned char *bytes, size_t count, char *out)
 		*out++ = hex_digit(bytes[i]);
 	}
 	*out = '\0';
+}
+
+size_t hex_escape(struct text t, char *out)
+{
+	char *to = out;
+
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.at[i];
+		bool is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+		if (is_letter || (c >= '0' && c <= '9') || memchr("-._~", c, 4)) {
+			*to++ = (char)c;
+			continue;
+		}
+		*to++ = '%';
+		*to++ = hex_digit(c >> 4);
+		*to++ = hex_digit(c);
+	}
+	*to = '\0';
+	return (size_t)(to - out);
 }
 
 bool hex_unescape(char *at, size_t *len)

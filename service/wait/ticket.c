@@ -1,6 +1,7 @@
 /* ticket: see ticket.h. Owns the departures. */
 #include "wait/ticket.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +36,18 @@ void ticket_open(void)
 	random_hex(instance_id, TICKET_PART_DIGITS);
 }
 
-size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode)
+size_t ticket_print(char to[TICKET_SIZE], uint64_t number, struct text tail)
 {
-	return (size_t)snprintf(to, TICKET_SIZE, "%s.%016llx.%s", instance_id, (unsigned long long)number, mode);
+	assert(tail.len <= TICKET_TAIL_MAX);
+	return (size_t)snprintf(to, TICKET_SIZE, "%s.%016llx.%.*s", instance_id, (unsigned long long)number,
+				(int)tail.len, tail.at);
+}
+
+struct text ticket_tail(struct text ticket)
+{
+	enum { TAIL_AT = 2 * TICKET_PART_DIGITS + 2 };
+
+	return ticket.len > TAIL_AT ? (struct text){ ticket.at + TAIL_AT, ticket.len - TAIL_AT } : TEXT("");
 }
 
 bool ticket_is_instance(struct text id)

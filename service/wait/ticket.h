@@ -2,12 +2,12 @@
  * ticket: the tickets of requests in the wait queues in Redis (lua/lib/waiters.lua), and how they
  * leave.
  *
- * A ticket is "<instance_id>.<number>.<mode>": 16 hex digits of this daemon since its start, 16 of
- * the request, and what the resource's scripts must know of it. A ticket without a request would be
- * offered what others wait for, a second each time; so when a request ends its ticket leaves by the
- * script of its resource. While Redis is away the departure is kept and retried, for as long as a
- * ticket can be in a wait queue. Beyond DEPARTURES_MAX, or without memory, the ticket stays until
- * an offer to it lapses, as that of a daemon that died.
+ * A ticket is "<instance_id>.<number>.<tail>": 16 hex digits of this daemon since its start, 16 of
+ * the request, and what the resource must know of the waiter: printable ASCII without blanks. A
+ * ticket without a request would be offered what others wait for, a second each time; so when a
+ * request ends its ticket leaves by the script of its resource. While Redis is away the departure
+ * is kept and retried, for as long as a ticket can be in a wait queue. Beyond DEPARTURES_MAX, or
+ * without memory, the ticket stays until an offer to it lapses, as that of a daemon that died.
  */
 #ifndef PATTERND_TICKET_H
 #define PATTERND_TICKET_H
@@ -30,14 +30,16 @@ struct ticket_queue {
 enum { DEPARTURES_MAX = 4096 };
 enum {
 	TICKET_PART_DIGITS = 16,
-	TICKET_MODE_SIZE = TEXT_DIGITS,
-	TICKET_SIZE = 2 * TICKET_PART_DIGITS + 2 + TICKET_MODE_SIZE
+	TICKET_TAIL_MAX = 640, /* an owner of 200 bytes, percent-encoded */
+	TICKET_SIZE = 2 * TICKET_PART_DIGITS + 2 + TICKET_TAIL_MAX + 1
 };
 
 void ticket_open(void);
 
-/* Returns its length, without the NUL. `mode` is shorter than TICKET_MODE_SIZE. */
-size_t ticket_print(char to[TICKET_SIZE], uint64_t number, const char *mode);
+/* Returns its length, without the NUL. `tail` has at most TICKET_TAIL_MAX bytes. */
+size_t ticket_print(char to[TICKET_SIZE], uint64_t number, struct text tail);
+/* What ticket_print wrote at its end; empty when it is no ticket. */
+struct text ticket_tail(struct text ticket);
 
 /* True when it is a ticket of this daemon's, and then its number. */
 bool ticket_is_ours(struct text ticket, uint64_t *number);

@@ -146,17 +146,16 @@ int64_t wait_waited_ms(const struct request *req)
 	return req->waiter ? (loop_now_us() - req->started_us) / 1000 : 0;
 }
 
-struct text wait_ticket(struct request *req, const struct ticket_queue *queue, const char *mode)
+struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail)
 {
 	struct waiter *w = req->waiter;
 	char ticket[TICKET_SIZE];
 
 	if (!w)
 		return TEXT("");
-	assert(strlen(mode) < sizeof(w->mode));
-	memcpy(w->mode, mode, strlen(mode) + 1);
+	w->tail = tail;
 	w->queue = queue;
-	return arena_copy(&req->arena, ticket, ticket_print(ticket, w->number, w->mode));
+	return arena_copy(&req->arena, ticket, ticket_print(ticket, w->number, tail));
 }
 
 void wait_ticket_left(struct request *req)
@@ -201,7 +200,7 @@ static void leave_queues(const struct waiter *w)
 {
 	struct text channels[MAX_CHANNELS];
 	char ticket[TICKET_SIZE];
-	size_t len = ticket_print(ticket, w->number, w->mode);
+	size_t len = ticket_print(ticket, w->number, w->tail);
 
 	for (size_t i = 0; i < w->count; i++)
 		channels[i] = w->channels[i].channel->name;

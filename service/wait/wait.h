@@ -60,9 +60,10 @@ int64_t wait_waited_ms(const struct request *req);
 /*
  * Its ticket (ticket.h) in the wait queues of its channels, "" when it does not wait; in its arena.
  * However the request ends, its ticket then leaves them, unless wait_ticket_left was called.
- * `queue` is static.
+ * `queue` is static; `tail`, the end of the ticket, is
+ * older than wait_begin.
  */
-struct text wait_ticket(struct request *req, const struct ticket_queue *queue, const char *mode);
+struct text wait_ticket(struct request *req, const struct ticket_queue *queue, struct text tail);
 /* In a `done`: Redis answered that the ticket is in no wait queue any more. */
 void wait_ticket_left(struct request *req);
 

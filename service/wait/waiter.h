@@ -32,7 +32,7 @@ struct waiter {
 	bool woken;                       /* there may be something that no other waiter was woken for */
 	bool expired;                     /* its time to wait */
 	const struct ticket_queue *queue; /* (ref) its ticket may be in; NULL: it is in none */
-	char mode[TICKET_MODE_SIZE];      /* the end of its ticket */
+	struct text tail;                 /* (ref) the end of its ticket */
 	unsigned units;
 	uint64_t number;
 	int64_t left_ms; /* as of this attempt; 0: it is the last */

@@ -18,6 +18,9 @@
 #include "lock_line.h"
 
 enum { SOON_MS = 5000 };
+/* As long as an owner may be; each byte takes three in a ticket. */
+#define OWNER_25 "%%%%%%%%%%%%%%%%%%%%%%%%%"
+#define OWNER_200 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25 OWNER_25
 
 /* ---- First come, first served ---- */
 
@@ -69,6 +72,63 @@ static void a_refusal_tells_how_many_wait(void **state)
 	assert_null(strstr(a.body, text_at(held, "/token")));
 	raw_close(one);
 	raw_close(two);
+}
+
+static struct answer waiters_of(int i, const char *query)
+{
+	char target[96];
+
+	snprintf(target, sizeof(target), LOCK_A "/waiters%s", query);
+	return http(pair.c[i], "GET", target, NULL);
+}
+
+static void waiters_are_listed_in_order(void **state)
+{
+	static const struct {
+		const char *body, *owner, *mode;
+	} rows[] = {
+		{ "{\"wait_ms\":20000,\"owner\":\"worker 8. \xc3\xa4%\"}", "worker 8. \xc3\xa4%", "exclusive" },
+		{ "{\"wait_ms\":20000,\"mode\":\"shared\",\"owner\":\".\"}", ".", "shared" },
+		{ "{\"wait_ms\":20000}", NULL, "exclusive" },
+		{ "{\"wait_ms\":20000,\"mode\":\"shared\"}", NULL, "shared" },
+		{ "{\"wait_ms\":20000,\"owner\":\"" OWNER_200 "\"}", OWNER_200, "exclusive" },
+	};
+	enum { WAITERS = sizeof(rows) / sizeof(rows[0]) };
+	struct raw *line[WAITERS];
+	char query[64] = "?limit=2";
+	size_t seen = 0;
+
+	(void)state;
+	struct answer a = waiters_of(0, "");
+	assert_status(a, 200);
+	assert_int_equal(json_array_size(json_at(a, "/items")), 0);
+	assert_true(json_is_null(json_at(a, "/next_cursor")));
+	line_hold("{\"ttl_ms\":60000}");
+	for (size_t i = 0; i < WAITERS; i++)
+		line[i] = line_stand_with(i % 2, rows[i].body);
+	for (int pages = 1;; pages++) {
+		a = waiters_of(pages % 2, query);
+		assert_status(a, 200);
+		for (size_t i = 0; i < json_array_size(json_at(a, "/items")); i++, seen++) {
+			const json_t *one = json_array_get(json_at(a, "/items"), i);
+			const char *owner = json_string_value(json_object_get(one, "owner"));
+			assert_true(seen < WAITERS);
+			assert_true(!owner == !rows[seen].owner && (!owner || strcmp(owner, rows[seen].owner) == 0));
+			assert_string_equal(json_string_value(json_object_get(one, "mode")), rows[seen].mode);
+			assert_in_range(json_integer_value(json_object_get(one, "waiting_ms")), 0, SOON_MS);
+			assert_true(json_is_false(json_object_get(one, "offered")));
+		}
+		if (json_is_null(json_at(a, "/next_cursor"))) {
+			assert_int_equal(pages, 3);
+			break;
+		}
+		snprintf(query, sizeof(query), "?limit=2&cursor=%s", text_at(a, "/next_cursor"));
+	}
+	assert_int_equal(seen, WAITERS);
+	assert_problem(waiters_of(0, "?cursor=x"), 400, "invalid_value", "none");
+	for (size_t i = 0; i < WAITERS; i++)
+		raw_close(line[i]);
+	wait_until(line_waiters() == 0, SOON_MS);
 }
 
 static void the_time_to_wait_has_an_end(void **state)
@@ -261,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_are_served_as_they_came, pair_forget),
 		cmocka_unit_test_teardown(a_refusal_tells_how_many_wait, pair_forget),
+		cmocka_unit_test_teardown(waiters_are_listed_in_order, pair_forget),
 		cmocka_unit_test_teardown(the_time_to_wait_has_an_end, pair_forget),
 		cmocka_unit_test_teardown(a_holder_enters_past_the_line, pair_forget),
 		cmocka_unit_test_teardown(whatever_frees_it_wakes_the_next, pair_forget),

@@ -317,6 +317,7 @@ static void what_a_quorum_cannot_do_is_refused(void **state)
 			assert_string_equal(text_at(a, "/errors/0/pointer"), rows[i].pointer);
 	}
 	assert_problem(http(quorum.c[0], "GET", "/locks", NULL), 400, "unsupported_with_quorum", "none");
+	assert_problem(http(quorum.c[0], "GET", "/locks/a/waiters", NULL), 400, "unsupported_with_quorum", "none");
 	assert_problem(http(quorum.c[0], "POST", "/locks/a", "{}", "Idempotency-Key: k"), 400,
 		       "idempotency_unavailable", "none");
 	assert_problem(http(quorum.c[0], "POST", "/locks/a/extend", "{\"token\":\"x\"}", "Idempotency-Key: k"), 400,

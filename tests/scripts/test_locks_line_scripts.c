@@ -50,6 +50,35 @@ static void assert_line(const char *tickets, const char *offered_to)
 
 /* ---- First come, first served ---- */
 
+static void the_list_names_the_waiter_with_the_offer(void **state)
+{
+	static const char *const parts[] = { "", ":waiters", ":offer", NULL };
+
+	(void)state;
+	is_held(30000);
+	wait_for_it(A1, WAIT_MS);
+	wait_for_it(B1, WAIT_MS);
+	wait_for_it(A2, WAIT_MS);
+	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2"));
+	assert_string_equal(item_text(&r, 2), "");
+	assert_int_equal(r.reply->elements, 3 + 2 * 3); /* two, and that there are more */
+	assert_string_equal(item_text(&r, 3), A1);
+	int64_t arrived_us = item_int(&r, 4);
+	assert_in_range(item_int(&r, 1) * 1000 - arrived_us, 0, 5000000);
+	lock_release(&r, "a", TOKEN_1);
+	char after[32];
+	snprintf(after, sizeof(after), "%lld", (long long)arrived_us);
+	unchanged(&r, run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2")));
+	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS(after, "2"));
+	assert_string_equal(item_text(&r, 2), A1);
+	assert_int_equal(r.reply->elements, 3 + 2 * 2);
+	assert_string_equal(item_text(&r, 3), B1);
+	assert_string_equal(item_text(&r, 5), A2);
+	line_lapse(&r, LOCK);
+	run(&r, &lock_waiter_list_script, lock_keys("a", parts), ARGS("0", "2"));
+	assert_string_equal(item_text(&r, 2), "");
+}
+
 static void who_waits_stands_in_line(void **state)
 {
 	(void)state;
@@ -460,6 +489,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(who_waits_stands_in_line, script_stage_empty),
+		cmocka_unit_test_teardown(the_list_names_the_waiter_with_the_offer, script_stage_empty),
 		cmocka_unit_test_teardown(a_release_offers_to_the_first, script_stage_empty),
 		cmocka_unit_test_teardown(each_way_to_get_free_offers, script_stage_empty),
 		cmocka_unit_test_teardown(a_release_that_frees_nothing_offers_nothing, script_stage_empty),

@@ -63,12 +63,31 @@ static void escapes_are_decoded_or_refused(void **state)
 	assert_false(hex_unescape(nul, &len));
 }
 
+static void what_is_escaped_is_decoded_to_the_same(void **state)
+{
+	char all[256], escaped[3 * sizeof(all)];
+
+	(void)state;
+	for (int c = 1; c < 256; c++)
+		all[c - 1] = (char)c;
+	size_t len = hex_escape((struct text){ all, 255 }, escaped);
+	assert_int_equal(len, strlen(escaped));
+	assert_int_equal(strspn(escaped, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%"), len);
+	assert_true(hex_unescape(escaped, &len));
+	assert_int_equal(len, 255);
+	assert_memory_equal(escaped, all, 255);
+	assert_int_equal(hex_escape(text_of("a b.C~\xc3\xa4"), escaped), 14);
+	assert_string_equal(escaped, "a%20b.C~%c3%a4");
+	assert_int_equal(hex_escape(text_of(""), escaped), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_those_of_strtoul),
 		cmocka_unit_test(bytes_are_written_as_by_printf),
 		cmocka_unit_test(escapes_are_decoded_or_refused),
+		cmocka_unit_test(what_is_escaped_is_decoded_to_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,15 +116,38 @@ function openOne(page, name) {
 			{ title: 'Fence', number: true, kind: 'long', text: (one) => String(one.fence) },
 		],
 	});
+	const waiting = table({
+		label: 'Waiters',
+		key: (one) => String(one.position),
+		empty: 'No request waits for it.',
+		columns: [
+			{ title: 'Position', number: true, text: (one) => number(one.position) },
+			{ title: 'Waiter', kind: 'name', text: (one) => one.owner ?? 'no label' },
+			{ title: 'Mode', text: (one) => one.mode },
+			{ title: 'Waiting for', number: true, text: (one) => duration(one.waiting_ms) },
+			{ title: 'State', text: (one) => (one.offered ? 'has the offer' : 'waits') },
+		],
+	});
+	const further = el('p', { class: 'empty', hidden: true });
 	page.root.append(
 		back('locks', 'All locks'),
 		...(page.write ? [bar.node] : []),
 		state.node,
 		el('h2', {}, 'Holders'),
 		holders.node,
+		el('h2', {}, 'Waiters'),
+		waiting.node,
+		further,
 		el('h2', {}, 'Metadata'),
 		metadata,
 	);
+	async function showWaiters() {
+		const { items } = latest.waiters ? await page.ask('GET', `${path('locks', name)}/waiters`) : { items: [] };
+		waiting.show(items.map((one, at) => ({ ...one, position: at + 1 })));
+		further.hidden = latest.waiters <= items.length;
+		setText(further, `The first ${number(items.length)} of ${number(latest.waiters)} are listed.`);
+	}
+
 	return async () => {
 		const found = await page.one(path('locks', name), {
 			what: 'lock',
@@ -147,6 +170,7 @@ function openOne(page, name) {
 			['Fence', latest.fence ? String(latest.fence) : '–'],
 		]);
 		holders.show(latest.held ? (latest.holders ?? [latest]) : []);
+		await showWaiters();
 		setText(metadata, latest.metadata ? JSON.stringify(latest.metadata, null, 2) : 'none');
 	};
 }

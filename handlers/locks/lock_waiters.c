@@ -1,0 +1,73 @@
+/* lock_waiters: see locks/lock_waiters.h. The list is lua/locks/lock_waiter_list.lua. */
+#include "locks/lock_waiters.h"
+
+#include "core/hex.h"
+#include "kinds.h"
+#include "locks/lock_call.h"
+#include "locks/quorum_locks.h"
+#include "wait/ticket.h"
+
+struct text lock_ticket_tail(struct request *req, struct text owner, bool is_shared)
+{
+	char *tail = arena_alloc(&req->arena, 3 * owner.len + sizeof(".x"));
+	size_t len = 0;
+
+	if (!tail)
+		return TEXT("");
+	if (owner.len) {
+		len = hex_escape(owner, tail);
+		tail[len++] = '.';
+	}
+	tail[len++] = is_shared ? 's' : 'x';
+	tail[len] = '\0';
+	return (struct text){ tail, len };
+}
+
+/* What lua/locks/lock_waiter_list.lua returns. */
+enum { LIST_OFFERED_TO = 2, LIST_WAITERS };
+
+static void out_waiter(struct json_out *o, struct request *req, struct text ticket, int64_t arrived_us,
+		       struct text offered_to)
+{
+	struct text tail = ticket_tail(ticket), owner = { 0 };
+
+	if (tail.len > 2) {
+		owner = arena_copy(&req->arena, tail.at, tail.len - 2);
+		if (owner.at && !hex_unescape((char *)owner.at, &owner.len))
+			owner = (struct text){ 0 };
+	}
+	out_object(o, NULL);
+	lock_out_owner(o, owner);
+	out_string(o, "mode", tail.len && tail.at[tail.len - 1] == 's' ? "shared" : "exclusive");
+	out_int(o, "waiting_ms", req->now_ms > arrived_us / 1000 ? req->now_ms - arrived_us / 1000 : 0);
+	out_bool(o, "offered", text_equal(ticket, offered_to));
+	out_close(o);
+}
+
+static void on_listed(struct request *req, const struct reply *r)
+{
+	const struct lock_waiter_list_input *in = req->input;
+	size_t end = LIST_WAITERS + 2 * (size_t)in->limit;
+	struct json_out *o = answer_begin(req, 200);
+
+	out_array(o, "items");
+	for (size_t i = LIST_WAITERS; i + 1 < r->count && i < end; i += 2)
+		out_waiter(o, req, reply_text(r, i), reply_int(r, i + 1), reply_text(r, LIST_OFFERED_TO));
+	out_close(o);
+	handler_out_cursor(o, r->count > end, reply_int(r, end - 1));
+	answer_end(req);
+}
+
+void lock_waiter_list(struct request *req, const struct lock_waiter_list_input *in)
+{
+	static const char *const parts[] = { "waiters", "offer", NULL };
+	int64_t after_us;
+
+	if (lock_quorum_has_no(req, "list of waiters") || !handler_cursor(req, in->cursor, &after_us))
+		return;
+	struct call *c = script_call(req, &lock_waiter_list_script);
+	lock_call_keys(c, in->name, parts);
+	call_int(c, after_us);
+	call_int(c, in->limit);
+	call_send(c, on_listed);
+}
