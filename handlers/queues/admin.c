@@ -1,19 +1,15 @@
 /*
- * queue_admin: whole queues (settings, counts, purge, redrive, list) and messages that are not in
- * flight (get, list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
- * lua/queues/queue_message_*.lua), or one that is called until it has finished. Messages on their
- * way are in queues.c.
+ * queue_admin: whole queues (settings, counts, list) and messages that are not in flight (get,
+ * list, change, cancel). Each operation is one script (lua/queues/queue_*.lua,
+ * lua/queues/queue_message_*.lua). Purge and redrive are in bulk.c, messages on their way in
+ * queues.c.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "handler.h"
 #include "kinds.h"
 #include "queues/queue_call.h"
 #include "queues/queue_content.h"
-
-/* As the scripts know them; in the order of the contract's enum. */
-static const char *const state_names[] = { "ready", "delayed", "in_flight", "dead" };
 
 /* ---- One message ---- */
 
@@ -179,12 +175,11 @@ static void list(struct request *req, const struct queue_message_list_input *in,
 	struct text priority = TEXT("-1"), score = TEXT("-1"), sequence = TEXT("");
 
 	if (in->cursor.at && !parse_cursor(in->cursor, &priority, &score, &sequence)) {
-		answer_field_problem(req, P_INVALID_VALUE, "?cursor",
-				     "must be the next_cursor of an earlier page of this list");
+		handler_answer_cursor(req);
 		return;
 	}
 	struct call *c = queue_call(req, &queue_message_list_script, in->name);
-	call_string(c, state_names[in->state - 1]);
+	call_string(c, queue_states[in->state - 1]);
 	call_int(c, in->limit);
 	call_text(c, priority);
 	call_text(c, score);
@@ -236,6 +231,7 @@ static void write_counts(struct json_out *o, struct text name, const struct repl
 	out_int(o, "delayed", reply_int(r, 3));
 	out_int(o, "in_flight", reply_int(r, 4));
 	out_int(o, "dead", reply_int(r, 5));
+	out_int(o, "sent", reply_int(r, 8));
 }
 
 static void write_oldest(struct json_out *o, const struct request *req, const struct reply *r)
@@ -253,7 +249,7 @@ static void on_state_again(struct request *req, const struct reply *r)
 	write_counts(o, in->name, r);
 	out_int(o, "expired", reply_int(r, 7));
 	write_oldest(o, req, r);
-	write_settings(o, r, 8);
+	write_settings(o, r, 9);
 	answer_end(req);
 }
 
@@ -269,7 +265,7 @@ static void on_state(struct request *req, const struct reply *r)
 {
 	const struct queue_get_input *in = req->input;
 
-	if (reply_int(r, 15) == 1)
+	if (reply_int(r, 16) == 1)
 		queue_run_schedules(req, in->name, get_again);
 	else
 		on_state_again(req, r);
@@ -360,69 +356,6 @@ void queue_delete(struct request *req, const struct queue_delete_input *in)
 	call_send(queue_call(req, &queue_delete_script, in->name), on_deleted);
 }
 
-/* ---- Many messages at once: scripts that are called until they have finished ---- */
-
-/* In the request's arena. */
-struct queue_steps {
-	const struct script *script;
-	struct text queue, argument;
-	const char *member; /* of the answer, for the total */
-};
-
-static void next_step(struct request *req, int64_t total);
-
-static void on_step(struct request *req, const struct reply *r)
-{
-	const struct queue_steps *steps = req->work;
-	int64_t outcome = reply_int(r, 0), total = reply_int(r, 2);
-	bool is_unfinished = outcome == 0 || outcome == 2;
-
-	req->has_effect = is_unfinished && total > 0; /* should the next step fail */
-	if (is_unfinished) {
-		next_step(req, total);
-		return;
-	}
-	out_int(answer_begin(req, 200), steps->member, total);
-	answer_end(req);
-}
-
-static void next_step(struct request *req, int64_t total)
-{
-	const struct queue_steps *steps = req->work;
-	struct call *c = queue_call(req, steps->script, steps->queue);
-
-	call_text(c, steps->argument);
-	call_int(c, total);
-	call_int(c, total); /* the part's name */
-	call_send(c, on_step);
-}
-
-static void begin(struct request *req, const struct queue_steps *given)
-{
-	struct queue_steps *steps = req->work = arena_alloc(&req->arena, sizeof(*steps));
-
-	if (!steps) {
-		answer_no_memory(req, EFFECT_NONE);
-		return;
-	}
-	*steps = *given;
-	next_step(req, 0);
-}
-
-void queue_redrive(struct request *req, const struct queue_redrive_input *in)
-{
-	struct text limit = arena_printf(&req->arena, "%" PRId64, in->limit);
-
-	begin(req, &(struct queue_steps){ &queue_redrive_script, in->name, limit, "redriven" });
-}
-
-void queue_purge(struct request *req, const struct queue_purge_input *in)
-{
-	struct text state = text_of(in->state ? state_names[in->state - 1] : "");
-
-	begin(req, &(struct queue_steps){ &queue_purge_script, in->name, state, "purged" });
-}
-
 /* ---- GET /queues ---- */
 
 static struct call *get_one(struct request *req, struct text name, struct text part)
@@ -437,7 +370,7 @@ static void item_of(struct json_out *o, struct request *req, struct text name, s
 	out_object(o, NULL);
 	write_counts(o, name, r);
 	write_oldest(o, req, r);
-	out_bool(o, "paused", reply_int(r, 14) == 1);
+	out_bool(o, "paused", reply_int(r, 15) == 1);
 	out_close(o);
 }
 

@@ -6,6 +6,8 @@
 
 #include "kinds.h"
 
+const char *const queue_states[] = { "ready", "delayed", "in_flight", "dead", NULL };
+
 void queue_call_keys(struct call *c, struct text queue)
 {
 	static const char *const parts[] = { NULL, "ready", "delayed", "flight", "dead", "ids", "done", "schedules" };

@@ -13,6 +13,9 @@
 enum { SEQUENCE_DIGITS = 16, NONCE_DIGITS = 16, CHECK_DIGITS = 8 };
 enum { DELIVERY_LEN = SEQUENCE_DIGITS + 1 + NONCE_DIGITS, RECEIPT_LEN = DELIVERY_LEN + 1 + CHECK_DIGITS };
 
+/* Of a message, as the scripts know them; in the order of the contract's enum, ended by NULL. */
+extern const char *const queue_states[];
+
 /* The keys of another queue, for a script over several. */
 void queue_call_keys(struct call *c, struct text queue);
 

@@ -9,12 +9,11 @@ enum { STATES_AT = QUEUE_REJECTED + 1, STATES = 4, OLDEST_AT = STATES_AT + STATE
 enum { GET_READY = 2, GET_OLDEST = 6, GET_EXPIRED };
 
 static const char *const events[] = { "sent", "received", "acknowledged", "rejected", NULL };
-static const char *const states[] = { "ready", "delayed", "in_flight", "dead", NULL };
 
 static const struct named_family families[] = {
 	{ "queue_events_total", "counter", "Messages that this daemon sent, delivered, acknowledged and rejected.",
 	  "event", events, false },
-	{ "queue_messages", "gauge", "Messages in a queue by state, as Redis has them.", "state", states, true },
+	{ "queue_messages", "gauge", "Messages in a queue by state, as Redis has them.", "state", queue_states, true },
 	{ "queue_oldest_ready_seconds", "gauge", "Age of the oldest message that is ready; 0 when none is.", NULL, NULL,
 	  true },
 	{ "queue_expired_messages_total", "counter",

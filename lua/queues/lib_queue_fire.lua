@@ -1,4 +1,5 @@
--- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua.
+-- The instant of a schedule has come. Wants queues/lib_queue_schedule.lua and
+-- queues/lib_queue_leap.lua.
 
 -- The message before this one is in the queue, and no dead letter.
 local function is_undone(s)
@@ -12,18 +13,13 @@ end
 
 -- Stores the message of the instant `at`.
 local function make_message(id, s, at, missed)
-  local last = math.max(tonumber(redis.call('HGET', queue_key, 'seq') or 0), clock[1] * 1000000 + clock[2])
-  local leap, seq = 1, nil
-  repeat -- until it is no id that a sender gave
-    last = last + leap
-    leap = math.min(leap * 2, 1048576)
-    seq = digits(last)
-  until redis.call('HEXISTS', ids_key, seq) == 0
+  local settings = redis.call('HMGET', queue_key, 'seq', 'sent')
+  local _, seq = leap(math.max(tonumber(settings[1] or 0), clock[1] * 1000000 + clock[2]), {})
   local headers, body = redis.call('HGET', queue_key, '=' .. id):match('^([^\t]*)\t(.*)$')
   local made_by = '{"id":' .. s.json_id .. ',"at_ms":' .. digits(at) .. ',"missed":' .. digits(missed) .. '}'
   local content = instant .. s.priority .. '\n\ts' .. made_by .. (headers ~= '' and '\th' .. headers or '') .. '\t=' .. body
   redis.call('ZADD', ready_key, s.priority .. digits(at), s.priority .. seq .. (#content > SMALL and 'b' or ''))
-  redis.call('HSET', queue_key, 'seq', seq, seq, content)
+  redis.call('HSET', queue_key, 'seq', seq, 'sent', digits((settings[2] or 0) + 1), seq, content)
   if #content > SMALL then
     redis.call('HSET', queue_key, seq .. 's', '----------------0000000000000' .. s.priority .. 'b0')
   end

@@ -1,10 +1,10 @@
 -- queue_get: the counts of a queue and its settings.
 -- KEYS  the queue's (queues/lib_queue.lua)
 -- Returns {0, now_ms, ready, delayed, in_flight, dead, oldest_ready_at_ms (-1: nothing is ready),
--- expired, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
--- retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused, else 0}. Deliveries whose visibility ended count as what they will be once
--- settled: the first 1000 exactly, more as ready. A message past its ttl counts until a receive
--- meets it.
+-- expired, sent, visibility_ms, max_receives, backoff_base_ms (0: none), backoff_max_ms, dedupe_ms,
+-- retention_ms, paused (0 or 1), 1 when a schedule came due and the queue is not paused, else 0}.
+-- Deliveries whose visibility ended count as what they will be once settled: the first 1000 exactly,
+-- more as ready. A message past its ttl counts until a receive meets it.
 -- Errors: WRONGTYPE. O(log(queue)) and what has ended.
 --@include time queue queue_types queue_settings queue_message queue_change queue_ended
 --@reads
@@ -49,8 +49,7 @@ for _, m in ipairs(ended) do
   end
 end
 ready = ready + ended_count - #ended
-local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired }
+local reply = { 0, now, ready, delayed, in_flight, dead, oldest, expired, setting('sent') }
 add_settings(reply)
-local schedule_at = redis.call('HGET', queue_key, 'schedule_at')
-reply[#reply + 1] = schedule_at and tonumber(schedule_at) <= now and setting('paused') == 0 and 1 or 0
+reply[#reply + 1] = setting('schedule_at') <= now and setting('paused') == 0 and 1 or 0
 return reply

@@ -14,8 +14,7 @@
 --@include time out_of_time queue queue_types queue_settings queue_message queue_change queue_ended queue_page queue_item
 --@reads
 check_types()
-local schedule_at = ARGV[6] ~= '1' and redis.call('HGET', queue_key, 'schedule_at')
-if schedule_at and tonumber(schedule_at) <= now and setting('paused') == 0 then
+if ARGV[6] ~= '1' and setting('schedule_at') <= now and setting('paused') == 0 then
   return { -1, now }
 end
 local state, limit = ARGV[1], tonumber(ARGV[2])

@@ -102,7 +102,7 @@ for i = 0, queue_count - 1 do
     end
   end
   if q.fires then
---@include queue_recurrence queue_schedule queue_fire
+--@include queue_recurrence queue_schedule queue_leap queue_fire
     local fired
     fired, q.schedule_at = fire_due()
     reached_bound = reached_bound or fired == 50

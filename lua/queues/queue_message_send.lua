@@ -12,7 +12,7 @@
 -- Errors: WRONGTYPE, nothing stored. O(messages * log(queue)).
 --@include time wake queue
 --@idempotent
-local settings = redis.call('HMGET', queue_key, 'seq', 'paused')
+local settings = redis.call('HMGET', queue_key, 'seq', 'paused', 'sent')
 local last = math.max(tonumber(settings[1] or 0) or error(redis.error_reply('WRONGTYPE ' .. queue_key .. ' holds a hash that is not a queue')), clock[1] * 1000000 + clock[2])
 
 -- The sequences, and which of the ids are taken: a sequence may be the id that a sender gave.
@@ -25,14 +25,14 @@ for i = 1, #ARGV, 3 do
 end
 local holders = redis.call('HMGET', ids_key, unpack(ids))
 
-local sent = {} -- id to deliver_at_ms, of this batch
+local stored_at = {} -- id to deliver_at_ms, of this batch
 local drops, has_leapt = false, false
 local reply = { 0, now }
 local ready, delayed, fields, given, next_at = {}, {}, {}, {}, math.huge
 for k, id in ipairs(ids) do
   local i = 3 * k - 2
   local is_given, seq = ARGV[i] ~= '', seqs[k]
-  local taken_at = is_given and sent[id]
+  local taken_at = is_given and stored_at[id]
   if is_given and not taken_at and (holders[k] or (#id == 16 and not id:find('%D'))) then
     -- Few ids are taken, so what finds their messages is made only here.
 --@include wake queue_types queue_settings queue_message queue_change queue_plan queue_ended queue_find
@@ -55,16 +55,11 @@ for k, id in ipairs(ids) do
   if taken_at then
     reply[#reply + 1] = { id, 1, taken_at }
   else
-    -- A sequence that is an id, and all that follow, which are to be behind it: leaps ahead, so that
-    -- a row of such ids costs few steps.
-    has_leapt = has_leapt or not is_given and (holders[k] or sent[id])
+    -- A sequence that is an id, and all that follow it, which are to be behind it.
+    has_leapt = has_leapt or not is_given and (holders[k] or stored_at[id])
     if has_leapt then
-      local leap = 1
-      repeat
-        last = last + leap
-        leap = math.min(leap * 2, 1048576)
-        seq = digits(last)
-      until not sent[seq] and redis.call('HEXISTS', ids_key, seq) == 0
+--@include queue_leap
+      last, seq = leap(last, stored_at)
       id = is_given and id or seq
     end
     local options, at, header = ARGV[i + 2], now, nil
@@ -105,7 +100,7 @@ for k, id in ipairs(ids) do
       given[#given + 1] = id
       given[#given + 1] = seq
     end
-    sent[id] = at
+    stored_at[id] = at
     reply[1] = reply[1] + 1
     reply[#reply + 1] = { id, 0, at }
   end
@@ -116,6 +111,8 @@ end
 
 fields[#fields + 1] = 'seq'
 fields[#fields + 1] = digits(last)
+fields[#fields + 1] = 'sent'
+fields[#fields + 1] = digits((settings[3] or 0) + reply[1])
 if drops or (ready[1] and delayed[1]) then
 --@include queue_types
   check_types()

@@ -8,7 +8,7 @@
 -- there is none; {-2, now_ms} neither every_ms nor cron; {-3, now_ms} no instant is left, {-4,
 -- now_ms} before its end. next_at_ms stays while every_ms, cron and start_at_ms do.
 -- Errors: WRONGTYPE, nothing changed. O(log(queue)).
---@include time wake queue queue_types queue_recurrence queue_schedule queue_fire
+--@include time wake queue queue_types queue_recurrence queue_schedule queue_leap queue_fire
 check_types()
 local id, is_patch = ARGV[1], ARGV[3] == '1'
 local is_paused = redis.call('HGET', queue_key, 'paused') == '1'

@@ -232,6 +232,33 @@ static void redrive_takes_the_longest_dead_first(void **state)
 	assert_ids(receive("{\"limit\":10}"), IDS("c", "b", "a"));
 }
 
+static void chosen_letters_are_redriven(void **state)
+{
+	static const char *const refused[][2] = {
+		{ "{\"ids\":[]}", "out_of_range" },
+		{ "{\"ids\":[\"a\",\"a\"]}", "invalid_value" },
+		{ "{\"ids\":[\"a\"],\"limit\":1}", "invalid_value" },
+		{ "{\"ids\":\"a\"}", "wrong_type" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(refused); i++)
+		assert_problem(post("/redrive", refused[i][0], NULL), 400, refused[i][1], "none");
+	send_body("{\"messages\":[{\"body\":1,\"id\":\"a\"},{\"body\":2,\"id\":\"b\"},{\"body\":3,\"id\":\"c\"}]}");
+	struct answer a = receive("{\"limit\":3}");
+	for (int i = 0; i < 3; i++) {
+		char pointer[64];
+		snprintf(pointer, sizeof(pointer), "/messages/%d/receipt", i);
+		assert_status(reject(text_at(a, pointer), "{\"dead\":true}"), 200);
+	}
+	const char *chosen = "{\"ids\":[\"a\",\"c\",\"none\"]}";
+	assert_int_equal(int_at(post("/redrive", chosen, KEY "chosen"), "/redriven"), 2);
+	assert_counts(2, 0, 0, 1);
+	assert_int_equal(int_at(post("/redrive", chosen, KEY "chosen"), "/redriven"), 2); /* a replay */
+	assert_int_equal(int_at(post("/redrive", chosen, NULL), "/redriven"), 0);
+	assert_ids(receive("{\"limit\":10}"), IDS("a", "c"));
+}
+
 /* ---- Whole queues ---- */
 
 static void a_deleted_queue_leaves_nothing(void **state)
@@ -266,8 +293,9 @@ static void queues_are_listed_with_their_counts(void **state)
 	const json_t *item = json_at(a, "/items/0");
 	int64_t oldest_ms = int_at(a, "/items/0/oldest_ready_ms");
 	assert_in_range(oldest_ms, 0, int_at(queue("GET", NULL), "/oldest_ready_ms"));
-	json_t *wanted = json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:b}", "name", "q", "ready", 2, "delayed", 1,
-				   "in_flight", 1, "dead", 1, "oldest_ready_ms", (json_int_t)oldest_ms, "paused", 1);
+	json_t *wanted =
+		json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:b}", "name", "q", "ready", 2, "delayed", 1,
+			  "in_flight", 1, "dead", 1, "sent", 5, "oldest_ready_ms", (json_int_t)oldest_ms, "paused", 1);
 	assert_true(json_equal(item, wanted));
 	json_decref(wanted);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
@@ -345,6 +373,7 @@ int main(void)
 		cmocka_unit_test_teardown(purge_removes_one_state_or_all, forget_all),
 		cmocka_unit_test_teardown(purge_and_redrive_go_on_until_they_have_finished, forget_all),
 		cmocka_unit_test_teardown(redrive_takes_the_longest_dead_first, forget_all),
+		cmocka_unit_test_teardown(chosen_letters_are_redriven, forget_all),
 		cmocka_unit_test_teardown(a_deleted_queue_leaves_nothing, forget_all),
 		cmocka_unit_test_teardown(queues_are_listed_with_their_counts, forget_all),
 		cmocka_unit_test_teardown(receive_is_no_name_of_a_queue, forget_all),

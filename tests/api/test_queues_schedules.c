@@ -118,6 +118,7 @@ static void a_look_makes_what_is_due(void **state)
 	assert_int_equal(int_at(queue("GET", NULL), "/delayed"), 0); /* a schedule is no message */
 	pass_ms(2 * EVERY_MS);
 	assert_int_equal(int_at(queue("GET", NULL), "/ready"), 1);
+	assert_int_equal(int_at(queue("GET", NULL), "/sent"), 1);
 	struct answer a = http(client, "GET", "/queues/q/messages?state=ready", NULL);
 	assert_int_equal(json_array_size(json_at(a, "/items")), 1);
 	assert_string_equal(text_at(a, "/items/0/schedule/id"), "s");

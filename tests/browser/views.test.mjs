@@ -197,11 +197,13 @@ test('figures of a list are those of the API', SLOW, async (t) => {
   fetch(`${stage.url}/locks/plain`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ ttl_ms: 1000, wait_ms: 60_000 }),
+    body: JSON.stringify({ ttl_ms: 1000, wait_ms: 60_000, owner: 'night shift' }),
     signal: waiter.signal,
   }).catch(() => {});
   await go(page, 'locks');
   await shows(row(page, 'plain').locator('.count', { hasText: '1' })); // a waiter
+  await go(page, 'locks', 'plain');
+  await rowHas(page, 'night shift', '1', 'exclusive', 'waits');
   for (let takes = 0; takes < 9; takes++)
     await api(stage.url, 'POST', '/ratelimit', { key: 'plain', limit: 10, window_ms: 600_000 });
   await fetch(`${stage.url}/ratelimit`, {
@@ -264,8 +266,13 @@ test('a message is sent, found, redriven and deleted', SLOW, async (t) => {
   await page.getByRole('button', { name: /^dead 1/ }).click();
   await shows(row(page, 'plain ready'));
   assert.equal(await page.getByRole('button', { name: /^(Reschedule|Cancel)/ }).count(), 0);
-  await press(page, 'Redrive plain ready');
-  await said(page, "'plain ready' is ready again.");
+  await page.getByLabel('Select plain ready', { exact: true }).check();
+  const [redrive] = await Promise.all([
+    page.waitForRequest((one) => one.method() === 'POST'),
+    press(page, 'Redrive'),
+  ]);
+  assert.deepEqual(redrive.postDataJSON(), { ids: ['plain ready'] });
+  await said(page, 'Ready again: 1.');
   await page.getByRole('button', { name: /^ready 5/ }).click();
   await page.getByLabel('Select digits', { exact: true }).check();
   await page.getByLabel('Select exact', { exact: true }).check();

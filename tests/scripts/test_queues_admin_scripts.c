@@ -78,12 +78,12 @@ static void counts_tell_every_state(void **state)
 
 	(void)state;
 	struct queue_counts none = queue_get(&r, "q");
-	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired, 0);
+	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent, 0);
 	assert_int_equal(none.oldest_ready_at, -1);
-	assert_int_equal(item_int(&r, 8), 30000); /* the settings that hold without any */
-	assert_int_equal(item_int(&r, 9), 5);
-	assert_int_equal(item_int(&r, 12), 300000);
-	assert_int_equal(item_int(&r, 13), 1209600000);
+	assert_int_equal(item_int(&r, 9), 30000); /* the settings that hold without any */
+	assert_int_equal(item_int(&r, 10), 5);
+	assert_int_equal(item_int(&r, 13), 300000);
+	assert_int_equal(item_int(&r, 14), 1209600000);
 	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look makes nothing */
 
 	send_dead("dead");
@@ -95,11 +95,13 @@ static void counts_tell_every_state(void **state)
 	wait_for_clock(&r, oldest + 2);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready", .priority = 2 });
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready too", .priority = 7 });
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" }); /* a duplicate */
 	struct queue_counts c = queue_get(&r, "q");
 	assert_int_equal(c.ready, 3);
 	assert_int_equal(c.delayed, 1);
 	assert_int_equal(c.in_flight, 1);
 	assert_int_equal(c.dead, 1);
+	assert_int_equal(c.sent, 6);
 	assert_int_equal(c.oldest_ready_at, oldest);
 }
 
@@ -138,12 +140,12 @@ static void settings_are_kept_and_replaced(void **state)
 	queue_get(&r, "q");
 	const int64_t told[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
 	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(item_int(&r, 8 + i), told[i]);
+		assert_int_equal(item_int(&r, 9 + i), told[i]);
 	queue_put(&r, "q", standard_settings);
 	queue_get(&r, "q");
-	assert_int_equal(item_int(&r, 8), 30000);
-	assert_int_equal(item_int(&r, 10), 0);
-	assert_int_equal(item_int(&r, 14), 0);
+	assert_int_equal(item_int(&r, 9), 30000);
+	assert_int_equal(item_int(&r, 11), 0);
+	assert_int_equal(item_int(&r, 15), 0);
 }
 
 static void cancel_takes_what_nobody_works_on(void **state)
@@ -273,6 +275,49 @@ static void redrive_brings_the_dead_back(void **state)
 	assert_int_equal(queue_redrive(&r, "q", 1200, &steps), 1200);
 	assert_true(steps >= 3);
 	assert_counts(&r, "q", 1200, 0, 3, 300);
+}
+
+/* By ids: what is no dead letter stays as it is. */
+static void chosen_letters_are_brought_back(void **state)
+{
+	struct queue_settings settings = standard_settings;
+	char receipt[64], own[32];
+
+	(void)state;
+	send_dead("a");
+	send_dead("b");
+	queue_message_send(&r, "q", (struct outgoing){ .body = "1" });
+	snprintf(own, sizeof(own), "%s", sent(&r, 0, SENT_ID)->str);
+	receive_one(30000, receipt);
+	assert_int_equal(queue_delivery_reject(&r, "q", receipt, -1, "bad", true), 1);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "done" });
+	receive_one(30000, receipt);
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "flies" });
+	receive_one(30000, receipt);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ended", .max_receives = 1, .ttl_ms = 600000 });
+	receive_one(1, receipt);
+	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
+	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
+	char *before = server_picture(&r);
+	run(&r, &queue_message_redrive_script, queue_keys("q"),
+	    ARGS("done", "flies", "ready", "none", "", "1795219450378210"));
+	assert_int_equal(item_int(&r, 2), 0);
+	char *after = server_picture(&r);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("b", "flies", own, "ended"));
+	assert_int_equal(item_int(&r, 2), 3);
+	assert_counts(&r, "q", 4, 0, 1, 1);
+	assert_int_equal(queue_message_get(&r, "q", "b"), 0);
+	assert_int_equal(item_field(&r, 2, ITEM_RECEIVES)->integer, 0);
+	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "");
+	settings.retention_ms = 1;
+	queue_put(&r, "q", settings);
+	wait_for_clock(&r, item_int(&r, 1) + 2);
+	run(&r, &queue_message_redrive_script, queue_keys("q"), ARGS("a"));
+	assert_int_equal(item_int(&r, 2), 0); /* past its retention */
 }
 
 /*
@@ -440,6 +485,7 @@ int main(void)
 		cmocka_unit_test_setup(purge_removes_one_state_or_all, script_stage_empty),
 		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),
 		cmocka_unit_test_setup(redrive_brings_the_dead_back, script_stage_empty),
+		cmocka_unit_test_setup(chosen_letters_are_brought_back, script_stage_empty),
 		cmocka_unit_test_setup(a_redrive_that_broke_off_goes_on, script_stage_empty),
 		cmocka_unit_test_setup(dead_letters_are_kept_for_their_retention, script_stage_empty),
 		cmocka_unit_test_setup(delete_leaves_nothing_and_sequences_rise_on, script_stage_empty),

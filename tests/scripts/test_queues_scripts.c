@@ -339,6 +339,7 @@ static void a_foreign_key_half_applies_nothing(void **state)
 		{ &queue_put_script, ARGS("1", "1", "0", "0", "1", "1", "0"), "!......" },
 		{ &queue_purge_script, ARGS("", "0", "0"), "!!!!!!!" },
 		{ &queue_redrive_script, ARGS("-1", "0", "0"), "!!!!!!!" },
+		{ &queue_message_redrive_script, ARGS("dead"), "!!!!!!!" },
 		{ &queue_delete_script, ARGS(), "!!!!!!!" },
 	};
 

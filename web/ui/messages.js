@@ -106,9 +106,11 @@ function bulkOf(page, at, shown) {
 	const node = el('div', { class: 'buttons bulk', hidden: true }, count, redriven, deleted);
 	redriven.onclick = async () => {
 		const chosen = shown.selected().filter(isDead);
-		await page.actAll(
-			chosen.map((one) => ({ method: 'PATCH', path: where(one), body: { delay_ms: 0 } })),
-			(done) => `Ready again: ${number(done)}.`,
+		await page.act(
+			'POST',
+			`${at}/redrive`,
+			{ ids: chosen.map(({ id }) => id) },
+			({ redriven }) => `Ready again: ${number(redriven)}.`,
 		);
 		shown.unselect();
 	};

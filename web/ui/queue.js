@@ -6,6 +6,7 @@ import { duration, number } from './format.js';
 import { messagesOf } from './messages.js';
 import { COUNTS, History, plot } from './plot.js';
 import { actions, make, settingsOf, STATES, words } from './queue_actions.js';
+import { Rates } from './rates.js';
 import { notJson } from './topics.js';
 
 const SPAN_S = 600;
@@ -26,6 +27,7 @@ export function openOne(page, name, state) {
 	const at = path('queues', name);
 	let latest = { name };
 	let isKnown = false;
+	const rates = new Rates();
 	const bar = buttons(
 		{ label: 'Send a message', about: () => `to ${name}`, act: () => send(page, at) },
 		...actions(page),
@@ -77,18 +79,22 @@ export function openOne(page, name, state) {
 		depth.show(remember(latest).columns);
 		tabs.show(queue);
 		settings.show(queue);
+		rates.add([queue]);
 		about.show([
+			['In / min', rates.words(name, 'sent')],
+			['Out / min', rates.words(name, 'left')],
 			[
 				'Oldest ready message',
 				queue.oldest_ready_ms === null ? '–' : `due for ${duration(queue.oldest_ready_ms)}`,
 			],
+			['Sent so far', number(queue.sent)],
 			['Expired so far', number(queue.expired)],
 		]);
 		await messages.look();
 	};
 }
 
-const isUsed = (queue) => queue.expired > 0 || STATES.some((state) => queue[state] > 0);
+const isUsed = (queue) => queue.sent > 0 || STATES.some((state) => queue[state] > 0);
 
 /** GET answers for every name; an empty queue exists if it is listed. */
 async function isListed(page, name) {

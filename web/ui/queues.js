@@ -3,11 +3,15 @@ import { buttons, el, keyed, route, setText } from './dom.js';
 import { duration, number } from './format.js';
 import { listing } from './listing.js';
 import { openOne } from './queue.js';
-import { actions, make, STATES, total, words } from './queue_actions.js';
+import { actions, make, STATES, words } from './queue_actions.js';
+import { Rates } from './rates.js';
 import { table } from './table.js';
 
 const title = (state) => words(state).replace(/^./, (first) => first.toUpperCase());
-const TREND_MS = 60000;
+const RATES = [
+	['In / min', 'sent'],
+	['Out / min', 'left'],
+];
 
 export function open(page) {
 	return page.names.length ? openOne(page, page.names[0], page.names[1]) : openAll(page);
@@ -16,7 +20,7 @@ export function open(page) {
 const age = ({ oldest_ready_ms: ms }) => (ms === null ? '–' : duration(ms));
 
 function openAll(page) {
-	const trend = new Trend();
+	const rates = new Rates();
 	const all = table({
 		label: 'Queues',
 		key: (queue) => queue.name,
@@ -35,12 +39,12 @@ function openAll(page) {
 				sort: (queue) => queue[state],
 			})),
 			{ title: 'Oldest ready', number: true, text: age, sort: (queue) => queue.oldest_ready_ms },
-			{
-				title: 'Change a minute',
+			...RATES.map(([heading, what]) => ({
+				title: heading,
 				number: true,
-				text: (queue) => trend.words(queue.name),
-				sort: (queue) => trend.of(queue.name),
-			},
+				text: (queue) => rates.words(queue.name, what),
+				sort: (queue) => rates.of(queue.name, what),
+			})),
 			...(page.write ? [{ title: '', kind: 'actions', make: buttons(...actions(page)) }] : []),
 		],
 	});
@@ -54,7 +58,7 @@ function openAll(page) {
 		shown: {
 			node: all.node,
 			show(items, around) {
-				trend.add(items);
+				rates.add(items);
 				all.show(items, around);
 				sums.hidden = items.length === 0;
 				keyed(sums, totals(items, around), ([name]) => name, tile);
@@ -105,30 +109,4 @@ function totals(items, { more, before }) {
 function tile([name]) {
 	const value = el('dd');
 	return { node: el('div', {}, el('dt', {}, name), value), update: (pair) => setText(value, pair[1]) };
-}
-
-/** How many messages more or fewer a queue has than a minute ago, as far as this page has looked. */
-class Trend {
-	constructor() {
-		this.looks = []; // {at, totals}, the earliest first
-	}
-
-	add(items) {
-		const at = Date.now();
-		this.looks.push({ at, totals: new Map(items.map((queue) => [queue.name, total(queue)])) });
-		while (this.looks.length > 2 && this.looks[1].at < at - TREND_MS) this.looks.shift();
-	}
-
-	of(name) {
-		const last = this.looks.at(-1);
-		const first = this.looks.find(({ totals }) => totals.has(name));
-		if (!first || last.at === first.at) return null;
-		return ((last.totals.get(name) - first.totals.get(name)) * TREND_MS) / (last.at - first.at);
-	}
-
-	words(name) {
-		const change = this.of(name);
-		if (change === null) return '–';
-		return `${change > 0 ? '+' : ''}${number(Math.round(change))}`;
-	}
 }
