@@ -16,11 +16,11 @@ struct answer_header {
 };
 
 struct answer {
-	int status; /* 0: no answer came, `error` says why */
+	int status; /* 0: no answer came; `error` has the cause */
 	const char *error;
 	const char *body; /* never NULL; a NUL follows it */
 	size_t body_len;
-	const json_t *json; /* (ref) the body, when it says that it is JSON and is; else NULL */
+	const json_t *json; /* (ref) the body, when its Content-Type is JSON and it parses; else NULL */
 	const struct answer_header *headers;
 	size_t header_count;
 	int64_t took_us; /* from sending to the last byte */

@@ -17,15 +17,15 @@ struct certificate {
 
 struct certificate_wish {
 	const char *name;             /* its common name */
-	const char *dns, *ip;         /* whom it is for; NULL: nobody in particular */
-	const struct certificate *by; /* who signs it; NULL: itself, as a CA */
+	const char *dns, *ip;         /* subject alternative names; NULL: none */
+	const struct certificate *by; /* the issuer; NULL: self-signed, a CA */
 	int starts_in_s, ends_in_s;   /* from now; both 0: from an hour ago until in an hour */
 };
 
 /* Fails the test when it cannot be made. */
 struct certificate certificate_make(struct certificate_wish wish);
 
-/* Puts the files of one in the place of another's, as whoever renews certificates does. */
+/* Replaces the files of one by those of another, as a renewal of certificates does. */
 void certificate_replace(const struct certificate *old, const struct certificate *fresh);
 
 #endif

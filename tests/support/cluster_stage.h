@@ -1,6 +1,6 @@
 /*
- * cluster_stage: a Redis Cluster that a test may harm, one daemon on it and one client; anew for
- * each test.
+ * cluster_stage: a Redis Cluster that a test may harm, one daemon on it and one client; new ones
+ * for each test.
  *
  *	cmocka_unit_test_setup_teardown(a_test, cluster_of_masters, cluster_stage_close), ...
  */

@@ -269,7 +269,10 @@ json_t *contract_body(const struct contract_operation *op)
 	return body;
 }
 
-/* A value as it stands in a target: percent-encoded text, digits, or the first item of an array. */
+/*
+ * A value in the form that a target has: percent-encoded text, digits, or the first item of an
+ * array.
+ */
 static void print_value(FILE *out, const json_t *value)
 {
 	if (json_is_array(value))

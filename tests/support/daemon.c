@@ -268,7 +268,7 @@ static int64_t kept_waiting_us(const char *path)
 	bool found = text && sscanf(text, "%*u %llu", &waited_ns) == 1;
 
 	free(text);
-	return found ? (int64_t)(waited_ns / 1000) : 0; /* a kernel that does not tell */
+	return found ? (int64_t)(waited_ns / 1000) : 0; /* this kernel does not report it */
 }
 
 int64_t daemon_kept_waiting_us(const struct daemon *d)

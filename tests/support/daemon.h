@@ -34,7 +34,7 @@ void daemon_start_with(struct daemon *d, ...) __attribute__((sentinel));
 #define daemon_launch(...) daemon_launch_with(__VA_ARGS__, (const char *)NULL)
 void daemon_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* The same. False when it ended by itself instead: proc_exit_status tells how. */
+/* The same. False when it ended by itself instead; proc_exit_status returns its status. */
 #define daemon_try_launch(...) daemon_try_launch_with(__VA_ARGS__, (const char *)NULL)
 bool daemon_try_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 
@@ -45,10 +45,10 @@ bool daemon_try_launch_with(struct daemon *d, ...) __attribute__((sentinel));
 #define daemon_run(...) daemon_run_with(__VA_ARGS__, (const char *)NULL)
 int daemon_run_with(struct daemon *d, ...) __attribute__((sentinel));
 
-/* True when /readyz says 200 within `timeout_ms`. */
+/* True when /readyz returns 200 within `timeout_ms`. */
 bool daemon_is_ready(struct daemon *d, int timeout_ms);
 
-/* True when /healthz says 200 within a second: it is alive and its loop runs. */
+/* True when /healthz returns 200 within a second: it is alive and its loop runs. */
 bool daemon_is_alive(struct daemon *d);
 
 /*
@@ -61,14 +61,14 @@ void daemon_stop(struct daemon *d);
 void daemon_kill(struct daemon *d);
 
 /*
- * How many descriptors it has open: a connection that was not let go shows here. -1 when it is
- * gone.
+ * The number of its open descriptors, which shows a connection that was not closed. -1 when it has
+ * ended.
  */
 int daemon_open_files(const struct daemon *d);
 
 /*
- * True when this build has AddressSanitizer, which keeps freed memory back: resident memory says
- * nothing then.
+ * True when this build has AddressSanitizer, which retains freed memory, so that resident memory
+ * has no meaning.
  */
 bool daemon_is_sanitized(void);
 

@@ -37,7 +37,7 @@ struct event events_next(struct events *e, int timeout_ms);
 /* The same, over comments. */
 struct event events_next_named(struct events *e, int timeout_ms);
 
-/* True when the answer is over, as it should be, and the connection closed. */
+/* True when the answer ended properly and the connection was closed. */
 bool events_ended(struct events *e, int timeout_ms);
 
 /* Recorded as far as it came; then the connection is closed, or reset, unless it was already. */

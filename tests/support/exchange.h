@@ -1,5 +1,5 @@
 /*
- * exchange: a record of every exchange that a test has, for whoever checks answers against the
+ * exchange: a record of every exchange that a test has. Its answers are checked against the
  * contract afterwards.
  *
  * One JSON line each in the file that the variable PATTERND_EXCHANGES names (nothing without it),

@@ -63,7 +63,7 @@ static size_t gather_body(char *at, size_t size, size_t n, void *arg)
 	return c->heard ? 0 : taken;
 }
 
-/* Each status line begins the head anew: what counts is the last answer, not a 100 before it. */
+/* Each status line starts the head again: the last answer counts, not a 100 before it. */
 static size_t gather_head(char *at, size_t size, size_t n, void *arg)
 {
 	struct bytes *b = arg;

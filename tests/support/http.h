@@ -39,7 +39,7 @@ void client_decode(struct client *c);             /* asks for compressed bodies,
 /*
  * One exchange: method, target (as it is sent: percent-encode it yourself), body text or NULL, then
  * any number of headers "Name: value" ("Name:" takes out one of the client's own). A body goes as
- * application/json unless a header says otherwise.
+ * application/json unless a header has another type.
  */
 #define http(client, ...) http_exchange((client), __VA_ARGS__, (const char *)NULL)
 struct answer http_exchange(struct client *c, const char *method, const char *target, const char *body, ...)

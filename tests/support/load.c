@@ -1,6 +1,6 @@
 /*
- * load: see load.h. Threads that fail no test by themselves: they note what is wrong, and load_stop
- * tells.
+ * load: see load.h. The threads fail no test by themselves: they note what is wrong, and load_stop
+ * reports it.
  */
 #include "load.h"
 
@@ -67,7 +67,7 @@ static int64_t longest_us(const struct load *l)
 	return (l->plan.timeout_ms + (daemon_is_sanitized() ? SANITIZED_MARGIN_MS : MARGIN_MS)) * INT64_C(1000);
 }
 
-/* What must never be said, or not so late. NULL: nothing wrong. */
+/* What is wrong with an answer or its time. NULL: nothing. */
 static const char *flaw_of(const struct load *l, enum kind kind, struct answer a)
 {
 	if (a.status == 0)
@@ -232,7 +232,7 @@ long load_failures(const struct load *l)
 
 /* ---- the account ---- */
 
-/* How much there is; -1 when that is not told just now. */
+/* How much there is; -1 when the daemon cannot report it now. */
 static int64_t found(struct client *c, const char *name, enum kind kind)
 {
 	char text[192];

@@ -49,10 +49,10 @@ long load_answers(const struct load *l);
 long load_failures(const struct load *l);
 
 /*
- * Ends it, and fails the test unless each request was answered by its deadline (and 100 ms), told
- * its effect, and had it: of each thing there is at least what was granted, and at most that and
- * what is unknown. `lost_max`: how much of what was granted may be gone, where a master died before
- * its replica had it.
+ * Ends the load. Fails the test unless each request was answered by its deadline (and 100 ms), and
+ * had the effect that its answer states. Of each thing there is at least what was granted, and at
+ * most that plus what is unknown. `lost_max`: how many grants may be lost, where a master died
+ * before its replica had them.
  */
 void load_stop(struct load *l, int lost_max);
 

@@ -1,6 +1,6 @@
 /*
- * loopback: TCP sockets on 127.0.0.1 for the other parts of the test support. Fails no test: -1
- * tells.
+ * loopback: TCP sockets on 127.0.0.1 for the other parts of the test support. They return -1
+ * instead of failing the test.
  */
 #ifndef TEST_LOOPBACK_H
 #define TEST_LOOPBACK_H

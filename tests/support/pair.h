@@ -29,15 +29,13 @@ extern struct pair pair;
 int pair_open(void **state);
 int pair_close(void **state);
 
-/*
- * After each test: FLUSHALL, both daemons run, and nobody waits or holds anything at them any more.
- */
+/* After each test: FLUSHALL; both daemons run, without waiters and holds. */
 int pair_forget(void **state);
 
 /* True when both reach Redis just now. */
 bool pair_reaches_redis(void);
 
-/* Starts a daemon anew, after daemon_kill. */
+/* Starts a daemon again, after daemon_kill. */
 void pair_restart(int i);
 
 /*
@@ -52,7 +50,7 @@ struct answer pair_answer(struct raw *r, const char *target);
 /* True when neither an answer nor an end has come yet. */
 bool pair_waits(const struct raw *r);
 
-/* A number that GET tells, by way of the first daemon. */
+/* A number of the answer to a GET at the first daemon. */
 int64_t pair_number(const char *target, const char *pointer);
 
 #endif

@@ -36,7 +36,7 @@ int run_per_operation(const char *group, const struct operation_test *tests, siz
 /*
  * Notes a flaw unless the answer is a problem of `status`, effect none, with one of the codes (a
  * list in one string, NULL for any) and, when `pointer` is not NULL, with that pointer first in
- * errors. `what` is told with a flaw.
+ * errors. `what` is printed with a flaw.
  */
 void must_refuse(struct refusals *seen, struct answer a, int status, const char *codes, const char *pointer,
 		 const char *what, ...) __attribute__((format(printf, 6, 7)));

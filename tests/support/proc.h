@@ -24,8 +24,8 @@ int64_t monotonic_us(void);
 void nap_ms(int64_t ms);
 
 /*
- * How long is waited in truth: under valgrind all takes longer, PATTERND_PATIENCE says how many
- * times.
+ * The real timeout: `timeout_ms` times PATTERND_PATIENCE, since everything takes longer under
+ * valgrind.
  */
 int64_t patience_ms(int64_t timeout_ms);
 
@@ -36,15 +36,15 @@ int64_t patience_ms(int64_t timeout_ms);
 bool in_full(void);
 
 /*
- * Lets this program, and what it starts, open as many files as the system allows. False, and it
- * says so, when that is less than `wanted`.
+ * Lets this program, and what it starts, open as many files as the system allows. False, after a
+ * message, when that is less than `wanted`.
  */
 bool may_open_files(size_t wanted);
 
 /* Looks every 2 ms until `condition` holds. False when `timeout_ms` passed first. */
 bool wait_for(bool (*condition)(void *arg), void *arg, int timeout_ms);
 
-/* The same with an expression; fails the test when the time is over. */
+/* The same with an expression; fails the test at the timeout. */
 #define wait_until(expression, timeout_ms)                                     \
 	do {                                                                   \
 		int64_t until_ms_ = monotonic_ms() + patience_ms(timeout_ms);  \
@@ -59,7 +59,7 @@ void wait_step(int64_t until_ms, const char *expression, const char *file, int l
  */
 const char *temp_dir(void);
 
-/* A TCP port of the loopback that nobody listens on just now. */
+/* A TCP port of the loopback on which no program listens now. */
 int free_port(void);
 
 /* All of a file, ended by a NUL; the caller frees. NULL when it cannot be read. */
@@ -82,8 +82,8 @@ const char *const *clock_off_by(int seconds);
 /* The same, by which an hour has gone by as soon as there is a file of that name. */
 const char *const *clock_later_with(const char *path);
 /*
- * The same, by which the wall clock stands still at the microseconds, an int64_t, that the file of
- * that name holds.
+ * The same, but the wall clock stays at the microseconds, an int64_t, that the file of that name
+ * holds.
  */
 const char *const *clock_told_by(const char *path);
 
@@ -111,7 +111,7 @@ bool proc_runs(pid_t pid);
 /* True when the child's stderr has `text` in it. */
 bool proc_said(const struct proc *p, const char *text);
 
-/* Prints the end of the child's stderr, for whoever reads a failure. */
+/* Prints the end of the child's stderr, to explain a failure. */
 void proc_print_tail(const struct proc *p);
 
 #endif

@@ -78,7 +78,7 @@ static void way_open(struct way *w, int from, int to)
 	w->last = &w->first;
 }
 
-/* False when nobody waits. */
+/* False when no client waits to be accepted. */
 static bool accept_link(struct proxy *p)
 {
 	int client = loopback_accept(p->listen_fd);
@@ -161,7 +161,7 @@ static void way_push(const struct proxy *p, struct way *w, const char *bytes, si
 	w->queued += len;
 }
 
-/* What a link counts is counted anew for each fault. */
+/* Each fault starts a link's counts at zero. */
 static void link_renew(const struct proxy *p, struct link *l)
 {
 	if (l->generation == p->generation)
@@ -331,8 +331,8 @@ static void link_step(struct proxy *p, struct link *l, const struct pollfd at[2]
 }
 
 /*
- * Waits for something to do, with the mutex given back. Returns how many links were polled: the
- * first ones.
+ * Waits for something to do, with the mutex released. Returns how many links were polled: the first
+ * ones.
  */
 static size_t wait_for_work(struct proxy *p, struct pollfd polled[])
 {

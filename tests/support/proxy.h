@@ -9,9 +9,8 @@
  *	proxy_set(p, (struct proxy_fault){ 0 });           passes everything again
  *	proxy_close(p);
  *
- * "Up" is from whoever connects towards the server, "down" is back. Faults can be combined and
- * changed while connections are open; a change holds for what is read from then on. Runs in a
- * thread of its own.
+ * "Up" is from the client to the server, "down" is back. Faults can be combined and changed while
+ * connections are open; a change applies to what is read from then on. Runs in a thread of its own.
  */
 #ifndef TEST_PROXY_H
 #define TEST_PROXY_H
@@ -27,11 +26,11 @@ struct proxy_bytes {
 #define PROXY_BYTES(literal) ((struct proxy_bytes){ (literal), sizeof(literal) - 1 })
 
 struct proxy_fault {
-	bool refuse;             /* nobody listens, connecting is refused. Open connections stay */
+	bool refuse;             /* connecting is refused. Open connections stay */
 	bool reset;              /* every connection that is open now ends with RST, new ones pass */
 	int delay_ms;            /* each way */
 	bool drop_up, drop_down; /* bytes vanish and nothing closes: a half-open link */
-	bool hold_up;            /* bytes up are not taken in: whoever sends them soon cannot write any more */
+	bool hold_up;            /* bytes up are not read, so that the sender soon cannot write any more */
 	bool cut;                /* requests pass; a connection closes when `cut_at` bytes of replies went down on it */
 	size_t cut_at;           /* 0: the whole reply is lost, its effect is not */
 	struct proxy_bytes cut_on; /* cut only where a piece with these bytes went up, from there on ... */

@@ -123,9 +123,7 @@ static bool poll_for(const struct raw *r, short events, int64_t timeout_ms)
 	return poll(&p, 1, timeout_ms > 0 ? (int)timeout_ms : 0) > 0;
 }
 
-/*
- * Waits for what an unfinished step of TLS needs. False when it cannot go on, or the time is over.
- */
+/* Waits for what an unfinished step of TLS needs. False when it cannot go on, or at the timeout. */
 static bool tls_waits(struct raw *r, int result, int64_t until_ms)
 {
 	int why = SSL_get_error(r->tls, result);
@@ -230,7 +228,7 @@ bool raw_repeat(struct raw *r, const char *piece, size_t times)
 	return sent;
 }
 
-/* Reads once. False when the time is over or nothing more will come. */
+/* Reads once. False at the timeout, or when nothing more will come. */
 static bool read_more(struct raw *r, int64_t until_ms)
 {
 	char block[65536];

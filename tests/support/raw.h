@@ -14,14 +14,14 @@
 
 struct raw;
 
-struct raw *raw_connect(int port);     /* fails the test when nobody listens */
+struct raw *raw_connect(int port);     /* fails the test when no program listens */
 struct raw *raw_try_connect(int port); /* NULL then */
-bool raw_listens(int port);            /* somebody does */
+bool raw_listens(int port);            /* a program does */
 struct raw *raw_connect_unix(const char *path);
 
 /*
- * TLS from here on; whom it talks to is not verified. False when no handshake succeeds within 5 s.
- * raw_close then says close_notify first.
+ * TLS from here on; the peer is not verified. False when no handshake succeeds within 5 s.
+ * raw_close then sends close_notify first.
  */
 bool raw_secure(struct raw *r);
 
@@ -39,8 +39,8 @@ bool raw_text(struct raw *r, const char *text);
 bool raw_repeat(struct raw *r, const char *piece, size_t times);
 
 /*
- * Sends `piece` over and over, a byte each `pause_ms`, until the other side closes or answers, or
- * `max_ms` are over.
+ * Sends `piece` repeatedly, a byte each `pause_ms`, until the peer closes or answers, or for
+ * `max_ms`.
  */
 void raw_drip(struct raw *r, const char *piece, int pause_ms, int max_ms);
 

@@ -1,16 +1,16 @@
 /*
- * redis_as_one: a Redis Cluster that stands for one server, for tests that know of one server only
+ * redis_as_one: a Redis Cluster in the place of one server, for tests that know of one server only
  * (redis_server.h).
  *
- * A command goes to the node that has its key; a command without a key goes to all nodes, and what
- * they say is put together: numbers are added up, arrays and texts come one after the other.
+ * A command goes to the node that has its key; a command without a key goes to all nodes, and their
+ * replies are combined: numbers are added, arrays and texts are concatenated.
  */
 #ifndef TEST_REDIS_AS_ONE_H
 #define TEST_REDIS_AS_ONE_H
 
 #include "redis_cluster.h"
 
-/* True when the variable PATTERND_TEST_TOPOLOGY says that the tests run on a cluster. */
+/* True when the variable PATTERND_TEST_TOPOLOGY asks for a cluster. */
 bool tests_run_on_a_cluster(void);
 
 /* `bytes`: the command as it goes over the wire. The caller frees the reply. */

@@ -25,15 +25,15 @@ static const int first_slot[CLUSTER_MASTERS + 1] = { 0, 5461, 10923, CLUSTER_SLO
 	"%039d"  \
 	"f"
 
-/* ---- who has what ---- */
+/* ---- the owners of the slots ---- */
 
 static bool runs(const struct redis_cluster *c, int node)
 {
 	return c->nodes[node].server.proc.pid != 0;
 }
 
-/* Where others are told that the node is. */
-static int told_port(const struct cluster_node *node)
+/* The port that the node announces. */
+static int announced_port(const struct cluster_node *node)
 {
 	return node->proxy ? proxy_port(node->proxy) : node->server.port;
 }
@@ -41,12 +41,12 @@ static int told_port(const struct cluster_node *node)
 int cluster_node_at(const struct redis_cluster *c, long long port)
 {
 	for (int i = 0; i < c->count; i++)
-		if (told_port(&c->nodes[i]) == port)
+		if (announced_port(&c->nodes[i]) == port)
 			return i;
 	return -1;
 }
 
-/* Who has each slot, as one node sees it. */
+/* The owner of each slot, as one node sees it. */
 static void read_owners(struct redis_cluster *c, int node, unsigned char owner[CLUSTER_SLOTS])
 {
 	const redisReply *ranges = server_command(&c->nodes[node].server, "CLUSTER SLOTS");
@@ -207,8 +207,8 @@ bool cluster_is_well(struct redis_cluster *c)
 }
 
 /*
- * A replica that is online has still to say so before it is sent anything: only what it
- * acknowledges shows that it is. In a slot that its master has.
+ * A replica that is online must announce so before its master sends it anything: only an
+ * acknowledged write shows that it is. The write is to a slot of its master.
  */
 static void wait_for_replicas(struct redis_cluster *c)
 {
@@ -247,7 +247,7 @@ static void write_config(const struct redis_cluster *c, int self)
 	for (int i = 0; i < c->count; i++) {
 		const struct cluster_node *node = &c->nodes[i];
 		const char *myself = i == self ? "myself," : "";
-		fprintf(f, "%s 127.0.0.1:%d@%d %s", node->id, told_port(node), node->bus_port, myself);
+		fprintf(f, "%s 127.0.0.1:%d@%d %s", node->id, announced_port(node), node->bus_port, myself);
 		if (i < CLUSTER_MASTERS)
 			fprintf(f, "slave " GHOST_ID " 0 0 %d connected\n", i, i + 1);
 		else
@@ -285,7 +285,7 @@ static bool start_node(struct redis_cluster *c, int i, const char *const more[])
 		options[n++] = more[k];
 	snprintf(node->settings[0], sizeof(node->settings[0]), "%d", node->bus_port);
 	snprintf(node->settings[1], sizeof(node->settings[1]), "%d", PATIENT_TIMEOUT_MS);
-	snprintf(node->settings[2], sizeof(node->settings[2]), "%d", told_port(node));
+	snprintf(node->settings[2], sizeof(node->settings[2]), "%d", announced_port(node));
 	node->server.alone = true;
 	write_config(c, i);
 	return server_try_start(&node->server, options);
@@ -306,11 +306,11 @@ static void choose_addresses(struct redis_cluster *c)
 		snprintf(node->config_path, sizeof(node->config_path), "%s/nodes-%d.conf", dir, i);
 		if (i < CLUSTER_MASTERS)
 			len += snprintf(c->url + len, sizeof(c->url) - (size_t)len, "%s127.0.0.1:%d", i ? "," : "",
-					told_port(node));
+					announced_port(node));
 	}
 }
 
-/* False when somebody else took one of the ports first. */
+/* False when another program took one of the ports first. */
 static bool start_nodes(struct redis_cluster *c, const char *const options[])
 {
 	choose_addresses(c);
@@ -343,9 +343,9 @@ static bool knows_owners(struct redis_cluster *c, int node)
 }
 
 /*
- * From the ghosts to the real ones, each when it knows of the epoch that the one before took: two
- * that took the same would need seconds to settle it. Only when all know who has their slots is it
- * safe to forget the ghosts.
+ * Moves the slots from the ghosts to the real nodes, one node after the other: two nodes that take
+ * the same epoch would need seconds to settle that. Forgetting the ghosts is safe only when all
+ * nodes know the owners of their slots.
  */
 static void take_over(struct redis_cluster *c)
 {

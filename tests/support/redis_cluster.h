@@ -32,12 +32,12 @@ struct cluster_node {
 	char id[CLUSTER_ID_LEN + 1];
 	char config_path[160]; /* nodes.conf */
 	char settings[4][16];  /* texts of its options */
-	struct proxy *proxy;   /* owned: with behind_proxies, where the node says that it is */
+	struct proxy *proxy;   /* owned: with behind_proxies, the address that the node announces */
 };
 
 struct redis_cluster {
 	bool with_replicas;  /* set before cluster_start */
-	bool behind_proxies; /* the same: `url`, and what the nodes tell of one another, lead to proxies before them */
+	bool behind_proxies; /* the same: `url` and the addresses that nodes announce are of proxies before them */
 	struct cluster_node nodes[CLUSTER_NODES_MAX];
 	int count;                          /* of nodes */
 	char url[160];                      /* for --redis: the first three */
@@ -71,15 +71,17 @@ void cluster_be_patient(struct redis_cluster *c);
 bool cluster_is_well(struct redis_cluster *c);
 void cluster_wait_well(struct redis_cluster *c);
 
-/* The slot of a key, and a key's node as the nodes tell it now. -1: no node that runs claims it. */
+/*
+ * The slot of a key, and a key's node as the nodes report it now. -1: no node that runs claims it.
+ */
 int cluster_slot(const char *key, size_t len);
 int cluster_owner(struct redis_cluster *c, int slot);
 int cluster_owner_of(struct redis_cluster *c, const char *key);
 
-/* The node that others are told is at this port; -1 when there is none. */
+/* The node that announces this port; -1 when there is none. */
 int cluster_node_at(const struct redis_cluster *c, long long port);
 
-/* A node that runs and says of itself that it replicates `node`; -1 when there is none. */
+/* A running node that reports itself as a replica of `node`; -1 when there is none. */
 int cluster_replica_of(struct redis_cluster *c, int node);
 
 #endif

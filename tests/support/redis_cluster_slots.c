@@ -100,8 +100,8 @@ void cluster_mark_moving(struct redis_cluster *c, int slot, int from, int to)
 }
 
 /*
- * The new owner first, or the slot would be nobody's for a moment; then the old one, then who only
- * needs to know.
+ * The new owner first, or no node would own the slot for a moment; then the old owner, then the
+ * other masters.
  */
 static void hand_over(struct redis_cluster *c, int slot, int from, int to)
 {

@@ -17,7 +17,7 @@ redisReply *cluster_command(struct redis_cluster *c, const char *key, const char
 redisReply *cluster_send(struct redis_cluster *c, int slot, const char *bytes, size_t len);
 
 /*
- * Moves a slot while it is in use: marks it at both ends, moves its keys one by one and tells all
+ * Moves a slot while it is in use: marks it at both ends, moves its keys one by one and informs all
  * masters. `between` may be NULL; it is called after the marking and after each key, with the
  * number of keys moved so far.
  */

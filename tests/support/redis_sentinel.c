@@ -2,7 +2,7 @@
  * redis_sentinel: starts and harms servers under the eyes of sentinels; see redis_sentinel.h.
  *
  * Sentinels find one another and the replicas through the master, every two to ten seconds. Here
- * each is told of all others from the start, as it would write it into its own file.
+ * the file of each names all others from the start, as it would write them itself.
  */
 #include "redis_sentinel.h"
 
@@ -23,7 +23,7 @@ enum { FAILOVER_TIMEOUT_MS = 5000, QUORUM = 2, PATIENCE_MS = 10000 };
 	"%039d"    \
 	"e"
 
-/* ---- what a server says of itself ---- */
+/* ---- what a server reports of itself ---- */
 
 /* Sentinels have a server close all connections when they change what it is. */
 static bool is_master(struct redis_server *server)
@@ -75,11 +75,11 @@ static bool answers_or_died(void *arg)
 }
 
 /*
- * Quicker than usual: to look at each server every ten seconds, to tell the others every two, and
- * to let a server take itself for the master for four times that long. Not quicker, though: whoever
- * leads a failover looks at the new master once a second, and until then the others must not make
- * it a replica again. And a machine that stood still must not make them stand aside for half a
- * minute.
+ * Sentinel's usual periods are too long for tests: it looks at each server every ten seconds,
+ * informs the others every two, and tolerates a wrong master for four times that long. Shorter ones
+ * than these fail, since the leader of a failover looks at the new master once a second, and until
+ * then the others must not make it a replica again. A stall of the machine must not put them into
+ * TILT mode for half a minute.
  */
 static void hurry(struct redis_server *watcher)
 {
@@ -141,7 +141,7 @@ static void kill_all(struct redis_sentinel *s)
 		server_kill(&s->servers[i]);
 }
 
-/* False when somebody else took one of the ports first. */
+/* False when another program took one of the ports first. */
 static bool start_all(struct redis_sentinel *s, const char *const options[])
 {
 	bool started = true;
@@ -195,9 +195,9 @@ void sentinel_stop(struct redis_sentinel *s)
 	kill_all(s);
 }
 
-/* ---- who is the master ---- */
+/* ---- which server is the master ---- */
 
-/* A member of what SENTINEL tells: names and values in turn. */
+/* A member of a reply of SENTINEL, in which names and values alternate. */
 static const char *member(const redisReply *map, const char *name)
 {
 	for (size_t i = 0; i + 1 < map->elements; i += 2)
@@ -213,7 +213,7 @@ bool sentinel_names(struct redis_sentinel *s, int watcher, int server)
 	return address->elements == 2 && atoi(address->element[1]->str) == s->servers[server].port;
 }
 
-/* Whoever runs and watches names this server; when nobody watches, its own word is enough. */
+/* True when each running sentinel names this server, also when none runs. */
 static bool is_named(struct redis_sentinel *s, int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
@@ -239,8 +239,8 @@ int sentinel_promoted(struct redis_sentinel *s, int old)
 }
 
 /*
- * The last one waits twice as long: when all three stand for election at once, each has one vote,
- * and the next is ten seconds later.
+ * The last one waits twice as long: when all three start an election at once, each has one vote,
+ * and the next election is ten seconds later.
  */
 static void set_down_after(struct redis_sentinel *s, int ms)
 {
@@ -326,8 +326,8 @@ bool sentinel_is_well(struct redis_sentinel *s)
 }
 
 /*
- * A replica that is online has still to say so before it is sent anything: only what it
- * acknowledges shows that it is.
+ * A replica that is online must announce so before its master sends it anything: only an
+ * acknowledged write shows that it is.
  */
 static void wait_for_replicas(struct redis_server *master)
 {

@@ -33,8 +33,8 @@ void sentinel_start_with(struct redis_sentinel *s, ...) __attribute__((sentinel)
 void sentinel_stop(struct redis_sentinel *s);
 
 /*
- * The server that says it is a master, takes writes, and is the one the sentinels name; -1 when
- * there is none just now.
+ * The server that reports itself as master, takes writes, and is named by the sentinels; -1 when
+ * there is none now.
  */
 int sentinel_master(struct redis_sentinel *s);
 
@@ -42,8 +42,8 @@ int sentinel_master(struct redis_sentinel *s);
 bool sentinel_names(struct redis_sentinel *s, int watcher, int server);
 
 /*
- * Another than `old` that says it is a master, whatever the sentinels say yet; -1: none. `old` is
- * not asked.
+ * A server other than `old` that reports itself as master, whatever the sentinels report; -1: none.
+ * `old` is not asked.
  */
 int sentinel_promoted(struct redis_sentinel *s, int old);
 

@@ -26,10 +26,7 @@ static void disconnect(struct redis_server *r)
 	r->context = NULL;
 }
 
-/*
- * A server closes connections that it was told to kill, or that are left from before it was started
- * again.
- */
+/* A server closes connections on CLIENT KILL, and those from before a restart are dead. */
 static bool is_connected(const struct redis_server *r)
 {
 	char byte;
@@ -72,7 +69,7 @@ static bool answers_or_died(void *arg)
 	return server_answers(r) || proc_ended(&r->proc, 0);
 }
 
-/* False when the port was taken by somebody else between the choice and the start. */
+/* False when another program took the port between the choice and the start. */
 static bool launch(struct redis_server *r)
 {
 	char port[16];

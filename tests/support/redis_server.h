@@ -32,25 +32,23 @@ struct redis_server {
 	const char *options[32];       /* (ref) what server_start was given, for server_restart */
 	redisContext *context;         /* owned: the test's own connection, made when first needed */
 	redisReply *reply;             /* owned: of the last server_command */
-	struct redis_cluster *cluster; /* owned: what stands for it. `port` is its first node's. NULL: one process */
+	struct redis_cluster *cluster; /* owned: used in its place. `port` is its first node's. NULL: one process */
 };
 
 /*
- * False when it did not come up on `r->port`, which somebody else has, most likely. Options end
- * with NULL.
+ * False when it did not start on `r->port`, most likely because another program has the port.
+ * Options end with NULL.
  */
 bool server_try_start(struct redis_server *r, const char *const options[]);
 
-/*
- * True when it is this very process that answers at its port, not somebody who took the port first.
- */
+/* True when this very process answers at its port, not another program that took the port first. */
 bool server_answers(struct redis_server *r);
 
 /* Returns when it answers. More options as strings, two a setting: "--appendonly", "yes". */
 #define server_start(...) server_start_with(__VA_ARGS__, (const char *)NULL)
 void server_start_with(struct redis_server *r, ...) __attribute__((sentinel));
 
-/* What the process said, for whoever reads a failure. */
+/* Prints the log of the process, to explain a failure. */
 void server_print_log(const struct redis_server *r);
 
 /* The same port, folder and options again, after server_kill. */

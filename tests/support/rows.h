@@ -1,10 +1,10 @@
 /*
- * rows: what the rows of a table test were answered, for whoever compares two sets of libraries
- * (`make verify`); and what was counted.
+ * rows: the answers to the rows of a table test, by which `make verify` compares two sets of
+ * libraries; and what was counted.
  *
  * One line each, "<row>\t<answer>", in the file that the variable PATTERND_ROWS names (nothing
  * without it), which a program's first row empties. The answer is "400 malformed_request" for a
- * problem, "400 page" for what libmicrohttpd says by itself, else its status; "closed" when none
+ * problem, "400 page" for what libmicrohttpd answers by itself, else its status; "closed" when none
  * came.
  */
 #ifndef TEST_ROWS_H

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* 1, or what PATTERND_STRIDE says. */
+/* 1, or the value of PATTERND_STRIDE. */
 static inline int stride(void)
 {
 	const char *given = getenv("PATTERND_STRIDE");

@@ -22,7 +22,7 @@ enum { PEERS_MAX = 64, BLOCK_BYTES = 65536, LOOK_MS = 20 };
 
 struct peer {
 	int fd;      /* -1: free */
-	size_t left; /* answers to say yet */
+	size_t left; /* answers still to send */
 	size_t at;   /* bytes of the block that went out */
 };
 

@@ -1,5 +1,5 @@
 /*
- * stubborn: a peer that is not Redis. It listens, says what its manner tells, and understands
+ * stubborn: a peer that is not Redis. It listens, sends what its manner defines, and understands
  * nothing.
  *
  *	struct stubborn *s = stubborn_open(&(struct stubborn_manner){ .greeting = "SSH-2.0-x" });
@@ -15,8 +15,8 @@
 
 struct stubborn_manner {
 	const char *name;
-	const char *greeting; /* said to each connection at once; NULL: nothing */
-	const char *answer;   /* said to each piece that arrives; NULL: silence */
+	const char *greeting; /* sent to each connection at once; NULL: nothing */
+	const char *answer;   /* sent for each piece that arrives; NULL: nothing */
 	size_t times;         /* how often the answer is repeated; 0 is once, SIZE_MAX has no end */
 };
 

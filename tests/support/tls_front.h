@@ -34,7 +34,7 @@ void tls_front_close(struct tls_front *f);
 const char *tls_front_url(const struct tls_front *f); /* rediss://127.0.0.1:PORT/0 */
 int tls_front_port(const struct tls_front *f);
 
-/* How many handshakes succeeded, and how many keys were made anew since. */
+/* How many handshakes succeeded, and how many key updates there were since. */
 uint64_t tls_front_handshakes(const struct tls_front *f);
 uint64_t tls_front_key_updates(const struct tls_front *f);
 

@@ -34,13 +34,13 @@ void torture_arm(enum torture_kind kind, uint64_t n, uint64_t how_many);
 bool torture_disarm(void);
 
 /*
- * Who made the call that failed: "object+offset", one a line, for addr2line -f. Until the next one
- * is armed.
+ * The callers of the call that failed: "object+offset", one a line, for addr2line -f. Valid until
+ * the next one is armed.
  */
 const char *torture_where(void);
 
 /*
- * Memory that the daemon has taken and not given back; of one that has ended: what it left behind.
+ * Memory that the daemon has allocated and not freed; of one that has ended: what it left behind.
  */
 int64_t torture_blocks(void);
 int64_t torture_bytes(void);

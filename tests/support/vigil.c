@@ -47,7 +47,10 @@ void vigil_begin(struct vigil *v, const struct daemon *d, struct client *others,
 	v->queue = waiter_at(d, target(v, "queues", "/receive"), "{\"wait_ms\":" WAIT_MS "}", "");
 	wait_until(all_parked(d, before + 3), SOON_MS);
 	v->topic = events_get(d->port, target(v, "topics", "/stream"));
-	/* Asked for last, over the same connection: the other channels are heard, too. */
+	/*
+	 * Subscribed to last, over the same connection, so that the other channels are subscribed,
+	 * too.
+	 */
 	assert_string_equal(events_next_named(v->topic, SOON_MS).name, "listening");
 }
 
@@ -71,8 +74,8 @@ static void publish(struct vigil *v)
 	assert_status(http(v->others, "POST", target(v, "topics", ""), body), 200);
 }
 
-/* Publishes until a number is heard. */
-static void must_hear(struct vigil *v, int within_ms)
+/* Publishes until a number is received. */
+static void must_receive(struct vigil *v, int within_ms)
 {
 	int64_t until_ms = monotonic_ms() + patience_ms(within_ms), next = 1;
 	bool gap = false;
@@ -113,7 +116,7 @@ int64_t vigil_must_wake(struct vigil *v, int within_ms)
 	must_be_answered(v, v->lock, "locks", "", 201, until_ms);
 	must_be_answered(v, v->semaphore, "semaphores", "/permits", 201, until_ms);
 	must_be_answered(v, v->queue, "queues", "/receive", 200, until_ms);
-	must_hear(v, (int)(until_ms - monotonic_ms()));
+	must_receive(v, (int)(until_ms - monotonic_ms()));
 	events_close(v->topic);
 	return monotonic_ms() - from_ms;
 }

@@ -31,18 +31,18 @@ struct answer waiter_answer(struct raw *r, const char *target, int timeout_ms);
 /* True when bytes came, or the connection ended. */
 bool waiter_heard(const struct raw *r);
 
-/* How many daemons hear what happens at a queue. */
+/* How many daemons are subscribed to a queue's channel. */
 long heard_by(struct redis_server *r, const char *queue);
 
 /*
- * So many wait at the daemon, and none is being tried just now. Once their queues are heard that
- * stays so until something happens.
+ * True when `count` requests are parked at the daemon, and no attempt for one is under way. Once
+ * their queues are subscribed, that holds until something happens.
  */
 bool all_parked(const struct daemon *d, long count);
 
 /*
- * One more who waits at a queue that nobody but this daemon waits at: it was tried in vain, and
- * hears what happens.
+ * One more waiter, at a queue at which only this daemon waits: its first attempt found nothing, and
+ * its queue is subscribed.
  */
 struct raw *waiter_parked(const struct daemon *d, struct redis_server *r, const char *queue, const char *body);
 struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, const char *queue, const char *body,
