@@ -1,6 +1,6 @@
 /*
- * hostile_rows: requests that are wrong as they stand, and what must come of each; see
- * test_hostile_http.c for the kinds.
+ * hostile_rows: malformed requests and the answers they must get; see test_hostile_http.c for the
+ * kinds.
  */
 #ifndef TEST_HOSTILE_ROWS_H
 #define TEST_HOSTILE_ROWS_H
@@ -17,7 +17,7 @@ struct row {
 	int status[5];    /* any of these; 0 ends the list */
 	const char *code; /* of the problem; NULL: any */
 	bool page_ok;     /* libmicrohttpd may refuse it with its own page, or without a word */
-	bool may_go_on;   /* the connection goes on with the next request; else it must close, with nothing more said */
+	bool may_go_on;   /* the next request on the connection is served; else it must close without another byte */
 };
 
 #define SEND(bytes) .request = (bytes), .len = sizeof(bytes) - 1

@@ -1,7 +1,7 @@
 /*
  * Every operation of the contract and every kind of token: none, a bad one, one that is allowed
- * everything but what the operation needs, one that is allowed just that, and two at once. What is
- * needed stands in the contract (x-scope), so a new operation cannot be forgotten.
+ * everything but what the operation needs, one that is allowed just that, and two at once. The
+ * needed scope comes from the contract (x-scope), so a new operation cannot be forgotten.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -262,7 +262,7 @@ static bool is_refused(struct answer a)
 	return a.status == 401 || (code && strcmp(code, "forbidden") == 0);
 }
 
-static void must_not_tell(struct refusals *seen, struct answer a, const char *what)
+static void must_refuse_alike(struct refusals *seen, struct answer a, const char *what)
 {
 	static const char challenge[] = "Bearer realm=\"patternd\"";
 	static const char detail[] = "send the header 'Authorization: Bearer TOKEN' with a valid token";
@@ -290,12 +290,12 @@ static void without_a_token(const struct contract_operation *op, struct refusals
 		if (is_open(op) ? is_refused(a) : false)
 			note_flaw(seen, a, "'%s': nobody should be asked", none[i] ? none[i] : "");
 		else if (!is_open(op))
-			must_not_tell(seen, a, none[i] ? none[i] : "no token");
+			must_refuse_alike(seen, a, none[i] ? none[i] : "no token");
 	}
 }
 
-/* The right token, not quite rightly said. */
-static void badly_said(const struct contract_operation *op, struct refusals *seen)
+/* The right token in a malformed header. */
+static void malformed_headers(const struct contract_operation *op, struct refusals *seen)
 {
 	static const char *const forms[] = { "Authorization: good-%s",
 					     "Authorization: Bearergood-%s",
@@ -318,14 +318,14 @@ static void badly_said(const struct contract_operation *op, struct refusals *see
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(header, sizeof(header), forms[i], op->id, op->id);
 #pragma GCC diagnostic pop
-		must_not_tell(seen, ask(op, header, NULL), header);
+		must_refuse_alike(seen, ask(op, header, NULL), header);
 	}
 	snprintf(bearer, sizeof(bearer), "Authorization: Bearer good-%s", op->id);
-	must_not_tell(seen, ask(op, bearer, bearer), "the same token twice");
-	must_not_tell(seen, ask(op, bearer, "Authorization: Bearer unknown"), "a good one and another");
-	must_not_tell(seen, ask(op, "Authorization: Basic eDp5", bearer), "a good one behind another scheme");
+	must_refuse_alike(seen, ask(op, bearer, bearer), "the same token twice");
+	must_refuse_alike(seen, ask(op, bearer, "Authorization: Bearer unknown"), "a good one and another");
+	must_refuse_alike(seen, ask(op, "Authorization: Basic eDp5", bearer), "a good one behind another scheme");
 	snprintf(huge, sizeof(huge), "Authorization: Bearer %0*d", 4000, 1);
-	must_not_tell(seen, ask(op, huge, NULL), "4000 bytes");
+	must_refuse_alike(seen, ask(op, huge, NULL), "4000 bytes");
 }
 
 /* Allowed everything but this. */
@@ -386,7 +386,7 @@ static void before_the_body(const struct contract_operation *op, struct refusals
 int main(void)
 {
 	static const struct operation_test tests[] = {
-		{ "no token", without_a_token }, { "badly said", badly_said },           { "near misses", near_misses },
+		{ "no token", without_a_token }, { "badly said", malformed_headers },    { "near misses", near_misses },
 		{ "just that", just_that },      { "before the body", before_the_body },
 	};
 	return run_per_operation("access", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);

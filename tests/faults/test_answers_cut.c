@@ -1,8 +1,8 @@
 /*
  * Answers of Redis that are cut off once their request was carried out, of 30 % of the writes at
- * least: row 30 of the table of faults, for many clients who ask again with their Idempotency-Key
- * until they are told. What each wanted happens once, and whoever asks, once more or at the same
- * time, is told the same.
+ * least: row 30 of the table of faults, for many clients that repeat a request with its
+ * Idempotency-Key until they get an answer. Each write happens once, and a repetition, later or at
+ * the same time, gets the same answer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ enum { CLIENTS = 12, WRITES = 400, CUT_PERCENT = 50, LEAST_PERCENT = 30, SOON_MS
 
 /*
  * What is in every command that has a record of its Idempotency-Key, and in nothing else that the
- * daemon says to Redis.
+ * daemon sends to Redis.
  */
 #define RECORD PROXY_BYTES("p:idem:{")
 
@@ -42,7 +42,7 @@ static const struct pattern {
 
 enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
 
-/* One that shall happen once; its number tells its pattern and its Idempotency-Key. */
+/* A write that must happen once; its number determines its pattern and its Idempotency-Key. */
 struct write {
 	char *answer;  /* owned: the first that came; NULL: none yet */
 	bool was_lost; /* and before that one did not */
@@ -50,12 +50,12 @@ struct write {
 
 /* Tries, by what became of them. */
 struct tries {
-	long long told, lost, refused, at_once; /* at_once: told to two who asked at the same time */
+	long long answered, lost, refused, at_once; /* at_once: got by two clients that asked at the same time */
 };
 
 struct caller {
 	struct raw *own, *twin; /* the twin asks for each third write, too */
-	int number;             /* of his write */
+	int number;             /* of its write */
 };
 
 static bool has_twin(const struct caller *c)
@@ -72,7 +72,7 @@ static void ask(struct raw *r, int number)
 	assert_true(waiter_ask(r, p->target, p->body, key));
 }
 
-/* True when it was told what became of the write: the same as ever. */
+/* True when it got the result of the write, which must be the same as before. */
 static bool take(struct raw *r, struct write *w, const struct pattern *p, struct tries *tries)
 {
 	struct answer a = raw_answer(r, SOON_MS);
@@ -83,7 +83,7 @@ static bool take(struct raw *r, struct write *w, const struct pattern *p, struct
 		if (!w->answer)
 			w->answer = strdup(a.body);
 		assert_string_equal(a.body, w->answer);
-		tries->told++;
+		tries->answered++;
 	} else if (a.status == 504) {
 		assert_problem(a, 504, "no_answer", "unknown");
 		w->was_lost = w->was_lost || !w->answer;
@@ -97,8 +97,8 @@ static bool take(struct raw *r, struct write *w, const struct pattern *p, struct
 }
 
 /*
- * All ask at once, then all hear. Whoever was told goes on to the next write. False when there was
- * none left to ask for.
+ * All send at once, then all read. A caller with a result continues with the next write. False when
+ * no write was left.
  */
 static bool round_of(struct caller callers[], struct write writes[], int *next, struct tries *tries)
 {
@@ -147,7 +147,7 @@ static struct tries write_all(struct write writes[])
 	return tries;
 }
 
-/* Everybody asks for everything once more, and it was done once. Frees the answers. */
+/* Repeats all writes: each was done once. Frees the answers. */
 static void assert_done_once(struct write writes[])
 {
 	bool counted[WRITES] = { false };
@@ -189,13 +189,13 @@ static void every_key_counts_once(void **state)
 	proxy_set(proxy, (struct proxy_fault){
 				 .cut = true, .cut_at = place->at, .cut_on = RECORD, .cut_percent = CUT_PERCENT });
 	struct tries tries = write_all(writes);
-	/* Redis carried these out, and nobody was told. */
-	long long run = server_scripts_run(&redis) - before, cut = run - tries.told;
+	/* Redis carried these out, but the answers were lost. */
+	long long run = server_scripts_run(&redis) - before, cut = run - tries.answered;
 	heal();
 	for (int i = 0; i < WRITES; i++)
 		lost += writes[i].was_lost;
 	print_message("%d writes: %lld tries that Redis carried out, %lld of them cut; %d were lost at first, "
-		      "%lld told to two at once, %lld refused\n",
+		      "%lld answered to two at once, %lld refused\n",
 		      WRITES, run, cut, lost, tries.at_once, tries.refused);
 	assert_true(cut * 100 >= run * LEAST_PERCENT && cut <= tries.lost);
 	assert_true(lost * 100 >= WRITES * LEAST_PERCENT);
@@ -207,8 +207,11 @@ static const char receive_target[] = "/queues/w/receive",
 		  receive_body[] = "{\"wait_ms\":30000,\"visibility_ms\":60000}",
 		  receive_key[] = "Idempotency-Key: one\r\n";
 
-/* Two ask at once: one is told, the other too, or he is refused until the first has his answer. */
-static void both_are_told(struct raw *const both[2], const char *id)
+/*
+ * Two ask at once: one gets the answer; the other gets it too, or is refused until the first has
+ * it.
+ */
+static void both_get_the_answer(struct raw *const both[2], const char *id)
 {
 	struct answer a[2];
 
@@ -229,10 +232,10 @@ static void both_are_told(struct raw *const both[2], const char *id)
 }
 
 /*
- * A second one is refused while the first waits. When what came for the first is cut off, both get
- * it, and nobody else.
+ * A second one is refused while the first waits. When the reply for the first is cut off, both get
+ * it, and no other client does.
  */
-static void who_waits_gets_what_was_cut_off(void **state)
+static void a_second_request_gets_what_was_cut_off(void **state)
 {
 	(void)state;
 	struct raw *first = waiter_parked_with(&patternd, &redis, "w", receive_body, receive_key);
@@ -243,7 +246,7 @@ static void who_waits_gets_what_was_cut_off(void **state)
 	wait_until(http(client, "POST", "/queues/w/messages", "{\"body\":1,\"id\":\"m\"}").status == 201, SOON_MS);
 	assert_problem(raw_answer(first, SOON_MS), 504, "no_answer", "unknown");
 	heal();
-	both_are_told((struct raw *[]){ first, twin }, "m");
+	both_get_the_answer((struct raw *[]){ first, twin }, "m");
 	assert_int_equal(int_at(http(client, "GET", "/queues/w", NULL), "/in_flight"), 1);
 	raw_close(first);
 	raw_close(twin);
@@ -269,7 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ places[0].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[0] },
 		{ places[1].name, every_key_counts_once, set_up, NULL, (void *)(uintptr_t)&places[1] },
-		cmocka_unit_test_setup(who_waits_gets_what_was_cut_off, set_up),
+		cmocka_unit_test_setup(a_second_request_gets_what_was_cut_off, set_up),
 	};
 
 	return cmocka_run_group_tests_name("answers that are cut off", tests, set_up_all, stop_through_proxy);

@@ -1,8 +1,8 @@
 /*
- * The circuit between requests and a Redis that stands still (SIGSTOP) or is gone: closed while
- * answers come; open after the first that is overdue, and then every request fails at once; half
- * open while a connection is greeted, which is the probe. However many connections the pool has, a
- * caller waits in vain once. Promises 1 and 7 of the table of faults.
+ * The circuit breaker between requests and a Redis that is stopped (SIGSTOP) or gone. It is closed
+ * while answers come. It opens after the first that is overdue; then every request fails at once.
+ * It is half open during the handshake of a connection, which is the probe. However many
+ * connections the pool has, a caller waits in vain once. Promises 1 and 7 of the table of faults.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -129,7 +129,8 @@ static void one_caller_waits_once(void **state)
 }
 
 /*
- * Many at once: each that was on its way waits its time, no longer; who comes afterwards does not.
+ * Many at once: each request that was on its way waits until its timeout, no longer; later ones do
+ * not wait.
  */
 static void a_crowd_waits_once(void **state)
 {
@@ -192,8 +193,8 @@ static int64_t crowd_asks(const struct daemon *d, struct raw *callers[CROWD], in
 }
 
 /*
- * Redis stands still and goes on, again and again, under twenty thousand requests: each is answered
- * in time, and none is left over.
+ * Redis is stopped and continued repeatedly under twenty thousand requests: each is answered in
+ * time, and none stays unanswered.
  */
 static void twenty_thousand_are_answered_in_time(void **state)
 {
@@ -264,8 +265,8 @@ static void wait_all_up(const struct daemon *daemons, int count, int64_t within_
 }
 
 /*
- * However long it is away, nobody storms it: a try a connection and some half a second, and back
- * within a pause of its return.
+ * However long Redis is away, the daemon does not flood it: one attempt a connection and some half
+ * a second. It is connected within one pause of Redis's return.
  */
 static void probes_are_polite(void **state)
 {
@@ -313,7 +314,7 @@ enum {
 	MOST_BUCKETS = LONGEST_STORM_MS / BUCKET_MS,
 };
 
-/* Takes the place of the server, hangs up on whoever comes, and counts them by when that was. */
+/* Takes the place of the server, closes each connection at once, and counts them by time. */
 static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 {
 	int fd = loopback_listen(&port);

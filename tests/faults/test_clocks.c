@@ -109,7 +109,10 @@ static struct answer take(struct client *c, const char *algorithm)
 	return wait_and_take(c, algorithm, 0);
 }
 
-/* It is refused until that hour has come again, is told so, and does not wait in vain. */
+/*
+ * It is refused until that hour has come again, with that time in retry_after_ms; with a shorter
+ * wait_ms at once.
+ */
 static void assert_an_hour_more(struct client *c, const char *algorithm)
 {
 	struct answer a = take(c, algorithm);

@@ -1,6 +1,6 @@
 /*
  * A Cluster that changes while it is used: slots that move, masters that die, replicas that take
- * over, nodes that stop, go and come back. Every request is answered in time and told its effect.
+ * over, nodes that stop, go and come back. Every request is answered in time, with its effect.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -76,7 +76,8 @@ static void a_master_dies(void **state)
 	load_wait_served(l, SOON_MS);
 	assert_int_equal(cluster_owner_of(&cluster, stage_names[0]), replica);
 	/*
-	 * Replicas are told after callers are: what was answered in its last instant may be lost.
+	 * Replicas get a write after the caller's answer: one answered in the master's last instant
+	 * may be lost.
 	 */
 	load_stop(l, CALLERS);
 }

@@ -1,6 +1,6 @@
 /*
- * Nodes of a Cluster that send a call round in circles, to nowhere or to somebody who is no Redis;
- * slots that nobody serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
+ * Nodes of a Cluster that redirect a call in circles, to nowhere or to a server that is no Redis;
+ * slots that no node serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
  * on hops, a quick refusal that had no effect, and back to work.
  */
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 enum { SOON_MS = 8000, QUICK_MS = 2000 };
 
-/* Whatever is said to this node from now on is answered with these bytes. */
+/* From now on, this node answers every command with these bytes. */
 static void lie(int node, const char *bytes)
 {
 	proxy_set(cluster.nodes[node].proxy, (struct proxy_fault){ .answer = { bytes, strlen(bytes) } });
@@ -41,7 +41,7 @@ static void warm_up(void)
 
 /* ---- Redirections ---- */
 
-/* MOVED there and back, and ASK at the node that says so. */
+/* MOVED there and back, and ASK to the node that sends it. */
 static void in_circles(void **state)
 {
 	char to_1[64], back[64];
@@ -91,8 +91,8 @@ static void without_a_host(void **state)
 static const struct {
 	const char *name, *bytes;
 	/*
-	 * the map may be right again before it is known that nobody is there: then it is sent to
-	 * the liar once more
+	 * the map may be right again before connecting fails: then the command is sent to the lying
+	 * node once more
 	 */
 	bool may_be_lost;
 } nonsense[] = {
@@ -155,10 +155,7 @@ static void held_and_then_hung(void **state)
 	be_honest();
 }
 
-/*
- * MOVED to somebody who is no Redis; a short map that he tells is not believed either, for he has
- * none.
- */
+/* MOVED to a server that is no Redis, whose reply to CLUSTER SLOTS is no map. */
 static void to_strangers(void **state)
 {
 	static const struct stubborn_manner manners[] = {
@@ -211,7 +208,7 @@ static void keys_on_their_way(void **state)
 	assert_int_equal(int_at(http(client, "GET", target, NULL), "/counters/n"), 3);
 }
 
-/* ---- Slots of nobody ---- */
+/* ---- Slots without a node ---- */
 
 static void everywhere(const char *format, int from, int to)
 {
@@ -220,10 +217,10 @@ static void everywhere(const char *format, int from, int to)
 }
 
 /*
- * The last third has no node any more; with full coverage nobody serves anything then, without the
- * others go on.
+ * The last third has no node any more. With cluster-require-full-coverage no node serves anything
+ * then; without it the others do.
  */
-static void slots_of_nobody(void **state)
+static void slots_without_a_node(void **state)
 {
 	const int first = 10923, last = CLUSTER_SLOTS - 1;
 
@@ -254,7 +251,7 @@ static void slots_of_nobody(void **state)
 
 /*
  * In one go: Redis 8 writes its nodes.conf to the disk before it answers, which 16000 times takes
- * longer than anybody waits.
+ * longer than any timeout here.
  */
 static void assign_last_slots(struct redis_server *of, const char *to)
 {
@@ -270,13 +267,13 @@ static void assign_last_slots(struct redis_server *of, const char *to)
 	}
 }
 
-/* Its slots go to node 0, and then nobody knows it any more. It was empty. */
+/* Moves its slots to node 0; then all nodes forget it. It was empty. */
 static void dismiss_node_2(void)
 {
-	static const int told[] = { 2, 0, 1 }; /* who has them first: else it would claim them back, by its epoch */
+	static const int informed[] = { 2, 0, 1 }; /* the owner first: else it would claim them again, by its epoch */
 
 	for (int i = 0; i < 3; i++)
-		assign_last_slots(&cluster.nodes[told[i]].server, cluster.nodes[0].id);
+		assign_last_slots(&cluster.nodes[informed[i]].server, cluster.nodes[0].id);
 	cluster_wait_well(&cluster);
 	for (int i = 0; i < 2; i++)
 		server_command(&cluster.nodes[i].server, "CLUSTER FORGET %s", cluster.nodes[2].id);
@@ -335,7 +332,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(to_strangers, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(answers_are_lost, cluster_behind_proxies, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(keys_on_their_way, cluster_of_masters, cluster_stage_close),
-		cmocka_unit_test_setup_teardown(slots_of_nobody, cluster_of_masters, cluster_stage_close),
+		cmocka_unit_test_setup_teardown(slots_without_a_node, cluster_of_masters, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(a_node_leaves, cluster_of_masters, cluster_stage_close),
 	};
 

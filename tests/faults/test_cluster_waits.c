@@ -1,6 +1,6 @@
 /*
- * Who waits while a Cluster changes is woken wherever the node is by then; and a daemon finds the
- * Cluster by one of its nodes, whichever is left.
+ * A waiter is woken after a change of the Cluster, wherever the node is by then. A daemon finds the
+ * Cluster by any one of its nodes that is left.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 enum { FAILOVER_MS = 20000, DEAF_MS = 1200, WAKE_MS = 1000 };
 enum { SOON_MS = 8000 }; /* nothing but a wake-up comes sooner than what they wait for, 30 s */
 
-/* ---- Who waits ---- */
+/* ---- Waiters ---- */
 
 static struct raw *park(const char *queue)
 {
@@ -53,8 +53,8 @@ static void waiters_are_woken_on_every_node(void **state)
 /* ---- Owners that change ---- */
 
 /*
- * Those who wait, at a daemon each that is asked nothing else: those of the first are released at
- * once, those of the second later.
+ * Two daemons that have waiters and no other requests. Those of the first are served right after
+ * the change, those of the second a second later.
  */
 static struct daemon at_once, later;
 
@@ -128,7 +128,7 @@ static const struct tour {
 	void (*change)(int slot);
 	void (*mend)(void);
 	int slot;
-	bool unseen; /* both daemons stand still meanwhile: their map is as old as it may be */
+	bool unseen; /* both daemons are stopped meanwhile, so that their map is outdated */
 } tours[] = {
 	{ "taken over", taken_over, NULL, 0, false },
 	{ "taken over, unseen", taken_over, NULL, 6000, true },
@@ -165,10 +165,10 @@ static void go_on_tour(const struct tour *t)
 }
 
 /*
- * Whatever gives a slot to another node, who waits there is deaf for no longer than a second after
- * the nodes agree. What they wait for is 30 s away, and comes through another daemon.
+ * However a slot gets another owner, its waiters are subscribed again within a second after the
+ * nodes agree. Their own next attempt is 30 s away; the message comes through another daemon.
  */
-static void no_change_of_owner_leaves_anyone_deaf(void **state)
+static void waiters_stay_subscribed_when_owners_change(void **state)
 {
 	(void)state;
 	daemon_start(&at_once, "--redis", cluster.url);
@@ -200,7 +200,7 @@ static void one_seed_is_enough(void **state)
 	daemon_stop(&other);
 }
 
-/* What it was told at the start is gone; it stays with those that it learnt of. */
+/* The nodes of its options are gone; it uses those that it learned of. */
 static void seeds_may_go(void **state)
 {
 	struct daemon other = { 0 };
@@ -222,7 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(waiters_are_woken_on_every_node, cluster_of_masters,
 						cluster_stage_close),
-		cmocka_unit_test_setup_teardown(no_change_of_owner_leaves_anyone_deaf, cluster_with_replicas,
+		cmocka_unit_test_setup_teardown(waiters_stay_subscribed_when_owners_change, cluster_with_replicas,
 						cluster_stage_close),
 		cmocka_unit_test_setup_teardown(one_seed_is_enough, cluster_of_masters, cluster_stage_close),
 		cmocka_unit_test_setup_teardown(seeds_may_go, cluster_with_replicas, cluster_stage_close),

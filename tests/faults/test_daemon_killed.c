@@ -1,7 +1,7 @@
 /*
  * A daemon that is killed or stopped with a request under way: rows 31 and 32 of the table of
- * faults. Who asks the next daemon again with the same Idempotency-Key has what he asked for, once.
- * What a daemon that stood still tells too late is told as it is by then.
+ * faults. A client that repeats its request at the next daemon, with the same Idempotency-Key, has
+ * the effect once. A daemon that was stopped answers with the state at the time of its answer.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static struct daemon patternd;
 static const struct place {
 	const char *name;
 	struct proxy_fault fault;
-	bool is_done, forgets_scripts; /* Redis has carried it out; it has to be told the script first */
+	bool is_done, forgets_scripts; /* Redis has carried it out; Redis does not have the script yet */
 } places[] = {
 	{ "31 before Redis has it", { .drop_up = true }, false, false },
 	{ "31 between effect and answer", { .drop_down = true }, true, false },
@@ -97,13 +97,13 @@ static void killed_with_a_request_under_way(void **state)
 	}
 }
 
-/* What is granted for a moment, to a daemon that stands still until that is over. */
+/* Short leases, granted to a daemon that is stopped until they have expired. */
 static const struct late {
 	const char *name;
 	const char *before, *before_body; /* a request of its own, or NULL */
 	const char *method;               /* of it */
 	const char *target, *body;
-	const char *seen; /* says 1 once it was granted */
+	const char *seen; /* its reply is 1 once it was granted */
 	const char *code; /* NULL: an answer with nothing in it */
 	int status;
 } lates[] = {
@@ -118,7 +118,7 @@ static const struct late {
 
 enum { LONGEST_GRANT_MS = 1000 };
 
-static void stopped_until_it_is_over(void **state)
+static void stopped_until_it_has_expired(void **state)
 {
 	const struct late *l = *state;
 	char request[256];
@@ -175,7 +175,7 @@ int main(void)
 		tests[i] = (struct CMUnitTest){ places[i].name, killed_with_a_request_under_way, NULL, NULL,
 						(void *)(uintptr_t)&places[i] };
 	for (size_t i = 0; i < LATES; i++)
-		tests[PLACES + i] = (struct CMUnitTest){ lates[i].name, stopped_until_it_is_over, NULL, NULL,
+		tests[PLACES + i] = (struct CMUnitTest){ lates[i].name, stopped_until_it_has_expired, NULL, NULL,
 							 (void *)(uintptr_t)&lates[i] };
 	return _cmocka_run_group_tests("daemons that are killed", tests, PLACES + LATES, set_up, tear_down);
 }

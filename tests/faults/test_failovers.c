@@ -1,9 +1,8 @@
 /*
  * Promise 6 of the table, counted: the master of three Sentinels is killed again and again, as soon
  * as the last one is back as a replica. Each time the daemon must write again within a second of
- * when there is somebody to write to, and somebody who tells: a server says that it is the master,
- * and a Sentinel names it. Until then Sentinel takes its time, up to a second after the server
- * takes writes; that is told, too.
+ * when a server reports itself as master and a Sentinel names it. Sentinels name it up to a second
+ * after the server takes writes; that time is printed, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +36,7 @@ struct part {
 	int64_t times_us[ROUNDS_IN_FULL];
 };
 static struct part until_writable = { .what = "another takes writes after" };
-static struct part until_told = { .what = "a Sentinel tells of it after" };
+static struct part until_named = { .what = "a Sentinel tells of it after" };
 static struct part until_written = { .what = "the daemon writes to it after" };
 static struct part since_writable = { .what = "from taking writes to being written to" };
 
@@ -60,8 +59,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Whoever leads the failover knows of it first. */
-static bool is_told_of(int server)
+/* The Sentinel that leads the failover names it first. */
+static bool is_named(int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		if (sentinel_names(&redis, i, server))
@@ -69,17 +68,17 @@ static bool is_told_of(int server)
 	return false;
 }
 
-/* There is somebody to write to, and somebody who tells. */
-static bool is_over(int old)
+/* A server takes writes, and a Sentinel names it. */
+static bool has_failed_over(int old)
 {
 	int master = sentinel_promoted(&redis, old);
 
-	return master >= 0 && is_told_of(master);
+	return master >= 0 && is_named(master);
 }
 
 /*
- * Which one it was. Sentinels that a busy machine lets wait may take back what they did, and begin
- * anew: the daemon's time begins when the failover was over for good.
+ * Returns the killed server. On a busy machine Sentinels may revert a failover and start again: the
+ * daemon's time begins when the failover ended for good.
  */
 static int fail_over(int round)
 {
@@ -88,16 +87,16 @@ static int fail_over(int round)
 
 	wait_until(sentinel_promoted(&redis, old) >= 0, FAILOVER_MS);
 	int64_t writable_us = monotonic_us();
-	wait_until(is_over(old), FAILOVER_MS);
-	int64_t told_us = monotonic_us(), written_us;
-	while ((written_us = load_written_us(load)) <= told_us) {
+	wait_until(has_failed_over(old), FAILOVER_MS);
+	int64_t named_us = monotonic_us(), written_us;
+	while ((written_us = load_written_us(load)) <= named_us) {
 		wait_step(until_ms, "the daemon writes", __FILE__, __LINE__);
-		if (!is_over(old))
-			told_us = monotonic_us();
+		if (!has_failed_over(old))
+			named_us = monotonic_us();
 	}
 	until_writable.times_us[round] = writable_us - killed_us;
-	until_told.times_us[round] = told_us - writable_us;
-	until_written.times_us[round] = written_us - told_us;
+	until_named.times_us[round] = named_us - writable_us;
+	until_written.times_us[round] = written_us - named_us;
 	since_writable.times_us[round] = written_us - writable_us;
 	return old;
 }
@@ -122,8 +121,8 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the times. */
-static void tell(struct part *p, int count)
+/* Sorts the times and prints them. */
+static void print_times(struct part *p, int count)
 {
 	qsort(p->times_us, (size_t)count, sizeof(p->times_us[0]), by_size);
 	print_message("%s %lld ms, at most %lld\n", p->what, (long long)p->times_us[count / 2] / 1000,
@@ -140,16 +139,16 @@ static void the_master_is_killed_again_and_again(void **state)
 	for (; rounds < wanted && took_ms < LONGEST_MS; took_ms = monotonic_ms() - from_ms)
 		bring_back(fail_over(rounds++));
 	print_message("%d failovers, %lld an hour\n", rounds, (long long)rounds * 3600000 / took_ms);
-	tell(&until_writable, rounds);
-	tell(&until_told, rounds);
-	tell(&until_written, rounds);
-	tell(&since_writable, rounds);
+	print_times(&until_writable, rounds);
+	print_times(&until_named, rounds);
+	print_times(&until_written, rounds);
+	print_times(&since_writable, rounds);
 	int64_t longest_us = until_written.times_us[rounds - 1];
 	rows_figure("failovers", rounds);
 	rows_figure("median_ms", until_written.times_us[rounds / 2] / 1000);
 	rows_figure("longest_ms", longest_us / 1000);
 	rows_figure("longest_since_writable_ms", since_writable.times_us[rounds - 1] / 1000);
-	load_stop(load, rounds * CALLERS); /* replicas are told after callers are */
+	load_stop(load, rounds * CALLERS); /* replicas get writes after the callers' answers */
 	assert_in_range(longest_us, 0, AGAIN_MS * 1000);
 	assert_true(rounds == wanted || rounds * INT64_C(3600000) >= AN_HOUR * took_ms);
 }

@@ -1,7 +1,7 @@
 /*
- * Health cannot be starved: with all connections taken, all of them waiting, Redis standing still,
- * all memory for requests taken, its own places taken, or while the daemon drains, a probe each 50
- * ms is answered within 100 ms, each of them.
+ * Health cannot be starved. A probe each 50 ms is answered within 100 ms, each of them: with all
+ * connections taken, with all of them waiting, with Redis stopped, with all memory for requests
+ * taken, with its own places taken, and while the daemon drains.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ static int probe(const char *request)
 	return status;
 }
 
-/* A number of /metrics, as health tells it. */
+/* A number of /metrics, by the listener for health. */
 static long health_metric(const char *name)
 {
 	char line[128];
@@ -69,8 +69,8 @@ static long health_metric(const char *name)
 }
 
 /*
- * How long the thread of this schedstat stood ready and got no processor: the time of a machine
- * that others use, and not the daemon's.
+ * How long the thread of this schedstat was ready to run and got no processor. Other programs used
+ * that time, not the daemon.
  */
 static int64_t kept_waiting_ms(const char *schedstat)
 {
@@ -205,8 +205,8 @@ static void test_all_wait(void **state)
 	assert_int_equal(prober.not_ready, 0);
 }
 
-/* Redis stands still, and the daemon owes answers to all. */
-static void test_redis_stands_still(void **state)
+/* Redis is stopped, and all requests are pending. */
+static void test_redis_stopped(void **state)
 {
 	(void)state;
 	proc_signal(&redis.proc, SIGSTOP);
@@ -258,7 +258,7 @@ static void test_memory_taken(void **state)
 	assert_true(most > SHARE_OF_BODIES / 16 * 15); /* less is left than a body asks for at once */
 }
 
-/* Its own places are taken by whoever sits there, or dawdles. */
+/* Its own places are taken by clients that are idle or slow. */
 static void test_own_places_taken(void **state)
 {
 	(void)state;
@@ -301,7 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_places_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_wait, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_redis_stands_still, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_redis_stopped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_own_places_taken, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_draining, set_up, tear_down),

@@ -33,10 +33,7 @@ static struct redis_server redis;
 static struct daemon patternd;
 static int idle_files; /* descriptors of the daemon when no client is there */
 
-/*
- * True when the daemon lets go of the connection within the deadline and grace, not before
- * `least_ms`.
- */
+/* The daemon closes the connection within the deadline and grace, not before `least_ms`. */
 static void closes_in_time(struct raw *r, int64_t start_ms, int deadline_ms)
 {
 	assert_true(raw_closed(r, deadline_ms + GRACE_MS));
@@ -132,7 +129,7 @@ static void test_continue(void **state)
 	raw_close(r);
 }
 
-/* 16 MB of answers that nobody reads: more than the kernel keeps for one connection. */
+/* 16 MB of answers that the client does not read: more than the kernel keeps for one connection. */
 static void test_slow_read(void **state)
 {
 	struct raw *r = raw_connect(patternd.port);
@@ -196,7 +193,7 @@ static void test_leaving_clients(void **state)
 
 /*
  * More parameters than libmicrohttpd 0.9.75 has memory for: it stops in the middle, calls no
- * handler, and never says that the request is over.
+ * handler, and never reports the end of the request.
  */
 static void test_leaving_amid_parameters(void **state)
 {
@@ -354,8 +351,8 @@ static void await_bytes(const struct raw *r)
 }
 
 /*
- * It sends all that it has before it reads anything: nothing hangs up on it meanwhile, and it gets
- * to know why.
+ * It sends all that it has before it reads anything. Its connection is not closed meanwhile, so
+ * that it gets the reason.
  */
 static void test_refused_body_is_sent_all_the_same(void **state)
 {
@@ -375,7 +372,10 @@ static void test_refused_body_is_sent_all_the_same(void **state)
 	wait_until(daemon_open_files(&patternd) <= idle_files, LINGER_MS / 2);
 }
 
-/* Who sends on and on is hung up on, and so is who sends nothing and stays; few are waited for. */
+/*
+ * The connection of a client that keeps sending is closed, and so is one that stays silent; few may
+ * linger.
+ */
 static void test_refused_bodies_without_end(void **state)
 {
 	struct raw *r = raw_connect(patternd.port), *crowd[CROWD];

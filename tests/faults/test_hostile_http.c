@@ -31,7 +31,7 @@ enum { BODY_MS = 400, ANSWER_MS = 3000, BODY_LIMIT = 2 * 65536 };
 static struct redis_server redis;
 static struct daemon patternd;
 
-/* ---- Requests that are wrong as they stand ---- */
+/* ---- Malformed requests ---- */
 
 static bool is_one_of(int status, const int wanted[5])
 {
@@ -81,7 +81,7 @@ static char *metrics_text(void)
 	return text;
 }
 
-/* The sum of all numbers that stand behind `series`. */
+/* The sum of all numbers behind `series`. */
 static long sum_of(const char *text, const char *series)
 {
 	long sum = 0;
@@ -105,8 +105,8 @@ static long added(const char *before, const char *series)
 #define LEFT ",status=\"499\"} "
 
 /*
- * Each refusal is counted once: the daemon's own by its status, what libmicrohttpd refused by
- * itself as malformed; nobody has left.
+ * Each refusal is counted once: the daemon's own by its status, those of libmicrohttpd as
+ * malformed. None is counted as a client that left.
  */
 static void assert_counted(struct answer a, const char *before)
 {
@@ -148,7 +148,7 @@ static void test_row(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-/* ---- Requests too long to stand in a table ---- */
+/* ---- Requests too long for a table ---- */
 
 struct long_row {
 	const char *name;
@@ -217,7 +217,7 @@ static void test_long_row(void **state)
 	rows_record(row->name, a);
 	if (a.status == 0) {
 		/*
-		 * A reset overtakes what was said before it; only what was read to the end must be
+		 * A reset overtakes what was sent before it; only what was read to the end must be
 		 * answered.
 		 */
 		assert_true(row->may_close);

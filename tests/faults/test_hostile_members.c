@@ -17,7 +17,7 @@
 #include "../support/per_operation.h"
 #include "../support/redis_server.h"
 
-/* Stands in a body for JSON text that jansson would not write; see with_text. */
+/* The place in a body of JSON text that jansson would not write; see with_text. */
 #define MARK "@@mark@@"
 
 enum { BODY_LIMIT = 65536, TEXT_MAX = 4096 };
@@ -55,8 +55,8 @@ static char *with_text(const json_t *root, const char *text)
 }
 
 /*
- * Sends the body with `text` where MARK stands: it must be refused, and point there unless it is no
- * JSON at all.
+ * Sends the body with `text` in the place of MARK. It must be refused, with a pointer to that place
+ * unless it is no JSON at all.
  */
 static void refuse_text_at(const struct walk *w, const char *text, const char *codes, const char *pointer,
 			   const char *wrong)
@@ -75,7 +75,7 @@ static void refuse_text(const struct walk *w, const char *text, const char *code
 	refuse_text_at(w, text, codes, pointer, pointer);
 }
 
-/* Stands for the type [integer, string]: digits that may be text. */
+/* The type [integer, string]: digits that may be text. */
 #define WIDE "integer or its digits"
 
 struct bad {
@@ -273,7 +273,7 @@ static void break_array(const struct walk *w, const json_t *schema, const char *
 	json_decref(item);
 }
 
-/* All that breaks one schema; MARK stands in w->root where it goes. */
+/* All that breaks one schema; MARK is in w->root where it goes. */
 static void break_value(const struct walk *w, const json_t *schema, const char *pointer)
 {
 	for (size_t i = 0; i < sizeof(bad_types) / sizeof(bad_types[0]); i++)

@@ -1,8 +1,8 @@
 /*
  * The framing rows of hostile HTTP, sent to nginx and HAProxy that pass them on over connections
  * they keep: P15, one reading of a request's frame. Whatever a proxy makes of a row, the daemon has
- * seen no more requests than its client got answers, and whoever comes next gets the answer to his
- * own request.
+ * seen no more requests than its client got answers, and the next client gets the answer to its own
+ * request.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int port; /* where the proxy listens */
 
 static const struct kind {
 	const char *name;
-	const char *config; /* ports of proxy and daemon are put in, in the order that `daemon_first` tells */
+	const char *config; /* ports of proxy and daemon are put in, in the order that `daemon_first` defines */
 	bool daemon_first;
 	const char *argv[6];
 } kinds[] = {
@@ -126,7 +126,7 @@ static void send_row(const struct kind *kind, int serial)
 	long seen = requests_seen() - before - PROBES;
 	while (seen > answers && raw_answer(r, ANSWER_MS).status)
 		answers++;
-	if (seen > (answers ? answers : 1)) /* a client that the proxy hung up on has asked once */
+	if (seen > (answers ? answers : 1)) /* a client whose connection the proxy closed has asked once */
 		fail_msg("%s, %s: the daemon has seen %ld requests, the client %ld answers", kind->name, row->name,
 			 seen, answers);
 	raw_close(r);

@@ -1,6 +1,7 @@
 /*
- * The line of a lock when daemons die, stop and leave, and when Redis is lost, away or full: who
- * lives is served, in order, by one at a time. (The line itself: test_locks_line.c.)
+ * The wait queue of a lock when daemons die, stop and leave, and when Redis is lost, away or full:
+ * the waiters that are left are served in order, one at a time. (The wait queue itself:
+ * test_locks_line.c.)
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ static void all_of_a_dead_daemon_are_skipped_with_one_offer(void **state)
 	line_release(0);
 	struct answer a = line_take(0, NULL);
 	assert_problem(a, 409, "lock_held", "none");
-	assert_true(json_is_null(json_at(a, "/holder"))); /* free, but somebody's turn */
+	assert_true(json_is_null(json_at(a, "/holder"))); /* free, but offered to a waiter */
 	assert_int_equal(int_at(a, "/waiters"), 4);
 	assert_string_equal(header_of(a, "Retry-After"), "1");
 	line_served(alive);
@@ -43,7 +44,7 @@ static void all_of_a_dead_daemon_are_skipped_with_one_offer(void **state)
 		raw_close(dead[i]);
 }
 
-static void who_passes_by_waits_no_longer_for_the_dead(void **state)
+static void a_dead_waiter_delays_by_one_offer_at_most(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
@@ -106,7 +107,7 @@ static void a_short_stop_costs_no_place(void **state)
 	line_served(alive);
 }
 
-/* Over its waiters' time to wait: what was offered to them goes on, and they are told no. */
+/* Longer than its waiters' wait_ms: an offer to them goes to the next, and they are refused. */
 static void a_stop_longer_than_the_wait_ends_it(void **state)
 {
 	(void)state;
@@ -122,7 +123,7 @@ static void a_stop_longer_than_the_wait_ends_it(void **state)
 	raw_close(stopped);
 }
 
-/* SIGTERM: who waits at that daemon is told no, and stands in line no more. */
+/* SIGTERM: the waiters at that daemon are refused, and leave the wait queue. */
 static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 {
 	(void)state;
@@ -142,8 +143,8 @@ static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 /* ---- Redis ---- */
 
 /*
- * So many wait at each, both hear what happens, and none is being tried: what befalls Redis now
- * befalls nobody's try.
+ * So many wait at each, both are subscribed, and no attempt is under way that a fault of Redis
+ * could hit.
  */
 static bool all_are_parked(long at_0, long at_1)
 {
@@ -152,7 +153,7 @@ static bool all_are_parked(long at_0, long at_1)
 	return heard->element[1]->integer == 2 && all_parked(&pair.d[0], at_0) && all_parked(&pair.d[1], at_1);
 }
 
-/* Who of them has an answer, and is one of them no more; one at a time. */
+/* Takes the one that has an answer out of `line`; one at a time. */
 static struct raw *answered(struct raw *line[], int count)
 {
 	struct raw *in = NULL;
@@ -168,10 +169,10 @@ static struct raw *answered(struct raw *line[], int count)
 }
 
 /*
- * It forgot everything: all who wait stand in line again, and the lock is free for the first of
- * them.
+ * Redis has lost everything: all waiters join the wait queue again, and the lock is free for the
+ * first of them.
  */
-static void an_empty_redis_is_stood_in_line_at_again(void **state)
+static void waiters_rejoin_after_redis_lost_its_data(void **state)
 {
 	enum { WAITERS = 6 };
 	struct raw *line[WAITERS];
@@ -188,7 +189,7 @@ static void an_empty_redis_is_stood_in_line_at_again(void **state)
 	while (served < WAITERS) {
 		struct raw *in;
 		wait_until(line_waiters() == WAITERS - 1 - served, SOON_MS);
-		/* Redis knows it before the daemon has told. */
+		/* Redis knows it before the daemon has answered. */
 		wait_until((in = answered(line, WAITERS)) != NULL, SOON_MS);
 		line_served(in);
 		line_release(0);
@@ -198,7 +199,7 @@ static void an_empty_redis_is_stood_in_line_at_again(void **state)
 }
 
 /* The ear alone is lost: what was published meanwhile is not missed for ever. */
-static void a_lost_subscription_costs_nobody_his_turn(void **state)
+static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
@@ -215,7 +216,7 @@ static void a_lost_subscription_costs_nobody_his_turn(void **state)
 	}
 }
 
-static void whose_time_ends_while_redis_is_away_is_told(void **state)
+static void a_wait_that_ends_while_redis_is_away_is_answered(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
@@ -240,7 +241,7 @@ static void a_stall_of_redis_is_outlasted(void **state)
 	struct raw *first = line_stand(0), *second = line_stand(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
 	proc_signal(&pair.redis.proc, SIGSTOP);
-	struct answer a = line_take(0, NULL); /* nothing is heard for --redis-timeout-ms */
+	struct answer a = line_take(0, NULL); /* no answer comes for --redis-timeout-ms */
 	assert_problem(a, 504, "no_answer", "unknown");
 	proc_signal(&pair.redis.proc, SIGCONT);
 	wait_until(pair_reaches_redis(), SOON_MS);
@@ -255,14 +256,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_of_a_dead_daemon_are_skipped_with_one_offer, pair_forget),
-		cmocka_unit_test_teardown(who_passes_by_waits_no_longer_for_the_dead, pair_forget),
+		cmocka_unit_test_teardown(a_dead_waiter_delays_by_one_offer_at_most, pair_forget),
 		cmocka_unit_test_teardown(those_of_a_stopped_daemon_come_again, pair_forget),
 		cmocka_unit_test_teardown(a_short_stop_costs_no_place, pair_forget),
 		cmocka_unit_test_teardown(a_stop_longer_than_the_wait_ends_it, pair_forget),
 		cmocka_unit_test_teardown(a_daemon_that_leaves_takes_its_waiters_out, pair_forget),
-		cmocka_unit_test_teardown(an_empty_redis_is_stood_in_line_at_again, pair_forget),
-		cmocka_unit_test_teardown(a_lost_subscription_costs_nobody_his_turn, pair_forget),
-		cmocka_unit_test_teardown(whose_time_ends_while_redis_is_away_is_told, pair_forget),
+		cmocka_unit_test_teardown(waiters_rejoin_after_redis_lost_its_data, pair_forget),
+		cmocka_unit_test_teardown(a_lost_subscription_costs_no_waiter_its_turn, pair_forget),
+		cmocka_unit_test_teardown(a_wait_that_ends_while_redis_is_away_is_answered, pair_forget),
 		cmocka_unit_test_teardown(a_stall_of_redis_is_outlasted, pair_forget),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * Locks held by a connection when their daemon dies or stops, and when Redis is away: nobody
- * believes in a lock that another may have, and what is lost is told. (What a hold is:
+ * Locks held by a connection when their daemon dies or stops, and when Redis is away: a lock that
+ * another may have is never reported as held, and a loss is reported. (What a hold is:
  * test_locks_hold.c.)
  */
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static bool redis_has_it(void)
 	return server_command(&pair.redis, "EXISTS p:lock:{a}")->integer == 1;
 }
 
-/* Nothing more is said than that it is kept, for so long; how often. */
+/* For so long, only "kept" events come; how many. */
 static unsigned kept_for(struct events *e, int ms)
 {
 	int64_t until_ms = monotonic_ms() + ms;
@@ -74,8 +74,8 @@ static void a_dead_daemons_hold_runs_out(void **state)
 }
 
 /*
- * Stopped for longer than its time: somebody else has it when the daemon goes on, and it is told,
- * not kept.
+ * Stopped for longer than the lease: another client has the lock when the daemon continues, and the
+ * loss is reported.
  */
 static void a_stopped_daemons_hold_is_lost(void **state)
 {
@@ -94,7 +94,7 @@ static void a_stopped_daemons_hold_is_lost(void **state)
 
 /* ---- Redis ---- */
 
-static void redis_away_too_long_is_told_in_time(void **state)
+static void redis_away_too_long_is_reported_in_time(void **state)
 {
 	enum { TTL_MS = 900 };
 
@@ -118,7 +118,7 @@ static void redis_away_too_long_is_told_in_time(void **state)
 	}
 }
 
-static void redis_back_in_time_is_told_nothing(void **state)
+static void redis_back_in_time_is_not_reported(void **state)
 {
 	(void)state;
 	struct events *e = hold_at(&pair.d[0], "{\"ttl_ms\":3000}");
@@ -134,7 +134,7 @@ static void redis_back_in_time_is_told_nothing(void **state)
 	wait_until(!redis_has_it(), SOON_MS);
 }
 
-/* Nobody can be told, and the lock runs out; the daemon lives on. */
+/* The client has left, and the lock expires; the daemon lives on. */
 static void a_client_may_leave_while_redis_is_away(void **state)
 {
 	(void)state;
@@ -187,8 +187,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_dead_daemons_hold_runs_out, pair_forget),
 		cmocka_unit_test_teardown(a_stopped_daemons_hold_is_lost, pair_forget),
-		cmocka_unit_test_teardown(redis_away_too_long_is_told_in_time, pair_forget),
-		cmocka_unit_test_teardown(redis_back_in_time_is_told_nothing, pair_forget),
+		cmocka_unit_test_teardown(redis_away_too_long_is_reported_in_time, pair_forget),
+		cmocka_unit_test_teardown(redis_back_in_time_is_not_reported, pair_forget),
 		cmocka_unit_test_teardown(a_client_may_leave_while_redis_is_away, pair_forget),
 		cmocka_unit_test_teardown(slow_answers_count_from_when_they_were_asked_for, pair_forget),
 	};

@@ -90,7 +90,7 @@ static void two_dead_of_three_grant_nothing_and_keep_nothing(void **state)
 	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
 }
 
-/* The holder cannot be told what became of it: but his lock is not taken from him. */
+/* The outcome is unknown to the holder, but its lock is not taken away. */
 static void the_holder_keeps_it_while_a_majority_is_away(void **state)
 {
 	(void)state;
@@ -110,7 +110,7 @@ static void the_holder_keeps_it_while_a_majority_is_away(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-/* ---- Stopped: it is connected, and says nothing ---- */
+/* ---- Stopped: connected, and silent ---- */
 
 /* It is waited for once, not in each round; and what it does when it goes on, it does in order. */
 static void a_stopped_server_costs_its_time_and_no_more(void **state)
@@ -162,8 +162,8 @@ static bool have_the_fence(void)
 	return fences[0] == fences[1] && fences[1] == fences[2];
 }
 
-/* The answers wait for it, and the time goes on: it must not grant what is over by then. */
-static void a_daemon_that_stood_still_grants_nothing(void **state)
+/* The answers arrive while it is stopped: it must not grant a lock that has expired by then. */
+static void a_daemon_stopped_too_long_grants_nothing(void **state)
 {
 	struct proxy *proxies[QUORUM_SERVERS];
 	struct daemon d = { 0 };
@@ -182,7 +182,7 @@ static void a_daemon_that_stood_still_grants_nothing(void **state)
 	wait_until(have_the_fence(), SOON_MS);
 	proc_signal(&d.proc, SIGSTOP); /* their last answers are on their way */
 	assert_false(waiter_heard(r));
-	wait_until(quorum_copies("a") == 0, SOON_MS); /* its time is over */
+	wait_until(quorum_copies("a") == 0, SOON_MS); /* it has expired */
 	proc_signal(&d.proc, SIGCONT);
 	struct answer a = waiter_answer(r, "/locks/a", SOON_MS);
 	assert_problem(a, 503, "no_quorum", "none");
@@ -194,7 +194,7 @@ static void a_daemon_that_stood_still_grants_nothing(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-static void what_full_servers_refuse_is_given_back_by_the_others(void **state)
+static void what_full_servers_refuse_is_released_by_the_others(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++)
@@ -237,7 +237,7 @@ static void scripts_that_were_forgotten_are_sent_again(void **state)
 	assert_int_equal(quorum_copies("a"), 0);
 }
 
-/* Locks and everything else do not stand or fall together. */
+/* Locks and everything else fail independently. */
 static void locks_do_not_need_redis_nor_redis_them(void **state)
 {
 	(void)state;
@@ -314,8 +314,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_holder_keeps_it_while_a_majority_is_away, quorum_forget),
 		cmocka_unit_test_teardown(a_stopped_server_costs_its_time_and_no_more, quorum_forget),
 		cmocka_unit_test_teardown(two_stopped_servers_keep_nothing_when_they_go_on, quorum_forget),
-		cmocka_unit_test_teardown(a_daemon_that_stood_still_grants_nothing, quorum_forget),
-		cmocka_unit_test_teardown(what_full_servers_refuse_is_given_back_by_the_others, quorum_forget),
+		cmocka_unit_test_teardown(a_daemon_stopped_too_long_grants_nothing, quorum_forget),
+		cmocka_unit_test_teardown(what_full_servers_refuse_is_released_by_the_others, quorum_forget),
 		cmocka_unit_test_teardown(what_is_not_ours_at_one_server_is_left_alone, quorum_forget),
 		cmocka_unit_test_teardown(scripts_that_were_forgotten_are_sent_again, quorum_forget),
 		cmocka_unit_test_teardown(locks_do_not_need_redis_nor_redis_them, quorum_forget),

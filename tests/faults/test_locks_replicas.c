@@ -100,7 +100,7 @@ static long long calls_of(const char *lead)
 
 /* ---- One lock ---- */
 
-static void what_replicas_have_is_told(void **state)
+static void what_replicas_have_is_reported(void **state)
 {
 	(void)state;
 	struct answer a = acquire(two);
@@ -109,7 +109,7 @@ static void what_replicas_have_is_told(void **state)
 		assert_int_equal(server_command(&replicas[i], "EXISTS p:lock:{a}")->integer, 1);
 	assert_in_range(int_at(a, "/ttl_ms"), 60000 - WAIT_MS, 60000);
 	assert_status(release(text_at(a, "/token")), 200);
-	a = acquire("{\"min_replicas\":0}"); /* nobody asked */
+	a = acquire("{\"min_replicas\":0}"); /* no caller asked for more */
 	assert_string_equal(text_at(a, "/safety/mode"), "single");
 	assert_int_equal(int_at(a, "/safety/acknowledged"), 1);
 	assert_int_equal(int_at(a, "/safety/servers"), 1);
@@ -132,7 +132,7 @@ static void what_too_few_have_is_released(void **state)
 	a = acquire(one);
 	assert_replicated(a, 201, 2);
 	assert_true(int_at(a, "/fence") > int_at(before, "/fence"));
-	struct answer held = acquire(two); /* that is told at once: nothing was written */
+	struct answer held = acquire(two); /* refused at once: nothing was written */
 	assert_problem(held, 409, "lock_held", "none");
 	assert_in_range(held.took_us, 0, WAIT_MS * 1000 / 2);
 }
@@ -170,8 +170,11 @@ static void a_reentry_that_too_few_have_leaves_the_first(void **state)
 
 /* ---- Lines ---- */
 
-/* It was his turn, and too few would have it: the lock goes on to the next, who asks for less. */
-static void a_waiter_whose_grant_too_few_have_is_told_so(void **state)
+/*
+ * Too few replicas would have the first waiter's grant: the lock goes to the next, which asks for
+ * fewer.
+ */
+static void a_waiter_is_refused_when_too_few_have_its_grant(void **state)
 {
 	(void)state;
 	struct answer a = acquire("{\"ttl_ms\":60000}");
@@ -203,8 +206,11 @@ static void a_refusal_is_forgotten_with_its_key(void **state)
 	assert_status(release(text_at(a, "/token")), 200);
 }
 
-/* It was granted, and somebody may know so: what a replay finds out takes it from nobody. */
-static void a_replay_asks_the_replicas_anew(void **state)
+/*
+ * The lock was granted, and the holder may know that: a replay that finds too few replicas does not
+ * release it.
+ */
+static void a_replay_asks_the_replicas_again(void **state)
 {
 	(void)state;
 	struct answer first = http(client, "POST", "/locks/a", two, KEY "k");
@@ -248,7 +254,7 @@ static void many_share_a_wait(void **state)
 }
 
 /* WAIT lets nothing through on its connection; the others have theirs. */
-static void who_asks_for_no_replicas_is_not_delayed(void **state)
+static void without_min_replicas_there_is_no_delay(void **state)
 {
 	(void)state;
 	proc_signal(&replicas[0].proc, SIGSTOP);
@@ -263,7 +269,7 @@ static void who_asks_for_no_replicas_is_not_delayed(void **state)
 }
 
 /* Each by what it asked for: one is satisfied by what is too little for the other. */
-static void each_of_a_batch_is_told_its_own(void **state)
+static void each_of_a_batch_gets_its_own_outcome(void **state)
 {
 	(void)state;
 	assert_status(http(client, "POST", "/locks/c", one), 201);
@@ -323,7 +329,7 @@ static void a_renewed_connection_waits_first(void **state)
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
 }
 
-/* Nobody will ever say who has it. */
+/* The replicas that have it stay unknown. */
 static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 {
 	(void)state;
@@ -336,11 +342,8 @@ static void a_wait_whose_connection_is_lost_grants_nothing(void **state)
 	assert_replicated(acquire(one), 201, 2); /* it is back */
 }
 
-/*
- * The client is gone before anybody knows: it runs out like any lock that was granted to nobody, or
- * is given back.
- */
-static void redis_that_dies_meanwhile_is_told_as_unknown(void **state)
+/* Redis dies before the outcome is known: the lock expires if it was granted. */
+static void redis_that_dies_meanwhile_is_reported_as_unknown(void **state)
 {
 	(void)state;
 	for (int i = 0; i < REPLICAS; i++)
@@ -393,7 +396,7 @@ static void a_failover_keeps_what_all_replicas_had(void **state)
 	sentinel_start(&s);
 	daemon_start(&d, "--redis", s.url);
 	struct client *c = client_open(d.port);
-	struct answer a; /* they are in sync, but may not say so yet */
+	struct answer a; /* they are in sync, but may not have acknowledged it yet */
 	wait_until((a = http(c, "POST", "/locks/a", two)).status == 201, SOON_MS);
 	assert_replicated(a, 201, 3);
 	int old = sentinel_kill_master(&s);
@@ -415,19 +418,19 @@ static void a_failover_keeps_what_all_replicas_had(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_replicas_have_is_told, forget_all),
+		cmocka_unit_test_teardown(what_replicas_have_is_reported, forget_all),
 		cmocka_unit_test_teardown(what_too_few_have_is_released, forget_all),
 		cmocka_unit_test_teardown(no_replicas_are_too_few, forget_all),
 		cmocka_unit_test_teardown(a_reentry_that_too_few_have_leaves_the_first, forget_all),
-		cmocka_unit_test_teardown(a_waiter_whose_grant_too_few_have_is_told_so, forget_all),
+		cmocka_unit_test_teardown(a_waiter_is_refused_when_too_few_have_its_grant, forget_all),
 		cmocka_unit_test_teardown(a_refusal_is_forgotten_with_its_key, forget_all),
-		cmocka_unit_test_teardown(a_replay_asks_the_replicas_anew, forget_all),
+		cmocka_unit_test_teardown(a_replay_asks_the_replicas_again, forget_all),
 		cmocka_unit_test_teardown(many_share_a_wait, forget_all),
-		cmocka_unit_test_teardown(who_asks_for_no_replicas_is_not_delayed, forget_all),
-		cmocka_unit_test_teardown(each_of_a_batch_is_told_its_own, forget_all),
+		cmocka_unit_test_teardown(without_min_replicas_there_is_no_delay, forget_all),
+		cmocka_unit_test_teardown(each_of_a_batch_gets_its_own_outcome, forget_all),
 		cmocka_unit_test_teardown(a_renewed_connection_waits_first, forget_all),
 		cmocka_unit_test_teardown(a_wait_whose_connection_is_lost_grants_nothing, forget_all),
-		cmocka_unit_test_teardown(redis_that_dies_meanwhile_is_told_as_unknown, forget_all),
+		cmocka_unit_test_teardown(redis_that_dies_meanwhile_is_reported_as_unknown, forget_all),
 		cmocka_unit_test(every_master_of_a_cluster_asks_its_own),
 		cmocka_unit_test(a_failover_keeps_what_all_replicas_had),
 	};

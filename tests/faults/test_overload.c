@@ -1,9 +1,9 @@
 /*
  * More than the daemon can have under way: promise 12 of the table. Bodies of a mebibyte from
- * hundreds of clients while Redis stands still, clients that do not read what they asked for, more
- * requests that wait than may. Its memory stays below what docs/operate.md states, and what malloc
- * keeps of it is used again; a request without room is 503 (Retry-After, effect none), and small
- * requests are served.
+ * hundreds of clients while Redis is stopped, clients that do not read their answers, more parked
+ * requests than allowed. Its memory stays below what docs/operate.md states, and what malloc keeps
+ * of it is used again; a request without room is 503 (Retry-After, effect none), and small requests
+ * are served.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -156,7 +156,7 @@ static const struct kind kinds[] = {
 	{ "objects", "{\"body\":[", "{},", "{}]}", send_whole },
 };
 
-/* While Redis stands still: those with room wait for it, the others are told at once. */
+/* While Redis is stopped: the requests with room wait for it, the others are refused at once. */
 static void flood_of(const struct kind *k)
 {
 	char *body = body_of(k->first, k->piece, k->last);
@@ -199,7 +199,7 @@ static void flood_of(const struct kind *k)
 	free(body);
 }
 
-static void bodies_while_redis_stands_still(void **state)
+static void bodies_while_redis_is_stopped(void **state)
 {
 	(void)state;
 	start("2000");
@@ -290,7 +290,7 @@ static void answers_that_are_not_read(void **state)
 		   ANSWER_MS); /* where some were late it was not, for a moment */
 	assert_refused(http(c, "GET", "/bitmaps/big", NULL));
 	assert_status(http(c, "POST", "/pv/small", "{\"by\":1}"), 200);
-	/* What Redis answered is there once more, a reply a connection, until it is told. */
+	/* Redis's reply is in memory a second time, one a connection, until it is answered. */
 	assert_memory("slow readers", before_kib, LIMIT_MIB + SLACK_MIB);
 	close_all();
 	wait_until(http(c, "GET", "/bitmaps/big", NULL).status == 200, ANSWER_MS);
@@ -304,7 +304,7 @@ static void answers_that_are_not_read(void **state)
 
 /*
  * Thousands of connections to one daemon: some do not read answers of a mebibyte, some send bodies
- * of a megabyte, all others ask for little, again and again; and Redis stands still, in full for a
+ * of a megabyte, all others send small requests repeatedly; and Redis is stopped, in full for a
  * minute.
  */
 struct trial {
@@ -350,8 +350,8 @@ static void account(struct tally *t, struct answer a)
 	}
 }
 
-/* Its answer; who was told that the connection ends has none any more. */
-static void hear(struct raw **r, struct tally *t, int timeout_ms)
+/* Reads an answer; after "Connection: close" the connection is dropped. */
+static void read_answer(struct raw **r, struct tally *t, int timeout_ms)
 {
 	struct answer a = raw_answer(*r, timeout_ms);
 	const char *connection = header_of(a, "Connection");
@@ -373,7 +373,7 @@ static void ask_small(struct raw **r)
 	assert_true(raw_text(*r, "POST /pv/small HTTP/1.1\r\nHost: localhost\r\n\r\n"));
 }
 
-/* So many at once ask for little, beginning with `from`, and hear what they get. */
+/* The clients from `from` to `to` send a small request each, at once, and read the answers. */
 static void ask_all(int from, int to, int timeout_ms, struct tally *t)
 {
 	for (int i = from; i < to; i++)
@@ -383,7 +383,7 @@ static void ask_all(int from, int to, int timeout_ms, struct tally *t)
 			long ms = health_ms();
 			t->slowest_health_ms = ms > t->slowest_health_ms ? ms : t->slowest_health_ms;
 		}
-		hear(&crowd[i], t, timeout_ms);
+		read_answer(&crowd[i], t, timeout_ms);
 	}
 }
 
@@ -412,7 +412,7 @@ static void crowd_goes(int count)
 	wait_until(metric_of(&patternd, "http_connections") == 1, ANSWER_MS); /* that which asks */
 }
 
-static void tell(const char *when, const struct tally *t)
+static void print_tally(const char *when, const struct tally *t)
 {
 	print_message("%s: %d served, %d refused, %d unavailable, %d in vain; health within %ld ms\n", when, t->served,
 		      t->refused, t->unavailable, t->in_vain, t->slowest_health_ms);
@@ -421,8 +421,8 @@ static void tell(const char *when, const struct tally *t)
 }
 
 /*
- * As many as may be are under way, and wait in vain; all others are refused at once, and so is
- * everybody as long as it lasts.
+ * As many requests as may be are under way, and wait in vain; all others are refused at once, and
+ * so are all later ones while Redis is away.
  */
 static void crowd_while_redis_is_away(const struct trial *of)
 {
@@ -437,20 +437,20 @@ static void crowd_while_redis_is_away(const struct trial *of)
 	free(body);
 	ask_all(senders_end, of->crowd, of->timeout_ms + ANSWER_MS, &first);
 	for (int i = READERS; i < senders_end; i++)
-		hear(&crowd[i], &first, of->timeout_ms + ANSWER_MS);
-	tell("Redis stands still", &first);
+		read_answer(&crowd[i], &first, of->timeout_ms + ANSWER_MS);
+	print_tally("Redis stands still", &first);
 	assert_int_equal(first.in_vain + first.unavailable + first.refused, of->crowd - READERS);
 	assert_in_range(first.in_vain, 1, of->most_in_flight);
 	assert_true(first.refused > of->crowd / 2);
 	do
 		ask_all(READERS, of->crowd, ANSWER_MS, &later);
 	while (monotonic_ms() < back_ms);
-	tell("it still does", &later);
+	print_tally("it still does", &later);
 	assert_int_equal(later.served + later.in_vain + later.refused, 0);
 	proc_signal(&redis.proc, SIGCONT);
 }
 
-/* Nobody is forgotten: each is served, as many at once as may be. */
+/* Each client is served, as many at once as may be. */
 static void all_are_served(const struct trial *of)
 {
 	struct tally t = { 0 };
@@ -459,7 +459,7 @@ static void all_are_served(const struct trial *of)
 	wait_until(metric_of(&patternd, "redis_up") == 1, ANSWER_MS);
 	for (int i = READERS; i < of->crowd; i += AT_ONCE)
 		ask_all(i, i + AT_ONCE < of->crowd ? i + AT_ONCE : of->crowd, ANSWER_MS, &t);
-	tell("Redis is back", &t);
+	print_tally("Redis is back", &t);
 	assert_int_equal(t.served, of->crowd - READERS);
 }
 
@@ -540,7 +540,7 @@ static void more_wait_than_may(void **state)
 	assert_refused(http(c, "POST", "/locks/free/hold", "{}"));
 	assert_refused(http(c, "GET", "/topics/t/stream", NULL));
 	assert_false(bool_at(http(c, "GET", "/locks/free", NULL), "/held"));
-	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200); /* who does not wait needs no room */
+	assert_status(http(c, "POST", "/queues/empty/receive", "{}"), 200); /* not waiting needs no room */
 	assert_status(http(c, "POST", "/locks/free", "{}"), 201);
 	assert_non_null(strstr(http(c, "GET", "/metrics", NULL).body, "patternd_requests_overloaded_total 4\n"));
 	raw_close(clients[1]); /* room for one more, of either kind */
@@ -569,7 +569,7 @@ static void a_limit_below_a_few_bodies_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bodies_while_redis_stands_still),
+		cmocka_unit_test(bodies_while_redis_is_stopped),
 		cmocka_unit_test(small_requests_go_on),
 		cmocka_unit_test(answers_that_are_not_read),
 		cmocka_unit_test(a_crowd_while_redis_is_away),

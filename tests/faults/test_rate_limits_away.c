@@ -1,7 +1,6 @@
 /*
- * Rate limits while Redis is away, slow or out of order: what is open grants and says so, what is
- * closed does not, and the last that was known of a policy decides which it is. Afterwards
- * everything counts again.
+ * Rate limits while Redis is away, slow or out of order: fail-open limits grant and report that,
+ * fail-closed ones refuse; the cached policy decides which. Afterwards everything counts again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +110,7 @@ static void several_are_as_closed_as_any(void **state)
 	assert_problem(take_both("open", "\"limit\":5,\"window_ms\":1000"), 503, "redis_unavailable", "none");
 }
 
-/* Sent, and not answered: whether it counted nobody knows, but the caller is let in. */
+/* Sent, and not answered: whether it counted is unknown, but the caller is admitted. */
 static void no_answer(void **state)
 {
 	(void)state;
@@ -149,7 +148,7 @@ static void deleted_is_not_open(void **state)
 	assert_problem(take("gone"), 503, "redis_unavailable", "none");
 }
 
-static int64_t limit_told(struct raw *r)
+static int64_t limit_answered(struct raw *r)
 {
 	struct answer a = raw_answer(r, 5000);
 
@@ -174,8 +173,8 @@ static struct raw *ask_for(int port)
 }
 
 /*
- * One request asks anew before the second is over, and Redis is slow: when it is over, the others
- * do not go on without.
+ * One request asks again before the second ends, and Redis is slow: after the second, the others do
+ * not use the cached policy.
  */
 static void believed_for_a_second_at_most(void **state)
 {
@@ -186,7 +185,7 @@ static void believed_for_a_second_at_most(void **state)
 	daemon_start(&other, "--redis", proxy_url(slow), "--redis-timeout-ms", "5000");
 	server_command(&redis, "HSET p:policy:{slow} algorithm gcra limit 100 window_ms 1000");
 	int64_t begun_ms = monotonic_ms();
-	assert_int_equal(limit_told(ask_for(other.port)), 100);
+	assert_int_equal(limit_answered(ask_for(other.port)), 100);
 	server_command(&redis, "HSET p:policy:{slow} limit 200");
 	proxy_set(slow, (struct proxy_fault){ .delay_ms = 450 });
 	wait_until(monotonic_ms() >= begun_ms + 600, 1000);
@@ -195,16 +194,16 @@ static void believed_for_a_second_at_most(void **state)
 	struct raw *within = ask_for(other.port);
 	wait_until(monotonic_ms() >= begun_ms + 1050, 1000);
 	struct raw *beyond = ask_for(other.port);
-	assert_int_equal(limit_told(first), 200);
-	assert_int_equal(limit_told(within), 100);
-	assert_int_equal(limit_told(beyond), 200);
+	assert_int_equal(limit_answered(first), 200);
+	assert_int_equal(limit_answered(within), 100);
+	assert_int_equal(limit_answered(beyond), 200);
 	daemon_stop(&other);
 	proxy_close(slow);
 }
 
 /*
- * What has a body that is not read is suspended at once. Its answer may come in the very turn in
- * which the daemon ends the grace polls for others: libmicrohttpd must hear of it all the same.
+ * A request whose body is not read is suspended at once. Its answer may come in the loop iteration
+ * in which the daemon ends the grace polls of others: libmicrohttpd must learn of it all the same.
  */
 static void suspended_at_once_and_resumed(void **state)
 {

@@ -1,9 +1,9 @@
 /*
  * Eight daemons whose clocks are hours apart, and callers of all of them at one limit, by each way
  * that takes from it: promise 10 of the table of faults. The callers come in bursts, just before a
- * window ends and as the next begins. Of each grant is known between which two milliseconds of
- * Redis's clock it was made: what lies within a window for sure must never be more than is allowed
- * there. And nobody is refused but where what may lie before him has taken it all.
+ * window ends and as the next begins. For each grant the test knows two milliseconds of Redis's
+ * clock between which it was made: the grants that are surely within a window must never exceed the
+ * limit. And a caller is refused only where the grants that may precede it have used up the limit.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -86,7 +86,7 @@ static void set_request(struct caller *c, enum way way, const char *policy, int 
 		 strlen(body), body);
 }
 
-/* 0 when it does not tell. */
+/* 0 when it does not answer. */
 static int64_t redis_now_ms(redisContext *c)
 {
 	redisReply *now = redisCommand(c, "TIME");
@@ -113,7 +113,7 @@ static struct answer ask(struct caller *c)
 	return a;
 }
 
-/* Until it is refused; and again shortly before there is room, as it was told. */
+/* Calls until it is refused, and again shortly before retry_after_ms has passed. */
 static void *call(void *arg)
 {
 	struct caller *c = arg;

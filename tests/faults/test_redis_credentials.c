@@ -1,7 +1,7 @@
 /*
- * What Redis wants to be shown changes while the daemon runs: row 25 of the table of faults, and
- * P20, secrets never leave. A rotation loses no request. A refusal is 503, tried again slowly, with
- * the file read anew, so that it ends by itself.
+ * The credentials change while the daemon runs: row 25 of the table of faults, and P20, secrets
+ * never leave. A rotation loses no request. After a refusal requests get 503, and the daemon
+ * retries slowly with the file reread, so that it recovers by itself.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -164,8 +164,8 @@ static void renew(void)
 }
 
 /*
- * Both passwords count, the file has the new one, SIGHUP, the old one goes, and whoever still uses
- * it is thrown out.
+ * Both passwords are valid; the file gets the new one; SIGHUP; then the old one is removed, which
+ * closes all connections that still use it.
  */
 static void rotate(int round)
 {
@@ -204,7 +204,7 @@ static void test_rotation_with_pool_of(const char *size)
 	assert_int_equal(metric_of(&patternd, "redis_connect_failures_total"), 0);
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
 	wait_until(connections_of_app() == links, SOON_MS); /* none is left of those before */
-	/* Who was parked all the while is woken. */
+	/* The request that was parked meanwhile is woken. */
 	assert_false(waiter_heard(w));
 	wait_until(heard_by(&redis, "rotated") == 1, SOON_MS);
 	assert_status(http(client, "POST", "/queues/rotated/messages", "{\"body\":7}"), 201);
@@ -227,8 +227,8 @@ static void test_rotation_of_one(void **state)
 }
 
 /*
- * The new file is wrong: one connection stops, the others serve on, the log says so, and the right
- * file ends it, without another signal.
+ * The new file is wrong: one connection stops, the others continue, the log has the reason, and the
+ * right file ends it, without another signal.
  */
 static void test_wrong_rotation(void **state)
 {
@@ -534,7 +534,7 @@ static void test_secrets(void **state)
 	assert_file_without(printer.proc.out_path, "canary");
 }
 
-/* A server without AUTH says which command it does not know, and all that came with it. */
+/* A server without AUTH returns the unknown command with its arguments. */
 static void test_secret_sent_back(void **state)
 {
 	struct redis_server without = { 0 };

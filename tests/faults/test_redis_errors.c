@@ -1,8 +1,8 @@
 /*
  * What Redis may answer instead of a result: refusals before anything ran, replies of a form that
  * was not agreed, bytes that are no reply at all. Each row is sent in the place of the answer to a
- * write and to a read. The problem must say what it is and whether something happened; a read never
- * has an effect. Afterwards everything works again.
+ * write and to a read. The problem must have the right code and effect; a read never has an effect.
+ * Afterwards everything works again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,7 @@ static void test_foreign_keys(void **state)
 	assert_int_equal(flaws, 0);
 }
 
-/* Messages of a queue that was not asked are nobody's: least of all those of another queue. */
+/* Messages of a queue that was not asked for are dropped, above all those of another queue. */
 static void test_foreign_queue(void **state)
 {
 	static const char *const numbers[] = { "2", "-1", "9223372036854775807", "-9223372036854775808" };

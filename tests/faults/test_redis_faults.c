@@ -40,7 +40,7 @@ struct row {
 	const char *name;
 	struct proxy_fault fault;
 	bool is_slow;           /* the end comes with the deadline; else as soon as the connection is gone */
-	bool write_is_executed; /* Redis does it, whatever the client hears */
+	bool write_is_executed; /* Redis does it, whatever the client gets */
 };
 
 #define TEXT(text)                       \
@@ -161,7 +161,7 @@ static void test_refused(void **state)
 	heal();
 }
 
-/* Reset again and again: whatever is answered says the truth about what happened. */
+/* Repeated resets: each answer states the true effect. */
 static void test_resets(void **state)
 {
 	long long sure = 0, possible = 0;
@@ -238,7 +238,7 @@ static void test_killed_while_loading(void **state)
 	}
 }
 
-/* ---- 39: late and stray replies belong to nobody ---- */
+/* ---- 39: late and stray replies belong to no request ---- */
 
 static void remember_owners(int n)
 {
@@ -299,7 +299,7 @@ static void test_stray_replies(void **state)
 	remember_owners(LOCKS);
 	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
 		struct proxy_counts before = proxy_count(proxy);
-		proxy_say(proxy, stray[i]); /* on idle connections: nobody is owed a reply, so they are dropped */
+		proxy_say(proxy, stray[i]); /* on idle connections, where no reply is pending: they are dropped */
 		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
 		assert_owners(LOCKS);
 		heal();

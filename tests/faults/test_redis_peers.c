@@ -1,7 +1,8 @@
 /*
- * What may stand where Redis should: nobody, a name that nobody has, a server of another kind, a
- * flood. Rows 22 and 23 of the table of bad inputs. The daemon lives, its loop turns, it says 503
- * with effect none, does not hammer, does not grow, and works as soon as there is a Redis.
+ * What may be in the place of Redis: a closed port, a name that does not resolve, a server of
+ * another kind, a flood. Rows 22 and 23 of the table of bad inputs. The daemon lives, its loop
+ * runs, it returns 503 with effect none, retries slowly, does not grow, and works as soon as there
+ * is a Redis.
  */
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -212,7 +213,7 @@ static void test_stopped(void **state)
 	server_stop(&redis);
 }
 
-/* ---- 23: somebody else ---- */
+/* ---- 23: another server ---- */
 
 #define TEN(text) text text text text text text text text text text
 
@@ -264,7 +265,7 @@ static void test_manner(void **state)
 	for (int64_t until_ms = monotonic_ms() + WATCHED_MS; monotonic_ms() < until_ms; nap_ms(100))
 		assert_true(daemon_is_alive(&patternd));
 	assert_in_range(stubborn_connections(peer) - before, 0, 30);
-	if (m->times == 0) /* who floods costs what he sends, until he is hung up on */
+	if (m->times == 0) /* a flood costs what it sends, until its connection is closed */
 		assert_in_range(daemon_cpu_ms(&patternd) - cpu_ms, 0, WATCHED_MS / 2);
 	if (!daemon_is_sanitized())
 		assert_in_range(daemon_resident_kib(&patternd), 1, before_kib + GROWTH_KIB);
@@ -274,7 +275,7 @@ static void test_manner(void **state)
 }
 
 /*
- * Then a real Redis takes the place of somebody that was hung up on, and of somebody that refused
+ * Then a real Redis takes the place of a peer whose connection was closed, and of one that refused
  * us.
  */
 static void test_recovers(void **state)

@@ -1,7 +1,7 @@
 /*
- * Redis over TLS: who is let in, and whom the daemon talks to. Row 24 of the table of faults:
- * whatever is wrong with the other side's certificate, name, version or port, nothing is said to
- * it, and log and /readyz name the cause. Certificates are made here.
+ * Redis over TLS: both sides verify the other. Row 24 of the table of faults: whatever is wrong
+ * with the peer's certificate, name, version or port, no command is sent, and log and /readyz name
+ * the cause. Certificates are made here.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 enum { DAY_S = 86400, NAMED_MS = 5000 };
 
 static struct certificate ca, other_ca, server_cert, client_cert, foreign_client;
-static struct redis_server redis;  /* asks nobody for a certificate */
-static struct redis_server strict; /* asks everybody */
+static struct redis_server redis;  /* wants no client certificate */
+static struct redis_server strict; /* wants one */
 static char url[64], strict_url[64];
 static struct daemon patternd;
 
@@ -47,7 +47,7 @@ static bool is_named(struct client *c, const char *cause)
 	return strstr(text_at(a, "/detail"), cause) != NULL;
 }
 
-/* The cause stands in /readyz, in a request's answer and in the log; the way out with it. */
+/* The cause is in /readyz, in a request's answer and in the log, with its remedy. */
 static void assert_cause(const char *cause)
 {
 	struct client *c = client_open(patternd.port);
@@ -86,7 +86,7 @@ static void test_other_name(void **state)
 	assert_serves();
 }
 
-/* The certificate itself stands in the file of CAs: it is trusted, though it is no CA's. */
+/* The certificate itself is in the file of CAs: it is trusted, though it is no CA's. */
 static void test_pinned(void **state)
 {
 	(void)state;
@@ -94,7 +94,7 @@ static void test_pinned(void **state)
 	assert_serves();
 }
 
-/* The variable of OpenSSL stands for the system's store here. */
+/* A variable of OpenSSL replaces the system's store here. */
 static void test_system_store(void **state)
 {
 	char variable[PATH_MAX + 32];
@@ -205,7 +205,7 @@ static void test_certificate_missing(void **state)
 	(void)state;
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
 	assert_cause("wants a client certificate (--redis-cert-file");
-	/* 1.2 says so within the handshake, and in other words. */
+	/* With 1.2 the refusal comes within the handshake, with another text. */
 	server_command(&strict, "CONFIG SET tls-protocols TLSv1.2");
 	daemon_launch(&patternd, "--redis", strict_url, "--redis-ca-file", ca.cert_path);
 	assert_cause("wants a client certificate (--redis-cert-file");
@@ -242,7 +242,7 @@ static void test_plain_port(void **state)
 	assert_cause("redis:// is for a port without TLS");
 }
 
-/* Redis says nothing to what it does not understand; others answer. */
+/* Redis does not answer what it does not understand; other servers do. */
 static void test_other_servers(void **state)
 {
 	static const struct stubborn_manner manners[] = {
@@ -266,7 +266,7 @@ static void test_other_servers(void **state)
 }
 
 /*
- * A server that takes the connection and says nothing holds nothing else up, and is not asked too
+ * A server that accepts the connection and stays silent delays nothing else, and is not tried too
  * often.
  */
 static void test_silence_costs_nothing(void **state)
@@ -306,7 +306,7 @@ static void test_tls_port(void **state)
 
 /* ---- After a failure ---- */
 
-/* The server gets the right certificate; nobody touches the daemon. */
+/* The server gets the right certificate; the daemon recovers by itself. */
 static void test_recovers(void **state)
 {
 	struct certificate bad = certificate_make((struct certificate_wish){ .name = "redis", .ip = "127.0.0.1" });

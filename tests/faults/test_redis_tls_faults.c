@@ -250,9 +250,9 @@ static void test_large_requests(void **state)
 /* ---- What was not sent ---- */
 
 /*
- * Redis takes nothing more: some requests are on their way, some never left. Who hears "none" was
- * not carried out. The proxy takes nothing in, rather than Redis stopped behind it: what the kernel
- * keeps for a reader grows with what is read, and could hold all of them.
+ * Redis reads nothing more: some requests are on their way, some were never sent. A request with
+ * effect "none" was not carried out. The proxy stops reading, instead of Redis behind it: the
+ * kernel's receive buffer grows with what is read, and could hold all of them.
  */
 static void test_not_sent(void **state)
 {
@@ -390,7 +390,7 @@ static void test_parked(void **state)
 	assert_status(a, 200);
 	assert_int_equal(int_at(a, "/messages/0/body"), 1);
 	raw_close(w);
-	/* Its connection cut: it is made anew, and who waits hears all the same. */
+	/* Its connection is cut: the daemon reconnects, and the waiter is woken all the same. */
 	w = waiter_parked(&patternd, &redis, "tls", "{\"wait_ms\":20000}");
 	proxy_set(proxy, (struct proxy_fault){ .reset = true });
 	heal();

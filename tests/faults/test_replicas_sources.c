@@ -1,6 +1,6 @@
 /*
- * Which server answers, for each operation of the contract: x-stale ones are read from a replica,
- * and say so; no other one ever asks a replica.
+ * Which server answers, for each operation of the contract: x-stale ones read from a replica, and
+ * their answers state that; no other one ever asks a replica.
  */
 #include <setjmp.h>
 #include <stdarg.h>

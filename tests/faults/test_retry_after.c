@@ -1,7 +1,7 @@
 /*
  * Retry-After is honest, promise 11 of the table: of thousands of callers (PATTERND_FULL: ten
- * thousand), each of which is alone with its key and waits exactly as long as it was told, all are
- * let in. And promise 10 with it: who does not wait is not.
+ * thousand), each alone with its key, which wait exactly retry_after_ms, all are admitted. And
+ * promise 10: a caller that does not wait is refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ enum { CALLERS = 700, ROUNDS_IN_FULL = 5, REFUSED_MAX_PER_1000 = 1 };
 
 struct caller {
 	char body[160];
-	int64_t due_us; /* when it may come again, by what it was told */
+	int64_t due_us; /* when it may come again, by retry_after_ms */
 };
 
 static struct caller callers[CALLERS];
@@ -31,10 +31,7 @@ static int by_due(const void *a, const void *b)
 	return (x->due_us > y->due_us) - (x->due_us < y->due_us);
 }
 
-/*
- * Takes all there is. What it is told then must be the same in header and body, rounded up to whole
- * seconds there.
- */
+/* Takes all there is. Retry-After must then be retry_after_ms, rounded up to whole seconds. */
 static void spend(struct caller *c, const char *algorithm, int i)
 {
 	snprintf(c->body, sizeof(c->body),
@@ -52,7 +49,7 @@ static void spend(struct caller *c, const char *algorithm, int i)
 }
 
 /* How many of so many callers were refused a second time. */
-static int wait_as_told(const char *algorithm, int count)
+static int wait_retry_after(const char *algorithm, int count)
 {
 	int refused = 0;
 
@@ -71,14 +68,14 @@ static int wait_as_told(const char *algorithm, int count)
 	return refused;
 }
 
-static void those_who_wait_are_let_in(void **state)
+static void callers_that_wait_are_admitted(void **state)
 {
 	const int rounds = in_full() ? ROUNDS_IN_FULL : 1, count = CALLERS / stride();
 	const char *algorithm = *state;
 	int refused = 0;
 
 	for (int i = 0; i < rounds; i++)
-		refused += wait_as_told(algorithm, count);
+		refused += wait_retry_after(algorithm, count);
 	print_message("%s: %d of %d were refused\n", algorithm, refused, rounds * count);
 	assert_in_range(refused * 1000, 0, REFUSED_MAX_PER_1000 * rounds * count);
 }
@@ -87,9 +84,9 @@ int main(void)
 {
 	static char gcra[] = "gcra", sliding[] = "sliding_window", fixed[] = "fixed_window";
 	const struct CMUnitTest tests[] = {
-		{ gcra, those_who_wait_are_let_in, NULL, NULL, gcra },
-		{ sliding, those_who_wait_are_let_in, NULL, NULL, sliding },
-		{ fixed, those_who_wait_are_let_in, NULL, NULL, fixed },
+		{ gcra, callers_that_wait_are_admitted, NULL, NULL, gcra },
+		{ sliding, callers_that_wait_are_admitted, NULL, NULL, sliding },
+		{ fixed, callers_that_wait_are_admitted, NULL, NULL, fixed },
 	};
 
 	return cmocka_run_group_tests_name("honest Retry-After", tests, stage_open, stage_close);

@@ -1,8 +1,8 @@
 /*
  * A master that Sentinels watch: it dies under load, is swapped, comes back as it was; Sentinels
- * are away, or tell what is not so. Rows 33 and 30 of the table of bad inputs: nothing is written
- * to a replica, what is unknown is said to be, and a second after Redis takes writes again, so does
- * the daemon.
+ * are away, or report a wrong master. Rows 33 and 30 of the table of bad inputs: nothing is written
+ * to a replica, an unknown effect is reported as unknown, and a second after Redis takes writes
+ * again, so does the daemon.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ static bool works(void)
 	return count().status == 200;
 }
 
-/* Where /info says that the daemon writes to; -1: to none of ours. */
+/* The server to which the daemon writes, by /info; -1: none of ours. */
 static int server_in_use(void)
 {
 	struct answer a = http(client, "GET", "/info", NULL);
@@ -96,10 +96,10 @@ static void assert_failed_in_time(struct answer a)
 }
 
 /*
- * Whether all Sentinels name this server. The one that led the failover does so first, the others
- * hear it from that one.
+ * Whether all Sentinels name this server. The one that led the failover does so first, and informs
+ * the others.
  */
-static bool is_told(int server)
+static bool is_named_by_all(int server)
 {
 	for (int i = 0; i < SENTINEL_WATCHERS; i++)
 		if (!sentinel_names(&redis, i, server))
@@ -107,7 +107,7 @@ static bool is_told(int server)
 	return true;
 }
 
-/* There is a master, and it is told who it is. */
+/* There is a master, and the Sentinels name it. */
 static void must_be_served_soon(const struct load *l)
 {
 	int64_t from_us = monotonic_us();
@@ -118,7 +118,7 @@ static void must_be_served_soon(const struct load *l)
 
 /* ---- The master changes ---- */
 
-/* Who waits meanwhile, at a daemon that is asked nothing else. */
+/* Waiters meanwhile, at a daemon without other requests. */
 static struct daemon idle;
 static struct vigil vigil;
 
@@ -147,8 +147,7 @@ static void the_master_dies_under_load(void **state)
 	assert_true(load_failures(l) > 0);
 	assert_int_equal(server_in_use(), master);
 	assert_true(metric_of(&patternd, "redis_failovers_total") > 0);
-	load_stop(l,
-		  CALLERS); /* replicas are told after callers are: what was answered in its last instant may be lost */
+	load_stop(l, CALLERS); /* replicas get writes after the callers' answers: the latest may be lost */
 }
 
 /*
@@ -172,9 +171,9 @@ static void the_old_master_comes_back(void **state)
 }
 
 /*
- * At somebody's wish: the old one is there, says READONLY, or hangs up. What it took after another
- * was promoted, and before it was told, is lost: Sentinels do not stop it first. So only what must
- * not be more can be checked.
+ * A failover on request: the old master is there, replies READONLY, or closes the connection. Its
+ * writes between the promotion of the new master and its own demotion are lost, since Sentinels do
+ * not stop it first. So only upper bounds can be checked.
  */
 static void masters_are_swapped_under_load(void **state)
 {
@@ -185,7 +184,7 @@ static void masters_are_swapped_under_load(void **state)
 	(void)state;
 	assert_string_equal(server_command(&redis.watchers[0], "SENTINEL FAILOVER mymaster")->str, "OK");
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
-	wait_until(is_told(master), FAILOVER_MS);
+	wait_until(is_named_by_all(master), FAILOVER_MS);
 	must_be_served_soon(l);
 	must_end_vigil();
 	sentinel_wait_well(&redis);
@@ -195,7 +194,7 @@ static void masters_are_swapped_under_load(void **state)
 	load_stop(l, ANY_NUMBER);
 }
 
-/* Nobody tells; only its answers do. Then the Sentinels set it right. */
+/* No Sentinel reports it; only its replies show it. Then it is the master again. */
 static void a_master_becomes_a_replica_unseen(void **state)
 {
 	(void)state;
@@ -230,7 +229,7 @@ static void a_master_freezes_and_wakes(void **state)
 	sentinel_be_quick(&redis);
 	server_signal(&redis.servers[old], SIGSTOP);
 	wait_until((master = sentinel_promoted(&redis, old)) >= 0, FAILOVER_MS);
-	wait_until(is_told(master), FAILOVER_MS);
+	wait_until(is_named_by_all(master), FAILOVER_MS);
 	must_be_served_soon(l);
 	sentinel_be_patient(&redis);
 	server_signal(&redis.servers[old], SIGCONT);
@@ -264,7 +263,7 @@ static void sentinels_go_and_come(void **state)
 	assert_int_equal(server_in_use(), master);
 }
 
-/* A daemon that starts before there is anybody to ask; and whose first Sentinel hangs. */
+/* A daemon that starts before any Sentinel, and whose first Sentinel hangs. */
 static void the_start_waits_for_a_sentinel(void **state)
 {
 	struct daemon other = { 0 };
@@ -287,7 +286,7 @@ static void the_start_waits_for_a_sentinel(void **state)
 	server_signal(&redis.watchers[0], SIGCONT);
 }
 
-static void an_unknown_master_is_told(void **state)
+static void an_unknown_master_is_reported(void **state)
 {
 	struct daemon other = { 0 };
 	char url[160];
@@ -374,7 +373,7 @@ static void a_stranger_for_a_sentinel(void **state)
 	}
 }
 
-/* The daemons that hear what this Sentinel publishes. */
+/* The daemons that are subscribed at this Sentinel. */
 static int listeners(int watcher)
 {
 	const char *at = server_command(&redis.watchers[watcher], "CLIENT LIST TYPE pubsub")->str;
@@ -394,8 +393,8 @@ static bool all_are_listened_to(void)
 }
 
 /*
- * Whoever leads a failover knows of it before the others do: it must not matter which of them was
- * asked.
+ * The Sentinel that leads a failover knows of it before the others do: the daemon must be
+ * subscribed at all of them.
  */
 static void each_sentinel_is_listened_to(void **state)
 {
@@ -433,7 +432,7 @@ static void connections_to_sentinels_are_renewed(void **state)
 /*
  * Not the one that was asked: the first news counts, and its word no more than that of an answer.
  */
-static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
+static void a_sentinel_reports_a_switch_that_was_none(void **state)
 {
 	char old[16], port[16], news[128], says[512], url[256];
 
@@ -456,7 +455,7 @@ static void a_sentinel_tells_of_a_switch_that_was_none(void **state)
 	wait_until(http(c, "POST", "/counters/n/increment", "{\"n\":1}").status == 200, SOON_MS);
 	assert_int_equal(server_in_use(), 0);
 	uint64_t tries = stubborn_connections(liar);
-	nap_ms(AGAIN_MS); /* it does not say what it should: it is not asked again soon */
+	nap_ms(AGAIN_MS); /* its reply is wrong: it is not asked again soon */
 	assert_in_range(stubborn_connections(liar) - tries, 0, 1);
 	client_close(c);
 	daemon_stop(&other);
@@ -473,12 +472,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_master_freezes_and_wakes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sentinels_go_and_come, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_start_waits_for_a_sentinel, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_unknown_master_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unknown_master_is_reported, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sentinel_lies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stranger_for_a_sentinel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_sentinel_is_listened_to, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(connections_to_sentinels_are_renewed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sentinel_tells_of_a_switch_that_was_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sentinel_reports_a_switch_that_was_none, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("sentinel faults", tests, NULL, NULL);

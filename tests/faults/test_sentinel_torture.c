@@ -1,7 +1,7 @@
 /*
- * Torture of what finds the master: all Sentinels and the master hang up, and while the daemon
- * comes back the n-th allocation, socket, connect, epoll_ctl, read or write fails. Afterwards it
- * serves, and listens to each Sentinel once.
+ * Torture of what finds the master: all Sentinels and the master close their connections, and while
+ * the daemon reconnects the n-th allocation, socket, connect, epoll_ctl, read or write fails.
+ * Afterwards it serves, and listens to each Sentinel once.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -124,7 +124,7 @@ static void begin(struct slow *s, const struct way *way)
 	s->began_ms = monotonic_ms();
 }
 
-/* The next byte, and a look whether it is over. */
+/* Sends the next byte, and notes when the connection has ended. */
 static void go_on(struct slow *s)
 {
 	if (s->ended_ms)
@@ -168,7 +168,10 @@ static void test_deadlines(void **state)
 	assert_true(daemon_is_alive(&patternd));
 }
 
-/* Five hundred of all ways, and again as soon as one was cut: nobody else is served worse. */
+/*
+ * Five hundred of all ways, each reconnecting when it was cut: other clients are served as well as
+ * before.
+ */
 static void test_many(void **state)
 {
 	enum { MANY = 500, MAX_MS = 20000 };

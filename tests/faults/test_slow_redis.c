@@ -1,7 +1,7 @@
 /*
- * A Redis that is slow, or not ours for a while: others are served meanwhile, and the pool becomes
- * whole again. Of the table of faults rows 26 and 29 (somebody's script holds Redis, and is killed)
- * and 27 (no place for a connection, connections that are killed).
+ * A Redis that is slow, or unusable for a while: other requests are served meanwhile, and the pool
+ * becomes whole again. Of the table of faults rows 26 and 29 (another program's script blocks
+ * Redis, and is killed) and 27 (no place for a connection, connections that are killed).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 enum { PIPELINED = 100, TIMEOUT_MS = 400, SLACK_MS = 400, SOON_MS = 8000, WATCHED_MS = 1500 };
 
 /* What one client waits for must not hold up what another has sent already. */
-static void waiting_holds_up_nobody(void **state)
+static void waiting_delays_no_other_request(void **state)
 {
 	(void)state;
 	struct daemon slow = { 0 };
@@ -48,8 +48,8 @@ static bool pool_is_whole(void)
 }
 
 /*
- * A link that was idle when the server became a replica is made anew, like the one that was told
- * so.
+ * A connection that was idle when the server became a replica is replaced, like the one that got
+ * READONLY.
  */
 static void idle_links_leave_too(void **state)
 {
@@ -77,10 +77,10 @@ static redisContext *hold_redis(void)
 }
 
 /*
- * Other patterns know no such script: Redis says BUSY, or nothing until then. It had no effect, or
- * that is not known.
+ * While the script runs, Redis replies BUSY, or not at all until lua-time-limit. The effect is
+ * none, or unknown.
  */
-static void somebodys_script_holds_redis(void **state)
+static void a_foreign_script_blocks_redis(void **state)
 {
 	struct daemon d = { 0 };
 	int refused = 0;
@@ -164,9 +164,9 @@ static void connections_are_killed_again_and_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(waiting_holds_up_nobody, stage_forget),
+		cmocka_unit_test_teardown(waiting_delays_no_other_request, stage_forget),
 		cmocka_unit_test_teardown(idle_links_leave_too, stage_forget),
-		cmocka_unit_test_teardown(somebodys_script_holds_redis, stage_forget),
+		cmocka_unit_test_teardown(a_foreign_script_blocks_redis, stage_forget),
 		cmocka_unit_test_teardown(there_is_no_place, stage_forget),
 		cmocka_unit_test_teardown(connections_are_killed_again_and_again, stage_forget),
 	};

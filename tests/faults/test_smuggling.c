@@ -79,21 +79,21 @@ static void finish(int place)
 }
 
 /*
- * Asks for the end of the connection, should it go on. `how` and `line` are told when it had an
- * effect.
+ * A last request asks for the end of the connection, should it continue. `how` and `line` are
+ * printed when it had an effect.
  */
 static void send_it(struct bytes *b, const char *how, const struct bytes *line)
 {
 	int place = serial % OPEN;
-	char *told = calloc(1, strlen(how) + 4 * line->len + 8);
+	char *text = calloc(1, strlen(how) + 4 * line->len + 8);
 
 	assert_in_range(serial, 0, MOST - 1);
-	assert_non_null(told);
-	char *at = told + sprintf(told, "%s: ", how);
+	assert_non_null(text);
+	char *at = text + sprintf(text, "%s: ", how);
 	for (size_t i = 0; i < line->len; i++)
 		at += line->at[i] >= ' ' && line->at[i] <= '~' ? sprintf(at, "%c", line->at[i])
 							       : sprintf(at, "\\x%02x", (unsigned char)line->at[i]);
-	sent[serial++] = told;
+	sent[serial++] = text;
 	add(b, "GET /healthz HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
 	finish(place);
 	under_way[place] = raw_connect(patternd.port);
@@ -115,7 +115,7 @@ static void send_front(const char *how, const char *length, const struct bytes *
 	send_it(&b, how, line);
 }
 
-/* `line` says Transfer-Encoding: chunked to a lenient front end. */
+/* A lenient front end reads `line` as Transfer-Encoding: chunked. */
 static void send_chunked(const struct bytes *line)
 {
 	struct bytes hidden = { .len = 0 }, body = { .len = 0 };

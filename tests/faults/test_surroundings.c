@@ -1,7 +1,7 @@
 /*
  * A daemon in poor surroundings: rows 22 (a resolver that takes its time), 48 (a root that is
- * read-only, no /tmp, no rights, little memory) and 49 (a log that nobody reads) of the table of
- * faults, and as process 1. It starts, serves, and ends when it is told to.
+ * read-only, no /tmp, no rights, little memory) and 49 (a log without a reader) of the table of
+ * faults, and as process 1. It starts, serves, and ends on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static struct daemon patternd;
 
 /*
  * Starts the daemon by a shell that first changes what is around it: `$0` is the program, `$GIVEN`
- * the text `given`, "$@" the options. The log cannot tell the port here.
+ * the text `given`, "$@" the options. The port is chosen here, since the log may be unreadable.
  */
 static void launch(const char *script, const char *given, const char *redis_url, const char *level)
 {
@@ -108,7 +108,7 @@ static int launch_into_pipe(struct raw **r)
 	return reader;
 }
 
-static void nobody_reads_the_log(void **state)
+static void a_log_without_a_reader(void **state)
 {
 	struct raw *r;
 	int reader = launch_into_pipe(&r);
@@ -123,13 +123,13 @@ static void nobody_reads_the_log(void **state)
 	while (ask_many(r, 500) == before)
 		continue;
 	raw_close(r);
-	int64_t told_ms = monotonic_ms();
+	int64_t term_ms = monotonic_ms();
 	daemon_stop(&patternd);
-	assert_in_range(monotonic_ms() - told_ms, 0, QUICK_END_MS);
+	assert_in_range(monotonic_ms() - term_ms, 0, QUICK_END_MS);
 	close(reader);
 }
 
-static void who_reads_the_log_leaves(void **state)
+static void the_reader_of_the_log_leaves(void **state)
 {
 	struct raw *r;
 	int reader = launch_into_pipe(&r);
@@ -235,7 +235,7 @@ static int resolver_open(const char *address)
 	return -1;
 }
 
-/* Whoever asked for an IPv4 address gets 127.0.0.1, other questions get no answer in theirs. */
+/* A question for an IPv4 address gets 127.0.0.1, other questions get an empty answer. */
 static void resolver_answer(int fd)
 {
 	static const unsigned char flags[] = { 0x81, 0x80, 0, 1 }, counts[] = { 0, 0, 0, 0 };
@@ -263,7 +263,7 @@ static bool resolver_is_asked(int fd)
 	return recv(fd, &c, 1, MSG_PEEK) >= 0;
 }
 
-static void assert_waits_for_nobody(void)
+static void assert_does_not_wait(void)
 {
 	struct client *c = client_open(patternd.port);
 
@@ -297,14 +297,14 @@ static void a_resolver_takes_its_time(void **state)
 		launch(script, path, to, "warn");
 		wait_until(daemon_is_alive(&patternd), SOON_MS);
 		wait_until(resolver_is_asked(resolver), SOON_MS);
-		assert_waits_for_nobody();
+		assert_does_not_wait();
 		if (does_answer) {
 			wait_until((resolver_answer(resolver), daemon_is_ready(&patternd, 0)), SOON_MS);
 			assert_serves();
 		}
-		int64_t told_ms = monotonic_ms();
+		int64_t term_ms = monotonic_ms();
 		daemon_stop(&patternd); /* though the resolver still thinks */
-		assert_in_range(monotonic_ms() - told_ms, 0, QUICK_END_MS);
+		assert_in_range(monotonic_ms() - term_ms, 0, QUICK_END_MS);
 		for (char c; recv(resolver, &c, 1, 0) >= 0;)
 			continue;
 	}
@@ -328,9 +328,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_reads_the_log), cmocka_unit_test(who_reads_the_log_leaves),
-		cmocka_unit_test(there_is_no_log),      cmocka_unit_test(as_nobody_on_a_read_only_root),
-		cmocka_unit_test(as_process_1),         cmocka_unit_test(a_resolver_takes_its_time),
+		cmocka_unit_test(a_log_without_a_reader), cmocka_unit_test(the_reader_of_the_log_leaves),
+		cmocka_unit_test(there_is_no_log),        cmocka_unit_test(as_nobody_on_a_read_only_root),
+		cmocka_unit_test(as_process_1),           cmocka_unit_test(a_resolver_takes_its_time),
 	};
 
 	return cmocka_run_group_tests_name("poor surroundings", tests, set_up, tear_down);

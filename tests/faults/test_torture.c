@@ -1,8 +1,8 @@
 /*
  * Torture: whatever the daemon does, each allocation, socket, accept, connect, epoll_ctl, read,
  * write and open of it fails once: a scenario is played again and again, the n-th call failing,
- * until none is left. Each time those who asked got an answer or were hung up on, the daemon lives,
- * serves the next, and kept neither a descriptor nor memory.
+ * until none is left. Each time the clients got an answer or their connections were closed; the
+ * daemon lives, serves the next, and kept neither a descriptor nor memory.
  *
  * In the plain mode by all scenarios; in the others (Redis over TLS, a Cluster, clients by HTTPS)
  * by those that know the difference, for handlers do not.
@@ -39,7 +39,7 @@ enum {
 	FLAWS_PRINTED = 30,
 	KEPT_BYTES = 1 << 20, /* that buffers and caches may have grown by, over a whole scenario */
 	LEFT_BLOCKS = 16,     /* more or less at the end: what threads of glibc's resolver have just then */
-	FOLLOWS_MS = 200,     /* what was brought about and nobody waits for should be done then */
+	FOLLOWS_MS = 200,     /* time for effects that no request waits for */
 	LACKS_MS = 500, /* enough for a Redis that is there; longer is not waited where none may be reached any more */
 	OPENSSL_STEP = 101, /* each so many-th of its allocations: a handshake takes thousands */
 	PART_STEP = 5,      /* and of a part of all each so many-th call, in other modes than the plain one */
@@ -69,11 +69,11 @@ static const struct {
 static enum mode mode;
 static struct redis_server redis;
 static struct daemon patternd;
-static struct certificate ca, own; /* for everybody on this machine */
+static struct certificate ca, own; /* for all servers and clients of this machine */
 static const char *tokens_path;
 static int redis_at; /* the port for the daemon */
 static char redis_url[64];
-static int open_files;      /* when nobody is there */
+static int open_files;      /* without clients */
 static int64_t left_blocks; /* by a daemon that was not tortured, at its end */
 static long long maps_due;  /* times that the map of the Cluster has to have been asked for */
 static unsigned flaws;
@@ -156,7 +156,7 @@ static bool try_start(void)
 static void start(void)
 {
 	assert_true(try_start() && daemon_is_ready(&patternd, RECOVER_MS));
-	wait_until(are_connected(2), RECOVER_MS); /* one that asks, and one that hears what is published */
+	wait_until(are_connected(2), RECOVER_MS); /* one for commands, and one that is subscribed */
 	open_files = daemon_open_files(&patternd);
 }
 
@@ -173,10 +173,7 @@ static bool is_released(void *arg)
 	return daemon_open_files(&patternd) <= open_files;
 }
 
-/*
- * GMP aborts without memory, and libtasn1 runs into a NULL: that is how it is for whoever uses
- * GnuTLS.
- */
+/* GMP aborts without memory, and libtasn1 runs into a NULL: no user of GnuTLS can prevent that. */
 static void judge_crash(void)
 {
 	int status = proc_exit_status(&patternd.proc);
@@ -196,7 +193,7 @@ static bool is_map_asked_for(void *arg)
 	return server_calls(&redis, "cluster|slots") >= maps_due;
 }
 
-/* It lives, reaches Redis, and has let go whoever was there. */
+/* It lives, reaches Redis, and has closed all connections of clients. */
 static void judge_daemon(void)
 {
 	bool serves = daemon_is_ready(&patternd, RECOVER_MS);
@@ -217,7 +214,7 @@ static void judge_daemon(void)
 	}
 }
 
-/* ---- Who asks ---- */
+/* ---- Clients ---- */
 
 /* NULL: the daemon has ended. That no handshake succeeds is seen in that nothing is answered. */
 static struct raw *come(void)
@@ -229,7 +226,7 @@ static struct raw *come(void)
 	return r;
 }
 
-/* Answered as the contract says, or hung up on. */
+/* Notes a flaw unless the answer fits the contract, or the connection was closed. */
 static void judge_answer(struct raw *r, struct answer a, const char *what)
 {
 	const char *media = header_of(a, "Content-Type");
@@ -248,7 +245,7 @@ static void judge_answer(struct raw *r, struct answer a, const char *what)
 		note_flaw("%s: malloc failed, and the budget is named: %s", what, a.body);
 }
 
-/* Its answer. Nobody came (`r` is NULL) when the daemon has ended: that is told afterwards. */
+/* Judges its answer. `r` is NULL when the daemon has ended, which is reported afterwards. */
 static void await(struct raw *r, const char *what)
 {
 	if (r)
@@ -365,7 +362,7 @@ static void sweep(const struct scenario *s, const void *what, enum torture_kind 
 	}
 }
 
-/* As it is told of. */
+/* The name in reports. */
 static const char *title(const char *name, const char *more)
 {
 	const char *of_mode = "";
@@ -455,8 +452,8 @@ static void judge_end(void)
 }
 
 /*
- * It starts all the same, or says why not. What OpenSSL makes once for the whole process, and had
- * no memory for then, it lacks for good: whoever asks is told that there is no Redis.
+ * It starts all the same, or reports why not. What OpenSSL allocates once for the whole process
+ * stays missing when that fails: requests then get 503, since no connection to Redis succeeds.
  */
 static bool try_to_start(void)
 {
@@ -479,7 +476,7 @@ static bool try_to_start(void)
 	return reached;
 }
 
-/* One waits and one listens while it is told to leave. */
+/* One client waits and one listens while it gets SIGTERM. */
 static bool try_to_leave(void)
 {
 	reset();
@@ -540,7 +537,7 @@ static void test_end(void **state)
 	sweep_lives("end", try_to_leave);
 }
 
-/* What it took while calls failed it gives back at its end. */
+/* All that it allocated while calls failed is freed at its end. */
 static void test_nothing_is_left(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * A connection to Redis whose socket cannot be watched, since epoll_ctl fails: nobody goes round in
- * a circle until it is overdue.
+ * A connection to Redis whose socket cannot be watched, since epoll_ctl fails, is given up at once,
+ * without a busy loop until it is overdue.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "../support/torture.h"
 #include "../support/waiter.h"
 
-enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one that asks, one that hears */ };
+enum { OVERDUE_MS = 400, RECOVER_MS = 5000, LINKS = 2 /* one for commands, one that is subscribed */ };
 
 static void it_is_given_up_at_once(void **state)
 {

@@ -1,7 +1,7 @@
 /*
  * Faults while clients wait for messages: Redis gone and back, the subscriber's connection cut,
- * Redis without permission to subscribe, the daemon told to leave. Nobody is sent away before his
- * time, no message is missed, and each answer is true.
+ * Redis without permission to subscribe, the daemon stopped by SIGTERM. No waiter is answered
+ * before its time, no message is missed, and each answer is true.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ enum { SOON_MS = 8000, SLACK_MS = 1000, CROWD = 20, CUTS = 100, MESSAGES = 300 }
 
 #define LONG "{\"wait_ms\":30000}"
 
-static char queue[16]; /* each test has its own: no daemon hears it before somebody waits there */
+static char queue[16]; /* each test has its own: no daemon is subscribed to it before a client waits there */
 static char queue_target[64], receive_target[64], messages_target[64];
 
 static int new_queue(void **state)
@@ -75,7 +75,7 @@ static void disperse(void)
 		raw_close(crowd[i]);
 }
 
-static int crowd_heard(void)
+static int crowd_answered(void)
 {
 	int heard = 0;
 
@@ -100,7 +100,7 @@ static void redis_may_go_and_come_back(void **state)
 		server_restart(&redis);
 		wait_until(metric_of(&patternd, "redis_up") == 1 && heard_by(&redis, queue) == 1, SOON_MS);
 		wait_until(all_parked(&patternd, CROWD), SOON_MS);
-		assert_int_equal(crowd_heard(), 0);
+		assert_int_equal(crowd_answered(), 0);
 		for (int i = 0; i < CROWD; i++) {
 			send_number(i);
 			struct answer a = waiter_answer(crowd[i], receive_target, SOON_MS);
@@ -111,7 +111,7 @@ static void redis_may_go_and_come_back(void **state)
 	}
 }
 
-/* He is answered when his time is over, and not before; what he is told has no effect. */
+/* A waiter is answered when its wait ends, and not before, with effect none. */
 static void the_time_may_end_without_redis(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void the_time_may_end_without_redis(void **state)
 	assert_in_range(monotonic_ms() - start_ms, 599, 600 + SLACK_MS);
 	assert_problem(waiter_answer(keyed, receive_target, SOON_MS), 503, "redis_unavailable", "none");
 	assert_int_equal(waiting_at(&patternd), 0);
-	/* Whoever comes now is not made to wait for that. */
+	/* New requests do not wait for that. */
 	assert_problem(post(receive_target, LONG), 503, "redis_unavailable", "none");
 	server_restart(&redis);
 	wait_until(get(queue_target).status == 200, SOON_MS);
@@ -147,7 +147,7 @@ static void scripts_may_be_forgotten(void **state)
 
 /* ---- The subscriber is cut ---- */
 
-/* What is sent while nobody hears it is found when the channel is heard again. */
+/* A message sent while no daemon is subscribed is found when the channel is subscribed again. */
 static void nothing_is_missed_while_it_is_cut(void **state)
 {
 	long heard = metric_of(&patternd, "wakeups_total");
@@ -171,7 +171,7 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 }
 
 /* Of each kind; by another daemon. */
-static void nobody_is_deaf_after_a_cut(void **state)
+static void all_are_subscribed_again_after_a_cut(void **state)
 {
 	struct daemon other = { 0 };
 	struct vigil v;
@@ -199,10 +199,10 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	wait_until(heard_by(&redis, queue) == 0, SOON_MS);
 	for (int i = 0; i < CROWD / 2; i++)
 		send_number(i);
-	assert_int_equal(crowd_heard(), 0);
+	assert_int_equal(crowd_answered(), 0);
 	assert_int_equal(waiting_at(&far), CROWD);
 	proxy_set(proxy, (struct proxy_fault){ 0 });
-	wait_until(crowd_heard() == CROWD / 2, SOON_MS);
+	wait_until(crowd_answered() == CROWD / 2, SOON_MS);
 	for (int i = 0; i < CROWD; i++) {
 		if (waiter_heard(crowd[i]))
 			assert_int_equal(count_in(waiter_answer(crowd[i], receive_target, SOON_MS)), 1);
@@ -213,8 +213,8 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	proxy_close(proxy);
 }
 
-/* Whoever may publish can say any number: one that is never due wakes nobody. */
-static void what_is_due_in_ages_wakes_nobody(void **state)
+/* Any number can be published: one that is never due wakes no waiter. */
+static void what_is_due_in_ages_wakes_no_waiter(void **state)
 {
 	static const char *const ages[] = { "9223372036854775807", "9223372036854775", "99999999999999999999" };
 	struct raw *w = waiter(&patternd, queue, LONG);
@@ -228,13 +228,13 @@ static void what_is_due_in_ages_wakes_nobody(void **state)
 		assert_int_equal(server_command(&redis, "SPUBLISH p:queue:{%s} %s", queue, message)->integer, 1);
 	}
 	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(sizeof(ages) / sizeof(*ages)), SOON_MS);
-	nap_ms(20); /* a timer that is over already is looked at within a millisecond */
+	nap_ms(20); /* a timer that has expired fires within a millisecond */
 	assert_int_equal(metric_of(&patternd, "redis_commands_total"), commands);
 	assert_false(waiter_heard(w));
 	raw_close(w);
 }
 
-/* A Redis that lets nobody subscribe: who waits is not woken, but tries a last time at his end. */
+/* A Redis that refuses subscriptions: a waiter is not woken, but its last attempt is at its end. */
 static void without_permission_the_last_try_counts(void **state)
 {
 	struct daemon deaf = { 0 };
@@ -250,7 +250,7 @@ static void without_permission_the_last_try_counts(void **state)
 	struct raw *first = waiter(&deaf, queue, "{\"wait_ms\":500}"),
 		   *second = waiter(&deaf, queue, "{\"wait_ms\":500}");
 	wait_until(proc_said(&deaf.proc, "subscription_refused"), SOON_MS);
-	/* What is done is done, though nobody can be told of it. */
+	/* A write succeeds, though its announcement cannot be published. */
 	assert_status(http(c, "POST", messages_target, "{\"body\":1}"), 201);
 	struct answer a = waiter_answer(first, receive_target, SOON_MS);
 	assert_in_range(monotonic_ms() - start_ms, 499, 500 + SLACK_MS);
@@ -273,7 +273,7 @@ static void without_permission_the_last_try_counts(void **state)
 
 /* ---- The daemon leaves ---- */
 
-static void who_waits_is_answered_when_the_daemon_leaves(void **state)
+static void waiters_are_answered_when_the_daemon_leaves(void **state)
 {
 	struct daemon d = { 0 };
 
@@ -294,7 +294,7 @@ static void who_waits_is_answered_when_the_daemon_leaves(void **state)
 	daemon_stop(&d);
 }
 
-/* Redis being away, or silent, keeps nobody longer. */
+/* A Redis that is away or silent does not delay the daemon's end. */
 static void the_daemon_leaves_without_redis_too(void **state)
 {
 	struct daemon d = { 0 };
@@ -369,7 +369,7 @@ static void send_surely(int number)
 	wait_until(post(messages_target, body).status == 201, SOON_MS);
 }
 
-/* Takes what came for one of the crowd, who asks again. */
+/* Takes what came for one client of the crowd, which asks again. */
 static void take(struct raw *w, int seen[])
 {
 	struct answer a = raw_answer(w, SOON_MS);
@@ -406,7 +406,7 @@ static void every_message_is_accounted_for(void **state)
 		client_forget(client);
 	}
 	int64_t until_ms = monotonic_ms() + SOON_MS;
-	while (int_at(get(queue_target), "/ready") > 0 || crowd_heard() > 0) {
+	while (int_at(get(queue_target), "/ready") > 0 || crowd_answered() > 0) {
 		for (int k = 0; k < CROWD; k++)
 			if (waiter_heard(crowd[k]))
 				take(crowd[k], seen);
@@ -434,11 +434,11 @@ int main(void)
 		TEST(the_time_may_end_without_redis),
 		TEST(scripts_may_be_forgotten),
 		TEST(nothing_is_missed_while_it_is_cut),
-		TEST(nobody_is_deaf_after_a_cut),
+		TEST(all_are_subscribed_again_after_a_cut),
 		TEST(nothing_is_missed_while_the_way_is_cut),
-		TEST(what_is_due_in_ages_wakes_nobody),
+		TEST(what_is_due_in_ages_wakes_no_waiter),
 		TEST(without_permission_the_last_try_counts),
-		TEST(who_waits_is_answered_when_the_daemon_leaves),
+		TEST(waiters_are_answered_when_the_daemon_leaves),
 		TEST(the_daemon_leaves_without_redis_too),
 		TEST(what_is_sent_while_the_daemon_leaves_is_not_lost),
 		TEST(every_message_is_accounted_for),

@@ -1,7 +1,7 @@
 /*
  * Clients that leave while they wait for messages, or while one is being won for them: row 19 of
- * the table of faults. They are out of the line at once, nothing is left of them, and what nobody
- * read was not received: it is ready again, once, and does not count.
+ * the table of faults. They leave the wait queue at once, nothing is left of them, and an unread
+ * message was not received: it is ready again, once, and the delivery does not count.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static int forget(void **state)
 
 enum leaving { CLOSES, RESETS, HALF_CLOSES, WAYS };
 
-/* Its way of leaving; NULL for who goes on reading. */
+/* Leaves in this way. Returns `r` while it can still read, else NULL. */
 static struct raw *leave(struct raw *r, enum leaving way)
 {
 	if (way == CLOSES)
@@ -77,7 +77,7 @@ static int64_t count_of(const char *queue, const char *state)
 
 /* ---- While they are parked ---- */
 
-static void whoever_leaves_is_out_of_the_line(void **state)
+static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
 {
 	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
@@ -135,7 +135,7 @@ static void a_thousand_leave_at_once(void **state)
 #define BEHIND "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" /* 44 bytes */
 
 /* Unread bytes close the window of TCP: the end behind them cannot arrive. */
-static void who_left_behind_a_long_pipeline_is_noticed(void **state)
+static void a_client_that_left_behind_a_long_pipeline_is_noticed(void **state)
 {
 	static const size_t requests_behind[] = { 400, 4700, 24000 };
 
@@ -206,7 +206,7 @@ static void ask_and_leave(const struct won *w, enum leaving way, const char *hea
  * A dead letter, were it counted: as if it had not happened, in the place where they were, ids and
  * all.
  */
-static void what_was_won_for_nobody_was_not_received(void **state)
+static void what_was_won_in_vain_was_not_received(void **state)
 {
 	const struct won *w = *state;
 
@@ -239,13 +239,13 @@ static void what_was_won_for_nobody_was_not_received(void **state)
 /*
  * Also when the daemon learns of both at once, and of what was won first. It is stopped for that.
  */
-static void who_left_just_before_is_not_answered(void **state)
+static void a_client_that_left_just_before_is_not_answered(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ROWS(wins); i++) {
 		const struct won *w = &wins[i];
 		if (!strstr(w->body, "wait_ms"))
-			continue; /* of one who does not wait nobody asks in that moment */
+			continue; /* the daemon does not check for the client of a request that does not wait */
 		send_to("q", "{\"body\":1,\"id\":\"m\"}");
 		long long scripts = server_scripts_run(&redis);
 		long commands = metric_of(&patternd, "redis_commands_total");
@@ -265,8 +265,8 @@ static void who_left_just_before_is_not_answered(void **state)
 	}
 }
 
-/* It does not lie there until somebody asks: who waits gets it. */
-static void what_was_won_for_nobody_goes_to_the_next(void **state)
+/* The message does not lie there until the next request: a waiter gets it. */
+static void what_was_won_in_vain_goes_to_the_next(void **state)
 {
 	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
@@ -307,8 +307,11 @@ static void with_a_key_it_is_kept_for_the_retry(void **state)
 
 /* ---- While the daemon leaves, too ---- */
 
-/* It stays until Redis has said what became of what was asked for them, and gives that back. */
-static void what_was_won_for_nobody_goes_back_before_the_end(void **state)
+/*
+ * The daemon stays until Redis has answered the requests of the clients that left, and returns
+ * their messages.
+ */
+static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
 {
 	(void)state;
 	for (enum leaving way = 0; way < WAYS; way++) {
@@ -333,8 +336,8 @@ static void what_was_won_for_nobody_goes_back_before_the_end(void **state)
 }
 
 /*
- * Nor does it stumble when Redis never says so: it has an end to its waiting, and nothing is sent
- * after that.
+ * Nor does it fail when Redis never answers: its drain ends at its limit, and nothing is sent after
+ * that.
  */
 static void the_daemon_may_leave_before_redis_answers(void **state)
 {
@@ -367,9 +370,9 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 
 /* ---- In the very moment ---- */
 
-/* A round: one waits at a queue of its own, a message is sent there, and he leaves. */
+/* A round: a client waits at a queue of its own, a message is sent there, and the client leaves. */
 struct round {
-	struct raw *raw; /* of one who half closed */
+	struct raw *raw; /* of a client that half closed */
 	bool got;        /* and read an answer all the same */
 	int status;      /* that the daemon wrote into its log */
 };
@@ -433,8 +436,8 @@ static void read_log(struct round *rounds, int count, const char *stem)
 }
 
 /*
- * Where the message is, told by what the daemon says that it did. Returns whether it went out into
- * the void.
+ * Checks where the message is, by the status that the daemon logged. Returns whether it was written
+ * and not read.
  */
 static bool look_after(const struct round *r, int i, bool acknowledge)
 {
@@ -443,9 +446,7 @@ static bool look_after(const struct round *r, int i, bool acknowledge)
 	snprintf(queue, sizeof(queue), "left-%d", i);
 	int64_t ready = count_of(queue, "/ready"), in_flight = count_of(queue, "/in_flight");
 	if (r->status == 200) {
-		/*
-		 * The answer was given to the kernel: nobody can tell any more whether it was read.
-		 */
+		/* The kernel has the answer: the daemon cannot learn whether it was read. */
 		assert_int_equal(ready, 0);
 		assert_int_equal(in_flight, acknowledge ? 0 : 1);
 		return !r->got;
@@ -502,14 +503,14 @@ static void nothing_is_done_that_was_not_written(void **state)
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
-		cmocka_unit_test_teardown(whoever_leaves_is_out_of_the_line, forget),
+		cmocka_unit_test_teardown(a_client_that_leaves_is_out_of_the_wait_queue, forget),
 		cmocka_unit_test_teardown(a_thousand_leave_at_once, forget),
-		cmocka_unit_test_teardown(who_left_behind_a_long_pipeline_is_noticed, forget),
+		cmocka_unit_test_teardown(a_client_that_left_behind_a_long_pipeline_is_noticed, forget),
 		cmocka_unit_test_teardown(a_short_pipeline_is_answered, forget),
-		cmocka_unit_test_teardown(who_left_just_before_is_not_answered, forget),
-		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_to_the_next, forget),
+		cmocka_unit_test_teardown(a_client_that_left_just_before_is_not_answered, forget),
+		cmocka_unit_test_teardown(what_was_won_in_vain_goes_to_the_next, forget),
 		cmocka_unit_test_teardown(with_a_key_it_is_kept_for_the_retry, forget),
-		cmocka_unit_test_teardown(what_was_won_for_nobody_goes_back_before_the_end, forget),
+		cmocka_unit_test_teardown(what_was_won_in_vain_is_ready_again_before_the_end, forget),
 		cmocka_unit_test_teardown(the_daemon_may_leave_before_redis_answers, forget),
 		cmocka_unit_test_teardown(nothing_is_lost_and_nothing_comes_twice, forget),
 		cmocka_unit_test_teardown(nothing_is_done_that_was_not_written, forget),
@@ -519,7 +520,7 @@ int main(void)
 	memcpy(tests, others, sizeof(others));
 	for (size_t i = 0; i < ROWS(wins); i++)
 		tests[ROWS(others) + i] = (struct CMUnitTest){ .name = wins[i].name,
-							       .test_func = what_was_won_for_nobody_was_not_received,
+							       .test_func = what_was_won_in_vain_was_not_received,
 							       .teardown_func = forget,
 							       .initial_state = (void *)(uintptr_t)&wins[i] };
 	return cmocka_run_group_tests_name("clients that leave", tests, stage_open, stage_close);

@@ -183,7 +183,7 @@ static void no_ticket_stays(void **state)
 
 /* ---- The same Idempotency-Key by another daemon ---- */
 
-static void a_duplicate_keeps_nobody_waiting(void **state)
+static void a_duplicate_delays_no_waiter(void **state)
 {
 	static const char *const ends[RESOURCES] = { "not_holder", "permit_expired" };
 
@@ -228,7 +228,7 @@ int main(void)
 		{ "Redis stops", redis_stops },
 	};
 	enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
-	struct CMUnitTest tests[FAULTS + 1] = { cmocka_unit_test_setup(a_duplicate_keeps_nobody_waiting, forget) };
+	struct CMUnitTest tests[FAULTS + 1] = { cmocka_unit_test_setup(a_duplicate_delays_no_waiter, forget) };
 
 	for (size_t i = 0; i < FAULTS; i++)
 		tests[i + 1] = (struct CMUnitTest){ .name = faults[i].name,

@@ -61,7 +61,7 @@ static void play_large_body(const void *what)
 	exchange("POST", "/queues/torture/messages", body, "");
 }
 
-/* One waits for a message that another sends; one who waits leaves. */
+/* A client waits for a message that another sends; another waiter leaves. */
 static void play_wait(const void *what)
 {
 	struct raw *waits = come(), *leaves = come();
@@ -75,7 +75,7 @@ static void play_wait(const void *what)
 	leave(leaves);
 }
 
-/* One waits in the line of a lock that another gives back. */
+/* A client waits in the wait queue of a lock that another releases. */
 static void play_line(const void *what)
 {
 	struct raw *waits = come();
@@ -99,14 +99,14 @@ static void play_stream(const void *what)
 	if (await_head(listens, "who listens")) {
 		free(raw_chunk(listens, ANSWER_MS));
 		exchange("POST", "/topics/torture", "{\"body\":1}", "");
-		free(raw_chunk(listens, 30)); /* it may not have been sent, or not have been heard of */
+		free(raw_chunk(listens, 30)); /* it may not have been sent, or not received */
 	}
 	await_head(holds, "who holds");
 	leave(holds);
 	leave(listens);
 }
 
-/* Redis hangs up on all, while one waits. */
+/* Redis closes all connections while a client waits. */
 static void play_reconnect(const void *what)
 {
 	struct raw *waits = come();
@@ -138,8 +138,8 @@ static long long connections_made(void)
 }
 
 /*
- * Files are read again: what cannot be read leaves what there was. Over TLS the connections to
- * Redis are made anew with what can.
+ * Files are read again: what cannot be read leaves what there was. Over TLS the daemon reconnects
+ * to Redis with the files that could be read.
  */
 static void play_reload(const void *what)
 {
@@ -161,8 +161,8 @@ static void ask_redirected(void *arg, int moved)
 }
 
 /*
- * While a slot moves, its node sends who asks on for once (ASK), and afterwards for good (MOVED),
- * whereupon the map is read again.
+ * While a slot moves, its node redirects a single command (ASK), and afterwards all (MOVED), after
+ * which the map is read again.
  */
 static void play_redirect(const void *what)
 {
