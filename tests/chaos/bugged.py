@@ -8,7 +8,7 @@ import sys
 from stage import BUILD
 
 SOURCE, COPY = BUILD.parent, BUILD / "bugged"
-RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB=OFF")  # nobody here looks at its pages
+RELEASE = ("-DCMAKE_BUILD_TYPE=Release", "-DPATTERND_TESTS=OFF", "-DPATTERND_WEB=OFF")  # no test here opens its pages
 
 
 PARTS = "CMakeLists.txt openapi.yaml openapi service handlers lua tools packaging tests/fuzz".split()
@@ -33,7 +33,7 @@ def copy_source():
 
 
 def change(file, old, new):
-    """Puts `new` where `old` stands, once."""
+    """Replaces `old`, which must occur once, by `new`."""
     path = COPY / "source" / file
     text = path.read_text()
     if text.count(old) != 1:
@@ -42,7 +42,7 @@ def change(file, old, new):
 
 
 def build_in(folder, target, options, changes):
-    """Builds a target with these changes: (file, what stands there once, what is put in its place)."""
+    """Builds a target with these changes: (file, text that occurs once, its replacement)."""
     copy_source()
     for one in changes:
         change(*one)

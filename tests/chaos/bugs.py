@@ -1,9 +1,9 @@
 """Faults that a daemon could have: what the checks must find. Each is a change of the source,
-(file, what stands there, what is put in its place), and the promises that it breaks.
+(file, old text, new text), and the promises that it breaks.
 """
 BUGS = {
     "release without compare": (
-        # Whoever releases frees the lock, whether it is still his or not.
+        # Any release frees the lock, whether the token still holds it or not.
         [
             (
                 "lua/locks/lock_release.lua",
@@ -42,7 +42,7 @@ BUGS = {
         {"fences rise"},
     ),
     "missed wake-up": (
-        # Who waits is not told of a message that is there at once.
+        # A waiter is not woken by a message that is ready at once.
         [
             ("lua/queues/lib_queue_plan.lua", "    ready_count = ready_count + 1\n", "    ready_count = 0\n"),
             ("lua/queues/queue_message_send.lua", "wake(queue_key, #ready / 2, ", "wake(queue_key, 0, "),
@@ -50,7 +50,7 @@ BUGS = {
         {"waiters are woken"},
     ),
     "expiry by the daemon's clock": (
-        # A lock ends when the clock of the daemon that took it says so.
+        # A lock expires by the clock of the daemon that acquired it.
         [
             (
                 "handlers/locks/lock_call.c",

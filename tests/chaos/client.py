@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def is_settled(self):
-        """Whether trying again would tell nothing new."""
+        """Whether another attempt would have the same answer."""
         return self.is_ok or 400 <= self.status < 500 and (self.body or {}).get("code") != "request_in_progress"
 
 
@@ -49,7 +49,7 @@ class Client:
 
     def __init__(self, name, ports, recorder, rng, sales=()):
         self.name, self.ports, self.recorder, self.rng, self.sales = name, ports, recorder, rng, sales
-        self.is_over = threading.Event()  # begin nothing new
+        self.is_stopping = threading.Event()  # begin nothing new
         self.is_hopeless = threading.Event()  # and wait for nothing
         self.connections = {}
         self.keys = 0
@@ -71,15 +71,15 @@ class Client:
             response = connection.getresponse()
             text = response.read()
             if response.will_close:
-                self.hang_up(daemon)
+                self.disconnect(daemon)
             if not text and response.status != 204:  # http.client takes headers that were cut off for whole ones
                 raise http.client.IncompleteRead(text)
             return Answer(response.status, json.loads(text) if text else None, response.headers)
         except (OSError, http.client.HTTPException, ValueError):
-            self.hang_up(daemon)
+            self.disconnect(daemon)
             return NO_ANSWER
 
-    def hang_up(self, daemon):
+    def disconnect(self, daemon):
         connection = self.connections.pop(daemon, None)
         if connection:
             connection.close()
@@ -117,13 +117,13 @@ class Client:
             got=answer.body,
         )
         if answer.status == 0 or answer.status >= 500:
-            time.sleep(self.rng.uniform(0.02, 0.1))  # as any caller would, before it tries anew
+            time.sleep(self.rng.uniform(0.02, 0.1))  # as any caller would, before it retries
         return answer
 
     def settle(self, what, on, method, path, sent=None, body=None):
-        """The same with an Idempotency-Key, tried until an answer says what happened, or all is
-        over, each time at another daemon. Sometimes it is asked twice at once, and once more: at
-        once, or later, when what it was granted may have ended.
+        """The same with an Idempotency-Key, retried until an answer states the outcome, or the run
+        ends, each time at another daemon. Sometimes it is sent twice at once, and repeated: at
+        once, or later, when its grant may have ended.
         """
         if self.answered and self.chance(0.15):
             self.repeat(*self.rng.choice(self.answered))

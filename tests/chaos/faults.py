@@ -1,7 +1,6 @@
 """What is done to a stage. A fault is a generator of (stage, rng): it yields once, as long as it
-lasts, and then makes good. Its docstring is its name; `can_lose` tells that asynchronous
-replication may lose answered writes by it. Several come in a storm, and after each the stage gets
-well.
+lasts, and then makes good. Its docstring is its name; `can_lose`: asynchronous replication may
+lose answered writes by it. Several come in a storm, and after each the stage recovers.
 """
 import signal
 import time
@@ -58,7 +57,7 @@ def fail_over_behind(stage, rng):
     for replica in replicas:
         replica.stop()
     redis(master.port, "CLIENT", "KILL", "TYPE", "replica", timeout=0.5)
-    time.sleep(rng.uniform(0.05, 0.3))  # answered, and known to nobody else
+    time.sleep(rng.uniform(0.05, 0.3))  # answered, and known to no replica
     master.kill()
     for replica in replicas:
         replica.go_on()
@@ -82,7 +81,7 @@ def hand_over_cluster(stage, rng):
 
 for failover in (kill_master, stop_master, fail_over_behind, hand_over_sentinel):
     failover.can_lose = True
-hand_over_cluster.can_lose = False  # the old master stands still until the new one has all
+hand_over_cluster.can_lose = False  # the old master is paused until the new one has all
 
 
 def kill_replica(stage, rng):
@@ -150,7 +149,7 @@ def drain_daemon(stage, rng):
 def reload_daemon(stage, rng):
     """daemon rereads its files"""
     daemon = rng.choice(stage.daemons)
-    daemon.tell(signal.SIGHUP)
+    daemon.send_signal(signal.SIGHUP)
     yield 0
 
 
@@ -188,7 +187,7 @@ def kill_connections(stage, rng):
     yield 0
 
 
-PROXY_FAULTS = {  # a function's value is drawn anew
+PROXY_FAULTS = {  # a function is called for each fault
     "latency": {"delay_ms": lambda rng: rng.choice((20, 100, 400))},
     "requests vanish": {"drop_up": 1},
     "replies vanish": {"drop_down": 1},
@@ -302,7 +301,7 @@ class Schedule:
 
     def storm(self):
         """Some faults that begin together, each ends in its time; then all gets well. A failover
-        may lose what was answered since the storm began: whoever takes over may have stood still
+        may lose what was answered since the storm began: the new master may have been stopped
         then.
         """
         began_us, courses = self.recorder.now_us(), []

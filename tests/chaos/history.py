@@ -2,8 +2,8 @@
 time. Written while it happens, read by the checks, which know nothing else.
 
 Times are microseconds of one monotonic clock since the start of the run. A call whose outcome is
-not known (no answer, or one that says `unknown`) has no end: it may have its effect at any time
-after its start.
+not known (no answer, or effect `unknown`) has no end: it may have its effect at any time after its
+start.
 """
 import bisect
 import json
@@ -156,7 +156,7 @@ def by_op(calls):
 
 
 class Findings:
-    """What a check says: violations, and figures to report."""
+    """The result of a check: violations, and figures to report."""
 
     def __init__(self):
         self.violations, self.figures = [], {}

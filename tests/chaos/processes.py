@@ -18,7 +18,7 @@ class GaveUp(Exception):
 
 
 def wait_until(condition, seconds, what):
-    """Looks every 10 ms until the condition holds, and returns what it said."""
+    """Checks the condition every 10 ms until it holds, and returns its value."""
     until = time.monotonic() + seconds
     while True:
         found = condition()
@@ -49,8 +49,8 @@ def free_port():
 
 
 def redis(port, *words, timeout=2.0):
-    """What a Redis says to a command: text, number, list, or None when it says nothing. An error is
-    text, too.
+    """Redis's reply to a command: text, number, list, or None when none comes. An error is text,
+    too.
     """
 
     def reply(stream):
@@ -74,13 +74,13 @@ def redis(port, *words, timeout=2.0):
 
 
 class Process:
-    """A program that can be harmed. `is_up` says whether it serves; `told_port` is where others are
-    told that it is.
+    """A program that can be harmed. `is_up` returns whether it serves; `announced_port` is the port
+    that others learn.
     """
 
-    def __init__(self, name, folder, port, command, is_up, environment=(), told_port=None):
+    def __init__(self, name, folder, port, command, is_up, environment=(), announced_port=None):
         self.name, self.port, self.command, self.is_up = name, port, [str(word) for word in command], is_up
-        self.told_port = told_port or port
+        self.announced_port = announced_port or port
         self.log_path = pathlib.Path(folder, name + ".log")
         self.environment = dict(os.environ, **dict(environment))
         self.child = None
@@ -108,20 +108,20 @@ class Process:
         return self.child is not None and self.child.poll() is not None
 
     def kill(self):
-        """As a power failure does: nothing is said, nothing is tidied up."""
+        """As a power failure does: without a goodbye or a clean-up."""
         if self.child:
             self.child.kill()
             self.child.wait()
         self.child, self.is_stopped = None, False
 
-    def tell(self, what):
+    def send_signal(self, what):
         if self.child:
             self.child.send_signal(what)
 
     def end(self, seconds):
         """SIGTERM; the exit status, or "none" when it did not end in time and was killed."""
-        self.tell(signal.SIGCONT)
-        self.tell(signal.SIGTERM)
+        self.send_signal(signal.SIGCONT)
+        self.send_signal(signal.SIGTERM)
         try:
             status = self.child.wait(seconds) if self.child else 0
         except subprocess.TimeoutExpired:
@@ -130,10 +130,10 @@ class Process:
         return status
 
     def stop(self):
-        self.tell(signal.SIGSTOP)
+        self.send_signal(signal.SIGSTOP)
         self.is_stopped = self.child is not None
 
     def go_on(self):
         if self.is_stopped:
-            self.tell(signal.SIGCONT)
+            self.send_signal(signal.SIGCONT)
         self.is_stopped = False

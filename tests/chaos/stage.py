@@ -36,11 +36,11 @@ def redis_answers(port):
     return redis(port, "PING", timeout=1) == "PONG"
 
 
-def redis_server(name, folder, port, *options, told_port=None):
+def redis_server(name, folder, port, *options, announced_port=None):
     home = pathlib.Path(folder, name)
     home.mkdir()
     command = (REDIS_SERVER, "--port", port, "--dir", home, *DURABLE, *options)
-    return Process(name, folder, port, command, redis_answers, told_port=told_port)
+    return Process(name, folder, port, command, redis_answers, announced_port=announced_port)
 
 
 def wrong_clock(off):
@@ -64,7 +64,7 @@ def caught_up(master, replicas):
     had = field(master, "master_repl_offset")
     return had is not None and all(
         field(replica, "master_link_status") == "up"
-        and field(replica, "master_port") == str(master.told_port)
+        and field(replica, "master_port") == str(master.announced_port)
         and int(field(replica, "slave_repl_offset") or 0) >= int(had)
         for replica in replicas
     )
@@ -161,7 +161,7 @@ class Stage:
                 proxies.close()
 
     def revive(self):
-        """Starts the daemons that nobody ended but are gone, and says so."""
+        """Starts the daemons that have ended by themselves, and reports them."""
         for process in self.daemons:
             if process.has_ended():
                 self.complaints.append((process, process.log_path.read_text(errors="replace")[-2000:]))

@@ -21,25 +21,27 @@ NODE_OPTIONS = (
 
 
 def must(server, *words):
-    said = redis(server.port, *words, timeout=5)
-    if said is None or isinstance(said, str) and said.split(" ")[0] in ("ERR", "IOERR", "NOKEY"):
-        raise GaveUp(f"{server.name}: {' '.join(map(str, words[:4]))}: {said}")
-    return said
+    reply = redis(server.port, *words, timeout=5)
+    if reply is None or isinstance(reply, str) and reply.split(" ")[0] in ("ERR", "IOERR", "NOKEY"):
+        raise GaveUp(f"{server.name}: {' '.join(map(str, words[:4]))}: {reply}")
+    return reply
 
 
 class Cluster(Stage):
     def start_redis(self):
         ports = [free_port() for _ in range(6)]
         self.backs = Proxies(ports)
-        for i, (port, told) in enumerate(zip(ports, self.backs.ports)):
+        for i, (port, announced) in enumerate(zip(ports, self.backs.ports)):
             bus = free_port()
-            where = ("--cluster-port", bus, "--cluster-announce-port", told, "--cluster-announce-bus-port", bus)
-            self.servers.append(redis_server(f"redis-{i}", self.folder, port, *NODE_OPTIONS, *where, told_port=told))
+            where = ("--cluster-port", bus, "--cluster-announce-port", announced, "--cluster-announce-bus-port", bus)
+            self.servers.append(
+                redis_server(f"redis-{i}", self.folder, port, *NODE_OPTIONS, *where, announced_port=announced)
+            )
         for server in self.servers:
             server.start()
         for server in self.servers:
             server.wait_up()
-        nodes = [f"127.0.0.1:{server.told_port}" for server in self.servers]
+        nodes = [f"127.0.0.1:{server.announced_port}" for server in self.servers]
         made = subprocess.run(
             ["redis-cli", "--cluster", "create", *nodes, "--cluster-replicas", "1", "--cluster-yes"],
             capture_output=True,
@@ -51,7 +53,7 @@ class Cluster(Stage):
         wait_until(self.redis_is_well, 30, "the Cluster")
 
     def redis_url(self, _):
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.told_port}" for server in self.servers)
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.announced_port}" for server in self.servers)
 
     def groups(self):
         """(master, its replicas), as far as servers answer."""
@@ -107,7 +109,7 @@ class Cluster(Stage):
 
     @staticmethod
     def has_slot(master, slot):
-        """As it says itself, in words like 7 or 0-5460; [7->-...] is one that moves."""
+        """Its slots as it reports them, such as 7 or 0-5460; [7->-...] is one that moves."""
         own = next(line for line in must(master, "CLUSTER", "NODES").splitlines() if "myself" in line)
         ranges = [word.split("-") for word in own.split()[8:] if not word.startswith("[")]
         return any(int(few[0]) <= slot <= int(few[-1]) for few in ranges)

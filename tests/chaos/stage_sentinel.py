@@ -25,8 +25,8 @@ class Sentinel(Stage):
             self.watchers[i].start()
         for watcher in self.watchers:
             watcher.wait_up()
-            # Looks at each server twice a second, not every ten seconds; and bears a machine that
-            # stands still.
+            # Looks at each server twice a second, not every ten seconds; and tolerates a machine
+            # that stalls.
             redis(
                 watcher.port,
                 "SENTINEL",
@@ -41,16 +41,18 @@ class Sentinel(Stage):
                 10000,
             )
 
-    def server(self, i, port, told_port):
+    def server(self, i, port, announced_port):
         home = pathlib.Path(self.folder, f"redis-{i}")
         home.mkdir()
         options = " ".join(option if option else '""' for option in DURABLE).replace(" --", "\n").removeprefix("--")
         config = home / "redis.conf"
         role = f"replicaof 127.0.0.1 {self.backs.ports[0]}\n" if i else ""
         config.write_text(
-            f"port {port}\ndir {home}\nreplica-announce-port {told_port}\nrepl-diskless-sync-delay 0\n{options}\n{role}"
+            f"port {port}\ndir {home}\nreplica-announce-port {announced_port}\nrepl-diskless-sync-delay 0\n{options}\n{role}"
         )
-        return Process(home.name, self.folder, port, (REDIS_SERVER, config), redis_answers, told_port=told_port)
+        return Process(
+            home.name, self.folder, port, (REDIS_SERVER, config), redis_answers, announced_port=announced_port
+        )
 
     def watcher(self, i, port, ports):
         home = pathlib.Path(self.folder, f"sentinel-{i}")
@@ -60,11 +62,11 @@ class Sentinel(Stage):
             f"dir {home}",
             "bind 127.0.0.1",
             f"sentinel myid {i:040x}",
-            f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].told_port} {QUORUM}",
+            f"sentinel monitor mymaster 127.0.0.1 {self.servers[0].announced_port} {QUORUM}",
             f"sentinel down-after-milliseconds mymaster {PATIENCE_MS}",
             f"sentinel failover-timeout mymaster {FAILOVER_TIMEOUT_MS}",
         ]
-        lines += [f"sentinel known-replica mymaster 127.0.0.1 {server.told_port}" for server in self.servers[1:]]
+        lines += [f"sentinel known-replica mymaster 127.0.0.1 {server.announced_port}" for server in self.servers[1:]]
         lines += [
             f"sentinel known-sentinel mymaster 127.0.0.1 {other} {k:040x}" for k, other in enumerate(ports) if k != i
         ]
@@ -78,17 +80,21 @@ class Sentinel(Stage):
     def processes(self):
         return [*super().processes(), *self.watchers]
 
-    def master_told_by(self, watcher):
+    def master_named_by(self, watcher):
         address = redis(watcher.port, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster")
         return next(
-            (server for server in self.servers if isinstance(address, list) and str(server.told_port) == address[1]),
+            (
+                server
+                for server in self.servers
+                if isinstance(address, list) and str(server.announced_port) == address[1]
+            ),
             None,
         )
 
     def groups(self):
         """(master, its replicas), as the first Sentinel that answers sees them."""
         for watcher in self.watchers:
-            master = not watcher.is_stopped and self.master_told_by(watcher)
+            master = not watcher.is_stopped and self.master_named_by(watcher)
             if master:
                 return [(master, [server for server in self.servers if server is not master])]
         return [(self.servers[0], self.servers[1:])]
@@ -98,10 +104,10 @@ class Sentinel(Stage):
         return max(int(of[of.index("config-epoch") + 1]) for of in told if isinstance(of, list))
 
     def redis_is_well(self):
-        master = self.master_told_by(self.watchers[0])
+        master = self.master_named_by(self.watchers[0])
         if not master or field(master, "role") != "master":
             return False
-        if any(self.master_told_by(watcher) is not master for watcher in self.watchers):
+        if any(self.master_named_by(watcher) is not master for watcher in self.watchers):
             return False
         told = redis(self.watchers[0].port, "SENTINEL", "MASTER", "mymaster")
         if told[told.index("flags") + 1] != "master":

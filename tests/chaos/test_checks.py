@@ -67,7 +67,7 @@ class Locks(unittest.TestCase):
     def test_held_twice(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).grant(500, 510, fence=2).broken(locks), ["held once"])
 
-    def test_its_time_over(self):
+    def test_it_expired(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).grant(995, 1010, fence=2).broken(locks), [])
 
     def test_extended(self):
@@ -102,15 +102,15 @@ class Locks(unittest.TestCase):
         story = LockStory().fault(0, 5000, can_lose=True).grant(0, 10, fence=2).grant(2000, 2010, fence=1)
         self.assertEqual(story.broken(locks), ["fences rise"])
 
-    def test_a_fence_given_out_twice(self):
+    def test_a_fence_granted_twice(self):
         story = LockStory().grant(0, 10, fence=1).grant(2000, 2010, fence=1, token="other")
         self.assertEqual(story.broken(locks), ["fences rise"])
 
-    def test_a_stranger_gives_back(self):
+    def test_released_by_a_stranger(self):
         story = LockStory().grant(0, 10, fence=1).grant(1100, 1110, fence=2).release(1200, 1210, fence=1)
         self.assertEqual(story.broken(locks), ["only the holder"])
 
-    def test_given_back_twice(self):
+    def test_released_twice(self):
         self.assertEqual(
             LockStory().grant(0, 10, fence=1).release(20, 30, fence=1).release(40, 50, fence=1).broken(locks),
             ["only the holder"],
@@ -121,7 +121,7 @@ class Locks(unittest.TestCase):
             LockStory().grant(0, 10, fence=1).release(500, 510, 409, fence=1).broken(locks), ["held for its time"]
         )
 
-    def test_told_late_that_it_is_over(self):
+    def test_expiry_reported_late(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1).release(990, 1010, 409, fence=1).broken(locks), [])
 
     def test_not_free_after_its_time(self):
@@ -140,7 +140,7 @@ class Locks(unittest.TestCase):
             ["one key, one effect"],
         )
 
-    def test_repeated_while_it_stands(self):
+    def test_repeated_while_it_lasts(self):
         story = LockStory().grant(0, 10, fence=1, op=7).grant(500, 510, fence=1, op=7).release(600, 610, fence=1)
         self.assertEqual(story.broken(locks), [])
         self.assertEqual(story.judged(locks).figures["repeated requests"], 1)
@@ -152,20 +152,23 @@ class Locks(unittest.TestCase):
             LockStory().grant(0, 10, fence=1, op=7),
         ):
             self.assertEqual(ended.grant(1200, 1210, fence=1, op=7).broken(locks), ["an ended grant is not reported"])
-        ended = LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1).over(1200, 1210, op=7)
+        ended = LockStory().grant(0, 10, fence=1, op=7).release(20, 30, fence=1).expired(1200, 1210, op=7)
         self.assertEqual(ended.broken(locks), [])
         self.assertEqual(ended.judged(locks).figures["repeated requests whose grant had ended"], 1)
 
     def test_repeated_and_refused(self):
         self.assertEqual(
-            LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), ["held for its time"]
+            LockStory().grant(0, 10, fence=1, op=7).expired(500, 510, op=7).broken(locks), ["held for its time"]
         )
         self.assertEqual(
-            LockStory().grant(0, 10, fence=1, op=7).over(500, 510, op=7, code="lock_held", effect="none").broken(locks),
+            LockStory()
+            .grant(0, 10, fence=1, op=7)
+            .expired(500, 510, op=7, code="lock_held", effect="none")
+            .broken(locks),
             ["one key, one effect"],
         )
         self.assertEqual(
-            LockStory().fault(2, 5, can_lose=True).grant(0, 10, fence=1, op=7).over(500, 510, op=7).broken(locks), []
+            LockStory().fault(2, 5, can_lose=True).grant(0, 10, fence=1, op=7).expired(500, 510, op=7).broken(locks), []
         )
 
     def test_a_repeated_extension_extends_nothing(self):
@@ -182,7 +185,7 @@ class Locks(unittest.TestCase):
     def test_asked_twice_at_once(self):
         self.assertEqual(LockStory().grant(0, 10, fence=1, op=7).grant(5, 12, fence=1, op=7).broken(locks), [])
 
-    def test_nobody_was_woken(self):
+    def test_no_waiter_was_woken(self):
         waited = (
             LockStory()
             .grant(0, 10, fence=1, ttl_ms=9000)
@@ -192,7 +195,7 @@ class Locks(unittest.TestCase):
         self.assertEqual(waited.broken(locks), ["waiters are woken"])
         self.assertEqual(waited.grant(2000, 3050, fence=2).broken(locks), [])
 
-    def test_nobody_was_woken_in_a_storm(self):
+    def test_no_waiter_was_woken_in_a_storm(self):
         story = (
             LockStory()
             .grant(0, 10, fence=1, ttl_ms=9000)
@@ -226,7 +229,7 @@ class LockStory(Story):
             {"code": "lock_held", "holder": {"fence": fence}},
         )
 
-    def over(self, start, end, op, code="not_holder", effect="applied"):
+    def expired(self, start, end, op, code="not_holder", effect="applied"):
         return self.call(
             "lock.acquire", "a", start, end, 409, {"ttl_ms": 1000, "wait_ms": 0}, {"code": code}, op=op, effect=effect
         )
@@ -428,7 +431,7 @@ class Queues(unittest.TestCase):
     def test_not_emptied(self):
         self.assertEqual(QueueStory().send(0, 5).receive(10, 20).done(30, 40).emptied(dead=1).broken(queues), ["books"])
 
-    def test_nobody_was_woken(self):
+    def test_no_waiter_was_woken(self):
         story = (
             QueueStory()
             .receive(0, 5000, 0, wait_ms=5000)
@@ -439,7 +442,7 @@ class Queues(unittest.TestCase):
         )
         self.assertEqual(story.broken(queues), ["waiters are woken"])
 
-    def test_somebody_was_woken(self):
+    def test_another_waiter_was_woken(self):
         story = (
             QueueStory()
             .receive(0, 5000, 0, wait_ms=5000)
@@ -587,7 +590,7 @@ class Sales(unittest.TestCase):
             SaleStory().claim(10, 11, "a", 2, "1").claim(12, 13, "a", 1, "2").final(0).broken(sales), ["never oversold"]
         )
 
-    def test_given_back(self):
+    def test_released(self):
         story = SaleStory().claim(10, 11, "a", 2, "1").end("give_back", 20, 22, "1", 204).claim(21, 23, "a", 2, "2")
         self.assertEqual(story.final(0).broken(sales), [])
 

@@ -101,13 +101,13 @@ def cut(stage):
         time.sleep(0.5)
         for client in clients:
             client.close()
-    stage.front.set(0, reset=1)  # whoever waits behind it still
+    stage.front.set(0, reset=1)  # connections that still wait behind it
     stage.front.set(0)
 
 
 def reload(stage):
     """SIGHUP"""
-    stage.daemon.tell(signal.SIGHUP)
+    stage.daemon.send_signal(signal.SIGHUP)
 
 
 EXPLAINS = (stop_redis, kill_redis, kill_connections)

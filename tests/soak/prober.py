@@ -51,7 +51,7 @@ def ask(port):
 
 
 def probe(ports):
-    """What each port said, and after how many ms; nothing counts as all of the patience."""
+    """The answer of each port, and its time in ms; no answer counts as the whole timeout."""
     began = time.monotonic()
     connections = {ask(port): port for port in ports}
     got = {port: ("", PATIENCE_S * 1000) for port in ports}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What verdict.py says of records of a few lines: each bound can be broken, and what the machine or
-a fault explains breaks none.
+"""The verdicts of verdict.py on records of a few lines: each bound can be broken, and what the
+machine or a fault explains breaks none.
 """
 import copy
 import pathlib

@@ -4,7 +4,7 @@ the same verdict.
 import collections
 import statistics
 
-RECOVERY_S = 2  # after a fault is over
+RECOVERY_S = 2  # after the end of a fault
 HEALTH_MS = 100
 STALL_MS = 20
 GROWTH, GROWTH_BYTES = 0.10, 2 * 1024 * 1024
@@ -48,8 +48,8 @@ def errors(failed, faults):
 
 
 def health(probes):
-    """A miss is over the bound even without what the machine took: from the server beside it as
-    well, or from the daemon.
+    """A miss exceeds the bound even without the time that the machine took, measured by a server
+    beside the daemon, or from the daemon itself.
     """
 
     def own_ms(probe):

@@ -26,7 +26,7 @@ def judge(history):
     }
 
 
-def told(summary):
+def as_text(summary):
     """The summary as text."""
 
     def line(of):

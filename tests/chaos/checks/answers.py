@@ -1,5 +1,5 @@
-"""Of all calls: the daemon never ends by itself and ends well when told to, never answers with a
-fault of its own, and always answers in time, unless it or the way to it was harmed.
+"""Of all calls: the daemon never ends by itself and exits with 0 after SIGTERM, never answers with
+a fault of its own, and always answers in time, unless it or the way to it was harmed.
 """
 import bisect
 
@@ -39,8 +39,8 @@ def check(history, findings):
 
 
 def measure_failovers(history, findings):
-    """How many, and how long nobody's call had an effect meanwhile. In a Cluster the other masters
-    go on, so that tells nothing there.
+    """How many, and how long no call had an effect meanwhile. In a Cluster the other masters go on,
+    so that the time means nothing there.
     """
     spans = {(fault.start, fault.end) for fault in history.faults if fault.name.startswith(("master", "failover"))}
     if not spans:

@@ -55,7 +55,7 @@ def check_values(history, findings, name, ops):
 
 
 def check_order(history, findings, name, accepted):
-    """By time: whoever began after another was answered sees more."""
+    """By time: a call that began after another was answered sees more."""
     answered = sorted(accepted, key=lambda a: a[2].end)
     highest, at = (0, None), 0
     for value, start, call in sorted(accepted, key=lambda a: a[1]):

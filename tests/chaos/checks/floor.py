@@ -1,4 +1,4 @@
-"""Too little happened to say anything."""
+"""Reports when too little happened for a verdict."""
 CALLS_A_SECOND = 100
 FAULTS_A_SECOND = 0.2
 REPETITIONS_A_SECOND = 0.5

@@ -1,8 +1,8 @@
-"""Locks: never held twice within their time; fences only rise; only the holder gives back or
-extends; nobody who waits is forgotten.
+"""Locks: never held twice within their time; fences only rise; only the holder releases or extends;
+no waiter is forgotten.
 
-A grant is surely held from when its caller knew of it until he began to give it back, or until its
-time was over, counted from when he asked. Grants are sorted by fence, and these intervals compared.
+A grant is surely held from when its caller knew of it until it began to release it, or until the
+lease expired, counted from the request. Grants are sorted by fence, and these intervals compared.
 """
 import bisect
 import itertools
@@ -13,12 +13,12 @@ from . import replays
 
 ROUNDING_US = 2000  # instants are whole milliseconds of Redis's clock
 LONGEST_US = 12000000  # that a call takes
-WAKE_US = 2000000  # an offer to somebody who is gone takes a second
+WAKE_US = 2000000  # an offer to a waiter that is gone takes a second
 BEFORE_US = 1500000  # what was harmed so long before may still be on its way back
 
 
 class Grant:
-    """A lock that somebody got: `asked` and `known` around the moment, `until` when it may have
+    """A lock that was granted: `asked` and `known` around the moment, `until` when it may have
     ended at the earliest.
     """
 
@@ -45,7 +45,7 @@ class Grant:
         elif call.is_unknown:
             self.until, self.at_latest = min(self.until, until), FOREVER
 
-    def given_back(self, call):
+    def end_by_release(self, call):
         if call.effect != "none":
             self.until = min(self.until, call.start)
         if call.is_ok and not self.released:
@@ -114,7 +114,7 @@ def judge_replay(history, findings, grants, known, call, first):
 
 
 def judge_use(history, findings, grants, known, call, begun):
-    """An extension or a release: the holder's succeeds, anybody else's does not."""
+    """An extension or a release: the holder's succeeds, that of another caller does not."""
     grant = grants.get(call.sent["token"])
     if not grant:
         return
@@ -146,7 +146,7 @@ def judge_use(history, findings, grants, known, call, begun):
     if call.what == "lock.extend":
         grant.extended(call, begun)
     else:
-        grant.given_back(call)
+        grant.end_by_release(call)
 
 
 def check_unique(findings, grants):
@@ -160,7 +160,7 @@ def check_unique(findings, grants):
 
 
 def check_fences_rise(findings, grants, known):
-    """In every mode: who asked after another knew of his grant has a higher fence."""
+    """In every mode: a grant that was asked for after another was known has a higher fence."""
     for grant in grants.values():
         before = known.highest_before(grant.asked)
         if before and grant.fence <= before.fence:
@@ -191,7 +191,9 @@ def check_held_once(history, findings, grants):
 
 
 def check_free_again(history, findings, acquires, grants):
-    """Who is refused is told who holds the lock: nobody whose time is over, or who gave it back."""
+    """A refusal names the holder of the lock: never one whose lease has expired, or that released
+    it.
+    """
     by_fence = {grant.fence: grant for grant in grants.values()}
     for call in acquires:
         holder = (
@@ -214,7 +216,7 @@ def check_free_again(history, findings, acquires, grants):
 
 
 def check_woken(history, findings, acquires, grants):
-    """Where nothing was harmed, a lock that is given back goes to somebody who waits."""
+    """Where nothing was harmed, a released lock goes to a waiter."""
     fences = sorted((grant.fence, grant.known) for grant in grants.values())
     for grant in grants.values():
         release = grant.released
@@ -224,7 +226,7 @@ def check_woken(history, findings, acquires, grants):
         around = begun_between(acquires, release.start - LONGEST_US, deadline)
         waiting = [c for c in around if c.start < release.start - 100000 and c.gave_up > release.end]
         if not waiting or any(c.is_unknown and waits_until(c) > release.start for c in around):
-            continue  # a caller who is gone may have been served
+            continue  # a caller that is gone may have been served
         findings.count("wake-ups")
         later = fences[bisect.bisect_right(fences, (grant.fence, FOREVER)) :]
         served = min((known for _, known in later[:100]), default=FOREVER)

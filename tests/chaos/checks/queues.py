@@ -1,10 +1,10 @@
-"""Queues: what was accepted is delivered, what was acknowledged does not come back, nothing comes
-early, or to two at once; and who waits is told. Each message says a number of its own, and in the
-end every queue was emptied.
+"""Queues: an accepted message is delivered, an acknowledged one does not return, none is delivered
+early, or to two workers at once; and waiters are woken. Each message has a number of its own,
+and in the end every queue was emptied.
 
-A delivery is surely its receiver's from when he knew of it until he began to end it, or until its
-visibility was over, counted from when he asked. Duplicates are where at-least-once allows them:
-after a delivery that ended otherwise, and are counted.
+A delivery surely belongs to its worker from when the worker knew of it until the worker began to
+end it, or until its visibility ended, counted from the request. Duplicates are counted; they may
+come where at-least-once allows them, after a delivery that ended otherwise.
 """
 from history import FOREVER, begun_between, by_op
 
@@ -189,7 +189,7 @@ def check_deliveries(history, findings, name, message):
 
 
 def check_woken(history, findings, name, message, receives):
-    """Where nothing was harmed, a message that is there goes to one of those who wait."""
+    """Where nothing was harmed, a ready message goes to a waiter."""
     if not message.accepted or len(message.tries) > 1:
         return
     due = max(message.due, message.accepted.end)
@@ -200,7 +200,7 @@ def check_woken(history, findings, name, message, receives):
     waiting = [call for call in begun_between(receives, since - LONGEST_US, since - 100000) if call.gave_up > since]
     first = min(message.deliveries, key=lambda d: d.receives, default=None)
     if not waiting or first and first.receives > 1:
-        return  # or somebody had it whose answer got lost
+        return  # or a worker had it, and the answer got lost
     findings.count("wake-ups")
     patient = [
         call for call in waiting if call.gave_up > deadline and call.start + call.sent["wait_ms"] * 1000 > deadline

@@ -1,5 +1,5 @@
-"""Rate limits: never more in any stretch of time than promised; and whoever waits as long as he was
-told is let in.
+"""Rate limits: never more in any stretch of time than promised; and a caller that waits for
+retry_after_ms is admitted.
 
 A call was surely counted within a stretch of time when it began and ended there.
 """
@@ -18,7 +18,7 @@ def check(history, findings):
         findings.count("let through", len(allowed))
     for call in history.all_of("limit.take") + history.all_of("limit.lone"):
         if call.status == 429:
-            check_told(findings, call)
+            check_retry_after(findings, call)
     waited = [call for call in history.all_of("limit.lone") if call.sent["waited"]]
     findings.count("waited as Retry-After asks", len(waited))
     for call in waited:
@@ -58,10 +58,10 @@ def check_rate(findings, name, allowed):
                 return
 
 
-def check_told(findings, call):
+def check_retry_after(findings, call):
     """The header is the body's figure, in whole seconds and never sooner."""
-    told = math.ceil(call.got["retry_after_ms"] / 1000)
-    if call.got["retry_after_ms"] < 0 or call.retry_after != max(1, told):
+    seconds = math.ceil(call.got["retry_after_ms"] / 1000)
+    if call.got["retry_after_ms"] < 0 or call.retry_after != max(1, seconds):
         findings.violation(
             "Retry-After is honest",
             f"{call.on}: Retry-After {call.retry_after}, and {call.got['retry_after_ms']} ms",

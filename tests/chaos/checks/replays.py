@@ -1,6 +1,6 @@
 """Requests that were repeated with their Idempotency-Key, through whichever daemon: a repetition is
-answered as the first was, or refused as docs/retries.md says. A grant that has ended is not
-reported as if it were there: the refusal says `applied`.
+answered as the first was, or refused as docs/retries.md states. A grant that has ended is not
+reported as if it were there: the refusal has the effect `applied`.
 """
 from history import by_op
 
@@ -15,8 +15,8 @@ def of(calls):
 
 
 def judge(history, findings, call, grant, refusals):
-    """`grant` has `calls`, `until` (it surely stands so long) and `ended_by(time)` (the call that
-    ended it before then, True for its time).
+    """`grant` has `calls`, `until` (it surely lasts so long) and `ended_by(time)` (the call that
+    ended it before then; True when it expired).
     """
     findings.count("repeated requests")
     if any(history.may_be_lost(c) for c in (*grant.calls, call)):

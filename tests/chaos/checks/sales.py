@@ -1,12 +1,12 @@
-"""Sales: never are more held and sold together than there are, nor for one user than he may have; a
-claim stands for its time, and what was sold stays sold.
+"""Sales: never are more held and sold together than there are, nor for one user than its limit; a
+claim lasts for its time, and what was sold stays sold.
 
-A claim surely stands from when its caller knew of it until he began to give it back, or until its
-hold was over, counted from when he asked; for ever once it was confirmed.
+A claim surely lasts from when its caller knew of it until it began to release it, or until the hold
+expired, counted from the request; for ever once it was confirmed.
 """
 from history import FOREVER, by_op
 
-from .standing import never_more
+from .held import never_more
 
 ROUNDING_US = 2000
 
@@ -16,7 +16,7 @@ class Claim:
         self.id, self.user, self.quantity = answer.got["claim"], answer.sent["user"], answer.sent["quantity"]
         self.asked, self.known, self.calls = tries[0].start, answer.end, [answer]
         self.until = self.asked
-        self.confirmed, self.may_be_confirmed, self.given_back = None, False, None
+        self.confirmed, self.may_be_confirmed, self.released = None, False, None
 
 
 def check(history, findings):
@@ -57,16 +57,16 @@ def read_ends(history, findings, name, settings, claims):
         for call in tries if claim else ():
             claim.calls.append(call)
             if call.what == "sale.give_back":
-                judge_give_back(history, findings, name, claim, call)
+                judge_release(history, findings, name, claim, call)
             else:
                 judge_confirm(history, findings, name, settings, claim, tries[0], call)
 
 
-def judge_give_back(history, findings, name, claim, call):
+def judge_release(history, findings, name, claim, call):
     if call.effect != "none":
         claim.until = min(claim.until, call.start)
     if call.is_ok:
-        claim.given_back = call
+        claim.released = call
     elif (
         call.code == "claim_expired" and call.end < claim.until and not any(history.may_be_lost(c) for c in claim.calls)
     ):
@@ -89,7 +89,7 @@ def judge_confirm(history, findings, name, settings, claim, first, call):
             )
         return
     is_late = first.start > claim.known + settings["hold_ms"] * 1000 + ROUNDING_US
-    if is_late or claim.given_back and claim.given_back.end < first.start:
+    if is_late or claim.released and claim.released.end < first.start:
         findings.violation(
             "a claim stands for its time", f"{name}: {claim.id} was confirmed after its end", claim.calls[0], call
         )

@@ -1,12 +1,12 @@
 """Semaphores: never more permits than the limit, each for its time.
 
-A permit surely stands from when its caller knew of it until he began to give it back, or until its
-time was over, counted from when he asked.
+A permit surely lasts from when its caller knew of it until it began to release it, or until the
+lease expired, counted from the request.
 """
 from history import by_op
 
 from . import replays
-from .standing import never_more
+from .held import never_more
 
 ROUNDING_US = 2000
 

@@ -1,6 +1,6 @@
-"""What callers do, a pattern a file. Each has WORKERS: (how many, what one does again and again,
-given a Client); prepare(client), before the first fault; finish(client), when all is well again and
-nobody else calls: what is left, for the books.
+"""What callers do, a pattern a file. Each has WORKERS: (how many, what one does repeatedly with a
+Client); prepare(client), before the first fault; finish(client), after the last fault and the
+other callers: what is left, for the checks.
 """
 from . import counters, locks, queues, ratelimit, sales, semaphores
 

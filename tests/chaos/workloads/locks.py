@@ -1,5 +1,5 @@
-"""Locks: taken, kept, extended, given back, given back too late, and left to their time. And some
-that many wait for.
+"""Locks: acquired, kept, extended, released, released too late, and left to expire. And some that
+many wait for.
 """
 NAMES = [f"lock-{i}" for i in range(3)]
 AWAITED = "awaited"
@@ -34,10 +34,10 @@ def take_and_keep(client):
     if not grant:
         return client.pause(0.005, 0.05)
     fate = client.rng.random()
-    if fate < 0.15:  # somebody who slept past his time
+    if fate < 0.15:  # a holder that slept past its lease
         client.pause(1.05 * ttl_ms / 1000, 1.4 * ttl_ms / 1000)
         return release(client, name, grant["token"])
-    if fate < 0.25:  # somebody who died
+    if fate < 0.25:  # a holder that died
         return None
     client.pause(0, 0.4 * ttl_ms / 1000)
     if fate < 0.5:
@@ -47,7 +47,7 @@ def take_and_keep(client):
 
 
 def wait_and_pass_on(client):
-    """A lock that is never left to its time: who waits for it depends on being woken."""
+    """A lock that is always released: its waiters depend on being woken."""
     grant = acquire(client, AWAITED, AWAITED_TTL_MS, 5000)
     if not grant:
         return client.pause(0.005, 0.05)

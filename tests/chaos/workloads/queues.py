@@ -1,5 +1,5 @@
-"""Queues: each message says a number of its own, so that the books can follow it. Some are taken by
-callers who wait; some are acknowledged late, rejected, or given more time.
+"""Queues: each message has a number of its own, so that the checks can follow it. Some are received
+by waiting workers; some are acknowledged late, rejected, or extended.
 """
 import time
 
@@ -29,7 +29,7 @@ def produce(client):
     client.pause(0.005, 0.03)
 
 
-def produce_for_those_who_wait(client):
+def produce_for_waiters(client):
     send(client, AWAITED, (0,))
     client.pause(0.05, 0.25)
 
@@ -103,7 +103,7 @@ def prepare(client):
 
 
 def finish(client):
-    """Takes all that is left; what cannot be had in time stays, for the check of the books to find."""
+    """Takes all that is left; a message that does not come in time is left for the checks."""
     until = time.monotonic() + 20
     for name in (*NAMES, AWAITED):
         while time.monotonic() < until:
@@ -115,4 +115,4 @@ def finish(client):
             client.pause(0.05, 0.05)
 
 
-WORKERS = ((3, produce), (5, consume), (1, produce_for_those_who_wait), (3, wait_and_consume))
+WORKERS = ((3, produce), (5, consume), (1, produce_for_waiters), (3, wait_and_consume))

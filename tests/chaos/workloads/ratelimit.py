@@ -1,5 +1,5 @@
-"""Rate limits that many hammer on, one for each algorithm; and lone callers who wait exactly as
-long as they are told.
+"""Rate limits with many callers, one for each algorithm; and lone callers that wait exactly
+retry_after_ms.
 """
 import time
 
@@ -21,7 +21,7 @@ def hammer(client):
     client.pause(0.005, 0.04)
 
 
-def wait_as_told(client):
+def wait_retry_after(client):
     """Spends what there is, waits, and must be let in. After an answer that did not come it begins
     with another key, for the call that was not answered may still be counted.
     """
@@ -36,7 +36,7 @@ def wait_as_told(client):
         waited = answer.status == 429
         if waited:
             time.sleep(answer.body["retry_after_ms"] / 1000)
-        elif answer.effect == "unknown" or client.is_over.is_set():
+        elif answer.effect == "unknown" or client.is_stopping.is_set():
             return
 
 
@@ -48,4 +48,4 @@ def finish(client):
     pass
 
 
-WORKERS = ((4, hammer), (3, wait_as_told))
+WORKERS = ((4, hammer), (3, wait_retry_after))

@@ -1,5 +1,5 @@
-"""Sales, one after the other: claimed by more than there is, confirmed, given back, and left to
-their time.
+"""Sales, one after the other: claimed by more callers than there is stock, confirmed, released, and
+left to expire.
 """
 STOCK, PER_USER, HOLD_MS, USERS = 40, 3, 700, 25
 SECONDS_EACH = 3

@@ -1,5 +1,5 @@
-"""Semaphores: more callers than permits, which are kept, extended, given back, given back too late,
-and left to their time.
+"""Semaphores: more callers than permits, which are kept, extended, released, released too late, and
+left to expire.
 """
 NAMES = [f"semaphore-{i}" for i in range(2)]
 LIMIT = 3
