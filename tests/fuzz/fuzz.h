@@ -1,7 +1,7 @@
 /*
- * fuzz: what the targets share. A target is a program of its own: LLVMFuzzerTestOneInput is given
- * bytes of anybody, does with them what the daemon would, and says with CHECK what holds whatever
- * they are. It is driven by libFuzzer (make fuzz) or by replay.c (make test).
+ * fuzz: what the targets share. A target is a program of its own: LLVMFuzzerTestOneInput gets
+ * arbitrary bytes, does with them what the daemon would, and checks with CHECK what holds for all
+ * inputs. It is driven by libFuzzer (make fuzz) or by replay.c (make test).
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -18,8 +18,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * Unlike assert, it says what was found where libFuzzer has closed stderr to the daemon's own
- * words.
+ * Unlike assert, it reports the failure although libFuzzer has closed stderr, against the daemon's
+ * own output.
  */
 #define CHECK(condition) ((condition) ? (void)0 : fuzz_failed(#condition, __FILE__, __LINE__))
 
@@ -39,7 +39,7 @@ struct input {
  */
 bool input_piece(struct input *in, char stop, struct text *piece);
 
-/* Inputs that are a row of steps: a step ends at this byte, and its first byte says what it is. */
+/* Inputs that are a row of steps: a step ends at this byte, and its first byte is its kind. */
 enum { STEP_END = 0x1e };
 
 #endif

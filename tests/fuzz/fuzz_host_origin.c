@@ -1,7 +1,8 @@
 /*
  * Host, Origin and Sec-Fetch-Site, one a line, against --allowed-hosts and --cors-origins, the
- * lines before. Who is let in has a host that is an IP literal, localhost or allowed, and comes
- * from that host, or from an allowed origin; this is told here by other means than there.
+ * lines before. An admitted request has a host that is an IP literal, localhost or allowed, and
+ * comes from that host or from an allowed origin. The target checks this by other means than the
+ * daemon.
  */
 #include <arpa/inet.h>
 #include <strings.h>

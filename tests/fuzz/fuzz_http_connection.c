@@ -2,12 +2,16 @@
  * A whole connection, from its socket to Redis and back: the daemon's own loop, libmicrohttpd and
  * handlers. Steps:
  *
- *	H<bytes>  the client sends this     R<bytes>  Redis's answer to the next command   E  the client says no more
- *	W<ms>     so much time passes       X         Redis breaks off                     Q  the client is gone
+ *	H<bytes>  the client sends this
+ *	R<bytes>  Redis's answer to the next command
+ *	E         the client sends no more
+ *	W<ms>     so much time passes
+ *	X         Redis closes the connection
+ *	Q         the client is gone
  *
- * What the client reads is a row of whole answers, no more than it asked, and the last one it was
- * told to expect; after its time each request was answered or its connection closed; and in the end
- * nothing is left of any: no connection, no request, no call, no memory.
+ * The client reads a row of whole answers, no more than its requests, and none after "Connection:
+ * close". After its deadline each request was answered or its connection closed. In the end nothing
+ * is left: no connection, no request, no call, no memory.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -46,7 +50,7 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 	if (text_is(args[0], "SSUBSCRIBE") || text_is(args[0], "SUNSUBSCRIBE") || text_is(args[0], "PING"))
 		return false;
 	if (answered < answer_count)
-		server_say(s, answers[answered++]);
+		server_send(s, answers[answered++]);
 	return true; /* or never */
 }
 
@@ -87,7 +91,7 @@ static void send_bytes(struct text bytes)
 		return;
 	count_lines(bytes);
 	ssize_t n = send(client, bytes.at, bytes.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)n; /* who was closed out has nothing more to say */
+	(void)n; /* a closed connection takes no more */
 }
 
 static void leave(void)
@@ -162,15 +166,15 @@ static void step(struct text s)
 		world_pass(0);
 }
 
-static bool is_over(void)
+static bool has_ended(void)
 {
 	return was_closed || client < 0;
 }
 
-/* Whoever waits, slow or idle, was told so by now, or has a stream. */
+/* A client that is waiting, slow or idle has an answer by now, a closed connection, or a stream. */
 static void check_client(void)
 {
-	bool in_time = world_pass_until(is_over, LONGEST_MS);
+	bool in_time = world_pass_until(has_ended, LONGEST_MS);
 	struct reading r = reading_of((struct text){ got, got_len });
 
 	CHECK(in_time || r.is_stream);
@@ -194,7 +198,7 @@ static void begin(void)
 static void end(void)
 {
 	leave();
-	if (!world_pass_until(is_empty, 5000)) { /* half an answer that nobody asked for lies with its connection */
+	if (!world_pass_until(is_empty, 5000)) { /* half of an unrequested answer stays with its connection */
 		while (server_first())
 			server_leave(server_first());
 		CHECK(world_pass_until(is_empty, 20000));

@@ -1,6 +1,6 @@
 /*
- * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on.
- * What is let in has ids that can stand in a log line and input within its rows; what is not is
+ * Query and headers: "METHOD target", then lines "Name: value", as libmicrohttpd hands them on. An
+ * accepted request has ids that fit into a log line, and input within its rows; a refused one is
  * answered with a whole problem.
  */
 #include "access/access.h"

@@ -1,8 +1,9 @@
 /*
- * A Cluster that tells anything: steps C<slot> (a call of that slot), A<bytes> (said to the next
- * call that is seen), S<bytes> (the next answer to CLUSTER SLOTS), X (the newest connection
- * breaks), T (100 ms pass). Each call ends once, in its time, and is not sent on for ever; nodes
- * are bounded; and once the Cluster tells the truth again, there are no others than its own.
+ * A Cluster with arbitrary replies: steps C<slot> (a call of that slot), A<bytes> (the reply to the
+ * next call that is seen), S<bytes> (the next answer to CLUSTER SLOTS), X (the newest connection
+ * breaks), T (100 ms pass). Each call ends once, in its time, and is not redirected for ever; nodes
+ * are bounded; and once the Cluster reports its real map again, there are no other nodes than its
+ * own.
  */
 #include "core/loop.h"
 #include "fuzz.h"
@@ -20,7 +21,7 @@ struct call {
 	int64_t began_us;
 };
 
-/* What is still to be said, in order. */
+/* The replies still to send, in order. */
 struct answers {
 	struct text at[MOST_ANSWERS];
 	size_t first, count;
@@ -109,9 +110,9 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 		return false;
 	struct text answer = take(is_map ? &maps : &to_calls);
 	if (answer.at)
-		server_say(s, answer);
+		server_send(s, answer);
 	else
-		server_say(s, is_map ? text_of(true_map) : TEXT("+OK\r\n"));
+		server_send(s, is_map ? text_of(true_map) : TEXT("+OK\r\n"));
 	return true;
 }
 

@@ -1,13 +1,14 @@
 /*
- * What a server says on one connection, against a model of the calls under way. Steps:
+ * The replies of a server on one connection, against a model of the calls under way. Steps:
  *
- *	C         a call is sent        R<bytes>  the server says this       F  all is written and read
- *	X         the server leaves     G<bytes>  it greets so, next time    T  a second passes
- *	D, L, M   the connection is dropped, is to leave, is moved
+ *	C         a call is sent        R<bytes>  the server sends this   F  all is written and read
+ *	X         the server leaves     G<bytes>  its next handshake      T  a second passes
+ *	D, L, M   the connection is dropped, drained, retargeted
  *
  * Each call has one outcome. The n-th answer of a connection goes to the n-th call there, and is
- * the n-th reply of what was said; a call is NOT_SENT only when not a byte of it was seen. Whatever
- * was said, the connection is usable again once a server greets as Redis would.
+ * the n-th reply of the sent bytes; a call is NOT_SENT only when not a byte of it was seen.
+ * Whatever was sent, the connection is usable again once a server completes the handshake as Redis
+ * would.
  */
 #include "fuzz.h"
 #include "model.h"
@@ -15,7 +16,7 @@
 #include "server.h"
 #include "world.h"
 
-enum { MOST_CALLS = 64, MOST_SAID = 64 * 1024 };
+enum { MOST_CALLS = 64, MOST_SENT = 64 * 1024 };
 
 struct call {
 	struct redis_call base;
@@ -23,13 +24,13 @@ struct call {
 };
 
 static struct call calls[MOST_CALLS];
-static size_t sent, decided;     /* calls */
-static size_t seen;              /* of those of this connection, by the server */
-static size_t first_here;        /* its first call */
-static char said[MOST_SAID];     /* on it, after the greeting */
-static size_t said_len, read_at; /* read_at: behind the reply of the latest answer */
-static bool is_odd;              /* what was said is no RESP2, or no reply of a call: only the order is known */
-static bool spoke_early;         /* the server did, before the connection was ready */
+static size_t sent, decided;       /* calls */
+static size_t seen;                /* of those of this connection, by the server */
+static size_t first_here;          /* its first call */
+static char sent_bytes[MOST_SENT]; /* on it, after the greeting */
+static size_t sent_len, read_at;   /* read_at: behind the reply of the latest answer */
+static bool is_odd;                /* the sent bytes are no RESP2, or no reply of a call: only the order is known */
+static bool spoke_early;           /* the server did, before the connection was ready */
 static struct redis_connection *connection;
 static struct text greeting; /* of the next connection; absent: as Redis would */
 
@@ -38,7 +39,7 @@ static struct text greeting; /* of the next connection; absent: as Redis would *
 static void check_answer(const struct reply *reply)
 {
 	uint64_t digest;
-	long n = model_reply((struct text){ said + read_at, said_len - read_at }, &digest);
+	long n = model_reply((struct text){ sent_bytes + read_at, sent_len - read_at }, &digest);
 
 	if (n < 0)
 		is_odd = true; /* hiredis takes a little more than the specification has */
@@ -76,7 +77,7 @@ static void on_up(struct redis_connection *l)
 	(void)l;
 	CHECK(decided == sent); /* whatever was under way has its outcome */
 	first_here = sent;
-	seen = said_len = read_at = 0;
+	seen = sent_len = read_at = 0;
 	is_odd = spoke_early; /* what it was greeted with may go on in an answer */
 }
 
@@ -100,7 +101,7 @@ static void on_met(struct server *s)
 {
 	spoke_early = greeting.at != NULL;
 	if (greeting.at)
-		server_say(s, greeting);
+		server_send(s, greeting);
 }
 
 static bool on_asked(struct server *s, const struct text *args, size_t count)
@@ -113,12 +114,12 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 
 static void say(struct text bytes)
 {
-	if (!server_first() || bytes.len > sizeof(said) - said_len)
+	if (!server_first() || bytes.len > sizeof(sent_bytes) - sent_len)
 		return;
-	memcpy(said + said_len, bytes.at, bytes.len);
-	said_len += bytes.len;
+	memcpy(sent_bytes + sent_len, bytes.at, bytes.len);
+	sent_len += bytes.len;
 	spoke_early = spoke_early || !connection_is_ready(connection);
-	server_say(server_first(), bytes);
+	server_send(server_first(), bytes);
 }
 
 /* ---- A course ---- */
@@ -169,14 +170,16 @@ static bool is_settled(void)
 	return connection_is_ready(connection) && decided == sent;
 }
 
-/* What was said whole was answered, as far as there were calls; and it comes back. */
+/*
+ * Each whole reply answered a call, as far as there were calls; and the connection is ready again.
+ */
 static void check_end(void)
 {
 	uint64_t digest;
 
 	world_pass(0);
 	if (connection_is_ready(connection) && !is_odd && decided < sent)
-		CHECK(model_reply((struct text){ said + read_at, said_len - read_at }, &digest) <= 0);
+		CHECK(model_reply((struct text){ sent_bytes + read_at, sent_len - read_at }, &digest) <= 0);
 	free((char *)(uintptr_t)greeting.at);
 	greeting = (struct text){ 0 };
 	CHECK(world_pass_until(is_settled, 20000));
@@ -193,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_open((const char *const[]){ "--log-level", "error", NULL });
 	server_open(&play);
 	world_turn = on_turn;
-	sent = decided = first_here = seen = said_len = read_at = 0;
+	sent = decided = first_here = seen = sent_len = read_at = 0;
 	connection = connection_new(&url, &callbacks, NULL);
 	CHECK(connection);
 	connection_open(connection);

@@ -1,17 +1,16 @@
 /*
- * What Sentinels tell of the master: steps R<bytes> (the Sentinel that came last says this),
- * S<bytes> (the one before it does), X (the last leaves), T (a second passes), D (the master that
- * they told of does not serve). Each address that is told is one that can be connected to, or is
- * refused by redis_url_at; and whatever was said, another Sentinel is asked that tells the right
- * one.
+ * What Sentinels report of the master: steps R<bytes> (the latest Sentinel sends this), S<bytes>
+ * (the one before it does), X (the latest leaves), T (a second passes), D (the master that they
+ * reported does not serve). Each reported address can be connected to, or is refused by
+ * redis_url_at. Whatever was sent, another Sentinel is asked, which reports the right one.
  */
 #include "fuzz.h"
 #include "server.h"
 #include "topology/sentinel.h"
 #include "world.h"
 
-static bool was_told; /* of the right master */
-static bool is_sane;  /* Sentinels answer as they should */
+static bool was_reported; /* the right master was reported */
+static bool is_sane;      /* Sentinels answer as they should */
 
 static void on_found(struct text host, long port)
 {
@@ -22,7 +21,7 @@ static void on_found(struct text host, long port)
 	CHECK(url.host[0] && strlen(url.host) <= host.len && strtol(url.port, NULL, 10) == port && port > 0 &&
 	      port <= 65535);
 	if (text_is(host, "10.0.0.9") && port == 6379)
-		was_told = true;
+		was_reported = true;
 }
 
 /* Each replica that is named has a host and a port. */
@@ -42,17 +41,17 @@ static bool on_asked(struct server *s, const struct text *args, size_t count)
 	if (text_is(args[0], "SENTINEL")) {
 		CHECK(count == 3 && text_is(args[2], "mymaster"));
 		if (is_sane && text_is(args[1], "REPLICAS"))
-			server_say(s, TEXT("*0\r\n"));
+			server_send(s, TEXT("*0\r\n"));
 		else if (is_sane)
-			server_say(s, TEXT("*2\r\n$8\r\n10.0.0.9\r\n$4\r\n6379\r\n"));
+			server_send(s, TEXT("*2\r\n$8\r\n10.0.0.9\r\n$4\r\n6379\r\n"));
 		return true;
 	}
 	return !is_sane;
 }
 
-static bool is_told(void)
+static bool is_reported(void)
 {
-	return was_told;
+	return was_reported;
 }
 
 static int64_t on_turn(void)
@@ -64,9 +63,9 @@ static int64_t on_turn(void)
 static void step(struct text s)
 {
 	if (s.len && s.at[0] == 'R' && server_first())
-		server_say(server_first(), (struct text){ s.at + 1, s.len - 1 });
+		server_send(server_first(), (struct text){ s.at + 1, s.len - 1 });
 	else if (s.len && s.at[0] == 'S' && server_first() && server_first()->next)
-		server_say(server_first()->next, (struct text){ s.at + 1, s.len - 1 });
+		server_send(server_first()->next, (struct text){ s.at + 1, s.len - 1 });
 	else if (s.len && s.at[0] == 'X' && server_first())
 		server_leave(server_first());
 	else if (s.len && s.at[0] == 'T')
@@ -86,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_open((const char *const[]){ "--log-level", "error", NULL });
 	server_open(&play);
 	CHECK(!redis_urls_parse(&urls, "redis+sentinel://a:1,b:2,c:3/mymaster", NULL));
-	is_sane = was_told = false;
+	is_sane = was_reported = false;
 	CHECK(sentinel_open(&urls, on_found, on_listed));
 	world_turn = on_turn;
 	world_pass(0);
@@ -95,9 +94,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free((char *)(uintptr_t)piece.at);
 	}
 	is_sane = true;
-	was_told = false;
+	was_reported = false;
 	sentinel_refresh();
-	CHECK(world_pass_until(is_told, 20000));
+	CHECK(world_pass_until(is_reported, 20000));
 	world_turn = NULL;
 	sentinel_close();
 	world_pass(0); /* the server sees it leave */

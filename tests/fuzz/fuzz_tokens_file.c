@@ -1,7 +1,7 @@
 /*
  * The file of --tokens. One that is taken has as many tokens as lines that are neither empty nor
- * comments, no two alike, each with a scope that reads back the same when it was written; one that
- * is not is refused with a line that says why.
+ * comments, no two alike, each with a scope that reads back the same when it was written; a refused
+ * one gets a line with the reason.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -186,14 +186,14 @@ static void check_value(const struct field *row, const char *slot)
 }
 
 /*
- * One row gives way to another that is required without it (`excludes`): what is absent then cannot
- * be told from here.
+ * One row may be replaced by another that is required without it (`excludes`): its absence is not
+ * visible here.
  */
 static void check_struct(const struct field *rows, size_t count, const char *at)
 {
 	for (size_t i = 0; i < count; i++) {
-		bool told = rows[i].has_offset != NO_OFFSET;
-		bool absent = told && !*(const bool *)(at + rows[i].has_offset);
+		bool has_flag = rows[i].has_offset != NO_OFFSET;
+		bool absent = has_flag && !*(const bool *)(at + rows[i].has_offset);
 		if (!absent && !rows[i].excludes)
 			check_value(&rows[i], at + rows[i].offset);
 	}

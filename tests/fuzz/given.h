@@ -7,7 +7,7 @@
 
 #include "request/request.h"
 
-/* "METHOD target" of a first line. Returns new, to be given back with given_end. */
+/* "METHOD target" of a first line. Returns new, to be freed with given_end. */
 struct request *given_request(struct text line);
 void given_end(struct request *req);
 

@@ -1,6 +1,6 @@
 /*
- * model: RESP2 as its specification has it, told apart from hiredis, to say which replies a stream
- * of bytes holds. Knows texts, numbers and arrays by a digest only.
+ * model: RESP2 by its specification, independent of hiredis: which replies a stream of bytes holds.
+ * Knows texts, numbers and arrays by a digest only.
  */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H

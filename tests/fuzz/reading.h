@@ -13,7 +13,7 @@ struct reading {
 	unsigned answers;    /* final ones, 100 aside */
 	bool is_stream;      /* the last one is text/event-stream */
 	bool is_whole;       /* nothing of the last one is missing */
-	bool was_to_be_last; /* an answer said Connection: close; nothing may follow it */
+	bool was_to_be_last; /* an answer had Connection: close; nothing may follow it */
 };
 
 struct reading reading_of(struct text bytes);

@@ -24,11 +24,11 @@ struct server *server_first(void)
 	return servers;
 }
 
-void server_say(struct server *s, struct text bytes)
+void server_send(struct server *s, struct text bytes)
 {
 	ssize_t n = send(s->watch.fd, bytes.at, bytes.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	(void)n; /* who does not read, or has left, misses it */
+	(void)n; /* a peer that does not read, or has left, misses it */
 }
 
 void server_leave(struct server *s)
@@ -81,7 +81,7 @@ static size_t take_command(const struct server *s, struct text args[MOST_ARGS], 
 	return at;
 }
 
-static void say_info(struct server *s)
+static void send_info(struct server *s)
 {
 	char info[256], whole[300];
 	int n = snprintf(info, sizeof(info),
@@ -90,29 +90,29 @@ static void say_info(struct server *s)
 			 play->mode);
 
 	n = snprintf(whole, sizeof(whole), "$%d\r\n%s\r\n", n, info);
-	server_say(s, (struct text){ whole, (size_t)n });
+	server_send(s, (struct text){ whole, (size_t)n });
 }
 
-static void say_subscribed(struct server *s, const char *kind, struct text channel)
+static void send_subscribed(struct server *s, const char *kind, struct text channel)
 {
 	char whole[1024];
 	int n = snprintf(whole, sizeof(whole), "*3\r\n$%zu\r\n%s\r\n$%zu\r\n%.*s\r\n:1\r\n", strlen(kind), kind,
 			 channel.len, (int)channel.len, channel.at);
 
 	CHECK(n > 0 && (size_t)n < sizeof(whole));
-	server_say(s, (struct text){ whole, (size_t)n });
+	server_send(s, (struct text){ whole, (size_t)n });
 }
 
 static void answer(struct server *s, const struct text *args, size_t arg_count)
 {
 	if (text_is(args[0], "INFO"))
-		say_info(s);
+		send_info(s);
 	else if (text_is(args[0], "SSUBSCRIBE") && arg_count == 2)
-		say_subscribed(s, "ssubscribe", args[1]);
+		send_subscribed(s, "ssubscribe", args[1]);
 	else if (text_is(args[0], "SUNSUBSCRIBE") && arg_count == 2)
-		say_subscribed(s, "sunsubscribe", args[1]);
+		send_subscribed(s, "sunsubscribe", args[1]);
 	else
-		server_say(s, TEXT("+OK\r\n"));
+		server_send(s, TEXT("+OK\r\n"));
 }
 
 static bool is_in_list(const struct server *s)

@@ -20,7 +20,7 @@ struct server {
 /* What a target plays. Set before the first connection. */
 struct server_play {
 	const char *mode;                 /* redis_mode of INFO: standalone, cluster, sentinel */
-	void (*met)(struct server *s);    /* somebody connected; or NULL */
+	void (*met)(struct server *s);    /* the daemon connected; or NULL */
 	void (*missed)(struct server *s); /* the daemon left; or NULL */
 	/* A command that is not the greeting's: true when it was answered, or is not to be. */
 	bool (*asked)(struct server *s, const struct text *args, size_t count);
@@ -30,7 +30,7 @@ void server_open(const struct server_play *play);
 /* The connections that are there, newest first. */
 struct server *server_first(void);
 
-void server_say(struct server *s, struct text bytes);
+void server_send(struct server *s, struct text bytes);
 void server_leave(struct server *s); /* closes and frees it */
 
 /* world.c's: the other end of a connection. */

@@ -1,6 +1,6 @@
 /*
- * world: what a target lives in. The daemon's clock stands still while anything happens, and jumps
- * to the next timer when nothing does; whatever it connects to is answered by the target itself
+ * world: what a target lives in. The daemon's clock does not move while anything happens, and jumps
+ * to the next timer when nothing does. All its connections are answered by the target itself
  * (server.h), and no name leaves the process. So an input always takes the same course, and a
  * minute of it no time. Calls to the system are replaced by the linker (--wrap): the daemon is as
  * it is.
