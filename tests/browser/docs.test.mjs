@@ -1,4 +1,5 @@
-// GET /docs: lists the operations, tries them on the running daemon, and asks nobody else.
+// GET /docs: lists the operations, tries them on the running daemon, and sends no request
+// elsewhere.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

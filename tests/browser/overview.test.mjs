@@ -18,7 +18,7 @@ async function api(url, method, path, body, ...statuses) {
   return answer.json();
 }
 
-/** One queue with dead letters, one with an old message, a lock with a waiter, a limit that refuses. */
+/** A queue with dead letters, one with an old message, a lock with a waiter, a full limit. */
 async function trouble(url) {
   await api(url, 'POST', '/queues/dead/messages', { messages: [{ body: 1 }, { body: 2 }] });
   const { messages } = await api(url, 'POST', '/queues/dead/receive', { limit: 2 });

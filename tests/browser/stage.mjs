@@ -2,9 +2,10 @@
 // never to be seen in one.
 //
 //   const stage = await open('--ui=write');        the daemon with these options, and Chromium
-//   const page = await stage.visit('/ui');         a page whose errors and foreign requests are kept
+//   const page = await stage.visit('/ui');         a page; its errors and foreign requests are kept
 //   ...
-//   const proxy = await startProxy(stage.url, '/below');      ... or by a reverse proxy: stage.visit('/below/ui', proxy.url)
+//   const proxy = await startProxy(stage.url, '/below');      ... or by a reverse proxy:
+//   await stage.visit('/below/ui', proxy.url)
 //   stage.assertClean();                           no error, no request to any other host
 //   await stage.close();
 //
@@ -109,7 +110,7 @@ export async function open(...options) {
   });
   context.setDefaultTimeout(STEP_MS);
   const errors = []; // of the console and of scripts; a breach of the Content-Security-Policy is one of the console
-  const foreign = []; // requests to anybody but whom the tabs were opened at: the daemon
+  const foreign = []; // requests to any server but that of the tabs: the daemon
   const visited = new Set();
   context.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());

@@ -335,7 +335,7 @@ test('the keyboard is enough', SLOW, async (t) => {
   await rowHas(page, 'plain', 'exclusive');
   await tabTo('Release plain');
   assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none');
-  await page.waitForResponse(/\/locks\?/); // a look anew, which must not take the focus
+  await page.waitForResponse(/\/locks\?/); // another poll, which must not take the focus
   assert.equal(await focused(), 'Release plain');
   await press('Enter');
   await shows(page.getByRole('dialog'));

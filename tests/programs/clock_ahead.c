@@ -1,10 +1,9 @@
 /*
  * clock_ahead: preloaded into a redis-server or the daemon, its wall clock is CLOCK_AHEAD_S seconds
  * ahead, or behind if that is negative. With CLOCK_FILE, which holds microseconds as an int64_t, it
- * is what that file says, and stands still until the file says something else. The clock that
- * counts from the start is an hour ahead while there is a file CLOCK_LATER_FILE: as if that hour
- * had gone by in no time. (libfaketime does not get on with the allocator that redis-server is
- * linked with.)
+ * is that instant, until the file changes. The clock that counts from the start is an hour ahead
+ * while there is a file CLOCK_LATER_FILE: as if that hour had gone by in no time. (libfaketime does
+ * not get on with the allocator that redis-server is linked with.)
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -23,7 +22,7 @@ static time_t ahead_s(void)
 }
 
 /* NULL: it goes by the clock of the machine. */
-static const volatile int64_t *told_us(void)
+static const volatile int64_t *file_clock_us(void)
 {
 	static const volatile int64_t *us;
 	const char *path = getenv("CLOCK_FILE");
@@ -44,8 +43,8 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 
 	if (status == 0)
 		tv->tv_sec += ahead_s();
-	if (told_us())
-		*tv = (struct timeval){ *told_us() / 1000000, *told_us() % 1000000 };
+	if (file_clock_us())
+		*tv = (struct timeval){ *file_clock_us() / 1000000, *file_clock_us() % 1000000 };
 	return (int)status;
 }
 
@@ -56,8 +55,8 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 	if (status == 0 && id == CLOCK_REALTIME)
 		t->tv_sec += ahead_s();
-	if (id == CLOCK_REALTIME && told_us())
-		*t = (struct timespec){ *told_us() / 1000000, *told_us() % 1000000 * 1000 };
+	if (id == CLOCK_REALTIME && file_clock_us())
+		*t = (struct timespec){ *file_clock_us() / 1000000, *file_clock_us() % 1000000 * 1000 };
 	if (status == 0 && id == CLOCK_MONOTONIC && later && access(later, F_OK) == 0)
 		t->tv_sec += 3600;
 	return (int)status;

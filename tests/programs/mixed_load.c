@@ -1,11 +1,11 @@
 /*
- * mixed_load PORT RATE SECONDS SEED: callers of a daemon who do some of everything, RATE requests a
- * second whatever becomes of them; 0: as many as they can. Beside them others wait for messages and
+ * mixed_load PORT RATE SECONDS SEED: callers of a daemon that use all patterns, with RATE requests
+ * a second whatever the answers; 0: as many as they can. Beside them others wait for messages and
  * locks, and listen to topics.
  *
  * Prints a line for each request that failed, `failed SENT_US ENDED_US PATTERN STATUS CODE` by
- * CLOCK_MONOTONIC, and at the end what there was of each, `calls PATTERN STATUS COUNT`, and
- * `late US`: how far behind the rate it ever was.
+ * CLOCK_MONOTONIC, and at the end what there was of each, `calls PATTERN STATUS COUNT`, and `late
+ * US`: how far behind the rate it ever was.
  */
 #define _GNU_SOURCE /* memmem */
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ struct step {
 	const char *capture; /* the member of the answer that the next step needs */
 };
 
-/* What a visitor does, one after the other, as long as he is granted it. */
+/* The requests of a visitor, one after the other, as long as they are granted. */
 struct visit {
 	const char *pattern;
 	struct step steps[STEPS];
@@ -85,7 +85,9 @@ static const struct visit visits[] = {
 	  { { "POST", "/sales/sneakers/claims", "{\"user\":\"u%\"}", NULL, "claim" },
 	    { "DELETE", "/sales/sneakers/claims/$", NULL, NULL, NULL } } },
 	{ "topics", { { "POST", "/topics/news-@", "{\"body\":{\"price\":%}}", NULL, NULL } } },
-	/* Of those who wait and listen, one kind after the other. To the first nobody sends. */
+	/*
+	 * The callers that wait and listen, one kind after the other. No caller sends to the first.
+	 */
 	{ "queues_in_vain", { { "POST", "/queues/quiet-@/receive", "{\"limit\":1,\"wait_ms\":3000}", NULL, NULL } } },
 	{ "queues_waiting",
 	  { { "POST", "/queues/awaited-@/receive", "{\"limit\":1,\"acknowledge\":true,\"wait_ms\":3000}", NULL,
@@ -145,7 +147,7 @@ static bool open_connection(struct caller *c)
 	return false;
 }
 
-static void hang_up(struct caller *c)
+static void disconnect(struct caller *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -182,7 +184,7 @@ static void note(struct caller *c, int status, const char *code)
 static void fail(struct caller *c, const char *why)
 {
 	note(c, 0, why);
-	hang_up(c);
+	disconnect(c);
 	c->not_before_us = now_us() + TRY_AGAIN_US;
 }
 
@@ -243,7 +245,7 @@ static void on_answer(struct caller *c, int status, bool will_close)
 	if (status >= 500)
 		c->not_before_us = now_us() + TRY_AGAIN_US;
 	if (will_close)
-		return hang_up(c);
+		return disconnect(c);
 	if (is_granted && done + 1 < c->visit->steps + STEPS && done[1].method) {
 		c->step++;
 		return ask(c);
@@ -266,14 +268,14 @@ static void look(struct caller *c)
 		if (!c->is_listening)
 			note(c, 200, "-");
 		c->is_listening = true;
-		c->answer_len = (size_t)(body + 4 - c->answer); /* events are taken, and let go */
+		c->answer_len = (size_t)(body + 4 - c->answer); /* events are received and dropped */
 		return;
 	}
 	size_t whole = (size_t)(body + 4 - c->answer) + (length && length < body ? strtoul(length + 17, NULL, 10) : 0);
 	if (c->answer_len < whole)
 		return;
-	char *close_said = strcasestr(c->answer, "\r\nConnection: close");
-	on_answer(c, status, close_said && close_said < body);
+	char *connection_close = strcasestr(c->answer, "\r\nConnection: close");
+	on_answer(c, status, connection_close && connection_close < body);
 }
 
 static void on_ready(struct caller *c)
@@ -285,15 +287,13 @@ static void on_ready(struct caller *c)
 	if (n <= 0 && c->visit)
 		return fail(c, "cut");
 	if (n <= 0)
-		return hang_up(c); /* between two visits, as anyone may */
+		return disconnect(c); /* between two visits, as anyone may */
 	c->answer_len += (size_t)n;
 	if (c->visit)
 		look(c);
 }
 
-/*
- * Whoever is idle begins anew, visitors at their rate; returns how many visitors are still at it.
- */
+/* Idle callers start again, visitors at their rate; returns how many visitors are busy. */
 static int begin_visits(double due)
 {
 	int64_t now = now_us();

@@ -4,7 +4,7 @@
  * and then suspends its connection for ever.
  *
  * Prints "listening 127.0.0.1:PORT", then "a quarter is suspended" and "all are suspended", of as
- * many as its argument says. Ended by a signal.
+ * many as its argument. Ended by a signal.
  */
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -126,7 +126,7 @@ static bool fails(enum torture_kind kind, int error)
 
 /* ---- Memory ---- */
 
-static void *taken(void *at)
+static void *allocated(void *at)
 {
 	if (at) {
 		shared->blocks++;
@@ -135,7 +135,7 @@ static void *taken(void *at)
 	return at;
 }
 
-static void given(int64_t bytes)
+static void freed(int64_t bytes)
 {
 	shared->blocks--;
 	shared->bytes -= bytes;
@@ -143,12 +143,12 @@ static void given(int64_t bytes)
 
 void *malloc(size_t size)
 {
-	return fails(MEMORY, ENOMEM) ? NULL : taken(__libc_malloc(size));
+	return fails(MEMORY, ENOMEM) ? NULL : allocated(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return fails(MEMORY, ENOMEM) ? NULL : taken(__libc_calloc(count, size));
+	return fails(MEMORY, ENOMEM) ? NULL : allocated(__libc_calloc(count, size));
 }
 
 static void *resized(void *at, size_t size, enum torture_kind kind)
@@ -159,8 +159,8 @@ static void *resized(void *at, size_t size, enum torture_kind kind)
 		return NULL;
 	void *to = __libc_realloc(at, size);
 	if (at && (to || !size))
-		given(before);
-	return taken(to);
+		freed(before);
+	return allocated(to);
 }
 
 void *realloc(void *at, size_t size)
@@ -179,7 +179,7 @@ void *reallocarray(void *at, size_t count, size_t size)
 
 static void *aligned(size_t alignment, size_t size, enum torture_kind kind)
 {
-	return fails(kind, ENOMEM) ? NULL : taken(__libc_memalign(alignment, size));
+	return fails(kind, ENOMEM) ? NULL : allocated(__libc_memalign(alignment, size));
 }
 
 void *memalign(size_t alignment, size_t size)
@@ -206,14 +206,14 @@ void free(void *at)
 	int error = errno;
 
 	if (at)
-		given((int64_t)malloc_usable_size(at));
+		freed((int64_t)malloc_usable_size(at));
 	__libc_free(at);
 	errno = error;
 }
 
 /* ---- The system's calls ---- */
 
-/* The next definition of the function that this stands in. */
+/* The next definition of the function that uses this. */
 #define REAL(type, ...)                   \
 	static type (*real)(__VA_ARGS__); \
 	if (!real)                        \

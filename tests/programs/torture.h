@@ -35,7 +35,7 @@ struct torture {
 	_Atomic uint64_t seen;           /* calls of that kind since it was armed */
 	_Atomic int64_t blocks;          /* of memory that are allocated; those from before main aside */
 	_Atomic int64_t bytes;           /* in these */
-	char where[TORTURE_WHERE_BYTES]; /* who made the first call that failed: "object+offset", one a line */
+	char where[TORTURE_WHERE_BYTES]; /* callers of the first call that failed: "object+offset", one a line */
 };
 
 #endif
