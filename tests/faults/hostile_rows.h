@@ -16,7 +16,7 @@ struct row {
 	size_t len;
 	int status[5];    /* any of these; 0 ends the list */
 	const char *code; /* of the problem; NULL: any */
-	bool page_ok;     /* libmicrohttpd may refuse it with its own page, or without a word */
+	bool page_ok;     /* libmicrohttpd may refuse it with its own page, or without an answer */
 	bool may_go_on;   /* the next request on the connection is served; else it must close without another byte */
 };
 

@@ -153,7 +153,7 @@ static void learn_actions(void)
 
 /* ---- The file of tokens ---- */
 
-/* All that there is, but not this; and this on names that nearly are the one. */
+/* Scopes for everything but this action; and this action on names that differ slightly. */
 static void print_all_but(FILE *out, const struct contract_operation *op, size_t i, const struct need *needs,
 			  size_t count)
 {

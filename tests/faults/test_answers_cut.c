@@ -172,7 +172,7 @@ static void assert_done_once(struct write writes[])
 	client_forget(client);
 }
 
-/* Where the answer is cut: what of it came makes no difference. */
+/* Where the answer is cut; the length of the received part makes no difference. */
 static const struct place {
 	const char *name;
 	size_t at;
@@ -195,7 +195,7 @@ static void every_key_counts_once(void **state)
 	for (int i = 0; i < WRITES; i++)
 		lost += writes[i].was_lost;
 	print_message("%d writes: %lld tries that Redis carried out, %lld of them cut; %d were lost at first, "
-		      "%lld answered to two at once, %lld refused\n",
+		      "%lld answers to two at once, %lld refused\n",
 		      WRITES, run, cut, lost, tries.at_once, tries.refused);
 	assert_true(cut * 100 >= run * LEAST_PERCENT && cut <= tries.lost);
 	assert_true(lost * 100 >= WRITES * LEAST_PERCENT);

@@ -248,7 +248,7 @@ static bool all_up(const struct daemon *daemons, int count)
 	return true;
 }
 
-/* All are back in time, but for what a busy machine took of any of them. */
+/* All reconnect in time, without the time that a busy machine took from any of them. */
 static void wait_all_up(const struct daemon *daemons, int count, int64_t within_ms)
 {
 	int64_t kept_us[STORM_DAEMONS], most_us = 0, start_ms = monotonic_ms();
@@ -334,8 +334,8 @@ static void count_attempts(int port, int storm_ms, int buckets[MOST_BUCKETS])
 }
 
 /*
- * All lose their server in the same instant, for 4 s or the 30 of the table, and yet they do not
- * come again at the same time.
+ * All lose their server in the same instant, for 4 s or the 30 of the table. Jitter spreads their
+ * attempts to reconnect.
  */
 static void a_storm_of_daemons_is_spread(void **state)
 {

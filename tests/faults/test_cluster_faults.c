@@ -42,7 +42,7 @@ static void slots_move(void **state)
 	load_stop(l, 0);
 }
 
-/* Taken over in agreement: nothing is lost. */
+/* A requested failover: nothing is lost. */
 static void replicas_take_over(void **state)
 {
 	struct load *l = cluster_under_load();
@@ -102,7 +102,7 @@ static void all_die_and_come_back(void **state)
 		wait_until(send_to(stage_names[i]).status == 201, 2 * AGAIN_MS);
 }
 
-/* One node hangs. Others serve as if nothing were. */
+/* One node hangs. The others serve as before. */
 static void a_node_hangs(void **state)
 {
 	(void)state;

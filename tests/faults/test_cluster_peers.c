@@ -1,7 +1,7 @@
 /*
  * Nodes of a Cluster that redirect a call in circles, to nowhere or to a server that is no Redis;
  * slots that no node serves; nodes that leave for good. Row 34 of the table of bad inputs: a bound
- * on hops, a quick refusal that had no effect, and back to work.
+ * on hops, a quick refusal with effect none, and recovery.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -239,7 +239,9 @@ static void slots_without_a_node(void **state)
 		else
 			wait_until(send_to(stage_names[i]).status == 201, SOON_MS);
 	}
-	/* What must ask all nodes, and can ask some, must not pass for the whole. */
+	/*
+	 * A request that must ask all nodes and reaches only some must not return a partial answer.
+	 */
 	assert_status(http(client, "GET", "/healthz", NULL), 200);
 	server_command(&cluster.nodes[2].server, "CLUSTER ADDSLOTSRANGE %d %d", first, last);
 	cluster_wait_well(&cluster);

@@ -20,8 +20,8 @@ enum { ROUNDS = 2, ROUNDS_IN_FULL = 100, LONGEST_MS = 300000, AN_HOUR = 300 };
 enum { AGAIN_MS = 1000, FAILOVER_MS = 30000, SOON_MS = 8000 };
 
 /*
- * Few requests: what they leave is copied to a replica each time. That each is answered in its time
- * is for shorter tests to see: no busy machine keeps to it for minutes.
+ * Few requests, since their data is copied to a replica each time. Shorter tests check that each is
+ * answered in time: no busy machine allows that for minutes.
  */
 enum { CALLERS = 4, PAUSE_MS = 10, LATEST_MS = 5000 };
 

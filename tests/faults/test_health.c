@@ -165,7 +165,7 @@ static int tear_down(void **state)
 
 static struct raw *crowd[2 * PLACES];
 
-/* More than there are places: they wait, or dawdle, or only sit there. */
+/* More connections than there are places: they wait, send slowly, or are idle. */
 static void crowd_comes(bool all_wait)
 {
 	for (int i = 0; i < 2 * PLACES; i++) {
@@ -287,7 +287,7 @@ static void test_draining(void **state)
 	proc_signal(&patternd.proc, SIGTERM);
 	wait_until(prober.not_ready > 0, ANSWER_MS);
 	probes_go_on(1000);
-	assert_null(raw_try_connect(patternd.port)); /* the main door is closed, and it still drains */
+	assert_null(raw_try_connect(patternd.port)); /* the main listener is closed, and it still drains */
 	probes_end("draining");
 	proc_signal(&redis.proc, SIGCONT);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));

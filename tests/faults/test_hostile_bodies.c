@@ -141,7 +141,7 @@ static void bombs(const struct contract_operation *op, struct refusals *seen)
 
 static void sizes(const struct contract_operation *op, struct refusals *seen)
 {
-	if (op->forwarded) /* whatever its proxy's client sends is left alone */
+	if (op->forwarded) /* whatever its proxy's client sends is not checked */
 		return;
 	char *target = contract_target(op, NULL, NULL);
 	struct raw *r = raw_connect(patternd.port);

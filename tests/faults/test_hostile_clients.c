@@ -1,7 +1,7 @@
 /*
  * Clients that are slow, silent, gone or merely odd: rows 16, 17, 19 and 20 of the table of bad
- * inputs. A deadline is absolute, whatever trickles in; a client that left leaves nothing behind;
- * what is odd but right is served.
+ * inputs. A deadline is absolute, however many bytes come; a client that left leaves nothing
+ * behind; odd but valid requests are served.
  */
 #include <poll.h>
 #include <setjmp.h>

@@ -2,12 +2,12 @@
  * Hostile HTTP: requests that are framed or addressed as no client should. Each row begins with the
  * number of its kind:
  *
- *	1 both framings   2, 3 Content-Length   4 Transfer-Encoding   5 chunks   6 header syntax   7 Host   8 browsers
- *	9 methods and targets   10 bytes in targets   12 too long   13 too large   16 Expect   18 a body where none belongs
+ *	1 both framings   2, 3 Content-Length   4 Transfer-Encoding   5 chunks   6 header syntax
+ *	7 Host   8 browsers   9 methods and targets   10 bytes in targets   12 too long
+ *	13 too large   16 Expect   18 a body where none belongs
  *
  * What must come out: a refusal (4xx) that is a problem, or, for what libmicrohttpd refuses before
- * the daemon sees it, a page of its own; one answer, never two; and a daemon that goes on as if
- * nothing had been.
+ * the daemon sees it, a page of its own; one answer, never two; and a daemon that serves as before.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -146,7 +146,7 @@ static const struct bad bad_names[] = {
 	{ "", "\"..\"", "reserved_name" },
 };
 
-static bool says(const json_t *schema, const char *member, const char *word)
+static bool has_word(const json_t *schema, const char *member, const char *word)
 {
 	const char *is = json_string_value(json_object_get(schema, member));
 
@@ -168,7 +168,7 @@ static bool has_type(const json_t *schema, const char *type)
 {
 	if (lists_type(schema, "string"))
 		return strcmp(type, WIDE) == 0;
-	return says(schema, "type", type) || lists_type(schema, type);
+	return has_word(schema, "type", type) || lists_type(schema, type);
 }
 
 static void break_integer(const struct walk *w, const json_t *schema, const char *pointer)
@@ -230,7 +230,7 @@ static void break_string(const struct walk *w, const json_t *schema, const char 
 		refuse_text(w, "\"\"", "invalid_value", pointer);
 		return;
 	}
-	if (says(schema, "format", "date") || json_object_get(schema, "x-date")) {
+	if (has_word(schema, "format", "date") || json_object_get(schema, "x-date")) {
 		refuse_text(w, "\"2026-02-30\"", "invalid_value out_of_range", pointer);
 		refuse_text(w, "\"2026-2-3\"", "invalid_value out_of_range", pointer);
 		return;
@@ -282,11 +282,11 @@ static void break_value(const struct walk *w, const json_t *schema, const char *
 			refuse_text(w, bad_types[i].text, bad_types[i].codes, pointer);
 	if (has_type(schema, "integer"))
 		break_integer(w, schema, pointer);
-	if (says(schema, "type", "number"))
+	if (has_word(schema, "type", "number"))
 		break_number(w, schema, pointer);
-	if (says(schema, "type", "string"))
+	if (has_word(schema, "type", "string"))
 		break_string(w, schema, pointer);
-	if (says(schema, "type", "array"))
+	if (has_word(schema, "type", "array"))
 		break_array(w, schema, pointer);
 }
 
@@ -362,9 +362,9 @@ static void walk_below(const struct walk *w, json_t *value, const json_t *schema
 	const json_t *items = contract_member(schema, "items", NULL);
 	char below[256];
 
-	if (says(schema, "type", "object"))
+	if (has_word(schema, "type", "object"))
 		walk_object(w, value, schema, pointer, depth);
-	if (!says(schema, "type", "array") || !items)
+	if (!has_word(schema, "type", "array") || !items)
 		return;
 	snprintf(below, sizeof(below), "%s/0", pointer);
 	json_t *first = json_incref(json_array_get(value, 0));

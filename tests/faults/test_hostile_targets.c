@@ -260,7 +260,7 @@ static const struct value bad_texts[] = {
 	{ BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200 BYTES_200, "out_of_range invalid_value" },
 };
 
-static bool says(const json_t *schema, const char *member, const char *word)
+static bool has_word(const json_t *schema, const char *member, const char *word)
 {
 	const char *is = json_string_value(json_object_get(schema, member));
 
@@ -275,17 +275,17 @@ struct values {
 
 static struct values bad_values(const json_t *schema)
 {
-	if (says(schema, "type", "array"))
+	if (has_word(schema, "type", "array"))
 		schema = contract_member(schema, "items", NULL);
-	if (says(schema, "type", "integer"))
+	if (has_word(schema, "type", "integer"))
 		return VALUES(bad_integers);
-	if (says(schema, "type", "number"))
+	if (has_word(schema, "type", "number"))
 		return VALUES(bad_reals);
-	if (says(schema, "type", "boolean"))
+	if (has_word(schema, "type", "boolean"))
 		return VALUES(bad_booleans);
 	if (json_object_get(schema, "enum"))
 		return VALUES(bad_words);
-	if (says(schema, "format", "date") || json_object_get(schema, "x-date"))
+	if (has_word(schema, "format", "date") || json_object_get(schema, "x-date"))
 		return VALUES(bad_dates);
 	return is_name(schema) ? VALUES(bad_query_names) : VALUES(bad_texts);
 }
@@ -339,7 +339,7 @@ static void query(const struct contract_operation *op, struct refusals *seen)
 		}
 		beyond_range(op, p, seen);
 		snprintf(more, sizeof(more), "%s%s%s=1&%s=1", target, joint, p->name, p->name);
-		if (!says(p->schema, "type", "array"))
+		if (!has_word(p->schema, "type", "array"))
 			must_refuse(seen, http(client, op->method, more, text), 400, NULL, NULL, "%s", more);
 	}
 	free(text);

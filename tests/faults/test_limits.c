@@ -1,5 +1,5 @@
 /*
- * The daemon at the ends of what it may have: row 21 of the table of faults. Few descriptors, all
+ * The daemon at the limits of its resources: row 21 of the table of faults. Few descriptors, all
  * connections taken, a port that is in use. It never spins, never dies, refuses clearly, and goes
  * on when there is room again.
  */
@@ -43,7 +43,7 @@ static bool answers(struct raw *r)
 	return r && raw_text(r, healthz) && raw_answer(r, ANSWER_MS).status == 200;
 }
 
-/* CPU used while nothing is asked for `ms`. */
+/* CPU time used in `ms` without requests. */
 static long idle_cpu_ms(int ms)
 {
 	long before = daemon_cpu_ms(&patternd);
@@ -64,7 +64,7 @@ static void test_few_descriptors(void **state)
 		taken[i] = raw_try_connect(patternd.port);
 	assert_true(answers(taken[0]));
 	/*
-	 * Clients wait in the backlog that accept has no descriptor for: that is no reason to spin.
+	 * Clients wait in the backlog for which accept has no descriptor: the daemon must not spin.
 	 */
 	assert_in_range(idle_cpu_ms(500), 0, 150);
 	assert_true(answers(taken[0]));

@@ -198,7 +198,7 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
 	}
 }
 
-/* The ear alone is lost: what was published meanwhile is not missed for ever. */
+/* Only the subscription is lost: what was published meanwhile is not missed for ever. */
 static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
 {
 	(void)state;

@@ -156,7 +156,7 @@ static void a_client_may_leave_while_redis_is_away(void **state)
 /*
  * Each way takes so long that renewals are asked for before the earlier ones are answered. Then
  * nothing reaches Redis any more: what was renewed last counts from when it was asked for, so the
- * hold is lost before Redis lets the lock go.
+ * hold is lost before the lock expires in Redis.
  */
 static void slow_answers_count_from_when_they_were_asked_for(void **state)
 {

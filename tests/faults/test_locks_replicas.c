@@ -153,7 +153,7 @@ static void no_replicas_are_too_few(void **state)
 		server_command(&replicas[i], "REPLICAOF 127.0.0.1 %d", redis.port);
 }
 
-/* The one entry is taken back, and the lock is held as before. */
+/* The one entry is released, and the lock is held as before. */
 static void a_reentry_that_too_few_have_leaves_the_first(void **state)
 {
 	char body[128];

@@ -67,7 +67,7 @@ static void must_grant(struct answer a)
 	assert_int_equal(int_at(a, "/remaining"), int_at(a, "/limit"));
 }
 
-/* Also when what was known is older than it is believed. */
+/* Also when the cached policy is older than its time of validity. */
 static void away(void **state)
 {
 	(void)state;
@@ -136,7 +136,7 @@ static void out_of_order(void **state)
 	assert_true(counts());
 }
 
-/* A policy deleted by this daemon is known no more, whatever it was. */
+/* A policy deleted by this daemon is removed from the cache, whatever it was. */
 static void deleted_is_not_open(void **state)
 {
 	(void)state;

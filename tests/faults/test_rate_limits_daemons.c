@@ -29,7 +29,7 @@ enum {
 	WINDOW_MS = 150,
 	ROUNDS = 2,
 	ENOUGH = 7 * LIMIT / 2, /* grants of a round */
-	LEAD_MS = 10,           /* so long before there is room they come */
+	LEAD_MS = 10,           /* how long before there is room they come */
 	ROUND_MS = 20000,       /* in half a second there are enough, where nothing else keeps the machine busy */
 	ANSWER_MS = 20000,
 	REFUSALS_MAX = 20000, /* that are looked at */
@@ -46,7 +46,7 @@ struct instant {
 
 struct caller {
 	struct daemon daemon;
-	struct raw *connection; /* of this round: until the last daemon runs, an idle one may be over */
+	struct raw *connection; /* of this round: until the last daemon runs, an idle connection may have timed out */
 	redisContext *redis;    /* whose clock it reads */
 	char request[384];
 	pthread_t thread;

@@ -451,7 +451,7 @@ static void test_password_changes(void **state)
 	write_password("new");
 	assert_true(daemon_is_ready(&patternd, RECOVER_MS));
 	wait_until(writes(), SOON_MS);
-	/* As soon as one was let in, the others do not wait. */
+	/* As soon as one was accepted, the others do not wait. */
 	wait_until(metric_of(&patternd, "redis_connects_total") == 6, 2500);
 }
 

@@ -104,7 +104,7 @@ static bool works(void)
 	return http(client, "POST", "/locks/after", NULL).status == 201;
 }
 
-/* Any honest end will do: what matters is that there is one. */
+/* Any correct answer will do: what matters is that there is one. */
 static void assert_refused(struct answer a, const struct row *row, const char *effect)
 {
 	if (row->status < 0) {
@@ -289,7 +289,7 @@ static void test_replica(void **state)
 	wait_until(works(), RECOVER_MS);
 }
 
-/* A password set while we are connected counts from the next connection on. */
+/* A password that is set while the daemon is connected applies from the next connection on. */
 static void test_password_changed(void **state)
 {
 	(void)state;

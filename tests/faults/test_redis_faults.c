@@ -223,7 +223,10 @@ static void test_killed_under_requests(void **state)
 	heal();
 }
 
-/* Cut at each of many places while a new connection is greeted and its scripts are loaded. */
+/*
+ * Cut at each of many places during the handshake of a new connection and the loading of its
+ * scripts.
+ */
 static void test_killed_while_loading(void **state)
 {
 	static const size_t places[] = { 1, 2, 5, 10, 50, 100, 300, 1000, 3000, 5000 };

@@ -103,7 +103,7 @@ static void test_ready_follows_redis(void **state)
 	server_stop(&redis);
 }
 
-/* .invalid never exists (RFC 6761); how long a resolver thinks about that must not matter. */
+/* .invalid never exists (RFC 6761); how long a resolver takes for that must not matter. */
 static void test_no_such_name(void **state)
 {
 	(void)state;

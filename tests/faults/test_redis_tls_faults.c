@@ -1,8 +1,8 @@
 /*
  * TLS to Redis failing under requests: rows 30, 38 and 39 of the table of faults, through the fault
  * proxy, in which TLS makes bytes into records. A request whose bytes were handed to TLS counts as
- * sent, one that was not had no effect; records in slices, keys that change on the way, large
- * answers and many clients must not be felt.
+ * sent, one that was not had no effect; records in slices, key updates, large answers and many
+ * clients must make no difference.
  */
 #include <openssl/ssl.h>
 #include <setjmp.h>

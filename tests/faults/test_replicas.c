@@ -157,7 +157,7 @@ static void a_server_that_is_no_replica_is_not_read(void **state)
 	assert_int_equal(count_of(a), 0);
 }
 
-/* The daemon could not notice that their data is older than allowed. */
+/* The daemon could not detect that their data is older than allowed. */
 static void without_the_primary_replicas_serve_only_for_so_long(void **state)
 {
 	(void)state;

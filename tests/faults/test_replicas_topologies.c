@@ -66,7 +66,7 @@ static int sentinel_end(void **state)
 	return 0;
 }
 
-/* The promoted one is read as the primary; the one that is left, and the old master, as replicas. */
+/* The promoted one is read as the primary; the third one and the old master as replicas. */
 static void a_failover_under_sentinels(void **state)
 {
 	(void)state;

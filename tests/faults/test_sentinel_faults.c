@@ -319,16 +319,16 @@ static const struct {
 
 static void a_sentinel_lies(void **state)
 {
-	char port[16], says[128], url[256];
+	char port[16], reply[128], url[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		int number = lies[i].port;
 		snprintf(port, sizeof(port), "%d",
 			 number >= 0 && number < SENTINEL_SERVERS ? redis.servers[number].port : number + (number < 0));
-		snprintf(says, sizeof(says), "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(lies[i].host), lies[i].host,
+		snprintf(reply, sizeof(reply), "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(lies[i].host), lies[i].host,
 			 strlen(port), port);
-		struct stubborn_manner manner = { .name = lies[i].name, .answer = says, .times = 2 };
+		struct stubborn_manner manner = { .name = lies[i].name, .answer = reply, .times = 2 };
 		struct stubborn *liar = stubborn_open(&manner);
 		struct daemon other = { 0 };
 		snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,%s", stubborn_port(liar),
@@ -434,17 +434,17 @@ static void connections_to_sentinels_are_renewed(void **state)
  */
 static void a_sentinel_reports_a_switch_that_was_none(void **state)
 {
-	char old[16], port[16], news[128], says[512], url[256];
+	char old[16], port[16], news[128], reply[512], url[256];
 
 	(void)state;
 	snprintf(old, sizeof(old), "%d", redis.servers[0].port);
 	snprintf(port, sizeof(port), "%d", redis.servers[1].port);
 	snprintf(news, sizeof(news), "mymaster 127.0.0.1 %s 127.0.0.1 %s", old, port);
 	snprintf(
-		says, sizeof(says),
+		reply, sizeof(reply),
 		"+OK\r\n$21\r\nredis_mode:sentinel\r\n\r\n*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$%zu\r\n%s\r\n",
 		strlen(news), news);
-	struct stubborn_manner manner = { .name = "false news", .answer = says };
+	struct stubborn_manner manner = { .name = "false news", .answer = reply };
 	struct stubborn *liar = stubborn_open(&manner);
 	struct daemon other = { 0 };
 	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", redis.watchers[0].port,

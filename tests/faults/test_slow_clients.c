@@ -1,6 +1,6 @@
 /*
- * Clients that send a byte now and then, to each listener, at each point where a client may dawdle:
- * the deadline is absolute, and it holds. Hundreds of them are no reason for others to wait.
+ * Clients that send a byte now and then, to each listener, at each point where a client can be
+ * slow: the deadline is absolute, and it is kept. Hundreds of them do not delay others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

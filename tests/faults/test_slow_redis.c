@@ -19,7 +19,7 @@
 
 enum { PIPELINED = 100, TIMEOUT_MS = 400, SLACK_MS = 400, SOON_MS = 8000, WATCHED_MS = 1500 };
 
-/* What one client waits for must not hold up what another has sent already. */
+/* A waiting client must not delay the requests that another has already sent. */
 static void waiting_delays_no_other_request(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void idle_links_leave_too(void **state)
 
 /* ---- Held by a script ---- */
 
-/* A connection on which a script goes round for ever. */
+/* A connection on which a script loops for ever. */
 static redisContext *hold_redis(void)
 {
 	redisContext *holder = redisConnect("127.0.0.1", redis.port);

@@ -4,7 +4,7 @@
  * the daemon could read it differently. The first reader of each name is the front end:
  *
  *	TE.CL, CL.TE, CL.CL, CL.0	a request is hidden in what the front end takes for a body
- *	refused				a header for which the whole request must be refused, however it is misspelt
+ *	refused				a header that refuses the whole request, however misspelt
  *
  * Judged by what Redis holds afterwards, not by a status: the hidden request, or the one that must
  * be refused, would have counted.

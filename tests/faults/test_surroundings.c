@@ -69,7 +69,7 @@ static long ask_many(struct raw *r, int times)
 }
 
 /*
- * Reads all that was logged: what found no room comes with a turn of the loop. Returns how many
+ * Reads all that was logged: lines that found no room come with a loop iteration. Returns how many
  * lines that were; each must be whole.
  */
 static size_t read_lines(int fd)
@@ -203,7 +203,7 @@ static void as_nobody_on_a_read_only_root(void **state)
 	daemon_stop(&patternd);
 }
 
-/* ---- P18: the first process of a container, to which a signal without a handler means nothing ---- */
+/* ---- P18: process 1 of a container, which the kernel sends only signals with a handler ---- */
 
 static void as_process_1(void **state)
 {
@@ -303,7 +303,7 @@ static void a_resolver_takes_its_time(void **state)
 			assert_serves();
 		}
 		int64_t term_ms = monotonic_ms();
-		daemon_stop(&patternd); /* though the resolver still thinks */
+		daemon_stop(&patternd); /* though the resolver has not answered */
 		assert_in_range(monotonic_ms() - term_ms, 0, QUICK_END_MS);
 		for (char c; recv(resolver, &c, 1, 0) >= 0;)
 			continue;

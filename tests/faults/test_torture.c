@@ -48,7 +48,7 @@ enum {
 #define FOR_GOOD UINT64_MAX
 #define ALL "PATTERND_TORTURE_ALL"
 
-/* What Redis is, and how it and the daemon are spoken to. */
+/* The kind of Redis, and the protocols to it and to the daemon. */
 enum mode {
 	PLAIN = 1,
 	TLS = 2, /* to Redis */
@@ -216,7 +216,7 @@ static void judge_daemon(void)
 
 /* ---- Clients ---- */
 
-/* NULL: the daemon has ended. That no handshake succeeds is seen in that nothing is answered. */
+/* NULL: the daemon has ended. A failed handshake shows as a missing answer. */
 static struct raw *come(void)
 {
 	struct raw *r = raw_try_connect(patternd.port);
@@ -268,7 +268,7 @@ static void leave(struct raw *r)
 		raw_close(r);
 }
 
-static void say(struct raw *r, const char *text)
+static void send_text(struct raw *r, const char *text)
 {
 	if (r)
 		raw_text(r, text);
@@ -289,7 +289,7 @@ static void ask(struct raw *r, const char *method, const char *target, const cha
 			     target, headers) < 0)
 			fail_msg("no memory");
 	}
-	say(r, text);
+	send_text(r, text);
 	free(text);
 }
 

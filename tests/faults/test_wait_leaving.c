@@ -203,8 +203,8 @@ static void ask_and_leave(const struct won *w, enum leaving way, const char *hea
 }
 
 /*
- * A dead letter, were it counted: as if it had not happened, in the place where they were, ids and
- * all.
+ * If the delivery counted, these would be dead letters: they return to their places, with their
+ * ids.
  */
 static void what_was_won_in_vain_was_not_received(void **state)
 {
@@ -363,7 +363,7 @@ static void the_daemon_may_leave_before_redis_answers(void **state)
 		wait_until(metric_of(&d, "redis_commands_total") == commands + (long)i + 1, SOON_MS);
 		raw_close(leave(r, (enum leaving)(i % WAYS)));
 	}
-	wait_until(metric_of(&d, "requests_waiting") == 20, SOON_MS); /* as long as Redis owes them an answer */
+	wait_until(metric_of(&d, "requests_waiting") == 20, SOON_MS); /* while a reply of Redis is pending */
 	daemon_stop(&d);
 	proc_signal(&redis.proc, SIGCONT);
 }
@@ -403,7 +403,7 @@ static void play(struct round *r, int i, bool acknowledge)
 	snprintf(target, sizeof(target), "/queues/%s/messages", queue);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one of the round before has left */
 	struct raw *sender = raw_connect(patternd.port);
-	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one before is out of the line */
+	wait_until(waiting_at(&patternd) == 0, SOON_MS); /* the one before has left the wait queue */
 	struct raw *w = waiter_parked_with(&patternd, &redis, queue,
 					   acknowledge ? "{" LONG ",\"acknowledge\":true}" : "{" LONG "}", headers);
 	if (i % 3 == 0)
@@ -480,11 +480,11 @@ static void leave_in_the_moment(bool acknowledge)
 		raw_close(w);
 	}
 	tries = metric_of(&patternd, "wait_retries_total") - tries;
-	long given_back = metric_of(&patternd, "redis_commands_total") - commands - tries - 2 * count;
+	long returned = metric_of(&patternd, "redis_commands_total") - commands - tries - 2 * count;
 	read_log(rounds, count, acknowledge ? "done" : "left");
 	for (int i = 0; i < count; i++)
 		lost += look_after(&rounds[i], i, acknowledge);
-	print_message("%d rounds: %d read, %ld given back, %d written to who had left\n", count, got, given_back, lost);
+	print_message("%d rounds: %d read, %ld given back, %d written to who had left\n", count, got, returned, lost);
 	free(rounds);
 }
 

@@ -37,13 +37,13 @@ static void play_connection(const void *what)
 	(void)what;
 	ask(r, "POST", "/locks/torture", "{\"ttl_ms\":30000}", "");
 	await(r, "the first of two");
-	say(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
-	       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
-	say(r, "4\r\n\":1}\r\n0\r\n\r\n");
+	send_text(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer torture\r\n"
+		     "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"likes\r\n");
+	send_text(r, "4\r\n\":1}\r\n0\r\n\r\n");
 	await(r, "the second of two");
 	leave(r);
 	r = come();
-	say(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{");
+	send_text(r, "POST /counters/torture/increment HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n{");
 	leave(r);
 }
 
@@ -171,7 +171,7 @@ static void play_redirect(const void *what)
 	int64_t until_ms = monotonic_ms() + FOLLOWS_MS;
 
 	(void)what;
-	wait_until(cluster_is_well(c), RECOVER_MS); /* or a late word of the move before would undo this one */
+	wait_until(cluster_is_well(c), RECOVER_MS); /* or a late message about the move before would undo this one */
 	cluster_migrate(c, slot, (cluster_owner(c, slot) + 1) % c->count, ask_redirected, NULL);
 	maps_due =
 		server_calls(&redis, "cluster|slots") + 1; /* that the test itself has read it before is among these */

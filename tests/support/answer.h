@@ -35,7 +35,7 @@ const char *header_of(struct answer a, const char *name);
 /* Where a JSON pointer leads ("/errors/0/pointer"), NULL when nowhere. */
 const json_t *json_at(struct answer a, const char *pointer);
 
-/* What is there; anything else there, or nothing, fails the test. */
+/* The value there; another type, or no value, fails the test. */
 int64_t int_at(struct answer a, const char *pointer);
 double real_at(struct answer a, const char *pointer);
 bool bool_at(struct answer a, const char *pointer);

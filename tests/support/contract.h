@@ -57,8 +57,8 @@ const json_t *contract_member(const json_t *schema, const char *member, const ch
 char *contract_target(const struct contract_operation *op, const char *name, const char *value);
 
 /*
- * A body that fits, new: the operation's example, or the least that its schema asks for, and so
- * that the answer does not take its time. NULL when it takes none.
+ * A body that fits, new: the operation's example, or the minimum that its schema requires, without
+ * a wait. NULL when it takes none.
  */
 json_t *contract_body(const struct contract_operation *op);
 

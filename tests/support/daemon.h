@@ -52,8 +52,8 @@ bool daemon_is_ready(struct daemon *d, int timeout_ms);
 bool daemon_is_alive(struct daemon *d);
 
 /*
- * SIGTERM; fails the test unless it ends within 10 s with status 0, no sanitizer spoke. Nothing
- * after daemon_kill.
+ * SIGTERM; fails the test unless it ends within 10 s with status 0, without a sanitizer's report.
+ * Does nothing after daemon_kill.
  */
 void daemon_stop(struct daemon *d);
 

@@ -149,7 +149,7 @@ static struct answer ask_of(struct caller *c, size_t name, enum kind kind)
 }
 
 /* It may be lost to a failover, and may have ended meanwhile. */
-static void give_back(struct caller *c, size_t name, const char *token)
+static void release(struct caller *c, size_t name, const char *token)
 {
 	char target[96], header[96];
 
@@ -171,7 +171,7 @@ static void *call(void *arg)
 		enum kind kind = (enum kind)(i / l->plan.count % KINDS);
 		struct answer a = ask_of(&c, name, kind);
 		if (kind == LOCK && a.status == 201)
-			give_back(&c, name, json_string_value(json_at(a, "/token")));
+			release(&c, name, json_string_value(json_at(a, "/token")));
 		if (c.r)
 			raw_forget(c.r);
 		nap_ms(l->plan.pause_ms ? l->plan.pause_ms : PAUSE_MS);

@@ -1,6 +1,6 @@
 /*
- * load: callers that ask a daemon all the time, each over a connection of its own, and keep account
- * of what became of it.
+ * load: callers that send requests to a daemon all the time, each over a connection of its own, and
+ * record the outcomes.
  *
  *	struct load *l = load_start((struct load_plan){ .port = d.port, .names = names, ... });
  *	... harm ...

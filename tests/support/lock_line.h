@@ -20,7 +20,7 @@ extern char line_token[64];
 /* Tries once, over the kept connection to daemon `i`. */
 struct answer line_take(int i, const char *body);
 
-/* Takes it, by way of the first daemon. */
+/* Acquires it at the first daemon. */
 void line_hold(const char *body);
 
 /* Releases it at daemon `i`, with line_token. */

@@ -1,6 +1,5 @@
 /*
- * proxy: a TCP proxy that does harm on request, between daemon and Redis or between client and
- * daemon.
+ * proxy: a TCP proxy that injects faults, between daemon and Redis or between client and daemon.
  *
  *	struct proxy *p = proxy_open(redis.port);
  *	daemon_start(&d, "--redis", proxy_url(p));

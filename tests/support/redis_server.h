@@ -70,7 +70,8 @@ void server_signal(struct redis_server *r, int number);
 redisReply *server_command(struct redis_server *r, const char *format, ...);
 
 /*
- * All that it holds, and until when: two equal texts mean that nothing changed. The caller frees.
+ * All keys with their values and expiry: two equal texts mean that nothing changed. The caller
+ * frees.
  */
 char *server_picture(struct redis_server *r);
 
