@@ -108,7 +108,7 @@ static void nothing_was_denied(void)
 				print_error("%s: %s\n", denied->element[i]->element[k]->str,
 					    denied->element[i]->element[k + 1]->str);
 	assert_int_equal(denied->elements, 0);
-	assert_false(proc_said(&patternd.proc, "NOPERM"));
+	assert_false(proc_wrote(&patternd.proc, "NOPERM"));
 }
 
 /*
@@ -349,12 +349,12 @@ static void what_cannot_be_asked_is_said(void **state)
 	char url[128];
 
 	(void)state;
-	assert_false(proc_said(&patternd.proc, "redis_permissions_unknown"));
+	assert_false(proc_wrote(&patternd.proc, "redis_permissions_unknown"));
 	snprintf(url, sizeof(url), "redis://team:secret@127.0.0.1:%d/0", redis.port);
 	for (size_t i = 0; i < 2; i++) {
 		acl(denied[i]);
 		daemon_start(&other, "--redis", url, "--prefix", "team:");
-		assert_true(proc_said(&other.proc, "redis_permissions_unknown"));
+		assert_true(proc_wrote(&other.proc, "redis_permissions_unknown"));
 		assert_int_equal(metric_of(&other, "redis_permissions_missing"), 0);
 		daemon_stop(&other);
 	}

@@ -111,8 +111,8 @@ static void bad_options(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i += (size_t)stride()) {
 		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--cors-origins", bad[i]), 2);
 		said = "patternd: --cors-origins: '";
-		if (!proc_said(&patternd.proc, said) ||
-		    !proc_said(&patternd.proc, "is not an origin: expected one like"))
+		if (!proc_wrote(&patternd.proc, said) ||
+		    !proc_wrote(&patternd.proc, "is not an origin: expected one like"))
 			fail_msg("'%s' should be refused", bad[i]);
 	}
 }

@@ -353,8 +353,8 @@ static void test_log_as_text(void **state)
 	daemon_start(&other, "--redis", redis.url, "--log-format", "text");
 	struct client *c = client_open(other.port);
 	assert_status(http(c, "GET", "/locks/a", NULL, "X-Request-ID: as-text"), 200);
-	wait_until(proc_said(&other.proc, "request_id=as-text"), ANSWER_MS);
-	assert_true(proc_said(&other.proc, "operation=lock_get"));
+	wait_until(proc_wrote(&other.proc, "request_id=as-text"), ANSWER_MS);
+	assert_true(proc_wrote(&other.proc, "operation=lock_get"));
 	client_close(c);
 	daemon_stop(&other);
 }

@@ -192,7 +192,7 @@ static void ui_off_read_and_write(void **state)
 	assert_string_equal(text_at(get("/info"), "/options/ui"), "read");
 	struct daemon refused = { 0 };
 	assert_int_equal(daemon_run(&refused, "--listen", "127.0.0.1:0", "--ui=on"), 2);
-	assert_true(proc_said(&refused.proc, "--ui: 'on' is not off|read|write"));
+	assert_true(proc_wrote(&refused.proc, "--ui: 'on' is not off|read|write"));
 }
 
 static void a_program_built_without_them(void **state)

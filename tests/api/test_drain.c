@@ -367,7 +367,7 @@ static void test_it_ends_with_its_terminal(void **state)
 	}
 	struct proc p = { .pid = pid };
 	snprintf(p.err_path, sizeof(p.err_path), "%s", log);
-	wait_until(proc_said(&p, "listening"), ANSWER_MS);
+	wait_until(proc_wrote(&p, "listening"), ANSWER_MS);
 	kill(pid, SIGHUP); /* while the terminal is there it means what it always means */
 	nap_ms(100);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
@@ -375,7 +375,7 @@ static void test_it_ends_with_its_terminal(void **state)
 	wait_until(waitpid(pid, &status, WNOHANG) == pid, ANSWER_MS);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_true(proc_said(&p, "draining"));
+	assert_true(proc_wrote(&p, "draining"));
 }
 
 int main(void)

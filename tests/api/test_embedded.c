@@ -60,7 +60,7 @@ static void test_second_daemon_is_refused(void **state)
 	daemon_start(&patternd, option);
 	int status = daemon_run(&second, "--listen", "127.0.0.1:0", option);
 	assert_in_range(status, 1, 127);
-	assert_true(proc_said(&second.proc, dir)); /* the message names the folder */
+	assert_true(proc_wrote(&second.proc, dir)); /* the message names the folder */
 	struct client *c = client_open(patternd.port);
 	assert_status(http(c, "POST", "/pv/home", NULL), 200);
 	client_close(c);
@@ -134,7 +134,7 @@ static void test_no_such_program(void **state)
 	int status =
 		daemon_run(&patternd, "--listen", "127.0.0.1:0", option, "--redis-server", "/no/such/redis-server");
 	assert_in_range(status, 1, 127);
-	assert_true(proc_said(&patternd.proc, "/no/such/redis-server"));
+	assert_true(proc_wrote(&patternd.proc, "/no/such/redis-server"));
 }
 
 /* What is missing most is told, as in a container without a redis-server and without /tmp. */
@@ -145,8 +145,8 @@ static void test_nothing_there(void **state)
 	(void)state;
 	patternd.proc.env = bare;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
-	assert_true(proc_said(&patternd.proc, "redis-server: no such program"));
-	assert_true(proc_said(&patternd.proc, "--redis"));
+	assert_true(proc_wrote(&patternd.proc, "redis-server: no such program"));
+	assert_true(proc_wrote(&patternd.proc, "--redis"));
 }
 
 static void test_no_temporary_folder(void **state)
@@ -156,8 +156,8 @@ static void test_no_temporary_folder(void **state)
 	(void)state;
 	patternd.proc.env = without;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded"), 2);
-	assert_true(proc_said(&patternd.proc, "/no/such"));
-	assert_true(proc_said(&patternd.proc, "--embedded=DIR"));
+	assert_true(proc_wrote(&patternd.proc, "/no/such"));
+	assert_true(proc_wrote(&patternd.proc, "--embedded=DIR"));
 }
 
 static void test_unusable_folder(void **state)
@@ -165,7 +165,7 @@ static void test_unusable_folder(void **state)
 	(void)state;
 	int status = daemon_run(&patternd, "--listen", "127.0.0.1:0", "--embedded=/proc/no/such");
 	assert_in_range(status, 1, 127);
-	assert_true(proc_said(&patternd.proc, "/proc/no/such"));
+	assert_true(proc_wrote(&patternd.proc, "/proc/no/such"));
 }
 
 /* Nobody else gets in: no TCP port, and a socket for its owner only. */

@@ -231,7 +231,7 @@ static void test_reload(void **state)
 	assert_status(http(before, "GET", "/locks/a", NULL), 200);
 	certificate_replace(&own, &fresh);
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "tls_reloaded"), ANSWER_MS);
+	wait_until(proc_wrote(&patternd.proc, "tls_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
 	assert_int_equal(status_with(&ca, NULL), 0);
 	/* Who was connected stays so. */
@@ -242,7 +242,7 @@ static void test_reload(void **state)
 	fputs("nothing of the kind\n", f);
 	fclose(f);
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
+	wait_until(proc_wrote(&patternd.proc, "tls_not_reloaded"), ANSWER_MS);
 	assert_int_equal(status_with(&new_ca, NULL), 200);
 }
 
@@ -310,7 +310,7 @@ static void test_long_poll(void **state)
 	(void)state;
 	assert_true(waiter_ask(r, "/queues/q/receive", "{\"wait_ms\":20000}", ""));
 	wait_until(metric("requests_waiting") == 1, ANSWER_MS);
-	assert_false(waiter_heard(r));
+	assert_false(waiter_is_answered(r));
 	long before = daemon_cpu_ms(&patternd);
 	nap_ms(300);
 	assert_in_range(daemon_cpu_ms(&patternd) - before, 0, 30);

@@ -155,8 +155,8 @@ static void test_unix_live(void **state)
 	(void)state;
 	daemon_start(&patternd, "--redis", redis.url, "--listen", listen_both);
 	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen_both), 2);
-	assert_true(proc_said(&second.proc, "another process listens there already"));
-	assert_true(proc_said(&second.proc, path));
+	assert_true(proc_wrote(&second.proc, "another process listens there already"));
+	assert_true(proc_wrote(&second.proc, path));
 	assert_int_equal(status_by_unix("/healthz"), 200);
 }
 
@@ -168,7 +168,7 @@ static void test_unix_no_socket(void **state)
 	fputs("precious", f);
 	fclose(f);
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", listen_both), 2);
-	assert_true(proc_said(&patternd.proc, "not a socket"));
+	assert_true(proc_wrote(&patternd.proc, "not a socket"));
 	char *kept = file_text(path);
 	assert_string_equal(kept, "precious");
 	free(kept);
@@ -230,7 +230,7 @@ static void test_unix_race(void **state)
 	close(lock);
 	assert_true(proc_ended(&patternd.proc, ANSWER_MS));
 	assert_int_equal(proc_exit_status(&patternd.proc), 2);
-	assert_true(proc_said(&patternd.proc, "another process listens there already"));
+	assert_true(proc_wrote(&patternd.proc, "another process listens there already"));
 	close(first);
 }
 
@@ -264,7 +264,7 @@ static void test_one_is_taken(void **state)
 	snprintf(listen, sizeof(listen), "unix:%s,127.0.0.1:%d", path, patternd.port);
 	snprintf(port, sizeof(port), ":%d'", patternd.port);
 	assert_int_equal(daemon_run(&second, "--redis", redis.url, "--listen", listen), 2);
-	assert_true(proc_said(&second.proc, port));
+	assert_true(proc_wrote(&second.proc, port));
 	assert_int_equal(mode_of(path), 0);
 }
 
@@ -400,7 +400,7 @@ static void test_check_says_no(void **state)
 	assert_int_equal(daemon_run(&asks, "--check", "http://127.0.0.1:1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "ftp://127.0.0.1"), 1);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", "127.0.0.1:0"), 1);
-	assert_true(proc_said(&asks.proc, "cannot be known"));
+	assert_true(proc_wrote(&asks.proc, "cannot be known"));
 	assert_int_equal(daemon_run(&asks, "--check", "--pool-size", "no"), 1);
 }
 
@@ -421,9 +421,9 @@ static void test_check_beside_https(void **state)
 	snprintf(both, sizeof(both), "%s,unix:%s", listen, path);
 	snprintf(health, sizeof(health), "127.0.0.1:%d", patternd.health_port);
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, TLS), 1);
-	assert_true(proc_said(&asks.proc, "give the daemon a --health-listen"));
+	assert_true(proc_wrote(&asks.proc, "give the daemon a --health-listen"));
 	assert_int_equal(daemon_run(&asks, "--check", url), 1);
-	assert_true(proc_said(&asks.proc, "give the daemon a --health-listen"));
+	assert_true(proc_wrote(&asks.proc, "give the daemon a --health-listen"));
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", both, TLS), 0);
 	assert_non_null(strstr(line_of(&asks), path));
 	assert_int_equal(daemon_run(&asks, "--check", "--listen", listen, "--health-listen", health, TLS), 0);

@@ -185,7 +185,7 @@ static void it_is_free_as_soon_as_the_client_leaves(void **state)
 	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
 		struct events *e = hold(0, "{\"ttl_ms\":60000}");
 		acquired(e);
-		struct raw *next = line_stand(i % 2);
+		struct raw *next = line_join(i % 2);
 		assert_true(pair_waits(next));
 		int64_t start_ms = monotonic_ms();
 		ways[i / 2](e);
@@ -200,9 +200,9 @@ static void it_waits_in_line(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
-	struct raw *first = line_stand(0), *second = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");
+	struct raw *first = line_join(0), *second = pair_ask(1, HOLD, "{\"wait_ms\":20000}", "");
 	wait_until(line_waiters() == 2, SOON_MS);
-	struct raw *third = line_stand(0);
+	struct raw *third = line_join(0);
 	line_release(0);
 	line_served(first);
 	assert_true(pair_waits(second));
@@ -277,7 +277,7 @@ static void it_ends_after_max_hold_ms(void **state)
 	struct events *e = hold(0, "{\"ttl_ms\":60000,\"max_hold_ms\":250}");
 	acquired(e);
 	int64_t start_ms = monotonic_ms();
-	struct raw *next = line_stand(1);
+	struct raw *next = line_join(1);
 	ends(e, "released", "max_hold_ms");
 	assert_in_range(monotonic_ms() - start_ms, 230, 250 + AT_ONCE_MS);
 	line_served(next);
@@ -289,7 +289,7 @@ static void a_daemon_that_leaves_releases_what_it_holds(void **state)
 	(void)state;
 	struct events *e = hold(1, "{\"ttl_ms\":60000}");
 	acquired(e);
-	struct raw *next = line_stand(0);
+	struct raw *next = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGTERM);
 	ends(e, "released", "drain");
 	line_served(next);

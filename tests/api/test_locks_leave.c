@@ -26,7 +26,7 @@ static void who_leaves_is_out_of_the_line(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 2 * WAYS; i++) {
-		struct raw *before = line_stand(0), *leaves = line_stand(i % 2), *after = line_stand(1);
+		struct raw *before = line_join(0), *leaves = line_join(i % 2), *after = line_join(1);
 		ways[i / 2](leaves);
 		wait_until(line_waiters() == 2, AT_ONCE_MS);
 		if (i / 2 == HALF_CLOSE) { /* he gets no answer, and the connection ends */
@@ -50,7 +50,7 @@ static void who_leaves_when_it_is_his_turn_makes_way(void **state)
 	(void)state;
 	for (int i = 0; i < 2 * WAYS; i++) {
 		line_hold("{\"ttl_ms\":60000}");
-		struct raw *leaves = line_stand(i % 2), *next = line_stand(1 - i % 2);
+		struct raw *leaves = line_join(i % 2), *next = line_join(1 - i % 2);
 		int64_t start_ms = monotonic_ms();
 		ways[i / 2](leaves);
 		line_release(0);
@@ -72,7 +72,7 @@ static void many_leave_at_once(void **state)
 	for (int i = 0; i < MANY; i++)
 		many[i] = pair_ask(i % 2, LOCK_A, "{\"wait_ms\":20000}", "");
 	wait_until(line_waiters() == MANY, SOON_MS);
-	struct raw *last = line_stand(0);
+	struct raw *last = line_join(0);
 	for (int i = 0; i < MANY; i++)
 		ways[i % 2](many[i]);
 	wait_until(line_waiters() == 1, SOON_MS);
@@ -141,7 +141,7 @@ static void who_leaves_in_that_moment_keeps_nothing(void **state)
 		snprintf(header, sizeof(header), "X-Request-ID: %s\r\n", id);
 		struct raw *leaver = pair_ask(i / 2 % 2, LOCK_A, "{\"wait_ms\":20000,\"ttl_ms\":60000}", header);
 		wait_until(line_waiters() == 1, SOON_MS);
-		struct raw *next = line_stand(i % 2);
+		struct raw *next = line_join(i % 2);
 		at_the_same_time(releaser, leaver, ways[i % WAYS], (i % STEPS - STEPS / 4) * STEP_US);
 		assert_status(raw_answer(releaser, SOON_MS), 200);
 		wait_until(logged_status(i / 2 % 2, id) != 0, SOON_MS);

@@ -33,7 +33,7 @@ static void all_are_served_as_they_came(void **state)
 	line_hold("{\"ttl_ms\":60000}");
 	int64_t fence = pair_number(LOCK_A, "/fence");
 	for (int i = 0; i < WAITERS; i++)
-		line[i] = line_stand(i * 7 % 3 % 2); /* 0 1 0 0 1 0 0 1 0 0 */
+		line[i] = line_join(i * 7 % 3 % 2); /* 0 1 0 0 1 0 0 1 0 0 */
 	for (int i = 0; i < WAITERS; i++) {
 		for (int k = i; k < WAITERS; k++)
 			assert_true(pair_waits(line[k]));
@@ -58,7 +58,7 @@ static void a_refusal_tells_how_many_wait(void **state)
 {
 	(void)state;
 	struct answer held = line_take(0, "{\"ttl_ms\":60000,\"owner\":\"worker-7\"}");
-	struct raw *one = line_stand(0), *two = line_stand(1);
+	struct raw *one = line_join(0), *two = line_join(1);
 	struct answer a = line_take(1, NULL);
 	assert_problem(a, 409, "lock_held", "none");
 	assert_string_equal(text_at(a, "/name"), "a");
@@ -135,7 +135,7 @@ static void the_time_to_wait_has_an_end(void **state)
 {
 	(void)state;
 	line_take(0, "{\"ttl_ms\":60000}");
-	struct raw *before = line_stand(1);
+	struct raw *before = line_join(1);
 	for (int i = 0; i < 2; i++) {
 		struct answer a = line_take(i, "{\"wait_ms\":150}");
 		assert_problem(a, 409, "lock_held", "none");
@@ -154,7 +154,7 @@ static void a_holder_enters_past_the_line(void **state)
 
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *waiter = line_stand(1);
+	struct raw *waiter = line_join(1);
 	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"wait_ms\":20000,\"ttl_ms\":60000}", line_token);
 	assert_status(line_take(1, body), 200);
 	assert_true(pair_waits(waiter));
@@ -217,7 +217,7 @@ static void whatever_frees_it_wakes_the_next(void **state)
 			char body[64];
 			snprintf(body, sizeof(body), "{\"ttl_ms\":%d}", rows[i].ttl_ms);
 			line_hold(body);
-			struct raw *waiter = line_stand(at);
+			struct raw *waiter = line_join(at);
 			int64_t start_ms = monotonic_ms();
 			rows[i].end(rows[i].left_ms);
 			line_served(waiter);

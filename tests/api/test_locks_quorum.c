@@ -357,8 +357,8 @@ static void a_list_that_makes_no_majority_stops_the_start(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct daemon d = { 0 };
 		assert_int_equal(daemon_run(&d, "--redis", quorum.main.url, "--lock-quorum", rows[i].urls), 2);
-		assert_true(proc_said(&d.proc, rows[i].said));
-		assert_true(proc_said(&d.proc, "--lock-quorum"));
+		assert_true(proc_wrote(&d.proc, rows[i].said));
+		assert_true(proc_wrote(&d.proc, "--lock-quorum"));
 	}
 }
 

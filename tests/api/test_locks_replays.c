@@ -221,11 +221,11 @@ static void a_token_is_told_to_its_holder_only(void **state)
 	assert_status(http(client, "POST", "/locks/b", a_minute, KEY "three"), 201);
 	snprintf(header, sizeof(header), "Lock-Token: %s", tokens[0]);
 	assert_status(http(client, "DELETE", "/locks/a", NULL, header, "X-Request-ID: the-last"), 200);
-	wait_until(proc_said(&patternd[0].proc, "the-last"), SOON_MS);
+	wait_until(proc_wrote(&patternd[0].proc, "the-last"), SOON_MS);
 	for (int i = 0; i < 3; i++) {
 		assert_false(redis_keeps(tokens[i]));
 		assert_false(holds_text(server_command(&redis, "SLOWLOG GET -1"), tokens[i]));
-		assert_false(proc_said(&patternd[0].proc, tokens[i]));
+		assert_false(proc_wrote(&patternd[0].proc, tokens[i]));
 	}
 	/* The search itself finds what is there. */
 	server_command(&redis, "HSET control %s 1", tokens[0]);

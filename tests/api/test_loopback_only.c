@@ -73,7 +73,7 @@ static void refused(void **state)
 			"patternd: --listen: other machines can reach '%s': require tokens (--tokens FILE), or allow every "
 			"request (--insecure)\n",
 			others[i]);
-		if (proc_said(&patternd.proc, said))
+		if (proc_wrote(&patternd.proc, said))
 			continue;
 		proc_print_tail(&patternd.proc);
 		fail_msg("it should say: %s", said);
@@ -81,12 +81,12 @@ static void refused(void **state)
 	for (size_t i = 0; i < sizeof(among) / sizeof(among[0]); i++) {
 		assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", among[i]), 2);
 		snprintf(said, sizeof(said), "can reach '%s'", strchr(among[i], ',') + 1);
-		assert_true(proc_said(&patternd.proc, said));
-		assert_false(proc_said(&patternd.proc, "listening"));
+		assert_true(proc_wrote(&patternd.proc, said));
+		assert_false(proc_wrote(&patternd.proc, "listening"));
 	}
 	/* What is no address at all is told as that. */
 	assert_int_equal(daemon_run(&patternd, "--redis", redis.url, "--listen", "nonsense"), 2);
-	assert_true(proc_said(&patternd.proc, "expected HOST:PORT"));
+	assert_true(proc_wrote(&patternd.proc, "expected HOST:PORT"));
 }
 
 /* The port behind "listening" in the log. */

@@ -200,7 +200,7 @@ static void test_names(void **state)
 	read_metrics();
 	assert_in_range(now.family_count, 10, FAMILIES_MAX);
 	assert_true(sum_of("patternd_redis_permissions_missing", "") == 0);
-	assert_false(proc_said(&patternd.proc, "redis_permissions_unknown"));
+	assert_false(proc_wrote(&patternd.proc, "redis_permissions_unknown"));
 	for (size_t i = 0; i < now.family_count; i++) {
 		const struct family *f = &now.families[i];
 		if (!f->has_help || !*f->type)

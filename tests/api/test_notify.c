@@ -127,7 +127,7 @@ static void test_unreachable(void **state)
 		const char *const with[] = { unreachable[i], NULL };
 		struct daemon d = { .proc.env = with };
 		daemon_start(&d, "--redis", redis.url);
-		assert_int_equal(proc_said(&d.proc, "not_notified"), i < 2);
+		assert_int_equal(proc_wrote(&d.proc, "not_notified"), i < 2);
 		daemon_stop(&d);
 	}
 }

@@ -215,7 +215,7 @@ static void test_bad_file(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const char *file = file_with(lines[i]);
 		assert_int_equal(daemon_run(&patternd, "--config", file), 2);
-		assert_true(proc_said(&patternd.proc, "patternd.conf:1"));
+		assert_true(proc_wrote(&patternd.proc, "patternd.conf:1"));
 	}
 	assert_int_equal(daemon_run(&patternd, "--config", temp_dir()), 2); /* a folder */
 }
@@ -227,7 +227,7 @@ static void test_bad_variable(void **state)
 	(void)state;
 	patternd.proc.env = environment;
 	assert_int_equal(daemon_run(&patternd, "--print-config"), 2);
-	assert_true(proc_said(&patternd.proc, "PATTERND_POOL_SIZE"));
+	assert_true(proc_wrote(&patternd.proc, "PATTERND_POOL_SIZE"));
 	patternd.proc.env = NULL;
 }
 
@@ -241,7 +241,7 @@ static void test_secrets_are_not_printed(void **state)
 	assert_null(strstr(text, "canary"));
 	free(text);
 	assert_int_equal(daemon_run(&patternd, "--redis", "http://user:canary-4711@127.0.0.1"), 2);
-	assert_false(proc_said(&patternd.proc, "canary"));
+	assert_false(proc_wrote(&patternd.proc, "canary"));
 	daemon_launch(&patternd, "--redis", url, "--log-level", "debug");
 	struct client *c = client_open(patternd.port);
 	static const char *const targets[] = { "/info", "/metrics", "/readyz", "/locks/a" };
@@ -249,7 +249,7 @@ static void test_secrets_are_not_printed(void **state)
 		assert_null(strstr(http(c, "GET", targets[i], NULL).body, "canary"));
 	client_close(c);
 	daemon_stop(&patternd);
-	assert_false(proc_said(&patternd.proc, "canary"));
+	assert_false(proc_wrote(&patternd.proc, "canary"));
 }
 
 static void test_password(void **state)
@@ -283,8 +283,8 @@ static void test_no_redis(void **state)
 	server_start(&redis, "--requirepass", "told-to-nobody");
 	server_stop(&redis);
 	daemon_launch(&patternd, "--redis", redis.url);
-	wait_until(proc_said(&patternd.proc, "redis_missing"), 5000);
-	assert_true(proc_said(&patternd.proc, advice));
+	wait_until(proc_wrote(&patternd.proc, "redis_missing"), 5000);
+	assert_true(proc_wrote(&patternd.proc, advice));
 	struct client *c = client_open(patternd.port);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	assert_non_null(strstr(http(c, "GET", "/readyz", NULL).body, advice));
@@ -354,8 +354,8 @@ static void test_strict(void **state)
 	(void)state;
 	server_start(&redis, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru");
 	daemon_start(&patternd, "--redis", redis.url);
-	assert_true(proc_said(&patternd.proc, "maxmemory-policy"));
-	assert_true(proc_said(&patternd.proc, "appendonly"));
+	assert_true(proc_wrote(&patternd.proc, "maxmemory-policy"));
+	assert_true(proc_wrote(&patternd.proc, "appendonly"));
 	assert_true(metric_of(&patternd, "redis_config_unsafe_total") >= 2);
 	daemon_stop(&patternd);
 	patternd.proc.env = NULL;
@@ -411,7 +411,7 @@ static void assert_not_used(const struct redis_server *r, const char *scheme, co
 	wait_until(strstr(http(c, "GET", "/readyz", NULL).body, why), 5000);
 	assert_problem(http(c, "GET", "/readyz", NULL), 503, "not_ready", "none");
 	assert_problem(http(c, "POST", "/locks/a", NULL), 503, code, "none");
-	assert_true(proc_said(&patternd.proc, why));
+	assert_true(proc_wrote(&patternd.proc, why));
 	client_close(c);
 	daemon_stop(&patternd);
 }
@@ -452,7 +452,7 @@ static void test_one_server_under_two_names(void **state)
 	assert_problem(a, 503, "not_ready", "none");
 	for (int i = 0; i < 2; i++) {
 		assert_non_null(strstr(text_at(a, "/detail"), names[i]));
-		assert_true(proc_said(&patternd.proc, names[i]));
+		assert_true(proc_wrote(&patternd.proc, names[i]));
 	}
 	wait_until(metric_of(&patternd, "lock_quorum_members_up") == 2, 5000);
 	client_close(c);

@@ -61,7 +61,7 @@ static struct raw *parked(const char *queue, const char *body)
 {
 	struct raw *w = waiter_at(&patternd, target, body, "");
 
-	wait_until(heard_by(&redis, queue) == 1, SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 1, SOON_MS);
 	wait_until(all_parked(&patternd, 1), SOON_MS);
 	return w;
 }
@@ -218,7 +218,7 @@ static void the_line_of_each_queue_holds(void **state)
 	struct raw *second = waiter_at(&patternd, "/queues/b/receive", "{" LONG "}", "");
 	wait_until(all_parked(&patternd, 2), SOON_MS);
 	struct raw *third = waiter_at(&patternd, target, "{\"queues\":[\"b\",\"c\"]," LONG "}", "");
-	wait_until(heard_by(&redis, "c") == 1 && all_parked(&patternd, 3), SOON_MS);
+	wait_until(subscribers_of(&redis, "c") == 1 && all_parked(&patternd, 3), SOON_MS);
 	send_to("b", "{\"body\":1}");
 	assert_messages(waiter_answer(first, target, SOON_MS), "b/1");
 	send_to("b", "{\"body\":2}");

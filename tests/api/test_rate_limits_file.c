@@ -66,22 +66,22 @@ static void wrong_file_stops_the_start(void **state)
 
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--policies", path), 2);
 	for (size_t i = 0; i < 3 && row->said[i]; i++) {
-		if (!proc_said(&patternd.proc, row->said[i])) {
+		if (!proc_wrote(&patternd.proc, row->said[i])) {
 			proc_print_tail(&patternd.proc);
 			fail_msg("it does not say '%s' of %s", row->said[i], row->text);
 		}
 	}
-	assert_true(proc_said(&patternd.proc, "patternd: --policies: "));
-	assert_true(proc_said(&patternd.proc, path));
+	assert_true(proc_wrote(&patternd.proc, "patternd: --policies: "));
+	assert_true(proc_wrote(&patternd.proc, path));
 }
 
 static void missing_file_stops_the_start(void **state)
 {
 	(void)state;
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--policies", "/no/such/file"), 2);
-	assert_true(proc_said(&patternd.proc, "/no/such/file"));
+	assert_true(proc_wrote(&patternd.proc, "/no/such/file"));
 	assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--policies", "/tmp"), 2);
-	assert_true(proc_said(&patternd.proc, "--policies"));
+	assert_true(proc_wrote(&patternd.proc, "--policies"));
 }
 
 /* ---- What is right ---- */

@@ -113,7 +113,7 @@ static void mistakes(void **state)
 		snprintf(said, sizeof(said), "patternd: --tokens: %s%s", path,
 			 *rows[i].said == ':' ? rows[i].said : ":");
 		assert_int_equal(daemon_run(&patternd, "--listen", "127.0.0.1:0", "--tokens", path), 2);
-		if (proc_said(&patternd.proc, said) && proc_said(&patternd.proc, rows[i].said))
+		if (proc_wrote(&patternd.proc, said) && proc_wrote(&patternd.proc, rows[i].said))
 			continue;
 		proc_print_tail(&patternd.proc);
 		fail_msg("it should say '%s'", rows[i].said);
@@ -126,13 +126,13 @@ static void no_file(void **state)
 	char fifo[256];
 
 	assert_int_equal(daemon_run(&patternd, "--tokens", "/no/such/file"), 2);
-	assert_true(proc_said(&patternd.proc, "--tokens: /no/such/file: cannot read it: No such file"));
+	assert_true(proc_wrote(&patternd.proc, "--tokens: /no/such/file: cannot read it: No such file"));
 	assert_int_equal(daemon_run(&patternd, "--tokens", temp_dir()), 2);
-	assert_true(proc_said(&patternd.proc, "it is not a regular file"));
+	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", temp_dir());
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(daemon_run(&patternd, "--tokens", fifo), 2); /* does not wait for a writer */
-	assert_true(proc_said(&patternd.proc, "it is not a regular file"));
+	assert_true(proc_wrote(&patternd.proc, "it is not a regular file"));
 }
 
 static void too_many(void **state)
@@ -157,7 +157,7 @@ static void too_many(void **state)
 		} else {
 			assert_int_equal(daemon_run(&patternd, "--tokens", path), 2);
 			snprintf(said, sizeof(said), ":%d: the file has more than 4096 tokens", count);
-			assert_true(proc_said(&patternd.proc, said));
+			assert_true(proc_wrote(&patternd.proc, said));
 		}
 	}
 }
@@ -180,7 +180,7 @@ static void forms(void **state)
 		start(text_file(texts[i]));
 		assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 200);
 		assert_status(http(client, "GET", "/locks/a", NULL, AUTHORIZATION("secret2")), 401);
-		assert_false(proc_said(&patternd.proc, "tokens_readable"));
+		assert_false(proc_wrote(&patternd.proc, "tokens_readable"));
 		stop(NULL);
 	}
 }
@@ -192,14 +192,14 @@ static void readable_by_all(void **state)
 
 	chmod(path, 0644);
 	start(path);
-	assert_true(proc_said(&patternd.proc, "tokens_readable"));
+	assert_true(proc_wrote(&patternd.proc, "tokens_readable"));
 }
 
 /* ---- SIGHUP ---- */
 
 static bool said_in_log(void *arg)
 {
-	return proc_said(&patternd.proc, arg);
+	return proc_wrote(&patternd.proc, arg);
 }
 
 static void reload(const char *said)
@@ -230,8 +230,8 @@ static void rotation(void **state)
 	assert_problem(http(client, "GET", "/locks/a", NULL, SECRET), 401, "unauthorized", "none");
 	write_over(path, HEX " queues:*\n" OTHER_HEX " *\n# more\n" HEX "0 *\n");
 	reload(":4: the line must start with the 64 hex digits");
-	assert_true(proc_said(&patternd.proc, path));
-	assert_true(proc_said(&patternd.proc, "the tokens read before stay in use"));
+	assert_true(proc_wrote(&patternd.proc, path));
+	assert_true(proc_wrote(&patternd.proc, "the tokens read before stay in use"));
 	assert_status(http(client, "GET", "/locks/a", NULL, SECRET), 401);
 	write_over(path, HEX " locks:*\n");
 	proc_signal(&patternd.proc, SIGHUP);
@@ -419,10 +419,10 @@ static void nothing_tells_a_token(void **state)
 	free(file);
 	/* Each line is whole once the one of a later request is there. */
 	http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last");
-	wait_until(proc_said(&patternd.proc, "the-last"), WAIT_MS);
-	assert_false(proc_said(&patternd.proc, "canary"));
-	assert_false(proc_said(&patternd.proc, hex));
-	assert_true(proc_said(&patternd.proc, "\"caller\":\"the worker ?7?\""));
+	wait_until(proc_wrote(&patternd.proc, "the-last"), WAIT_MS);
+	assert_false(proc_wrote(&patternd.proc, "canary"));
+	assert_false(proc_wrote(&patternd.proc, hex));
+	assert_true(proc_wrote(&patternd.proc, "\"caller\":\"the worker ?7?\""));
 	struct answer a = http(client, "GET", "/info", NULL, AUTHORIZATION("canary-0123456789abcdef"));
 	assert_null(strstr(a.body, hex));
 }
@@ -462,11 +462,11 @@ static void nothing_tells_what_was_granted(void **state)
 		http(client, "DELETE", target, NULL);
 	}
 	http(client, "GET", "/healthz", NULL, "X-Request-ID: the-last");
-	wait_until(proc_said(&patternd.proc, "the-last"), WAIT_MS);
+	wait_until(proc_wrote(&patternd.proc, "the-last"), WAIT_MS);
 	struct answer metrics = http(client, "GET", "/metrics", NULL), info = http(client, "GET", "/info", NULL);
-	assert_false(proc_said(&patternd.proc, "canary"));
+	assert_false(proc_wrote(&patternd.proc, "canary"));
 	for (size_t i = 0; i < GRANTS; i++) {
-		assert_false(proc_said(&patternd.proc, secrets[i]));
+		assert_false(proc_wrote(&patternd.proc, secrets[i]));
 		assert_null(strstr(metrics.body, secrets[i]));
 		assert_null(strstr(info.body, secrets[i]));
 		free(secrets[i]);

@@ -279,7 +279,7 @@ static void pausing_hands_out_nothing(void **state)
 	configure("{\"paused\":true}");
 	send_one("{\"messages\":[{\"body\":1},{\"body\":2}]}");
 	assert_int_equal(count_in(waiter_answer(first, receive_q, SOON_MS)), 0);
-	assert_false(waiter_heard(second));
+	assert_false(waiter_is_answered(second));
 	assert_int_equal(waiting_at(&patternd), 1);
 	configure("{\"paused\":false}");
 	assert_int_equal(count_in(waiter_answer(second, receive_q, SOON_MS)), 1);
@@ -303,7 +303,7 @@ static void what_is_not_for_him_wakes_nobody(void **state)
 	get("/queues/q/messages");
 	assert_status(delivery(receipt, "reject", "{\"dead\":true}"), 200);
 	assert_status(post("/queues/q/purge", "{}"), 200);
-	assert_false(waiter_heard(w));
+	assert_false(waiter_is_answered(w));
 	assert_int_equal(metric_of(&patternd, "wait_retries_total"), tries);
 	raw_close(w);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);

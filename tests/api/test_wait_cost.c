@@ -107,18 +107,18 @@ static double baseline_bytes(int count)
 
 	snprintf(wanted, sizeof(wanted), "%d", count);
 	proc_start(&d.proc, (const char *const[]){ program ? program : "build/tests/suspender", wanted, NULL });
-	wait_until(proc_said(&d.proc, "listening 127.0.0.1:"), SOON_MS);
+	wait_until(proc_wrote(&d.proc, "listening 127.0.0.1:"), SOON_MS);
 	char *said = file_text(d.proc.err_path);
 	d.port = atoi(strchr(said, ':') + 1);
 	free(said);
 	expect_waiters(count);
 	while (waiter_count < count / 4)
 		add_waiter(&d);
-	wait_until(proc_said(&d.proc, "a quarter is suspended"), SOON_MS);
+	wait_until(proc_wrote(&d.proc, "a quarter is suspended"), SOON_MS);
 	long before_kib = daemon_resident_kib(&d);
 	while (waiter_count < count)
 		add_waiter(&d);
-	wait_until(proc_said(&d.proc, "all are suspended"), SOON_MS);
+	wait_until(proc_wrote(&d.proc, "all are suspended"), SOON_MS);
 	double grown = (double)(daemon_resident_kib(&d) - before_kib) * 1024 / (count - count / 4);
 	disperse();
 	daemon_kill(&d);
@@ -234,7 +234,7 @@ static long long commands_a_message(int crowd)
 		waiters[waiter_count] = waiter(&patternd, "q", LONG);
 	for (int i = 0; i < MESSAGES; i++) {
 		struct raw *served = waiters[i % crowd];
-		wait_until(heard_by(&redis, "q") == 1 && all_parked(&patternd, crowd), SOON_MS);
+		wait_until(subscribers_of(&redis, "q") == 1 && all_parked(&patternd, crowd), SOON_MS);
 		long long scripts = server_scripts_run(&redis), sent = metric_of(&patternd, "redis_commands_total");
 		snprintf(body, sizeof(body), "{\"body\":%d}", i);
 		assert_status(post("/queues/q/messages", body), 201);
@@ -270,7 +270,7 @@ static void a_batch_costs_a_try_a_message(void **state)
 		expect_waiters(CROWD);
 		for (waiter_count = 0; waiter_count < CROWD; waiter_count++)
 			waiters[waiter_count] = waiter(&patternd, "q", LONG);
-		wait_until(heard_by(&redis, "q") == 1 && all_parked(&patternd, CROWD), SOON_MS);
+		wait_until(subscribers_of(&redis, "q") == 1 && all_parked(&patternd, CROWD), SOON_MS);
 		long long scripts = server_scripts_run(&redis);
 		for (int i = 0; i < MESSAGES; i++)
 			at += sprintf(at, "%s{\"body\":%d%s}", i ? "," : "", i, delays[way]);

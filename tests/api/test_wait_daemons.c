@@ -67,7 +67,7 @@ static struct raw *ask(const struct daemon *d, const char *body, const char *hea
 /* So many wait at each, and so many daemons hear the queue. */
 static void settle(long at_patternd, long at_other, long daemons)
 {
-	wait_until(heard_by(&redis, queue) == daemons, SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == daemons, SOON_MS);
 	wait_until(all_parked(&patternd, at_patternd) && all_parked(&other, at_other), SOON_MS);
 }
 
@@ -298,7 +298,7 @@ static void what_a_killed_one_had_taken_comes_back(void **state)
 	daemon_start(&doomed, "--redis", redis.url);
 	for (int i = 0; i < CROWD; i++)
 		victims[i] = ask(&doomed, body, "");
-	wait_until(heard_by(&redis, queue) == 1 && all_parked(&doomed, CROWD), SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(&doomed, CROWD), SOON_MS);
 	struct raw *sender = raw_connect(patternd.port), *w = raw_connect(patternd.port);
 	for (int i = 0; i < MESSAGES; i++) {
 		char message[32];

@@ -115,7 +115,7 @@ static int crowd_heard(void)
 	int heard = 0;
 
 	for (int i = 0; i < CROWD; i++)
-		heard += waiter_heard(crowd[i]);
+		heard += waiter_is_answered(crowd[i]);
 	return heard;
 }
 
@@ -158,7 +158,7 @@ static void a_try_in_vain_costs_no_place(void **state)
 	}
 	send_number(1);
 	assert_int_equal(number_for(first), 1);
-	assert_false(waiter_heard(second));
+	assert_false(waiter_is_answered(second));
 	raw_close(first);
 	raw_close(second);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
@@ -212,7 +212,7 @@ static void max_spares_the_others_the_way(void **state)
 	assert_int_equal(count_in(waiter_answer(w[1], receive_q, SOON_MS)), 2);
 	wait_until(all_parked(&patternd, 1), SOON_MS);
 	assert_int_equal(server_scripts_run(&redis), scripts + 3);
-	assert_false(waiter_heard(w[2]));
+	assert_false(waiter_is_answered(w[2]));
 	for (int i = 0; i < 3; i++)
 		raw_close(w[i]);
 	wait_until(waiting_at(&patternd) == 0, SOON_MS);
@@ -260,7 +260,7 @@ static void a_duplicate_of_many_queues_is_refused(void **state)
 	if (redis.cluster)
 		skip(); /* no record is kept over several slots: test_queues_slots.c */
 	struct raw *first = waiter_at(&patternd, target, body, KEY "\r\n");
-	wait_until(heard_by(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
+	wait_until(subscribers_of(&redis, "r") == 1 && all_parked(&patternd, 1), SOON_MS);
 	assert_problem(http(client, "POST", target, body, KEY), 409, "request_in_progress", "none");
 	assert_problem(http(client, "POST", target, "{\"queues\":[\"r\",\"q\"]," LONG "}", KEY), 422,
 		       "idempotency_key_reused", "none");

@@ -133,7 +133,7 @@ static void test_port_in_use(void **state)
 	snprintf(port, sizeof(port), "%d", patternd.port);
 	int status = daemon_run(&second, "--redis", redis.url, "--listen", listen);
 	assert_in_range(status, 1, 127);
-	assert_true(proc_said(&second.proc, port)); /* the message names what it could not have */
+	assert_true(proc_wrote(&second.proc, port)); /* the message names what it could not have */
 	assert_true(daemon_is_alive(&patternd));
 	daemon_stop(&patternd);
 }

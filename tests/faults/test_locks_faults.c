@@ -27,8 +27,8 @@ static void all_of_a_dead_daemon_are_skipped_with_one_offer(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 3; i++)
-		dead[i] = line_stand(1);
-	struct raw *alive = line_stand(0);
+		dead[i] = line_join(1);
+	struct raw *alive = line_join(0);
 	daemon_kill(&pair.d[1]);
 	int64_t start_ms = monotonic_ms();
 	line_release(0);
@@ -48,7 +48,7 @@ static void a_dead_waiter_delays_by_one_offer_at_most(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *dead = line_stand(1);
+	struct raw *dead = line_join(1);
 	daemon_kill(&pair.d[1]);
 	line_release(0);
 	int64_t start_ms = monotonic_ms();
@@ -69,15 +69,15 @@ static void those_of_a_stopped_daemon_come_again(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 3; i++)
-		stopped[i] = line_stand(1);
-	struct raw *alive = line_stand(0);
+		stopped[i] = line_join(1);
+	struct raw *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
 	line_release(0);
 	line_served(alive);
 	assert_int_equal(line_waiters(), 0);
 	proc_signal(&pair.d[1].proc, SIGCONT);
 	wait_until(line_waiters() == 3, SOON_MS);
-	struct raw *last = line_stand(0);
+	struct raw *last = line_join(0);
 	for (int i = 0; i < 3; i++) {
 		line_release(0);
 		line_served(stopped[i]);
@@ -95,7 +95,7 @@ static void a_short_stop_costs_no_place(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *stopped = line_stand(1), *alive = line_stand(0);
+	struct raw *stopped = line_join(1), *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
 	line_release(0);
 	assert_problem(line_take(0, NULL), 409, "lock_held", "none");
@@ -112,8 +112,8 @@ static void a_stop_longer_than_the_wait_ends_it(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *stopped = line_stand_with(1, "{\"wait_ms\":400}");
-	struct raw *alive = line_stand(0);
+	struct raw *stopped = line_join_with(1, "{\"wait_ms\":400}");
+	struct raw *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
 	line_release(0);
 	line_served(alive);
@@ -128,7 +128,7 @@ static void a_daemon_that_leaves_takes_its_waiters_out(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *leaving = line_stand(1), *alive = line_stand(0);
+	struct raw *leaving = line_join(1), *alive = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGTERM);
 	assert_problem(pair_answer(leaving, LOCK_A), 409, "lock_held", "none");
 	raw_close(leaving);
@@ -181,7 +181,7 @@ static void waiters_rejoin_after_redis_lost_its_data(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < WAITERS; i++)
-		line[i] = line_stand(i % 2);
+		line[i] = line_join(i % 2);
 	wait_until(all_are_parked(WAITERS / 2, WAITERS / 2), SOON_MS);
 	server_kill(&pair.redis);
 	server_restart(&pair.redis);
@@ -204,7 +204,7 @@ static void a_lost_subscription_costs_no_waiter_its_turn(void **state)
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
 	for (int i = 0; i < 6; i++) {
-		struct raw *first = line_stand(i % 2), *second = line_stand(1 - i % 2);
+		struct raw *first = line_join(i % 2), *second = line_join(1 - i % 2);
 		assert_true(server_command(&pair.redis, "CLIENT KILL TYPE pubsub")->integer > 0);
 		line_release(0);
 		int64_t start_ms = monotonic_ms();
@@ -220,7 +220,7 @@ static void a_wait_that_ends_while_redis_is_away_is_answered(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *brief = line_stand_with(0, "{\"wait_ms\":500}"), *patient = line_stand(1);
+	struct raw *brief = line_join_with(0, "{\"wait_ms\":500}"), *patient = line_join(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
 	server_kill(&pair.redis);
 	int64_t start_ms = monotonic_ms();
@@ -238,7 +238,7 @@ static void a_stall_of_redis_is_outlasted(void **state)
 {
 	(void)state;
 	line_hold("{\"ttl_ms\":60000}");
-	struct raw *first = line_stand(0), *second = line_stand(1);
+	struct raw *first = line_join(0), *second = line_join(1);
 	wait_until(all_are_parked(1, 1), SOON_MS);
 	proc_signal(&pair.redis.proc, SIGSTOP);
 	struct answer a = line_take(0, NULL); /* no answer comes for --redis-timeout-ms */

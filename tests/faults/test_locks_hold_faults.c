@@ -64,7 +64,7 @@ static void a_dead_daemons_hold_runs_out(void **state)
 {
 	(void)state;
 	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":700}");
-	struct raw *next = line_stand(0);
+	struct raw *next = line_join(0);
 	assert_null(events_next(e, SOON_MS).name); /* renewed */
 	daemon_kill(&pair.d[1]);
 	int64_t start_ms = monotonic_ms();
@@ -81,7 +81,7 @@ static void a_stopped_daemons_hold_is_lost(void **state)
 {
 	(void)state;
 	struct events *e = hold_at(&pair.d[1], "{\"ttl_ms\":400}");
-	struct raw *next = line_stand(0);
+	struct raw *next = line_join(0);
 	proc_signal(&pair.d[1].proc, SIGSTOP);
 	line_served(next);
 	int64_t fence = pair_number(LOCK_A, "/fence");

@@ -181,7 +181,7 @@ static void a_daemon_stopped_too_long_grants_nothing(void **state)
 	struct raw *r = waiter_at(&d, "/locks/a", "{\"ttl_ms\":3000}", "");
 	wait_until(have_the_fence(), SOON_MS);
 	proc_signal(&d.proc, SIGSTOP); /* their last answers are on their way */
-	assert_false(waiter_heard(r));
+	assert_false(waiter_is_answered(r));
 	wait_until(quorum_copies("a") == 0, SOON_MS); /* it has expired */
 	proc_signal(&d.proc, SIGCONT);
 	struct answer a = waiter_answer(r, "/locks/a", SOON_MS);

@@ -562,8 +562,8 @@ static void a_limit_below_a_few_bodies_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(daemon_run(&d, "--redis", redis.url, "--max-request-memory", "4194304"), 2);
-	assert_true(proc_said(&d.proc, "--max-request-memory"));
-	assert_true(proc_said(&d.proc, "--max-body-bytes"));
+	assert_true(proc_wrote(&d.proc, "--max-request-memory"));
+	assert_true(proc_wrote(&d.proc, "--max-body-bytes"));
 }
 
 int main(void)

@@ -205,8 +205,8 @@ static void test_rotation_with_pool_of(const char *size)
 	assert_int_equal(metric_of(&patternd, "calls_unknown_total"), 0);
 	wait_until(connections_of_app() == links, SOON_MS); /* none is left of those before */
 	/* The request that was parked meanwhile is woken. */
-	assert_false(waiter_heard(w));
-	wait_until(heard_by(&redis, "rotated") == 1, SOON_MS);
+	assert_false(waiter_is_answered(w));
+	wait_until(subscribers_of(&redis, "rotated") == 1, SOON_MS);
 	assert_status(http(client, "POST", "/queues/rotated/messages", "{\"body\":7}"), 201);
 	struct answer a = waiter_answer(w, "/queues/rotated/receive", 3000);
 	assert_status(a, 200);
@@ -239,8 +239,8 @@ static void test_wrong_rotation(void **state)
 	all_connected();
 	write_password("wrong");
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "redis_not_renewed"), SOON_MS);
-	assert_true(proc_said(&patternd.proc, "WRONGPASS"));
+	wait_until(proc_wrote(&patternd.proc, "redis_not_renewed"), SOON_MS);
+	assert_true(proc_wrote(&patternd.proc, "WRONGPASS"));
 	for (int i = 0; i < 20; i++)
 		assert_true(writes());
 	assert_int_equal(metric_of(&patternd, "redis_connections"), 1); /* one was tried, and no other */
@@ -255,7 +255,7 @@ static void test_wrong_rotation(void **state)
 	/* A file that is gone changes nothing either. */
 	remove(password_path);
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "credentials_not_read"), SOON_MS);
+	wait_until(proc_wrote(&patternd.proc, "credentials_not_read"), SOON_MS);
 	assert_true(writes());
 }
 
@@ -324,7 +324,7 @@ static void test_calls_wait_for_the_only_connection(void **state)
 	/* One that is refused is not waited for. */
 	write_password("wrong");
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "redis_not_renewed"), SOON_MS);
+	wait_until(proc_wrote(&patternd.proc, "redis_not_renewed"), SOON_MS);
 	struct answer a = http(client, "POST", "/pv/a", NULL);
 	assert_problem(a, 503, "redis_auth_failed", "none");
 	assert_in_range(a.took_us, 0, 1000 * 1000);
@@ -463,7 +463,7 @@ static void test_signal_after_refusal(void **state)
 	write_password("wrong");
 	daemon_launch(&patternd, "--redis", user_url, "--redis-password-file", password_path);
 	open_client();
-	wait_until(proc_said(&patternd.proc, "WRONGPASS"), SOON_MS);
+	wait_until(proc_wrote(&patternd.proc, "WRONGPASS"), SOON_MS);
 	write_password("right");
 	proc_signal(&patternd.proc, SIGHUP);
 	assert_true(daemon_is_ready(&patternd, 2500));
@@ -524,7 +524,7 @@ static void test_secrets(void **state)
 	wait_until(writes(), SOON_MS);
 	assert_nowhere("canary");
 	proc_signal(&patternd.proc, SIGHUP);
-	wait_until(proc_said(&patternd.proc, "reloaded"), SOON_MS);
+	wait_until(proc_wrote(&patternd.proc, "reloaded"), SOON_MS);
 	server_command(&redis, "ACL SETUSER app resetpass >other");
 	end_connections("app");
 	wait_until(!writes(), SOON_MS);
@@ -546,7 +546,7 @@ static void test_secret_sent_back(void **state)
 	snprintf(to, sizeof(to), "redis://app@127.0.0.1:%d", without.port);
 	daemon_launch(&patternd, "--redis", to, "--redis-password-file", password_path, "--log-level", "debug");
 	open_client();
-	wait_until(proc_said(&patternd.proc, "unknown command"), SOON_MS);
+	wait_until(proc_wrote(&patternd.proc, "unknown command"), SOON_MS);
 	assert_nowhere("canary");
 	server_stop(&without);
 }
@@ -557,18 +557,18 @@ static void test_readable_by_all(void **state)
 	write_password("right");
 	acl(">right");
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
-	assert_false(proc_said(&patternd.proc, "secret_readable_by_all"));
+	assert_false(proc_wrote(&patternd.proc, "secret_readable_by_all"));
 	daemon_stop(&patternd);
 	chmod(password_path, 0644);
 	chmod(client_cert.key_path, 0644);
 	daemon_start(&patternd, "--redis", tls_url, "--redis-ca-file", ca.cert_path, "--redis-cert-file",
 		     client_cert.cert_path, "--redis-key-file", client_cert.key_path);
-	assert_true(proc_said(&patternd.proc, "secret_readable_by_all"));
+	assert_true(proc_wrote(&patternd.proc, "secret_readable_by_all"));
 	chmod(client_cert.key_path, 0600);
 	daemon_stop(&patternd);
 	daemon_start(&patternd, "--redis", user_url, "--redis-password-file", password_path);
 	open_client();
-	assert_true(proc_said(&patternd.proc, "secret_readable_by_all"));
+	assert_true(proc_wrote(&patternd.proc, "secret_readable_by_all"));
 }
 
 static int set_up(void **state)

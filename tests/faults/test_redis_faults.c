@@ -302,7 +302,7 @@ static void test_stray_replies(void **state)
 	remember_owners(LOCKS);
 	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
 		struct proxy_counts before = proxy_count(proxy);
-		proxy_say(proxy, stray[i]); /* on idle connections, where no reply is pending: they are dropped */
+		proxy_inject(proxy, stray[i]); /* on idle connections, where no reply is pending: they are dropped */
 		wait_until(proxy_count(proxy).connections > before.connections, RECOVER_MS);
 		assert_owners(LOCKS);
 		heal();

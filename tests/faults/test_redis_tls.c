@@ -55,7 +55,7 @@ static void assert_cause(const char *cause)
 	wait_until(is_named(c, cause), NAMED_MS);
 	struct answer a = http(c, "POST", "/locks/a", NULL);
 	assert_problem(a, 503, "redis_unavailable", "none");
-	assert_true(proc_said(&patternd.proc, cause));
+	assert_true(proc_wrote(&patternd.proc, cause));
 	client_close(c);
 	daemon_stop(&patternd);
 }
@@ -227,7 +227,7 @@ static void test_key_of_another(void **state)
 	assert_int_equal(daemon_run(&patternd, "--redis", strict_url, "--redis-cert-file", client_cert.cert_path,
 				    "--redis-key-file", foreign_client.key_path),
 			 2);
-	assert_true(proc_said(&patternd.proc, "--redis-key-file"));
+	assert_true(proc_wrote(&patternd.proc, "--redis-key-file"));
 }
 
 /* ---- The wrong port ---- */
@@ -317,7 +317,7 @@ static void test_recovers(void **state)
 	(void)state;
 	snprintf(to, sizeof(to), "rediss://127.0.0.1:%d", proxy_port(proxy));
 	daemon_launch(&patternd, "--redis", to, "--redis-ca-file", ca.cert_path);
-	wait_until(proc_said(&patternd.proc, "not signed by a CA"), NAMED_MS);
+	wait_until(proc_wrote(&patternd.proc, "not signed by a CA"), NAMED_MS);
 	uint64_t connections = proxy_count(proxy).connections;
 	nap_ms(1000);
 	assert_in_range(proxy_count(proxy).connections - connections, 0, 3); /* not a storm of handshakes */

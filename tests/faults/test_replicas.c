@@ -262,17 +262,17 @@ static void options_that_make_no_sense_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(daemon_run(&d, "--redis-replicas", redis.url), 2);
-	assert_true(proc_said(&d.proc, "without --read-from replica"));
+	assert_true(proc_wrote(&d.proc, "without --read-from replica"));
 	assert_int_equal(daemon_run(&d, "--max-replica-lag-ms", "500"), 2);
-	assert_true(proc_said(&d.proc, "without --read-from replica"));
+	assert_true(proc_wrote(&d.proc, "without --read-from replica"));
 	assert_int_equal(daemon_run(&d, "--read-from", "replica"), 2);
-	assert_true(proc_said(&d.proc, "--redis-replicas URL"));
+	assert_true(proc_wrote(&d.proc, "--redis-replicas URL"));
 	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", "redis://127.0.0.1:1,x"), 2);
-	assert_true(proc_said(&d.proc, "server 2"));
+	assert_true(proc_wrote(&d.proc, "server 2"));
 	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", redis.url, "--redis",
 				    "redis+cluster://127.0.0.1:1"),
 			 2);
-	assert_true(proc_said(&d.proc, "leave it out"));
+	assert_true(proc_wrote(&d.proc, "leave it out"));
 	assert_int_equal(daemon_run(&d, "--read-from", "replica", "--redis-replicas", redis.url, "--max-replica-lag-ms",
 				    "99"),
 			 2);

@@ -294,7 +294,7 @@ static void an_unknown_master_is_reported(void **state)
 	(void)state;
 	snprintf(url, sizeof(url), "redis+sentinel://127.0.0.1:%d/theirmaster", redis.watchers[0].port);
 	daemon_launch(&other, "--redis", url);
-	wait_until(proc_said(&other.proc, "theirmaster"), SOON_MS);
+	wait_until(proc_wrote(&other.proc, "theirmaster"), SOON_MS);
 	struct client *c = client_open(other.port);
 	struct answer a = http(c, "POST", "/locks/a", NULL);
 	assert_problem(a, 503, "redis_unavailable", "none");
@@ -424,7 +424,7 @@ static void connections_to_sentinels_are_renewed(void **state)
 	do
 		assert_true(works());
 	while (metric_of(&patternd, "redis_connects_total") < connects + LINKS);
-	assert_false(proc_said(&patternd.proc, "connects again"));
+	assert_false(proc_wrote(&patternd.proc, "connects again"));
 	sentinel_watcher_restart(&redis, 0);
 	wait_until(all_are_listened_to(), SOON_MS);
 }

@@ -469,7 +469,7 @@ static bool try_to_start(void)
 		judge_crash();
 	} else if (proc_exit_status(&patternd.proc) != 1 && proc_exit_status(&patternd.proc) != 2) {
 		note_flaw("it ended with status %d", proc_exit_status(&patternd.proc));
-	} else if (!proc_said(&patternd.proc, "patternd: ")) {
+	} else if (!proc_wrote(&patternd.proc, "patternd: ")) {
 		note_flaw("it ended without a word");
 		proc_print_tail(&patternd.proc);
 	}
@@ -485,7 +485,7 @@ static bool try_to_leave(void)
 	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":20000}", "");
 	ask(listens, "GET", "/topics/torture/stream", "", "");
 	free(await_head(listens, "who listens") ? raw_chunk(listens, ANSWER_MS) : NULL);
-	wait_until(heard_by(&redis, "torture") == 1, RECOVER_MS);
+	wait_until(subscribers_of(&redis, "torture") == 1, RECOVER_MS);
 	torture_arm(now.kind, now.n, 1);
 	judge_end();
 	bool reached = torture_disarm();

@@ -66,7 +66,7 @@ static void gather(const struct daemon *d)
 {
 	for (int i = 0; i < CROWD; i++)
 		crowd[i] = waiter(d, queue, LONG);
-	wait_until(heard_by(&redis, queue) == 1 && all_parked(d, CROWD), SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(d, CROWD), SOON_MS);
 }
 
 static void disperse(void)
@@ -80,7 +80,7 @@ static int crowd_answered(void)
 	int heard = 0;
 
 	for (int i = 0; i < CROWD; i++)
-		heard += waiter_heard(crowd[i]);
+		heard += waiter_is_answered(crowd[i]);
 	return heard;
 }
 
@@ -98,7 +98,7 @@ static void redis_may_go_and_come_back(void **state)
 		wait_until(metric_of(&patternd, "redis_up") == 0, SOON_MS);
 		assert_int_equal(waiting_at(&patternd), CROWD);
 		server_restart(&redis);
-		wait_until(metric_of(&patternd, "redis_up") == 1 && heard_by(&redis, queue) == 1, SOON_MS);
+		wait_until(metric_of(&patternd, "redis_up") == 1 && subscribers_of(&redis, queue) == 1, SOON_MS);
 		wait_until(all_parked(&patternd, CROWD), SOON_MS);
 		assert_int_equal(crowd_answered(), 0);
 		for (int i = 0; i < CROWD; i++) {
@@ -118,7 +118,7 @@ static void the_time_may_end_without_redis(void **state)
 	int64_t start_ms = monotonic_ms();
 	struct raw *w = waiter(&patternd, queue, "{\"wait_ms\":600}"), *keyed;
 	keyed = waiter_at(&patternd, receive_target, "{\"wait_ms\":600}", "Idempotency-Key: one\r\n");
-	wait_until(heard_by(&redis, queue) == 1, SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 1, SOON_MS);
 	wait_until(all_parked(&patternd, 2), SOON_MS);
 	server_kill(&redis);
 	assert_problem(waiter_answer(w, receive_target, SOON_MS), 503, "redis_unavailable", "none");
@@ -156,7 +156,7 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 	struct raw *w = raw_connect(patternd.port);
 	for (int i = 0; i < CUTS; i++) {
 		assert_true(waiter_ask(w, receive_target, LONG, ""));
-		wait_until(heard_by(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
+		wait_until(subscribers_of(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
 		server_command(&redis, "CLIENT KILL TYPE pubsub");
 		send_number(i);
 		struct answer a = waiter_answer(w, receive_target, SOON_MS);
@@ -196,7 +196,7 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	daemon_start(&far, "--redis", proxy_url(proxy));
 	gather(&far);
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true, .reset = true });
-	wait_until(heard_by(&redis, queue) == 0, SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 0, SOON_MS);
 	for (int i = 0; i < CROWD / 2; i++)
 		send_number(i);
 	assert_int_equal(crowd_answered(), 0);
@@ -204,7 +204,7 @@ static void nothing_is_missed_while_the_way_is_cut(void **state)
 	proxy_set(proxy, (struct proxy_fault){ 0 });
 	wait_until(crowd_answered() == CROWD / 2, SOON_MS);
 	for (int i = 0; i < CROWD; i++) {
-		if (waiter_heard(crowd[i]))
+		if (waiter_is_answered(crowd[i]))
 			assert_int_equal(count_in(waiter_answer(crowd[i], receive_target, SOON_MS)), 1);
 	}
 	wait_until(all_parked(&far, CROWD / 2), SOON_MS);
@@ -221,7 +221,7 @@ static void what_is_due_in_ages_wakes_no_waiter(void **state)
 	char message[32];
 
 	(void)state;
-	wait_until(heard_by(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
+	wait_until(subscribers_of(&redis, queue) == 1 && all_parked(&patternd, 1), SOON_MS);
 	long commands = metric_of(&patternd, "redis_commands_total"), heard = metric_of(&patternd, "wakeups_total");
 	for (size_t i = 0; i < sizeof(ages) / sizeof(*ages); i++) {
 		snprintf(message, sizeof(message), "0 %s", ages[i]);
@@ -230,7 +230,7 @@ static void what_is_due_in_ages_wakes_no_waiter(void **state)
 	wait_until(metric_of(&patternd, "wakeups_total") == heard + (long)(sizeof(ages) / sizeof(*ages)), SOON_MS);
 	nap_ms(20); /* a timer that has expired fires within a millisecond */
 	assert_int_equal(metric_of(&patternd, "redis_commands_total"), commands);
-	assert_false(waiter_heard(w));
+	assert_false(waiter_is_answered(w));
 	raw_close(w);
 }
 
@@ -249,7 +249,7 @@ static void without_permission_the_last_try_counts(void **state)
 	int64_t start_ms = monotonic_ms();
 	struct raw *first = waiter(&deaf, queue, "{\"wait_ms\":500}"),
 		   *second = waiter(&deaf, queue, "{\"wait_ms\":500}");
-	wait_until(proc_said(&deaf.proc, "subscription_refused"), SOON_MS);
+	wait_until(proc_wrote(&deaf.proc, "subscription_refused"), SOON_MS);
 	/* A write succeeds, though its announcement cannot be published. */
 	assert_status(http(c, "POST", messages_target, "{\"body\":1}"), 201);
 	struct answer a = waiter_answer(first, receive_target, SOON_MS);
@@ -401,14 +401,14 @@ static void every_message_is_accounted_for(void **state)
 			server_command(&redis, "CLIENT KILL TYPE %s SKIPME yes", kinds[i / 5 % 2]);
 		send_surely(i);
 		for (int k = 0; k < CROWD; k++)
-			if (waiter_heard(crowd[k]))
+			if (waiter_is_answered(crowd[k]))
 				take(crowd[k], seen);
 		client_forget(client);
 	}
 	int64_t until_ms = monotonic_ms() + SOON_MS;
 	while (int_at(get(queue_target), "/ready") > 0 || crowd_answered() > 0) {
 		for (int k = 0; k < CROWD; k++)
-			if (waiter_heard(crowd[k]))
+			if (waiter_is_answered(crowd[k]))
 				take(crowd[k], seen);
 		assert_true(monotonic_ms() < until_ms);
 	}

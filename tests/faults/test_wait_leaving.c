@@ -98,7 +98,7 @@ static void a_client_that_leaves_is_out_of_the_wait_queue(void **state)
 			line, sizeof(line),
 			"\"request_id\":\"way-%d\",\"operation\":\"queue_message_receive\",\"resource\":\"q\",\"method\":\"POST\",\"status\":499",
 			way);
-		wait_until(proc_said(&patternd.proc, line), SOON_MS);
+		wait_until(proc_wrote(&patternd.proc, line), SOON_MS);
 		send_to("q", "{\"body\":1}");
 		assert_int_equal(count_in(waiter_answer(next, "/queues/q/receive", SOON_MS)), 1);
 		raw_close(next);
@@ -119,7 +119,8 @@ static void a_thousand_leave_at_once(void **state)
 	long left = metric_of(&patternd, "clients_left_total");
 	for (int i = 0; i < MANY; i++)
 		all[i] = waiter(&patternd, i % 2 ? "q" : "r", "{" LONG "}");
-	wait_until(heard_by(&redis, "q") == 1 && heard_by(&redis, "r") == 1 && all_parked(&patternd, MANY), SOON_MS);
+	wait_until(subscribers_of(&redis, "q") == 1 && subscribers_of(&redis, "r") == 1 && all_parked(&patternd, MANY),
+		   SOON_MS);
 	for (int i = 0; i < MANY; i++)
 		all[i] = leave(all[i], (enum leaving)(i % WAYS));
 	wait_until(waiting_at(&patternd) == 0, 2000);
@@ -324,7 +325,7 @@ static void what_was_won_in_vain_is_ready_again_before_the_end(void **state)
 		wait_until(metric_of(&d, "redis_commands_total") == commands + 1, SOON_MS);
 		r = leave(r, way);
 		proc_signal(&d.proc, SIGTERM);
-		wait_until(proc_said(&d.proc, "\"draining\""), SOON_MS);
+		wait_until(proc_wrote(&d.proc, "\"draining\""), SOON_MS);
 		proc_signal(&redis.proc, SIGCONT);
 		assert_true(proc_ended(&d.proc, SOON_MS));
 		assert_int_equal(proc_exit_status(&d.proc), 0);

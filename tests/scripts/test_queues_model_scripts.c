@@ -264,7 +264,7 @@ static int set_up(void **state)
 	close(fd);
 	now_ms = begin_ms;
 	*clock_us = now_ms * 1000;
-	r.proc.env = clock_told_by(path);
+	r.proc.env = clock_read_from(path);
 	return script_stage_open(state);
 }
 

@@ -459,7 +459,7 @@ static int set_up(void **state)
 	assert_ptr_not_equal(clock_us, MAP_FAILED);
 	close(fd);
 	*clock_us = begin_ms * 1000;
-	r.proc.env = clock_told_by(path);
+	r.proc.env = clock_read_from(path);
 	return script_stage_open(state);
 }
 

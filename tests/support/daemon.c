@@ -172,7 +172,7 @@ bool daemon_is_alive(struct daemon *d)
 
 static bool sanitizer_spoke(const struct daemon *d)
 {
-	return proc_said(&d->proc, "runtime error:") || proc_said(&d->proc, "Sanitizer: ");
+	return proc_wrote(&d->proc, "runtime error:") || proc_wrote(&d->proc, "Sanitizer: ");
 }
 
 void daemon_stop(struct daemon *d)

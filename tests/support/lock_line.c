@@ -40,7 +40,7 @@ int64_t line_waiters(void)
 	return pair_number(LOCK_A, "/waiters");
 }
 
-struct raw *line_stand_with(int i, const char *body)
+struct raw *line_join_with(int i, const char *body)
 {
 	int64_t before = line_waiters();
 	struct raw *r = pair_ask(i, LOCK_A, body, "");
@@ -49,9 +49,9 @@ struct raw *line_stand_with(int i, const char *body)
 	return r;
 }
 
-struct raw *line_stand(int i)
+struct raw *line_join(int i)
 {
-	return line_stand_with(i, "{\"wait_ms\":20000,\"ttl_ms\":60000}");
+	return line_join_with(i, "{\"wait_ms\":20000,\"ttl_ms\":60000}");
 }
 
 void line_served(struct raw *r)

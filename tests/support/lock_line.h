@@ -2,7 +2,7 @@
  * lock_line: one lock, /locks/a, and its wait queue at a pair of daemons (pair.h).
  *
  *	line_hold("{\"ttl_ms\":60000}");
- *	struct raw *first = line_stand(0), *second = line_stand(1);
+ *	struct raw *first = line_join(0), *second = line_join(1);
  *	line_release(0);
  *	line_served(first);                                holds it now; its connection is closed
  *	assert_true(pair_waits(second));
@@ -33,8 +33,8 @@ int64_t line_waiters(void);
  * Adds a waiter, of 20 s at most, to the end of the wait queue; it is there when this returns. The
  * same with another body.
  */
-struct raw *line_stand(int i);
-struct raw *line_stand_with(int i, const char *body);
+struct raw *line_join(int i);
+struct raw *line_join_with(int i, const char *body);
 
 /* Fails the test unless this waiter has acquired the lock. Closes its connection. */
 void line_served(struct raw *r);

@@ -99,7 +99,7 @@ struct answer pair_answer(struct raw *r, const char *target)
 
 bool pair_waits(const struct raw *r)
 {
-	return !waiter_heard(r);
+	return !waiter_is_answered(r);
 }
 
 int64_t pair_number(const char *target, const char *pointer)

@@ -268,7 +268,7 @@ const char *const *clock_later_with(const char *path)
 	return clock_env();
 }
 
-const char *const *clock_told_by(const char *path)
+const char *const *clock_read_from(const char *path)
 {
 	snprintf(clock_setting, sizeof(clock_setting), "CLOCK_FILE=%s", path);
 	return clock_env();
@@ -368,7 +368,7 @@ bool proc_runs(pid_t pid)
 	return state != 'X' && state != 'Z';
 }
 
-bool proc_said(const struct proc *p, const char *text)
+bool proc_wrote(const struct proc *p, const char *text)
 {
 	char *all = file_text(p->err_path);
 	bool found = all && strstr(all, text);

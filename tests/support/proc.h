@@ -85,7 +85,7 @@ const char *const *clock_later_with(const char *path);
  * The same, but the wall clock stays at the microseconds, an int64_t, that the file of that name
  * holds.
  */
-const char *const *clock_told_by(const char *path);
+const char *const *clock_read_from(const char *path);
 
 /* Starts argv[0] (looked for in PATH). It gets SIGKILL when this program ends. */
 void proc_start(struct proc *p, const char *const argv[]);
@@ -109,7 +109,7 @@ pid_t proc_child_of(pid_t parent);
 bool proc_runs(pid_t pid);
 
 /* True when the child's stderr has `text` in it. */
-bool proc_said(const struct proc *p, const char *text);
+bool proc_wrote(const struct proc *p, const char *text);
 
 /* Prints the end of the child's stderr, to explain a failure. */
 void proc_print_tail(const struct proc *p);

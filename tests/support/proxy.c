@@ -473,7 +473,7 @@ struct proxy_counts proxy_count(struct proxy *p)
 	return counts;
 }
 
-void proxy_say(struct proxy *p, struct proxy_bytes bytes)
+void proxy_inject(struct proxy *p, struct proxy_bytes bytes)
 {
 	pthread_mutex_lock(&p->mutex);
 	for (struct link *l = p->links; l; l = l->next)

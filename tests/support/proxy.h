@@ -61,6 +61,6 @@ void proxy_set(struct proxy *p, struct proxy_fault fault);
 struct proxy_counts proxy_count(struct proxy *p);
 
 /* Sends bytes down all open connections now, asked for or not. */
-void proxy_say(struct proxy *p, struct proxy_bytes bytes);
+void proxy_inject(struct proxy *p, struct proxy_bytes bytes);
 
 #endif

@@ -52,7 +52,7 @@ struct answer waiter_answer(struct raw *r, const char *target, int timeout_ms)
 	return a;
 }
 
-bool waiter_heard(const struct raw *r)
+bool waiter_is_answered(const struct raw *r)
 {
 	struct pollfd p = { .fd = raw_fd(r), .events = POLLIN };
 
@@ -106,7 +106,7 @@ long waiting_at(const struct daemon *d)
 	return metric_of(d, "requests_waiting");
 }
 
-long heard_by(struct redis_server *r, const char *queue)
+long subscribers_of(struct redis_server *r, const char *queue)
 {
 	const redisReply *reply = server_command(r, "PUBSUB SHARDNUMSUB p:queue:{%s}", queue);
 
@@ -126,7 +126,7 @@ struct raw *waiter_parked_with(const struct daemon *d, struct redis_server *r, c
 
 	snprintf(target, sizeof(target), "/queues/%s/receive", queue);
 	struct raw *w = waiter_at(d, target, body, headers);
-	wait_until(heard_by(r, queue) > 0, PARK_MS);
+	wait_until(subscribers_of(r, queue) > 0, PARK_MS);
 	wait_until(all_parked(d, before + 1), PARK_MS);
 	return w;
 }

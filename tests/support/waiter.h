@@ -29,10 +29,10 @@ bool waiter_ask(struct raw *r, const char *target, const char *body, const char 
 struct answer waiter_answer(struct raw *r, const char *target, int timeout_ms);
 
 /* True when bytes came, or the connection ended. */
-bool waiter_heard(const struct raw *r);
+bool waiter_is_answered(const struct raw *r);
 
 /* How many daemons are subscribed to a queue's channel. */
-long heard_by(struct redis_server *r, const char *queue);
+long subscribers_of(struct redis_server *r, const char *queue);
 
 /*
  * True when `count` requests are parked at the daemon, and no attempt for one is under way. Once

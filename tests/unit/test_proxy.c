@@ -214,7 +214,7 @@ static void test_say(void **state)
 {
 	(void)state;
 	assert_int_equal(incr(), 1);
-	proxy_say(proxy, PROXY_BYTES(":99\r\n"));
+	proxy_inject(proxy, PROXY_BYTES(":99\r\n"));
 	assert_int_equal(incr(), 99);
 	assert_int_equal(incr(), 2);
 }
