@@ -67,7 +67,7 @@ test('what needs a person comes first', SLOW, async (t) => {
   stage.assertClean();
 });
 
-test('a daemon without anything says so', SLOW, async (t) => {
+test('an empty daemon reports that it is empty', SLOW, async (t) => {
   const stage = await open();
   t.after(() => stage.close());
   const page = await stage.visit('/ui');

@@ -23,7 +23,7 @@ test('a reverse proxy may have it below a prefix', SLOW, async (t) => {
   stage.assertClean();
 });
 
-test('each view shows what the API was given, hostile names as text', SLOW, async (t) => {
+test('each view shows the data of the API, hostile names as text', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   page.on('dialog', (dialog) => assert.fail(`a script of a name ran: ${dialog.message()}`));
 
@@ -95,7 +95,7 @@ test('a list is filtered by name, and opens one', SLOW, async (t) => {
   stage.assertClean();
 });
 
-test('a click on the map asks who is near', SLOW, async (t) => {
+test('a click on the map searches for members nearby', SLOW, async (t) => {
   const { stage, page } = await begin(t);
   await go(page, 'geo', 'plain');
   await page.locator('.map .member').first().waitFor();
@@ -213,7 +213,7 @@ test('a limit is tried out, and forgotten', SLOW, async (t) => {
   );
 });
 
-test('what the API refuses is told in its words', SLOW, async (t) => {
+test('a refusal is shown with the detail of the API', SLOW, async (t) => {
   const { stage, page } = await begin(t, '--ui=write');
   await go(page, 'queues', 'plain', 'ready');
   const id = (await api(stage.url, 'GET', '/queues/plain/messages')).items[0].id;
@@ -258,7 +258,7 @@ test('a token is asked for', SLOW, async (t) => {
   assert.deepEqual(await page.evaluate(() => Object.values(localStorage)), []);
 });
 
-test('who has no token is not asked again and again', SLOW, async (t) => {
+test('a cancelled token dialog does not open again', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read locks:list');
   const page = await stage.visit('/ui#/locks');
   const dialog = page.getByRole('dialog');
@@ -282,7 +282,7 @@ test('who has no token is not asked again and again', SLOW, async (t) => {
   assert.deepEqual(stage.foreign, []);
 });
 
-test('who looks for a token may take long', SLOW, async (t) => {
+test('the token dialog has no timeout', SLOW, async (t) => {
   const stage = await guarded(t, 'info:read locks:list');
   const page = await stage.visit('/healthz');
   await page.addInitScript(() => {

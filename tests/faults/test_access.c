@@ -270,7 +270,7 @@ static void must_refuse_alike(struct refusals *seen, struct answer a, const char
 
 	must_refuse(seen, a, 401, "unauthorized", NULL, "%s", what);
 	if (!asked || strcmp(asked, challenge) != 0 || !told || strcmp(told, detail) != 0)
-		note_flaw(seen, a, "%s is told otherwise", what);
+		note_flaw(seen, a, "%s gets another answer", what);
 }
 
 static void without_a_token(const struct contract_operation *op, struct refusals *seen)
@@ -288,7 +288,7 @@ static void without_a_token(const struct contract_operation *op, struct refusals
 		struct answer a = ask(op, none[i], NULL);
 		seen->seen++;
 		if (is_open(op) ? is_refused(a) : false)
-			note_flaw(seen, a, "'%s': nobody should be asked", none[i] ? none[i] : "");
+			note_flaw(seen, a, "'%s': no token should be needed", none[i] ? none[i] : "");
 		else if (!is_open(op))
 			must_refuse_alike(seen, a, none[i] ? none[i] : "no token");
 	}
@@ -386,8 +386,9 @@ static void before_the_body(const struct contract_operation *op, struct refusals
 int main(void)
 {
 	static const struct operation_test tests[] = {
-		{ "no token", without_a_token }, { "badly said", malformed_headers },    { "near misses", near_misses },
-		{ "just that", just_that },      { "before the body", before_the_body },
+		{ "no token", without_a_token },        { "malformed headers", malformed_headers },
+		{ "near misses", near_misses },         { "just that", just_that },
+		{ "before the body", before_the_body },
 	};
 	return run_per_operation("access", tests, sizeof(tests) / sizeof(tests[0]), set_up, tear_down);
 }

@@ -294,7 +294,7 @@ static void probes_are_polite(void **state)
 		nap_ms(LOOK_MS);
 		double rate = (attempts_of(daemons) - before) * 1000 / (double)(monotonic_ms() - start_ms);
 		print_message("%s: %.1f attempts a second of %d daemons with %d connections each\n",
-			      is_gone ? "gone" : "standing still", rate, DAEMONS, LINKS);
+			      is_gone ? "gone" : "stopped", rate, DAEMONS, LINKS);
 		assert_true(rate <= DAEMONS * LINKS * 2.5);
 		if (is_gone)
 			server_restart(&redis);

@@ -36,7 +36,7 @@ struct part {
 	int64_t times_us[ROUNDS_IN_FULL];
 };
 static struct part until_writable = { .what = "another takes writes after" };
-static struct part until_named = { .what = "a Sentinel tells of it after" };
+static struct part until_named = { .what = "a Sentinel names it after" };
 static struct part until_written = { .what = "the daemon writes to it after" };
 static struct part since_writable = { .what = "from taking writes to being written to" };
 

@@ -219,7 +219,7 @@ static void test_redis_stopped(void **state)
 	proc_signal(&redis.proc, SIGCONT);
 	probes_go_on(500);
 	crowd_goes();
-	probes_end("Redis stands still");
+	probes_end("Redis is stopped");
 }
 
 static void put_zeros(struct raw *r, int i, int zeros)

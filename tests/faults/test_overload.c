@@ -438,7 +438,7 @@ static void crowd_while_redis_is_away(const struct trial *of)
 	ask_all(senders_end, of->crowd, of->timeout_ms + ANSWER_MS, &first);
 	for (int i = READERS; i < senders_end; i++)
 		read_answer(&crowd[i], &first, of->timeout_ms + ANSWER_MS);
-	print_tally("Redis stands still", &first);
+	print_tally("Redis is stopped", &first);
 	assert_int_equal(first.in_vain + first.unavailable + first.refused, of->crowd - READERS);
 	assert_in_range(first.in_vain, 1, of->most_in_flight);
 	assert_true(first.refused > of->crowd / 2);

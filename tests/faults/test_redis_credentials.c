@@ -474,7 +474,7 @@ static void test_signal_after_refusal(void **state)
 static void assert_without(const char *where, const char *text, const char *secret)
 {
 	if (text && strstr(text, secret))
-		fail_msg("'%s' stands in %s: %s", secret, where, text);
+		fail_msg("'%s' is in %s: %s", secret, where, text);
 }
 
 static void assert_file_without(const char *path, const char *secret)

@@ -331,5 +331,5 @@ int main(void)
 	for (size_t i = 0; i < COUNT(manners); i++)
 		tests[n++] =
 			(struct CMUnitTest){ manners[i].name, test_manner, NULL, NULL, (void *)(uintptr_t)&manners[i] };
-	return _cmocka_run_group_tests("who stands for Redis", tests, n, NULL, NULL);
+	return _cmocka_run_group_tests("peers in the place of Redis", tests, n, NULL, NULL);
 }

@@ -309,12 +309,12 @@ static const struct {
 	int port;
 } lies[] = {
 	{ "a replica", "127.0.0.1", 1 },
-	{ "nobody", "127.0.0.1", 9 },
+	{ "a closed port", "127.0.0.1", 9 },
 	{ "no port", "127.0.0.1", 65536 },
 	{ "port 0", "127.0.0.1", -1 },
 	{ "a negative port", "x", -2 },
 	{ "an empty host", "", 1 },
-	{ "a name of nobody", "no-such-host.invalid", 1 },
+	{ "an unknown name", "no-such-host.invalid", 1 },
 };
 
 static void a_sentinel_lies(void **state)
@@ -352,7 +352,7 @@ static const struct stubborn_manner strangers[] = {
 	{ .name = "an error to everything", .answer = "-ERR unknown command\r\n", .times = 2 },
 	{ .name = "an array of nothing", .answer = "*2\r\n$-1\r\n$-1\r\n", .times = 2 },
 	{ .name = "a flood of addresses", .answer = "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n9\r\n", .times = SIZE_MAX },
-	{ .name = "messages that nobody asked for",
+	{ .name = "unrequested messages",
 	  .answer = "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$8\r\nmymaster\r\n",
 	  .times = 3 },
 };

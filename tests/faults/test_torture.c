@@ -206,7 +206,7 @@ static void judge_daemon(void)
 		note_flaw("the daemon does not serve any more");
 		restart();
 	} else if (maps_due && !wait_for(is_map_asked_for, NULL, RECOVER_MS)) {
-		note_flaw("nobody asks for the map of the Cluster");
+		note_flaw("the map of the Cluster is not read");
 		restart();
 	} else if (!wait_for(is_released, NULL, RECOVER_MS)) {
 		note_flaw("%d descriptors are open, not %d", daemon_open_files(&patternd), open_files);
@@ -484,14 +484,14 @@ static bool try_to_leave(void)
 	struct raw *waits = come(), *listens = come();
 	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":20000}", "");
 	ask(listens, "GET", "/topics/torture/stream", "", "");
-	free(await_head(listens, "who listens") ? raw_chunk(listens, ANSWER_MS) : NULL);
+	free(await_head(listens, "the listener") ? raw_chunk(listens, ANSWER_MS) : NULL);
 	wait_until(subscribers_of(&redis, "torture") == 1, RECOVER_MS);
 	torture_arm(now.kind, now.n, 1);
 	judge_end();
 	bool reached = torture_disarm();
-	await(waits, "who waits");
+	await(waits, "the waiter");
 	if (!raw_closed(listens, ANSWER_MS))
-		note_flaw("who listens: is not hung up on");
+		note_flaw("the listener: its connection stays open");
 	leave(waits);
 	leave(listens);
 	return reached;

@@ -165,7 +165,7 @@ static void nothing_is_missed_while_it_is_cut(void **state)
 		raw_forget(w);
 	}
 	heard = metric_of(&patternd, "wakeups_total") - heard;
-	print_message("%d messages, %ld of them announced to somebody\n", CUTS, heard);
+	print_message("%d messages, %ld of them announced to a subscriber\n", CUTS, heard);
 	assert_in_range(heard, 0, CUTS / 2); /* else this tested nothing */
 	raw_close(w);
 }

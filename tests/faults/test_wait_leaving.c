@@ -485,7 +485,8 @@ static void leave_in_the_moment(bool acknowledge)
 	read_log(rounds, count, acknowledge ? "done" : "left");
 	for (int i = 0; i < count; i++)
 		lost += look_after(&rounds[i], i, acknowledge);
-	print_message("%d rounds: %d read, %ld given back, %d written to who had left\n", count, got, returned, lost);
+	print_message("%d rounds: %d read, %ld returned, %d written to clients that had left\n", count, got, returned,
+		      lost);
 	free(rounds);
 }
 

@@ -70,7 +70,7 @@ static void play_wait(const void *what)
 	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":60}", "");
 	ask(leaves, "POST", "/queues/other/receive", "{\"wait_ms\":60}", "");
 	exchange("POST", "/queues/torture/messages", "{\"body\":\"a\"}", "");
-	await(waits, "the one who waits");
+	await(waits, "the waiter");
 	leave(waits);
 	leave(leaves);
 }
@@ -84,7 +84,7 @@ static void play_line(const void *what)
 	exchange("POST", "/locks/torture", "{\"ttl_ms\":50}", "");
 	ask(waits, "POST", "/locks/torture", "{\"wait_ms\":60}", "Idempotency-Key: torture\r\n");
 	exchange("DELETE", "/locks/torture?force=true", "", "");
-	await(waits, "the one in the line");
+	await(waits, "the waiter of the lock");
 	leave(waits);
 }
 
@@ -96,12 +96,12 @@ static void play_stream(const void *what)
 	(void)what;
 	ask(holds, "POST", "/locks/torture/hold", "{\"ttl_ms\":1000}", "");
 	ask(listens, "GET", "/topics/torture/stream", "", "");
-	if (await_head(listens, "who listens")) {
+	if (await_head(listens, "the listener")) {
 		free(raw_chunk(listens, ANSWER_MS));
 		exchange("POST", "/topics/torture", "{\"body\":1}", "");
 		free(raw_chunk(listens, 30)); /* it may not have been sent, or not received */
 	}
-	await_head(holds, "who holds");
+	await_head(holds, "the holder");
 	leave(holds);
 	leave(listens);
 }
@@ -115,7 +115,7 @@ static void play_reconnect(const void *what)
 	ask(waits, "POST", "/queues/torture/receive", "{\"wait_ms\":100}", "");
 	server_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
 	server_command(&redis, "CLIENT KILL TYPE pubsub");
-	await(waits, "who waits");
+	await(waits, "the waiter");
 	leave(waits);
 	daemon_is_ready(&patternd, 50); /* the greeting is tortured, too */
 }

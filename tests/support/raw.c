@@ -65,7 +65,7 @@ struct raw *raw_connect_unix(const char *path)
 
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
-		fail_msg("nobody listens on %s", path);
+		fail_msg("no program listens on %s", path);
 	return raw_of(fd);
 }
 
@@ -74,7 +74,7 @@ struct raw *raw_connect(int port)
 	struct raw *r = raw_try_connect(port);
 
 	if (!r)
-		fail_msg("nobody listens on port %d", port);
+		fail_msg("no program listens on port %d", port);
 	return r;
 }
 

@@ -104,7 +104,7 @@ void server_print_log(const struct redis_server *r)
 {
 	char *said = file_text(r->proc.out_path);
 
-	print_error("... redis-server said:\n%s\n", said ? said : "");
+	print_error("... output of redis-server:\n%s\n", said ? said : "");
 	free(said);
 }
 

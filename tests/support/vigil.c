@@ -92,7 +92,7 @@ static void must_receive(struct vigil *v, int within_ms)
 		}
 		gap = gap || strcmp(e.name, "gap") == 0;
 		if (monotonic_ms() > until_ms)
-			fail_msg("%s: the listener has heard none of %d messages", v->name, v->published);
+			fail_msg("%s: the listener has received none of %d messages", v->name, v->published);
 	}
 }
 
@@ -103,7 +103,7 @@ static void must_be_answered(const struct vigil *v, struct raw *r, const char *k
 	struct answer a = waiter_answer(r, target(v, kind, rest), left_ms > 1 ? (int)left_ms : 1);
 
 	if (a.status == 0)
-		fail_msg("%s: who waits at /%s was not woken", v->name, kind);
+		fail_msg("%s: the waiter at /%s was not woken", v->name, kind);
 	assert_status(a, status);
 	raw_close(r);
 }

@@ -234,7 +234,7 @@ def check_woken(history, findings, acquires, grants):
         if served > deadline and patient:
             findings.violation(
                 "waiters are woken",
-                f"{grant.name}: released, but nobody who waited had it {WAKE_US // 1000} ms later",
+                f"{grant.name}: released, but no waiter had it {WAKE_US // 1000} ms later",
                 release,
                 patient[0],
             )

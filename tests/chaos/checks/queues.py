@@ -208,7 +208,7 @@ def check_woken(history, findings, name, message, receives):
     if patient and (first.known if first else FOREVER) > deadline:
         findings.violation(
             "waiters are woken",
-            f"{name}: {message.number} was there, but nobody who waited had it " f"{WAKE_US // 1000} ms later",
+            f"{name}: {message.number} was ready, but no waiter had it " f"{WAKE_US // 1000} ms later",
             message.accepted,
             patient[0],
         )

@@ -25,7 +25,7 @@ def check(history, findings):
         if call.status == 429 and history.may_be_lost(call):
             findings.count("waited too short by a failover")
         elif call.status == 429:
-            findings.violation("Retry-After is honest", f"{call.on}: refused after waiting as long as was told", call)
+            findings.violation("Retry-After is honest", f"{call.on}: refused after waiting for retry_after_ms", call)
 
 
 def most_within(limit, us):

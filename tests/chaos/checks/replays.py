@@ -35,7 +35,7 @@ def judge(history, findings, call, grant, refusals):
         if call.end < grant.until:
             findings.violation(
                 "held for its time",
-                f"{call.on}: {call.what} was repeated and told {call.code}, though its grant stood",
+                f"{call.on}: {call.what} was repeated and got {call.code}, though its grant lasted",
                 grant.calls[0],
                 call,
             )
