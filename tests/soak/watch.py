@@ -54,7 +54,7 @@ class Watch(threading.Thread):
     def __init__(self, pid, health_port):
         super().__init__(daemon=True)
         self.pid, self.health_port = pid, health_port
-        self.samples, self.is_over = [], threading.Event()
+        self.samples, self.is_stopping = [], threading.Event()
         self.trouble = None
 
     def sample(self):
@@ -71,11 +71,11 @@ class Watch(threading.Thread):
 
     def run(self):
         try:
-            while not self.is_over.wait(EACH_S):
+            while not self.is_stopping.wait(EACH_S):
                 self.samples.append(self.sample())
         except OSError as why:  # it has ended, or does not answer
             self.trouble = f"{type(why).__name__}: {why}"
 
     def end(self):
-        self.is_over.set()
+        self.is_stopping.set()
         self.join()
