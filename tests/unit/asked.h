@@ -1,6 +1,6 @@
 /*
- * asked: a request without HTTP: made by hand, answered in memory, its answer read back. What is
- * asked here must be given back with asked_end.
+ * asked: a request without HTTP: built by hand, answered in memory, and its answer read. Free each
+ * request with asked_end.
  */
 #ifndef ASKED_H
 #define ASKED_H
@@ -33,8 +33,8 @@ static inline struct text asked_no_header(struct request *req, const char *name)
 /* `body` is absent, or is copied into the request. */
 static inline struct request *asked(const char *method, struct text target, struct text body)
 {
-	static const struct request_callbacks nobody = { .answered = asked_was_answered };
-	request_set_http(&nobody);
+	static const struct request_callbacks no_http = { .answered = asked_was_answered };
+	request_set_http(&no_http);
 	struct request *req = request_new(target.at, target.len);
 	assert_non_null(req);
 	req->method = method;
@@ -64,7 +64,7 @@ static inline const char *answered(struct request *req, const char *member)
 	return value;
 }
 
-/* The code of the problem that was answered, "" when nothing was answered. */
+/* The code of the problem that was answered, "" without an answer. */
 static inline const char *problem_of(struct request *req)
 {
 	if (req->state != ANSWERED)

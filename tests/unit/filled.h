@@ -1,6 +1,6 @@
 /*
- * filled: a request through route and input, and what came of it: the struct that its handler would
- * get, or the faults.
+ * filled: a request through route and input, and the result: the struct that its handler would get,
+ * or the faults.
  */
 #ifndef FILLED_H
 #define FILLED_H
@@ -12,7 +12,7 @@
 #include "contract/route.h"
 #include "process/config.h"
 
-static struct text given_header; /* the value of Lock-Token; absent: it was not sent */
+static struct text given_header; /* the value of Lock-Token; absent: no such header */
 
 static inline struct text filled_header(struct request *req, const char *name)
 {
@@ -36,7 +36,7 @@ static inline int free_options(void **state)
 	return 0;
 }
 
-/* The request of that operation, routed and filled; `in` is NULL when it was refused. */
+/* The request of that operation, routed and filled; `in` is NULL when the request was refused. */
 static inline struct request *filled(const char *method, const char *target, struct text body, const void **in)
 {
 	struct request *req = asked(method, text_of(target), body);

@@ -1,6 +1,6 @@
 /*
- * Arena: every piece aligned, zeroed and of its own; growth in place and by copy; what happens
- * without memory.
+ * Arena: each piece is aligned, zeroed and separate; growth in place and by copy; behaviour without
+ * memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +14,12 @@
 #include "core/budget.h"
 
 /*
- * More than any address space has, and less than what arena refuses by itself: malloc is asked and
- * says no.
+ * More than any address space has, and less than the size that arena itself refuses: arena calls
+ * malloc, which fails.
  */
 #define TOO_MUCH ((size_t)1 << 62)
 
-/* The sanitizer would rather end the program than return NULL. */
+/* By default the sanitizer ends the program instead of returning NULL. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -42,7 +42,7 @@ static void pieces_are_aligned_zeroed_and_apart(void **state)
 	size_t sizes[PIECES];
 
 	srand(1);
-	/* Twice: the second round lives in blocks that the first one left dirty. */
+	/* Twice: the second round uses blocks that the first one filled. */
 	for (int round = 0; round < 2; round++) {
 		struct arena a = { 0 };
 		for (size_t i = 0; i < PIECES; i++) {
@@ -63,7 +63,7 @@ static void pieces_are_aligned_zeroed_and_apart(void **state)
 	}
 }
 
-/* Around the size of a block, where the sums are. */
+/* Around the size of a block, where the sums must be right. */
 static void sizes_around_a_block(void **state)
 {
 	(void)state;
@@ -100,7 +100,7 @@ static void the_newest_grows_in_place(void **state)
 	assert_ptr_equal(arena_grow(&a, at, 10, 16), at);
 	assert_ptr_equal(arena_grow(&a, at, 16, 1000), at);
 	memset(at + 10, 'x', 990);
-	char *other = arena_alloc(&a, 8); /* must begin behind what was grown */
+	char *other = arena_alloc(&a, 8); /* must begin behind the piece that grew */
 	assert_true(other >= at + 1000);
 	assert_memory_equal(at, "0123456789xx", 12);
 	arena_free(&a);
@@ -129,7 +129,7 @@ static void older_ones_grow_by_copy(void **state)
 	arena_free(&a);
 }
 
-/* A buffer that grows byte by byte keeps its bytes, wherever it goes. */
+/* A buffer that grows byte by byte keeps its bytes when it moves. */
 static void growth_keeps_what_was_there(void **state)
 {
 	(void)state;
@@ -147,7 +147,7 @@ static void growth_keeps_what_was_there(void **state)
 	arena_free(&a);
 }
 
-static void a_big_piece_stands_beside(void **state)
+static void a_big_piece_has_its_own_block(void **state)
 {
 	(void)state;
 	struct arena a = { 0 };
@@ -163,7 +163,7 @@ static void a_big_piece_stands_beside(void **state)
 	arena_free(&a);
 }
 
-/* Alone in its block it grows with it, and leaves no copies behind. */
+/* A buffer alone in its block grows with the block, and leaves no copies behind. */
 static void a_big_piece_grows_alone(void **state)
 {
 	(void)state;
@@ -206,7 +206,7 @@ static void the_budget_counts_and_bounds(void **state)
 	while (arena_alloc(&a, SMALL))
 		small += SMALL;
 	assert_true(small > LIMIT / 10 && budget_used() <= LIMIT);
-	assert_non_null(arena_alloc(&b, 2 * LIMIT)); /* that one is owed */
+	assert_non_null(arena_alloc(&b, 2 * LIMIT)); /* not bounded: granted beyond the limit */
 	assert_true(budget_is_full());
 	assert_false(budget_admits_body(1));
 	arena_free(&b);
@@ -225,7 +225,7 @@ static void copies_and_prints_end_in_nul(void **state)
 	assert_int_equal(t.len, 3);
 	t = arena_copy(&a, NULL, 0);
 	assert_string_equal(t.at, "");
-	/* Around the buffer on the stack that short ones go through. */
+	/* Around the size of the buffer on the stack, which short texts use. */
 	for (int width = 0; width<1100; width += width> 500 && width < 520 ? 1 : 20) {
 		t = arena_printf(&a, "%*s", width, "x");
 		size_t len = width > 1 ? (size_t)width : 1;
@@ -249,14 +249,14 @@ static void the_struct_may_live_inside(void **state)
 	assert_true(all_are((unsigned char *)o, sizeof(*o), 0));
 	o->arena = a;
 	memset(arena_alloc(&o->arena, 9000), 1, 9000);
-	a = o->arena; /* as its owner must: the blocks go while they are walked */
+	a = o->arena; /* as its owner must: the blocks are freed during the walk */
 	arena_free(&a);
 	struct arena untouched = { .failed = ARENA_OUT_OF_MEMORY };
 	assert_null(arena_new(TOO_MUCH, &untouched));
 	assert_null(untouched.blocks);
 }
 
-/* Many steps in the memory of one, whether a step fits into the block or takes new ones. */
+/* Many steps use the memory of one, whether a step fits into the block or needs new ones. */
 static void rewound_it_uses_the_same_memory(void **state)
 {
 	static const size_t sizes[] = { 100, 3900, 5000, 100000 };
@@ -284,7 +284,7 @@ static void rewound_it_uses_the_same_memory(void **state)
 	}
 }
 
-static void without_memory_it_says_so_and_remembers(void **state)
+static void without_memory_it_fails_and_remembers(void **state)
 {
 	(void)state;
 	static const size_t sizes[] = {
@@ -301,7 +301,7 @@ static void without_memory_it_says_so_and_remembers(void **state)
 		if (arena_grow(&a, small, 10, sizes[i]) || a.failed != ARENA_OUT_OF_MEMORY)
 			fail_msg("growth in place to %zu bytes was given", sizes[i]);
 		assert_string_equal(small, "unharmed.");
-		assert_non_null(arena_alloc(&a, 10)); /* goes on, but does not forget */
+		assert_non_null(arena_alloc(&a, 10)); /* the arena goes on, but keeps its error */
 		assert_true(a.failed);
 		arena_free(&a);
 		assert_false(a.failed);
@@ -327,11 +327,11 @@ int main(void)
 		cmocka_unit_test(growth_keeps_what_was_there),
 		cmocka_unit_test(a_big_piece_grows_alone),
 		cmocka_unit_test(the_budget_counts_and_bounds),
-		cmocka_unit_test(a_big_piece_stands_beside),
+		cmocka_unit_test(a_big_piece_has_its_own_block),
 		cmocka_unit_test(copies_and_prints_end_in_nul),
 		cmocka_unit_test(the_struct_may_live_inside),
 		cmocka_unit_test(rewound_it_uses_the_same_memory),
-		cmocka_unit_test(without_memory_it_says_so_and_remembers),
+		cmocka_unit_test(without_memory_it_fails_and_remembers),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget);
 }

@@ -1,6 +1,6 @@
 /*
- * Base64: the vectors of RFC 4648, every length there and back, and that no text is taken which was
- * not so written.
+ * Base64: the vectors of RFC 4648, every length encoded and decoded, and that only text in
+ * canonical form is accepted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,8 +83,8 @@ static void every_length_there_and_back(void **state)
 }
 
 /*
- * Texts of all kinds, mostly near to right: what is taken is what encoding its bytes gives, and
- * nothing else.
+ * Texts of all kinds, mostly almost valid: a text is accepted only if it is the encoding of its
+ * bytes.
  */
 static void only_one_text_means_some_bytes(void **state)
 {
@@ -112,7 +112,7 @@ static void only_one_text_means_some_bytes(void **state)
 	arena_free(&arena);
 }
 
-static void what_is_wrong_is_told_with_its_place(void **state)
+static void an_error_names_its_place(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "AAA*", "'*' as character 4," },
@@ -153,7 +153,7 @@ int main(void)
 		cmocka_unit_test(the_vectors_of_the_rfc),
 		cmocka_unit_test(every_length_there_and_back),
 		cmocka_unit_test(only_one_text_means_some_bytes),
-		cmocka_unit_test(what_is_wrong_is_told_with_its_place),
+		cmocka_unit_test(an_error_names_its_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * Options: which source counts, what is refused with a line that names the option, and that no
- * secret is ever shown. Each case is a process of its own, as config is read once in a life.
+ * secret is ever shown. Each case runs in its own process, as config is read once in a process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum { MOST = 6 };
 struct given {
 	char *flags[MOST];
 	char *environment[MOST];
-	const char *file; /* what stands in the file that --config names; NULL: there is none */
+	const char *file; /* the content of the file that --config names; NULL: no file */
 };
 
 static char out[20000], err[20000]; /* what the last run wrote */
@@ -36,8 +36,8 @@ static void read_all(FILE *from, char *to, size_t size)
 }
 
 /*
- * The arguments of a process can be written to, and a password in them is. The child's end frees
- * them.
+ * The arguments of a process can be overwritten, and a password in them is. They are freed when the
+ * child ends.
  */
 static void copy_arguments(char **argv, int argc)
 {
@@ -45,7 +45,7 @@ static void copy_arguments(char **argv, int argc)
 		argv[i] = strdup(argv[i]);
 }
 
-/* After the options were read: no argument shows a password. */
+/* After the options were read no argument shows a password. */
 static void show_arguments(char **argv, int argc)
 {
 	for (int i = 0; i < argc; i++) {
@@ -55,8 +55,8 @@ static void show_arguments(char **argv, int argc)
 }
 
 /*
- * Loads the options in a child; its arguments as they are then, and what config_out writes follows
- * on stdout when it says that it can run.
+ * Loads the options in a child. When they are valid, the child prints its arguments as they are
+ * then, and the output of config_out.
  */
 static enum config_outcome load(const struct given *g)
 {
@@ -155,7 +155,7 @@ static void what_is_refused(void **state)
 	(void)state;
 	static const struct {
 		struct given given;
-		const char *named; /* must stand in the message */
+		const char *named; /* must be in the message */
 	} rows[] = {
 		{ { .flags = { "--no-such" } }, "--no-such' (see --help)" },
 		{ { .flags = { "--pool-sise=3" } }, "--pool-size meant?" },
@@ -211,8 +211,8 @@ static void what_is_refused(void **state)
 }
 
 /*
- * A line is whole or refused: what does not fit must never be taken for another line, or for a
- * comment.
+ * A line is accepted whole or refused: a line that does not fit must never be read as another line,
+ * or as a comment.
  */
 static void long_lines_are_refused(void **state)
 {
@@ -249,7 +249,7 @@ static void secrets_are_not_shown(void **state)
 		{ { .flags = { "--redis=redis://h:1/0" } }, "redis://h:1/0" },
 		{ { .flags = { "--redis=unix:///run/a@b:c" } }, "unix:///run/a@b:c" },
 	};
-	/* A slip of the pen must not put a password into a log either. */
+	/* Nor does a mistyped option put a password into a log. */
 	static const struct given slips[] = {
 		{ .flags = { "--redis=redis:me:hush@h", "--print-config" } },
 		{ .flags = { "--redis=me:hush@h", "--print-config" } },

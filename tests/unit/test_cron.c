@@ -1,4 +1,4 @@
-/* The five fields of crontab(5): what their masks have, and what is refused. */
+/* The five fields of crontab(5): their masks, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,10 @@ static void fields_are_read(void **state)
 	assert_int_equal(strlen(mask), CRON_MASK_LEN);
 }
 
-/* crontab(5): two day fields that begin with a digit are two ways to match; with a * both hold. */
+/*
+ * crontab(5): two day fields that begin with a digit match if either does; with a * both must
+ * match.
+ */
 static void either_day_field_or_both(void **state)
 {
 	static const struct {

@@ -1,4 +1,6 @@
-/* Days of the calendar: every one of ten thousand years there and back, and what is no day. */
+/*
+ * Days of the calendar: each day of ten thousand years to text and back, and texts that are no day.
+ */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +34,7 @@ static void known_days(void **state)
 	assert_true(parsed("9999-12-31") == DAY_LAST);
 }
 
-/* glibc's own calendar says the same, and each day's text reads back as that day. */
+/* glibc's calendar agrees, and each day's text reads back as that day. */
 static void every_day_there_and_back(void **state)
 {
 	(void)state;

@@ -1,4 +1,7 @@
-/* Entity tags: what If-Match and If-None-Match may say, and what is left of it to compare. */
+/*
+ * Entity tags: the values that If-Match and If-None-Match may have, and the tags that remain to
+ * compare.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

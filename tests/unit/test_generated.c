@@ -1,6 +1,6 @@
 /*
- * The build's C literals hold what they were made of: each script has its SHA1, and the contract is
- * the file's.
+ * The build's C literals equal their sources: each script has its SHA1, and the contract is that of
+ * the file.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * Input: bodies: what is taken for what, and each fault with its code and a pointer (RFC 6901) to
+ * Input, bodies: how each value is read, and each fault with its code and a pointer (RFC 6901) to
  * its place.
  */
 #include "filled.h"
@@ -31,7 +31,7 @@ static void types_and_ranges(void **state)
 		{ LIMIT(",\"cost\":1e3"), "ok" },
 		{ LIMIT(",\"cost\":-0.0"), "ok" },
 		{ LIMIT(",\"cost\":1.5"), "wrong_type /cost" },
-		{ LIMIT(",\"cost\":9007199254740992.0"), "out_of_range /cost" }, /* 2^53 counts as one still */
+		{ LIMIT(",\"cost\":9007199254740992.0"), "out_of_range /cost" }, /* 2^53 is read as an integer */
 		{ LIMIT(",\"cost\":9007199254740994.0"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":1e300"), "wrong_type /cost" },
 		{ LIMIT(",\"cost\":-1e300"), "wrong_type /cost" },
@@ -103,11 +103,11 @@ static void wide_integers(void **state)
 		asked_end(req);
 	}
 	check_bodies("POST", "/bitmaps/b/fields", ROWS(refused));
-	/* Others are numbers only. */
+	/* Other fields accept numbers only. */
 	assert_string_equal(verdict("PUT", "/bitmaps/b/bits/0", text_of("{\"value\":\"1\"}")), "wrong_type /value");
 }
 
-/* Members that have no place beside others, and are required only without them. */
+/* Members that exclude others, and are required only without them. */
 static void forms(void **state)
 {
 	(void)state;
@@ -177,7 +177,7 @@ static void malformed_bodies(void **state)
 	assert_string_equal(verdict("POST", "/ratelimit", TEXT("\xff\xfe{\0}\0")), "malformed_json");
 }
 
-/* 32 levels, the body itself the first; brackets in strings are none. */
+/* 32 levels, the body itself is the first; brackets in strings do not count. */
 static void depth(void **state)
 {
 	(void)state;
@@ -213,7 +213,7 @@ static void nested_items(void **state)
 		{ "{\"messages\":[{\"body\":1,\"a/~b\":2}]}", "unknown_field /messages/0/a~1~0b" },
 		{ "{\"messages\":[{\"body\":1,\"priority\":10},{\"body\":1,\"delay_ms\":\"x\"},7]}",
 		  "out_of_range /messages/0/priority /messages/1/delay_ms /messages/2" },
-		/* Not more than 16 are listed. */
+		/* At most 16 faults are listed. */
 		{ "{\"messages\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}",
 		  "wrong_type /messages/0 /messages/1 /messages/2 /messages/3 /messages/4 /messages/5 /messages/6"
 		  " /messages/7 /messages/8 /messages/9 /messages/10 /messages/11 /messages/12 /messages/13"
@@ -229,14 +229,14 @@ static void nested_items(void **state)
 	check_bodies("PUT", "/queues/q", ROWS(settings));
 }
 
-/* A body that is a map, and a member that is one: its keys are data. */
+/* A body that is a map, and a member that is one: their keys are data. */
 static void maps(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
 		{ "{\"a\":1}", "ok" },
 		{ "{\"a\":-9007199254740991,\"b/c\":2.0,\"\xc3\xa9\":0}", "ok" },
-		{ "{\"name\":1,\"body\":2}", "ok" }, /* no names of ours here */
+		{ "{\"name\":1,\"body\":2}", "ok" }, /* no field names here */
 		{ "{}", "out_of_range " },
 		{ "", "missing_field " },
 		{ "{\"a\":\"x\",\"b~/\":null,\"c\":\"1\"}", "wrong_type /a /b~0~1 /c" },
@@ -267,7 +267,9 @@ static void check_details(const struct detail_row *rows, size_t count)
 
 #define TYPE(name, wanted, seen) "/" name " must be " wanted ", not " seen "\n"
 
-/* Each error says what was seen, what is allowed, and what was probably meant. */
+/*
+ * Each error states the value that was seen, what is allowed, and the name that was probably meant.
+ */
 static void hints(void **state)
 {
 	(void)state;

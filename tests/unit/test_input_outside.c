@@ -1,6 +1,6 @@
 /*
- * Input: paths, queries and headers; and what a handler sees in the end: values, defaults, what was
- * there at all.
+ * Input: paths, queries and headers; and the values, defaults and presence flags that a handler
+ * gets.
  */
 #include "filled.h"
 #include "operations.h"
@@ -102,7 +102,7 @@ static void queries(void **state)
 	check_targets(ROWS(rows));
 }
 
-/* What the handler sees: values, defaults, and which fields were there. */
+/* What the handler gets: values, defaults, and which fields were present. */
 static void values_and_defaults(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * JSON out: what is written reads back, by jansson, as exactly what was meant; and looks as the
- * contract says.
+ * JSON out: jansson reads the output as exactly the value that was written, in the form that the
+ * contract defines.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static struct json_out out;
 static int fresh(void **state)
 {
 	(void)state;
-	out_init(&out, &arena, 8); /* small, so that growing is the rule */
+	out_init(&out, &arena, 8); /* small, so that most texts make it grow */
 	return 0;
 }
 
@@ -41,7 +41,7 @@ static void assert_wrote(const char *wanted)
 	fresh(NULL);
 }
 
-/* What was written, parsed; the writer starts anew. */
+/* The output, parsed; the writer starts again. */
 static json_t *read_back(void)
 {
 	json_error_t error;
@@ -86,7 +86,7 @@ static void texts(void **state)
 	assert_wrote("null");
 }
 
-/* The test vectors of RFC 4648 section 10, and what they do not reach. */
+/* The test vectors of RFC 4648 section 10, and lengths that they do not cover. */
 static void base64(void **state)
 {
 	(void)state;
@@ -137,7 +137,7 @@ static void any_bytes_become_a_string(void **state)
 	}
 }
 
-/* Work is proportional to the bytes, whatever they are: names come from outside. */
+/* The work is proportional to the bytes, whatever they are: names come from clients. */
 static void bad_bytes_cost_no_more_than_good_ones(void **state)
 {
 	(void)state;
@@ -176,7 +176,7 @@ static void integers(void **state)
 	}
 }
 
-/* The digits are JSON's, and mean the same number again: the very bits. */
+/* The digits are valid JSON, and read back as the same double, bit for bit. */
 static void check_real(double value)
 {
 	uint64_t wanted, got;
@@ -264,7 +264,7 @@ static void nesting_and_commas(void **state)
 	assert_wrote("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
 }
 
-/* What lies in Redis may have been changed there. */
+/* Another program may have changed a value in Redis. */
 static void what_is_no_json_breaks_the_answer(void **state)
 {
 	(void)state;

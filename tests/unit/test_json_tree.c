@@ -1,6 +1,6 @@
 /*
- * JSON tree: documents of json_out are read as they were meant. Any other text is accepted or
- * refused as jansson does, and is the same value. What is opaque is accepted alike, and keeps its
+ * JSON tree: documents of json_out are read as they were written. Any other text is accepted or
+ * refused as jansson does, with the same value. Opaque values are accepted alike, and keep their
  * bytes.
  */
 #include <jansson.h>
@@ -38,7 +38,7 @@ static struct text random_text(char bytes[40])
 	return (struct text){ bytes, n };
 }
 
-/* True when the referee read the same. */
+/* True when jansson read the same. */
 static bool is_same(const struct json *a, json_t *b)
 {
 	const struct json *one = NULL;
@@ -151,8 +151,8 @@ static const void *members_are_opaque(const void *parent, struct text key, bool 
 }
 
 /*
- * No digit is lost, no real becomes an integer, no escape is resolved, no space between tokens
- * goes.
+ * No digit is lost, no real becomes an integer, no escape is resolved, no space between tokens is
+ * removed.
  */
 static void opaque_values_keep_their_bytes(void **state)
 {
@@ -219,7 +219,7 @@ static void numbers_beyond_64_bits_are_reals(void **state)
 	arena_free_cache();
 }
 
-/* Items take none at all; the names of an object take theirs until it ends. */
+/* Items need no memory; the names of an object need theirs until it ends. */
 static void checked_values_take_no_memory(void **state)
 {
 	(void)state;
@@ -264,7 +264,7 @@ static void break_somewhere(char *bytes, size_t *len)
 	bytes[*len] = '\0';
 }
 
-/* What jansson takes is taken as the same, and what it refuses is refused. */
+/* A text that jansson accepts is read as the same value; one that it refuses is refused. */
 static void broken_documents(void **state)
 {
 	(void)state;
@@ -298,7 +298,7 @@ static void broken_documents(void **state)
 	arena_free_cache();
 }
 
-/* What is wrong is named, with its place. */
+/* An error names its place. */
 static void faults_are_named(void **state)
 {
 	(void)state;
@@ -342,7 +342,7 @@ static void faults_are_named(void **state)
 	arena_free_cache();
 }
 
-/* `count` members with names of their own; the last one's is the first one's, if so wished. */
+/* `count` members with names of their own; with `repeats` the last has the name of the first. */
 static struct text wide_object(size_t count, bool repeats)
 {
 	out_init(&out, &arena, 64);
@@ -391,7 +391,7 @@ static void depth_ends_at_32(void **state)
 	arena_free_cache();
 }
 
-/* Whichever allocation is the one that has no room: refused as a whole. */
+/* Whichever allocation fails, the document is refused as a whole. */
 static void memory_may_end_anywhere(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Loop: descriptors that become ready, and callbacks that take others away; iterations, and signals
- * in between.
+ * Loop: descriptors that become ready, and callbacks that remove others; iterations, and signals in
+ * between.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -94,8 +94,8 @@ static struct event_watch *ready_watch(void)
 }
 
 /*
- * Both are ready in one turn: whichever comes first takes the other away, which must not be called
- * any more.
+ * Both are ready in one iteration. The one that is called first removes the other, which must not
+ * be called any more.
  */
 static void unwatch_another_inside_a_callback(void **state)
 {
@@ -189,7 +189,7 @@ static void a_long_iteration_is_counted(void **state)
 	iterations = 0;
 	loop_run(work_once);
 	assert_in_range(loop_stats()->longest_us, 59 * MS, INT64_MAX);
-	assert_in_range(loop_stats()->longest_cpu_us, 2 * MS, 100 * MS); /* the rest had others */
+	assert_in_range(loop_stats()->longest_cpu_us, 2 * MS, 100 * MS); /* the rest belongs to other processes */
 }
 
 static void on_alarm(int number)

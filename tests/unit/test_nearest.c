@@ -1,4 +1,4 @@
-/* Nearest: how far two names are from each other, and which of several is meant. */
+/* Nearest: the distance of two names, and which of several is meant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void edits(void **state)
 	}
 }
 
-/* A name of any length is compared within bounds. */
+/* Names of any length are compared within bounds. */
 static void long_names(void **state)
 {
 	static char a[1000], b[65];

@@ -1,6 +1,6 @@
 /*
- * Admission: what a request's headers alone decide: who may ask, how it is framed, what it brings
- * along.
+ * Precheck: what a request's headers alone decide: whether it is allowed, its framing, its
+ * conditions.
  */
 #include <stdio.h>
 
@@ -24,9 +24,7 @@ static int free_options(void **state)
 	return 0;
 }
 
-/*
- * A request with these headers, "Name: value" a line, held against the rules. The caller ends it.
- */
+/* A request with these headers, one "Name: value" a line, checked. The caller frees it. */
 static struct request *admitted(const char *method, const char *target, const char *headers, struct precheck *a)
 {
 	struct request *req = asked(method, text_of(target), NOTHING);
@@ -41,7 +39,7 @@ static struct request *admitted(const char *method, const char *target, const ch
 	return req;
 }
 
-/* "ok", or the code of the refusal; "+close" behind it when the connection must not go on. */
+/* "ok", or the code of the refusal; "+close" behind it when the connection must close. */
 static const char *verdict(const char *method, const char *target, const char *headers)
 {
 	static char out[64];
@@ -270,7 +268,7 @@ static void headers_that_repeat(void **state)
 		{ "Lock-Token: a\nLock-Token: a", BAD },
 		{ "Fence: 1\nFence: 1", BAD },
 		{ "Fill-Ticket: a\nFill-Ticket: a", BAD },
-		{ "If-Match: *\nIf-Match: *", "ok" }, /* its lines are a list; what it says is the handler's to judge */
+		{ "If-Match: *\nIf-Match: *", "ok" }, /* its lines are a list; the handler checks the values */
 		{ "If-None-Match: a\nIf-None-Match: a", "ok" },
 		{ "X-Request-ID: a\nX-Request-ID: b", "ok" },
 	};
@@ -282,7 +280,7 @@ static void bodies(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {
-		{ "", "ok" }, /* none: input will say what is missing */
+		{ "", "ok" }, /* none: input reports what is missing */
 		{ "Content-Type: text/plain", "ok" },
 		{ JSON "Content-Length: 66560", "ok" },
 		{ JSON "Content-Length: 66561", "body_too_large" },
@@ -311,8 +309,7 @@ static void bodies(void **state)
 }
 
 /*
- * What a reverse proxy passes on was said to it, not to us. How it is framed is ours to judge all
- * the same.
+ * Headers that a reverse proxy forwards were meant for the proxy. Framing is checked all the same.
  */
 static void forwarded(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Admission: headers whose values are taken over (ids, traces, keys), what a client accepts, too
- * long a target.
+ * Precheck: headers whose values are kept (ids, traces, keys), which types a client accepts, and
+ * targets that are too long.
  */
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ static int free_options(void **state)
 }
 
 /*
- * A request with up to two values of one header (NULL: none), through all checks. The caller ends
+ * A request with up to two values of one header (NULL: none), through all checks. The caller frees
  * it.
  */
 static struct request *admitted(const char *target, const char *name, const char *value, const char *second)
@@ -46,7 +46,7 @@ static struct request *admitted(const char *target, const char *name, const char
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 #define SPAN "00f067aa0ba902b7"
 
-/* W3C Trace Context: taken when it is valid, else ignored; never refused. */
+/* W3C Trace Context: kept when it is valid, ignored otherwise, never refused. */
 static void traceparents(void **state)
 {
 	(void)state;
@@ -60,7 +60,7 @@ static void traceparents(void **state)
 		{ "01-" TRACE "-" SPAN "-01", NULL, true }, /* a later version, of the same form */
 		{ "cc-" TRACE "-" SPAN "-01-what-comes-later", NULL, true },
 		{ "cc-" TRACE "-" SPAN "-01-", NULL, true },
-		{ "cc-" TRACE "-" SPAN "-01.later", NULL, false }, /* what is new stands behind a dash */
+		{ "cc-" TRACE "-" SPAN "-01.later", NULL, false }, /* newer fields follow a dash */
 		{ "cc-" TRACE "-" SPAN "-012", NULL, false },
 		{ "00-" TRACE "-" SPAN "-01-later", NULL, false }, /* version 00 ends here */
 		{ "00-" TRACE "-" SPAN "-01 ", NULL, false },
@@ -120,7 +120,7 @@ static void request_ids(void **state)
 		snprintf(first, sizeof(first), "%s", req->request_id.at);
 		asked_end(req);
 	}
-	/* A refusal tells it too. */
+	/* A refusal has it, too. */
 	struct request *req = admitted("/no/such", "x-request-id", "mine", NULL);
 	assert_string_equal(answered(req, "request_id"), "mine");
 	asked_end(req);
@@ -224,8 +224,8 @@ static void accepted_types(void **state)
 }
 
 /*
- * Of two representations the one with the higher q; with the same q the one that a more specific
- * range names, then the first.
+ * Of two representations the one with the higher q; with equal q the one that a more specific range
+ * names, then the first.
  */
 static void preferred_types(void **state)
 {

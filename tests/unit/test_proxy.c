@@ -1,6 +1,6 @@
 /*
- * The fault proxy itself, against a real redis-server: a fault that is not what it says proves
- * nothing elsewhere.
+ * The fault proxy itself, against a real redis-server: other tests rely on each fault being as
+ * described.
  */
 #include <hiredis/hiredis.h>
 #include <setjmp.h>
@@ -160,7 +160,7 @@ static void test_cut_at_byte(void **state)
 	assert_int_equal(incr(), -1);
 	assert_int_equal(through->err, REDIS_ERR_EOF);
 	assert_int_equal(counted(), 3);
-	/* Counting starts anew on each connection. */
+	/* Counting starts again on each connection. */
 	redisFree(through);
 	through = connect_through(proxy_port(proxy));
 	assert_int_equal(incr(), 4);
@@ -169,8 +169,8 @@ static void test_cut_at_byte(void **state)
 }
 
 /*
- * Only what has the bytes in it, and so many of a hundred of those: the greeting of a connection
- * passes.
+ * Only chunks with the given bytes are cut, and only a percentage of those: a connection's
+ * handshake passes.
  */
 static void test_cut_on(void **state)
 {
@@ -189,7 +189,7 @@ static void test_cut_on(void **state)
 		redisFree(through);
 		through = connect_through(proxy_port(proxy));
 	}
-	/* The bytes of a reply that still come are counted from that request on. */
+	/* Bytes of a reply that are still to come are counted from that request on. */
 	proxy_set(proxy,
 		  (struct proxy_fault){ .cut = true, .cut_at = 6, .cut_on = PROXY_BYTES("INCR"), .cut_percent = 100 });
 	redisReply *r = redisCommand(through, "PING");
@@ -210,7 +210,7 @@ static void test_inject(void **state)
 	assert_int_equal(incr(), 2); /* once */
 }
 
-static void test_say(void **state)
+static void test_inject_now(void **state)
 {
 	(void)state;
 	assert_int_equal(incr(), 1);
@@ -239,7 +239,7 @@ static void test_slices_and_bandwidth(void **state)
 	for (int i = 1; i <= 20; i++)
 		assert_int_equal(incr(), i);
 	/*
-	 * INCR n is 22 bytes: at 220 bytes a second a second request waits for the first to have
+	 * INCR n is 22 bytes: at 220 bytes a second a second request waits until the first has
 	 * passed.
 	 */
 	proxy_set(proxy, (struct proxy_fault){ .bytes_per_second = 220 });
@@ -265,7 +265,7 @@ static void test_refuse(void **state)
 {
 	(void)state;
 	proxy_set(proxy, (struct proxy_fault){ .refuse = true });
-	assert_int_equal(incr(), 1); /* what is open stays */
+	assert_int_equal(incr(), 1); /* open connections stay */
 	redisContext *c = connect_through(proxy_port(proxy));
 	assert_int_equal(c->err, REDIS_ERR_IO);
 	redisFree(c);
@@ -312,7 +312,7 @@ int main(void)
 		TEST(test_pass),        TEST(test_large_both_ways), TEST(test_delay),
 		TEST(test_drop_up),     TEST(test_drop_down),       TEST(test_cut_after_request),
 		TEST(test_cut_at_byte), TEST(test_cut_on),          TEST(test_inject),
-		TEST(test_say),         TEST(test_answer),          TEST(test_slices_and_bandwidth),
+		TEST(test_inject_now),  TEST(test_answer),          TEST(test_slices_and_bandwidth),
 		TEST(test_reset),       TEST(test_refuse),          TEST(test_server_gone),
 		TEST(test_stubborn),
 	};

@@ -1,6 +1,6 @@
 /*
- * metrics_quantile_ms: a percentile lies within the bucket of its request, grows with its part, and
- * is never above the longest request.
+ * metrics_quantile_ms: a percentile lies within the bucket of its request, grows with the
+ * percentage, and is never above the longest request.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Redis replies: every type, cut anywhere; bytes that are none end in an error, never in a crash or
- * in growth.
+ * Redis replies: each type, cut anywhere; invalid bytes end in an error, never in a crash or in
+ * growth.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +139,7 @@ static void every_type_split_everywhere(void **state)
 	}
 }
 
-/* As a pipeline gives them: all in one read. */
+/* As in a pipeline: all in one read. */
 static void many_in_one_read(void **state)
 {
 	(void)state;
@@ -178,12 +178,12 @@ static const struct text bad[] = {
 	TEXT("\r\n"), TEXT("\0"), TEXT("@1\r\n"), TEXT(":\r\n"), TEXT(":x\r\n"), TEXT(":1x\r\n"), TEXT(":1.5\r\n"),
 	TEXT(":9223372036854775808\r\n"), TEXT("$\r\n"), TEXT("$x\r\n"), TEXT("$-2\r\n"), TEXT("*x\r\n"),
 	TEXT("*-2\r\n"), TEXT("*1\r\nx\r\n"), TEXT("*2\r\n:1\r\n?\r\n"),
-	/* More items than any answer of ours has; the third is 1 in 32 bits. */
+	/* More items than any reply to the daemon has; the third is 1 in 32 bits. */
 	TEXT("*1048577\r\n"), TEXT("*2147483647\r\n"), TEXT("*4294967297\r\n"), TEXT("*9223372036854775807\r\n"),
 	TEXT("*99999999999999999999\r\n"), TEXT("*1\r\n*1048577\r\n")
 };
 
-/* One is enough: an error stays, for the connection is lost then. */
+/* One is enough: the error stays, for the connection is lost. */
 static void garbage_is_an_error(void **state)
 {
 	(void)state;
@@ -205,8 +205,8 @@ static void garbage_is_an_error(void **state)
 }
 
 /*
- * An array that only says that it will be long costs memory at once: all of one reply's arrays have
- * one bound.
+ * An array that only announces many items allocates memory at once: the arrays of a reply share one
+ * bound.
  */
 static void nested_counts_are_bounded_together(void **state)
 {
@@ -220,8 +220,8 @@ static void nested_counts_are_bounded_together(void **state)
 }
 
 /*
- * RESP3, which we never ask for: an error, or a reply that can be walked; later hiredis versions
- * know these types.
+ * RESP3, which the daemon never asks for: an error, or a reply that can be walked; later hiredis
+ * versions know these types.
  */
 static void other_types_do_no_harm(void **state)
 {
@@ -250,7 +250,7 @@ static void other_types_do_no_harm(void **state)
 }
 
 /*
- * Neither one long text nor many in an array can make the daemon hold more than some dozens of
+ * Neither one long text nor many in an array can make the daemon allocate more than some dozens of
  * megabytes.
  */
 static void a_reply_without_end_is_refused(void **state)

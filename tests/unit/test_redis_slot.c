@@ -27,8 +27,8 @@ static void known_slots(void **state)
 	assert_int_equal(redis_slot_of(TEXT("foo{{bar}}zap")), redis_slot_of(TEXT("{bar")));
 }
 
-/* The server says so itself, of random bytes with many braces. */
-static void as_the_server_says(void **state)
+/* The server agrees, for random bytes with many braces. */
+static void as_the_server_computes(void **state)
 {
 	struct redis_server redis = { 0 };
 	static const char letters[] = "{}{}ab\xff\x80:";
@@ -51,7 +51,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_slots),
-		cmocka_unit_test(as_the_server_says),
+		cmocka_unit_test(as_the_server_computes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

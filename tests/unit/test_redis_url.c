@@ -1,6 +1,4 @@
-/*
- * Redis URLs: what each part is taken for, and which URLs are refused rather than half understood.
- */
+/* Redis URLs: the meaning of each part, and which URLs are refused rather than half understood. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +33,7 @@ static const struct good_row good[] = {
 	{ "redis://u:p%ff@h", NULL, "h", "6379", "", "u", "p\xff", "", "h:6379" },
 	{ "redis://u:p@h", "apart", "h", "6379", "", "u", "apart", "", "h:6379" },
 	{ "redis://u:p@h", "", "h", "6379", "", "u", "p", "", "h:6379" },
-	{ "redis://h", "%41 @", "h", "6379", "", "", "%41 @", "", "h:6379" }, /* apart: taken as it is */
+	{ "redis://h", "%41 @", "h", "6379", "", "", "%41 @", "", "h:6379" }, /* not decoded */
 	{ "rediss://h", NULL, "h", "6379", "", "", "", "", "h:6379" },
 	{ "rediss://u:p@[::1]:7/1", "apart", "::1", "7", "", "u", "apart", "1", "[::1]:7" },
 	{ "unix:///run/redis.sock", NULL, "", "", "/run/redis.sock", "", "", "", "/run/redis.sock" },
@@ -127,7 +125,7 @@ static void bad_urls(void **state)
 	}
 }
 
-/* What follows a bracket is a port or nothing: never a part of the host. */
+/* A bracket is followed by a port or by nothing: never by a part of the host. */
 static void brackets_are_whole(void **state)
 {
 	(void)state;
@@ -247,8 +245,8 @@ static void bad_hosts(void **state)
 	}
 }
 
-/* What nodes and Sentinels tell: any bytes. */
-static void told_addresses(void **state)
+/* The addresses that nodes and Sentinels return: any bytes. */
+static void returned_addresses(void **state)
 {
 	struct redis_url like = { .user = "u", .password = "p", .port = "1" }, u;
 	static const char longest[300] = { [0 ... 298] = 'x' };
@@ -266,7 +264,7 @@ static void told_addresses(void **state)
 	assert_false(redis_url_at(&u, &like, text_of(longest), 1));
 }
 
-/* So that the list of processes does not show it; what is no password stays. */
+/* The list of processes must not show passwords; all else stays. */
 static void passwords_are_hidden(void **state)
 {
 	static const struct {
@@ -277,7 +275,7 @@ static void passwords_are_hidden(void **state)
 		{ "redis://:p@ss@h", "redis://:****@h" },
 		{ "redis://u@h", "redis://u@h" },
 		{ "redis://h:1", "redis://h:1" },
-		{ "u:p@h", "*****" }, /* no URL: who knows what it is */
+		{ "u:p@h", "*****" }, /* no URL: all of it may be secret */
 	};
 	char url[64];
 
@@ -295,7 +293,7 @@ int main(void)
 		cmocka_unit_test(good_urls),          cmocka_unit_test(bad_urls),
 		cmocka_unit_test(brackets_are_whole), cmocka_unit_test(sizes),
 		cmocka_unit_test(several_hosts),      cmocka_unit_test(bad_hosts),
-		cmocka_unit_test(told_addresses),     cmocka_unit_test(passwords_are_hidden),
+		cmocka_unit_test(returned_addresses), cmocka_unit_test(passwords_are_hidden),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The age of a replica's data, by what INFO reports of offsets and histories. */
+/* The age of a replica's data, computed from the offsets and histories that INFO reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void it_is_as_fresh_as_the_newest_offset_it_has(void **state)
 	assert_int_equal(age.fresh_us, 39000);
 	assert_null(compare(&age, "slave", "up", "h", "400"));
 	assert_int_equal(age.fresh_us, 40000);
-	assert_null(compare(&age, "slave", "up", "h", "100000")); /* it has what came since, too */
+	assert_null(compare(&age, "slave", "up", "h", "100000")); /* it has later writes, too */
 	assert_int_equal(age.fresh_us, 40000);
 }
 
@@ -55,7 +55,7 @@ static void idle_primaries_make_nothing_older(void **state)
 	}
 }
 
-/* What is known stays known; it only gets older. */
+/* Data that a replica has, it keeps; only its age grows. */
 static void too_far_behind_is_not_fresher(void **state)
 {
 	struct replica_age age = { 0 };
@@ -104,7 +104,7 @@ static void offsets_that_are_none_make_nothing_fresh(void **state)
 	assert_non_null(compare(&age, "slave", "up", "", "10"));
 }
 
-/* Offsets of another history say nothing, be they larger or smaller. */
+/* Offsets of another history mean nothing, whether larger or smaller. */
 static void a_new_history_forgets_the_old_one(void **state)
 {
 	struct replica_age age = { 0 };
@@ -118,7 +118,7 @@ static void a_new_history_forgets_the_old_one(void **state)
 	assert_int_equal(age.fresh_us, 2000);
 }
 
-/* A primary that says that it is a replica has nothing to compare with. */
+/* A primary that reports the role of a replica gives nothing to compare with. */
 static void only_a_master_is_a_sample(void **state)
 {
 	struct replica_age age = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Route: raw targets in, an operation and decoded values out; or the problem that says what is
- * wrong.
+ * Route: from a raw target to an operation and decoded values, or to the problem that names the
+ * fault.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,28 +64,28 @@ static void paths(void **state)
 		{ "DELETE", TEXT("/queues/q/deliveries/r"), "queue_delivery_acknowledge q r" },
 		{ "PATCH", TEXT("/queues/q/messages/1"), "queue_message_patch q 1" },
 		{ "GET", TEXT("/openapi.json"), "openapi_get" },
-		/* The path that is spelled out goes before the one with a parameter. */
+		/* A literal path takes precedence over one with a parameter. */
 		{ "GET", TEXT("/geo/nearby"), "geo_nearby_list" },
 		{ "GET", TEXT("/geo/near"), "geo_get near" },
 		{ "GET", TEXT("/uv/union"), "uv_union_get" },
 		{ "POST", TEXT("/uv/union"), "uv_add union" }, /* input refuses the name */
 		{ "DELETE", TEXT("/geo/nearby"), "geo_delete nearby" },
-		/* Cut first, decoded afterwards. */
+		/* The target is cut first, decoded afterwards. */
 		{ "GET", TEXT("/locks/a%2Fb"), "lock_get a/b" },
 		{ "GET", TEXT("/locks/a%2fextend"), "lock_get a/extend" },
 		{ "GET", TEXT("/%6cocks/x"), "lock_get x" },
 		{ "GET", TEXT("/locks/%3Fa%3D1"), "lock_get ?a=1" },
 		{ "GET", TEXT("/locks/%C3%A9%e2%82%ac"), "lock_get \xc3\xa9\xe2\x82\xac" },
 		{ "GET", TEXT("/locks/\xc3\xa9"), "lock_get \xc3\xa9" },
-		{ "GET", TEXT("/locks/%ff"), "lock_get \xff" },      /* input says that it is not UTF-8 */
-		{ "GET", TEXT("/locks/a+b%2Bc"), "lock_get a+b+c" }, /* a plus in a path is a plus */
+		{ "GET", TEXT("/locks/%ff"), "lock_get \xff" },      /* input reports that it is not UTF-8 */
+		{ "GET", TEXT("/locks/a+b%2Bc"), "lock_get a+b+c" }, /* a plus in a path stays a plus */
 		{ "GET", TEXT("/locks/%2525"), "lock_get %25" },     /* decoded once */
 		{ "GET", TEXT("/locks/a:b;c,d@!$&'()*~"), "lock_get a:b;c,d@!$&'()*~" },
 		{ "GET", TEXT("/locks/a=b&c"), "lock_get a=b&c" },
-		{ "GET", TEXT("/locks/.."), "lock_get .." }, /* never a step up */
+		{ "GET", TEXT("/locks/.."), "lock_get .." }, /* never a parent folder */
 		{ "GET", TEXT("/locks/%2e%2E"), "lock_get .." },
 		{ "GET", TEXT("/locks/../healthz"), "unknown_path" },
-		/* Slashes count: an empty segment is an empty name, or no path at all. */
+		/* Slashes count: an empty segment is an empty name, or an unknown path. */
 		{ "GET", TEXT("/locks/"), "lock_get " },
 		{ "GET", TEXT("/locks//"), "unknown_path" },
 		{ "POST", TEXT("/locks//extend"), "lock_extend " },
@@ -202,7 +202,7 @@ static void methods(void **state)
 	}
 }
 
-/* A path that is none is answered with the one that was probably meant. */
+/* The answer to an unknown path suggests the path that was probably meant. */
 static void near_paths(void **state)
 {
 	(void)state;
@@ -231,10 +231,9 @@ static void near_paths(void **state)
 	}
 }
 
-/* Whatever bytes a target has: routed, or answered. */
 /*
- * Where whatever follows belongs to somebody else: it is not decoded, not counted, and no parameter
- * comes of it.
+ * Operations that ignore the rest of the target: it is not decoded, not counted, and no parameter
+ * is made of it.
  */
 static void tails(void **state)
 {
@@ -253,7 +252,7 @@ static void tails(void **state)
 		{ "GET", TEXT("/ratelimit/authorize/p////////////////////"), "ratelimit_authorize_path p" },
 		{ "GET", TEXT("/ratelimit/authorize/p/policies/x"), "ratelimit_authorize_path p" },
 		{ "GET", TEXT("/ratelimit/authorize/a%2Fb/c"), "ratelimit_authorize_path a/b" },
-		/* Up to there the rules are those of all. */
+		/* Before the rest the usual rules hold. */
 		{ "GET", TEXT("/ratelimit/authorize/%zz/a"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/authorize?policy=%zz"), "malformed_request" },
 		{ "GET", TEXT("/ratelimit/%zz"), "malformed_request" },

@@ -1,4 +1,4 @@
-/* Scopes: what is written in the file of tokens, and what it covers; hostile names above all. */
+/* Scopes: how the tokens file writes them, and what they cover, hostile names above all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +150,7 @@ static const struct row rows[] = {
 	{ "queues:*:send", W("queues", "a", "read"), false },
 	{ "queues:*:send", WITHOUT("queues", "send"), false },
 	{ "queues:*:*", WITHOUT("queues", "list"), false },
-	/* A name that looks like parts is one part all the same. */
+	/* A name that looks like several parts is one part all the same. */
 	{ "queues:a%3Ab:send", W("queues", "a:b", "send"), true },
 	{ "queues:a%3ab:send", W("queues", "a:b", "send"), true },
 	{ "queues:a%3Ab:send", W("queues", "a", "send"), false },
@@ -225,7 +225,7 @@ static void some_and_all_names(void **state)
 	assert_false(all("locks:*"));
 }
 
-/* What is written of a name and read again is that name, whatever it is; and covers no other. */
+/* A scope that is written for a name covers that name, whatever it is, and no other. */
 static void every_name_is_itself(void **state)
 {
 	(void)state;

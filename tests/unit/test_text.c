@@ -1,5 +1,5 @@
 /*
- * Text: what is UTF-8 and what is not, byte by byte against a decoder that works by value; and
+ * Text: which bytes are UTF-8, checked byte by byte against a decoder that works by value; and
  * where controls hide.
  */
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static const struct row corners[] = {
 	{ TEXT("\xf5\x80\x80\x80"), 0 },
 	{ TEXT("\xff"), 0 },
 	{ TEXT("\xfe"), 0 },
-	{ TEXT("\x80"), 0 },     /* a continuation of nothing */
+	{ TEXT("\x80"), 0 },     /* a continuation byte alone */
 	{ TEXT("\xc0\x80"), 0 }, /* U+0000 overlong */
 	{ TEXT("\xc0\xaf"), 0 }, /* '/' overlong */
 	{ TEXT("\xc1\xbf"), 0 },
@@ -51,7 +51,7 @@ static const struct row corners[] = {
 	{ TEXT("ab\xc3"), 2 },                   /* cut sequences */
 	{ TEXT("ab\xe2\x82"), 2 },
 	{ TEXT("ab\xf0\x9f\x98"), 2 },
-	{ TEXT("\xc3\x28"), 0 }, /* the second byte is none */
+	{ TEXT("\xc3\x28"), 0 }, /* the second byte is no continuation */
 	{ TEXT("\xe2\x28\xa1"), 0 },
 	{ TEXT("\xe2\x82\x28"), 0 },
 	{ TEXT("\xf0\x9f\x98\x28"), 0 },
@@ -106,7 +106,7 @@ static void compare(const unsigned char *s, size_t n)
 	bool wanted = is_one_sequence(s, n);
 
 	/*
-	 * Anything shorter in front would make the whole well-formed in pieces: only whole
+	 * A shorter sequence in front would make the whole well-formed in pieces: only whole
 	 * sequences are compared.
 	 */
 	if (s[0] >= 0x80 && text_is_utf8(t) != wanted)
@@ -114,7 +114,10 @@ static void compare(const unsigned char *s, size_t n)
 			 n > 3 ? s[3] : 0, n, wanted ? "well-formed" : "refused");
 }
 
-/* All of one to three bytes; of four bytes all beginnings with the edges of what may follow. */
+/*
+ * All sequences of one to three bytes; of four bytes all beginnings, with the edges of what may
+ * follow.
+ */
 static void every_sequence(void **state)
 {
 	(void)state;
@@ -201,8 +204,8 @@ static void absent_and_empty(void **state)
 }
 
 /*
- * As many as printf needs at least, and the same ones: few decimals, which go another way, and all
- * others.
+ * As few digits as printf needs, and the same ones: for few decimals, which have a path of their
+ * own, and for all others.
  */
 static void reals_in_the_fewest_digits(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Timers: they fire once, in order, never early and never after a stop; a callback may stop, set
- * and free.
+ * Timers: each fires once, in order, never early and never after a stop; a callback may stop, set
+ * and free timers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static void many_fire_in_order(void **state)
 
 /*
  * Set, set again earlier or later, stopped, set again: each fires once if it was last set, and not
- * before that.
+ * before its time.
  */
 static void many_that_are_moved(void **state)
 {
@@ -148,7 +148,7 @@ static void later_earlier_and_never(void **state)
 
 	set(&later, now + 5 * MS);
 	set(&later, now + 20 * MS);
-	set(&later, now + 15 * MS); /* between: the heap looks at 5 still */
+	set(&later, now + 15 * MS); /* between: the heap compares with 5 */
 	set(&earlier, now + 3600 * 1000 * (int64_t)MS);
 	set(&earlier, now + 5 * MS);
 	set(&never, now + 7200 * 1000 * (int64_t)MS);
@@ -163,7 +163,7 @@ static void later_earlier_and_never(void **state)
 	assert_int_equal(later.times, 1);
 	run_for(5);
 	assert_int_equal(fired, 3);
-	/* Moved to the front of those that wait long. */
+	/* Moved to the front, among timers with long times. */
 	set(&never, loop_now_us() + 3600 * 1000 * (int64_t)MS);
 	set(&later, loop_now_us() + 7200 * 1000 * (int64_t)MS);
 	set(&earlier, loop_now_us() + 7200 * 1000 * (int64_t)MS);
@@ -201,7 +201,7 @@ static void stop_and_free_inside_a_callback(void **state)
 	victim = calloc(1, sizeof(*victim));
 	first->expired = stop_victim;
 	victim->expired = must_not_fire;
-	/* Due in the same turn, the victim right behind. */
+	/* Due in the same iteration, the victim right behind. */
 	assert_true(timer_set(first, loop_now_us() + 1));
 	assert_true(timer_set(victim, loop_now_us() + 2));
 	run_for(3);
