@@ -1,4 +1,4 @@
-"""For tests in Python: the daemon with a private Redis, on a port that it chose, and a question to
+"""For tests in Python: the daemon with a private Redis, on a port that it chose, and requests to
 it.
 """
 import http.client
@@ -8,7 +8,7 @@ import threading
 
 
 class Daemon:
-    """Runs within `with`; its end with anything but 0 fails the test."""
+    """Runs within `with`; an exit status other than 0 fails the test."""
 
     def __init__(self, program, *options):
         self.command = [str(program), "--embedded", "--listen", "127.0.0.1:0", *options]
@@ -34,7 +34,7 @@ class Daemon:
         assert self.process.wait(30) == 0, f"the daemon left with {self.process.returncode}"
 
     def ask(self, method, path, body=None, headers=None):
-        """Status, headers, and what JSON says; text where it is none."""
+        """Status, headers and the parsed body; text where it is no JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             if body is not None and not isinstance(body, bytes):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two generators of TypeScript clients read the contract as the daemon serves it, without a
-warning; what they make passes `tsc --strict`, and works. So do the packages of clients/ that npm
-and pip make without a network. In a folder of its own: tests/test_clients.py PATTERND FOLDER
+warning; the generated clients pass `tsc --strict`, and work. So do the packages of clients/ that
+npm and pip make without a network. In a folder of its own: tests/test_clients.py PATTERND FOLDER
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 
 def run(folder, *command, **environment):
-    """What it said, both ways. `npx --no` runs what is installed, and fetches nothing."""
+    """Its stdout and stderr. `npx --no` runs what is installed, and fetches nothing."""
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -79,7 +79,7 @@ def main():
     run(folder, "mypy", "--strict", "--python-version", "3.9", "library.py", MYPYPATH=str(site))
     with embedded.Daemon(sys.argv[1]) as daemon:
         url = f"http://127.0.0.1:{daemon.port}"
-        # A member with a default may be left out of a request: that is what the option says.
+        # The option states that a member with a default may be left out of a request.
         generate(folder, url, "openapi-typescript", "URL", "--default-non-nullable", "false", "-o", "patternd.d.ts")
         generate(folder, url, "openapi-ts", "-i", "URL", "-o", "hey-api", "-c", "@hey-api/client-fetch")
         run(folder, "npx", "--no", "tsc")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the contract against its own rules: test_contract_rules.py [PATTERN]
+"""Checks the contract by its own rules: test_contract_rules.py [PATTERN]
 
 One function a rule; its first line is the rule. A finding names file and line. With PATTERN only
 the findings in openapi/PATTERN.yaml count. The last line reads `N rules, N findings`; the exit
@@ -58,7 +58,7 @@ class Contract:
                 self.reach(inner, into)
 
     def follow(self, node):
-        """The mapping that a $ref points at, itself and no copy."""
+        """The mapping itself that a $ref points at, not a copy."""
         while set(node) == {"$ref"}:
             target = self.doc
             for part in node["$ref"].removeprefix("#/").split("/"):
@@ -158,7 +158,7 @@ def lists(c):
 
 
 def own_name(c):
-    """The thing's own name is `name`, and no field has a name that was given up."""
+    """The thing's own name is `name`, and no field has a name that is no longer used."""
     for path, item in c.doc["paths"].items():
         kind, *rest = path.strip("/").split("/")
         if rest and rest[0].startswith("{") and rest[0] not in ("{name}", "{key}", "{code}"):
@@ -204,7 +204,7 @@ def operation_ids(c):
 
 def words(c):
     """Each operation has an imperative summary and a description of at most 120 words; each member
-    and parameter says what it is.
+    and parameter has a description.
     """
     for _, _, operation, shared in c.operations:
         summary, description = operation["summary"], operation.get("description", "")

@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
-"""The pages hold: commands are run, links and paths lead somewhere, each tag of the contract has its
-page, with its operations, and generated pages are current.
+"""Tests the pages: commands are run, links and paths lead somewhere, each tag of the contract has
+its page, with its operations, and generated pages are current.
 tests/test_docs.py BUILD_FOLDER [PAGE...]
 
 Each fenced `console` block of README.md and docs/ is typed as it is, command by command, into one
 shell a page, beside a daemon of its own on a private Redis. Nothing is replaced in a command; only
-curl's configuration leads 127.0.0.1:8379 to that daemon. So what an answer gave (a token, a receipt)
-goes through shell variables. The output must be what is shown:
+curl's configuration leads 127.0.0.1:8379 to that daemon. So values of answers (tokens, receipts) go
+through shell variables. The output must be what is shown:
 
 - JSON has the same members, and the same values, except: durations (`*_ms`, `... ms`) may be 2 s or
-  a tenth apart; an instant is any instant. Of what the daemon makes by chance or by the clock
-  (tokens, receipts, ids, versions, fences, request ids) each shown one stands for one that came: it
-  is the same wherever it is shown again.
+  a tenth apart; an instant is any instant. Each shown token, receipt, id, version, fence or request
+  id is matched with one that was returned, wherever it is shown again.
 - Days that no command contains are shifted, all by as many as the first that differs: the page's
   today is the test's.
 - Of an answer's head (`curl -i`) the status line and the headers that are shown must be equal; there
   may be others.
-- `...` stands for anything: members, elements, a value, a part of a text, further headers, or all
-  the rest.
+- `...` matches anything: members, elements, a value, a part of a text, further headers, or all the
+  rest.
 - The output of a command with `&` at its end may be shown after a later one, and is waited for
   there; both orders will do.
 
@@ -81,14 +80,14 @@ NO_PATTERN = {"daemon.md"}  # though it has tags of the contract
 
 
 class Differs(Exception):
-    """What came is not what is shown."""
+    """The output differs from the shown one."""
 
 
-# ---- What is shown, and what came
+# ---- Shown and actual output
 
 
 def with_ellipses(text):
-    """JSON in which `...` may stand for members, elements or a value: as a member or a string
+    """JSON in which `...` matches members, elements or a value: as a member or a string
     '...'.
     """
     out, stack, at = [], [], 0
@@ -105,7 +104,7 @@ def with_ellipses(text):
             word = '"...": 0' if stack[-1:] == ["{"] and before in "{," else '"..."'
         out.append(word)
         if not stack and word in ("}", "]"):
-            break  # what follows is no part of it
+            break  # the rest is no part of it
     return "".join(out) + text[at:]
 
 
@@ -126,7 +125,7 @@ class Text:
         return [" ".join(line.split()) for line in head.split("\n")]
 
     def drop(self, lead):
-        """Whether it starts so; and that is taken off."""
+        """True when it starts with that, which is then removed."""
         found = self.rest.startswith(lead)
         self.rest = self.rest[len(lead) :] if found else self.rest
         return found
@@ -146,8 +145,8 @@ def are_near(shown_ms, came_ms):
 
 
 class Session:
-    """What is known of a page so far: which made things stand for which, how far its days lie back,
-    and which days were typed.
+    """The state of a page: which shown id matches which returned one, how many days its days are
+    shifted, and which days were typed.
     """
 
     def __init__(self):
@@ -171,7 +170,7 @@ class Session:
         self.typed |= set(re.findall(DAY, command))
 
     def same(self, shown, came, where):
-        """One of what varies, as a text."""
+        """One of the kinds that vary, as a text."""
         if re.fullmatch(MADE, shown) and re.fullmatch(MADE, came):
             ok = self.made.setdefault(shown, came) == came
         elif shown in self.typed:
@@ -266,7 +265,7 @@ class Session:
 
 
 def is_whole(command):
-    """Whether a shell would run it as it is."""
+    """True when a shell would run it as it is."""
     document = re.search(r"<<'?(\w+)'?", command)
     if document:
         return command.endswith("\n" + document[1])
@@ -337,17 +336,17 @@ class Shell:
         raise Differs(f"the shell ended, or took {COMMAND_SECONDS} s, after: {''.join(lines)!r}")
 
     def more(self):
-        """What was said in the background, and not taken yet."""
+        """The output of background commands that was not read yet."""
         return self.background.read_text()[self.seen :]
 
     def kill(self):
         if self.bash.returncode is None:
-            os.killpg(self.bash.pid, signal.SIGKILL)  # and what still runs in the background
+            os.killpg(self.bash.pid, signal.SIGKILL)  # and commands that still run in the background
             self.bash.wait()
 
 
 def compare(session, shell, shown, came):
-    """Until it is as shown, with or without what comes from the background."""
+    """Waits until the output is as shown, with or without that of the background."""
     deadline = time.monotonic() + BACKGROUND_SECONDS
     while True:
         more = shell.more()
@@ -359,14 +358,14 @@ def compare(session, shell, shown, came):
                 return
             except (Differs, ValueError) as difference:
                 fault = difference
-                session.made, session.shift = made, shift  # what a failed attempt took for the same is not
+                session.made, session.shift = made, shift  # a failed attempt leaves no matches
         if not shell.jobs or time.monotonic() > deadline:
             raise fault
         time.sleep(0.02)
 
 
 def run_block(session, shell, text, place):
-    """The findings of one block; the first ends it, since what follows builds on it."""
+    """The findings of one block; the first ends it, since later commands depend on earlier ones."""
     for shown, output in commands(text):
         try:
             session.type(shown)
@@ -441,7 +440,7 @@ def without_code(text):
 
 
 def anchors(page):
-    """As GitHub makes them of headings."""
+    """Anchors of headings, as GitHub makes them."""
     seen = {}
     for heading in re.findall(r"^#+ (.+)$", without_code(page.read_text()), re.M):
         slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
@@ -496,7 +495,7 @@ def check_sections(page):
 
 
 def names(page, path):
-    """Whether it has the path of the contract, with or without something in place of its
+    """True when it has the path of the contract, with or without something in place of its
     parameters; a longer one is another.
     """
     path = re.sub(r"\\\{[^}]+\\\}", r"[^/\\s`]+", re.escape(path))
@@ -534,13 +533,13 @@ def check_index(page):
 
 
 def check_generated(page):
-    """It is what tools/reference.py makes of the contract and the other pages."""
+    """It equals the output of tools/reference.py."""
     if page.read_text() != reference.PAGES[str(page)]():
         yield f"{page}: is not of today's contract and pages: run tools/reference.py"
 
 
 def check_metrics(page, program):
-    """It has each metric of a daemon; what only other options expose it may have, too."""
+    """It has each metric of a daemon, and may have metrics that only other options expose."""
     with embedded.Daemon(program) as daemon:
         url = f"http://127.0.0.1:{daemon.port}/metrics"
         text = urllib.request.urlopen(url, timeout=COMMAND_SECONDS).read().decode()
@@ -550,14 +549,14 @@ def check_metrics(page, program):
 
 
 def check_kinds(page):
-    """Each kind of key has its row, which comes of its pattern's page."""
+    """Each kind of key has its row, made of its pattern's page."""
     for kind in re.findall(r'^#define KEY_\w+\s+"(\w+)"', pathlib.Path("handlers/kinds.h").read_text(), re.M):
         if f"`p:{kind}:{{" not in page.read_text():
             yield f"{page}: has no key p:{kind}:{{...}}: add it to the section 'Keys in Redis' of its pattern's page"
 
 
 def check_commands(page):
-    """Each pattern is what some Redis commands become."""
+    """Each pattern replaces some Redis commands."""
     for tag, other in reference.pages_of_tags().items():
         if f"({other})" not in page.read_text() and other not in NO_PATTERN:
             yield f"{page}: does not link {other}: add the Redis commands that {tag} replace"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/openapi.py says where a contract is wrong, and what: file, line, method and path. Never a
+"""tools/openapi.py reports each fault of a contract with file, line, method and path. Never a
 traceback.
 """
 import contextlib
@@ -59,7 +59,7 @@ components:
     Stack: {type: object}
     Part: {type: object, additionalProperties: false, properties: {n: {type: integer, minimum: 1, maximum: 9}}}
 """
-# What is done to a text of the contract, and what the generator says of it.
+# Changes to the text of the contract, and the error of the generator for each.
 WRONG = [
     (
         '[integer, "null"], minimum',
@@ -103,8 +103,8 @@ WRONG = [
 ]
 
 
-def said_of(text):
-    """What the generator says of a contract, None when it accepts it."""
+def reported_for(text):
+    """The error of the generator for a contract, None when it accepts it."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "openapi.yaml")
         path.write_text(text)
@@ -124,11 +124,13 @@ def without_each(node, path=()):
 
 
 def main():
-    failures = [f"the contract of this test is refused: {said_of(CONTRACT)}"] if said_of(CONTRACT) else []
+    failures = [f"the contract of this test is refused: {reported_for(CONTRACT)}"] if reported_for(CONTRACT) else []
     for old, new, wanted in WRONG:
         assert old in CONTRACT, old
-        said = said_of(CONTRACT.replace(old, new, 1)) or "nothing"
-        failures += [] if re.search("openapi.yaml" + wanted, said) else [f"{old.strip()!r} -> {new.strip()!r}: {said}"]
+        reported = reported_for(CONTRACT.replace(old, new, 1)) or "nothing"
+        failures += (
+            [] if re.search("openapi.yaml" + wanted, reported) else [f"{old.strip()!r} -> {new.strip()!r}: {reported}"]
+        )
     count = 0
     for *path, name in without_each(yaml.safe_load(CONTRACT)):
         document = parent = yaml.safe_load(CONTRACT)
@@ -137,11 +139,11 @@ def main():
         del parent[name]
         count += 1
         try:
-            said = said_of(yaml.safe_dump(document, sort_keys=False))
-            wrong = said and not re.search(r"openapi.yaml:\d+: ", said)
-        except Exception as fault:  # a traceback of the generator's is what must not be
-            said = wrong = repr(fault)
-        failures += [f"without {'.'.join(map(str, [*path, name]))}: {said}"] if wrong else []
+            reported = reported_for(yaml.safe_dump(document, sort_keys=False))
+            wrong = reported and not re.search(r"openapi.yaml:\d+: ", reported)
+        except Exception as fault:  # the generator must not print a traceback
+            reported = wrong = repr(fault)
+        failures += [f"without {'.'.join(map(str, [*path, name]))}: {reported}"] if wrong else []
     print(*failures, f"{len(WRONG) + count} contracts, {len(failures)} failed", sep="\n")
     sys.exit(1 if failures else 0)
 

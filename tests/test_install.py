@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `make install` leaves: the program, a unit that starts it with a configuration that is
-there, and that configuration, every option in it, each with a value that the program takes.
+there, and that configuration, with every option, each with a value that the program accepts.
 tests/test_install.py BUILD_FOLDER
 """
 import os
@@ -24,18 +24,18 @@ def install(build, root):
 
 
 def below(root, path):
-    """An absolute path of the installation, where it stands now."""
+    """An absolute path of the installation, below the test's folder."""
     return root / path.lstrip("/")
 
 
 def verify(unit, program, root):
-    """systemd takes the unit as it stands, but for where the program is now."""
+    """systemd accepts the unit, apart from the folder of the program."""
     if not shutil.which("systemd-analyze"):
         return
     path = root / "patternd.service"
     path.write_text(re.sub(r"^ExecStart=\S+", f"ExecStart={program}", unit, flags=re.M))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
-    # other units of the machine are its own affair
+    # findings in other units of the machine do not count
     ours = [line for line in done.stderr.splitlines() if "patternd" in line]
     assert not ours, "\n".join(ours)
 

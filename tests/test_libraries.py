@@ -8,7 +8,7 @@ tests/test_libraries.py PATTERND FAULT_PROXY python|javascript
    after another number of bytes.
 3. The same while the fault proxy delays, cuts, resets and refuses.
 
-What 2. and 3. say is a ledger: no message lost, none worked twice, the lock held by one at a time.
+2. and 3. keep a ledger: no message lost, none worked twice, the lock held by one at a time.
 """
 import collections
 import contextlib
@@ -115,7 +115,7 @@ class Cutter:
             threading.Thread(target=self.carry, args=(client, limits or (None, None)), daemon=True).start()
 
     def carry(self, client, limits):
-        """A connection without a limit ends, too, after its third answer: else no other would come."""
+        """A connection without a limit ends, too, after its third answer: else no other would follow."""
         is_limited = limits != (None, None)
         with client, socket.create_connection(("127.0.0.1", self.port)) as daemon:
             left = {client: limits[0], daemon: limits[1]}
@@ -157,7 +157,7 @@ class Proxy:
 
 
 class Ledger:
-    """Worker processes, and what they say."""
+    """Worker processes, and their output."""
 
     def __init__(self, language, port):
         interpreter, ending = LANGUAGES[language]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every metric, label and operation that the alerts of examples/prometheus and the dashboard of
-examples/grafana ask for is one that the daemon has, and docs/metrics.md lists what it has.
+"""The daemon has each metric, label and operation that the alerts of examples/prometheus and the
+dashboard of examples/grafana use, and docs/metrics.md lists its metrics.
 tests/test_observability.py PATTERND
 """
 import json
@@ -25,7 +25,7 @@ SELECTOR = re.compile(r"\b(up|patternd_\w+)\s*(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
 SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)")
-# Nobody listens there; that there is such an option makes the metric be there.
+# Nothing listens at that address; the option alone makes the daemon serve the metric.
 NAMES = ["--metrics-names", "queues:q,ratelimit:*,locks:l"]
 ONLY_WITH_OTHERS = {"patternd_cluster_nodes", "patternd_replicas_usable"}
 QUORUM = ["--lock-quorum", ",".join(f"redis://127.0.0.1:{port}" for port in (1, 2, 3))]
@@ -40,7 +40,7 @@ def served(text):
 
 
 def named_metrics(daemon):
-    """The exposition, once the round of questions that the first scrape began has ended."""
+    """The exposition, after the queries that the first scrape began have ended."""
     daemon.ask("PUT", "/ratelimit/policies/p", {"limit": 1, "window_ms": 1000})
     daemon.ask("POST", "/ratelimit", {"key": "k", "policy": "p"})
     for _ in range(100):

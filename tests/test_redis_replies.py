@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whatever Redis holds and says, no answer tells of a fault in a script, and none of 2xx is
-anything but what the contract documents. tests/test_redis_replies.py PATTERND OPENAPI.YAML
+"""Whatever Redis holds and replies, no answer shows a fault in a script, and each answer of 2xx is
+as the contract documents it. tests/test_redis_replies.py PATTERND OPENAPI.YAML
 keys|replies
 
 The tours of bench/tours.py are walked through a proxy before Redis, which runs scripts itself.
-`keys`: before it runs a script in earnest it runs it with each key deleted, and replaced by each
-type, with pairs of keys so, and with all deleted; the reply is of the agreed form, or an error that
-is documented. `replies`: each request is sent again for each element of each of its replies and
+`keys`: before each script it runs the script with each key deleted, and replaced by each type, with
+pairs of keys so, and with all deleted; the reply has the documented form, or is a documented
+error. `replies`: each request is sent again for each element of each of its replies and
 each other type, with that element replaced; its keys are put back in between. (One other type an
 element in turn; each with PATTERND_FULL.)
 """
@@ -47,7 +47,7 @@ OTHER_TYPES = {
     "zset": ("ZADD", "1", "foreign"),
     "stream": ("XADD", "1-1", "field", "foreign"),
 }
-# What else is asked, for scripts that no tour runs.
+# Further requests, for scripts that no tour runs.
 MORE_TOURS = {
     "shared": [
         ("lock_acquire", {"mode": "shared"}),
@@ -118,8 +118,8 @@ def listens(path):
 
 
 class Proxy:
-    """Stands before Redis; `run(command, keys)` says what a script or command of a request is
-    answered.
+    """A proxy before Redis; `run(command, keys)` returns the reply to a script or command of a
+    request.
     """
 
     def __init__(self, folder):
@@ -171,7 +171,7 @@ def keys_of(command):
 
 
 def put_back(redis, keys):
-    """Commands that make keys what they are now."""
+    """Commands that restore keys to their present state."""
     commands = [["DEL", *keys]] if keys else []
     for key in dict.fromkeys(keys):
         dump, at = redis.ask_all([["DUMP", key], ["PEXPIRETIME", key]])
@@ -225,7 +225,7 @@ class Stage:
             child.wait()
 
     def ask(self, request):
-        """Status and body; a refusal while connections are made anew is no answer."""
+        """Status and body; refusals while the daemon reconnects are retried."""
         late = time.monotonic() + 10
         while True:
             self.http.sendall(request)
@@ -255,11 +255,11 @@ class Stage:
         print(text, flush=True)
 
 
-# ---- Keys that are not there, or not ours
+# ---- Missing and foreign keys
 
 
 class Keys:
-    """Each script, with its keys harmed, before it is run in earnest."""
+    """Runs each script with damaged keys first, then with the real ones."""
 
     def __init__(self, stage):
         self.stage, self.redis, self.seen, self.scripts = stage, stage.proxy.redis, set(), set()
@@ -285,7 +285,7 @@ class Keys:
 
     @staticmethod
     def harms(keys):
-        """Ways to harm them: (what, commands)."""
+        """Ways to damage them: (what, commands)."""
         ways = {"gone": lambda key: ["DEL", key]}
         for kind, (verb, *rest) in OTHER_TYPES.items():
             ways[f"a {kind}"] = lambda key, verb=verb, rest=rest: [verb, key, *rest]
@@ -318,7 +318,7 @@ class Keys:
                 self.stage.flaw(f"{name}, {what}: {reply!r:.300}")
 
 
-# ---- Replies of another form than agreed
+# ---- Replies of another form than documented
 
 
 def places(reply, path=()):
@@ -421,5 +421,5 @@ def main(program, contract_path, what):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end what was started
     sys.exit(main(*sys.argv[1:]))

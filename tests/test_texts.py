@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What shells and readers are told of the options: the manual page is without fault and complete,
-and completion completes.
+"""The manual page and the completions: the page is complete and without errors, and shells complete
+the options.
 
 tests/test_texts.py PROGRAM FOLDER PART: PROGRAM is the daemon, FOLDER has what packaging/texts.py
-wrote, PART is manual, bash, zsh or fish. Exit status 77: what it takes is not installed.
+wrote, PART is manual, bash, zsh or fish. Exit status 77: a program that it needs is missing.
 """
 import pathlib
 import re
@@ -24,7 +24,7 @@ SECTIONS = [
     "EXAMPLES",
     "SEE ALSO",
 ]
-# What is typed, and what is offered then; None: every option.
+# The typed text and the completions offered; None: every option.
 TYPED = [
     ("patternd --", None),
     ("patternd --log-f", ["--log-format"]),
@@ -40,7 +40,7 @@ TYPED = [
 
 
 def run(*command):
-    """Its output; fails when it does, or complains."""
+    """Its output; fails when it fails, or writes to stderr."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=FOLDER)
     assert (
         done.returncode == 0 and not done.stderr
@@ -55,7 +55,7 @@ def flags():
 def manual():
     page, dated = FOLDER / "patternd.8", FOLDER / "patternd-dated.8"
     text = page.read_text()
-    # It has no date, which would be wrong or make builds differ; mandoc holds that against it.
+    # It has no date, which would be wrong or make builds differ; mandoc warns of that.
     dated.write_text(text.replace('.TH PATTERND 8 ""', ".TH PATTERND 8 2000-01-01"))
     checks = [("mandoc", "-Tlint"), ("groff", "-man", "-ww", "-z"), ("man", "--warnings", "-l")]
     checks = [c for c in checks if shutil.which(c[0])]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds what the daemon answered in the tests against the contract: validate_exchanges.py
-[--pattern NAME] openapi.json FILE...
+"""Checks the answers that tests got against the contract: validate_exchanges.py [--pattern NAME]
+openapi.json FILE...
 
 Each FILE has one exchange a line: {"operation": "lock_acquire", "method": "POST", "target":
 "/locks/a", "status": 201, "content_type": "application/json", "body": "{...}", "headers":
@@ -61,8 +61,8 @@ def inlined(node, doc, done):
 
 
 def closed(node, done):
-    """Closes each object of the responses: clients must take what a later release adds, this test
-    takes no undocumented member.
+    """Closes each object of the responses: clients must accept members of later releases, this
+    test accepts no undocumented member.
 
     The parts of an allOf stay open: each has members of the others.
     """
@@ -86,7 +86,7 @@ class Contract:
         self.seen = set()
 
     def misfit(self, value, schema):
-        """Why a value does not fit its schema; None when it does."""
+        """Why a value does not match its schema; None when it does."""
         if id(schema) not in self.validators:
             self.validators[id(schema)] = jsonschema.Draft202012Validator(
                 schema, format_checker=jsonschema.FormatChecker(["date"])
@@ -120,7 +120,7 @@ class Contract:
         return None
 
     def check(self, exchange):
-        """Why an exchange is not as documented; None when it is. Notes what was seen."""
+        """Why an exchange is not as documented; None when it is. Records what was seen."""
         operation, status, text = exchange["operation"], exchange["status"], exchange["body"]
         response = self.response_of(operation, status)
         if not operation and status < 400 and re.match(r"/(ui|docs|favicon\.ico)?([/?]|$)", exchange["target"]):
@@ -153,7 +153,7 @@ class Contract:
         return why
 
     def wanted(self):
-        """What must have been seen, each with how to say that it was not."""
+        """What must have been seen, each with the text that reports it as missing."""
         for name, op in self.operations.items():
             for status, response in op["responses"].items():
                 if status.startswith("2"):
@@ -198,7 +198,7 @@ def handled_by(pattern):
 
 def main(contract_path, paths, pattern):
     passed, failures, seen = 0, [], set()
-    recorded = filter(os.path.exists, paths)  # a program that asks the daemon nothing records nothing
+    recorded = filter(os.path.exists, paths)  # a program without requests records nothing
     with concurrent.futures.ProcessPoolExecutor(initializer=read_contract, initargs=[contract_path]) as workers:
         for good, bad, seen_here in workers.map(check_file, sorted(recorded, key=os.path.getsize, reverse=True)):
             passed, failures, seen = passed + good, failures + bad, seen | seen_here
