@@ -24,10 +24,10 @@ int64_t filter_patch(int segments, const char *ttl_ms);
 /* The arguments of a step: hashes `from` to `to` of a family, and for an add the part's name. */
 const char *const *filter_hashes(uint64_t family, int from, int to, const char *part);
 
-/* Adds items until the script has taken them all; a digit for each in `added`. */
+/* Adds items until the script has accepted them all; a digit for each in `added`. */
 void filter_add(uint64_t family, int from, int to, char *added);
 
-/* How many of the items are there. */
+/* How many of the items the filter contains. */
 int filter_found(uint64_t family, int from, int to);
 
 #endif

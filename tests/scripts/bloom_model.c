@@ -17,7 +17,7 @@ static uint64_t number_at(const char *hash, int at, int bytes)
 
 enum { TERMS = 6, MOST_HASHES = 64 };
 
-/* i over k, for all that are asked for: Pascal's triangle. */
+/* The products of i over k, for all k that are needed: Pascal's triangle. */
 static void fill_triangle(uint64_t triangle[MOST_HASHES][TERMS])
 {
 	for (size_t i = 0; i < MOST_HASHES; i++) {
@@ -27,7 +27,7 @@ static void fill_triangle(uint64_t triangle[MOST_HASHES][TERMS])
 	}
 }
 
-/* Where the i-th bit of an item is. */
+/* The place of an item's i-th bit. */
 static uint64_t place_of(const struct bloom_model *m, const struct bloom_layer *l, const char *hash, uint64_t i)
 {
 	uint64_t a = number_at(hash, 0, 5), b = number_at(hash, 5, 5), c = number_at(hash, 10, 6);

@@ -1,5 +1,5 @@
 /*
- * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step: what
+ * bloom_model: a Bloom filter that grows, in plain C, by the formulas instead of step by step, as
  * lua/bloom_*.lua must do.
  *
  *	struct bloom_model m = { .capacity = 100, .error_rate = 0.01 };
@@ -26,7 +26,7 @@ struct bloom_layer {
 struct bloom_model {
 	uint64_t capacity;
 	double error_rate;
-	bool is_double; /* plain double hashing: what the script must be better than */
+	bool is_double; /* plain double hashing, to which the script must be superior */
 	struct bloom_layer layers[BLOOM_LAYERS];
 	size_t layer_count; /* 0: nothing was added yet */
 };
@@ -35,7 +35,7 @@ bool bloom_model_add(struct bloom_model *m, const char hash[BLOOM_HASH]);
 bool bloom_model_has(const struct bloom_model *m, const char hash[BLOOM_HASH]);
 void bloom_model_free(struct bloom_model *m);
 
-/* The n-th of a family of hashes, NUL-terminated; the same for the same numbers. */
+/* The n-th hash of a family, NUL-terminated; the same for the same numbers. */
 void bloom_hash(uint64_t family, uint64_t n, char out[BLOOM_HASH + 1]);
 
 #endif

@@ -69,7 +69,7 @@ static void take_apart(const redisReply *element, size_t dimensions, struct rank
 	memcpy(out->member, element->str + head, element->len - head);
 }
 
-static int page_told(size_t dimensions, struct ranked *found)
+static int read_page(size_t dimensions, struct ranked *found)
 {
 	if (item_int(&r, 0) < 0)
 		return (int)item_int(&r, 0);
@@ -88,7 +88,7 @@ int board_page(const char *board, int64_t from, int64_t count, const char *order
 	snprintf(text[1], DIGITS, "%lld", (long long)count);
 	run(&r, &leaderboard_member_list_script, KEYS(board_key(board, ""), board_key(board, ":ranks")),
 	    ARGS(text[0], text[1], order));
-	return page_told(dimensions, found);
+	return read_page(dimensions, found);
 }
 
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
@@ -98,7 +98,7 @@ int board_around(const char *board, const char *member, int64_t count, const cha
 
 	snprintf(text, DIGITS, "%lld", (long long)count);
 	run(&r, &leaderboard_around_list_script, BOARD_KEYS(board), ARGS(member, text, order));
-	return page_told(dimensions, found);
+	return read_page(dimensions, found);
 }
 
 int64_t board_position(const char *board, const char *member, const char *order)

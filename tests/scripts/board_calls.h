@@ -1,6 +1,6 @@
 /*
- * board_calls: leaderboard scripts, called as their handlers call them, and what they tell taken
- * apart. The Redis is script_stage's.
+ * board_calls: leaderboard scripts, called as their handlers call them, and their replies parsed.
+ * The Redis is script_stage's.
  *
  *	board_make("b", 2);                                  its dimensions are d0, d1, ...
  *	board_put("b", "m", "set", 2, (int64_t[]){ 5, 15 });
@@ -33,20 +33,20 @@ void board_make(const char *board, size_t dimensions);
 int64_t board_put(const char *board, const char *member, const char *how, size_t dimensions, const int64_t *scores);
 
 /*
- * The members that a page or a look around tells; how many. -1: there is no board, -2: no such
- * member.
+ * The members of a page or of a member's neighbourhood; returns how many. -1: no such board, -2: no
+ * such member.
  */
 int board_page(const char *board, int64_t from, int64_t count, const char *order, size_t dimensions,
 	       struct ranked *found);
 int board_around(const char *board, const char *member, int64_t count, const char *order, size_t dimensions,
 		 struct ranked *found);
 
-/* The position from 0; -1: there is no board, -2: no such member. */
+/* The position from 0; -1: no such board, -2: no such member. */
 int64_t board_position(const char *board, const char *member, const char *order);
 
 /*
- * Fills a board with members m0, m1, ... of three dimensions in no time: as leaderboard_member_put
- * would, without it.
+ * Fills a board with members m0, m1, ... of three dimensions quickly: the same keys as by
+ * leaderboard_member_put, without that script.
  */
 void board_fill(const char *board, size_t members, unsigned seed);
 

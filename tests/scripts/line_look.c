@@ -11,8 +11,8 @@
 
 enum { TEXT_BYTES = 16384, KEY_BYTES = 256 };
 
-static redisContext *ear;
-static char heard_at[KEY_BYTES];
+static redisContext *listener;
+static char channel[KEY_BYTES];
 
 static void join(char *text, size_t *len, const char *separator, const char *more)
 {
@@ -32,7 +32,7 @@ const char *line_tickets(struct redis_server *r, const char *key)
 	return text;
 }
 
-/* "<ticket> <until>", "" when there is no offer to who is the first now. */
+/* "<ticket> <until>", "" when the present first waiter has no offer. */
 static const char *offer_of(struct redis_server *r, const char *key)
 {
 	static char text[KEY_BYTES];
@@ -71,31 +71,31 @@ void line_lapse(struct redis_server *r, const char *key)
 	server_command(r, "SET %s:offer %s", key, text);
 }
 
-void line_hear(struct redis_server *r, const char *key)
+void line_subscribe(struct redis_server *r, const char *key)
 {
-	if (ear)
-		redisFree(ear);
-	ear = NULL;
+	if (listener)
+		redisFree(listener);
+	listener = NULL;
 	if (!key)
 		return;
-	snprintf(heard_at, sizeof(heard_at), "%s", key);
-	ear = redisConnectUnix(r->socket_path);
-	assert_false(ear->err);
-	redisReply *reply = redisCommand(ear, "SSUBSCRIBE %s", key);
+	snprintf(channel, sizeof(channel), "%s", key);
+	listener = redisConnectUnix(r->socket_path);
+	assert_false(listener->err);
+	redisReply *reply = redisCommand(listener, "SSUBSCRIBE %s", key);
 	assert_non_null(reply);
 	freeReplyObject(reply);
 }
 
-const char *line_heard(struct redis_server *r)
+const char *line_published(struct redis_server *r)
 {
 	static char text[TEXT_BYTES];
 	redisReply *reply = NULL;
 	size_t len = 0;
 
-	/* Once this has come back, all that was published before it has. */
-	server_command(r, "SPUBLISH %s end", heard_at);
+	/* When this message arrives, all earlier ones have arrived. */
+	server_command(r, "SPUBLISH %s end", channel);
 	text[0] = '\0';
-	while (redisGetReply(ear, (void **)&reply) == REDIS_OK && strcmp(reply->element[2]->str, "end") != 0) {
+	while (redisGetReply(listener, (void **)&reply) == REDIS_OK && strcmp(reply->element[2]->str, "end") != 0) {
 		join(text, &len, ", ", reply->element[2]->str);
 		freeReplyObject(reply);
 	}

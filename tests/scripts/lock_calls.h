@@ -3,7 +3,8 @@
  * answers an error.
  *
  *	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1 }), TAKEN);
- *	lock_acquire(&r, (struct lock_try){ .names = "a b", .token = TOKEN_2, .ticket = TICKET_1, .wait_ms = 5000 });
+ *	lock_acquire(&r, (struct lock_try){ .names = "a b", .token = TOKEN_2, .ticket = TICKET_1,
+ *					    .wait_ms = 5000 });
  *	lock_release(&r, "a", TOKEN_1);
  *
  * The reply stays readable until the next call (run_script.h). Each call gives its outcome.
@@ -19,15 +20,15 @@
 #define TOKEN_3 "33333333333333333333333333333333"
 #define TOKEN_4 "44444444444444444444444444444444"
 
-/* lock_acquire's outcomes; the others have 1, and NOT_HOLDER. */
+/* lock_acquire's outcomes; the other scripts return 1, and NOT_HOLDER. */
 enum { HELD = 0, TAKEN = 1, ENTERED = 2, NOT_HOLDER = -1, MODE_CONFLICT = -2 };
-/* Its items: of a lock that was taken, fences from TAKEN_FENCES; and of one that was not. */
+/* Its items: of a lock that was acquired, fences from TAKEN_FENCES; and of one that was not. */
 enum { TAKEN_OWNER = 2, TAKEN_MODE, TAKEN_HOLDS, TAKEN_EXPIRES_AT, TAKEN_SEALED, TAKEN_FENCES };
 enum { HELD_NEXT_AT = 2, HELD_WHICH, HELD_WAITERS, HELD_MODE, HELD_HOLDERS };
-/* lock_get's, from 4 on only of a lock that is held. */
+/* lock_get's items; from 4 on only for a lock that is held. */
 enum { LOOK_WAITERS = 2, LOOK_FENCE, LOOK_MODE, LOOK_HOLDS, LOOK_EXPIRES_AT, LOOK_METADATA, LOOK_HOLDERS };
 
-/* What is 0 or NULL is not given. */
+/* Members that are 0 or NULL are not given. */
 struct lock_try {
 	const char *names; /* with blanks between them; NULL: "a" */
 	const char *token, *presented, *owner, *metadata, *sealed;
@@ -49,7 +50,7 @@ extern const char *const parts_to_acquire[], *const parts_to_release[], *const p
 const char *const *lock_keys(const char *names, const char *const parts[]);
 
 /*
- * One of them: part is "" for the bare key, ":waiters", ... The text lives until a few calls later.
+ * The name of one key: part is "" for the bare key, ":waiters", ... The text lives for a few calls.
  */
 const char *lock_key(const char *name, const char *part);
 

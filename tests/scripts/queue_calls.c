@@ -116,7 +116,7 @@ int64_t queue_take(struct redis_server *r, const char *queue, int max)
 /*
  * ---- Stored messages ----
  *
- * A field as if Redis had returned it: made here of what it did return.
+ * A field in the form of a reply of Redis, made of the stored message.
  */
 
 static const redisReply *made_int(size_t field, int64_t value)
@@ -146,7 +146,7 @@ struct stored {
 	int64_t priority, receives, sent_at_ms, expires_at_ms;
 };
 
-/* Reads "<tab> expires_at_ms <tab> max_receives <tab> id", up to `stop`; what is behind that. */
+/* Reads "<tab> expires_at_ms <tab> max_receives <tab> id", up to `stop`; returns the rest. */
 static const char *read_options(struct stored *m, const char *at, char stop)
 {
 	if (*at == '\t') {
@@ -391,7 +391,7 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue)
 }
 
 /*
- * Calls a script that works in steps with its first argument and the total so far, until it is
+ * Calls a script that works in steps, with its first argument and the total so far, until it has
  * finished.
  */
 static int64_t in_steps(struct redis_server *r, const struct script *s, const char *queue, const char *what, int *steps)

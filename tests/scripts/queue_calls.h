@@ -20,11 +20,12 @@ enum { QUEUE_KEYS = 8, BATCH_MAX = 100 };
 const char *const *queue_keys(const char *queue);
 
 /*
- * The name of one: part is "" for the bare key, ":ready", ... The text lives until the next call.
+ * The name of one key: part is "" for the bare key, ":ready", ... The text lives until the next
+ * call.
  */
 const char *queue_key(const char *queue, const char *part);
 
-/* A message to send; what is 0 or NULL is not given. */
+/* A message to send; members that are 0 or NULL are not given. */
 struct outgoing {
 	const char *id, *body;
 	int priority, max_receives;
@@ -40,10 +41,10 @@ int64_t queue_send_all(struct redis_server *r, const char *queue, const struct o
 enum sent_field { SENT_ID, SENT_DUPLICATE, SENT_DELIVER_AT };
 const redisReply *sent(const struct redis_server *r, size_t i, enum sent_field field);
 
-/* Returns how many were taken. */
+/* Returns how many were received. */
 int64_t queue_message_receive(struct redis_server *r, const char *queue, int max, int64_t visibility_ms,
 			      const char *nonce);
-/* The same, each done at once. */
+/* The same, each acknowledged at once. */
 int64_t queue_take(struct redis_server *r, const char *queue, int max);
 enum received_field {
 	RECEIVED_ID,
@@ -54,25 +55,25 @@ enum received_field {
 	RECEIVED_SENT_AT,
 	RECEIVED_VISIBLE_UNTIL,
 	RECEIVED_QUEUE,
-	RECEIVED_STATE, /* as it is stored, and the content */
+	RECEIVED_STATE, /* the state and the content as stored */
 	RECEIVED_CONTENT
 };
 /*
- * A field of message `i` of the last receive, read of its content and state as
- * lua/queues/lib_queue.lua describes them. The texts live until the next command; a field until it
- * is asked for again.
+ * A field of message `i` of the last receive, parsed from its content and state as
+ * lua/queues/lib_queue.lua describes them. The texts live until the next command; a field until the
+ * next call for it.
  */
 const redisReply *received(const struct redis_server *r, size_t i, enum received_field field);
 
-/* With a receipt as it was received. Return the outcome. */
+/* With a receipt of a receive. Return the outcome. */
 int64_t queue_delivery_acknowledge(struct redis_server *r, const char *queue, const char *receipt);
 int64_t queue_delivery_extend(struct redis_server *r, const char *queue, const char *receipt, int64_t visibility_ms);
 int64_t queue_delivery_reject(struct redis_server *r, const char *queue, const char *receipt, int64_t delay_ms,
 			      const char *reason, bool dead);
 
 /*
- * Many at once, lists of receipts that NULL ends, all rejects with one delay; returns how many had
- * an effect.
+ * Many at once, lists of receipts that end with NULL, all rejects with one delay; returns how many
+ * had an effect.
  */
 int64_t queue_delivery_settle(struct redis_server *r, const char *queue, const char *const done[],
 			      const char *const reject[], int64_t delay_ms);
@@ -93,7 +94,7 @@ enum item_field {
 	ITEM_EXPIRES_AT,
 	ITEM_REASON
 };
-/* Of a look or a change (base 2) or of a list (base LIST_ITEMS + i); read as received(). */
+/* Of a get or a change (base 2) or of a list (base LIST_ITEMS + i); read as received(). */
 enum { LIST_ITEMS = 5 };
 const redisReply *item_field(const struct redis_server *r, size_t base, enum item_field field);
 
@@ -101,7 +102,7 @@ const redisReply *item_field(const struct redis_server *r, size_t base, enum ite
 int64_t queue_contents(struct redis_server *r, const char *queue);
 int64_t queue_states(struct redis_server *r, const char *queue);
 
-/* Lets the next receive trim, though another did within the last second. */
+/* Makes the next receive trim, though another one did within the last second. */
 void queue_trim_next(struct redis_server *r, const char *queue);
 
 /* The whole queue. */
@@ -109,7 +110,7 @@ struct queue_settings {
 	int64_t visibility_ms, max_receives, backoff_base_ms, backoff_max_ms, dedupe_ms, retention_ms;
 	bool paused;
 };
-extern const struct queue_settings standard_settings; /* those of a queue without any */
+extern const struct queue_settings standard_settings; /* the settings of a queue without any */
 void queue_put(struct redis_server *r, const char *queue, struct queue_settings s);
 
 struct queue_counts {
@@ -126,7 +127,8 @@ struct queue_counts queue_get(struct redis_server *r, const char *queue);
 	} while (0)
 
 /*
- * In as many steps as it takes; return the total. `steps` (may be NULL) tells how many those were.
+ * In as many steps as are needed; return the total. `steps` (may be NULL) receives the number of
+ * steps.
  */
 int64_t queue_purge(struct redis_server *r, const char *queue, const char *state, int *steps);
 int64_t queue_redrive(struct redis_server *r, const char *queue, int64_t max, int *steps);

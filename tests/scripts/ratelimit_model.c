@@ -26,7 +26,7 @@ static int64_t ceiling(wide a, wide b)
 	return (int64_t)((a + b - 1) / b);
 }
 
-/* A state that is not written ends as it was written before. */
+/* A state that is not written keeps its expiry. */
 static void cut(struct limit_answer *a, int64_t ends_at)
 {
 	a->retry_at = (int64_t)smaller(a->retry_at, ends_at);
@@ -165,7 +165,7 @@ static size_t left_by(const struct limit_model *m, int64_t now, int64_t window_m
 	return left;
 }
 
-/* When so much has left. */
+/* When that much has left. */
 static int64_t gone_at(const struct limit_model *m, size_t left, int64_t now, int64_t window_ms, int64_t much)
 {
 	for (size_t i = left; i < m->count && m->exists; i++)
@@ -181,7 +181,7 @@ static void drop_first(struct limit_model *m, size_t count)
 }
 
 /*
- * What can let nothing in any more when it leaves is one with the entry behind it; ten at most in
+ * Merges an entry with the one behind it when its own leaving would admit no call; at most ten in
  * one call.
  */
 static void merge(struct limit_model *m)

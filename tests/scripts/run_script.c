@@ -13,7 +13,7 @@ enum { WORDS_MAX = 4096 };
 
 static redisReply *send_words(struct redis_server *r, int count, const char **words)
 {
-	server_command(r, "PING"); /* there is a connection, and the reply before is freed */
+	server_command(r, "PING"); /* the connection is open, and the previous reply is freed */
 	freeReplyObject(r->reply);
 	r->reply = redisCommandArgv(r->context, count, words, NULL);
 	if (!r->reply)
@@ -60,7 +60,7 @@ static redisReply *call(struct redis_server *r, const struct script *s, const ch
 	return reply;
 }
 
-/* Of a replay the reply inside of it. */
+/* Of a replay the recorded reply. */
 static redisReply *replied(struct redis_server *r)
 {
 	redisReply *reply = r->reply;

@@ -6,7 +6,7 @@
  *
  * The reply belongs to the server struct and lives until the next command on it. An error reply
  * fails the test unless it was asked for. A script marked @idempotent gets the empty fingerprint,
- * or the record of run_with_record; of a replay the reply is what it repeats.
+ * or the record of run_with_record; of a replay the reply is the recorded one.
  */
 #ifndef TEST_RUN_SCRIPT_H
 #define TEST_RUN_SCRIPT_H
@@ -29,17 +29,19 @@ redisReply *run(struct redis_server *r, const struct script *s, const char *cons
 redisReply *run_with_record(struct redis_server *r, const struct script *s, const char *const keys[],
 			    const char *const args[], const char *record, const char *fingerprint);
 
-/* The same of a replay whose grant must have ended. */
+/* The same for a replay whose grant must have ended. */
 void run_with_record_ended(struct redis_server *r, const struct script *s, const char *const keys[],
 			   const char *const args[], const char *record, const char *fingerprint);
 
-/* Runs a script that must answer an error with `part` in it. */
+/* Runs a script that must return an error with `part` in it. */
 void run_fails(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
 	       const char *part);
 void run_with_record_fails(struct redis_server *r, const struct script *s, const char *const keys[],
 			   const char *const args[], const char *record, const char *fingerprint, const char *part);
 
-/* Runs a script that may: true when it ran, false when it answered an error with `part` in it. */
+/*
+ * Runs a script that may fail: true when it ran, false when it returned an error with `part` in it.
+ */
 bool run_may_fail(struct redis_server *r, const struct script *s, const char *const keys[], const char *const args[],
 		  const char *part);
 
@@ -52,11 +54,11 @@ const char *item_text(const struct redis_server *r, size_t i);
 int64_t redis_now_ms(struct redis_server *r);
 int64_t redis_now_us(struct redis_server *r);
 
-/* Remaining time of a key: -1 it has none, -2 there is no key. */
+/* Remaining time of a key: -1 without expiry, -2 without the key. */
 int64_t redis_pttl_ms(struct redis_server *r, const char *key);
 int64_t redis_exists(struct redis_server *r, const char *key);
 
-/* Does something that must leave Redis as it was. */
+/* Runs code that must not change Redis. */
 #define unchanged(r, statement)                       \
 	do {                                          \
 		char *before_ = server_picture(r);    \

@@ -1,6 +1,6 @@
 /*
  * The bitmap scripts on a real Redis: fields of every width against BITFIELD itself, ranges that
- * are counted and searched in steps against one BITCOUNT and BITPOS, and what is kept for a replay.
+ * are counted and searched in steps against one BITCOUNT and BITPOS, and the records of replays.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "script_stage.h"
 
 #define KEY "p:bitmap:{b}"
-#define TWIN "twin" /* gets by plain commands what KEY gets by scripts */
+#define TWIN "twin" /* plain commands change it as scripts change KEY */
 #define RECORD "p:idem:{b}"
 #define MIB (1024 * 1024)
 
@@ -29,7 +29,7 @@ static unsigned random_below(unsigned n)
 
 /* ---- Fields ---- */
 
-/* Operations as the script takes them. */
+/* Operations as the script accepts them. */
 struct asked {
 	size_t count;
 	char words[OPERATIONS_MAX * WORDS][DIGITS];
@@ -53,10 +53,10 @@ static void ask(struct asked *a, const char *op, char sign, int bits, long long 
 }
 
 /*
- * The value that the script told for operation `i`, as the daemon puts it together; false when it
- * was refused.
+ * The value that the script returned for operation `i`, put together as the daemon does; false when
+ * it was refused.
  */
-static bool told_value(size_t i, int64_t *value)
+static bool returned_value(size_t i, int64_t *value)
 {
 	const redisReply *upper = r.reply->element[2 + 2 * i];
 
@@ -69,7 +69,7 @@ static bool told_value(size_t i, int64_t *value)
 	return true;
 }
 
-/* What BITFIELD itself says to operation `i`, on the twin. */
+/* The result of BITFIELD itself for operation `i`, on the twin. */
 static bool plain_value(const struct asked *a, size_t i, int64_t *value)
 {
 	const char *const *w = a->args + i * WORDS;
@@ -92,7 +92,7 @@ static void must_be_as_bitfield(const struct asked *a)
 	run(&r, &bitmap_field_write_script, KEYS(KEY), a->args);
 	assert_int_equal(r.reply->elements, 2 + 2 * a->count);
 	for (size_t i = 0; i < a->count; i++)
-		done[i] = told_value(i, &values[i]);
+		done[i] = returned_value(i, &values[i]);
 	for (size_t i = 0; i < a->count; i++) {
 		const char *const *w = a->args + i * WORDS;
 		int64_t wanted = 0;
@@ -122,16 +122,13 @@ static const char *random_value(int bits)
 
 	if (random_below(3) == 0)
 		return ends[random_below(sizeof(ends) / sizeof(ends[0]))];
-	if (random_below(3) > 0) /* mostly one that about fits */
+	if (random_below(3) > 0) /* mostly one that almost fits */
 		value >>= random_below(2) ? 64 - bits : (bits < 64 ? 63 - bits : 0);
 	snprintf(text, sizeof(text), "%lld", (long long)value);
 	return text;
 }
 
-/*
- * Every type, again and again at places that overlap and lie across bytes, with all that may be
- * done to it.
- */
+/* Each type, with all operations, many times at places that overlap and cross bytes. */
 static void fields_are_those_of_bitfield(void **state)
 {
 	static const char *const ops[] = { "GET", "SET", "INCRBY" }, *const overflows[] = { "WRAP", "SAT", "FAIL" };
@@ -173,7 +170,7 @@ static void the_last_digit_is_kept(void **state)
 	run(&r, &bitmap_field_write_script, KEYS(KEY), a.args);
 	for (size_t i = 0; i + 1 < a.count; i++) {
 		int64_t value = 0;
-		assert_true(told_value(i, &value));
+		assert_true(returned_value(i, &value));
 		assert_true(value == wanted[i]);
 	}
 	a.count = 0;
@@ -198,7 +195,7 @@ static void a_look_has_no_effect_and_a_write_has(void **state)
 	});
 	run(&r, &bitmap_field_write_script, KEYS(KEY), written.args);
 	assert_int_equal(item_int(&r, 0), 1);
-	unchanged(&r, { /* it is there now: what is refused does not even make it longer */
+	unchanged(&r, { /* the bitmap exists now: a refused operation does not even extend it */
 			run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), refused.args, RECORD, FINGERPRINT_A);
 			assert_int_equal(item_int(&r, 0), 0);
 	});
@@ -218,20 +215,20 @@ static void a_replay_keeps_every_digit(void **state)
 	ask(&a, "INCRBY", 'i', 64, 0, "1", "FAIL");
 	ask(&a, "INCRBY", 'u', 2, 64, "4", "FAIL");
 	run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
-	assert_true(told_value(0, &first));
+	assert_true(returned_value(0, &first));
 	assert_true(first == 9007199254740993);
-	assert_false(told_value(1, &nothing));
+	assert_false(returned_value(1, &nothing));
 	unchanged(&r, {
 		run_with_record(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_A);
-		assert_true(told_value(0, &again));
+		assert_true(returned_value(0, &again));
 		assert_true(again == first);
-		assert_false(told_value(1, &nothing));
+		assert_false(returned_value(1, &nothing));
 		run_with_record_fails(&r, &bitmap_field_write_script, KEYS(KEY), a.args, RECORD, FINGERPRINT_B,
 				      "IDEMPOTENCY_KEY_REUSED");
 	});
 }
 
-/* As many as a request may have, all of the costliest kind. */
+/* As many operations as a request may have, all of the costliest kind. */
 static void many_operations_are_one_call(void **state)
 {
 	static struct asked a;
@@ -244,7 +241,10 @@ static void many_operations_are_one_call(void **state)
 
 /* ---- Counting and searching in steps ---- */
 
-/* A bitmap of `bytes`, with runs of set and of clear bits, here and there one astray. */
+/*
+ * A bitmap of `bytes`, with runs of set and of clear bits, and a few single bits of the other
+ * value.
+ */
 static void fill(size_t bytes)
 {
 	char *bits = malloc(bytes);
@@ -334,7 +334,7 @@ static void steps_add_up_to_one_command(void **state)
 			int64_t wanted = server_command(&r, "BITCOUNT " KEY " %s %s %s", first, last, unit)->integer;
 			assert_int_equal(counted(first, last, unit, &calls), wanted);
 			if (from < 0 && to < from)
-				continue; /* no range to BITCOUNT, but to BITPOS a byte when both are cut off */
+				continue; /* an empty range for BITCOUNT, but a byte for BITPOS when both are cut off */
 			wanted = server_command(&r, "BITPOS " KEY " %s %s %s %s", bit, first, last, unit)->integer;
 			assert_int_equal(found_at(bit, first, last, unit), wanted);
 		}
@@ -360,7 +360,7 @@ static void a_step_is_a_mebibyte(void **state)
 	assert_int_equal(found_at("1", "0", "", "BYTE"), 16 * MIB * 8 - 1);
 	assert_int_equal(found_at("1", "0", "-2", "BIT"), -1);
 	assert_int_equal(found_at("0", "-134217800", "-134217900", "BIT"), -1); /* ends before it begins */
-	/* One that shrinks or goes while it is counted ends there. */
+	/* A bitmap that shrinks or is deleted during the count ends there. */
 	run(&r, &bitmap_count_script, KEYS(KEY), ARGS("0", "-1", "BYTE"));
 	assert_int_equal(item_int(&r, 3), 8 * MIB);
 	server_command(&r, "DEL " KEY);
@@ -387,7 +387,7 @@ static void nothing_is_all_clear(void **state)
 
 /* ---- Bits and whole bitmaps ---- */
 
-static void bits_tell_what_they_were(void **state)
+static void bits_return_their_old_value(void **state)
 {
 	(void)state;
 	run(&r, &bitmap_bit_put_script, KEYS(KEY), ARGS("9", "1"));
@@ -410,7 +410,7 @@ static void a_whole_bitmap_is_replaced(void **state)
 	assert_int_equal(item_int(&r, 2), 1);
 	assert_int_equal(server_command(&r, "STRLEN " KEY)->integer, 0);
 	run(&r, &bitmap_put_script, KEYS(KEY), ARGS("d"));
-	assert_int_equal(item_int(&r, 2), 1); /* empty was there, too */
+	assert_int_equal(item_int(&r, 2), 1); /* an empty one existed, too */
 	run(&r, &bitmap_delete_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(redis_exists(&r, KEY), 0);
@@ -463,7 +463,7 @@ int main(void)
 		cmocka_unit_test_setup(steps_add_up_to_one_command, script_stage_empty),
 		cmocka_unit_test_setup(a_step_is_a_mebibyte, script_stage_empty),
 		cmocka_unit_test_setup(nothing_is_all_clear, script_stage_empty),
-		cmocka_unit_test_setup(bits_tell_what_they_were, script_stage_empty),
+		cmocka_unit_test_setup(bits_return_their_old_value, script_stage_empty),
 		cmocka_unit_test_setup(a_whole_bitmap_is_replaced, script_stage_empty),
 		cmocka_unit_test_setup(foreign_keys_stay_as_they_are, script_stage_empty),
 		cmocka_unit_test_setup(a_full_redis_still_reads_and_frees, script_stage_empty),

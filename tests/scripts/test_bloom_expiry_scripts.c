@@ -1,4 +1,7 @@
-/* The expiry of a Bloom filter on a real Redis: its hash and all its segments, later ones too. */
+/*
+ * The expiry of a Bloom filter on a real Redis: its hash and all its segments, including later
+ * ones.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +15,7 @@
 
 enum { MADE = 1, THERE = 2, MORE_KEYS = -2, OTHER = -4 };
 
-/* The filter expires at that instant, its segments beyond eight later; -1: never. */
+/* The filter expires at that instant, segments beyond eight later; -1: never. */
 static void all_expire_at(int segments, int64_t at)
 {
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 1 + segments);
@@ -22,7 +25,7 @@ static void all_expire_at(int segments, int64_t at)
 				 at < 0 ? at : at + i / 8 * 100);
 }
 
-/* The filter has eleven segments, and one of them is named as a key too few. */
+/* The filter has eleven segments; the call names one of them too few. */
 static void all_keys_expire_together(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * The Bloom filter scripts on a real Redis: bit for bit what the model does (bloom_model.h), the
- * promised error rate, segments, the bounds of a call, and what is refused.
+ * The Bloom filter scripts on a real Redis: bit for bit as the model does (bloom_model.h), the
+ * promised error rate, segments, the bounds of a call, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void a_filter_is_sized_by_the_textbook(void **state)
 		{ "1000", "0.001", 15821, 11 },
 		{ "100000000", "1e-06", 3019787018, 21 },
 		{ "100000", "0.5", 288540, 2 },
-		{ "1", "0.01", 1024, 8 }, /* fewer bits are a matter of luck */
+		{ "1", "0.01", 1024, 8 }, /* fewer bits set are possible by chance */
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		script_stage_empty(NULL);
@@ -118,8 +118,7 @@ static void bits_are_the_models(const struct bloom_model *m)
 }
 
 /*
- * 1000 different items and 300 that were there before, into a filter for 60: it has five layers
- * then.
+ * 1000 different items and 300 repeated ones, into a filter for 60: it has five layers afterwards.
  */
 static void adding_is_what_the_model_does(void **state)
 {
@@ -205,7 +204,9 @@ static void the_error_rate_is_kept(void **state)
 	assert_int_equal(filter_found(5, 0, 4 * CAPACITY), 4 * CAPACITY);
 }
 
-/* False positives of the model, which is bit for bit the script's: many more can be asked for. */
+/*
+ * False positives of the model, which equals the script bit for bit: it can test many more items.
+ */
 static double measured(bool is_double, uint64_t capacity, uint64_t items, double error_rate, uint64_t asked)
 {
 	struct bloom_model m = { .capacity = capacity, .error_rate = error_rate, .is_double = is_double };
@@ -225,8 +226,8 @@ static double measured(bool is_double, uint64_t capacity, uint64_t items, double
 }
 
 /*
- * Small filters with small rates are where plain double hashing fails: that more terms are needed
- * shows, too.
+ * Small filters with small rates are where plain double hashing fails: the test also shows that the
+ * additional terms are needed.
  */
 static void small_filters_keep_it_too(void **state)
 {
@@ -303,8 +304,8 @@ static void a_full_layer_ends_a_call(void **state)
 }
 
 /*
- * A filter of 3 * 10^9 bits cannot have a second layer. It is made full by hand, with bits that
- * were never set.
+ * A filter of 3 * 10^9 bits cannot have a second layer. The test makes it full by hand, with bits
+ * that were never set.
  */
 static void the_largest_filter_is_full_at_last(void **state)
 {
@@ -341,7 +342,7 @@ static void deleting_goes_in_steps(void **state)
 	run(&r, &bloom_delete_script, filter_keys(11), ARGS());
 	assert_int_equal(item_int(&r, 0), AGAIN);
 	assert_int_equal(server_command(&r, "DBSIZE")->integer, 4);
-	unchanged(&r, { /* it is there for nobody any more */
+	unchanged(&r, { /* no call finds the filter any more */
 			run(&r, &bloom_get_script, KEYS(FILTER), ARGS());
 			assert_int_equal(item_int(&r, 0), NOT_THERE);
 			run(&r, &bloom_add_script, filter_keys(11), filter_hashes(12, 0, 1, "0"));
@@ -374,7 +375,7 @@ static void making_goes_on_with_a_deletion_that_broke_off(void **state)
 	assert_int_equal(added[0], '1');
 }
 
-/* Somebody removed the hash alone: the bits that were left are not taken for the new filter's. */
+/* Another program removed the hash alone: the remaining bits are not used for the new filter. */
 static void bits_left_behind_are_not_taken_over(void **state)
 {
 	(void)state;
@@ -410,19 +411,21 @@ static void each_part_is_done_once(void **state)
 		assert_string_equal(item_text(&r, 2), "011");
 		assert_true(item_int(&r, 1) > now_ms);
 	});
-	/* A part that broke off the first time is done now; all of it has one end. */
+	/* A part that failed the first time is done now; all parts expire together. */
 	server_command(&r, "PEXPIRE " RECORD " 5000");
 	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 4, 7, "3"), RECORD, FINGERPRINT_A);
 	assert_string_equal(item_text(&r, 2), "011");
 	assert_in_range(redis_pttl_ms(&r, RECORD), 1, 5000);
-	/* The same key with another body: also a part that the first did not have is refused. */
+	/*
+	 * The same key with another body: a part that the first body did not have is refused, too.
+	 */
 	unchanged(&r, {
 		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "0"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 		run_with_record_fails(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "60"), RECORD,
 				      FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED");
 	});
-	/* What only prepares is no answer, and is not kept. */
+	/* A reply that only prepares is not recorded. */
 	server_command(&r, "DEL " FILTER);
 	assert_int_equal(filter_put("100", "0.01"), MADE);
 	run_with_record(&r, &bloom_add_script, filter_keys(1), filter_hashes(14, 8, 9, "9"), RECORD, FINGERPRINT_A);
@@ -430,7 +433,7 @@ static void each_part_is_done_once(void **state)
 	assert_int_equal(server_command(&r, "HEXISTS " RECORD " part:9")->integer, 0);
 }
 
-/* ---- What is not ours ---- */
+/* ---- Foreign keys ---- */
 
 static void all_are_refused(void)
 {
@@ -467,10 +470,9 @@ static void a_foreign_key_stays_as_it_is(void **state)
 }
 
 /*
- * A filter with a segment missing would say that items are not there which are: nothing is better
- * than that.
+ * A filter that lost a segment would report present items as absent: an error is the better answer.
  */
-static void a_filter_that_lost_bits_says_so(void **state)
+static void a_filter_that_lost_bits_is_an_error(void **state)
 {
 	(void)state;
 	static const char *const lost[] = { "DEL " FILTER ":0", "SET " FILTER ":0 short", "DEL " FILTER ":1" };
@@ -512,7 +514,7 @@ int main(void)
 		cmocka_unit_test_setup(bits_left_behind_are_not_taken_over, script_stage_empty),
 		cmocka_unit_test_setup(each_part_is_done_once, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
-		cmocka_unit_test_setup(a_filter_that_lost_bits_says_so, script_stage_empty),
+		cmocka_unit_test_setup(a_filter_that_lost_bits_is_an_error, script_stage_empty),
 	};
 	return cmocka_run_group_tests(tests, script_stage_open, script_stage_close);
 }

@@ -1,6 +1,6 @@
 /*
- * The cache scripts on a real Redis: against a plain model of one key, then what time does:
- * repeated invalidations, fences that outlive their value, versions that never come again.
+ * The cache scripts on a real Redis: against a plain model of one key, then the effects of time:
+ * repeated invalidations, fences that outlive their value, versions that never repeat.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static int64_t fill(const char *ticket, int64_t fill_ms)
 	return item_int(&r, 0);
 }
 
-/* When it is to be repeated. */
+/* The time of the repetition. */
 static int64_t invalidate(int64_t again_after_ms)
 {
 	run(&r, &cache_invalidate_script, KEYS(VALUE, FILL, AGAIN), ARGS(of_int(again_after_ms)));
@@ -72,21 +72,21 @@ static int64_t invalidate(int64_t again_after_ms)
 	return item_int(&r, 3);
 }
 
-/* ---- A model of one key, while no time passes that matters ---- */
+/* ---- A model of one key, as long as no time passes that matters ---- */
 
 enum { TEXT_BYTES = 64 };
 
 static struct {
 	bool exists;
 	char value[TEXT_BYTES], version[TEXT_BYTES], former[TEXT_BYTES];
-	char ticket[TEXT_BYTES]; /* empty: none is out */
+	char ticket[TEXT_BYTES]; /* empty: no ticket is out */
 	char last_ticket[TEXT_BYTES];
 	int64_t highest; /* -1: none */
 	int64_t ends_ms; /* the next repeated invalidation; 0: none */
-	int64_t late_ms; /* by how much it may be shared with a later one */
+	int64_t late_ms; /* by how much a later one may share it */
 } model;
 
-/* A condition: none, any, the version that is there, one that was, and both beside others. */
+/* A condition: none, any, the present version, a former one, and both beside others. */
 static const char *some_condition(void)
 {
 	static char text[4 * TEXT_BYTES];
@@ -138,7 +138,7 @@ static void expect_failed_condition(int64_t got)
 	assert_string_equal(item_text(&r, 2), model.exists ? model.version : "");
 }
 
-/* Not later than the next repeated invalidation, and not earlier without need. */
+/* Not later than the next repeated invalidation, and not earlier than needed. */
 static void expect_end(int64_t ends_ms, int64_t life_ms)
 {
 	int64_t free_ms = item_int(&r, 1) + life_ms;
@@ -303,7 +303,7 @@ static void a_key_does_as_its_model(void **state)
 	}
 }
 
-/* ---- What time does ---- */
+/* ---- Effects of time ---- */
 
 static bool is_gone(void)
 {
@@ -322,7 +322,7 @@ static void an_invalidation_is_repeated_by_redis_itself(void **state)
 	assert_true(redis_now_ms(&r) >= first_ms);
 	assert_int_equal(put("3", 60000), 1);
 	assert_int_equal(item_int(&r, 3), second_ms);
-	assert_int_equal(put("4", 1), 2); /* a shorter life stays as it is */
+	assert_int_equal(put("4", 1), 2); /* a shorter expiry stays as it is */
 	assert_int_equal(item_int(&r, 3), item_int(&r, 1) + 1);
 	wait_until(redis_now_ms(&r) > second_ms, 5000);
 	assert_int_equal(redis_exists(&r, AGAIN), 0);
@@ -344,7 +344,7 @@ static void a_ticket_ends_with_the_repeated_invalidation(void **state)
 }
 
 /* In the millisecond of the repetition and later, a PUT is a new one. */
-static void the_instant_itself_is_over(void **state)
+static void the_instant_itself_has_ended(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 20; i++) {
@@ -363,7 +363,8 @@ static int64_t last_instant_ms(void)
 }
 
 /*
- * However often a key is invalidated; and an instant that is shared is late by little, never early.
+ * However often a key is invalidated, the instants are few; a shared instant is slightly late,
+ * never early.
  */
 static void repeated_invalidations_are_few(void **state)
 {
@@ -394,9 +395,9 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 	(void)state;
 	put_with("1", 60000, "5", "", "", "");
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 55000, DAY_MS + 60000);
-	put("2", 5000); /* it is not kept for shorter */
+	put("2", 5000); /* it does not expire earlier */
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 50000, DAY_MS + 60000);
-	put("3", 90000); /* nor, without a fence, does it go before its time */
+	put("3", 90000); /* nor, without a fence, before its time */
 	assert_in_range(redis_pttl_ms(&r, FENCE), DAY_MS + 85000, DAY_MS + 90000);
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "5");
 	assert_int_equal(delete_with("7", "", ""), 1);
@@ -411,7 +412,7 @@ static void a_fence_outlives_its_value_by_a_day(void **state)
 	assert_string_equal(server_command(&r, "GET " FENCE)->str, "9007199254740991");
 }
 
-/* With the same random digits, so that time alone makes the difference. */
+/* With the same random digits, so that only the time differs. */
 static void no_version_comes_again(void **state)
 {
 	(void)state;
@@ -445,7 +446,7 @@ static void a_replay_gets_the_first_answer(void **state)
 	put("1", 60000);
 	unchanged(&r,
 		  run_with_record_ended(&r, &cache_fill_script, keys, ARGS("other", "5000"), RECORD, FINGERPRINT_A));
-	/* To be given the value has no effect, and is not kept. */
+	/* A reply with the value has no effect, and is not recorded. */
 	unchanged(&r, run_with_record(&r, &cache_fill_script, keys, ARGS("x", "5000"), RECORD "2", FINGERPRINT_A));
 	run_with_record(&r, &cache_invalidate_script, keys, ARGS("5000"), RECORD "3", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 2), 1);
@@ -466,7 +467,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 {
 	static const struct {
 		const char *make;
-		bool get, fill, invalidate, delete; /* which other scripts see it; all see the value */
+		bool get, fill, invalidate, delete; /* which other scripts read it; all read the value */
 	} rows[] = {
 		{ "SET " VALUE " x", true, true, true, true },
 		{ "HSET " VALUE " a 1", true, true, true, true },
@@ -501,7 +502,7 @@ static void a_foreign_key_stays_as_it_is(void **state)
 	unchanged(&r, run_fails(&r, &cache_get_script, KEYS(VALUE), ARGS("", ""), "WRONGTYPE"));
 }
 
-/* What is old must go, also when nothing more fits in. */
+/* An old value must go, even when Redis has no memory for a new one. */
 static void a_full_redis_stores_nothing_and_still_forgets(void **state)
 {
 	(void)state;
@@ -523,7 +524,7 @@ int main(void)
 		cmocka_unit_test_setup(a_key_does_as_its_model, script_stage_empty),
 		cmocka_unit_test_setup(an_invalidation_is_repeated_by_redis_itself, script_stage_empty),
 		cmocka_unit_test_setup(a_ticket_ends_with_the_repeated_invalidation, script_stage_empty),
-		cmocka_unit_test_setup(the_instant_itself_is_over, script_stage_empty),
+		cmocka_unit_test_setup(the_instant_itself_has_ended, script_stage_empty),
 		cmocka_unit_test_setup(repeated_invalidations_are_few, script_stage_empty),
 		cmocka_unit_test_setup(a_fence_outlives_its_value_by_a_day, script_stage_empty),
 		cmocka_unit_test_setup(no_version_comes_again, script_stage_empty),

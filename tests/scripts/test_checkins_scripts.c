@@ -1,6 +1,6 @@
 /*
- * The check-in scripts on a real Redis: days noted and taken back against a plain table, and which
- * days a range has.
+ * The check-in scripts on a real Redis: days marked and unmarked against a plain table, and the
+ * days of a range.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static int64_t put(const struct script *s, int64_t day)
 	return item_int(&r, 0);
 }
 
-/* Asks for a range; its days can be asked for afterwards. */
+/* Reads a range; is_marked reads its days afterwards. */
 static void look(int64_t from, int64_t to)
 {
 	char first[DIGITS], last[DIGITS];
@@ -40,7 +40,7 @@ static void look(int64_t from, int64_t to)
 	assert_int_equal(item_int(&r, 3), to);
 }
 
-static bool is_told(int64_t day)
+static bool is_marked(int64_t day)
 {
 	const redisReply *bits = r.reply->element[5];
 	int64_t at = day - item_int(&r, 4);
@@ -68,20 +68,20 @@ static void days_are_those_of_a_plain_table(void **state)
 		int from = rand_r(&seed) % DAYS, to = from + rand_r(&seed) % (DAYS - from);
 		look(FIRST + from, FIRST + to);
 		for (int at = from; at <= to; at++)
-			assert_int_equal(is_told(FIRST + at), noted[at]);
+			assert_int_equal(is_marked(FIRST + at), noted[at]);
 	}
-	/* A block is bits as SETBIT makes them, so that one can look. */
+	/* A block has its bits as SETBIT makes them, readable by other programs. */
 	for (int at = 0; at < DAYS; at++)
 		if (noted[at])
 			put(&checkin_day_delete_script, FIRST + at);
-	assert_int_equal(redis_exists(&r, KEY), 0); /* nothing is left of what was taken back */
+	assert_int_equal(redis_exists(&r, KEY), 0); /* an unmarked day leaves nothing behind */
 	put(&checkin_day_put_script, 368 + 9);
 	redisReply *field = server_command(&r, "HGET " KEY " 1");
 	assert_int_equal(field->len, 2);
 	assert_memory_equal(field->str, "\0\x40", 2);
 }
 
-/* Later days do not lose the expiry; the days go with the key, and new ones have none. */
+/* Later days keep the expiry; the days go with the key, and new ones have no expiry. */
 static void all_days_expire_together(void **state)
 {
 	(void)state;
@@ -134,13 +134,13 @@ static void the_first_and_the_last_day(void **state)
 		assert_int_equal(put(&checkin_day_put_script, ends[i]), 1);
 		assert_int_equal(put(&checkin_day_put_script, ends[i]), 0);
 		look(ends[i], ends[i]);
-		assert_true(is_told(ends[i]));
+		assert_true(is_marked(ends[i]));
 		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 1);
 		assert_int_equal(put(&checkin_day_delete_script, ends[i]), 0);
 	}
 }
 
-/* A hash of a century is 46 bytes a year; only the fields of the range are read. */
+/* A hash of a century has 46 bytes a year; only the fields of the range are read. */
 static void a_century_is_one_call(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void a_century_is_one_call(void **state)
 		put(&checkin_day_put_script, day);
 	look(0, 36599);
 	for (int64_t day = 0; day < 36600; day++)
-		assert_int_equal(is_told(day), day % 61 == 0);
+		assert_int_equal(is_marked(day), day % 61 == 0);
 	redisReply *fields = server_command(&r, "HVALS " KEY);
 	assert_int_equal(fields->elements, 100);
 	for (size_t i = 0; i < fields->elements; i++)
@@ -202,7 +202,7 @@ static void a_full_redis_still_looks_and_forgets(void **state)
 	server_command(&r, "CONFIG SET maxmemory 1");
 	run_fails(&r, &checkin_day_put_script, KEYS(KEY), ARGS("2"), "OOM");
 	look(1, 1);
-	assert_true(is_told(1));
+	assert_true(is_marked(1));
 	run(&r, &checkin_patch_script, KEYS(KEY), ARGS("60000"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(put(&checkin_day_delete_script, 1), 1);

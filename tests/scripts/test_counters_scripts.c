@@ -1,6 +1,6 @@
 /*
- * The counter scripts on a real Redis: exact within +-(2^53 - 1), all or nothing, and that nothing
- * foreign is touched.
+ * The counter scripts on a real Redis: exact within +-(2^53 - 1), all or nothing, and foreign keys
+ * stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void adding_answers_what_is(void **state)
 	assert_int_equal(r.reply->elements, 3);
 }
 
-/* From a value by an amount: what is then, or NULL where that is out of range. */
+/* The value plus an amount, or NULL where that is out of range. */
 static void sums_are_exact_to_the_last_digit(void **state)
 {
 	(void)state;
@@ -92,7 +92,7 @@ static void sums_are_exact_to_the_last_digit(void **state)
 	}
 }
 
-/* Against the processor's own arithmetic. */
+/* Against the processor's arithmetic. */
 static void random_sums_are_the_processors(void **state)
 {
 	(void)state;
@@ -169,7 +169,7 @@ static void a_replay_gets_the_first_answer(void **state)
 					    FINGERPRINT_B, "IDEMPOTENCY_KEY_REUSED"));
 }
 
-/* Also values that HINCRBY would refuse only when others were changed already. */
+/* Also values that HINCRBY would refuse only after others were changed. */
 static void a_foreign_key_stays_as_it_is(void **state)
 {
 	(void)state;

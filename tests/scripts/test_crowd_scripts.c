@@ -1,7 +1,7 @@
 /*
- * Many of one kind: rows 41 to 43 of the table of faults. A message that nobody can work on, very
- * many that become due in the same millisecond, limits by a hundred thousand keys, a board of many
- * members: each call stays short, and what is over leaves nothing behind.
+ * Many of one kind: rows 41 to 43 of the table of faults. A message that no worker can process,
+ * very many that become due in the same millisecond, limits with a hundred thousand keys, a board
+ * of many members: each call stays short, and expired state leaves nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static int64_t info(const char *section, const char *name, double unit)
 	return (int64_t)(strtod(at + strlen(name), NULL) * unit);
 }
 
-/* The time that Redis has worked, not that it was kept waiting on a busy machine. */
+/* The time that Redis worked, without the time that it waited on a busy machine. */
 static int64_t worked_us(void)
 {
 	return info("cpu", "used_cpu_user:", 1e6) + info("cpu", "used_cpu_sys:", 1e6);
@@ -52,8 +52,8 @@ static void a_poisoned_message_dies_after_a_thousand_tries(void **state)
 }
 
 /*
- * How long it takes to send them, and half as long again, at the pace of this machine now; a busy
- * one may get no faster.
+ * The time to send them, and half as long again, at the present pace of this machine; under load it
+ * may stay slow.
  */
 static int64_t time_to_send_ms(const struct outgoing *batch, int batches, int64_t most_ms)
 {
@@ -67,7 +67,7 @@ static int64_t time_to_send_ms(const struct outgoing *batch, int batches, int64_
 }
 
 /*
- * Whoever comes first must not pay for all of them: a hundred thousand, or the million of the
+ * The first receive must not do the work for all of them: a hundred thousand, or the million of the
  * table.
  */
 static void very_many_are_due_at_once(void **state)
@@ -100,7 +100,7 @@ static void very_many_are_due_at_once(void **state)
 	assert_counts(&r, "q", (batches - TAKEN) * BATCH_MAX, 0, TAKEN * BATCH_MAX, 0);
 }
 
-/* However deep it is: a hundred thousand members, or the million of row 43. */
+/* However deep the board is: a hundred thousand members, or the million of row 43. */
 static void pages_of_a_large_board_are_short(void **state)
 {
 	enum { PAGE = 100, LONGEST_US = 20000 };
@@ -125,10 +125,7 @@ static int64_t memory(void)
 	return info("memory", "used_memory:", 1);
 }
 
-/*
- * Each by a key of its own, the last of which it returns; all are sent before the first answer is
- * read.
- */
+/* Each for a key of its own; returns the last key. All are sent before the first reply is read. */
 static const char *take_by_each(const struct script *s, const char *name, int from, int count, int window_ms)
 {
 	static char key[96];
@@ -148,10 +145,7 @@ static const char *take_by_each(const struct script *s, const char *name, int fr
 	return key;
 }
 
-/*
- * A hundred thousand, by the three algorithms: who comes no more is forgotten, and what there is of
- * them is small.
- */
+/* A hundred thousand keys, by the three algorithms: unused ones expire, and each is small. */
 static void limits_of_many_keys_leave_nothing(void **state)
 {
 	enum { KEYS_EACH = 34000, AT_ONCE = 1000, WINDOW_MS = 3000, BYTES_A_KEY = 400, TABLES_BYTES = 4 << 20 };
@@ -170,7 +164,7 @@ static void limits_of_many_keys_leave_nothing(void **state)
 		for (int i = 0; i < KEYS_EACH; i += AT_ONCE) {
 			const char *key = take_by_each(s, limits[k].name, i, AT_ONCE, WINDOW_MS);
 			int64_t ttl_ms = server_command(&r, "PTTL %s", key)->integer;
-			assert_true(ttl_ms != -1 && ttl_ms <= WINDOW_MS + 1); /* it may be over already */
+			assert_true(ttl_ms != -1 && ttl_ms <= WINDOW_MS + 1); /* it may have ended already */
 		}
 		int64_t taken = memory() - before, keys = server_command(&r, "DBSIZE")->integer;
 		print_message("%s: %lld keys, %lld bytes\n", limits[k].name, (long long)keys, (long long)taken);

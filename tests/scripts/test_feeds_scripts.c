@@ -1,6 +1,6 @@
 /*
- * The feed scripts on a real Redis: order, what is kept, pages within their bounds, and that
- * nothing foreign is touched.
+ * The feed scripts on a real Redis: order, retention, pages within their bounds, and foreign keys
+ * stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define META "p:feed:{a}:meta"
 #define RECORD "p:idem:{a}:k"
 
-/* Puts items "from" to "to" in front, in one call; what it says the feed has. */
+/* Pushes items "from" to "to" in one call; returns the length that the script reports. */
 static int64_t push(const char *keep, int from, int to)
 {
 	static char text[1000][16];
@@ -79,7 +79,7 @@ static void only_the_newest_are_kept(void **state)
 	page_is("0", "10", 1, 19, 1);
 }
 
-/* A call drops 250 at most, or as many as it brings, and says what is left to do. */
+/* A call drops 250 at most, or as many as it brings, and reports how many are still to drop. */
 static void much_is_dropped_in_steps(void **state)
 {
 	(void)state;
@@ -98,8 +98,8 @@ static void much_is_dropped_in_steps(void **state)
 }
 
 /*
- * What is to be dropped is fixed when the items come: neither a push that keeps more nor a new feed
- * loses to a late call.
+ * The items to drop are fixed when new items are pushed: a late call takes nothing from a push that
+ * keeps more, or from a new feed.
  */
 static void a_late_call_drops_what_was_there(void **state)
 {
@@ -118,7 +118,10 @@ static void a_late_call_drops_what_was_there(void **state)
 	unchanged(&r, assert_int_equal(push("10", 0, 0), 300));
 }
 
-/* 40 items of 60000 bytes: four of them are a page. Small ones behind a large one are one, too. */
+/*
+ * 40 items of 60000 bytes: four of them are a page. Small ones behind a large one are one page,
+ * too.
+ */
 static void a_page_is_bounded_in_bytes(void **state)
 {
 	(void)state;
@@ -132,7 +135,7 @@ static void a_page_is_bounded_in_bytes(void **state)
 	assert_int_equal(r.reply->elements, 3 + 4);
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("38", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 2);
-	memset(too_large, '1', sizeof(too_large) - 1); /* never ours; still a page has one item */
+	memset(too_large, '1', sizeof(too_large) - 1); /* never stored by patternd; still a page has one item */
 	run(&r, &feed_item_push_script, KEYS(FEED, META), ARGS("100", "7", too_large));
 	run(&r, &feed_item_list_script, KEYS(FEED), ARGS("0", "1000"));
 	assert_int_equal(r.reply->elements, 3 + 1);
@@ -191,7 +194,7 @@ static void the_limit_stays_until_it_is_changed(void **state)
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
 	assert_int_equal(item_int(&r, 2), 990);
 	assert_int_equal(item_int(&r, 3), 990);
-	server_command(&r, "DEL " FEED); /* and nothing of it is left in the next one */
+	server_command(&r, "DEL " FEED); /* and the next feed has nothing of it */
 	run(&r, &feed_get_script, KEYS(FEED, META), ARGS());
 	assert_int_equal(item_int(&r, 3), 1000);
 	assert_int_equal(push("", 0, 1000), 1000);
@@ -225,7 +228,7 @@ static void both_keys_expire_together(void **state)
 	assert_int_equal(expires_at(META), -1);
 	server_command(&r, "PEXPIRE " META " 60000");
 	server_command(&r, "DEL " FEED);
-	push("10", 0, 1); /* what an old feed left behind does not expire under the new one */
+	push("10", 0, 1); /* the rest of an old feed does not expire with the new one */
 	assert_int_equal(expires_at(FEED), -1);
 	assert_int_equal(expires_at(META), -1);
 }

@@ -1,6 +1,5 @@
 /*
- * The fence scripts on a real Redis: what passes, what is kept, and that nothing foreign is
- * touched.
+ * The fence scripts on a real Redis: what passes, what is stored, and foreign keys stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * The geo scripts on sets that are split into cells: who calls with the wrong cells, all or
+ * The geo scripts on sets that are split into cells: calls that name the wrong cells, all or
  * nothing, distances, bounded steps.
  */
 #include <math.h>
@@ -26,8 +26,8 @@ static int split_in_three(void **state)
 	return 0;
 }
 
-/* The call does nothing but tell how many cells there are. */
-static void told_cells(int64_t cells)
+/* The call only returns the number of cells. */
+static void returned_cells(int64_t cells)
 {
 	assert_int_equal(r.reply->elements, 3);
 	assert_int_equal(item_int(&r, 0), -3);
@@ -38,10 +38,10 @@ static void told_cells(int64_t cells)
 	do {                                                \
 		unchanged(&r, run(&r, script, keys, args)); \
 		run(&r, script, keys, args);                \
-		told_cells(cells);                          \
+		returned_cells(cells);                      \
 	} while (0)
 
-static void who_does_not_know_the_cells_is_told(void **state)
+static void wrong_cells_return_their_number(void **state)
 {
 	(void)state;
 	misled(3, &geo_member_put_script, KEYS(SET), ARGS("1", "2", "a"));
@@ -59,7 +59,7 @@ static void who_does_not_know_the_cells_is_told(void **state)
 	run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS("1", "2", "a", "3"));
 	misled(3, &geo_put_script, KEYS(SET), ARGS("", "1000", "1"));
 	misled(3, &geo_put_script, KEYS(SET, CELL("0")), ARGS("3", "null", "", "1"));
-	/* A set that is one sorted set, or none at all, has none. */
+	/* A set that is one sorted set, or that does not exist, has no cells. */
 	run(&r, &geo_member_put_script, KEYS("p:geo:{t}"), ARGS("1", "2", "a"));
 	misled(0, &geo_member_put_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1", "2", "a", "2"));
 	misled(0, &geo_delete_script, KEYS("p:geo:{t}", "p:geo:{t}:0"), ARGS("1"));
@@ -81,7 +81,7 @@ static void many_go_into_their_cells_or_none_does(void **state)
 	assert_near(item_real(&r, 2), 4, 0.00001);
 	assert_string_equal(item_text(&r, 5), "");
 	assert_near(item_real(&r, 8), 2, 0.00001);
-	/* The last of them is outside the world; or one of the cells is not ours. */
+	/* The last one is outside the world; or one of the cells is foreign. */
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
 				ARGS("1", "1", "1", "e", "1", "1", "85.06", "f", "3"), "invalid"));
 	unchanged(&r, run_fails(&r, &geo_member_add_script, KEYS(SET, CELL("0"), CELL("1")),
@@ -126,7 +126,7 @@ static void all_keys_have_one_expiry(void **state)
 	static const char *const keys[] = { SET, CELL("0"), CELL("1"), CELL("2") };
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(server_command(&r, "PEXPIRETIME %s", keys[i])->integer, at);
-	/* Other settings leave it; null takes it away from all. */
+	/* Other settings keep the expiry; null removes it from all keys. */
 	const char *const *all = KEYS(SET, CELL("0"), CELL("1"), CELL("2"));
 	unchanged(&r, run(&r, &geo_put_script, all, ARGS("", "", "1", "3")));
 	run(&r, &geo_put_script, all, ARGS("3", "null", "", "3"));
@@ -135,7 +135,7 @@ static void all_keys_have_one_expiry(void **state)
 		assert_int_equal(redis_pttl_ms(&r, keys[i]), -1);
 }
 
-/* The sorted set becomes the cell, whole; a key in its way is left alone. */
+/* The sorted set becomes the cell, whole; a key of the cell's name is left alone. */
 static void a_sorted_set_becomes_the_only_cell(void **state)
 {
 	(void)state;
@@ -157,7 +157,10 @@ static void a_sorted_set_becomes_the_only_cell(void **state)
 	assert_string_equal(server_command(&r, "HGET " SET " size")->str, "0");
 }
 
-/* Between cells no command of Redis tells how far it is: the script's figure is Redis's. */
+/*
+ * No command of Redis measures between cells: the script's figure equals that of Redis within one
+ * set.
+ */
 static void distances_between_cells_are_redis_s_own(void **state)
 {
 	enum { PAIRS = 400 };
@@ -166,7 +169,7 @@ static void distances_between_cells_are_redis_s_own(void **state)
 	(void)state;
 	srand(3);
 	for (int i = 0; i < PAIRS; i++) {
-		char at[4][32], told[32];
+		char at[4][32], returned[32];
 		for (int j = 0; j < 4; j++)
 			snprintf(at[j], sizeof(at[j]), "%.9f",
 				 (j % 2 ? 85.0 : 180.0) * (2.0 * rand() / RAND_MAX - 1) * (i % 3 ? 1 : 0.001));
@@ -174,8 +177,8 @@ static void distances_between_cells_are_redis_s_own(void **state)
 		run(&r, &geo_member_put_script, KEYS(SET, CELL("1")), ARGS(at[2], at[3], "b", "3"));
 		server_command(&r, "GEOADD plain %s %s a %s %s b", at[0], at[1], at[2], at[3]);
 		run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("1")), ARGS("a", "b", units[i % 4], "3"));
-		snprintf(told, sizeof(told), "%s", item_text(&r, 2));
-		assert_near(strtod(told, NULL),
+		snprintf(returned, sizeof(returned), "%s", item_text(&r, 2));
+		assert_near(strtod(returned, NULL),
 			    strtod(server_command(&r, "GEODIST plain a b %s", units[i % 4])->str, NULL), 0.00011);
 	}
 	run(&r, &geo_distance_get_script, KEYS(SET, CELL("0"), CELL("2")), ARGS("a", "nobody", "m", "3"));
@@ -189,7 +192,7 @@ static void fill(const char *cell, int members, double longitude)
 		server_command(&r, "GEOADD p:geo:{s}:%s %f %f %s-%d", cell, longitude + 0.0001 * i, 1.0, cell, i);
 }
 
-/* A call ends after the cell with which it has looked at enough; the rest is for the next. */
+/* A call ends after the cell with which it has read enough; the next call continues. */
 static void a_search_is_done_in_steps(void **state)
 {
 	(void)state;
@@ -204,10 +207,10 @@ static void a_search_is_done_in_steps(void **state)
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "30", "", "m", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, 2), 3);
 	assert_int_equal(r.reply->elements, 3 + 9 * 3);
-	/* A thin box is among many that it does not hold. */
+	/* A thin box among many members outside it. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "40", "box", "20000", "1", "km", "ASC", "10", "", "3"));
 	assert_int_equal(item_int(&r, 2), 2);
-	/* Nobody is asked for who is farther than those who were found elsewhere. */
+	/* Members farther away than those found elsewhere are left out. */
 	run(&r, &geo_search_cells_script, keys, ARGS("1", "1", "radius", "1000", "", "km", "ASC", "10", "0.02", "3"));
 	assert_int_equal(item_int(&r, 2), 3);
 	assert_in_range(r.reply->elements, 3 + 5 * 3, 3 + 10 * 3);
@@ -216,8 +219,7 @@ static void a_search_is_done_in_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_does_not_know_the_cells_is_told, split_in_three,
-						script_stage_empty),
+		cmocka_unit_test_setup_teardown(wrong_cells_return_their_number, split_in_three, script_stage_empty),
 		cmocka_unit_test_setup_teardown(many_go_into_their_cells_or_none_does, split_in_three,
 						script_stage_empty),
 		cmocka_unit_test_setup_teardown(the_size_follows, split_in_three, script_stage_empty),

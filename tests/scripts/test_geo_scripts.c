@@ -193,7 +193,8 @@ static void a_member_is_a_centre_too(void **state)
 }
 
 /*
- * The edges of Redis's documentation: a box of 400 km holds four cities, a box too low holds fewer.
+ * The edges of Redis's documentation: a box of 400 km contains four cities, a lower box contains
+ * fewer.
  */
 static void boxes_find_what_is_inside(void **state)
 {
@@ -222,7 +223,7 @@ static int64_t calls_of(const char *command)
 	return at ? strtoll(at + strlen(row), NULL, 10) : 0;
 }
 
-/* Only an area of which GEOSEARCH would miss some costs more than one of it. */
+/* A search costs more than one GEOSEARCH only for an area in which GEOSEARCH misses members. */
 static void a_search_is_one_geosearch(void **state)
 {
 	(void)state;
@@ -258,7 +259,7 @@ static void removing_and_deleting(void **state)
 	assert_int_equal(item_int(&r, 2), 0);
 }
 
-/* Walks all pages; how many of the members came. */
+/* Walks all pages; returns how many of the members were found. */
 static int walk(int members, const char *count, const char *match)
 {
 	static bool came[2000];
@@ -300,7 +301,7 @@ static void all_members_can_be_walked(void **state)
 {
 	(void)state;
 	assert_int_equal(walk(1, "10", ""), 0);
-	add_members(0, 21); /* one listpack: ZSCAN has them all in one step */
+	add_members(0, 21); /* one listpack: ZSCAN returns all in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
 	assert_int_equal(walk(21, "1", ""), 21);
 	assert_int_equal(walk(21, "1", "m1?"), 10);
@@ -318,9 +319,10 @@ static void all_members_can_be_walked(void **state)
 }
 
 /*
- * Between two pages a member that was told goes, and another comes: the others are still all told.
+ * Between two pages a member that was returned goes, and another comes: the others are all
+ * returned.
  */
-static void a_walk_misses_nobody_who_stays(void **state)
+static void a_walk_misses_no_member_that_stays(void **state)
 {
 	(void)state;
 	add_members(0, 20);
@@ -343,7 +345,7 @@ static void a_walk_misses_nobody_who_stays(void **state)
 		assert_true(came[i]);
 }
 
-static void what_is_no_cursor_is_told(void **state)
+static void what_is_no_cursor_is_refused(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
@@ -409,8 +411,8 @@ int main(void)
 		cmocka_unit_test_setup(a_search_is_one_geosearch, sicily),
 		cmocka_unit_test_setup(removing_and_deleting, sicily),
 		cmocka_unit_test_setup(all_members_can_be_walked, script_stage_empty),
-		cmocka_unit_test_setup(a_walk_misses_nobody_who_stays, script_stage_empty),
-		cmocka_unit_test_setup(what_is_no_cursor_is_told, sicily),
+		cmocka_unit_test_setup(a_walk_misses_no_member_that_stays, script_stage_empty),
+		cmocka_unit_test_setup(what_is_no_cursor_is_refused, sicily),
 		cmocka_unit_test_setup(a_replay_gets_the_first_answer, script_stage_empty),
 		cmocka_unit_test_setup(a_foreign_key_stays_as_it_is, script_stage_empty),
 	};

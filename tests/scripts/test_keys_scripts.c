@@ -1,6 +1,6 @@
 /*
- * The key scripts on a real Redis: every type there is, pages that tell every element once, texts
- * of any size and bytes.
+ * The key scripts on a real Redis: each type, pages that return each element once, texts of any
+ * size and bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void make(const char *command)
 	assert_int_not_equal(server_command(&r, command)->type, REDIS_REPLY_ERROR);
 }
 
-static void a_key_is_told_by_type_and_size(void **state)
+static void a_key_has_type_and_size(void **state)
 {
 	static const struct {
 		const char *make, *type;
@@ -69,7 +69,7 @@ static void keys_are_deleted_and_given_a_time(void **state)
 	assert_int_equal(redis_pttl_ms(&r, KEY), -1);
 	run(&r, &key_get_script, KEYS(KEY), ARGS());
 	assert_int_equal(item_int(&r, 3), -1);
-	server_command(&r, "CONFIG SET maxmemory 1"); /* what makes room goes on */
+	server_command(&r, "CONFIG SET maxmemory 1"); /* a command that frees memory still works */
 	run(&r, &key_ttl_put_script, KEYS(KEY), ARGS("60000"));
 	assert_int_equal(item_int(&r, 0), 1);
 	run(&r, &key_delete_script, KEYS(KEY), ARGS());
@@ -85,7 +85,7 @@ static void keys_are_deleted_and_given_a_time(void **state)
 
 enum { MOST = 2000 };
 
-/* Redis makes its tables larger bit by bit, and a scan may then find an element twice. */
+/* Redis resizes its tables in steps, and a scan may then return an element twice. */
 static bool is_table(void)
 {
 	return strcmp(server_command(&r, "OBJECT ENCODING %s", KEY)->str, "hashtable") == 0 ||
@@ -133,8 +133,8 @@ static void walk(int elements, int limit)
 	assert_true(pages <= 2 * elements / (limit < 100 ? limit : 100) + 1);
 }
 
-/* Small keys are one piece for Redis, large ones tables: pages cut both. */
-static void every_element_is_told(void **state)
+/* Small keys are one piece in Redis, large ones tables: pages cut both. */
+static void every_element_is_returned(void **state)
 {
 	static const char *const fillers[] = { "SADD %s %d", "SADD %s m%d", "HSET %s m%d %d", "ZADD %s %d m%d",
 					       "RPUSH %s m%d" };
@@ -153,7 +153,10 @@ static void every_element_is_told(void **state)
 	}
 }
 
-/* Between two pages one that was told goes, and another comes: the others are still all told. */
+/*
+ * Between two pages an element that was returned goes, and another comes: the others are all
+ * returned.
+ */
 static void a_walk_misses_none_that_stays(void **state)
 {
 	(void)state;
@@ -206,7 +209,7 @@ static void a_page_has_128_kib(void **state)
 	memset(text, 'x', sizeof(text));
 	for (int i = 0; i < 40; i++)
 		server_command(&r, "HSET %s f%d %b", KEY, i, text, (size_t)10000);
-	/* A busy Redis may also end a page after its millisecond: then the walk is repeated. */
+	/* A busy Redis may also end a page after a millisecond: then the walk is repeated. */
 	for (int i = 0; i < 50 && pages != 3; i++) {
 		pages = walk_large_fields();
 		assert_true(pages >= 3);
@@ -242,7 +245,7 @@ static void bytes_and_scores_come_as_they_are(void **state)
 	assert_string_equal(item_text(&r, 5), "2251799813685249.5");
 }
 
-static void what_has_no_elements_is_told(void **state)
+static void a_key_without_elements_has_an_outcome(void **state)
 {
 	static const char *const without[][2] = { { "SET k a", "string" }, { "XADD k 1-1 a 1", "stream" } };
 	static const char *const wrong[] = { "x", "", "-1", "0.zz", "1 ", "0.0.0", "99999999999999999999999" };
@@ -274,13 +277,13 @@ static void what_has_no_elements_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_key_is_told_by_type_and_size, script_stage_empty),
+		cmocka_unit_test_setup(a_key_has_type_and_size, script_stage_empty),
 		cmocka_unit_test_setup(keys_are_deleted_and_given_a_time, script_stage_empty),
-		cmocka_unit_test_setup(every_element_is_told, script_stage_empty),
+		cmocka_unit_test_setup(every_element_is_returned, script_stage_empty),
 		cmocka_unit_test_setup(a_walk_misses_none_that_stays, script_stage_empty),
 		cmocka_unit_test_setup(a_page_has_128_kib, script_stage_empty),
 		cmocka_unit_test_setup(bytes_and_scores_come_as_they_are, script_stage_empty),
-		cmocka_unit_test_setup(what_has_no_elements_is_told, script_stage_empty),
+		cmocka_unit_test_setup(a_key_without_elements_has_an_outcome, script_stage_empty),
 	};
 	return cmocka_run_group_tests_name("key scripts", tests, script_stage_open, script_stage_close);
 }

@@ -1,6 +1,6 @@
 /*
  * The leaderboard scripts on a real Redis: order, ranks, pages and neighbours against a plain list
- * that is sorted anew each time, and what a large board costs beside a small one. (Unions:
+ * that is sorted again each time, and the cost of a large board beside a small one. (Unions:
  * test_leaderboards_union_scripts.c.)
  */
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static uint32_t next_random(uint32_t below)
 	return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
 }
 
-/* ---- The model: a list, sorted by scores and then by who came first ---- */
+/* ---- The model: a list, sorted by scores and then by arrival ---- */
 
 struct entry {
 	struct ranked is;
@@ -62,7 +62,7 @@ static int compare_ascending(const void *a, const void *b)
 	return (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
-/* The model in an order; how many there are. */
+/* The model in an order; returns the number of members. */
 static int sorted(const char *order, struct entry out[MEMBERS])
 {
 	int n = 0;
@@ -105,7 +105,7 @@ static void board_is_as_the_model(const char *order)
 	same(all, first, around, size);
 }
 
-/* Few different scores, so that many are equal; the ends of the range among them. */
+/* Few different scores, so that many are equal; the ends of the range are among them. */
 static int64_t some_score(void)
 {
 	static const int64_t scores[] = { 0, 1, 2, 255, 256, 4294967294, 4294967295 };
@@ -176,7 +176,7 @@ static void first_come_is_ahead_of_equals(void **state)
 	assert_int_equal(board_put("b", "early", "set", 1, five), 2);
 	assert_int_equal(board_position("b", "late-in-the-alphabet", "desc"), 0);
 	assert_int_equal(board_position("b", "late-in-the-alphabet", "asc"), 0);
-	/* The same scores again keep the place; away and back loses it. */
+	/* The same scores again keep the place; another score and back loses it. */
 	assert_int_equal(board_put("b", "late-in-the-alphabet", "set", 1, five), 1);
 	assert_int_equal(item_int(&r, 3), 0);
 	board_put("b", "late-in-the-alphabet", "set", 1, six);
@@ -186,7 +186,7 @@ static void first_come_is_ahead_of_equals(void **state)
 }
 
 /* Two changes in one microsecond, or a clock that was set back. */
-static void arrivals_rise_whatever_the_clock_says(void **state)
+static void arrivals_rise_with_any_clock(void **state)
 {
 	static const int64_t five[] = { 5 };
 
@@ -199,7 +199,7 @@ static void arrivals_rise_whatever_the_clock_says(void **state)
 	assert_string_equal(server_command(&r, "HGET " B " last")->str, "4000000000000002");
 }
 
-static void what_is_not_there_is_told(void **state)
+static void what_is_missing_has_an_outcome(void **state)
 {
 	static const int64_t five[] = { 5 };
 
@@ -234,14 +234,14 @@ static void dimensions_change_while_there_are_no_members(void **state)
 	run(&r, &leaderboard_put_script, BOARD_KEYS, ARGS("d0\nd1", "null"));
 	assert_int_equal(item_int(&r, 0), 1);
 	assert_int_equal(item_int(&r, 3), 1);
-	/* Somebody deleted the first key by hand: a new board has none of the old one's members. */
+	/* Another program removed the first key: a new board has none of the old one's members. */
 	server_command(&r, "DEL " B);
 	board_make("b", 3);
 	assert_int_equal(board_page("b", 0, 10, "desc", 3, found), 0);
 	assert_int_equal(redis_exists(&r, B ":places"), 0);
 }
 
-/* Whichever keys exist expire together, in at most `most` ms; -1: they do not expire. */
+/* All existing keys expire together, in at most `most` ms; -1: they do not expire. */
 static void assert_expiry(int keys, int most)
 {
 	static const char *const names[] = { B, B ":places", B ":ranks" };
@@ -284,7 +284,7 @@ static void all_keys_of_a_board_expire_together(void **state)
 	assert_int_equal(item_int(&r, 0), -1);
 }
 
-/* A large board is gone at once: its members are freed in the background. */
+/* A large board disappears at once: its members are freed in the background. */
 static void a_large_board_is_deleted_in_no_time(void **state)
 {
 	enum { MANY = 100000 };
@@ -358,7 +358,7 @@ static double microseconds_a_call(void)
 	return strtod(at + strlen("usec_per_call="), NULL);
 }
 
-/* Rank, page and neighbours of random members, in either order: microseconds a call. */
+/* Rank, page and neighbours of random members, in both orders: microseconds a call. */
 static void cost(const char *board, uint32_t members, double out[3])
 {
 	for (int kind = 0; kind < 3; kind++) {
@@ -380,7 +380,7 @@ static void cost(const char *board, uint32_t members, double out[3])
 }
 
 /*
- * A hundred times the members may cost a logarithm more, and the caches' misses: generously, five
+ * With a hundred times the members a call may cost a logarithm more, and cache misses: at most five
  * times as much.
  */
 static void a_large_board_costs_hardly_more(void **state)
@@ -392,7 +392,7 @@ static void a_large_board_costs_hardly_more(void **state)
 	seed = 1;
 	board_fill("small", SMALL, 1);
 	board_fill("large", LARGE, 1);
-	cost("small", SMALL, small); /* both once for the caches */
+	cost("small", SMALL, small); /* both once, to fill the caches */
 	cost("small", SMALL, small);
 	cost("large", LARGE, large);
 	for (int kind = 0; kind < 3; kind++) {
@@ -410,8 +410,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(boards_follow_their_model),
 		TEST(first_come_is_ahead_of_equals),
-		TEST(arrivals_rise_whatever_the_clock_says),
-		TEST(what_is_not_there_is_told),
+		TEST(arrivals_rise_with_any_clock),
+		TEST(what_is_missing_has_an_outcome),
 		TEST(dimensions_change_while_there_are_no_members),
 		TEST(all_keys_of_a_board_expire_together),
 		TEST(a_large_board_is_deleted_in_no_time),

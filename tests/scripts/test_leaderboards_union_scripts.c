@@ -1,7 +1,7 @@
 /*
  * The scripts that unite leaderboards on a real Redis, called in turn as the handler calls them:
- * against a plain model, over boards large enough for many steps, and what happens when something
- * is lost or changes on the way.
+ * against a plain model, over boards with many steps, and with keys that are lost or change on the
+ * way.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static int64_t begin(void)
 	return item_int(&r, 0);
 }
 
-/* One step; its outcome. */
+/* One step; returns its outcome. */
 static int64_t add(struct building *b, int source, int64_t weight, const char *aggregate)
 {
 	char text[3][24];
@@ -208,10 +208,7 @@ static void unions_follow_their_model(void **state)
 		assert_int_equal(redis_pttl_ms(&r, B ":places"), -1);
 		assert_int_equal(redis_pttl_ms(&r, B ":ranks"), -1);
 	}
-	/*
-	 * A board that was united is one like any other: members move, go, and are a source
-	 * themselves.
-	 */
+	/* A united board is like any other: members move, go, and the board may be a source. */
 	assert_int_equal(board_put("week", found[0].member, "set", D, (const int64_t[]){ 0, 0 }), 1);
 	run(&r, &leaderboard_member_delete_script, KEYS(B, B ":places", B ":ranks"), ARGS(found[1].member));
 	assert_int_equal(item_int(&r, 0), 1);
@@ -220,8 +217,8 @@ static void unions_follow_their_model(void **state)
 	assert_true(board_position("week", found[0].member, "desc") > 0);
 }
 
-/* HSCAN may tell a member twice while its hash grows or shrinks. */
-static void what_is_told_twice_counts_once(void **state)
+/* HSCAN may return a member twice while its hash grows or shrinks. */
+static void what_is_returned_twice_counts_once(void **state)
 {
 	struct building b = { .cursor = "0" };
 	int64_t size;
@@ -263,7 +260,7 @@ static void a_step_takes_few_members(void **state)
 	}
 }
 
-/* ---- What does not fit, or is lost ---- */
+/* ---- Overflow, and lost keys ---- */
 
 static void make_sources(size_t dimensions)
 {
@@ -366,8 +363,8 @@ static void a_score_too_large_ends_it(void **state)
 	assert_int_equal(found[0].scores[0], 4294967295);
 }
 
-/* The record is the end's; the beginning finds it, so that a retry does not do the work again. */
-static void a_replay_is_told_at_the_beginning(void **state)
+/* The end writes the record; the beginning finds it, so that a retry does not repeat the work. */
+static void a_replay_ends_at_the_beginning(void **state)
 {
 	static const int64_t one[] = { 1, 1 };
 	struct building b = { .cursor = "0" };
@@ -413,7 +410,7 @@ static void an_empty_union_empties_the_board(void **state)
 	assert_int_equal(board_page("week", 0, 1, "desc", D, found), 0);
 }
 
-/* What was built had a TTL of its own; the board keeps its. */
+/* The new board had a TTL while it was built; the board keeps its own. */
 static void a_union_keeps_the_expiry_of_its_board(void **state)
 {
 	static const char *const keys[] = { B, B ":places", B ":ranks" };
@@ -461,10 +458,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_teardown(function, script_stage_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(unions_follow_their_model),          TEST(what_is_told_twice_counts_once),
+		TEST(unions_follow_their_model),          TEST(what_is_returned_twice_counts_once),
 		TEST(a_step_takes_few_members),           TEST(boards_must_be_there_and_alike),
 		TEST(what_changes_on_the_way_is_refused), TEST(what_was_lost_is_noticed),
-		TEST(a_score_too_large_ends_it),          TEST(a_replay_is_told_at_the_beginning),
+		TEST(a_score_too_large_ends_it),          TEST(a_replay_ends_at_the_beginning),
 		TEST(an_empty_union_empties_the_board),   TEST(a_union_keeps_the_expiry_of_its_board),
 		TEST(a_foreign_key_stays_as_it_is),
 	};

@@ -1,6 +1,6 @@
 /*
- * The line of a lock on a real Redis: who is next, who is told, who is dropped, and that nobody
- * overtakes.
+ * The wait queue of a lock on a real Redis: which waiter is next, which are notified, which are
+ * dropped, and that no call overtakes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,19 +24,19 @@
 
 enum { OFFER_MS = 1000, WAIT_MS = 20000 };
 
-/* Somebody holds the lock. */
+/* Another client holds the lock. */
 static void is_held(int64_t ttl_ms)
 {
 	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_1, .ttl_ms = ttl_ms }), TAKEN);
 }
 
-/* A try of one who may wait; 0 for his last. */
+/* An attempt of a waiter; 0 for its last one. */
 static int64_t wait_for_it(const char *ticket, int64_t wait_ms)
 {
 	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = ticket, .wait_ms = wait_ms });
 }
 
-/* One who does not wait. */
+/* An attempt without waiting. */
 static int64_t pass_by(void)
 {
 	return lock_acquire(&r, (struct lock_try){ .token = TOKEN_3 });
@@ -79,7 +79,7 @@ static void the_list_names_the_waiter_with_the_offer(void **state)
 	assert_string_equal(item_text(&r, 2), "");
 }
 
-static void who_waits_stands_in_line(void **state)
+static void waiters_queue_in_order(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -91,7 +91,7 @@ static void who_waits_stands_in_line(void **state)
 	assert_int_equal(wait_for_it(A2, WAIT_MS), HELD);
 	assert_int_equal(item_int(&r, HELD_WAITERS), 3);
 	assert_line(A1 " " B1 " " A2, "");
-	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD); /* who tries again keeps his place */
+	assert_int_equal(wait_for_it(A1, WAIT_MS), HELD); /* another attempt keeps its place */
 	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
 	assert_line(A1 " " B1 " " A2, "");
 	assert_in_range(redis_pttl_ms(&r, LOCK ":waiters"), 60001, 62000);
@@ -108,14 +108,14 @@ static void a_release_offers_to_the_first(void **state)
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	int64_t before_ms = redis_now_ms(&r);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_string_equal(line_heard(&r), "@" A1 " 1000");
+	assert_string_equal(line_published(&r), "@" A1 " 1000");
 	assert_line(A1 " " B1, A1);
 	assert_in_range(line_offered_until(&r, LOCK), before_ms + OFFER_MS, redis_now_ms(&r) + OFFER_MS);
 
-	/* It is free, and nobody else's. */
+	/* It is free, and reserved for A1. */
 	int64_t until = line_offered_until(&r, LOCK);
 	assert_int_equal(pass_by(), HELD);
 	assert_string_equal(item_text(&r, HELD_MODE), "");
@@ -125,18 +125,18 @@ static void a_release_offers_to_the_first(void **state)
 	assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
 	assert_int_equal(item_int(&r, HELD_NEXT_AT), until);
 	assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_3, .mode = "shared" }), HELD);
-	assert_string_equal(line_heard(&r), ""); /* he was told, once */
+	assert_string_equal(line_published(&r), ""); /* A1 was notified, once */
 
 	assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
 	assert_line(B1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_2), 1);
-	assert_string_equal(line_heard(&r), "@" B1 " 1000");
+	assert_string_equal(line_published(&r), "@" B1 " 1000");
 	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
 	assert_line("", "");
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* Whatever frees it. */
+/* Each way to free the lock. */
 static void each_way_to_get_free_offers(void **state)
 {
 	(void)state;
@@ -145,41 +145,41 @@ static void each_way_to_get_free_offers(void **state)
 		is_held(30000);
 		wait_for_it(A1, WAIT_MS);
 		wait_for_it(B1, WAIT_MS);
-		line_hear(&r, LOCK);
+		line_subscribe(&r, LOCK);
 		if (way == 0) {
 			assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 		} else if (way == 1) {
 			assert_int_equal(lock_force(&r, "a"), 1);
 		} else if (way == 2) {
 			assert_int_equal(lock_leave(&r, "a", "", TOKEN_1), 1);
-		} else if (way == 3) { /* expired: whoever looks first, and he need not wait himself */
+		} else if (way == 3) { /* expired: the next call notices it, even if it does not wait */
 			server_command(&r, "PEXPIRE " LOCK " 0");
 			assert_int_equal(pass_by(), HELD);
 		} else {
 			server_command(&r, "PEXPIRE " LOCK " 0");
 			assert_int_equal(wait_for_it(B1, WAIT_MS), HELD);
 		}
-		assert_string_equal(line_heard(&r), "@" A1 " 1000");
+		assert_string_equal(line_published(&r), "@" A1 " 1000");
 		assert_line(A1 " " B1, A1);
 	}
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* An entry beside the first is not the last one, and the lock not free. */
+/* An entry of several is not the last one, and does not free the lock. */
 static void a_release_that_frees_nothing_offers_nothing(void **state)
 {
 	(void)state;
 	is_held(30000);
 	lock_acquire(&r, (struct lock_try){ .presented = TOKEN_1, .token = TOKEN_4 });
 	wait_for_it(A1, WAIT_MS);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_4), 1);
 	assert_int_equal(lock_release(&r, "a", TOKEN_4), NOT_HOLDER);
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	assert_line(A1, "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	assert_string_equal(line_heard(&r), "@" A1 " 1000");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "@" A1 " 1000");
+	line_subscribe(&r, NULL);
 }
 
 static void the_holder_enters_again_while_others_wait(void **state)
@@ -192,7 +192,7 @@ static void the_holder_enters_again_while_others_wait(void **state)
 	assert_line(A1, "");
 }
 
-/* ---- Out of the line ---- */
+/* ---- Leaving the queue ---- */
 
 static void the_last_try_leaves_the_line(void **state)
 {
@@ -204,7 +204,7 @@ static void the_last_try_leaves_the_line(void **state)
 	assert_int_equal(wait_for_it(B1, 0), HELD);
 	assert_int_equal(item_int(&r, HELD_WAITERS), 2);
 	assert_line(A1 " " C1, "");
-	assert_int_equal(wait_for_it(B1, 0), HELD); /* who is not there does not come back */
+	assert_int_equal(wait_for_it(B1, 0), HELD); /* a last attempt without a place gets none */
 	assert_line(A1 " " C1, "");
 	assert_int_equal(wait_for_it(A1, 0), HELD);
 	lock_release(&r, "a", TOKEN_1);
@@ -213,29 +213,32 @@ static void the_last_try_leaves_the_line(void **state)
 	assert_line("", "");
 }
 
-static void who_leaves_makes_room_for_the_next(void **state)
+static void a_waiter_that_leaves_frees_its_place(void **state)
 {
 	(void)state;
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	wait_for_it(C1, WAIT_MS);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	lock_leave(&r, "a", B1, TOKEN_4); /* in the middle, of a lock that is held */
 	assert_line(A1 " " C1, "");
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
-	lock_leave(&r, "a", A1, TOKEN_4); /* to whom it was offered */
-	assert_string_equal(line_heard(&r), "@" A1 " 1000, @" C1 " 1000");
+	lock_leave(&r, "a", A1, TOKEN_4); /* the one with the offer */
+	assert_string_equal(line_published(&r), "@" A1 " 1000, @" C1 " 1000");
 	assert_line(C1, C1);
 	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_4));
 	lock_leave(&r, "a", C1, TOKEN_4);
 	assert_int_equal(pass_by(), TAKEN);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* The client left while its try was under way: what that won goes back, and to the next in line. */
-static void what_was_won_for_who_left_goes_back(void **state)
+/*
+ * The client left during its attempt: the acquired lock is released, and offered to the next
+ * waiter.
+ */
+static void what_was_acquired_for_a_client_that_left_is_released(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -245,24 +248,24 @@ static void what_was_won_for_who_left_goes_back(void **state)
 	assert_int_equal(wait_for_it(A1, WAIT_MS), TAKEN);
 	int64_t fence = item_int(&r, TAKEN_FENCES);
 	assert_line(B1, "");
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	lock_leave(&r, "a", A1, TOKEN_2);
-	assert_string_equal(line_heard(&r), "@" B1 " 1000");
+	assert_string_equal(line_published(&r), "@" B1 " 1000");
 	assert_int_equal(lock_get(&r, "a"), -1);
 	assert_int_equal(item_int(&r, LOOK_FENCE), fence);
 	assert_int_equal(wait_for_it(B1, WAIT_MS), TAKEN);
-	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* not of somebody else's token */
+	unchanged(&r, lock_leave(&r, "a", A1, TOKEN_1)); /* not with the token of another holder */
 	lock_leave(&r, "a", "", TOKEN_2);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* ---- Those whose daemon is gone ---- */
+/* ---- Waiters whose daemon is gone ---- */
 
-static void an_offer_that_nobody_takes_drops_the_daemon(void **state)
+static void an_offer_that_expires_drops_the_daemon(void **state)
 {
 	(void)state;
-	for (int who = 0; who < 3; who++) {
+	for (int caller = 0; caller < 3; caller++) {
 		script_stage_empty(NULL);
 		is_held(30000);
 		wait_for_it(A1, WAIT_MS);
@@ -272,10 +275,10 @@ static void an_offer_that_nobody_takes_drops_the_daemon(void **state)
 		wait_for_it(B2, WAIT_MS);
 		lock_release(&r, "a", TOKEN_1);
 		line_lapse(&r, LOCK);
-		if (who == 0) {
+		if (caller == 0) {
 			assert_int_equal(pass_by(), HELD);
 			assert_int_equal(item_int(&r, HELD_WAITERS), 2);
-		} else if (who == 1) {
+		} else if (caller == 1) {
 			assert_int_equal(wait_for_it(B2, WAIT_MS), HELD);
 		} else {
 			lock_leave(&r, "a", C1, TOKEN_4);
@@ -297,7 +300,7 @@ static void the_first_of_another_daemon_takes_what_a_dead_one_left(void **state)
 	assert_line("", "");
 }
 
-static void who_passes_by_takes_what_only_the_dead_waited_for(void **state)
+static void without_live_waiters_any_call_acquires(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -310,7 +313,7 @@ static void who_passes_by_takes_what_only_the_dead_waited_for(void **state)
 	assert_line("", "");
 }
 
-static void a_daemon_that_comes_late_stands_at_the_end(void **state)
+static void a_daemon_that_comes_late_queues_at_the_end(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -326,8 +329,8 @@ static void a_daemon_that_comes_late_stands_at_the_end(void **state)
 	assert_line(A1 " " C1 " " A2, "");
 }
 
-/* Nobody looked meanwhile: it is still his turn, and nobody of his daemon is gone. */
-static void who_comes_late_but_first_is_served(void **state)
+/* No call came meanwhile: it is still A1's turn, and no waiter of its daemon is dropped. */
+static void a_late_first_waiter_is_served(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -340,8 +343,8 @@ static void who_comes_late_but_first_is_served(void **state)
 	assert_line(B1 " " A2, "");
 }
 
-/* He proves that the daemon lives: only the one who did not come is dropped. */
-static void one_of_the_same_daemon_drops_only_who_did_not_come(void **state)
+/* A3 proves that the daemon lives: only the waiter that missed its offer is dropped. */
+static void a_waiter_of_the_same_daemon_drops_only_the_late_one(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -357,8 +360,8 @@ static void one_of_the_same_daemon_drops_only_who_did_not_come(void **state)
 	assert_line(B1 " " A3, "");
 }
 
-/* Those who were dropped may live all the same: their daemon is told, and they come again. */
-static void a_daemon_that_is_dropped_is_told(void **state)
+/* Dropped waiters may still live: their daemon is notified, and they join again. */
+static void a_dropped_daemon_is_notified(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -367,10 +370,10 @@ static void a_daemon_that_is_dropped_is_told(void **state)
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	line_lapse(&r, LOCK);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	assert_int_equal(pass_by(), HELD);
-	assert_string_equal(line_heard(&r), "!" DAEMON_A " -1, @" B1 " 1000");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "!" DAEMON_A " -1, @" B1 " 1000");
+	line_subscribe(&r, NULL);
 }
 
 static void a_thousand_dead_are_dropped_at_once(void **state)
@@ -392,33 +395,31 @@ static void a_thousand_dead_are_dropped_at_once(void **state)
 	assert_line(B1, B1);
 }
 
-/* ---- Sooner than they were told ---- */
+/* ---- Ends earlier than announced ---- */
 
-static void who_waits_is_told_when_the_end_comes_nearer(void **state)
+static void waiters_are_notified_of_an_earlier_end(void **state)
 {
 	(void)state;
 	is_held(30000);
-	line_hear(&r, LOCK);
-	lock_extend(&r, "a", TOKEN_1, 20000); /* nobody waits */
-	assert_string_equal(line_heard(&r), "");
+	line_subscribe(&r, LOCK);
+	lock_extend(&r, "a", TOKEN_1, 20000); /* without waiters */
+	assert_string_equal(line_published(&r), "");
 	wait_for_it(A1, WAIT_MS);
 	lock_extend(&r, "a", TOKEN_1, 40000);
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	lock_extend(&r, "a", TOKEN_1, 5000);
-	assert_string_equal(line_heard(&r), "0 5000");
+	assert_string_equal(line_published(&r), "0 5000");
 	const struct lock_try again = { .presented = TOKEN_1, .token = TOKEN_4, .ttl_ms = 50000 };
 	assert_int_equal(lock_acquire(&r, again), ENTERED);
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	const struct lock_try shorter = { .presented = TOKEN_1, .token = TOKEN_3, .ttl_ms = 3000 };
 	assert_int_equal(lock_acquire(&r, shorter), ENTERED);
-	assert_string_equal(line_heard(&r), "0 3000");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "0 3000");
+	line_subscribe(&r, NULL);
 }
 
-/*
- * Others look after a second whether an offer was taken: a time that ends before that must be told.
- */
-static void who_waits_is_told_of_a_very_short_time(void **state)
+/* Other waiters check an offer after a second: a lease that ends before that must be announced. */
+static void waiters_are_notified_of_a_very_short_time(void **state)
 {
 	(void)state;
 	const struct lock_try brief = { .token = TOKEN_2, .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 50 };
@@ -426,22 +427,22 @@ static void who_waits_is_told_of_a_very_short_time(void **state)
 	is_held(30000);
 	wait_for_it(A1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
-	line_hear(&r, LOCK);
-	assert_int_equal(lock_acquire(&r, brief), TAKEN); /* nobody else waits */
-	assert_string_equal(line_heard(&r), "");
+	line_subscribe(&r, LOCK);
+	assert_int_equal(lock_acquire(&r, brief), TAKEN); /* without other waiters */
+	assert_string_equal(line_published(&r), "");
 	wait_for_it(A1, WAIT_MS);
 	wait_for_it(B1, WAIT_MS);
 	lock_release(&r, "a", TOKEN_2);
-	assert_string_equal(line_heard(&r), "@" A1 " 1000");
+	assert_string_equal(line_published(&r), "@" A1 " 1000");
 	assert_int_equal(lock_acquire(&r, brief), TAKEN);
-	assert_string_equal(line_heard(&r), "0 50");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "0 50");
+	line_subscribe(&r, NULL);
 }
 
-/* ---- Odds ---- */
+/* ---- Other cases ---- */
 
-/* As after Redis's clock was set back: who comes later still stands behind. */
-static void places_follow_arrival_whatever_the_clock_says(void **state)
+/* As after Redis's clock was set back: a later waiter is still behind. */
+static void places_follow_arrival_with_any_clock(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -452,7 +453,7 @@ static void places_follow_arrival_whatever_the_clock_says(void **state)
 	assert_line(B1 " " A1 " " A2, "");
 }
 
-static void a_full_redis_lets_nobody_in_line_and_everybody_out(void **state)
+static void a_full_redis_accepts_no_waiter_and_lets_all_leave(void **state)
 {
 	const struct lock_try more = { .token = TOKEN_3, .ticket = C1, .wait_ms = WAIT_MS };
 
@@ -468,8 +469,8 @@ static void a_full_redis_lets_nobody_in_line_and_everybody_out(void **state)
 	assert_line(B1, B1);
 }
 
-/* A user of Redis without the channels: nobody is told, and all the rest is done. */
-static void what_cannot_be_told_is_done_all_the_same(void **state)
+/* A user of Redis without the channels: nothing is announced, and everything else is done. */
+static void what_cannot_be_announced_is_still_done(void **state)
 {
 	(void)state;
 	is_held(30000);
@@ -488,28 +489,28 @@ static void what_cannot_be_told_is_done_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(who_waits_stands_in_line, script_stage_empty),
+		cmocka_unit_test_teardown(waiters_queue_in_order, script_stage_empty),
 		cmocka_unit_test_teardown(the_list_names_the_waiter_with_the_offer, script_stage_empty),
 		cmocka_unit_test_teardown(a_release_offers_to_the_first, script_stage_empty),
 		cmocka_unit_test_teardown(each_way_to_get_free_offers, script_stage_empty),
 		cmocka_unit_test_teardown(a_release_that_frees_nothing_offers_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(the_holder_enters_again_while_others_wait, script_stage_empty),
 		cmocka_unit_test_teardown(the_last_try_leaves_the_line, script_stage_empty),
-		cmocka_unit_test_teardown(who_leaves_makes_room_for_the_next, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_won_for_who_left_goes_back, script_stage_empty),
-		cmocka_unit_test_teardown(an_offer_that_nobody_takes_drops_the_daemon, script_stage_empty),
+		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place, script_stage_empty),
+		cmocka_unit_test_teardown(what_was_acquired_for_a_client_that_left_is_released, script_stage_empty),
+		cmocka_unit_test_teardown(an_offer_that_expires_drops_the_daemon, script_stage_empty),
 		cmocka_unit_test_teardown(the_first_of_another_daemon_takes_what_a_dead_one_left, script_stage_empty),
-		cmocka_unit_test_teardown(who_passes_by_takes_what_only_the_dead_waited_for, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_comes_late_stands_at_the_end, script_stage_empty),
-		cmocka_unit_test_teardown(who_comes_late_but_first_is_served, script_stage_empty),
-		cmocka_unit_test_teardown(one_of_the_same_daemon_drops_only_who_did_not_come, script_stage_empty),
-		cmocka_unit_test_teardown(a_daemon_that_is_dropped_is_told, script_stage_empty),
+		cmocka_unit_test_teardown(without_live_waiters_any_call_acquires, script_stage_empty),
+		cmocka_unit_test_teardown(a_daemon_that_comes_late_queues_at_the_end, script_stage_empty),
+		cmocka_unit_test_teardown(a_late_first_waiter_is_served, script_stage_empty),
+		cmocka_unit_test_teardown(a_waiter_of_the_same_daemon_drops_only_the_late_one, script_stage_empty),
+		cmocka_unit_test_teardown(a_dropped_daemon_is_notified, script_stage_empty),
 		cmocka_unit_test_teardown(a_thousand_dead_are_dropped_at_once, script_stage_empty),
-		cmocka_unit_test_teardown(who_waits_is_told_when_the_end_comes_nearer, script_stage_empty),
-		cmocka_unit_test_teardown(who_waits_is_told_of_a_very_short_time, script_stage_empty),
-		cmocka_unit_test_teardown(places_follow_arrival_whatever_the_clock_says, script_stage_empty),
-		cmocka_unit_test_teardown(a_full_redis_lets_nobody_in_line_and_everybody_out, script_stage_empty),
-		cmocka_unit_test_teardown(what_cannot_be_told_is_done_all_the_same, script_stage_empty),
+		cmocka_unit_test_teardown(waiters_are_notified_of_an_earlier_end, script_stage_empty),
+		cmocka_unit_test_teardown(waiters_are_notified_of_a_very_short_time, script_stage_empty),
+		cmocka_unit_test_teardown(places_follow_arrival_with_any_clock, script_stage_empty),
+		cmocka_unit_test_teardown(a_full_redis_accepts_no_waiter_and_lets_all_leave, script_stage_empty),
+		cmocka_unit_test_teardown(what_cannot_be_announced_is_still_done, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests_name("lock line scripts", tests, script_stage_open, script_stage_close);

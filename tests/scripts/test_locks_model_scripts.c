@@ -1,7 +1,7 @@
 /*
- * The lock scripts against a plain model: clients of three daemons take, share, wait for, leave and
- * give back three locks at random, alone and several at once, while offers lapse. After each step
- * Redis holds what the model says.
+ * The lock scripts against a plain model: clients of three daemons acquire, share, wait for, leave
+ * and release three locks at random, alone and several at once, while offers lapse. After each step
+ * Redis must equal the model.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,26 +21,26 @@ enum { LOCKS = 3, CLIENTS = 12, STEPS = 4000, TOKENS_MAX = 64, WAIT_MS = 20000 }
 
 struct hold {
 	unsigned token;
-	unsigned reader; /* the token that the reader came with */
+	unsigned reader; /* the token that the reader presented */
 };
 
 struct lock {
 	bool shared;
 	struct hold holds[TOKENS_MAX];
 	size_t count;
-	size_t line[CLIENTS]; /* who waits, the first first */
+	size_t line[CLIENTS]; /* the waiters, the first one first */
 	size_t waiters;
-	bool offered, lapsed; /* to the first */
+	bool offered, lapsed; /* to the first waiter */
 };
 
-struct somebody {
+struct client {
 	unsigned names; /* a bit each */
 	bool shared, waits;
 	unsigned number; /* of the ticket */
 };
 
 static struct lock locks[LOCKS];
-static struct somebody clients[CLIENTS];
+static struct client clients[CLIENTS];
 static unsigned last_token, last_number;
 static struct {
 	unsigned taken, held, waited, several, dropped, offered;
@@ -81,7 +81,7 @@ static void unline(struct lock *l, size_t client)
 	}
 }
 
-static bool stands_in(const struct lock *l, size_t client)
+static bool waits_in(const struct lock *l, size_t client)
 {
 	for (size_t i = 0; i < l->waiters; i++)
 		if (l->line[i] == client)
@@ -89,7 +89,7 @@ static bool stands_in(const struct lock *l, size_t client)
 	return false;
 }
 
-/* Somebody comes; `asking` is CLIENTS for who does not wait. */
+/* A call arrives; `asking` is CLIENTS for one without a ticket. */
 static void settle(struct lock *l, size_t asking)
 {
 	size_t first = l->line[0], kept = 0;
@@ -113,11 +113,11 @@ static void offer(struct lock *l)
 	}
 }
 
-/* True when they were taken. */
+/* True when they were acquired. */
 static bool model_try(size_t client, bool has_ticket, bool may_wait, unsigned token)
 {
-	const struct somebody *c = &clients[client];
-	size_t asking = has_ticket ? client : CLIENTS, stands = 0, wanted = 0;
+	const struct client *c = &clients[client];
+	size_t asking = has_ticket ? client : CLIENTS, places = 0, wanted = 0;
 	bool can_take = true;
 
 	for (size_t i = 0; i < LOCKS; i++) {
@@ -126,20 +126,20 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, unsigned to
 			continue;
 		settle(l, asking);
 		can_take = can_take && admits(l, c->shared) && (l->waiters == 0 || l->line[0] == asking);
-		stands += has_ticket && stands_in(l, client);
+		places += has_ticket && waits_in(l, client);
 		wanted++;
 	}
 	for (size_t i = 0; i < LOCKS; i++) {
 		struct lock *l = &locks[i];
 		if (!(c->names & 1U << i))
 			continue;
-		if (has_ticket && (can_take || !may_wait || stands < wanted))
+		if (has_ticket && (can_take || !may_wait || places < wanted))
 			unline(l, client);
 		if (can_take) {
 			l->shared = c->shared;
 			l->holds[l->count++] = (struct hold){ token, token };
 			offer(l);
-		} else if (has_ticket && may_wait && !stands_in(l, client)) {
+		} else if (has_ticket && may_wait && !waits_in(l, client)) {
 			l->line[l->waiters++] = client;
 		}
 	}
@@ -148,7 +148,7 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, unsigned to
 		if (!(c->names & 1U << i))
 			continue;
 		if (l->waiters && l->line[0] == asking && admits(l, c->shared)) {
-			l->offered = true; /* another of them keeps him */
+			l->offered = true; /* another of them makes the client wait */
 			l->lapsed = false;
 		} else {
 			offer(l);
@@ -157,7 +157,7 @@ static bool model_try(size_t client, bool has_ticket, bool may_wait, unsigned to
 	return can_take;
 }
 
-/* Gives a token back, where it holds something; true then. */
+/* Releases a token, if it has a hold; true then. */
 static bool model_drop(struct lock *l, unsigned token)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -201,7 +201,7 @@ static unsigned below(unsigned n)
 
 static void step_try(size_t client)
 {
-	struct somebody *c = &clients[client];
+	struct client *c = &clients[client];
 	bool waits = c->waits || below(3) > 0, last = c->waits && below(4) == 0;
 
 	if (!c->waits) {
@@ -239,7 +239,7 @@ static void step_enter_again(struct lock *l)
 	l->holds[l->count++] = (struct hold){ token, of.reader };
 }
 
-/* A release by a token that may hold it, or by none. */
+/* A release with a token that may have a hold, or with an unknown one. */
 static void step_release(struct lock *l)
 {
 	const char name[] = { (char)('a' + (l - locks)), '\0' };
@@ -263,10 +263,10 @@ static void step_release(struct lock *l)
 		offer(l);
 }
 
-/* The client left; its try may have won them meanwhile. */
+/* The client left; its attempt may have acquired them meanwhile. */
 static void step_leave(size_t client)
 {
-	struct somebody *c = &clients[client];
+	struct client *c = &clients[client];
 	unsigned token = below(3) == 0 && last_token ? 1 + below(last_token) : ++last_token;
 
 	if (!c->waits)
@@ -333,7 +333,7 @@ static void steps_of(unsigned seed)
 	}
 }
 
-static void locks_do_as_the_model_says(void **state)
+static void locks_do_as_the_model_does(void **state)
 {
 	const char *seed = getenv("PATTERND_SEED");
 
@@ -341,7 +341,7 @@ static void locks_do_as_the_model_says(void **state)
 	steps_of(seed ? (unsigned)strtoul(seed, NULL, 10) : (unsigned)monotonic_us());
 	print_message("taken %u (after waiting %u, several %u), held %u, offered %u, dropped %u\n", seen.taken,
 		      seen.waited, seen.several, seen.held, seen.offered, seen.dropped);
-	/* A run in which little happened proves little. */
+	/* A run with few events proves little. */
 	assert_true(seen.taken > STEPS / 20 && seen.waited > STEPS / 30 && seen.several > STEPS / 400);
 	assert_true(seen.held > STEPS / 10 && seen.offered > STEPS / 20 && seen.dropped > STEPS / 500);
 }
@@ -349,7 +349,7 @@ static void locks_do_as_the_model_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(locks_do_as_the_model_says, script_stage_empty),
+		cmocka_unit_test_teardown(locks_do_as_the_model_does, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests_name("lock model", tests, script_stage_open, script_stage_close);

@@ -1,6 +1,4 @@
-/*
- * The lock scripts on a real Redis: who holds, what fences do, and that nothing foreign is touched.
- */
+/* The lock scripts on a real Redis: holders, fences, and foreign keys stay untouched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 #define RECORD "p:idem:{a}:k"
 #define SEALED "5ea1ed5ea1ed5ea1ed5ea1ed5ea1ed00"
 
-/* Takes the lock, or tries to; the outcome. */
+/* Acquires the lock, or tries to; the outcome. */
 static int64_t acquire(int64_t ttl_ms, const char *presented, const char *token)
 {
 	return lock_acquire(&r, (struct lock_try){ .ttl_ms = ttl_ms,
@@ -83,7 +81,7 @@ static void a_held_lock_is_refused(void **state)
 	assert_int_equal(release(TOKEN_2), NOT_HOLDER);
 }
 
-/* Two connections send many tries before either reads a reply: one grant among all of them. */
+/* Two connections send many attempts before either reads a reply: one grant among all of them. */
 static void one_of_many_gets_it(void **state)
 {
 	(void)state;
@@ -195,14 +193,14 @@ static void a_replayed_release_frees_nothing(void **state)
 	unchanged(&r, assert_int_equal(extend(60000, TOKEN_1), NOT_HOLDER));
 }
 
-static void force_frees_whoever_holds(void **state)
+static void force_frees_any_hold(void **state)
 {
 	(void)state;
 	unchanged(&r, assert_int_equal(release_by_force(), NOT_HOLDER));
 	acquire(30000, "", TOKEN_1);
 	int64_t fence = item_int(&r, TAKEN_FENCES);
 	acquire(30000, TOKEN_1, TOKEN_2);
-	unchanged(&r, assert_int_equal(release(""), NOT_HOLDER)); /* no token is not force */
+	unchanged(&r, assert_int_equal(release(""), NOT_HOLDER)); /* an empty token is not force */
 	assert_int_equal(release_by_force(), 1);
 	assert_int_equal(item_int(&r, 2), 0);
 	assert_int_equal(redis_exists(&r, LOCK), 0);
@@ -243,7 +241,7 @@ static void an_expired_lock_is_never_revived(void **state)
 	assert_int_equal(redis_exists(&r, LOCK), 0);
 }
 
-/* The shorter look is that of lists: it need not tell all. */
+/* The shorter look is that of lists, which need fewer fields. */
 static void a_look_changes_nothing(void **state)
 {
 	(void)state;
@@ -375,7 +373,7 @@ static void a_replayed_extend_does_not_extend_again(void **state)
 					    ARGS("40000", TOKEN_1), RECORD, FINGERPRINT_A));
 }
 
-/* What stands in the lock's place when it is not ours. */
+/* Foreign content of the lock's key. */
 static const char *const foreign_locks[] = {
 	"RPUSH " LOCK " x",
 	"SET " LOCK " x",
@@ -383,7 +381,7 @@ static const char *const foreign_locks[] = {
 	"HSET " LOCK " some thing",
 };
 
-/* Each way to call the scripts of one lock. */
+/* Each script of one lock; two of them are called in two ways. */
 static const struct script *const each_script[] = {
 	&lock_acquire_script, &lock_acquire_script, &lock_acquire_script, &lock_extend_script,
 	&lock_release_script, &lock_release_script, &lock_leave_script,   &lock_get_script,
@@ -428,7 +426,9 @@ static void a_foreign_lock_key_stays_as_it_is(void **state)
 	}
 }
 
-/* What a script that was cut short leaves: it is held by its token, ends, and force frees it. */
+/*
+ * The state that an interrupted script leaves: the token holds it, it expires, and force frees it.
+ */
 static void a_lock_without_a_ttl_heals(void **state)
 {
 	static const char *const modes[] = { "exclusive", "shared" };
@@ -450,7 +450,7 @@ static void a_lock_without_a_ttl_heals(void **state)
 	}
 }
 
-/* A script either refuses, and changed nothing, or leaves alone what is not ours. */
+/* A script either refuses without a change, or leaves the foreign key alone. */
 static void no_foreign_key_beside_a_lock_is_touched(void **state)
 {
 	static const char *const plants[][2] = {
@@ -519,7 +519,7 @@ int main(void)
 		cmocka_unit_test_setup(fences_rise_when_the_clock_is_behind, script_stage_empty),
 		cmocka_unit_test_setup(re_entry_counts_and_each_token_frees_once, script_stage_empty),
 		cmocka_unit_test_setup(a_replayed_release_frees_nothing, script_stage_empty),
-		cmocka_unit_test_setup(force_frees_whoever_holds, script_stage_empty),
+		cmocka_unit_test_setup(force_frees_any_hold, script_stage_empty),
 		cmocka_unit_test_setup(extend_sets_longer_and_shorter, script_stage_empty),
 		cmocka_unit_test_setup(an_expired_lock_is_never_revived, script_stage_empty),
 		cmocka_unit_test_setup(a_look_changes_nothing, script_stage_empty),

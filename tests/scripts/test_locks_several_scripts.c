@@ -1,6 +1,6 @@
 /*
- * Several locks at once on a real Redis: all or none, one order wherever two stand in line, and
- * nobody waits in a circle.
+ * Several locks at once on a real Redis: all or none, two waiters are in the same order in each
+ * wait queue, and no circle of waiters arises.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static int64_t take(const char *names, const char *token)
 	return lock_acquire(&r, (struct lock_try){ .names = names, .token = token });
 }
 
-static int64_t stand_for(const char *names, const char *ticket, const char *token, int64_t wait_ms)
+static int64_t queue_for(const char *names, const char *ticket, const char *token, int64_t wait_ms)
 {
 	return lock_acquire(&r,
 			    (struct lock_try){ .names = names, .token = token, .ticket = ticket, .wait_ms = wait_ms });
@@ -87,13 +87,13 @@ static void all_or_none(void **state)
 	assert_string_equal(item_text(&r, HELD_MODE), "shared");
 }
 
-/* The one that is held explains more than the one that is promised. */
+/* A refusal names a lock that is held rather than one that is offered. */
 static void a_refusal_names_one_that_is_held(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
 	take("b", TOKEN_2);
-	stand_for("a", A1, TOKEN_3, WAIT_MS);
+	queue_for("a", A1, TOKEN_3, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
 	assert_int_equal(take("a b", TOKEN_4), HELD);
 	assert_int_equal(item_int(&r, HELD_WHICH), 1);
@@ -103,134 +103,137 @@ static void a_refusal_names_one_that_is_held(void **state)
 	assert_string_equal(item_text(&r, HELD_MODE), "");
 }
 
-static void who_waits_for_several_stands_in_each_line(void **state)
+static void a_waiter_for_several_is_in_each_queue(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
 	assert_line("a", A1, "");
-	assert_line("b", A1, A1); /* free, and kept for him */
+	assert_line("b", A1, A1); /* free, and reserved for A1 */
 	assert_in_range(line_offered_until(&r, LOCK("b")), redis_now_ms(&r) + WAIT_MS - 5000,
 			redis_now_ms(&r) + WAIT_MS + OFFER_MS);
 	assert_int_equal(take("b", TOKEN_3), HELD);
 	assert_string_equal(item_text(&r, HELD_MODE), "");
-	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), HELD);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), HELD);
 	int64_t next_at = item_int(&r, HELD_NEXT_AT);
 	assert_int_equal(next_at, line_offered_until(&r, LOCK("b")));
-	line_hear(&r, LOCK("a"));
+	line_subscribe(&r, LOCK("a"));
 	lock_release(&r, "a", TOKEN_1);
-	assert_string_equal(line_heard(&r), "@" A1 " 1000");
-	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_string_equal(line_published(&r), "@" A1 " 1000");
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
 	assert_line("a", "", "");
 	assert_line("b", B1, "");
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* His turn lasts to his last try: another one who looks at the very end drops nobody. */
-static void his_turn_outlasts_his_time(void **state)
+/*
+ * An offer lasts until the waiter's last attempt: another one that looks at the very end drops no
+ * waiter.
+ */
+static void an_offer_outlasts_the_wait(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	stand_for("a b", A1, TOKEN_2, 1);
+	queue_for("a b", A1, TOKEN_2, 1);
 	int64_t joined_ms = item_int(&r, 1);
 	wait_until(redis_now_ms(&r) > joined_ms + 1, 2000);
 	assert_int_equal(take("b", TOKEN_3), HELD);
 	assert_line("b", A1, A1);
-	assert_int_equal(stand_for("a b", A1, TOKEN_2, 0), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, 0), HELD);
 	assert_line("a", "", "");
 	assert_int_equal(take("b", TOKEN_3), TAKEN);
 }
 
-static void who_leaves_frees_his_place_in_each_line(void **state)
+static void a_waiter_that_leaves_frees_its_place_in_each_queue(void **state)
 {
 	(void)state;
 	for (int way = 0; way < 2; way++) {
 		script_stage_empty(NULL);
 		take("a", TOKEN_1);
-		stand_for("a b c", A1, TOKEN_2, WAIT_MS);
-		stand_for("b", B1, TOKEN_3, WAIT_MS);
-		line_hear(&r, LOCK("b"));
+		queue_for("a b c", A1, TOKEN_2, WAIT_MS);
+		queue_for("b", B1, TOKEN_3, WAIT_MS);
+		line_subscribe(&r, LOCK("b"));
 		if (way)
 			lock_leave(&r, "a b c", A1, TOKEN_2);
 		else
-			assert_int_equal(stand_for("a b c", A1, TOKEN_2, 0), HELD);
-		assert_string_equal(line_heard(&r), "@" B1 " 1000");
+			assert_int_equal(queue_for("a b c", A1, TOKEN_2, 0), HELD);
+		assert_string_equal(line_published(&r), "@" B1 " 1000");
 		assert_line("a", "", "");
 		assert_line("b", B1, B1);
 		assert_line("c", "", "");
 		assert_int_equal(take("c", TOKEN_4), TAKEN);
 	}
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-static void what_was_won_goes_back_whole(void **state)
+static void what_was_acquired_is_released_whole(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	stand_for("a b", A1, TOKEN_2, WAIT_MS);
-	stand_for("b", B1, TOKEN_3, WAIT_MS);
+	queue_for("a b", A1, TOKEN_2, WAIT_MS);
+	queue_for("b", B1, TOKEN_3, WAIT_MS);
 	lock_release(&r, "a", TOKEN_1);
-	stand_for("a b", A1, TOKEN_2, WAIT_MS);
+	queue_for("a b", A1, TOKEN_2, WAIT_MS);
 	lock_leave(&r, "a b", A1, TOKEN_2);
 	assert_true(is_free("a"));
 	assert_line("b", B1, B1);
-	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
 }
 
 /* In whatever order each names them. */
-static void two_stand_in_the_same_order_in_each_line(void **state)
+static void two_have_the_same_order_in_each_queue(void **state)
 {
 	(void)state;
 	take("a b c", TOKEN_1);
-	stand_for("c a", A1, TOKEN_2, WAIT_MS);
-	stand_for("a b c", B1, TOKEN_3, WAIT_MS);
-	stand_for("b", C1, TOKEN_4, WAIT_MS);
+	queue_for("c a", A1, TOKEN_2, WAIT_MS);
+	queue_for("a b c", B1, TOKEN_3, WAIT_MS);
+	queue_for("b", C1, TOKEN_4, WAIT_MS);
 	assert_line("a", A1 " " B1, "");
 	assert_line("b", B1 " " C1, "");
 	assert_line("c", A1 " " B1, "");
-	/* B1 was dropped from one of them: he goes to the end of all. */
+	/* B1 was dropped from one of them: it goes to the end of all. */
 	server_command(&r, "ZREM " LOCK("c") ":waiters " B1);
-	stand_for("c", B2, TOKEN_4, WAIT_MS);
-	stand_for("a b c", B1, TOKEN_3, WAIT_MS);
+	queue_for("c", B2, TOKEN_4, WAIT_MS);
+	queue_for("a b c", B1, TOKEN_3, WAIT_MS);
 	assert_line("a", A1 " " B1, "");
 	assert_line("b", C1 " " B1, "");
 	assert_line("c", A1 " " B2 " " B1, "");
 }
 
-static void who_was_dropped_and_comes_again_was_offered_nothing(void **state)
+static void a_dropped_waiter_that_joins_again_has_no_offer(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	stand_for("a b", A1, TOKEN_2, WAIT_MS);
-	stand_for("b", B1, TOKEN_3, WAIT_MS);
+	queue_for("a b", A1, TOKEN_2, WAIT_MS);
+	queue_for("b", B1, TOKEN_3, WAIT_MS);
 	server_command(&r, "ZREM " LOCK("a") ":waiters " A1);
-	stand_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it was his turn, and stands at the end there */
+	queue_for("a b", A1, TOKEN_2, WAIT_MS); /* leaves b, where it had the offer, and joins at the end */
 	assert_line("b", B1 " " A1, B1);
-	assert_int_equal(stand_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b", B1, TOKEN_3, WAIT_MS), TAKEN);
 	assert_line("b", A1, "");
 }
 
 /*
- * He who can go on only when the first lock is free keeps the second from those behind, and all get
- * their turn.
+ * A waiter that needs the first lock, too, keeps the second from those behind, and all get their
+ * turn.
  */
 static void a_chain_of_waiters_unwinds(void **state)
 {
 	(void)state;
 	take("a", TOKEN_1);
-	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
-	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
-	assert_int_equal(stand_for("c", C1, TOKEN_4, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
+	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), HELD);
 	assert_line("c", B1 " " C1, B1);
 	lock_release(&r, "a", TOKEN_1);
-	assert_int_equal(stand_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
-	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
+	assert_int_equal(queue_for("a b", A1, TOKEN_2, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), HELD);
 	lock_release(&r, "a", TOKEN_2);
 	lock_release(&r, "b", TOKEN_2);
 	assert_line("b", B1, B1);
-	assert_int_equal(stand_for("b c", B1, TOKEN_3, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("b c", B1, TOKEN_3, WAIT_MS), TAKEN);
 	lock_release(&r, "c", TOKEN_3);
-	assert_int_equal(stand_for("c", C1, TOKEN_4, WAIT_MS), TAKEN);
+	assert_int_equal(queue_for("c", C1, TOKEN_4, WAIT_MS), TAKEN);
 }
 
 static void sixteen_at_once(void **state)
@@ -240,7 +243,7 @@ static void sixteen_at_once(void **state)
 	(void)state;
 	assert_int_equal(take(names, TOKEN_1), TAKEN);
 	assert_int_equal(r.reply->elements, TAKEN_FENCES + 16);
-	assert_int_equal(stand_for(names, A1, TOKEN_2, WAIT_MS), HELD);
+	assert_int_equal(queue_for(names, A1, TOKEN_2, WAIT_MS), HELD);
 	assert_int_equal(lock_leave(&r, names, A1, TOKEN_1), 1);
 	assert_int_equal(take(names, TOKEN_3), TAKEN);
 }
@@ -254,7 +257,7 @@ static void one_foreign_key_and_none_is_touched(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
 		script_stage_empty(NULL);
-		stand_for("a b", A2, TOKEN_1, WAIT_MS);
+		queue_for("a b", A2, TOKEN_1, WAIT_MS);
 		server_command(&r, plants[i]);
 		unchanged(&r, run_fails(&r, &lock_acquire_script, lock_try_keys(&t), lock_try_args(&t), "WRONGTYPE"));
 		if (i < 3)
@@ -269,12 +272,12 @@ int main(void)
 		cmocka_unit_test_teardown(all_are_taken_with_one_token, script_stage_empty),
 		cmocka_unit_test_teardown(all_or_none, script_stage_empty),
 		cmocka_unit_test_teardown(a_refusal_names_one_that_is_held, script_stage_empty),
-		cmocka_unit_test_teardown(who_waits_for_several_stands_in_each_line, script_stage_empty),
-		cmocka_unit_test_teardown(his_turn_outlasts_his_time, script_stage_empty),
-		cmocka_unit_test_teardown(who_leaves_frees_his_place_in_each_line, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_won_goes_back_whole, script_stage_empty),
-		cmocka_unit_test_teardown(two_stand_in_the_same_order_in_each_line, script_stage_empty),
-		cmocka_unit_test_teardown(who_was_dropped_and_comes_again_was_offered_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(a_waiter_for_several_is_in_each_queue, script_stage_empty),
+		cmocka_unit_test_teardown(an_offer_outlasts_the_wait, script_stage_empty),
+		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place_in_each_queue, script_stage_empty),
+		cmocka_unit_test_teardown(what_was_acquired_is_released_whole, script_stage_empty),
+		cmocka_unit_test_teardown(two_have_the_same_order_in_each_queue, script_stage_empty),
+		cmocka_unit_test_teardown(a_dropped_waiter_that_joins_again_has_no_offer, script_stage_empty),
 		cmocka_unit_test_teardown(a_chain_of_waiters_unwinds, script_stage_empty),
 		cmocka_unit_test_teardown(sixteen_at_once, script_stage_empty),
 		cmocka_unit_test_teardown(one_foreign_key_and_none_is_touched, script_stage_empty),

@@ -1,6 +1,6 @@
 /*
- * Readers beside each other on a real Redis: each with token, fence and time of its own, and
- * writers that get in.
+ * Shared locks on a real Redis: each reader has its own token, fence and time, and writers get
+ * their turn.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void reader_ends(int64_t fence)
 	server_command(&r, "ZADD " READERS " XX 4503599627370497 %lld.2", (long long)fence);
 }
 
-static void readers_stand_beside_each_other(void **state)
+static void readers_share_the_lock(void **state)
 {
 	int64_t fences[3], ends[3];
 	static const char *const tokens[] = { TOKEN_1, TOKEN_2, TOKEN_3 };
@@ -76,7 +76,7 @@ static void readers_stand_beside_each_other(void **state)
 	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, ends[2]);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " READERS)->integer, ends[2]);
 
-	/* A writer that passes by is told of them all. */
+	/* The refusal of a writer lists them all. */
 	unchanged(&r, assert_int_equal(lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 }), HELD));
 	lock_acquire(&r, (struct lock_try){ .token = TOKEN_4 });
 	assert_string_equal(item_text(&r, HELD_MODE), "shared");
@@ -84,7 +84,7 @@ static void readers_stand_beside_each_other(void **state)
 	assert_int_equal(r.reply->elements, HELD_HOLDERS + 9);
 }
 
-static void each_reader_gives_back_its_own(void **state)
+static void each_reader_releases_its_own(void **state)
 {
 	(void)state;
 	read_with(TOKEN_1, 20000);
@@ -96,7 +96,7 @@ static void each_reader_gives_back_its_own(void **state)
 	assert_int_equal(item_int(&r, 2), 2);
 	unchanged(&r, assert_int_equal(lock_release(&r, "a", TOKEN_2), NOT_HOLDER));
 	unchanged(&r, assert_int_equal(lock_extend(&r, "a", TOKEN_2, 50000), NOT_HOLDER));
-	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* that of who is left */
+	assert_int_equal(server_command(&r, "PEXPIRETIME " LOCK)->integer, third_ends); /* of the reader left */
 	assert_int_equal(lock_get(&r, "a"), 0);
 	assert_int_equal(item_int(&r, LOOK_HOLDS), 2);
 	assert_true(item_int(&r, LOOK_HOLDERS + 1) != second && item_int(&r, LOOK_HOLDERS + 4) == third);
@@ -168,12 +168,12 @@ static void many_readers_end_and_the_lock_is_free(void **state)
 	for (size_t i = 0; i < READERS_BEFORE; i++)
 		reader_ends(fences[i]);
 	assert_int_equal(write_as(WRITER, TOKEN_2), HELD);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), 1);
 	assert_int_equal(item_int(&r, 2), 0);
-	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
+	assert_string_equal(line_published(&r), "@" WRITER " 1000");
 	assert_int_equal(redis_exists(&r, LOCK) + redis_exists(&r, READERS), 0);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
 static void looks_with(int64_t holds)
@@ -273,14 +273,14 @@ static void a_writer_in_line_stops_new_readers(void **state)
 	assert_string_equal(item_text(&r, HELD_MODE), "shared");
 	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
 	assert_int_equal(read_as(READER_2, TOKEN_4), HELD);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	lock_release(&r, "a", TOKEN_1);
-	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
+	assert_string_equal(line_published(&r), "@" WRITER " 1000");
 	assert_int_equal(read_as(READER_1, TOKEN_3), HELD);
 	assert_int_equal(write_as(WRITER, TOKEN_2), TAKEN);
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	assert_string_equal(line_tickets(&r, LOCK), READER_1 " " READER_2);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
 static void readers_in_a_row_go_in_together(void **state)
@@ -291,20 +291,20 @@ static void readers_in_a_row_go_in_together(void **state)
 	read_as(READER_2, TOKEN_3);
 	write_as(WRITER, TOKEN_1);
 	read_as(READER_3, TOKEN_4);
-	line_hear(&r, LOCK);
+	line_subscribe(&r, LOCK);
 	lock_release(&r, "a", TOKEN_1);
 	assert_int_equal(read_as(READER_1, TOKEN_2), TAKEN);
 	assert_int_equal(read_as(READER_2, TOKEN_3), TAKEN);
-	assert_string_equal(line_heard(&r), "@" READER_1 " 1000, @" READER_2 " 1000");
+	assert_string_equal(line_published(&r), "@" READER_1 " 1000, @" READER_2 " 1000");
 	assert_int_equal(read_as(READER_3, TOKEN_4), HELD); /* behind the writer */
 	lock_release(&r, "a", TOKEN_2);
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	lock_release(&r, "a", TOKEN_3);
-	assert_string_equal(line_heard(&r), "@" WRITER " 1000");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "@" WRITER " 1000");
+	line_subscribe(&r, NULL);
 }
 
-/* The writer gave up: those whom he kept go in at once. */
+/* The writer gave up: the readers behind it go in at once. */
 static void a_writer_that_leaves_lets_readers_in(void **state)
 {
 	(void)state;
@@ -313,19 +313,19 @@ static void a_writer_that_leaves_lets_readers_in(void **state)
 		read_with(TOKEN_1, 20000);
 		write_as(WRITER, TOKEN_2);
 		read_as(READER_1, TOKEN_3);
-		line_hear(&r, LOCK);
+		line_subscribe(&r, LOCK);
 		if (way)
 			lock_leave(&r, "a", WRITER, TOKEN_2);
 		else
 			lock_acquire(&r, (struct lock_try){ .token = TOKEN_2, .ticket = WRITER });
-		assert_string_equal(line_heard(&r), "@" READER_1 " 1000");
+		assert_string_equal(line_published(&r), "@" READER_1 " 1000");
 		assert_int_equal(read_as(READER_1, TOKEN_3), TAKEN);
 	}
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* Those who wait were told the end of the reader that went. */
-static void who_waits_is_told_the_end_of_the_readers_left(void **state)
+/* Waiters were notified of the end of the reader that released. */
+static void waiters_are_notified_of_the_last_readers_end(void **state)
 {
 	(void)state;
 	for (int way = 0; way < 2; way++) {
@@ -334,17 +334,17 @@ static void who_waits_is_told_the_end_of_the_readers_left(void **state)
 		int64_t ends = item_int(&r, TAKEN_EXPIRES_AT);
 		read_with(TOKEN_2, 60000);
 		write_as(WRITER, TOKEN_3);
-		line_hear(&r, LOCK);
+		line_subscribe(&r, LOCK);
 		if (way)
 			lock_leave(&r, "a", "", TOKEN_2);
 		else
 			lock_release(&r, "a", TOKEN_2);
 		int64_t now = item_int(&r, 1);
-		char told[32];
-		snprintf(told, sizeof(told), "0 %lld", (long long)(ends - now));
-		assert_string_equal(line_heard(&r), told);
+		char announced[32];
+		snprintf(announced, sizeof(announced), "0 %lld", (long long)(ends - now));
+		assert_string_equal(line_published(&r), announced);
 	}
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
 static void force_frees_all_readers(void **state)
@@ -358,7 +358,7 @@ static void force_frees_all_readers(void **state)
 	assert_int_equal(lock_release(&r, "a", TOKEN_1), NOT_HOLDER);
 }
 
-static void a_look_tells_sixteen_of_many(void **state)
+static void a_look_lists_sixteen_of_many(void **state)
 {
 	char token[64];
 
@@ -373,7 +373,7 @@ static void a_look_tells_sixteen_of_many(void **state)
 	assert_string_equal(item_text(&r, LOOK_HOLDERS), token); /* the first to end */
 }
 
-/* Somebody removed the lock alone, by hand: what lies beside it is not counted. */
+/* Another program removed the lock alone: the keys beside it do not count. */
 static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 {
 	(void)state;
@@ -391,8 +391,8 @@ static void readers_of_a_lock_that_is_gone_do_not_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(readers_stand_beside_each_other, script_stage_empty),
-		cmocka_unit_test_teardown(each_reader_gives_back_its_own, script_stage_empty),
+		cmocka_unit_test_teardown(readers_share_the_lock, script_stage_empty),
+		cmocka_unit_test_teardown(each_reader_releases_its_own, script_stage_empty),
 		cmocka_unit_test_teardown(each_reader_extends_its_own, script_stage_empty),
 		cmocka_unit_test_teardown(readers_end_one_by_one, script_stage_empty),
 		cmocka_unit_test_teardown(many_readers_end_and_the_lock_is_free, script_stage_empty),
@@ -402,9 +402,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_writer_in_line_stops_new_readers, script_stage_empty),
 		cmocka_unit_test_teardown(readers_in_a_row_go_in_together, script_stage_empty),
 		cmocka_unit_test_teardown(a_writer_that_leaves_lets_readers_in, script_stage_empty),
-		cmocka_unit_test_teardown(who_waits_is_told_the_end_of_the_readers_left, script_stage_empty),
+		cmocka_unit_test_teardown(waiters_are_notified_of_the_last_readers_end, script_stage_empty),
 		cmocka_unit_test_teardown(force_frees_all_readers, script_stage_empty),
-		cmocka_unit_test_teardown(a_look_tells_sixteen_of_many, script_stage_empty),
+		cmocka_unit_test_teardown(a_look_lists_sixteen_of_many, script_stage_empty),
 		cmocka_unit_test_teardown(readers_of_a_lock_that_is_gone_do_not_count, script_stage_empty),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * What the queue scripts do with whole queues and with messages that nobody works on, on a real
- * Redis: looks, lists, cancel, change, settings, purge, redrive, delete.
+ * The queue scripts for whole queues and for messages that are not in flight, on a real Redis:
+ * looks, lists, cancel, change, settings, purge, redrive, delete.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -41,15 +41,15 @@ static void send_many(int count, struct outgoing m)
 		queue_send_all(&r, "q", batch, count < BATCH_MAX ? (size_t)count : BATCH_MAX);
 }
 
-/* Where a walk through a list stands. */
+/* The position of a walk through a list. */
 struct walk {
 	const char *state;
 	char priority[8], score[24], seq[32]; /* the cursor */
-	char ids[64][32];                     /* what it has shown */
+	char ids[64][32];                     /* the messages that it returned */
 	size_t count;
 };
 
-/* Takes a page; false when it was the last. */
+/* Reads a page; false when it was the last. */
 static bool walk_on(struct walk *w, const char *limit)
 {
 	run(&r, &queue_message_list_script, queue_keys("q"),
@@ -72,7 +72,7 @@ static void assert_walked(const struct walk *w, size_t count, const char *const 
 		assert_string_equal(w->ids[i], ids[i]);
 }
 
-static void counts_tell_every_state(void **state)
+static void counts_have_every_state(void **state)
 {
 	char receipt[64];
 
@@ -80,11 +80,11 @@ static void counts_tell_every_state(void **state)
 	struct queue_counts none = queue_get(&r, "q");
 	assert_int_equal(none.ready + none.delayed + none.in_flight + none.dead + none.expired + none.sent, 0);
 	assert_int_equal(none.oldest_ready_at, -1);
-	assert_int_equal(item_int(&r, 9), 30000); /* the settings that hold without any */
+	assert_int_equal(item_int(&r, 9), 30000); /* the settings of a queue without any */
 	assert_int_equal(item_int(&r, 10), 5);
 	assert_int_equal(item_int(&r, 13), 300000);
 	assert_int_equal(item_int(&r, 14), 1209600000);
-	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look makes nothing */
+	assert_int_equal(redis_exists(&r, queue_key("q", "")), 0); /* a look creates nothing */
 
 	send_dead("dead");
 	queue_message_send(&r, "q", (struct outgoing){ .id = "flying" });
@@ -105,7 +105,7 @@ static void counts_tell_every_state(void **state)
 	assert_int_equal(c.oldest_ready_at, oldest);
 }
 
-static void counts_are_true_before_anybody_settles(void **state)
+static void counts_are_true_before_deliveries_are_settled(void **state)
 {
 	struct queue_settings settings = standard_settings;
 
@@ -138,9 +138,9 @@ static void settings_are_kept_and_replaced(void **state)
 	(void)state;
 	queue_put(&r, "q", settings);
 	queue_get(&r, "q");
-	const int64_t told[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
+	const int64_t expected[] = { 1000, 7, 20, 3000, 4000, 5000, 1 };
 	for (size_t i = 0; i < 7; i++)
-		assert_int_equal(item_int(&r, 9 + i), told[i]);
+		assert_int_equal(item_int(&r, 9 + i), expected[i]);
 	queue_put(&r, "q", standard_settings);
 	queue_get(&r, "q");
 	assert_int_equal(item_int(&r, 9), 30000);
@@ -148,7 +148,7 @@ static void settings_are_kept_and_replaced(void **state)
 	assert_int_equal(item_int(&r, 15), 0);
 }
 
-static void cancel_takes_what_nobody_works_on(void **state)
+static void cancel_takes_what_is_not_in_flight(void **state)
 {
 	char receipt[64];
 
@@ -321,7 +321,7 @@ static void chosen_letters_are_brought_back(void **state)
 }
 
 /*
- * With a record, from the start; until it has finished, or only until a step moved something.
+ * With a record, from the start; until it has finished, or only until a step moved a message.
  * Returns the total.
  */
 static int64_t redrive_again(const char *most, bool breaks_off)
@@ -338,7 +338,7 @@ static int64_t redrive_again(const char *most, bool breaks_off)
 	return item_int(&r, 2);
 }
 
-/* A retry neither moves more than was asked for nor reports less. */
+/* A retry neither moves more than the request named nor reports less. */
 static void a_redrive_that_broke_off_goes_on(void **state)
 {
 	(void)state;
@@ -458,10 +458,10 @@ static void each_state_is_listed(void **state)
 	wait_for_clock(&r, item_int(&r, 1) + 1);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "ready" });
 	assert_false(walk_on(&in_flight, "10"));
-	assert_int_equal(in_flight.count, 0); /* what has ended is not in flight */
+	assert_int_equal(in_flight.count, 0); /* an ended delivery is not in flight */
 	while (walk_on(&ready, "1"))
 		;
-	assert_walked(&ready, 3, ARGS("back", "ready", "back too")); /* those too that nobody has settled yet */
+	assert_walked(&ready, 3, ARGS("back", "ready", "back too")); /* those not settled yet, too */
 	while (walk_on(&delayed, "1"))
 		;
 	assert_walked(&delayed, 3, ARGS("soon", "soon too", "late"));
@@ -477,10 +477,10 @@ static void each_state_is_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(counts_tell_every_state, script_stage_empty),
-		cmocka_unit_test_setup(counts_are_true_before_anybody_settles, script_stage_empty),
+		cmocka_unit_test_setup(counts_have_every_state, script_stage_empty),
+		cmocka_unit_test_setup(counts_are_true_before_deliveries_are_settled, script_stage_empty),
 		cmocka_unit_test_setup(settings_are_kept_and_replaced, script_stage_empty),
-		cmocka_unit_test_setup(cancel_takes_what_nobody_works_on, script_stage_empty),
+		cmocka_unit_test_setup(cancel_takes_what_is_not_in_flight, script_stage_empty),
 		cmocka_unit_test_setup(change_moves_a_message, script_stage_empty),
 		cmocka_unit_test_setup(purge_removes_one_state_or_all, script_stage_empty),
 		cmocka_unit_test_setup(purge_counts_what_came_back, script_stage_empty),

@@ -1,6 +1,6 @@
 /*
- * How many Redis commands a message costs inside of its scripts: sent, received and acknowledged,
- * alone and a hundred at a time. Commands are counted by Redis itself.
+ * How many Redis commands a message costs inside its scripts: sent, received and acknowledged,
+ * alone and a hundred at a time. Redis itself counts the commands.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static char receipts[BATCH_MAX][64];
 
-/* Commands since the last call, but the scripts themselves and what counts. */
+/* Commands since the last call, apart from the scripts themselves and the counting. */
 static int64_t commands(void)
 {
 	static const char *const own[] = { "evalsha",          "eval",     "script|load", "info", "config|set",
@@ -76,7 +76,7 @@ static struct cost cost_of(size_t count, bool has_ids, const char *returns_left)
 
 /*
  * The first messages load the scripts, and the receive behind them trims, which happens once a
- * second: the next ones are counted.
+ * second: the later ones are counted.
  */
 static void assert_cost(size_t count, bool has_ids, const char *returns_left, struct cost most)
 {
@@ -114,7 +114,7 @@ static void a_hundred_cost_what_one_costs(void **state)
 	assert_cost(BATCH_MAX, true, "0", (struct cost){ 7, 9, 17 });
 }
 
-/* What a queue without messages costs a worker that polls it. */
+/* The cost of an empty queue for a worker that polls it. */
 static void an_empty_receive_costs_six(void **state)
 {
 	(void)state;

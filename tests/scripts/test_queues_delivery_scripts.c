@@ -1,6 +1,6 @@
 /*
- * What becomes of a delivery, through the queue scripts on a real Redis: acknowledged, extended,
- * rejected, not answered in time; and which receipts count.
+ * The end of a delivery, through the queue scripts on a real Redis: acknowledged, extended,
+ * rejected, timed out; and which receipts are valid.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -42,8 +42,7 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(30000, NONCE_A, receipt);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 1);
-	unchanged(&r,
-		  assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 0)); /* again: done by this receipt */
+	unchanged(&r, assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), 0)); /* done by this receipt */
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 1000), -1);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", false), -1);
 	assert_int_equal(queue_message_get(&r, "q", "a"), -1);
@@ -52,8 +51,8 @@ static void acknowledged_is_gone_and_remembered_for_a_time(void **state)
 	assert_int_equal(sent(&r, 0, SENT_DELIVER_AT)->integer, 0);
 
 	/*
-	 * A short memory: once it is over, the id is free, and what trims the old ids spares the
-	 * new message.
+	 * A short memory: when it has ended, the id is free, and the trim of old ids spares the new
+	 * message.
 	 */
 	settings.dedupe_ms = 15;
 	queue_put(&r, "q", settings);
@@ -114,7 +113,7 @@ static void what_is_remembered_is_trimmed_by_one_receive(void **state)
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":done"))->integer, 0);
 	assert_int_equal(server_command(&r, "EXISTS %s", queue_key("q", ":ids"))->integer, 0);
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[0]), 0);
-	/* As if a minute had gone by: those that are due go, and one that is not stays. */
+	/* As if a minute had passed: expired entries go, and one that has not expired stays. */
 	for (size_t i = 1; i < BATCH_MAX; i++) {
 		char member[32];
 		snprintf(member, sizeof(member), "%.16ss", receipts[i]);
@@ -151,7 +150,7 @@ static void taken_for_good_is_done_at_once(void **state)
 	assert_int_equal(queue_states(&r, "q"), 0);
 	assert_int_equal(server_command(&r, "ZCARD %s", queue_key("q", ":done"))->integer, 2);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a" }), 0); /* remembered */
-	/* One that comes back from a delivery that ended; and no memory at all. */
+	/* A message whose delivery ended; and no memory at all. */
 	settings.dedupe_ms = 0;
 	queue_put(&r, "q", settings);
 	queue_message_send(&r, "q", (struct outgoing){ .id = "c", .priority = 0 });
@@ -164,7 +163,7 @@ static void taken_for_good_is_done_at_once(void **state)
 	assert_int_equal(queue_take(&r, "q", 10), 0);
 }
 
-/* The bodies of one reply are bounded: what does not fit stays in the queue. */
+/* The bodies of one reply are bounded: the rest stays in the queue. */
 static void taking_for_good_loses_nothing_that_does_not_fit(void **state)
 {
 	enum { HALF = 600000 };
@@ -220,7 +219,7 @@ static void a_delivery_that_ended_is_never_revived(void **state)
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	receive_one(1, NONCE_A, receipt);
 	wait_for_clock(&r, visible_until());
-	char *before = server_picture(&r); /* nobody has settled it yet */
+	char *before = server_picture(&r); /* no call has settled it yet */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipt), -1);
 	assert_int_equal(queue_delivery_extend(&r, "q", receipt, 30000), -1);
 	assert_int_equal(queue_delivery_reject(&r, "q", receipt, 0, "", true), -1);
@@ -267,7 +266,7 @@ static void too_many_deliveries_make_a_dead_letter(void **state)
 		died_at = visible_until();
 		wait_for_clock(&r, died_at);
 	}
-	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before anybody settled it, ... */
+	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* dead before any call settled it, ... */
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
 	assert_int_equal(queue_message_receive(&r, "q", 1, 30000, NONCE_B), 0);
 	assert_int_equal(queue_message_get(&r, "q", "queue's"), 0); /* ... and afterwards the same */
@@ -346,7 +345,7 @@ static void a_receipt_of_another_queue_means_nothing(void **state)
 	char receipt[64], other[64];
 
 	(void)state;
-	/* Made to give the same sequence in both. */
+	/* Chosen so that both get the same sequence. */
 	int64_t seq = redis_now_us(&r) + 3600000000;
 	server_command(&r, "HSET %s seq %lld", queue_key("q", ""), (long long)seq);
 	server_command(&r, "HSET %s seq %lld", queue_key("other", ""), (long long)seq);
@@ -372,7 +371,7 @@ static void returned_messages_keep_their_place_among_others(void **state)
 	wait_for_clock(&r, visible_until());
 	queue_message_send(&r, "q", (struct outgoing){ .id = "d", .delay_ms = 1 });
 	wait_for_clock(&r, item_int(&r, 1) + 1);
-	/* c was due before a and b came back; d after. All are of one priority. */
+	/* c was due before a and b came back; d after. All have one priority. */
 	queue_message_receive(&r, "q", 3, 30000, NONCE_B);
 	assert_received_ids(3, ARGS("c", "a", "b"));
 	queue_message_receive(&r, "q", 3, 30000, NONCE_B);

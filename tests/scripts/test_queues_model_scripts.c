@@ -1,7 +1,7 @@
 /*
  * The queue scripts against a simple model: a walk of random operations while the clock goes on.
- * What is received, and in which order, the counts, and the list of what is ready are the model's
- * after every step.
+ * After each step the received messages and their order, the counts, and the list of ready messages
+ * are those of the model.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -69,7 +69,7 @@ static int by_order(const void *a, const void *b)
 	return by < 0 ? -1 : by > 0;
 }
 
-/* What time has changed, and what is ready now. */
+/* Changes by time, and the messages that are ready now. */
 static void look(void)
 {
 	ready_count = 0;
@@ -226,7 +226,7 @@ static void assert_listed(void)
 	assert_int_equal(shown, ready_count);
 }
 
-static void every_step_is_as_the_model_says(void **state)
+static void every_step_is_as_in_the_model(void **state)
 {
 	static void (*const operations[])(void) = { send_one, send_one, send_one,  receive_some, receive_some,
 						    end_one,  end_one,  patch_one, delete_one };
@@ -271,7 +271,7 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(every_step_is_as_the_model_says, script_stage_empty),
+		cmocka_unit_test_teardown(every_step_is_as_in_the_model, script_stage_empty),
 	};
 
 	return cmocka_run_group_tests_name("queue scripts, the model", tests, set_up, script_stage_close);

@@ -1,7 +1,7 @@
 /*
  * Sending and receiving through the queue scripts on a real Redis: order, ids, ttl, sizes, retries;
- * and that no queue script half-applies anything when a key is foreign. What becomes of a delivery
- * is in test_queues_delivery_scripts.c, what looks at whole queues in test_queues_admin_scripts.c.
+ * and no queue script applies a part of its changes when a key is foreign. The end of a delivery is
+ * in test_queues_delivery_scripts.c, whole queues are in test_queues_admin_scripts.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -133,7 +133,7 @@ static void a_generated_id_is_an_id_like_any_other(void **state)
 	free(id);
 
 	/*
-	 * Ahead of the clock, so that the next sequences are known. Somebody uses two of them as
+	 * Ahead of the clock, so that the next sequences are known. A sender uses two of them as
 	 * ids.
 	 */
 	int64_t seq = redis_now_us(&r) + 3600000000;
@@ -164,7 +164,7 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_received_ids(2, ARGS("stays", "waits"));
 	assert_int_equal(queue_get(&r, "q").expired, 2);
 
-	/* One that is being worked on is not taken away; when that fails, it is dropped. */
+	/* A message in flight is not cancelled; when its delivery fails, it is dropped. */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "worked on", .ttl_ms = 150 });
 	int64_t expires_at = item_int(&r, 1) + 150;
 	receive_one(30000, NONCE_A, receipt);
@@ -176,8 +176,8 @@ static void a_message_past_its_ttl_is_dropped_and_counted(void **state)
 	assert_int_equal(queue_message_get(&r, "q", "worked on"), -1);
 
 	/*
-	 * Past its ttl before the delivery ended: dropped, though it was delivered often enough to
-	 * be dead.
+	 * Its ttl ended before the delivery did: dropped, though it has had enough deliveries to be
+	 * dead.
 	 */
 	queue_message_send(&r, "q", (struct outgoing){ .id = "last try", .ttl_ms = 150, .max_receives = 1 });
 	receive_one(200, NONCE_A, receipt);
@@ -261,9 +261,9 @@ static void a_retry_gets_the_first_answer(void **state)
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_B), "p:idem:2",
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 1);
-	assert_int_equal(r.reply->elements, 4); /* what was acknowledged is left out */
+	assert_int_equal(r.reply->elements, 4); /* acknowledged messages are left out */
 
-	/* An empty receive is not kept: the retry looks again. */
+	/* An empty receive is not recorded: the retry looks again. */
 	run_with_record(&r, &queue_message_receive_script, queue_keys("q"), ARGS("1", "30000", NONCE_A), "p:idem:3",
 			FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), 0);
@@ -274,8 +274,8 @@ static void a_retry_gets_the_first_answer(void **state)
 }
 
 /*
- * One of everything: a dead letter, one ready, one delayed, one in flight (its receipt cut in two),
- * one acknowledged.
+ * One of each: a dead letter, one ready, one delayed, one in flight (its receipt cut in two), one
+ * acknowledged.
  */
 static void make_one_of_each(char seq[32], char nonce[32])
 {

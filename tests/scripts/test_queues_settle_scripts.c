@@ -1,7 +1,7 @@
 /*
  * Many deliveries ended by one call of queue_delivery_settle, on a real Redis: each as
- * queue_delivery_acknowledge or queue_delivery_reject would have ended it, all at one instant, and
- * nothing when a key is foreign.
+ * queue_delivery_acknowledge or queue_delivery_reject would end it, all at one instant, and nothing
+ * when a key is foreign.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ enum { STALE, DONE, REJECTED };
 
 static char receipts[BATCH_MAX][64];
 
-/* Receives so many into `receipts`, from `at` on. */
+/* Receives that many into `receipts`, from `at` on. */
 static void receive(int count, int64_t visibility_ms, const char *nonce, size_t at)
 {
 	assert_int_equal(queue_message_receive(&r, "q", count, visibility_ms, nonce), count);
@@ -53,7 +53,7 @@ static void each_ends_as_it_would_alone(void **state)
 	int64_t now_ms = item_int(&r, 1);
 	OUTCOMES(DONE, REJECTED, REJECTED);
 	assert_counts(&r, "q", 0, 1, 1, 1);
-	/* Done: gone, and its id remembered. */
+	/* Acknowledged: gone, and its id remembered. */
 	assert_int_equal(queue_message_get(&r, "q", "done"), -1);
 	assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "done" }), 0);
 	assert_int_equal(server_command(&r, "ZSCORE %s done", queue_key("q", ":done"))->type, REDIS_REPLY_STRING);
@@ -63,12 +63,12 @@ static void each_ends_as_it_would_alone(void **state)
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms + 7000);
 	assert_int_equal(item_field(&r, 2, ITEM_PRIORITY)->integer, 5);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected");
-	/* Rejected once too often. */
+	/* Rejected for the last time. */
 	assert_int_equal(queue_message_get(&r, "q", "dead"), 0);
 	assert_string_equal(item_field(&r, 2, ITEM_STATE)->str, "dead");
 	assert_int_equal(item_field(&r, 2, ITEM_AT)->integer, now_ms);
 	assert_string_equal(item_field(&r, 2, ITEM_REASON)->str, "rejected; max_receives");
-	/* Not named: goes on. */
+	/* Not named: its delivery goes on. */
 	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 1);
 }
 
@@ -97,7 +97,7 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		queue_message_send(&r, "q", (struct outgoing){ 0 });
-	receive(1, 1, NONCE_A, 0); /* comes to its end */
+	receive(1, 1, NONCE_A, 0); /* its delivery ends */
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
 	receive(4, 30000, NONCE_B, 1);
 	queue_delivery_reject(&r, "q", receipts[1], 60000, "", false); /* returned */
@@ -114,10 +114,10 @@ static void a_stale_one_does_not_stop_the_others(void **state)
 				   0));
 	queue_delivery_settle(&r, "q", ARGS(receipts[2], receipts[3]), ARGS(receipts[4]), 0);
 	OUTCOMES(DONE, DONE, STALE);
-	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 0); /* either remembers what the other did */
+	assert_int_equal(queue_delivery_acknowledge(&r, "q", receipts[3]), 0); /* known to both scripts */
 }
 
-/* As one after the other: what the first did to a message, the next finds. */
+/* As one after the other: the second sees the effect of the first. */
 static void the_same_receipt_counts_once(void **state)
 {
 	(void)state;
@@ -187,7 +187,7 @@ static void a_replay_gets_the_first_outcomes(void **state)
 		  run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A));
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(REJECTED);
-	/* Without an effect nothing is kept. */
+	/* Without an effect nothing is recorded. */
 	server_command(&r, "DEL %s", record_key);
 	run_with_record(&r, &queue_delivery_settle_script, queue_keys("q"), args, record_key, FINGERPRINT_A);
 	OUTCOMES(STALE);

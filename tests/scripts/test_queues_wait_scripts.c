@@ -1,7 +1,6 @@
 /*
- * What the queue scripts do for those who wait, on a real Redis: what each announces, what a
- * receive tells of what is left, and how messages go back that were taken for somebody who had
- * left.
+ * The queue scripts for waiters, on a real Redis: what each announces, what a receive reports of
+ * the remaining messages, and how messages return that were received for a client that had left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,24 +13,24 @@
 #include "queue_calls.h"
 #include "script_stage.h"
 
-enum { PATIENCE_S = 5, HEARD_BYTES = 256 };
+enum { PATIENCE_S = 5, ALL_BYTES = 256 };
 
 #define ROWS(table) (sizeof(table) / sizeof(*(table)))
 #define CHANNEL "p:queue:{q}"
 
 /* ---- Announcements: "<units> <in_ms>", on the channel of the queue ---- */
 
-static redisContext *ear;
+static redisContext *listener;
 
 static int open_all(void **state)
 {
 	struct timeval patience = { .tv_sec = PATIENCE_S };
 
 	script_stage_open(state);
-	ear = redisConnectUnix(r.socket_path);
-	assert_non_null(ear);
-	redisSetTimeout(ear, patience);
-	redisReply *reply = redisCommand(ear, "SSUBSCRIBE " CHANNEL);
+	listener = redisConnectUnix(r.socket_path);
+	assert_non_null(listener);
+	redisSetTimeout(listener, patience);
+	redisReply *reply = redisCommand(listener, "SSUBSCRIBE " CHANNEL);
 	assert_non_null(reply);
 	freeReplyObject(reply);
 	return 0;
@@ -39,21 +38,21 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-	redisFree(ear);
+	redisFree(listener);
 	return script_stage_close(state);
 }
 
-/* All that was announced since the last time, joined by commas. */
-static const char *heard(void)
+/* All announcements since the last call, joined by commas. */
+static const char *published(void)
 {
-	static char all[HEARD_BYTES];
+	static char all[ALL_BYTES];
 
 	*all = '\0';
 	server_command(&r, "SPUBLISH " CHANNEL " end");
 	for (;;) {
 		redisReply *reply = NULL;
-		if (redisGetReply(ear, (void **)&reply) != REDIS_OK)
-			fail_msg("nothing is heard: %s", ear->errstr);
+		if (redisGetReply(listener, (void **)&reply) != REDIS_OK)
+			fail_msg("nothing is heard: %s", listener->errstr);
 		assert_int_equal(reply->elements, 3);
 		bool is_end = strcmp(reply->element[2]->str, "end") == 0;
 		size_t len = strlen(all);
@@ -251,14 +250,12 @@ static void what_can_be_taken_is_announced(void **state)
 	const struct announced *a = *state;
 
 	a->before();
-	heard();
+	published();
 	a->then();
-	assert_string_equal(heard(), a->wanted);
+	assert_string_equal(published(), a->wanted);
 }
 
-/*
- * Deliveries that ended are settled by whoever looks, and may be due later than anybody was told.
- */
+/* Any look settles ended deliveries, and these may be due later than announced. */
 static void what_a_look_makes_due_is_announced(void **state)
 {
 	(void)state;
@@ -267,25 +264,25 @@ static void what_a_look_makes_due_is_announced(void **state)
 	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
 	wait_for_clock(&r, until_ms);
-	heard();
+	published();
 	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_B), 0);
 	int64_t in_ms = until_ms + 500 - item_int(&r, 1);
 	char wanted[32];
 	snprintf(wanted, sizeof(wanted), "%d %lld", in_ms <= 0 ? 1 : 0, in_ms <= 0 ? -1LL : (long long)in_ms);
-	assert_string_equal(heard(), wanted);
+	assert_string_equal(published(), wanted);
 }
 
 static void what_fails_announces_nothing(void **state)
 {
 	(void)state;
-	heard();
+	published();
 	server_command(&r, "SET %s foreign", queue_key("q", ":ids"));
 	run_fails(&r, &queue_message_send_script, queue_keys("q"), outgoing_args(&(struct outgoing){ 0 }, 1),
 		  "WRONGTYPE");
-	assert_string_equal(heard(), "");
+	assert_string_equal(published(), "");
 }
 
-/* ---- What is left ---- */
+/* ---- The remaining messages ---- */
 
 /* KEYS of two queues. */
 static const char *const *keys_of(const char *first, const char *second)
@@ -302,7 +299,7 @@ static const char *const *keys_of(const char *first, const char *second)
 	return (const char *const *)names;
 }
 
-/* A receive that tells what is left; the part of that. */
+/* A receive that reports what remains; that part of its reply. */
 static int64_t left_of(const char *const *keys, const char *most, size_t part)
 {
 	run(&r, &queue_message_receive_script, keys, ARGS(most, "60000", NONCE_B, "0", "1"));
@@ -313,7 +310,7 @@ static int64_t left_of(const char *const *keys, const char *most, size_t part)
 
 enum { READY, NEXT_AT, SECOND_READY, SECOND_NEXT_AT };
 
-static void a_receive_tells_what_is_left(void **state)
+static void a_receive_reports_what_is_left(void **state)
 {
 	(void)state;
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
@@ -326,7 +323,7 @@ static void a_receive_tells_what_is_left(void **state)
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 2);
 	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), due_ms);
 	assert_int_equal(left_of(queue_keys("q"), "1", READY), 0);
-	/* What is in flight may come back before. */
+	/* Messages in flight may return earlier. */
 	queue_message_send(&r, "q", (struct outgoing){ 0 });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 2000, NONCE_A), 1);
 	int64_t until_ms = received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer;
@@ -336,7 +333,7 @@ static void a_receive_tells_what_is_left(void **state)
 	assert_int_equal(left_of(queue_keys("q"), "1", NEXT_AT), -1);
 }
 
-static void a_receive_of_two_queues_tells_of_each(void **state)
+static void a_receive_of_two_queues_reports_each(void **state)
 {
 	const struct outgoing two[] = { { 0 }, { .delay_ms = 5000 } };
 
@@ -353,7 +350,7 @@ static void a_receive_of_two_queues_tells_of_each(void **state)
 	assert_true(r.reply->element[3]->element[SECOND_NEXT_AT]->integer <= due_ms);
 }
 
-/* Nothing is taken of the first queue when a key of the second is foreign. */
+/* The first queue is left alone when a key of the second is foreign. */
 static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 {
 	(void)state;
@@ -370,8 +367,8 @@ static void a_foreign_key_of_the_second_queue_stops_the_first(void **state)
 	}
 }
 
-/* A replay tells what was left then, and says so. */
-static void a_replay_says_nothing_of_what_is_left(void **state)
+/* A replay reports the remaining messages of the first time, and marks them as such. */
+static void a_replay_reports_nothing_of_what_is_left(void **state)
 {
 	const char *const record = "p:idem:{1}";
 
@@ -388,9 +385,9 @@ static void a_replay_says_nothing_of_what_is_left(void **state)
 	assert_int_equal(r.reply->element[3]->elements, 0);
 }
 
-/* ---- Back ---- */
+/* ---- Returned messages ---- */
 
-static int64_t give_back(const char *const proofs[])
+static int64_t put_back(const char *const proofs[])
 {
 	run(&r, &queue_delivery_return_script, queue_keys("q"), proofs);
 	return item_int(&r, 0);
@@ -413,41 +410,41 @@ static void what_goes_back_was_not_received(void **state)
 
 	(void)state;
 	queue_send_all(&r, "q", batch, 3);
-	for (int i = 0; i < 3; i++) { /* it would be a dead letter, were it counted */
+	for (int i = 0; i < 3; i++) { /* it would be a dead letter if these deliveries counted */
 		assert_int_equal(queue_message_receive(&r, "q", 2, 60000, NONCE_A), 2);
 		assert_string_equal(received(&r, 0, RECEIVED_ID)->str, "a");
 		assert_int_equal(received(&r, 0, RECEIVED_RECEIVES)->integer, 1);
 		assert_string_equal(received(&r, 1, RECEIVED_BODY)->str, "2");
 		const char *const proofs[] = { sequence(0), NONCE_A, "", sequence(1), NONCE_A, "", NULL };
-		heard();
-		assert_int_equal(give_back(proofs), 2);
-		assert_string_equal(heard(), "2 -1");
+		published();
+		assert_int_equal(put_back(proofs), 2);
+		assert_string_equal(published(), "2 -1");
 		assert_counts(&r, "q", 3, 0, 0, 0);
 	}
 }
 
-static void what_is_no_longer_his_stays_where_it_is(void **state)
+static void an_ended_delivery_returns_nothing(void **state)
 {
 	(void)state;
 	queue_message_send(&r, "q", (struct outgoing){ .id = "a" });
 	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
 	char seq[32];
 	snprintf(seq, sizeof(seq), "%s", sequence(0));
-	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_B, "")), 0));
-	unchanged(&r, assert_int_equal(give_back(ARGS("1795235154960504", NONCE_A, "")), 0));
-	assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 1);
-	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 0)); /* it is there */
-	/* Its time is over: others may have it any moment. */
+	unchanged(&r, assert_int_equal(put_back(ARGS(seq, NONCE_B, "")), 0));
+	unchanged(&r, assert_int_equal(put_back(ARGS("1795235154960504", NONCE_A, "")), 0));
+	assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 1);
+	unchanged(&r, assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 0)); /* already returned */
+	/* The delivery has ended: others may receive it at any moment. */
 	assert_int_equal(queue_message_receive(&r, "q", 1, 1, NONCE_A), 1);
 	wait_for_clock(&r, received(&r, 0, RECEIVED_VISIBLE_UNTIL)->integer);
-	unchanged(&r, assert_int_equal(give_back(ARGS(seq, NONCE_A, "")), 0));
+	unchanged(&r, assert_int_equal(put_back(ARGS(seq, NONCE_A, "")), 0));
 }
 
 /*
- * Done at once, for somebody who had left: all of it comes back, its id included unless that was
- * given again.
+ * Acknowledged at once, for a client that had left: the whole message returns, including its id
+ * unless another message has that.
  */
-static void what_was_done_for_nobody_comes_back(void **state)
+static void what_was_acknowledged_for_a_lost_client_returns(void **state)
 {
 	(void)state;
 	for (int id_is_taken = 0; id_is_taken < 2; id_is_taken++) {
@@ -463,9 +460,9 @@ static void what_was_done_for_nobody_comes_back(void **state)
 			server_command(&r, "HDEL %s a", queue_key("q", ":ids"));
 			assert_int_equal(queue_message_send(&r, "q", (struct outgoing){ .id = "a", .body = "2" }), 1);
 		}
-		heard();
-		assert_int_equal(give_back(ARGS(seq, record, content)), 1);
-		assert_string_equal(heard(), "1 -1");
+		published();
+		assert_int_equal(put_back(ARGS(seq, record, content)), 1);
+		assert_string_equal(published(), "1 -1");
 		assert_int_equal(queue_message_receive(&r, "q", 10, 60000, NONCE_A), 1 + id_is_taken);
 		size_t last = (size_t)id_is_taken; /* behind the other, whose priority is 0 */
 		assert_string_equal(received(&r, last, RECEIVED_BODY)->str, "[1]");
@@ -513,10 +510,10 @@ static void a_refused_schedule_announces_what_it_made(void **state)
 	const char *message = "";
 
 	put_schedule();
-	heard();
+	published();
 	for (int i = 0; i < 10000 && !*message; i++) { /* until an instant has come */
 		end_schedule();
-		message = heard();
+		message = published();
 	}
 	assert_memory_equal(message, "1 ", 2);
 	assert_int_equal(queue_message_receive(&r, "q", 1, 60000, NONCE_A), 1);
@@ -527,13 +524,13 @@ int main(void)
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test_teardown(what_a_look_makes_due_is_announced, script_stage_empty),
 		cmocka_unit_test_teardown(what_fails_announces_nothing, script_stage_empty),
-		cmocka_unit_test_teardown(a_receive_tells_what_is_left, script_stage_empty),
-		cmocka_unit_test_teardown(a_receive_of_two_queues_tells_of_each, script_stage_empty),
+		cmocka_unit_test_teardown(a_receive_reports_what_is_left, script_stage_empty),
+		cmocka_unit_test_teardown(a_receive_of_two_queues_reports_each, script_stage_empty),
 		cmocka_unit_test_teardown(a_foreign_key_of_the_second_queue_stops_the_first, script_stage_empty),
-		cmocka_unit_test_teardown(a_replay_says_nothing_of_what_is_left, script_stage_empty),
+		cmocka_unit_test_teardown(a_replay_reports_nothing_of_what_is_left, script_stage_empty),
 		cmocka_unit_test_teardown(what_goes_back_was_not_received, script_stage_empty),
-		cmocka_unit_test_teardown(what_is_no_longer_his_stays_where_it_is, script_stage_empty),
-		cmocka_unit_test_teardown(what_was_done_for_nobody_comes_back, script_stage_empty),
+		cmocka_unit_test_teardown(an_ended_delivery_returns_nothing, script_stage_empty),
+		cmocka_unit_test_teardown(what_was_acknowledged_for_a_lost_client_returns, script_stage_empty),
 		cmocka_unit_test_teardown(a_foreign_key_keeps_all_as_it_is, script_stage_empty),
 		cmocka_unit_test_teardown(a_refused_schedule_announces_what_it_made, script_stage_empty),
 	};

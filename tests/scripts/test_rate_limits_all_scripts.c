@@ -1,6 +1,6 @@
 /*
- * Several limits as one decision, on a real Redis: held against a model in plain integers, which is
- * fed with the instants the script saw.
+ * Several limits as one decision, on a real Redis: compared with a model in plain integers, which
+ * gets the instants that the script used.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@ enum { FITS, CAPACITY, REMAINING, RETRY_AT, RESET_AT, MORE_AT, CHECK_FIELDS }; /
 enum { GCRA = 1, SLIDING_WINDOW = 2, FIXED_WINDOW = 3 };
 enum { CHECKS = 5, LOG_MAX = 20000, ARGUMENTS = 6 };
 
-/* A limit, and what it has counted: entries of which each algorithm reads its own use. */
+/* A limit and its counts: entries, which each algorithm reads in its own way. */
 struct model {
 	int algorithm;
-	int64_t limit, window, extra; /* burst of a leaky bucket; 1: a refused call counts too */
+	int64_t limit, window, extra; /* burst of a leaky bucket; 1: refused calls count, too */
 	bool shadow;
 	int64_t level, level_at; /* of a leaky bucket */
 	int64_t used, started;   /* fixed window */
@@ -129,7 +129,7 @@ static void take(const int64_t costs[CHECKS])
 	run(&r, &ratelimit_take_all_script, keys, args);
 }
 
-static int64_t told(size_t check, size_t field)
+static int64_t reply_field(size_t check, size_t field)
 {
 	return item_int(&r, HEAD + check * CHECK_FIELDS + field);
 }
@@ -144,8 +144,8 @@ static bool step(const int64_t costs[CHECKS])
 		struct model *m = &models[i];
 		fits[i] = in_use(m, now) + costs[i] * unit_of(m) <= room_of(m);
 		granted = granted && (fits[i] || m->shadow);
-		assert_int_equal(told(i, FITS), fits[i]);
-		assert_int_equal(told(i, RETRY_AT) < 0, fits[i]);
+		assert_int_equal(reply_field(i, FITS), fits[i]);
+		assert_int_equal(reply_field(i, RETRY_AT) < 0, fits[i]);
 	}
 	assert_int_equal(item_int(&r, GRANTED), granted);
 	for (size_t i = 0; i < CHECKS; i++) {
@@ -153,7 +153,7 @@ static bool step(const int64_t costs[CHECKS])
 		bool counts_refused = m->algorithm == SLIDING_WINDOW && m->extra;
 		if (costs[i] > 0 && ((granted && fits[i]) || counts_refused))
 			count(m, now, costs[i]);
-		assert_int_equal(told(i, REMAINING), remaining(m, now));
+		assert_int_equal(reply_field(i, REMAINING), remaining(m, now));
 	}
 	return granted;
 }
@@ -170,16 +170,16 @@ static void all_follow_their_models(void **state)
 		for (size_t k = 0; k < CHECKS; k++)
 			costs[k] = next_random(3);
 		if (i % 20 == 0)
-			costs[2] = models[2].limit + 1; /* also where everything drains faster than we ask */
+			costs[2] = models[2].limit + 1; /* also where everything drains faster than the test calls */
 		if (step(costs))
 			granted++;
 		else
 			refused++;
 	}
-	assert_true(granted > 100 && refused > 100); /* else it showed nothing */
+	assert_true(granted > 100 && refused > 100); /* else the test would show nothing */
 }
 
-/* One says no: what the others count must not move, to the last byte. */
+/* One refuses: the counts of the others must not change by a byte. */
 static void refusal_takes_nothing(void **state)
 {
 	const char *const three[] = { "p:limit:{a}:x:gcra", "p:limit:{a}:x:sliding_window",
@@ -192,13 +192,13 @@ static void refusal_takes_nothing(void **state)
 	(void)state;
 	run(&r, &ratelimit_take_all_script, three, some);
 	unchanged(&r, run(&r, &ratelimit_take_all_script, three, too_much));
-	run(&r, &ratelimit_take_all_script, three, too_much); /* the picture took the reply's place */
+	run(&r, &ratelimit_take_all_script, three, too_much); /* unchanged() replaced the reply */
 	assert_int_equal(item_int(&r, GRANTED), 0);
-	assert_int_equal(told(0, FITS), 1);
-	assert_int_equal(told(0, REMAINING), 8); /* as it is, not as it would have been */
-	assert_int_equal(told(1, REMAINING), 8);
-	assert_int_equal(told(2, FITS), 0);
-	assert_int_equal(told(2, REMAINING), 8);
+	assert_int_equal(reply_field(0, FITS), 1);
+	assert_int_equal(reply_field(0, REMAINING), 8); /* as it is, not as it would have been */
+	assert_int_equal(reply_field(1, REMAINING), 8);
+	assert_int_equal(reply_field(2, FITS), 0);
+	assert_int_equal(reply_field(2, REMAINING), 8);
 }
 
 static void foreign_type_in_the_last_key_half_applies_nothing(void **state)
@@ -225,8 +225,8 @@ static void replay_takes_nothing(void **state)
 	for (int i = 0; i < 3; i++) {
 		run_with_record(&r, &ratelimit_take_all_script, two, args, "p:idem:{x}", FINGERPRINT_A);
 		assert_int_equal(item_int(&r, GRANTED), 1);
-		assert_int_equal(told(0, REMAINING), 8);
-		assert_int_equal(told(1, REMAINING), 7);
+		assert_int_equal(reply_field(0, REMAINING), 8);
+		assert_int_equal(reply_field(1, REMAINING), 7);
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * What was taken a moment ago and is given back, on a real Redis: as if it had never been taken,
- * and never more than that.
+ * Compensation of a recent take, on a real Redis: as if it had never been taken, and never more
+ * than that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static const char *digits_of(int64_t value)
 	return text;
 }
 
-/* A take of one check, and what it told. */
+/* A take of one check, and its reply. */
 struct taken {
 	int algorithm;
 	int64_t limit, window, cost, at_ms, reset_after_ms;
@@ -72,7 +72,7 @@ static void as_if_it_had_never_been_taken(void **state)
 	}
 }
 
-/* Others that drain slowly lie before it: again and again, nothing is lost. */
+/* Others that drain slowly remain in front of it: however often it repeats, nothing is lost. */
 static void nothing_is_lost_while_others_lie_before_it(void **state)
 {
 	(void)state;
@@ -81,8 +81,8 @@ static void nothing_is_lost_while_others_lie_before_it(void **state)
 		assert_in_range(compensate(take(GCRA, 1000, 3600000, 7)), 500, 501);
 }
 
-/* What was counted in a window that has ended is not given back: it would be somebody else's. */
-static void not_what_is_over(void **state)
+/* A take of a window that has ended is not refunded: the count now belongs to other calls. */
+static void not_what_has_ended(void **state)
 {
 	(void)state;
 	struct taken ends = take(FIXED_WINDOW, 5, 500, 5), leaves = take(SLIDING_WINDOW, 5, 500, 5);
@@ -94,7 +94,7 @@ static void not_what_is_over(void **state)
 	assert_int_equal(compensate(leaves), 2);
 }
 
-/* A leaky bucket that drained what was given back, and took from others since. */
+/* A leaky bucket that drained the refund, and took from others since. */
 static void not_what_a_bucket_took_from_others(void **state)
 {
 	(void)state;
@@ -119,7 +119,7 @@ static void foreign_type_changes_nothing(void **state)
 	assert_int_equal(item_int(&r, FIRST + 2), 4);
 }
 
-/* Limits elsewhere refused: each says how it stands, and takes nothing but what counts refusals. */
+/* Other limits refused: each reports its state, and takes nothing unless it counts refusals. */
 static void refused_elsewhere(void **state)
 {
 	(void)state;
@@ -140,7 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(as_if_it_had_never_been_taken, script_stage_empty),
 		cmocka_unit_test_teardown(nothing_is_lost_while_others_lie_before_it, script_stage_empty),
-		cmocka_unit_test_teardown(not_what_is_over, script_stage_empty),
+		cmocka_unit_test_teardown(not_what_has_ended, script_stage_empty),
 		cmocka_unit_test_teardown(not_what_a_bucket_took_from_others, script_stage_empty),
 		cmocka_unit_test_teardown(foreign_type_changes_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(refused_elsewhere, script_stage_empty),

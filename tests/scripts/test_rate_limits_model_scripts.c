@@ -1,6 +1,6 @@
 /*
- * All algorithms against one model in whole numbers of 128 bits, by a clock that leaps both ways by
- * milliseconds, minutes and a year while parameters change, and all pairs of extreme parameters.
+ * All algorithms against one model in whole numbers of 128 bits, with a clock that leaps both ways
+ * by milliseconds, minutes and a year while parameters change, and all pairs of extreme parameters.
  * Each answer is the model's, to the millisecond.
  */
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static const char *digits_of(int64_t value)
 
 /* ---- The clock ---- */
 
-/* Redis looks at every key, so that what has ended is lost for it as for the model. */
+/* Redis reads each key, so that both Redis and the model lose what has ended. */
 static void clock_set(int64_t ms)
 {
 	now_ms = ms;
@@ -89,7 +89,7 @@ static void clock_leap(void)
 		clock_set(llabs(to - begin_ms) > 3 * year_ms ? begin_ms : to);
 }
 
-static void begin_anew(uint64_t with_seed)
+static void begin_again(uint64_t with_seed)
 {
 	seed = with_seed;
 	for (int a = GCRA; a < ALGORITHMS_END; a++)
@@ -99,7 +99,7 @@ static void begin_anew(uint64_t with_seed)
 
 /* ---- One answer ---- */
 
-static long step; /* of the walk, to find it again */
+static long step; /* the position in the walk, to reproduce a failure */
 
 static void agree(size_t at, int64_t wanted)
 {
@@ -140,7 +140,7 @@ static bool take(int algorithm, const struct limit_rule *rule, int64_t cost)
 	return wanted.allowed;
 }
 
-/* What it was told holds: it passes then, and not a millisecond before. */
+/* Retry-After is exact: the call passes at that instant, and not a millisecond before. */
 static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost)
 {
 	int64_t retry_at = item_int(&r, 4);
@@ -155,8 +155,8 @@ static void come_back(int algorithm, const struct limit_rule *rule, int64_t cost
 	assert_true(take(algorithm, rule, cost));
 }
 
-/* How it stands: after a refund, and by a look. */
-static void must_stand(const struct limit_model *m, const struct limit_rule *rule, size_t at)
+/* The state of a limit: after a refund, and by a look. */
+static void must_match(const struct limit_model *m, const struct limit_rule *rule, size_t at)
 {
 	static struct limit_model next;
 
@@ -177,7 +177,7 @@ static void look(int algorithm)
 	const struct limit_model *m = &models[algorithm];
 
 	run(&r, &ratelimit_key_get_script, keys, ARGS(digits_of(algorithm)));
-	must_stand(m, m->exists ? &m->rule : NULL, 2);
+	must_match(m, m->exists ? &m->rule : NULL, 2);
 }
 
 static void refund(int algorithm, int64_t cost, int64_t age)
@@ -189,10 +189,10 @@ static void refund(int algorithm, int64_t cost, int64_t age)
 	run(&r, &ratelimit_refund_script, KEYS(keys[algorithm - 1]),
 	    ARGS(digits_of(algorithm), digits_of(cost), digits_of(age)));
 	agree(0, limit_model_refund(m, now_ms, cost, age));
-	must_stand(m, was_there ? &rule : NULL, 2);
+	must_match(m, was_there ? &rule : NULL, 2);
 }
 
-/* ---- Several at once, and back ---- */
+/* ---- Several at once, and refunds ---- */
 
 static struct given {
 	struct limit_rule rule;
@@ -261,7 +261,7 @@ static void compensate(int algorithm)
 	g->cost = 0;
 }
 
-/* ---- Whatever comes ---- */
+/* ---- Random calls ---- */
 
 static struct limit_rule any_rule(int algorithm)
 {
@@ -295,7 +295,7 @@ static struct limit_rule any_rule(int algorithm)
 	return algorithm == GCRA ? ONE_OF(buckets) : ONE_OF(windows);
 }
 
-/* A log of many entries would make the model slow: what is large is taken in large parts. */
+/* A log of many entries would make the model slow: large amounts are taken in large parts. */
 static int64_t any_cost(const struct limit_rule *rule)
 {
 	const int64_t most = rule->burst, least = most / 50 + 1;
@@ -340,7 +340,7 @@ static void clock_leaps_and_parameters_change(void **state)
 	struct limit_rule rules[ALGORITHMS_END];
 
 	(void)state;
-	begin_anew(1);
+	begin_again(1);
 	for (int a = GCRA; a < ALGORITHMS_END; a++)
 		rules[a] = any_rule(a);
 	for (step = 0; step < STEPS; step++) {
@@ -379,7 +379,7 @@ static size_t extremes(int algorithm, struct limit_rule out[])
 	return n;
 }
 
-/* Full by the one, and then asked, given back to and taken from by the other. */
+/* Full by one rule, then looked at, refunded and taken from by the other. */
 static void pair(int algorithm, const struct limit_rule *one, const struct limit_rule *other)
 {
 	const int64_t leaps[] = { 0, 0, 1, -1, year_ms, -year_ms, 999999937 };
@@ -405,7 +405,7 @@ static void every_pair_of_extremes(void **state)
 	struct limit_rule rules[32];
 
 	(void)state;
-	begin_anew(2);
+	begin_again(2);
 	for (int a = GCRA; a < ALGORITHMS_END; a++) {
 		size_t count = extremes(a, rules);
 		for (size_t i = 0; i < count; i++)
@@ -414,13 +414,13 @@ static void every_pair_of_extremes(void **state)
 	}
 }
 
-/* Totals of a log that has counted 2^52 start again, and let nothing through by that. */
+/* Totals of a log that has counted 2^52 start again, which admits no additional call. */
 static void totals_never_leave_exact_numbers(void **state)
 {
 	static const struct limit_rule rule = { 10, 60000, 10, false };
 
 	(void)state;
-	begin_anew(3);
+	begin_again(3);
 	server_command(&r, "ZADD %s %lld 4503599627370488 %lld 4503599627370494", keys[1], (long long)begin_ms - 60000,
 		       (long long)begin_ms - 1000);
 	server_command(&r, "ZADD %s +inf %s", keys[1], "10 60000 0");

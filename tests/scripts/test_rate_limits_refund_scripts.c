@@ -1,6 +1,6 @@
 /*
- * Refunds on a real Redis, at the edges: never above full, never into another window.
- * test_rate_limits_model_scripts.c has the rest.
+ * Refunds on a real Redis, at the edges: never above full, never into another window. The rest is
+ * in test_rate_limits_model_scripts.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static const char *number(char out[24], int64_t n)
 	return out;
 }
 
-/* Burst is the limit, refused calls do not count. */
+/* The burst equals the limit, and refused calls do not count. */
 static bool take(int algorithm, int64_t limit, int64_t window, int64_t cost)
 {
 	static const struct script *const scripts[] = { NULL, &ratelimit_gcra_script, &ratelimit_sliding_window_script,
@@ -54,7 +54,7 @@ static void never_above_full(void **state)
 {
 	(void)state;
 	for (int a = GCRA; a <= FIXED_WINDOW; a++) {
-		assert_int_equal(refund(a, 5, 0), 0); /* there is nothing */
+		assert_int_equal(refund(a, 5, 0), 0); /* the key is missing */
 		assert_int_equal(item_int(&r, ALGORITHM), 0);
 		assert_int_equal(server_command(&r, "EXISTS %s", keys[a])->integer, 0);
 		assert_true(take(a, 10, 3600000, 4));
@@ -83,7 +83,7 @@ static void parts_come_back(void **state)
 	}
 }
 
-/* Taken in a window that has ended: the one of now has nothing to give back. */
+/* Taken in a window that has ended: the present one refunds nothing. */
 static void not_into_another_window(void **state)
 {
 	(void)state;
@@ -100,9 +100,7 @@ static void not_into_another_window(void **state)
 	assert_int_equal(refund(SLIDING_WINDOW, 4, 39999), 4);
 }
 
-/*
- * Much comes back at once; of the log 1000 entries go in a step: more would hold up everybody else.
- */
+/* A large refund; a step removes 1000 entries of the log, as more would delay all other clients. */
 static void long_log_at_once(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /*
- * The three algorithms of the rate limit on a real Redis, each held against a model in plain
- * integers that is fed with the instants the script saw. A model knows nothing of expiry or
- * storage, so it also finds state that goes too early.
+ * The three algorithms of the rate limit on a real Redis, each compared with a model in plain
+ * integers that gets the instants the script used. A model knows nothing of expiry or storage, so
+ * it also finds state that expires too early.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,7 +166,7 @@ static void sliding_step(struct log_model *m, int64_t limit, int64_t window, int
 		assert_int_equal(retry_at, -1);
 		return;
 	}
-	/* Honest: at that instant it fits, a millisecond before it does not. */
+	/* Retry-After is exact: at that instant the call fits, a millisecond before it does not. */
 	assert_true(used_at(m, retry_at, window) + cost <= limit);
 	assert_true(used_at(m, retry_at - 1, window) + cost > limit);
 }
@@ -182,7 +182,7 @@ static void sliding_window_follows_its_model(void **state)
 		sliding_step(&m, 40, 50, next_random(4), false);
 }
 
-static void sliding_window_counts_what_was_refused_when_told(void **state)
+static void sliding_window_counts_refusals_if_asked(void **state)
 {
 	static struct log_model m;
 
@@ -208,11 +208,11 @@ static void sliding_window_keeps_no_more_than_it_needs(void **state)
 	snprintf(since, sizeof(since), "(%lld", (long long)(now - 20));
 	int64_t live = server_command(&r, "ZCOUNT p:limit:{a}:default:sliding_window %s +inf", since)->integer;
 	assert_true(kept <=
-		    live + 1); /* the live ones with the parameters' member, and the one that starts the window */
+		    live + 1); /* the live entries, the parameters' member, and the entry that starts the window */
 	assert_true(server_command(&r, "PTTL p:limit:{a}:default:sliding_window")->integer <= 20);
 }
 
-/* A flood of counted refusals must not grow the log beyond what can still matter. */
+/* A flood of counted refusals must not grow the log beyond the entries that still matter. */
 static void sliding_window_of_a_flood_stays_bounded(void **state)
 {
 	int64_t args[] = { 50, 3600000, 1, 1 };
@@ -232,7 +232,7 @@ static void fixed_window_starts_with_its_first_call(void **state)
 
 	(void)state;
 	take(&ratelimit_fixed_window_script, "p:limit:{a}:default:fixed_window", args);
-	assert_int_equal(item_int(&r, RESET_AT), item_int(&r, NOW)); /* a look opens none */
+	assert_int_equal(item_int(&r, RESET_AT), item_int(&r, NOW)); /* a look opens no window */
 	assert_int_equal(server_command(&r, "EXISTS p:limit:{a}:default:fixed_window")->integer, 0);
 	int64_t started = 0, used = 0;
 	seed = 3;
@@ -325,7 +325,7 @@ int main(void)
 		cmocka_unit_test_teardown(gcra_keeps_its_drops_when_the_parameters_change, script_stage_empty),
 		cmocka_unit_test_teardown(gcra_refusal_writes_nothing, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_follows_its_model, script_stage_empty),
-		cmocka_unit_test_teardown(sliding_window_counts_what_was_refused_when_told, script_stage_empty),
+		cmocka_unit_test_teardown(sliding_window_counts_refusals_if_asked, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_keeps_no_more_than_it_needs, script_stage_empty),
 		cmocka_unit_test_teardown(sliding_window_of_a_flood_stays_bounded, script_stage_empty),
 		cmocka_unit_test_teardown(fixed_window_starts_with_its_first_call, script_stage_empty),

@@ -1,6 +1,6 @@
 /*
- * The sale scripts on a real Redis, held against a plain model that is fed with the instants the
- * scripts saw: holds end by themselves all the while, and nothing is ever sold twice.
+ * The sale scripts on a real Redis, compared with a plain model that gets the instants the scripts
+ * used: holds expire all the while, and nothing is ever sold twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define S "p:sale:{s}"
 #define SALE_KEYS KEYS(S, S ":claims", S ":holds", S ":users")
 
-/* The items of a reply that tells of a sale. */
+/* The items of a reply that describes a sale. */
 enum { OUTCOME, NOW, OPENS_AT, CLOSES_AT, STOCK, PER_USER, HOLD, RETENTION, HELD, CONFIRMED, EXPIRES_AT, MORE };
 
 static uint32_t seed;
@@ -43,7 +43,7 @@ static int64_t configure(int64_t opens_at, int64_t closes_at, int64_t stock, int
 	return item_int(&r, OUTCOME);
 }
 
-/* The outcome; the claim's id, when there is one, goes to `id`. */
+/* The outcome; the claim's id, if any, goes to `id`. */
 static int64_t claim(const char *user, int64_t quantity, char id[40])
 {
 	static unsigned made;
@@ -62,7 +62,7 @@ static int64_t confirm(const char *id)
 	return item_int(&r, OUTCOME);
 }
 
-static int64_t give_back(const char *id)
+static int64_t release(const char *id)
 {
 	run(&r, &sale_claim_release_script, SALE_KEYS, ARGS(id));
 	return item_int(&r, OUTCOME);
@@ -154,9 +154,9 @@ static void confirm_step(struct entry *e)
 	}
 }
 
-static void give_back_step(struct entry *e)
+static void release_step(struct entry *e)
 {
-	int64_t outcome = give_back(e->id), now = item_int(&r, NOW);
+	int64_t outcome = release(e->id), now = item_int(&r, NOW);
 
 	if (e->state == IS_HELD && e->expires_at > now) {
 		assert_int_equal(outcome, 1);
@@ -212,7 +212,7 @@ static void sales_follow_their_model(void **state)
 	assert_int_equal(configure(0, 0, m.stock, 0, m.hold), 2);
 	seed = 3;
 	for (int i = 0; i < 6000; i++) {
-		/* Mostly one of the latest: those before are long ended. */
+		/* Mostly one of the latest: earlier ones have long ended. */
 		struct entry *e =
 			m.count ? &m.claims[m.count - 1 - next_random(m.count < 8 ? (uint32_t)m.count : 8)] : NULL;
 		uint32_t what = next_random(20);
@@ -221,7 +221,7 @@ static void sales_follow_their_model(void **state)
 		else if (what == 10 && e)
 			confirm_step(e);
 		else if (what < 13 && e)
-			give_back_step(e);
+			release_step(e);
 		else if (what == 13)
 			configure_step();
 		else
@@ -249,7 +249,7 @@ static void a_sale_opens_and_closes_to_the_millisecond(void **state)
 	assert_true(was_open);
 	assert_int_equal(item_int(&r, 2), opens_at);
 	assert_int_equal(item_int(&r, 3), closes_at);
-	assert_int_equal(confirm(id), 1); /* what was claimed may still be confirmed */
+	assert_int_equal(confirm(id), 1); /* claims may still be confirmed */
 }
 
 static void a_hold_ends_to_the_millisecond(void **state)
@@ -260,13 +260,16 @@ static void a_hold_ends_to_the_millisecond(void **state)
 	configure(0, 0, 100000, 0, 1);
 	for (int i = 0; i < 400; i++) {
 		assert_int_equal(claim("u", 1, id), 1);
-		int64_t ends_at = item_int(&r, 3), outcome = i % 2 ? confirm(id) : give_back(id);
-		bool is_over = item_int(&r, NOW) >= ends_at;
-		assert_int_equal(outcome, !is_over ? 1 : i % 2 ? -3 : -4);
+		int64_t ends_at = item_int(&r, 3), outcome = i % 2 ? confirm(id) : release(id);
+		bool has_ended = item_int(&r, NOW) >= ends_at;
+		assert_int_equal(outcome, !has_ended ? 1 : i % 2 ? -3 : -4);
 	}
 }
 
-/* More holds have ended than one call settles: it says so, and gives nothing that is not there. */
+/*
+ * More holds have ended than one call settles: the call reports that, and grants nothing that is
+ * not in stock.
+ */
 static void many_ended_holds_take_several_calls(void **state)
 {
 	enum { HOLDS = 250 };
@@ -290,7 +293,7 @@ static void many_ended_holds_take_several_calls(void **state)
 	assert_int_equal(configure(0, 0, 230, 0, 1000), 1);
 }
 
-static void a_look_says_that_there_is_more(void **state)
+static void a_look_reports_that_there_is_more(void **state)
 {
 	char id[40];
 
@@ -310,7 +313,7 @@ static void a_look_says_that_there_is_more(void **state)
 			 0);
 }
 
-/* The user's own ended holds are among those that were not settled yet. */
+/* The user's own ended holds are among those that are not settled yet. */
 static void a_limit_waits_for_what_is_not_settled(void **state)
 {
 	char id[40];
@@ -321,13 +324,13 @@ static void a_limit_waits_for_what_is_not_settled(void **state)
 		assert_int_equal(claim(i < 110 ? "u" : "v", 1, id), 1);
 	int64_t ends_at = item_int(&r, 3);
 	wait_until(redis_now_ms(&r) > ends_at, 5000);
-	/* Written as sale_put would, which would settle. */
+	/* Written as by sale_put, which would settle. */
 	server_command(&r, "HSET " S " per_user 5");
 	assert_int_equal(claim("v", 1, id), 0);
 	assert_int_equal(claim("v", 1, id), 1);
 }
 
-static void what_is_not_there_is_told(void **state)
+static void what_is_missing_has_an_outcome(void **state)
 {
 	char id[40];
 
@@ -336,15 +339,15 @@ static void what_is_not_there_is_told(void **state)
 	assert_int_equal(claim("u", 1, id), -1);
 	assert_int_equal(look(), -1);
 	assert_int_equal(confirm("1.a"), -1);
-	assert_int_equal(give_back("1.a"), -1);
+	assert_int_equal(release("1.a"), -1);
 	configure(0, 0, 5, 0, 60000);
-	assert_int_equal(confirm("1.a"), -3); /* its time was long ago */
+	assert_int_equal(confirm("1.a"), -3); /* it ended long ago */
 	assert_int_equal(confirm("99999999999999.a"), -3);
 	assert_int_equal(confirm("x"), -2);
 	assert_int_equal(confirm(""), -2);
-	assert_int_equal(give_back("1.a"), -4);
-	assert_int_equal(give_back("99999999999999.a"), -4);
-	assert_int_equal(give_back("x"), -2);
+	assert_int_equal(release("1.a"), -4);
+	assert_int_equal(release("99999999999999.a"), -4);
+	assert_int_equal(release("x"), -2);
 }
 
 static void a_replay_gets_the_first_claim(void **state)
@@ -366,12 +369,12 @@ static void a_replay_gets_the_first_claim(void **state)
 	assert_string_equal(item_text(&r, 2), id);
 	run_with_record(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("c", "u", "1"), "p:idem:{l}", FINGERPRINT_A);
 	snprintf(id, sizeof(id), "%s", item_text(&r, 2));
-	assert_int_equal(give_back(id), 1);
+	assert_int_equal(release(id), 1);
 	unchanged(&r, run_with_record_ended(&r, &sale_claim_acquire_script, SALE_KEYS, ARGS("d", "u", "1"),
 					    "p:idem:{l}", FINGERPRINT_A));
 }
 
-static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
+static void a_new_sale_has_nothing_of_the_old_one(void **state)
 {
 	char id[40];
 
@@ -384,7 +387,7 @@ static void a_sale_made_anew_has_nothing_of_the_old_one(void **state)
 	assert_int_equal(claim("u", 1, id), 1);
 }
 
-/* The keys that exist expire at the instant `at`; -1: they do not. */
+/* The existing keys expire at the instant `at`; -1: they do not. */
 static void assert_expiry(int64_t at, int keys)
 {
 	static const char *const names[] = { S, S ":claims", S ":holds", S ":users" };
@@ -419,22 +422,22 @@ static void all_keys_of_a_sale_expire_together(void **state)
 	assert_expiry(closes_at + 60000 + 5000, 4);
 	assert_int_equal(confirm(id), 1); /* no hold is left: that key goes */
 	assert_expiry(closes_at + 65000, 3);
-	claim("v", 1, id); /* and is made anew */
+	claim("v", 1, id); /* and is created again */
 	claim("w", 1, other);
 	assert_expiry(closes_at + 65000, 4);
-	assert_int_equal(give_back(other), 1);
+	assert_int_equal(release(other), 1);
 	assert_expiry(closes_at + 65000, 4);
 	/*
-	 * A hold, also one that was released, that ends later than the present settings allow keeps
-	 * the sale.
+	 * A hold, also a released one, that ends later than the present settings allow keeps the
+	 * sale.
 	 */
 	int64_t ends_at = strtoll(other, NULL, 10);
 	run(&r, &sale_patch_script, SALE_KEYS, ARGS("", "1", "", "", "1", ""));
 	assert_expiry(ends_at + 5000, 4);
 	keep_for("0");
 	assert_expiry(-1, 4);
-	/* All of it lies in the past: it goes at once. */
-	assert_int_equal(give_back(id), 1);
+	/* All of it is in the past: it goes at once. */
+	assert_int_equal(release(id), 1);
 	server_command(&r, "ZADD " S ":holds 5 %s", id);
 	server_command(&r, "ZREM " S ":holds %s", other);
 	keep_for("1");
@@ -494,11 +497,11 @@ int main(void)
 		TEST(a_sale_opens_and_closes_to_the_millisecond),
 		TEST(a_hold_ends_to_the_millisecond),
 		TEST(many_ended_holds_take_several_calls),
-		TEST(a_look_says_that_there_is_more),
+		TEST(a_look_reports_that_there_is_more),
 		TEST(a_limit_waits_for_what_is_not_settled),
-		TEST(what_is_not_there_is_told),
+		TEST(what_is_missing_has_an_outcome),
 		TEST(a_replay_gets_the_first_claim),
-		TEST(a_sale_made_anew_has_nothing_of_the_old_one),
+		TEST(a_new_sale_has_nothing_of_the_old_one),
 		TEST(all_keys_of_a_sale_expire_together),
 		TEST(a_sale_with_many_claims_is_deleted_in_no_time),
 		TEST(a_foreign_key_stays_as_it_is),

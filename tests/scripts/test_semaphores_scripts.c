@@ -1,6 +1,6 @@
 /*
- * The semaphore scripts on a real Redis: never more than the limit, permits that end, and who waits
- * in which order.
+ * The semaphore scripts on a real Redis: never more permits than the limit, permits that expire,
+ * and the order of waiters.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ enum { LOOK_LIMIT = 2, LOOK_HELD, LOOK_WAITERS, LOOK_HOLDERS };
 static const char *const keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", SEMAPHORE ":offer", NULL };
 static const char *const three_keys[] = { SEMAPHORE, PERMITS, SEMAPHORE ":waiters", NULL };
 
-/* What is 0 or NULL is not given. */
+/* Members that are 0 or NULL are not given. */
 struct permit_try {
 	int64_t limit, ttl_ms, wait_ms;
 	const char *permit, *owner, *sealed;
@@ -68,7 +68,7 @@ static int64_t take(int64_t limit, const char *permit)
 	return acquire((struct permit_try){ .limit = limit, .permit = permit });
 }
 
-static int64_t stand_for(int64_t limit, const char *ticket, const char *permit)
+static int64_t queue_for(int64_t limit, const char *ticket, const char *permit)
 {
 	return acquire((struct permit_try){ .limit = limit, .permit = permit, .ticket = ticket, .wait_ms = WAIT_MS });
 }
@@ -79,7 +79,7 @@ static int64_t extend(const char *permit, const char *ttl_ms)
 	return item_int(&r, 0);
 }
 
-/* A permit back, or somebody out of the line, or both. */
+/* Releases a permit, or removes a waiter, or both. */
 static int64_t leave(const char *permit, const char *ticket)
 {
 	run(&r, &semaphore_permit_leave_script, keys, ARGS(ticket, permit));
@@ -94,7 +94,7 @@ static void look(int64_t limit, int64_t held, int64_t waiters)
 	assert_int_equal(item_int(&r, LOOK_WAITERS), waiters);
 }
 
-/* The permit's time is over, and nobody has looked since. */
+/* The permit has expired, and no call has noticed it. */
 static void ends(const char *permit)
 {
 	server_command(&r, "ZADD " PERMITS " XX 1 %s", permit);
@@ -136,7 +136,7 @@ static void no_more_than_the_limit(void **state)
 	assert_int_equal(server_command(&r, "PEXPIRETIME " PERMITS)->integer, last);
 
 	assert_int_equal(leave("p1", ""), 1);
-	unchanged(&r, assert_int_equal(leave("p1", ""), 0)); /* again: it is remembered for a minute */
+	unchanged(&r, assert_int_equal(leave("p1", ""), 0)); /* again: the release is remembered for a minute */
 	unchanged(&r, assert_int_equal(leave("p9", ""), NO_SUCH));
 	assert_int_equal(take(3, "p4"), TAKEN);
 	assert_int_equal(take(3, "p5"), NONE_LEFT);
@@ -159,7 +159,7 @@ static void permits_end_one_by_one(void **state)
 	assert_int_equal(take(2, "p4"), TAKEN);
 }
 
-/* More than are forgotten in one step. */
+/* More than one step forgets. */
 static void many_permits_end_at_once(void **state)
 {
 	enum { LIMIT = 250 };
@@ -192,7 +192,7 @@ static void extend_sets_what_is_left(void **state)
 	assert_int_equal(until, item_int(&r, 1) + 60000);
 	assert_int_equal(server_command(&r, "PEXPIRETIME " SEMAPHORE)->integer, until);
 	assert_int_equal(extend("p1", "5"), 1);
-	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other */
+	assert_in_range(redis_pttl_ms(&r, SEMAPHORE), 25000, TTL_MS); /* that of the other permit */
 	unchanged(&r, assert_int_equal(extend("p9", "60000"), NO_SUCH));
 	wait_until((run(&r, &semaphore_get_script, three_keys, ARGS()), item_int(&r, LOOK_HELD)) == 1, 5000);
 	assert_int_equal(extend("p1", "60000"), NO_SUCH);
@@ -208,56 +208,56 @@ static void all_is_forgotten_with_the_last_permit(void **state)
 	assert_int_equal(take(1, "p3"), TAKEN);
 }
 
-/* ---- The line ---- */
+/* ---- The wait queue ---- */
 
 static void first_come_first_served(void **state)
 {
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	assert_int_equal(stand_for(2, A1, "p3"), NONE_LEFT);
-	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
+	assert_int_equal(queue_for(2, A1, "p3"), NONE_LEFT);
+	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
 	assert_int_equal(item_int(&r, FULL_WAITERS), 2);
-	line_hear(&r, SEMAPHORE);
+	line_subscribe(&r, SEMAPHORE);
 	assert_int_equal(leave("p1", ""), 1);
-	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
+	assert_string_equal(line_published(&r), "@" A1 ".2 1000");
 	int64_t until = line_offered_until(&r, SEMAPHORE);
-	assert_int_equal(take(2, "p5"), NONE_LEFT); /* it is somebody's */
+	assert_int_equal(take(2, "p5"), NONE_LEFT); /* reserved for A1 */
 	assert_int_equal(item_int(&r, FULL_HELD), 1);
 	assert_int_equal(item_int(&r, FULL_NEXT_AT), until);
-	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
-	assert_string_equal(line_heard(&r), "");
-	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
-	assert_string_equal(line_heard(&r), "");
+	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
+	assert_string_equal(line_published(&r), "");
+	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_string_equal(line_published(&r), "");
 	assert_int_equal(leave("p2", ""), 1);
-	assert_int_equal(stand_for(2, B1, "p4"), TAKEN);
+	assert_int_equal(queue_for(2, B1, "p4"), TAKEN);
 	look(2, 2, 0);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* Several come free: each who goes in makes way for the next. */
+/* Several permits become free: each waiter that acquires one notifies the next. */
 static void as_many_go_in_as_there_is_room_for(void **state)
 {
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	stand_for(2, A1, "p3");
-	stand_for(2, A2, "p4");
-	stand_for(2, B1, "p5");
-	line_hear(&r, SEMAPHORE);
+	queue_for(2, A1, "p3");
+	queue_for(2, A2, "p4");
+	queue_for(2, B1, "p5");
+	line_subscribe(&r, SEMAPHORE);
 	leave("p1", "");
 	leave("p2", "");
-	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
-	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
-	assert_string_equal(line_heard(&r), "@" A2 ".2 1000");
-	assert_int_equal(stand_for(2, A2, "p4"), TAKEN);
-	assert_string_equal(line_heard(&r), "");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "@" A1 ".2 1000");
+	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
+	assert_string_equal(line_published(&r), "@" A2 ".2 1000");
+	assert_int_equal(queue_for(2, A2, "p4"), TAKEN);
+	assert_string_equal(line_published(&r), "");
+	line_subscribe(&r, NULL);
 }
 
 /*
- * However often permits come free meanwhile, the offer to one whose daemon is gone ends a second
- * after it was made.
+ * However often permits become free meanwhile, the offer to a waiter whose daemon is gone ends a
+ * second after it was made.
  */
 static void an_offer_is_made_once(void **state)
 {
@@ -265,8 +265,8 @@ static void an_offer_is_made_once(void **state)
 	take(3, "p1");
 	take(3, "p2");
 	take(3, "p3");
-	stand_for(3, A1, "p4");
-	stand_for(3, B1, "p5");
+	queue_for(3, A1, "p4");
+	queue_for(3, B1, "p5");
 	leave("p1", "");
 	int64_t until = line_offered_until(&r, SEMAPHORE);
 	wait_until(redis_now_ms(&r) + 1000 > until, 5000);
@@ -278,65 +278,65 @@ static void an_offer_is_made_once(void **state)
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".3");
 }
 
-static void who_leaves_makes_room_for_the_next(void **state)
+static void a_waiter_that_leaves_frees_its_place(void **state)
 {
 	(void)state;
 	take(1, "p1");
-	stand_for(1, A1, "p2");
-	stand_for(1, B1, "p3");
+	queue_for(1, A1, "p2");
+	queue_for(1, B1, "p3");
 	leave("p1", "");
-	line_hear(&r, SEMAPHORE);
-	leave("p2", A1 ".1"); /* it was offered to him; he has no permit */
-	assert_string_equal(line_heard(&r), "@" B1 ".1 1000");
-	assert_int_equal(stand_for(1, B1, "p3"), TAKEN);
-	stand_for(1, A1, "p2");
+	line_subscribe(&r, SEMAPHORE);
+	leave("p2", A1 ".1"); /* it had the offer, and no permit */
+	assert_string_equal(line_published(&r), "@" B1 ".1 1000");
+	assert_int_equal(queue_for(1, B1, "p3"), TAKEN);
+	queue_for(1, A1, "p2");
 	const struct permit_try last = { .limit = 1, .permit = "p2", .ticket = A1 };
 	assert_int_equal(acquire(last), NONE_LEFT);
 	assert_string_equal(line_tickets(&r, SEMAPHORE), "");
 
-	/* His client left in the moment in which he won it. */
-	stand_for(1, A2, "p4");
+	/* The client left in the moment in which it acquired the permit. */
+	queue_for(1, A2, "p4");
 	leave("p3", "");
-	assert_int_equal(stand_for(1, A2, "p4"), TAKEN);
-	stand_for(1, B2, "p5");
+	assert_int_equal(queue_for(1, A2, "p4"), TAKEN);
+	queue_for(1, B2, "p5");
 	assert_int_equal(leave("p4", A2 ".1"), 1);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".1");
 	look(0, 0, 1);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
-/* Who sees more room goes in as soon as it is his turn. */
-static void each_waits_for_his_own_limit(void **state)
+/* A waiter with a higher limit acquires as soon as it is first. */
+static void each_waits_for_its_own_limit(void **state)
 {
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	stand_for(2, A1, "p3");
-	stand_for(4, B1, "p4"); /* has room, and stands behind */
+	queue_for(2, A1, "p3");
+	queue_for(4, B1, "p4"); /* has room, but is behind A1 */
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
 	leave("p1", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
-	assert_int_equal(stand_for(4, B1, "p4"), TAKEN);
+	assert_int_equal(queue_for(4, B1, "p4"), TAKEN);
 	look(4, 3, 0);
 
-	/* Who sees less keeps those behind him. */
-	stand_for(1, A1, "p5");
-	stand_for(4, B1, "p6");
+	/* A waiter with a lower limit keeps those behind it. */
+	queue_for(1, A1, "p5");
+	queue_for(4, B1, "p6");
 	leave("p2", "");
 	leave("p3", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
-	assert_int_equal(stand_for(4, B1, "p6"), NONE_LEFT);
+	assert_int_equal(queue_for(4, B1, "p6"), NONE_LEFT);
 	leave("p4", "");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".1");
-	assert_int_equal(stand_for(1, A1, "p5"), TAKEN);
+	assert_int_equal(queue_for(1, A1, "p5"), TAKEN);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".4");
 
-	/* And who gave up no longer does. */
-	stand_for(4, B1, "p6");
-	stand_for(1, A1, "p7");
-	stand_for(4, B2, "p8");
+	/* And does not once it gives up. */
+	queue_for(4, B1, "p6");
+	queue_for(1, A1, "p7");
+	queue_for(4, B2, "p8");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), "");
 	leave("", A1 ".1");
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B2 ".4");
@@ -347,32 +347,32 @@ static void the_end_of_a_permit_offers_it_to_the_first(void **state)
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	stand_for(2, A1, "p3");
-	stand_for(2, B1, "p4");
+	queue_for(2, A1, "p3");
+	queue_for(2, B1, "p4");
 	ends("p2");
-	assert_int_equal(stand_for(2, B1, "p4"), NONE_LEFT);
+	assert_int_equal(queue_for(2, B1, "p4"), NONE_LEFT);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), A1 ".2");
-	assert_int_equal(stand_for(2, A1, "p3"), TAKEN);
+	assert_int_equal(queue_for(2, A1, "p3"), TAKEN);
 }
 
-static void who_waits_is_told_when_an_end_comes_nearer(void **state)
+static void waiters_are_notified_of_an_earlier_end(void **state)
 {
 	(void)state;
 	take(2, "p1");
 	take(2, "p2");
-	stand_for(2, A1, "p3");
-	stand_for(2, B1, "p4");
-	line_hear(&r, SEMAPHORE);
+	queue_for(2, A1, "p3");
+	queue_for(2, B1, "p4");
+	line_subscribe(&r, SEMAPHORE);
 	extend("p1", "60000");
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	extend("p1", "5000");
-	assert_string_equal(line_heard(&r), "0 5000");
+	assert_string_equal(line_published(&r), "0 5000");
 	leave("p2", "");
-	assert_string_equal(line_heard(&r), "@" A1 ".2 1000");
+	assert_string_equal(line_published(&r), "@" A1 ".2 1000");
 	const struct permit_try brief = { .limit = 2, .permit = "p3", .ticket = A1, .wait_ms = WAIT_MS, .ttl_ms = 40 };
 	assert_int_equal(acquire(brief), TAKEN);
-	assert_string_equal(line_heard(&r), "0 40");
-	line_hear(&r, NULL);
+	assert_string_equal(line_published(&r), "0 40");
+	line_subscribe(&r, NULL);
 }
 
 /* ---- Deleting ---- */
@@ -403,20 +403,20 @@ static void delete_offers_to_the_first_waiter(void **state)
 {
 	(void)state;
 	take(1, "p1");
-	stand_for(1, A1, "p2");
-	stand_for(1, B1, "p3");
-	line_hear(&r, SEMAPHORE);
+	queue_for(1, A1, "p2");
+	queue_for(1, B1, "p3");
+	line_subscribe(&r, SEMAPHORE);
 	assert_int_equal(remove_semaphore(), 1);
-	assert_string_equal(line_heard(&r), "@" A1 ".1 1000");
+	assert_string_equal(line_published(&r), "@" A1 ".1 1000");
 	assert_string_equal(line_tickets(&r, SEMAPHORE), A1 ".1 " B1 ".1");
 	assert_int_equal(remove_semaphore(), 0); /* an offer is made once */
-	assert_string_equal(line_heard(&r), "");
+	assert_string_equal(line_published(&r), "");
 	line_lapse(&r, SEMAPHORE);
 	assert_int_equal(remove_semaphore(), 0);
 	assert_string_equal(line_offered_to(&r, SEMAPHORE), B1 ".1");
-	assert_int_equal(stand_for(1, B1, "p3"), TAKEN);
+	assert_int_equal(queue_for(1, B1, "p3"), TAKEN);
 	look(1, 1, 0);
-	line_hear(&r, NULL);
+	line_subscribe(&r, NULL);
 }
 
 /* ---- Records, foreign keys ---- */
@@ -442,7 +442,7 @@ static void a_replay_gets_the_first_permit(void **state)
 					    FINGERPRINT_A));
 	run_with_record(&r, &semaphore_permit_acquire_script, keys, args_of(&again), RECORD "2", FINGERPRINT_A);
 	assert_int_equal(item_int(&r, 0), NONE_LEFT);
-	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not kept */
+	assert_int_equal(redis_exists(&r, RECORD "2"), 0); /* a refusal is not recorded */
 }
 
 static void a_foreign_key_stays_as_it_is(void **state)
@@ -492,10 +492,10 @@ int main(void)
 		cmocka_unit_test_teardown(first_come_first_served, script_stage_empty),
 		cmocka_unit_test_teardown(as_many_go_in_as_there_is_room_for, script_stage_empty),
 		cmocka_unit_test_teardown(an_offer_is_made_once, script_stage_empty),
-		cmocka_unit_test_teardown(who_leaves_makes_room_for_the_next, script_stage_empty),
-		cmocka_unit_test_teardown(each_waits_for_his_own_limit, script_stage_empty),
+		cmocka_unit_test_teardown(a_waiter_that_leaves_frees_its_place, script_stage_empty),
+		cmocka_unit_test_teardown(each_waits_for_its_own_limit, script_stage_empty),
 		cmocka_unit_test_teardown(the_end_of_a_permit_offers_it_to_the_first, script_stage_empty),
-		cmocka_unit_test_teardown(who_waits_is_told_when_an_end_comes_nearer, script_stage_empty),
+		cmocka_unit_test_teardown(waiters_are_notified_of_an_earlier_end, script_stage_empty),
 		cmocka_unit_test_teardown(delete_leaves_nothing_behind, script_stage_empty),
 		cmocka_unit_test_teardown(delete_offers_to_the_first_waiter, script_stage_empty),
 		cmocka_unit_test_teardown(a_replay_gets_the_first_permit, script_stage_empty),

@@ -50,7 +50,7 @@ static void a_member_is_there_once(void **state)
 	assert_int_equal(redis_exists(&r, A), 0);
 }
 
-/* Walks all pages; how many different members of m0, m1, ... came. */
+/* Walks all pages; returns how many different members of m0, m1, ... were found. */
 static int walk(int members, const char *count, const char *match)
 {
 	static bool came[2000];
@@ -79,7 +79,7 @@ static void all_members_can_be_walked(void **state)
 {
 	(void)state;
 	assert_int_equal(walk(0, "10", ""), 0);
-	fill(A, 0, 21); /* one piece: SSCAN has them all in one step */
+	fill(A, 0, 21); /* one piece: SSCAN returns all in one step */
 	assert_int_equal(walk(21, "10", ""), 21);
 	assert_int_equal(walk(21, "1", ""), 21);
 	assert_int_equal(walk(21, "1", "m1?"), 10);
@@ -144,7 +144,7 @@ static void too_much_work_is_refused(void **state)
 	const struct {
 		const char *how;
 		const char *const *keys;
-		int members; /* that are too many, or 0 */
+		int members; /* that many are too many; or 0 */
 	} rows[] = {
 		{ "union", KEYS(A), 0 },          { "union", KEYS(A, B), 1003 },     { "union", KEYS(B, C), 1005 },
 		{ "union", KEYS(C), 1002 },       { "intersect", KEYS(A, C), 0 },    { "intersect", KEYS(C, B, C), 0 },

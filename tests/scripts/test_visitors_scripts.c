@@ -1,6 +1,6 @@
 /*
- * The visitor and view scripts on a real Redis: unions, merges, days, and whose clock says what
- * today is.
+ * The visitor and view scripts on a real Redis: unions, merges, days, and which clock defines
+ * today.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 #define RETENTION_S "34560000"
 #define RETENTION_MS 34560000000
 
-/* 19 November: a has u1 and u2, b has u2. 20 November: a has u2, u3 and u4, b nobody. */
+/* 19 November: a has u1 and u2, b has u2. 20 November: a has u2, u3 and u4, b has none. */
 static int two_days(void **state)
 {
 	script_stage_empty(state);
@@ -315,7 +315,7 @@ static void replays_get_the_first_answer(void **state)
 	});
 }
 
-/* Each of the keys in turn is something else; the others, and the record, stay as they are. */
+/* Each of the keys in turn is foreign; the others, and the record, stay as they are. */
 static void foreign_keys_stay_as_they_are(void **state)
 {
 	static const char *const places[] = { C1, C2, A1, A2, B1, B2 };
